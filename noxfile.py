@@ -1,0 +1,104 @@
+"""The sessions a user calls: each installs one dependency group and runs one door.
+
+Imports nothing of ours: nox does not put this folder on sys.path, and a session's
+packages live in its own venv.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import nox
+
+ROOT = Path(__file__).parent
+PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
+
+nox.needs_version = ">=2025.2.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.error_on_external_run = True
+nox.options.sessions = ["lint", "typecheck", "tests"]
+
+
+def _install(session: nox.Session, group: str) -> None:
+    session.install("-q", *nox.project.dependency_groups(PYPROJECT, group))
+
+
+def _door(session: nox.Session, group: str = "tool") -> None:
+    """Run scripts/<session>.py where the caller stands, and pass its exit status on.
+
+    nox makes every failure a 1; the status is a contract (README, "Exit codes"), so it
+    leaves by `sys.exit`, which nox lets through.
+    """
+    _install(session, group)
+    with session.chdir(session.invoked_from):
+        try:
+            session.run("python", str(ROOT / "scripts" / f"{session.name}.py"), *session.posargs)
+        except nox.command.CommandFailed as failure:
+            sys.exit(failure.return_code or 1)
+
+
+@nox.session
+def doctor(session: nox.Session) -> None:
+    """This host (or `--host FILE`) against one recipe, or all."""
+    _door(session)
+
+
+@nox.session
+def build_wheel(session: nox.Session) -> None:
+    """A recipe to an audited wheel in wheelhouse/."""
+    _door(session, "build")
+
+
+@nox.session
+def audit_wheel(session: nox.Session) -> None:
+    """What a wheel holds, and whether that is right: a path, or a requirement such as torch==2.15.0."""
+    _door(session)
+
+
+@nox.session
+def triage(session: nox.Session) -> None:
+    """A failed log to its known cause and the fix."""
+    _door(session)
+
+
+@nox.session
+def compare(session: nox.Session) -> None:
+    """Two wheels, or two records, side by side."""
+    _door(session)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Format, lint rules and import contracts."""
+    _install(session, "lint")
+    session.run("ruff", "format", "--check", ".")
+    session.run("ruff", "check", ".")
+    session.run("lint-imports", "--no-cache", env={"PYTHONPATH": str(ROOT / "scripts")})
+
+
+@nox.session
+def typecheck(session: nox.Session) -> None:
+    """mypy --strict over the sources, the doors, the noxfile and the tests."""
+    _install(session, "typecheck")
+    session.run("mypy", "noxfile.py", "scripts", "tests/tooling")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """This repository's own tests; arguments go to pytest."""
+    _install(session, "tests")
+    session.run("pytest", "-m", "not slow", *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "1"})
+
+
+@nox.session
+def tests_slow(session: nox.Session) -> None:
+    """The tests that need minutes, a network or a compiler."""
+    _install(session, "tests")
+    session.run("pytest", "-m", "slow", *session.posargs)
+
+
+if os.environ.get("MPS_BUILD_NO_UV"):
+    nox.options.default_venv_backend = "virtualenv"

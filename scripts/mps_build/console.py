@@ -1,0 +1,134 @@
+"""What a person sees: headings, progress, tables, fold groups on CI. The only module that prints."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console as RichConsole
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+
+class Console:
+    """Prints to the terminal; is the `Reporter` that steps tell their progress to.
+
+    On a terminal, progress is one line rewritten; elsewhere it is a plain line at most every
+    ten seconds, so that a CI log stays readable.
+    """
+
+    plain_interval_seconds = 10.0
+
+    def __init__(self, *, rich: RichConsole | None = None) -> None:
+        self._rich = rich or RichConsole(highlight=False, soft_wrap=not sys.stdout.isatty(), file=sys.stdout)
+        self._live: Live | None = None
+        self._title, self._unit, self._total = "", "steps", None  # type: tuple[str, str, int | None]
+        self._began = self._last_plain = 0.0
+        self.timings: list[tuple[str, float]] = []
+
+    def print(self, text: str = "", *, style: str | None = None) -> None:
+        self._rich.print(Text(text, style=style or ""))
+
+    def warn(self, text: str) -> None:
+        self._rich.print(Text(f"warning: {text}", style="yellow"))
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[None]:
+        """Open a heading, and on GitHub a fold group; its duration joins the closing table."""
+        on_github = bool(os.environ.get("GITHUB_ACTIONS"))
+        self.print(f"::group::{title}" if on_github else f"==> {title}", style=None if on_github else "bold")
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._close_live()
+            if on_github:
+                self.print("::endgroup::")
+        self.timings.append((title, time.monotonic() - began))
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None = None) -> None:
+        table = Table(*columns, title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for row in rows:
+            table.add_row(*(Text.from_ansi(cell) for cell in row))
+        self._rich.print(table)
+
+    # The Reporter protocol of process.py.
+
+    def started(self, title: str, *, total: int | None = None, unit: str = "steps") -> None:
+        self._close_live()
+        self._title, self._unit, self._total = title, unit, total
+        self._began = time.monotonic()
+        self._last_plain = self._began
+        if self._rich.is_terminal:
+            self._live = Live(Text(title), console=self._rich, refresh_per_second=8, transient=True)
+            self._live.start()
+
+    def advanced(self, done: int, *, total: int | None = None, note: str = "") -> None:
+        self._total = total if total is not None else self._total
+        text = progress_line(self._title, done, self._total, self._unit, time.monotonic() - self._began, note)
+        if self._live:
+            self._live.update(Text(text, no_wrap=True, overflow="ellipsis"))
+        elif time.monotonic() - self._last_plain >= self.plain_interval_seconds:
+            self._last_plain = time.monotonic()
+            self.print(text)
+
+    def line(self, text: str) -> None:
+        self.print(f"    {text}", style="dim")
+
+    def done(self, note: str = "") -> None:
+        self._close_live()
+        if note:
+            self.print(f"    {note}")
+
+    def _close_live(self) -> None:
+        if self._live:
+            self._live.stop()
+            self._live = None
+
+
+def progress_line(title: str, done: int, total: int | None, unit: str, seconds: float, note: str = "") -> str:
+    """Return one line of progress: done/total, rate, and the time left at that rate.
+
+    >>> progress_line("Compile", 50, 200, "steps", 100.0)
+    'Compile  50/200 steps  0.5/s  5m00s left'
+    >>> progress_line("Fetch", 3_000_000, None, "bytes", 1.0)
+    'Fetch  3.0 MB  3.0 MB/s'
+    """
+    rate = done / seconds if seconds > 0 else 0.0
+    if unit == "bytes":
+        amount = human_bytes(done) + (f" of {human_bytes(total)}" if total else "")
+        parts = [title, amount, f"{human_bytes(rate)}/s"]
+    else:
+        parts = [title, f"{done}/{total} {unit}" if total else f"{done} {unit}", f"{rate:.1f}/s"]
+    if total and rate > 0:
+        parts.append(f"{human_seconds((total - done) / rate)} left")
+    return "  ".join([*parts, note] if note else parts)
+
+
+def human_bytes(count: float) -> str:
+    """Return a size as a person reads it, in powers of 1000.
+
+    >>> human_bytes(139_000_000)
+    '139.0 MB'
+    """
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
+
+
+def human_seconds(seconds: float) -> str:
+    """Return a duration as a person reads it.
+
+    >>> human_seconds(4.25), human_seconds(125), human_seconds(7322)
+    ('4.2s', '2m05s', '2h02m')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f}s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}m{rest:02d}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02d}m"

@@ -1,0 +1,194 @@
+"""The only door to other programs: commands as values, captured answers, logged work.
+
+Facts about a host come through `Prober`s, so that a recorded host can answer in a
+live one's place; work goes through `run_logged`, which keeps the whole output in a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One program call: its arguments, where it runs, and its whole environment (None: ours)."""
+
+    argv: tuple[str, ...]
+    cwd: Path | None = None
+    environ: Mapping[str, str] | None = None
+
+    def __str__(self) -> str:
+        return shlex.join(self.argv)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Captured:
+    """What a program answered; `exit` is None when it could not be run, or was cut off."""
+
+    argv: tuple[str, ...]
+    stdout: str
+    stderr: str
+    exit: int | None
+    timed_out: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.exit == 0
+
+
+class Reporter(Protocol):
+    """What a step that works long tells about itself; the console shows it, tests record it."""
+
+    def started(self, title: str, *, total: int | None = None, unit: str = "steps") -> None: ...
+    def advanced(self, done: int, *, total: int | None = None, note: str = "") -> None: ...
+    def line(self, text: str) -> None: ...
+    def done(self, note: str = "") -> None: ...
+
+
+class SilentReporter:
+    """A reporter for work nobody watches."""
+
+    def started(self, title: str, *, total: int | None = None, unit: str = "steps") -> None: ...
+    def advanced(self, done: int, *, total: int | None = None, note: str = "") -> None: ...
+    def line(self, text: str) -> None: ...
+    def done(self, note: str = "") -> None: ...
+
+
+class CommandFailed(Exception):
+    """A logged command ended with a failure; steps turn it into an error of their own."""
+
+    def __init__(self, command: Command, *, exit_code: int, log: Path, tail: tuple[str, ...]) -> None:
+        super().__init__(f"`{command}` ended with {_describe_exit(exit_code)}")
+        self.command = command
+        self.exit_code = exit_code
+        self.log = log
+        self.tail = tail
+
+
+def neutral_environ() -> dict[str, str]:
+    """Return our environment with a neutral locale, for programs whose text is parsed."""
+    return {**os.environ, "LC_ALL": "C", "LANG": "C", "LANGUAGE": "C"}
+
+
+def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
+    """Run a program for its answer: stdin closed, a neutral locale, bytes that are no UTF-8 replaced.
+
+    Never raises for what the program does: a missing program, a failure and a time-out are answers.
+    """
+    environ = dict(command.environ) if command.environ is not None else neutral_environ()
+    try:
+        with subprocess.Popen(
+            command.argv,
+            cwd=command.cwd,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        ) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=timeout_seconds)
+                timed_out = False
+            except subprocess.TimeoutExpired:
+                kill_group(process.pid)
+                stdout, stderr = process.communicate()
+                timed_out = True
+    except OSError as error:
+        return Captured(argv=command.argv, stdout="", stderr=str(error), exit=None)
+    return Captured(
+        argv=command.argv,
+        stdout=stdout.decode("utf-8", "replace"),
+        stderr=stderr.decode("utf-8", "replace"),
+        exit=None if timed_out else process.returncode,
+        timed_out=timed_out,
+    )
+
+
+def run_logged(
+    command: Command,
+    *,
+    log: Path,
+    on_line: Callable[[str], None] | None = None,
+    timeout_seconds: float | None = None,
+) -> float:
+    """Run a program for its work, all output appended to `log`; return its wall seconds.
+
+    Args:
+        on_line: sees each line of output (both streams, in order) as it comes; a carriage
+            return ends a line too, since progress bars use it.
+
+    Raises:
+        CommandFailed: with the last 40 lines.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    tail: deque[str] = deque(maxlen=40)
+    began = time.monotonic()
+    with log.open("ab") as file:
+        file.write(f"$ {command}\n".encode())
+        file.flush()
+        try:
+            process = subprocess.Popen(
+                command.argv,
+                cwd=command.cwd,
+                env=dict(command.environ) if command.environ is not None else None,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            file.write(f"{error}\n".encode())
+            raise CommandFailed(command, exit_code=127, log=log, tail=(str(error),)) from error
+        watchdog = threading.Timer(timeout_seconds, kill_group, (process.pid,)) if timeout_seconds else None
+        if watchdog:
+            watchdog.start()
+        try:
+            assert process.stdout is not None
+            for line in _lines(process.stdout, file):
+                tail.append(line)
+                if on_line:
+                    on_line(line)
+            process.wait()
+        except BaseException:
+            kill_group(process.pid)
+            process.wait()
+            raise
+        finally:
+            if watchdog:
+                watchdog.cancel()
+    if process.returncode != 0:
+        raise CommandFailed(command, exit_code=process.returncode, log=log, tail=tuple(tail))
+    return time.monotonic() - began
+
+
+def kill_group(pid: int) -> None:
+    """Kill a program we started and all it started (each runs in a session of its own)."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _lines(stream: IO[bytes], copy: IO[bytes]) -> Iterator[str]:
+    pending = b""
+    while chunk := os.read(stream.fileno(), 65536):
+        copy.write(chunk)
+        copy.flush()
+        *whole, pending = (pending + chunk).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        for line in whole:
+            yield line.decode("utf-8", "replace")
+    if pending:
+        yield pending.decode("utf-8", "replace")
+
+
+def _describe_exit(code: int) -> str:
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit {code}"

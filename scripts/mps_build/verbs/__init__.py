@@ -1,0 +1,1 @@
+"""One module per verb a user can type: its arguments, its run, its outcome."""

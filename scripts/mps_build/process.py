@@ -127,6 +127,8 @@ def run_logged(
     Args:
         on_line: sees each line of output (both streams, in order) as it comes; a carriage
             return ends a line too, since progress bars use it.
+        timeout_seconds: the program then runs in a group of its own, which is killed at the limit.
+            Without, it stays in ours, so that what kills us as a group leaves no builder behind.
 
     Raises:
         CommandFailed: with the last 40 lines.
@@ -145,7 +147,7 @@ def run_logged(
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
+                start_new_session=timeout_seconds is not None,
             )
         except OSError as error:
             file.write(f"{error}\n".encode())
@@ -161,7 +163,7 @@ def run_logged(
                     on_line(line)
             process.wait()
         except BaseException:
-            kill_group(process.pid)
+            process.terminate()
             process.wait()
             raise
         finally:
@@ -172,9 +174,54 @@ def run_logged(
     return time.monotonic() - began
 
 
+class Running:
+    """A program under watch, in a group of its own; its output goes to a file."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """Return the exit status (-n for signal n), or None while it runs."""
+        return self._process.poll()
+
+    def kill(self) -> None:
+        """Kill it and all it started, and wait for its end."""
+        kill_group(self._process.pid)
+        self._process.wait()
+
+
+@contextlib.contextmanager
+def watched(command: Command, *, log: Path) -> Iterator[Running]:
+    """Run a program whose caller watches it, output appended to `log`; nothing of its group outlives the block.
+
+    Raises:
+        OSError: the program cannot be run at all.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as file:
+        process = subprocess.Popen(
+            command.argv,
+            cwd=command.cwd,
+            env=dict(command.environ) if command.environ is not None else None,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield Running(process)
+    finally:
+        kill_group(process.pid)
+        process.wait()
+
+
 def kill_group(pid: int) -> None:
     """Kill a program we started and all it started (each runs in a session of its own)."""
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
         os.killpg(pid, signal.SIGKILL)
 
 

@@ -1,0 +1,131 @@
+"""What a step leaves: what was done, from what, with what result. Lets any step be skipped, or resumed.
+
+A step is skipped only if every input is equal *and* every output is there and matches.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """What a step's action hands back: the files and trees it made, and facts worth keeping."""
+
+    files: tuple[Path, ...] = ()
+    trees: tuple[Path, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """One step done; `digest` stands for all of it in the next step's inputs."""
+
+    step: str
+    digest: str
+    facts: Mapping[str, Any]
+    seconds: float
+    skipped: bool
+
+
+class Ledger:
+    """The receipts of one build, in one folder, one JSON file a step."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.receipts: list[Receipt] = []
+
+    def run(
+        self, step: str, *, version: int, inputs: Mapping[str, Any], action: Callable[[], Made], key: str = ""
+    ) -> Receipt:
+        """Return the step's receipt, from disk if it still holds, else by running the action.
+
+        Args:
+            version: of the step's own code; raise it when the same inputs make something else.
+            inputs: all that the result depends on, as JSON values.
+            key: tells receipts of one step apart that stand side by side (a Python version).
+        """
+        path = self._folder / (f"{step}-{key}.json" if key else f"{step}.json")
+        whole = {"schema": SCHEMA, "step": step, "version": version, "inputs": inputs}
+        digest = digest_of(whole)
+        kept = _read(path)
+        if kept and kept.get("digest") == digest and all(map(_still_there, kept.get("outputs", [{}]))):
+            receipt = Receipt(step=step, digest=digest, facts=kept["facts"], seconds=kept["seconds"], skipped=True)
+            self.receipts.append(receipt)
+            return receipt
+        path.unlink(missing_ok=True)
+        started, began = datetime.now(timezone.utc), time.monotonic()
+        made = action()
+        seconds = round(time.monotonic() - began, 3)
+        for tree in made.trees:
+            write_whole(_marker(tree, step), digest)
+        outputs = [{"path": str(file), **fingerprint(file)} for file in made.files]
+        outputs += [{"path": str(tree), "marker": _marker(tree, step).name, "digest": digest} for tree in made.trees]
+        facts = json.loads(json.dumps(dict(made.facts)))
+        document = {
+            **whole,
+            "digest": digest,
+            "outputs": outputs,
+            "facts": facts,
+            "started": started.isoformat(timespec="seconds"),
+            "seconds": seconds,
+        }
+        write_whole(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+        receipt = Receipt(step=step, digest=digest, facts=facts, seconds=seconds, skipped=False)
+        self.receipts.append(receipt)
+        return receipt
+
+
+def digest_of(value: Any) -> str:
+    """Return the sha256 of a JSON value in one canonical form."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def fingerprint(file: Path) -> dict[str, Any]:
+    """Return size (bytes) and sha256 of a file."""
+    hasher = hashlib.sha256()
+    with file.open("rb") as stream:
+        while chunk := stream.read(1 << 20):
+            hasher.update(chunk)
+    return {"size": file.stat().st_size, "sha256": hasher.hexdigest()}
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file beside its place and move it there: a reader never sees half of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def _still_there(output: Mapping[str, Any]) -> bool:
+    path = Path(output.get("path", ""))
+    try:
+        if "marker" in output:
+            return bool((path / output["marker"]).read_text(encoding="utf-8") == output["digest"])
+        return path.is_file() and fingerprint(path) == {"size": output["size"], "sha256": output["sha256"]}
+    except (OSError, KeyError):
+        return False
+
+
+def _marker(tree: Path, step: str) -> Path:
+    return tree / f".mps-build-{step}"

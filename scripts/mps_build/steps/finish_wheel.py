@@ -1,0 +1,145 @@
+"""Wheel -> wheel: the bill of materials goes in, and the zip is written so that same inputs give same bytes."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import time
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..artifacts import Wheel
+
+_EXECUTABLE = 0o111
+
+
+def finish_wheel(wheel: Path, *, output: Path, epoch: int, bill: Mapping[str, Any]) -> Wheel:
+    """Write the wheel anew to `output` (a folder) and return it.
+
+    Members in the order of their names with RECORD last, one time stamp (`epoch`, seconds since 1970,
+    not before 1980 where zip begins), modes 0644 and 0755, no extra fields. The bill (CycloneDX) goes
+    to .dist-info/sboms/, as PEP 770 has it: https://peps.python.org/pep-0770/
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    destination = output / wheel.name
+    beside = output / f".{wheel.name}.part"
+    stamp = time.gmtime(max(epoch, 315532800))[:6]
+    whole = hashlib.sha256()
+    with zipfile.ZipFile(wheel) as source, beside.open("w+b") as file:
+        info_folder = _dist_info(source)
+        record_name = f"{info_folder}/RECORD"
+        bill_name = f"{info_folder}/sboms/mps-build.cdx.json"
+        bill_bytes = json.dumps(bill, indent=2, sort_keys=True, ensure_ascii=False).encode() + b"\n"
+        members = {info.filename: info for info in source.infolist() if not info.is_dir()}
+        rows: list[tuple[str, str, str]] = []
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as target:
+            for name in sorted({*members, bill_name} - {record_name, f"{record_name}.jws", f"{record_name}.p7s"}):
+                mode = members[name].external_attr >> 16 if name in members else 0o644
+                new = _info(name, stamp, 0o755 if mode & _EXECUTABLE else 0o644)
+                hasher, size = hashlib.sha256(), 0
+                with target.open(new, "w", force_zip64=False) as out:
+                    for chunk in _chunks(source, members[name]) if name != bill_name else (bill_bytes,):
+                        hasher.update(chunk)
+                        size += len(chunk)
+                        out.write(chunk)
+                encoded = base64.urlsafe_b64encode(hasher.digest()).rstrip(b"=").decode()
+                rows.append((name, f"sha256={encoded}", str(size)))
+            rows.append((record_name, "", ""))
+            target.writestr(_info(record_name, stamp, 0o644), _record(rows))
+        file.seek(0)
+        while chunk := file.read(1 << 20):
+            whole.update(chunk)
+        size = file.tell()
+    beside.replace(destination)
+    return Wheel(path=destination, size=size, sha256=whole.hexdigest())
+
+
+def bill_of_materials(
+    *,
+    name: str,
+    version: str,
+    commit: str | None,
+    origin: str,
+    submodules: Mapping[str, str],
+    patches: Mapping[str, str],
+    tools: Mapping[str, str],
+    bundled: Mapping[str, str],
+) -> dict[str, Any]:
+    """Return a CycloneDX 1.6 document: what was built, from which commits, with which patches and tools.
+
+    Args:
+        patches: patch file -> sha256. bundled: libraries copied in, name -> "version sha256".
+
+    It holds no date and no serial number, so that same inputs give same bytes.
+    """
+    components: list[dict[str, Any]] = [
+        {"type": "library", "name": path, "version": pinned, "bom-ref": f"submodule:{path}"}
+        for path, pinned in sorted(submodules.items())
+    ]
+    components += [
+        {
+            "type": "library",
+            "name": library,
+            "version": what.split()[0],
+            "bom-ref": f"bundled:{library}",
+            "hashes": [{"alg": "SHA-256", "content": what.split()[1]}],
+        }
+        for library, what in sorted(bundled.items())
+    ]
+    subject: dict[str, Any] = {
+        "type": "library",
+        "bom-ref": name,
+        "name": name,
+        "version": version,
+        "externalReferences": [{"type": "vcs", "url": origin}],
+        "properties": [{"name": "mps-build:commit", "value": commit or "unknown"}],
+    }
+    if patches:
+        subject["pedigree"] = {
+            "patches": [{"type": "unofficial", "diff": {"url": f"patches/{patch}"}} for patch in sorted(patches)],
+            "notes": "; ".join(f"{patch} sha256:{digest}" for patch, digest in sorted(patches.items())),
+        }
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {
+            "component": subject,
+            "tools": {
+                "components": [
+                    {"type": "application", "name": tool, "version": found} for tool, found in sorted(tools.items())
+                ]
+            },
+        },
+        "components": components,
+        "dependencies": [{"ref": name, "dependsOn": [component["bom-ref"] for component in components]}],
+    }
+
+
+def _info(name: str, stamp: tuple[int, ...], mode: int) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, date_time=stamp)  # type: ignore[arg-type]  # time.gmtime()[:6] is six numbers
+    info.create_system = 3
+    info.external_attr = (0o100000 | mode) << 16
+    info.compress_type = zipfile.ZIP_DEFLATED
+    return info
+
+
+def _chunks(source: zipfile.ZipFile, info: zipfile.ZipInfo) -> Any:
+    with source.open(info) as stream:
+        while chunk := stream.read(1 << 20):
+            yield chunk
+
+
+def _dist_info(source: zipfile.ZipFile) -> str:
+    return next(name.split("/")[0] for name in source.namelist() if name.split("/")[0].endswith(".dist-info"))
+
+
+def _record(rows: list[tuple[str, str, str]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()

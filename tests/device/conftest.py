@@ -1,0 +1,154 @@
+"""pytest's side of the device suite: options, which cases run, and what is written about each."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any, Iterator
+
+# Chosen when libtorch loads: with it, a missing operator would run on the CPU and be compared with the CPU.
+os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
+sys.path.insert(0, str(Path(__file__).parent))
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+from device_suite.cases import Case  # noqa: E402
+from device_suite.compare import Mismatch  # noqa: E402
+from device_suite.known import KnownIssuesError, load_known  # noqa: E402
+from device_suite.legs import Bench  # noqa: E402
+from device_suite.outcomes import OutcomeLog, judge  # noqa: E402
+from device_suite.plants import Plant, PlantError  # noqa: E402
+from device_suite.selection import Selection, prepare_device, why_not_here  # noqa: E402
+from device_suite.states import Refused, run_case  # noqa: E402
+from device_suite.touch import TouchMap, TouchRecorder  # noqa: E402
+
+TOUCH_MAP = Path(__file__).parent / "touch_map.json"
+
+
+def pytest_addoption(parser: Any) -> None:
+    group = parser.getgroup("device suite")
+    group.addoption("--device", default="mps", help="mps, cuda, or cpu (a rehearsal)")
+    group.addoption("--full", action="store_true", help="also cases that need memory or minutes")
+    group.addoption("--only", default="", metavar="ID,...", help="only these cases (ids or patterns)")
+    group.addoption("--op", default="", metavar="NAME", help="only cases that dispatch this operator: aten.add.Tensor")
+    group.addoption("--after", default="", metavar="ID", help="only cases after this one, in the file's order")
+    group.addoption("--skip-ids", default="", metavar="ID,...", help="without these cases")
+    group.addoption("--plant", default="", metavar="FILE.py:NAME", help="a fault to hold around each device leg")
+    group.addoption("--known", default="", metavar="FILE.json", help="active known issues")
+    group.addoption("--outcomes", default="", metavar="FILE.jsonl", help="append one JSON line per event")
+    group.addoption("--record-touch", default="", metavar="FILE", help="write which operators each case dispatches")
+    group.addoption("--seed", type=int, default=0, help="seed of the host's data")
+
+
+class Run:
+    """What the options ask for, made ready once per process."""
+
+    def __init__(self, config: Any) -> None:
+        option = config.getoption
+        self.device = prepare_device(option("--device"))
+        self.log = OutcomeLog(Path(option("--outcomes")) if option("--outcomes") else None)
+        self.known = load_known(Path(option("--known"))) if option("--known") else ()
+        self.plant = Plant(option("--plant")) if option("--plant") else None
+        self.recorder = TouchRecorder() if option("--record-touch") else None
+        self.touched: dict[str, list[str]] = {}
+        self.full = bool(option("--full"))
+        self.selection = Selection(
+            only=option("--only"),
+            after=option("--after"),
+            without=option("--skip-ids"),
+            operator=option("--op"),
+            touch=TouchMap.load(TOUCH_MAP) if option("--op") else TouchMap({}),
+        )
+        around = self.plant.maker if self.plant else self.recorder.maker if self.recorder else None
+        self.bench = Bench(self.device, around=around, seed=option("--seed"))
+
+
+def pytest_configure(config: Any) -> None:
+    try:
+        config.device_run = Run(config)
+    except (PlantError, KnownIssuesError, ValueError) as wrong:
+        raise pytest.UsageError(str(wrong)) from wrong
+
+
+def pytest_sessionstart(session: Any) -> None:
+    run = session.config.device_run
+    run.log.write(
+        "session",
+        torch=torch.__version__,
+        git=getattr(torch.version, "git_version", None),
+        device=str(run.device),
+        threads=torch.get_num_threads(),
+        seed=run.bench.seed,
+        plant=run.plant.name if run.plant else None,
+    )
+
+
+def pytest_generate_tests(metafunc: Any) -> None:
+    if "case" not in metafunc.fixturenames:
+        return
+    run = metafunc.config.device_run
+    chosen = run.selection.choose(list(metafunc.module.cases))
+    metafunc.parametrize(
+        "case",
+        [
+            pytest.param(case, id=case.id, marks=[pytest.mark.issue(*case.issues), pytest.mark.layer(case.layer)])
+            for case in chosen
+        ],
+    )
+
+
+def pytest_collection_finish(session: Any) -> None:
+    ids = [item.callspec.params["case"].id for item in session.items if hasattr(item, "callspec")]
+    session.config.device_run.log.write("collected", ids=ids)
+
+
+@pytest.fixture()
+def ask(request: Any) -> Iterator[Any]:
+    """Return the function that runs a case, judges it and writes its line."""
+    run: Run = request.config.device_run
+
+    def asked(case: Case) -> None:
+        reason = why_not_here(case, device=run.device, full=run.full)
+        issue = next((row for row in run.known if row.covers(case.id)), None)
+        run.log.started(case)
+        begun, error = time.perf_counter(), {}
+        wrong: BaseException | None = None
+        try:
+            if reason is None:
+                error = run_case(case, run.bench).as_json()
+        except Refused as refused:
+            reason = str(refused)
+        except pytest.skip.Exception as skipped:
+            reason = str(skipped)
+        except Exception as raised:
+            wrong = raised
+        if run.recorder is not None:
+            run.touched[case.id] = run.recorder.take()
+        seconds = time.perf_counter() - begun
+        if reason is not None:
+            run.log.finished(case, "skipped", reason, {}, seconds)
+            pytest.skip(reason)
+        if isinstance(wrong, Mismatch) and wrong.error is not None:
+            error = wrong.error.as_json()
+        outcome = judge(wrong is not None, issue)
+        text = "" if wrong is None else f"{type(wrong).__name__}: {wrong}"
+        run.log.finished(case, outcome, text, error, seconds)
+        if outcome == "failed" and run.plant is not None:
+            request.session.shouldstop = f"the plant is caught by {case.id}"
+        if outcome == "known":
+            pytest.xfail(f"{issue.id if issue else ''}: {text}")
+        if wrong is not None:
+            raise wrong
+
+    yield asked
+
+
+def pytest_sessionfinish(session: Any) -> None:
+    run = session.config.device_run
+    if run.plant is not None:
+        run.log.write("plant", name=run.plant.name, hits=run.plant.hits)
+    if run.recorder is not None:
+        TouchMap(run.touched).save(Path(session.config.getoption("--record-touch")))
+    run.log.write("end")

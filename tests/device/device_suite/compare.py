@@ -1,0 +1,151 @@
+"""The comparison: float64 on the CPU is the truth, the bound follows from precision and accumulation length.
+
+bound = max(c * eps * sqrt(K) * scale, 8 * the CPU's own error at the same dtype), scale = max |reference|.
+Integers, bools, dtype, shape and the positions of NaN and infinity are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Callable
+
+import torch
+
+CPU_MULTIPLE = 8.0
+
+
+class Mismatch(AssertionError):
+    """The device's answer is not the reference's."""
+
+    def __init__(self, message: str, error: Error | None = None) -> None:
+        super().__init__(message)
+        self.error = error
+
+
+@dataclass(frozen=True)
+class Error:
+    """How far an answer is off: absolute, relative to the reference's scale, and what was allowed."""
+
+    max_abs: float = 0.0
+    max_rel_scaled: float = 0.0
+    bound: float = 0.0
+
+    def as_json(self) -> dict[str, float]:
+        """Return the error for the outcome line."""
+        return {"max_abs": self.max_abs, "max_rel_scaled": self.max_rel_scaled, "bound": self.bound}
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One answer, read back to the host, with what it was on its device."""
+
+    path: str
+    value: Any
+    device: str = ""
+    stride: tuple[int, ...] = ()
+
+
+def read_back(outputs: Any, path: str = "out") -> list[Leaf]:
+    """Return the leaves of nested outputs, tensors copied to the host; call it inside the leg."""
+    if isinstance(outputs, torch.Tensor):
+        return [Leaf(path, outputs.detach().cpu(), outputs.device.type, tuple(outputs.stride()))]
+    if isinstance(outputs, (tuple, list)):
+        return [leaf for index, item in enumerate(outputs) for leaf in read_back(item, f"{path}[{index}]")]
+    if isinstance(outputs, dict):
+        return [leaf for key, item in outputs.items() for leaf in read_back(item, f"{path}.{key}")]
+    return [Leaf(path, outputs)]
+
+
+def compare_leaf(actual: Leaf, reference: Leaf, same: Callable[[], Leaf | None], *, terms: int, factor: float) -> Error:
+    """Return the error of one answer; raise Mismatch where it is out of bounds."""
+    if not isinstance(reference.value, torch.Tensor):
+        return _compare_plain(actual, reference)
+    got, want = actual.value, reference.value
+    if not isinstance(got, torch.Tensor) or got.shape != want.shape:
+        shape = tuple(got.shape) if isinstance(got, torch.Tensor) else type(got).__name__
+        raise Mismatch(f"{actual.path}: shape {shape}, the reference has {tuple(want.shape)}")
+    if not (got.dtype.is_floating_point or got.dtype.is_complex):
+        return _compare_exactly(actual, reference)
+    eps = torch.finfo(got.dtype).eps
+    off, scale = _difference(actual.path, got, want)
+    bound = factor * eps * math.sqrt(terms) * scale
+    if off > bound:
+        own = same()
+        if own is not None and isinstance(own.value, torch.Tensor) and own.value.dtype == got.dtype:
+            bound = max(bound, CPU_MULTIPLE * _difference(own.path, own.value, want)[0])
+    error = Error(off, off / scale if scale else 0.0, bound)
+    if off > bound:
+        raise Mismatch(
+            f"{actual.path}: off by {off:.4g} ({error.max_rel_scaled:.3g} of the scale {scale:.4g}), "
+            f"allowed {bound:.3g} ({got.dtype}, {terms} terms)",
+            error,
+        )
+    return error
+
+
+def bits_differ(first: Leaf, second: Leaf) -> bool:
+    """Say whether two answers to the same call differ; NaN equals NaN."""
+    if not isinstance(first.value, torch.Tensor):
+        return bool(first.value != second.value and first.value == first.value)
+    one, two = first.value, second.value
+    if one.shape != two.shape or one.dtype != two.dtype:
+        return True
+    different = one.ne(two)
+    if one.dtype.is_floating_point or one.dtype.is_complex:
+        different = different & ~(torch.isnan(one) & torch.isnan(two))
+    return bool(different.any())
+
+
+def _compare_plain(actual: Leaf, reference: Leaf) -> Error:
+    got, want = actual.value, reference.value
+    if isinstance(want, float) and isinstance(got, float):
+        off = 0.0 if got == want or (math.isnan(got) and math.isnan(want)) else abs(got - want)
+        # A Python float came out of a tensor of unknown dtype; float32 is what the suite reads with .item().
+        bound = 64 * torch.finfo(torch.float32).eps * abs(want)
+        if not off <= bound:
+            raise Mismatch(f"{actual.path}: {got!r}, the reference has {want!r}", Error(off, 0.0, bound))
+        return Error(off, 0.0, bound)
+    if got != want:
+        raise Mismatch(f"{actual.path}: {got!r}, the reference has {want!r}")
+    return Error()
+
+
+def _compare_exactly(actual: Leaf, reference: Leaf) -> Error:
+    got, want = actual.value, reference.value
+    if got.dtype != want.dtype:
+        raise Mismatch(f"{actual.path}: dtype {got.dtype}, the reference has {want.dtype}")
+    wrong = got.ne(want)
+    count = int(wrong.sum())
+    if count:
+        first = tuple(int(index) for index in wrong.nonzero()[0])
+        raise Mismatch(
+            f"{actual.path}: {count} of {want.numel()} elements wrong, first at {first}: "
+            f"{got[first].item()}, the reference has {want[first].item()}"
+        )
+    return Error()
+
+
+def _difference(path: str, got: torch.Tensor, want: torch.Tensor) -> tuple[float, float]:
+    """Return (max |got - want|, max |want|) over finite places; raise where NaN or infinity lie elsewhere."""
+    if got.numel() == 0:
+        return 0.0, 0.0
+    rounded = want.to(got.dtype)  # what overflows in the device's dtype is infinite there too
+    if got.dtype.is_complex:
+        got, want, rounded = torch.view_as_real(got), torch.view_as_real(want), torch.view_as_real(rounded)
+    wide, truth = got.double(), want.double()
+    gap = (wide - truth).abs()
+    off = float(gap.max())
+    if math.isfinite(off):  # the usual case: nothing is NaN or infinite
+        return off, float(truth.abs().max())
+    if not torch.equal(torch.isnan(got), torch.isnan(want)):
+        raise Mismatch(
+            f"{path}: NaN at other places: {int(torch.isnan(got).sum())}, expected {int(torch.isnan(want).sum())}"
+        )
+    infinite = torch.isinf(rounded)
+    if not torch.equal(torch.isinf(got), infinite) or not torch.equal(wide[infinite], rounded.double()[infinite]):
+        raise Mismatch(f"{path}: infinity at other places")
+    finite = torch.isfinite(truth) & ~infinite
+    if not bool(finite.any()):
+        return 0.0, 0.0
+    return float(gap[finite].max()), float(truth[finite].abs().max())

@@ -1,0 +1,90 @@
+"""Legs: one run of a case on one device, inside the plant if there is one."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, ContextManager
+
+import torch
+
+from .draws import Draw, map_tensors
+
+PlantMaker = Callable[[], ContextManager[Any]]
+
+
+class Leg:
+    """One run on one device. Enter it, bring the bases, act, and read the outputs back, all in the same thread.
+
+    Args:
+        precise: floating bases are raised to float64 (complex to complex128): the reference.
+        around: makes the context manager to hold around the run: a plant, or a recorder.
+    """
+
+    def __init__(self, device: torch.device, *, precise: bool = False, around: PlantMaker | None = None) -> None:
+        self.device = device
+        self.precise = precise
+        self._around = around
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Leg:
+        self._stack.__enter__()
+        if self._around is not None:
+            self._stack.enter_context(self._around())
+        return self
+
+    def __exit__(self, *caught: Any) -> Any:
+        return self._stack.__exit__(*caught)
+
+    def cast(self, dtype: torch.dtype) -> torch.dtype:
+        """Return the dtype to use where a case names one: float64 instead of any floating one in the reference."""
+        if self.precise and dtype.is_complex:
+            return torch.complex128
+        return torch.float64 if self.precise and dtype.is_floating_point else dtype
+
+    def copy(self, bases: Any) -> Any:
+        """Return a copy of the host's bases for this leg; call it before entering (a clone is no device operation)."""
+        return map_tensors(bases, lambda base: base.to(self.cast(base.dtype)) if self._raises(base) else base.clone())
+
+    def bring(self, copies: Any) -> Any:
+        """Move copies to the device: inside the leg, since moving is a device operation too."""
+        return map_tensors(copies, lambda copy: copy.to(self.device))
+
+    def _raises(self, base: torch.Tensor) -> bool:
+        return self.cast(base.dtype) != base.dtype
+
+
+class Bench:
+    """What a run of the suite has at hand: the device, the plant, the seed; makes legs."""
+
+    def __init__(self, device: torch.device, *, around: PlantMaker | None = None, seed: int = 0) -> None:
+        self.device = device
+        self.seed = seed
+        self.around = around
+
+    def leg(self) -> Leg:
+        """Return a leg on the device under test: `with bench.leg() as leg:`."""
+        return Leg(self.device, around=self.around)
+
+    def reference(self) -> Leg:
+        """Return a leg in float64 on the CPU, without any plant."""
+        return Leg(torch.device("cpu"), precise=True)
+
+    def same(self) -> Leg:
+        """Return a leg on the CPU in the case's own dtypes, without any plant."""
+        return Leg(torch.device("cpu"))
+
+    def draw(self, case_id: str, *, k: int = 0, data: int = 0) -> Draw:
+        """Return the source of host data for a case."""
+        return Draw(case_id, k=k, data=data, seed=self.seed)
+
+    def synchronise(self) -> None:
+        """Wait until the device has done its work; nothing to wait for on the CPU."""
+        backend = getattr(torch, self.device.type, None)
+        if self.device.type != "cpu" and hasattr(backend, "synchronize"):
+            backend.synchronize()
+
+    def pollute(self, sizes: list[int]) -> None:
+        """Fill and free blocks near the given element counts, so that stale memory is visibly wrong."""
+        blocks = [torch.full((size + odd,), 1000.0, device=self.device) for size in sizes for odd in (0, 1, 13)]
+        self.synchronise()
+        del blocks

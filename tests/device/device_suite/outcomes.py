@@ -1,0 +1,52 @@
+"""What came of each case, one JSON line per event, written at once: a process that dies leaves all it did."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from .cases import Case
+from .known import KnownIssue
+
+
+class OutcomeLog:
+    """Appends events to a file; without a file it keeps silent."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def write(self, event: str, **facts: Any) -> None:
+        """Append one line and hand it to the system."""
+        if self._path is None:
+            return
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"event": event, **facts}) + "\n")
+
+    def started(self, case: Case) -> None:
+        """Say that a case begins: if nothing follows, it crashed or hung."""
+        self.write("started", id=case.id, layer=case.layer, issue=list(case.issues), limit_seconds=case.limit_seconds)
+
+    def finished(self, case: Case, outcome: str, reason: str, error: dict[str, float], seconds: float) -> None:
+        """Say what came of a case."""
+        self.write(
+            "finished",
+            id=case.id,
+            layer=case.layer,
+            issue=list(case.issues),
+            outcome=outcome,
+            reason=reason,
+            error=error,
+            seconds=round(seconds, 4),
+        )
+
+
+def judge(failed: bool, issue: KnownIssue | None) -> str:
+    """Return the outcome of a case that ran, in the light of what is known.
+
+    >>> judge(True, None), judge(True, KnownIssue("1", ("a",), "fails")), judge(False, KnownIssue("1", ("a",), "fails"))
+    ('failed', 'known', 'unexpected_pass')
+    """
+    if failed:
+        return "failed" if issue is None else "known"
+    return "unexpected_pass" if issue is not None and issue.outcome != "flaky" else "passed"

@@ -1,0 +1,56 @@
+"""Plants: faults from a file, entered around each device leg, to show that the suite notices them."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+from .legs import PlantMaker
+
+
+class PlantError(Exception):
+    """The plant cannot be loaded: the message says what is wrong with FILE.py:NAME."""
+
+
+class Plant:
+    """One fault, loaded once per process: its module may keep state between legs.
+
+    NAME is a callable without arguments that returns a context manager; HITS[NAME] in the same file, if there,
+    counts how often the fault fired.
+    """
+
+    def __init__(self, spec: str) -> None:
+        path, colon, self.name = spec.rpartition(":")
+        if not colon or not path or not self.name:
+            raise PlantError(f"{spec!r} is not of the form FILE.py:NAME")
+        self._module = _load(Path(path))
+        maker: Any = getattr(self._module, self.name, None)
+        if not callable(maker):
+            raise PlantError(f"{path} has no callable {self.name}")
+        self.maker: PlantMaker = maker
+
+    @property
+    def hits(self) -> int | None:
+        """Return how often the fault fired so far; None where the file does not count."""
+        hits = getattr(self._module, "HITS", None)
+        if not isinstance(hits, dict):
+            return None
+        return int(hits.get(self.name, 0))
+
+
+def _load(path: Path) -> Any:
+    if not path.is_file():
+        raise PlantError(f"no such file: {path}")
+    name = f"planted_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, str(path))
+    if spec is None or spec.loader is None:
+        raise PlantError(f"not a Python file: {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickles look their module up by name
+    try:
+        spec.loader.exec_module(module)
+    except Exception as raised:
+        raise PlantError(f"{path} cannot be imported: {type(raised).__name__}: {raised}") from raised
+    return module

@@ -1,0 +1,88 @@
+"""Which cases run here: by id, by operator, by what this torch and this machine have."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from .cases import Case
+from .touch import TouchMap
+from .versions import is_at_least
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The options that choose cases; texts are comma-separated ids or patterns."""
+
+    only: str
+    after: str
+    without: str
+    operator: str
+    touch: TouchMap
+
+    def choose(self, cases: list[Case]) -> list[Case]:
+        """Return the chosen cases, in their order; all of them where `after` is not one of them."""
+        ids = [case.id for case in cases]
+        if self.after in ids:
+            cases = cases[ids.index(self.after) + 1 :]
+        return [
+            case
+            for case in cases
+            if (not self.only or _listed(case.id, self.only))
+            and not _listed(case.id, self.without)
+            and (not self.operator or self.touch.touches(case.id, self.operator))
+        ]
+
+
+def _listed(case_id: str, patterns: str) -> bool:
+    return any(fnmatch.fnmatchcase(case_id, pattern.strip()) for pattern in patterns.split(",") if pattern.strip())
+
+
+def why_not_here(case: Case, *, device: torch.device, full: bool) -> str | None:
+    """Return the reason why a case cannot be asked here, or None."""
+    if case.full and not full:
+        return "only with --full"
+    if case.since is not None and not is_at_least(case.since):
+        return f"needs torch {case.since}, this is {torch.__version__}"
+    if case.devices and device.type not in case.devices:
+        return f"a question for {', '.join(case.devices)} only"
+    free = free_memory_bytes()
+    if case.memory_bytes > free:
+        return f"needs {case.memory_bytes / 2**30:.1f} GiB, {free / 2**30:.1f} GiB are free"
+    return None
+
+
+def free_memory_bytes() -> int:
+    """Return the memory the host can still give; on macOS half of all, which the GPU shares."""
+    meminfo = Path("/proc/meminfo")
+    if meminfo.is_file():
+        for line in meminfo.read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, OSError, ValueError):
+        return 4 << 30
+
+
+def prepare_device(name: str) -> torch.device:
+    """Return the device, set to compute as exactly as it can; raise ValueError where it is not there."""
+    device = torch.device(name)
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            raise ValueError("torch sees no CUDA device")
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.deterministic = True
+        torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+        if hasattr(torch.backends.cuda.matmul, "allow_bf16_reduced_precision_reduction"):
+            torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    if device.type == "mps":
+        backend = getattr(torch.backends, "mps", None)
+        if backend is None or not backend.is_available():
+            raise ValueError("torch sees no MPS device")
+    return device

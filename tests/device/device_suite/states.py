@@ -1,0 +1,165 @@
+"""Runs one case in its states and judges it: the reference outside the plant, everything else inside a leg."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+
+from .cases import Case
+from .compare import Error, Leaf, Mismatch, bits_differ, compare_leaf, read_back
+from .draws import map_tensors
+from .legs import Bench, Leg
+
+# What a state draws: (k, data). `polluted` draws new values at the first shape, so that an answer kept
+# from an earlier call cannot pass.
+_DRAWS = {"fresh": (0, 0), "again": (0, 0), "other": (1, 0), "polluted": (0, 1)}
+# How the back ends word a refusal; a missing operator is a gap, not a wrong answer.
+_REFUSALS = ("is not currently implemented for the", "does not have support for that dtype")
+
+
+class Refused(Exception):
+    """The case cannot be asked here; the reason says why."""
+
+
+class References:
+    """Answers of the CPU, kept: by (case, draw); the harness asks the same case hundreds of times."""
+
+    def __init__(self, *, keep: bool = False) -> None:
+        self._keep = keep
+        self._known: dict[tuple[str, tuple[int, int], bool], list[Leaf]] = {}
+
+    def get(self, case: Case, bench: Bench, draw: tuple[int, int], *, precise: bool) -> list[Leaf]:
+        """Return the leaves of the float64 reference, or of the CPU in the case's own dtypes."""
+        key = (case.id, draw, precise)
+        if key in self._known:
+            return self._known[key]
+        leg = bench.reference() if precise else bench.same()
+        leaves = run_leg(case, bench, leg, draw)
+        if self._keep:
+            self._known[key] = leaves
+        return leaves
+
+
+def run_leg(case: Case, bench: Bench, leg: Leg, draw: tuple[int, int]) -> list[Leaf]:
+    """Return what the case answers on this leg: its outputs, then its bases as the act left them."""
+    bases = _draw_bases(case, bench, draw)
+    copies = leg.copy(bases)
+    torch.manual_seed(bench.seed)
+    with leg:
+        brought = leg.bring(copies)
+        outputs = case.act(leg, *brought) if case.wants_leg else case.act(*brought)
+        leaves = read_back(outputs)
+        leaves += read_back(brought, "base")
+    # The host's copies alias in a rehearsal, and a later leg must not change what this one answered.
+    return [Leaf(leaf.path, map_tensors(leaf.value, torch.Tensor.clone), leaf.device, leaf.stride) for leaf in leaves]
+
+
+def run_case(case: Case, bench: Bench, references: References | None = None) -> Error:
+    """Return the largest error of the case over its states; raise Mismatch, Refused, or what the act raised."""
+    if case.check:
+        case.act(bench)
+        return Error()
+    known = references or References(keep=True)
+    worst = Error()
+    first: list[Leaf] = []
+    for state in case.states:
+        draw = _DRAWS[state]
+        reference = _refuse_without(case, lambda draw=draw: known.get(case, bench, draw, precise=True))
+        if state == "polluted":
+            bench.pollute(_sizes(reference))
+        try:
+            actual = run_leg(case, bench, bench.leg(), draw)
+        except Exception as raised:
+            _check_refusal(case, bench, draw, raised)
+            raise Mismatch(f"{state}: raised {type(raised).__name__}: {raised}") from raised
+        try:
+            worst = max(
+                worst, _judge(case, bench, actual, reference, known, draw), key=lambda error: error.max_rel_scaled
+            )
+            if state == "again" and case.deterministic:
+                _demand_same_bits(first, actual)
+        except Mismatch as wrong:
+            raise Mismatch(f"{state}: {wrong}", wrong.error) from None
+        first = first or actual
+    return worst
+
+
+def _judge(
+    case: Case, bench: Bench, actual: list[Leaf], reference: list[Leaf], known: References, draw: tuple[int, int]
+) -> Error:
+    if len(actual) != len(reference):
+        raise Mismatch(f"{len(actual)} outputs, the reference has {len(reference)}")
+    own = _own_answers(case, bench, known, draw)
+    worst = Error()
+    for index, (got, want) in enumerate(zip(actual, reference)):
+        like = own(0)
+        if like is not None:
+            _check_form(case, bench, got, like[index])
+        error = compare_leaf(
+            got, want, lambda index=index: (own(1) or [None] * len(actual))[index], terms=case.terms, factor=case.factor
+        )
+        worst = max(worst, error, key=lambda item: item.max_rel_scaled)
+    return worst
+
+
+def _own_answers(case: Case, bench: Bench, known: References, draw: tuple[int, int]) -> Callable[[int], Any]:
+    """Return a function that gives the CPU's answers in the case's own dtypes, or None where the CPU refuses.
+
+    Asked with 0 it answers for the form only, so a kept answer to the first draw's shape will do.
+    """
+
+    def answer(exact: int) -> list[Leaf] | None:
+        try:
+            return known.get(case, bench, draw if exact or draw[0] else (0, 0), precise=False)
+        except Exception:  # an old CPU build lacks half precision for this operator: no second opinion, no matter
+            return None
+
+    return answer
+
+
+def _check_form(case: Case, bench: Bench, got: Leaf, like: Leaf) -> None:
+    if not isinstance(like.value, torch.Tensor) or not isinstance(got.value, torch.Tensor):
+        return
+    if got.value.dtype != like.value.dtype:
+        raise Mismatch(f"{got.path}: dtype {got.value.dtype}, the CPU gives {like.value.dtype}")
+    if not case.anywhere and got.device != bench.device.type:
+        raise Mismatch(f"{got.path}: lies on {got.device}, not on {bench.device.type}")
+    if (case.strides or got.path.startswith("base")) and got.stride != like.stride:
+        raise Mismatch(f"{got.path}: strides {got.stride}, the CPU gives {like.stride}")
+
+
+def _demand_same_bits(first: list[Leaf], second: list[Leaf]) -> None:
+    for one, two in zip(first, second):
+        if bits_differ(one, two):
+            raise Mismatch(f"{one.path}: two equal calls gave different answers")
+
+
+def _refuse_without(case: Case, get: Callable[[], list[Leaf]]) -> list[Leaf]:
+    try:
+        return get()
+    except Exception as raised:
+        raise Refused(f"no reference: the CPU raised {type(raised).__name__}: {raised}") from raised
+
+
+def _check_refusal(case: Case, bench: Bench, draw: tuple[int, int], raised: Exception) -> None:
+    """Raise Refused where the device may decline: the rehearsal's CPU lacks it too, or the operator is missing."""
+    if bench.device.type == "cpu":
+        try:
+            run_leg(case, bench, bench.same(), draw)
+        except Exception as own:
+            raise Refused(f"this torch's CPU raises {type(own).__name__}: {own}") from raised
+    elif case.may_be_missing and any(text in str(raised) for text in _REFUSALS):
+        raise Refused(f"not on this device: {raised}") from raised
+
+
+def _draw_bases(case: Case, bench: Bench, draw: tuple[int, int]) -> tuple[Any, ...]:
+    if case.make is None:
+        return ()
+    bases = case.make(bench.draw(case.id, k=draw[0], data=draw[1]))
+    return bases if isinstance(bases, tuple) else (bases,)
+
+
+def _sizes(reference: list[Leaf]) -> list[int]:
+    counts = {leaf.value.numel() for leaf in reference if isinstance(leaf.value, torch.Tensor)}
+    return sorted(count for count in counts if 0 < count < 1 << 16)

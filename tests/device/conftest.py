@@ -12,17 +12,18 @@ from typing import Any, Iterator
 os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
 sys.path.insert(0, str(Path(__file__).parent))
 
-import pytest  # noqa: E402
-import torch  # noqa: E402
-from device_suite.cases import Case  # noqa: E402
-from device_suite.compare import Mismatch  # noqa: E402
-from device_suite.known import KnownIssuesError, load_known  # noqa: E402
-from device_suite.legs import Bench  # noqa: E402
-from device_suite.outcomes import OutcomeLog, judge  # noqa: E402
-from device_suite.plants import Plant, PlantError  # noqa: E402
-from device_suite.selection import Selection, prepare_device, why_not_here  # noqa: E402
-from device_suite.states import Refused, run_case  # noqa: E402
-from device_suite.touch import TouchMap, TouchRecorder  # noqa: E402
+import pytest
+import torch
+
+from device_suite.cases import Case
+from device_suite.compare import Mismatch
+from device_suite.known import KnownIssuesError, load_known
+from device_suite.legs import Bench
+from device_suite.outcomes import OutcomeLog, judge
+from device_suite.plants import Plant, PlantError
+from device_suite.selection import Selection, prepare_device, why_not_here
+from device_suite.states import Refused, run_case
+from device_suite.touch import TouchMap, TouchRecorder
 
 TOUCH_MAP = Path(__file__).parent / "touch_map.json"
 

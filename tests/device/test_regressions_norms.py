@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+
 from device_suite import Cases
 
 cases = Cases("regressions")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,9 +12,12 @@ from pydantic import BaseModel, ValidationError
 from .errors import UsageError
 
 Model = TypeVar("Model", bound=BaseModel)
+Location = tuple[str | int, ...]
+Fault = tuple[Location, str]
+Check = Callable[[Any], Iterable[Fault]]
 
 
-def load(path: Path, model: type[Model]) -> Model:
+def load(path: Path, model: type[Model], *, checks: Iterable[Check] = ()) -> Model:
     """Return the file as `model`, or raise a UsageError that lists every fault.
 
     Duplicate keys, unknown keys and unquoted versions (`2.10` is a float) are faults.
@@ -22,33 +26,59 @@ def load(path: Path, model: type[Model]) -> Model:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read: {error}") from error
-    return parse(text, model, name=str(path))
+    return parse(text, model, name=str(path), checks=checks)
 
 
-def parse(text: str, model: type[Model], *, name: str) -> Model:
-    """Return `text` as `model`; `name` stands for the file in messages."""
-    try:
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
-        if root is None:
-            raise UsageError(f"{name}: is empty")
-        faults = [f"{name}:{line}: {fault}" for line, fault in _duplicates(root)]
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{name}:{mark.line + 1}" if mark else name
-        raise UsageError(f"{where}: is no YAML: {getattr(error, 'problem', None) or error}") from error
+def parse(text: str, model: type[Model], *, name: str, checks: Iterable[Check] = ()) -> Model:
+    """Return `text` as `model`; `name` stands for the file in messages.
+
+    Args:
+        checks: each is asked of the raw data for faults that no single field can know, so
+            that they show together with the model's own.
+    """
+    root, data = _read(text, name)
+    faults = [(line, fault) for line, fault in _duplicates(root)]
+    value = None
     try:
         value = model.model_validate(data, strict=False)
     except ValidationError as error:
         for fault in error.errors():
             location = tuple(fault["loc"])
-            faults.append(f"{name}:{_line(root, location)}: {_key(location)}: {_wording(fault)}")
-    if faults:
-        count = "1 fault" if len(faults) == 1 else f"{len(faults)} faults"
-        raise UsageError(
-            f"{count} in {name}:\n  " + "\n  ".join(sorted(set(faults))), hint="mend the lines named above"
-        )
+            faults.append((_line(root, location), f"{_key(location)}: {_wording(fault)}"))
+    for check in checks:
+        faults += [(_line(root, location), f"{_key(location)}: {message}") for location, message in check(data)]
+    if faults or value is None:
+        lines = [f"{name}:{line}: {fault}" for line, fault in sorted(set(faults))]
+        count = "1 fault" if len(lines) == 1 else f"{len(lines)} faults"
+        raise UsageError(f"{count} in {name}:\n  " + "\n  ".join(lines), hint="mend the lines named above")
     return value
+
+
+def _read(text: str, name: str) -> tuple[yaml.Node, Any]:
+    try:
+        _refuse_aliases(text, name)
+        loader = yaml.SafeLoader(text)
+        root = loader.get_single_node()
+        if root is None:
+            raise UsageError(f"{name}: is empty")
+        return root, loader.construct_document(root)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{name}:{mark.line + 1}" if mark else name
+        raise UsageError(f"{where}: is no YAML: {getattr(error, 'problem', None) or error}") from error
+    except RecursionError as error:
+        raise UsageError(f"{name}: is nested too deeply") from error
+    except ValueError as error:  # a timestamp such as 2025-13-45
+        raise UsageError(f"{name}: holds a value that is none: {error}") from error
+
+
+def _refuse_aliases(text: str, name: str) -> None:
+    """Aliases save a few lines and let a small file stand for gigabytes, or hold itself."""
+    if "*" not in text and "&" not in text:
+        return
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise UsageError(f"{name}:{event.start_mark.line + 1}: aliases (*{event.anchor}) are not read")
 
 
 def _duplicates(node: yaml.Node) -> list[tuple[int, str]]:
@@ -94,4 +124,5 @@ def _wording(fault: Any) -> str:
         return "unknown key"
     if fault["type"] == "string_type" and isinstance(value, int | float):
         return f'must be text: write it in quotes ("{value}"; an unquoted 2.10 is the number 2.1)'
-    return f"{fault['msg'][0].lower()}{fault['msg'][1:]} (found {value!r})"
+    message = fault["msg"].removeprefix("Value error, ")
+    return f"{message[0].lower()}{message[1:]} (found {value!r})"

@@ -155,8 +155,8 @@ def run_logged(
         watchdog = threading.Timer(timeout_seconds, kill_group, (process.pid,)) if timeout_seconds else None
         if watchdog:
             watchdog.start()
+        assert process.stdout is not None
         try:
-            assert process.stdout is not None
             for line in _lines(process.stdout, file):
                 tail.append(line)
                 if on_line:
@@ -167,6 +167,7 @@ def run_logged(
             process.wait()
             raise
         finally:
+            process.stdout.close()
             if watchdog:
                 watchdog.cancel()
     if process.returncode != 0:

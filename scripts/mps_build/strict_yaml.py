@@ -78,7 +78,8 @@ def _refuse_aliases(text: str, name: str) -> None:
         return
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.AliasEvent):
-            raise UsageError(f"{name}:{event.start_mark.line + 1}: aliases (*{event.anchor}) are not read")
+            line = event.start_mark.line + 1 if event.start_mark else 0
+            raise UsageError(f"{name}:{line}: aliases (*{event.anchor}) are not read")
 
 
 def _duplicates(node: yaml.Node) -> list[tuple[int, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ..errors import BuildEnvironmentError
@@ -46,6 +46,7 @@ def create_environment(
     log: Path,
     reporter: Reporter,
     offline: bool = False,
+    wrap: Callable[[Command], Command] = lambda command: command,
 ) -> Mapping[str, str]:
     """Make the venv anew in `destination` and return the versions of what is in it.
 
@@ -54,29 +55,34 @@ def create_environment(
     Args:
         backend: scikit-build-core goes there, one path for all Pythons of a tree: it wipes its CMake
             cache when its own path changes (https://github.com/scikit-build/scikit-build-core).
+        wrap: turns each command into the one that is run: the rehearsal's run inside a root.
 
     Raises:
         BuildEnvironmentError: a requirement is not to be had, or its hash differs.
     """
     remove_tree(destination)
     reporter.started("Create the build environment")
-    _run((str(interpreter), "-m", "venv", str(destination)), environ, log)
+
+    def run(*argv: str) -> None:
+        _run(wrap(Command(argv=argv, environ=environ)), log)
+
+    run(str(interpreter), "-m", "venv", str(destination))
     python = str(destination / "bin" / "python")
     pip = (python, "-m", "pip", "--disable-pip-version-check", "--no-input")
     wheels = cache / "wheels" / lock.stem
     if not offline:
         reporter.line(f"fetch what {lock.name} names")
-        _run((*pip, "download", "-q", "--require-hashes", "-r", str(lock), "-d", str(wheels)), environ, log)
+        run(*pip, "download", "-q", "--require-hashes", "-r", str(lock), "-d", str(wheels))
     install = (*pip, "install", "-q", "--no-index", "--find-links", str(wheels), "--require-hashes")
-    _run((*install, "-r", str(lock)), environ, log)
+    run(*install, "-r", str(lock))
     backend_lock = backend_lines(lock.read_text(encoding="utf-8"))
     if backend_lock:
         # In place, over what is there: the path must stay, and so must the build folder that names it.
         chosen = destination / "backend-requirements.txt"
         chosen.write_text(backend_lock, encoding="utf-8")
         target = ("--no-deps", "--upgrade", "--no-compile", "--target", str(backend))
-        _run((*install, *target, "-r", str(chosen)), environ, log)
-    listed = capture(Command(argv=(*pip, "list", "--format=freeze"), environ=environ), timeout_seconds=60)
+        run(*install, *target, "-r", str(chosen))
+    listed = capture(wrap(Command(argv=(*pip, "list", "--format=freeze"), environ=environ)), timeout_seconds=60)
     reporter.done()
     return dict(sorted(line.split("==", 1) for line in listed.stdout.splitlines() if "==" in line))
 
@@ -92,9 +98,9 @@ def backend_lines(lock: str) -> str:
     return "".join(f"{line}\n" for line in kept)
 
 
-def _run(argv: tuple[str, ...], environ: Mapping[str, str], log: Path) -> None:
+def _run(command: Command, log: Path) -> None:
     try:
-        run_logged(Command(argv=argv, environ=environ), log=log)
+        run_logged(command, log=log)
     except CommandFailed as failure:
         text = "\n".join(failure.tail[-6:])
         raise BuildEnvironmentError(f"{failure}:\n{text}", hint=_hint(text, log)) from failure

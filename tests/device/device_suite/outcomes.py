@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
+import sys
 from pathlib import Path
 from typing import Any
 
 from .cases import Case
 from .known import KnownIssue
+
+
+def _output_bytes() -> int | None:
+    """Return how much this process has written, where its output is a file: the driver ascribes a GPU's fault text by it."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        facts = os.fstat(2)
+    except OSError:
+        return None
+    return facts.st_size if stat.S_ISREG(facts.st_mode) else None
 
 
 class OutcomeLog:
@@ -21,7 +35,7 @@ class OutcomeLog:
         if self._path is None:
             return
         with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"event": event, **facts}) + "\n")
+            file.write(json.dumps({"event": event, **facts, "output_bytes": _output_bytes()}) + "\n")
 
     def started(self, case: Case) -> None:
         """Say that a case begins: if nothing follows, it crashed or hung."""

@@ -1,0 +1,161 @@
+"""The record of one verification: what was run on what, and how each case ended. One JSON, written as it grows.
+
+The schema in `schemas/record.schema.json` is made from these models; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from .errors import UsageError
+
+SCHEMA: Literal["mps-build/record/1"] = "mps-build/record/1"
+
+Result = Literal["passed", "failed", "known", "unexpected_pass", "crashed", "timeout", "skipped"]
+Verdict = Literal["verified", "rehearsed", "regressed", "known_issues_only", "not_verified"]
+PlantResult = Literal["caught", "missed", "not_exercised", "error"]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class Case(_Part):
+    """One case; `largest` and `bound` are the largest error of any comparison, and what it may be."""
+
+    id: str
+    layer: str
+    issue: tuple[str, ...] = ()
+    outcome: Result
+    reason: str | None = None
+    error: dict[str, Any] | None = None
+    largest: float | None = None
+    bound: float | None = None
+    seconds: float | None = None
+    known_issue: str | None = None
+
+
+class WheelFile(_Part):
+    """The wheel that was installed; `kind` is the audit's word (precompiled metallib, or compiled at first use)."""
+
+    file: str
+    sha256: str
+    kind: str | None = None
+
+
+class Torch(_Part):
+    """The torch under test."""
+
+    version: str | None = None
+    commit: str | None = None
+    wheel: WheelFile | None = None
+
+
+class Python(_Part):
+    """The interpreter that ran the cases; `unchanged` is the listing of a foreign one, before against after."""
+
+    executable: str
+    version: str | None = None
+    machine: str | None = None
+    unchanged: bool | None = None
+
+
+class KnownIssue(_Part):
+    """One row of known_issues.yaml that held for this torch on this host."""
+
+    id: str
+    link: str
+    title: str
+    outcome: str
+    reason: str
+    since: str
+    fixed_by: str | None = None
+    cases: tuple[str, ...] = ()
+
+
+class Record(_Part):
+    """One verification. `statement` is the first line of every report: what this run can and cannot say."""
+
+    schema_: Literal["mps-build/record/1"] = Field(default=SCHEMA, alias="schema")
+    tool: str
+    statement: str
+    verdict: Verdict
+    exit_code: int
+    cause: str | None = None
+    hint: str | None = None
+    partial: bool
+    device: str
+    target: dict[str, Any]
+    selection: dict[str, Any] = Field(default_factory=dict)
+    torch: Torch = Field(default_factory=Torch)
+    python: Python | None = None
+    host: dict[str, Any] = Field(default_factory=dict)
+    gpu: dict[str, Any] = Field(default_factory=dict)
+    environment: dict[str, Any] = Field(default_factory=dict)
+    known_issues: tuple[KnownIssue, ...] = ()
+    plant: PlantResult | None = None
+    plant_hits: int | None = None
+    notes: tuple[str, ...] = ()
+    started: str
+    seconds: float
+    counts: dict[str, int] = Field(default_factory=dict)
+    cases: tuple[Case, ...] = ()
+
+
+def to_json(record: Record) -> dict[str, Any]:
+    """Return the record as the document that is written."""
+    return record.model_dump(mode="json", by_alias=True)
+
+
+def write_record(record: Record, path: Path) -> None:
+    """Write the record beside its place and rename it: a reader never sees half of one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(json.dumps(to_json(record), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    beside.replace(path)
+
+
+def is_record(document: object) -> bool:
+    """True for a document that calls itself a record, of this schema or another."""
+    return isinstance(document, dict) and (
+        str(document.get("schema", "")).startswith("mps-build/record/") or {"verdict", "cases"} <= document.keys()
+    )
+
+
+def load_record(path: Path) -> Record:
+    """Return the record in `path`.
+
+    Raises:
+        UsageError: no such file, no JSON, no record, a record of another schema, or a damaged one.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read: {error}") from error
+    except json.JSONDecodeError as error:
+        raise UsageError(
+            f"{path}:{error.lineno}: is no JSON: {error.msg}", hint="give a record of verify_mps"
+        ) from error
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SCHEMA:
+        found = f"its schema is {schema!r}" if schema else "it names no schema"
+        raise UsageError(
+            f"{path}: is no record of schema {SCHEMA}: {found}",
+            hint="make it again with this tool's verify_mps (or read it with the tool that wrote it)",
+        )
+    try:
+        return Record.model_validate(document)
+    except ValidationError as error:
+        faults = "\n  ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:10])
+        raise UsageError(f"{path}: is a damaged record:\n  {faults}") from error
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a record."""
+    schema = Record.model_json_schema(by_alias=True, mode="serialization")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

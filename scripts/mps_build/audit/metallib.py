@@ -1,0 +1,78 @@
+"""A metallib's header and its list of functions: for which OS it was compiled, how many kernels, their names.
+
+Apple documents none of this; the layout was read from the metallibs of torch 2.6 to 2.15, and agrees with
+what others found (https://github.com/YuAo/MetalLibraryArchive).
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from .macho import Malformed
+
+HEADER = struct.Struct("<4s3H2B2H9Q")
+PLATFORM_MACOS = 0x8001
+MOST_LIST_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetallibHeader:
+    """The first 88 bytes."""
+
+    platform: int
+    os_version: tuple[int, int]
+    file_size: int
+    list_offset: int
+    list_size: int
+
+
+def parse_header(data: bytes) -> MetallibHeader:
+    """Return the header.
+
+    Raises:
+        Malformed: no `MTLB`, or cut off.
+    """
+    if len(data) < HEADER.size:
+        raise Malformed(f"{len(data)} bytes hold no metallib header")
+    magic, platform, _, _, _, _, major, minor, file_size, list_offset, list_size, *_ = HEADER.unpack_from(data)
+    if magic != b"MTLB":
+        raise Malformed(f"begins with {magic.hex(' ')}, not MTLB")
+    if list_size > MOST_LIST_BYTES or list_offset < HEADER.size or list_offset + list_size > file_size:
+        raise Malformed(f"says {list_size} bytes of functions at byte {list_offset} of {file_size}")
+    return MetallibHeader(
+        platform=platform, os_version=(major, minor), file_size=file_size, list_offset=list_offset, list_size=list_size
+    )
+
+
+def parse_function_names(data: bytes) -> tuple[str, ...]:
+    """Return the names in the list of functions (its count, then one record of tags for each).
+
+    Raises:
+        Malformed: the records do not fill the list.
+    """
+    if len(data) < 4:
+        raise Malformed("no list of functions")
+    (count,) = struct.unpack_from("<I", data)
+    if count * 8 > len(data):
+        raise Malformed(f"{count} functions in {len(data)} bytes")
+    names = []
+    position = 4
+    for index in range(count):
+        size = int.from_bytes(data[position : position + 4], "little")
+        if size < 8 or position + size > len(data):
+            raise Malformed(f"function {index} of {count} has size {size} at byte {position} of {len(data)}")
+        names.append(_name(data, position + 4, position + size))
+        position += size
+    return tuple(names)
+
+
+def _name(data: bytes, begin: int, end: int) -> str:
+    while begin + 6 <= end and data[begin : begin + 4] != b"ENDT":
+        length = int.from_bytes(data[begin + 4 : begin + 6], "little")
+        if begin + 6 + length > end:
+            break
+        if data[begin : begin + 4] == b"NAME":
+            return data[begin + 6 : begin + 6 + length].rstrip(b"\0").decode("utf-8", "backslashreplace")
+        begin += 6 + length
+    raise Malformed(f"a function without a name at byte {begin}")

@@ -71,6 +71,24 @@ def compare(session: nox.Session) -> None:
 
 
 @nox.session
+def lock(session: nox.Session) -> None:
+    """Versions and hashes of every recipe's build requirements, into build_recipes/locks/."""
+    _door(session, "lock")
+
+
+@nox.session
+def matrix(session: nox.Session) -> None:
+    """The recipes and their Pythons, for a workflow (JSON) or for the README (a table)."""
+    _door(session)
+
+
+@nox.session
+def refresh_patches(session: nox.Session) -> None:
+    """Which patches apply to a tree or a tag, are upstream already, or conflict."""
+    _door(session)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Format, lint rules and import contracts."""
     _install(session, "lint")

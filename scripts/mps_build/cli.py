@@ -26,6 +26,9 @@ VERBS: Mapping[str, str] = {
     "audit_wheel": "what a wheel holds, and whether that is right",
     "triage": "a failed log to its known cause and the fix",
     "compare": "two wheels, or two records, side by side",
+    "lock": "the exact versions and hashes of each recipe's build requirements",
+    "matrix": "the recipes and their Pythons, as JSON for a workflow or as a table for the README",
+    "refresh_patches": "which patches apply to a tree or a tag, are upstream already, or conflict",
 }
 
 

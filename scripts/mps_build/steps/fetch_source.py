@@ -14,7 +14,7 @@ from ..artifacts import SourceTree
 from ..errors import SourceError
 from ..process import Reporter
 from ..workspace import remove_tree
-from .git import answer, git
+from .git import DamagedRepository, answer, git
 from .mirror import Mirror, mirror_of
 
 WORKERS = 8
@@ -128,19 +128,20 @@ def _check_out(
         progress.update(mirror.url, count)
 
     was_there = mirror.has(commit)
-    mirror.fetch(commit, offline=offline, on_bytes=tell)
     try:
+        mirror.fetch(commit, offline=offline, on_bytes=tell)
         mirror.check_out(commit, destination)
     except SourceError as damaged:
-        if not was_there:
+        # A mirror may hold a commit's name but not all of its objects: fetch it anew, once.
+        if not was_there and not isinstance(damaged, DamagedRepository):
             raise
-        # The mirror held the commit's name but not all of its objects: fetch it anew, once.
         if offline:
             raise SourceError(
                 f"the mirror of {mirror.url} is damaged: {damaged}", hint="run once without --offline"
             ) from damaged
         progress.reporter.line(f"the mirror of {mirror.url} is damaged: fetching it anew")
         mirror.drop()
+        remove_tree(destination / ".git")
         mirror.fetch(commit, on_bytes=tell)
         mirror.check_out(commit, destination)
     return _submodules(mirror, commit, destination)

@@ -27,6 +27,13 @@ _NETWORK = (
 )
 
 
+_DAMAGE = ("corrupt", "bad object", "inflate:", "unable to unpack", "missing blob", "missing tree", "bad tree object")
+
+
+class DamagedRepository(SourceError):
+    """git found its own files broken: worth a fresh copy, where a dead network is not."""
+
+
 def git(*arguments: str, cwd: Path | None = None, environ: Mapping[str, str]) -> Command:
     """Return a git call that asks nobody, reads no hooks and takes file:// submodules of our own mirror."""
     options = ("-c", "core.hooksPath=/dev/null", "-c", "protocol.file.allow=always", "-c", "gc.auto=0")
@@ -34,7 +41,7 @@ def git(*arguments: str, cwd: Path | None = None, environ: Mapping[str, str]) ->
 
 
 def answer(command: Command, *, timeout_seconds: float = 60.0) -> str:
-    """Return what git printed, stripped.
+    """Return what git printed, without its last line break.
 
     Raises:
         SourceError: git failed; its own words are in the message.
@@ -42,7 +49,7 @@ def answer(command: Command, *, timeout_seconds: float = 60.0) -> str:
     captured = capture(command, timeout_seconds=timeout_seconds)
     if not captured.ok:
         raise SourceError(f"`{command}` failed: {captured.stderr.strip() or captured.exit}")
-    return captured.stdout.strip()
+    return captured.stdout.strip("\n")
 
 
 def succeeds(command: Command) -> bool:
@@ -64,7 +71,8 @@ def run_git(command: Command, *, log: Path, on_bytes: Callable[[int], None] = la
         run_logged(command, log=log, on_line=watch)
     except CommandFailed as failure:
         text = " ".join(line for line in failure.tail if "Receiving objects" not in line).strip()
-        raise SourceError(f"{text[-600:] or failure} (log: {log})", hint=_hint(text)) from failure
+        kind = DamagedRepository if any(word in text for word in _DAMAGE) else SourceError
+        raise kind(f"{text[-600:] or failure} (log: {log})", hint=_hint(text)) from failure
 
 
 def _hint(text: str) -> str:

@@ -116,6 +116,16 @@ class Gate(_Declared):
     openmp: StrictBool
 
 
+class Cross(_Declared):
+    """What a host that is no Mac can build of this recipe, with zig: less, and declared as such.
+
+    A recipe without it is built on a Mac only.
+    """
+
+    gate: Gate
+    wheel: WheelContents
+
+
 class Recipe(_Declared):
     """One release, from its commit to what its wheel must hold."""
 
@@ -150,6 +160,7 @@ class Recipe(_Declared):
     libomp: Libomp | None = None
     gate: Gate
     wheel: WheelContents
+    cross: Cross | None = None
 
     @property
     def name(self) -> str:

@@ -29,14 +29,17 @@ class EmbeddedRepositories:
     submodules: tuple[tuple[str, str], ...]
 
 
-def materialise(sample_root: Path, destination: Path) -> EmbeddedRepositories:
+def materialise(sample_root: Path, destination: Path, *, expected: str | None = None) -> EmbeddedRepositories:
     """Return the repositories of `sample_root`, made anew in `destination` (bare, one for each submodule).
 
     A folder named in `.gitmodules` becomes a repository of its own, under the file name of its
     (relative) url, and a gitlink in the tree above.
 
+    Args:
+        expected: the commit that the recipe pins.
+
     Raises:
-        SourceError: the tree is not there, or git failed.
+        SourceError: the tree is not there or not what is expected, or git failed.
     """
     if not (sample_root / ".gitmodules").is_file():
         raise SourceError(
@@ -53,6 +56,11 @@ def materialise(sample_root: Path, destination: Path) -> EmbeddedRepositories:
         )
         name = f"{sample_root.name}.git"
         commit = _commit_tree(sample_root, beside / name, links=submodules)
+        if expected is not None and commit != expected:
+            raise SourceError(
+                f"{sample_root} is not what the recipe pins: its commit is {commit}, the recipe's {expected}",
+                hint=f"take the change back; or, if it is meant, put {commit} into {sample_root.name}.yaml",
+            )
         shutil.rmtree(destination, ignore_errors=True)
         beside.replace(destination)
     finally:

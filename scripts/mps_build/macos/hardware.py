@@ -1,0 +1,143 @@
+"""The machine: system_profiler's hardware and software parts, as text, XML, JSON, or copied from the window."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from .answers import Answer
+from .sysctl import chip_facts
+
+Facts = dict[str, Any]
+
+# What the first label is called in the languages of the System Information window, and what "cores" is.
+_LOCALES: Mapping[str, tuple[str, str]] = {
+    "de": ("Modellname", "Gesamtanzahl der Kerne"),
+    "fr": ("Nom du modèle", "Nombre total de cœurs"),
+    "es": ("Nombre del modelo", "Número total de núcleos"),
+    "it": ("Nome modello", "Numero totale di core"),
+    "nl": ("Modelnaam", "Totaal aantal cores"),
+    "pt": ("Nome do modelo", "Número total de núcleos"),
+    "sv": ("Modellnamn", "Totalt antal kärnor"),
+    "ru": ("Название модели", "Общее количество ядер"),
+    "ja": ("機種名", "コアの総数"),
+    "ko": ("모델명", "총 코어 개수"),
+    "zh": ("型号名称", "核总数"),
+}
+_IDENTIFIER = re.compile(r"(?:MacBook(?:Pro|Air)?|Macmini|MacPro|iMac(?:Pro)?|VirtualMac|Xserve|Mac|ADP)\d+,\d+")
+_NAMED = {
+    "machine_name": "Model Name",
+    "machine_model": "Model Identifier",
+    "chip_type": "Chip",
+    "cpu_type": "Processor Name",
+    "physical_memory": "Memory",
+    "boot_rom_version": "Boot ROM Version",
+}
+
+
+def parse_hardware(answer: Answer) -> Facts:
+    """Return what is told of the machine; a document that was cut off says `complete: False`."""
+    text = answer.stdout
+    stripped = text.lstrip()
+    if stripped.startswith("{") or re.search(r'"SPHardwareDataType"|"machine_model"|"boot_rom_version"', text):
+        pairs = dict(re.findall(r'"(\w+)"\s*:\s*"([^"\n]*)"', text))
+        return _structured(pairs, whole=stripped.rstrip().endswith("}"))
+    if "<plist" in text or "<key>" in text:
+        pairs = dict(re.findall(r"<key>(\w+)</key>\s*<string>([^<]*)</string>", text))
+        return _structured(pairs, whole="</plist>" in text)
+    labels = labels_of(text)
+    for locale, (name_label, core_label) in _LOCALES.items():
+        if name_label.casefold() in (label.casefold() for label in labels):
+            return _localized(labels, core_label) | {"locale": locale}
+    facts = _software(labels) | _hardware(labels)
+    if not _hardware(labels):
+        return facts
+    if "Hardware Overview:" not in text or not any("Serial Number" in key or "UUID" in key for key in labels):
+        facts["complete"] = False
+    return facts
+
+
+def labels_of(text: str) -> dict[str, str]:
+    """Return `Label: value` lines, split at the first colon (a full-width one in East Asian windows)."""
+    rows = re.findall(r"^[ \t]*([^:：\n]+?)[ \t]*[:：][ \t]*(\S.*?)[ \t]*$", text, re.MULTILINE)
+    labels: dict[str, str] = {}
+    for label, value in rows:
+        labels.setdefault(label, value)
+    return labels
+
+
+def _structured(pairs: Mapping[str, str], *, whole: bool) -> Facts:
+    facts = _hardware({label: pairs[key] for key, label in _NAMED.items() if pairs.get(key)})
+    # cpu_type names the chip of an Intel Mac loosely; the brand string says it better.
+    return facts | {"complete": whole} if facts else {}
+
+
+def _hardware(labels: Mapping[str, str]) -> Facts:
+    facts: Facts = {}
+    identifier = labels.get("Model Identifier", "")
+    if name := labels.get("Model Name"):
+        facts["model_name"] = name
+    if _IDENTIFIER.fullmatch(identifier):
+        facts["model"] = identifier
+    brand = labels.get("Chip") or labels.get("Processor Name")
+    if brand and re.match(r"Apple|.*Intel", brand):
+        facts |= chip_facts(brand)
+    firmware = next((labels[key] for key in ("System Firmware Version", "Boot ROM Version") if key in labels), None)
+    if firmware:
+        facts["firmware"] = firmware
+    virtual = _virtual(identifier, facts, firmware or "")
+    if virtual is not None:
+        facts["virtual"] = virtual
+    if match := re.match(r"(\d+)(?:\s*\(([^)]*)\))?", labels.get("Total Number of Cores", "")):
+        facts["cpu_cores"] = int(match.group(1))
+        levels = {name.lower(): int(count) for count, name in re.findall(r"(\d+)\s+([A-Za-z]+)", match.group(2) or "")}
+        facts |= {"cpu_levels": levels} if levels else {}
+    if memory := _memory_gb(labels.get("Memory", "")):
+        facts["memory_gb"] = memory
+    return facts
+
+
+def _virtual(identifier: str, facts: Facts, firmware: str) -> bool | str | None:
+    """Tell a guest from a machine; a spoofed identifier of an Intel Mac proves nothing."""
+    if identifier.startswith("VirtualMac") or facts.get("virtual") is True or firmware.startswith("VMW"):
+        return True
+    if facts.get("apple_silicon") is True and identifier:
+        return False
+    return "unknown" if "apple_silicon" in facts else None
+
+
+def _memory_gb(text: str) -> int | None:
+    match = re.fullmatch(r"(\d+)(?:[.,]\d+)?\s*(GB|Go|ГБ|TB|To)", text)
+    return int(match.group(1)) * (1024 if match.group(2) in ("TB", "To") else 1) if match else None
+
+
+def _localized(labels: Mapping[str, str], core_label: str) -> Facts:
+    """Read a window's copy in another language by the form of the values; when it is whole is not known."""
+    facts: Facts = {}
+    for label, value in labels.items():
+        if _IDENTIFIER.fullmatch(value):
+            facts["model"] = value
+        elif re.match(r"Apple (?:M\d|processor)", value) or re.search(r"\bIntel\b", value):
+            facts |= {key: found for key, found in chip_facts(value).items() if key not in facts}
+        elif re.fullmatch(
+            r"(?:MacBook(?: Pro| Air)?|Mac (?:mini|Pro|Studio)|iMac(?: Pro)?|.*Virtual Machine \d+)", value
+        ):
+            facts.setdefault("model_name", value)
+        elif label.casefold() == core_label.casefold() and (match := re.match(r"(\d+)", value)):
+            facts["cpu_cores"] = int(match.group(1))
+        elif memory := _memory_gb(value):
+            facts.setdefault("memory_gb", memory)
+    virtual = _virtual(str(facts.get("model", "")), facts, "")
+    return facts | ({"virtual": virtual} if virtual is not None else {})
+
+
+def _software(labels: Mapping[str, str]) -> Facts:
+    facts: Facts = {}
+    if match := re.match(r"(?:macOS|Mac OS X|OS X) (\d+(?:\.\d+)+) \((\w+)\)", labels.get("System Version", "")):
+        facts |= {"macos": match.group(1), "build": match.group(2)}
+    if match := re.match(r"Darwin (\d+(?:\.\d+)+)", labels.get("Kernel Version", "")):
+        facts["darwin"] = match.group(1)
+    if labels.get("System Integrity Protection") in ("Enabled", "Disabled"):
+        facts["sip"] = labels["System Integrity Protection"].lower()
+    return facts

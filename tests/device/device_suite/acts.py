@@ -1,0 +1,31 @@
+"""What many cases do on their device: leaves that want gradients, and the gradients of an output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+def leaf(x: torch.Tensor) -> torch.Tensor:
+    """Return `x` as a leaf that wants a gradient, with its layout and its storage."""
+    return x.detach().requires_grad_()
+
+
+def backward(output: torch.Tensor, *leaves: torch.Tensor, grad: torch.Tensor | None = None) -> tuple[Any, ...]:
+    """Return (output, gradient of each leaf); without `grad` the output's sum is derived."""
+    if grad is None:
+        output.sum().backward()
+    else:
+        output.backward(grad)
+    return (output, *(one.grad for one in leaves))
+
+
+def parameters_and_state(optimiser: torch.optim.Optimizer) -> list[Any]:
+    """Return every parameter with the tensors the optimiser keeps for it, in order."""
+    found: list[Any] = []
+    for group in optimiser.param_groups:
+        for parameter in group["params"]:
+            state = optimiser.state[parameter]
+            found.append([parameter, *(state[key] for key in sorted(state) if isinstance(state[key], torch.Tensor))])
+    return found

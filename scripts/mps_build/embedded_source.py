@@ -41,7 +41,7 @@ def materialise(sample_root: Path, destination: Path, *, expected: str | None = 
     Raises:
         SourceError: the tree is not there or not what is expected, or git failed.
     """
-    if not (sample_root / ".gitmodules").is_file():
+    if not sample_root.is_dir():
         raise SourceError(
             f"{sample_root}: the recipe's embedded source is not there",
             hint="take the folder beside the recipe along, from a whole checkout or an installed mps-build",
@@ -70,6 +70,8 @@ def materialise(sample_root: Path, destination: Path, *, expected: str | None = 
 
 def _submodules(root: Path) -> tuple[tuple[str, str], ...]:
     """Return (path, url) of each submodule, in the order of the file."""
+    if not (root / ".gitmodules").is_file():
+        return ()
     listing = _git(
         "config", "--file", str(root / ".gitmodules"), "--get-regexp", r"^submodule\..*\.(path|url)$", cwd=root
     )

@@ -17,8 +17,10 @@ _PREFIXES = re.compile(
     | \d\d:\d\d:\d\d (?:[.,]\d+)? [ ]+ (?=\S)                                 # 09:12:24
     | \#\d+ [ ] \d+\.\d+ [ ]?                                                 # BuildKit: #21 5.532
     | \#\d+ [ ] (?=\[)                                                        # BuildKit: #21 [4/9] RUN ...
-    | \[ (?!end\ of|notice|code|ok|warn|fail|error|info|debug|system|missing|-) [a-z][a-z0-9_.-]* \] [ ]   # [build]
-    | (?!ld|xcrun|ninja|error|fatal|clang|warning|note|usage) [A-Za-z][\w.+-]* > [ ]        # nix: pkg>
+    | \[ (?!end\ of|notice|code|ok|warn|fail|error|info|debug|system|missing|-)
+         [a-z][a-z0-9_.-]* \] (?:[ ]|$)                                       # [build]
+    | (?!ld|xcrun|ninja|error|fatal|clang|warning|note|usage)
+         [A-Za-z][\w.+-]* > (?:[ ]|$)                                         # nix: pkg>
     | [^\t\n]{1,80} \t [^\t\n]{1,80} \t (?=\d{4}-\d\d-\d\dT)                  # gh run view --log: job, step
     | [│┃|] [ ]?                                                              # pip's and rich's gutters
     """,

@@ -1,1 +1,6 @@
-"""From a failed log to a known cause, or to the first error."""
+"""A failed log, or what a crashing MPS process wrote, to its known cause and the fix."""
+
+from .diagnosis import Triage, explain
+from .render import as_document, render
+
+__all__ = ["Triage", "as_document", "explain", "render"]

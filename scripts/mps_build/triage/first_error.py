@@ -1,0 +1,100 @@
+"""Which line of a failed log a person should see first, and whether the log failed at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..log_text import Line
+from .log import is_quoted
+
+# A message of the one who failed.
+_STRONG = re.compile(
+    r"""^\s*(?:
+      [^\s:][^:]*:\d+(?::\d+)?:\ (?:fatal\ )?error:\ .                     # clang, gcc, metal
+    | (?:fatal\ )?error:\ .
+    | [\w./+@-]+:\ (?:fatal\ )?error:\ .                                    # clang++: error:, xcrun: error:
+    | \#\#\[error\]. | ::error\b
+    | (?:ERROR|FATAL|Fatal|fatal)\b:?\ .
+    | CMake\ Error\b
+    | ld:\ (?!warning). | Undefined\ symbols\ for\ architecture | duplicate\ symbol\b
+    | (?:E\s+)?[A-Za-z_][\w.]*(?:Error|Exception|KeyboardInterrupt)(?::|\s*$)
+    | (?:E\s+)?(?:Assertion\ failed: | Fatal\ Python\ error: | OMP:\ Error | dyld(?:\[\d+\])?:)
+    | libc\+\+abi:\ terminating
+    | (?:\S+:\ line\ \d+:\ )?\d+\ (?:Killed|Segmentation\ fault|Abort\ trap|Bus\ error)
+    | zsh:\ (?:killed|abort|segmentation\ fault|bus\ error|command\ not\ found|no\ such\ file)
+    | (?:/bin/)?(?:ba|z|da|k)?sh:\ .*(?:not\ found|No\ such\ file|Permission\ denied|cannot\ execute)
+    | error\ in\ \S+\ setup\ command:
+    | \S*python[\d.]*:\ can't\ open\ file
+    | make(?:\[\d+\])?:\ \*\*\*\ No\ rule
+    | Torch\ not\ compiled\ with\ MPS
+    )""",
+    re.VERBOSE,
+)
+# Says that something below it failed, not what.
+_FRAME = re.compile(
+    r"""linker\ command\ failed | error:\ command\ .*\ failed
+    | subprocess-exited-with-error | metadata-generation-failed
+    | ERROR:?\ (?:Failed\ (?:to\ build|building)|Could\ not\ build|Backend\ subprocess\ exited|.{0,12}exit(?:ed)?\ code)
+    | CalledProcessError | Error\ compiling\ objects\ for\ extension | distutils\.errors\.\w+:\ command
+    | Process\ completed\ with\ exit\ code | frontend\ command\ failed | clang.*:\ note: | SystemExit
+    | CMake\ (?:build|install)\ failed | CMake\ Error:\ (?:Generator|Problem\ processing) | CompileError:\ command
+    | ninja:\ build\ stopped | Failed\ to\ build\ | \bmake(?:\[\d+\])?:\ \*\*\*\ \[
+    | ^FAILED\b | Configuring\ incomplete
+    | too\ many\ errors\ emitted""",
+    re.VERBOSE,
+)
+# Sounds like trouble and is none.
+_INNOCENT = re.compile(
+    r"""would\ duplicate\ path | unable\ to\ lookup\ item\ .PlatformVersion | ERROR:delocate\.libsana
+    | ^\s*--\  | ^\s*\[\ ?\d+(?:/\d+|%)[^\]]*\]\  | \bwarning:\  | \bnote:\  | UserWarning
+    | dependency\ resolver\ does\ not | ^\s*objc\[\d+\] | sysctl: | ^\s*ERROR:\ test_ | ^\s*error:\ 0\b | \b0\ errors?\b""",
+    re.VERBOSE,
+)
+_SUCCESS = re.compile(
+    r"""^\s*(?:
+      Successfully\ (?:built|installed|created|uploaded)\b
+    | (?:Created|created|Built|built)\ wheel\b | creating\ '[^']+\.whl' | removing\ build/bdist
+    | \[(\d+)/\1\]\ (?:Install|Linking|Running\ utility)
+    | Finished\ processing\ dependencies
+    | =+\ \d+\ passed(?!.*(?:failed|error))
+    | (?:BUILD\ SUCCESSFUL|Build\ succeeded|All\ checks\ passed)
+    )""",
+    re.VERBOSE,
+)
+
+
+_CONFIGURED = re.compile(r"\s*-- Build files have been written to:")
+
+
+def is_failure(line: str) -> bool:
+    """Whether a line says that something failed."""
+    return not is_quoted(line) and not _INNOCENT.search(line) and bool(_STRONG.match(line) or _FRAME.search(line))
+
+
+def first_error(lines: Sequence[Line]) -> Line | None:
+    """Return the first message that says what failed; failing that, the first that says that something did."""
+    frame = None
+    for line in lines:
+        if is_quoted(line.text) or _INNOCENT.search(line.text):
+            continue
+        if _FRAME.search(line.text):
+            if frame is None and re.match(r"\s*(?:FAILED: |make(?:\[\d+\])?: \*\*\* \[)", line.text):
+                frame = line
+        elif _STRONG.match(line.text):
+            return line
+    return frame
+
+
+def ends_well(lines: Sequence[Line], *, configured_is_well: bool) -> bool:
+    """Whether a sign of success stands in the log with no failure after it.
+
+    Args:
+        configured_is_well: a configure that came to its end is such a sign too.
+    """
+    for line in reversed(lines):
+        if is_failure(line.text):
+            return False
+        if _SUCCESS.match(line.text) or (configured_is_well and _CONFIGURED.match(line.text)):
+            return True
+    return False

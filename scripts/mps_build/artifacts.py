@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .environ import Toolchain
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTree:
@@ -33,14 +35,7 @@ class BuildEnvironment:
     environ: Mapping[str, str]
     reasons: Mapping[str, str]
     tools: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Configured:
-    """A configured build folder that passed the gate."""
-
-    build: Path
-    facts: Mapping[str, object]
+    toolchain: Toolchain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,6 +85,11 @@ class Ledger:
         self.receipts.append(receipt)
         return receipt
 
+    def latest(self) -> list[Receipt]:
+        """Return the newest receipt of each step, in the order of the steps."""
+        newest = {receipt.step: receipt for receipt in self.receipts}
+        return list(newest.values())
+
 
 def digest_of(value: Any) -> str:
     """Return the sha256 of a JSON value in one canonical form."""

@@ -1,0 +1,100 @@
+"""What one call of build_wheel asks for, and what follows from it without doing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from .environ import Toolchain
+from .recipe import Gate, Recipe, WheelContents
+from .recipes import patches_root
+
+Profile = Literal["release", "develop"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRequest:
+    """One call of build_wheel, checked: which recipe, for which Pythons, how.
+
+    Attributes:
+        commit: the recipe's, or the one given at the command line (nightly, --ref).
+        gate: the recipe's, less what --allow-jit-shaders and --without-metal4 lift.
+        contents: what the wheel must hold: the recipe's, or its cross part's.
+        cross: zig builds for macOS on another system; the toolchain then follows from the environment.
+        jobs: compilers at once.
+        label: a word of the caller's in the wheel's local version (`--version-label`).
+        official_version: no local version, the wheel is named as the official one.
+        bundled: libraries that the wheel copies in, name -> "version sha256".
+        host: what the receipt says of the machine.
+    """
+
+    recipe: Recipe
+    pythons: tuple[str, ...]
+    repository: str
+    commit: str
+    profile: Profile
+    gate: Gate
+    contents: WheelContents
+    toolchain: Toolchain
+    cross: bool
+    jobs: int
+    wheelhouse: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+    extra_patches: tuple[Path, ...] = ()
+    label: str | None = None
+    official_version: bool = False
+    lifted: tuple[str, ...] = ()
+    bundled: Mapping[str, str] = field(default_factory=dict)
+    offline: bool = False
+    host: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def tag(self) -> str | None:
+        """The tag to compare with: only for the recipe's own commit."""
+        return self.recipe.tag if self.commit == self.recipe.commit else None
+
+    @property
+    def patches(self) -> tuple[Path, ...]:
+        """All patches, in order: the recipe's, then the caller's."""
+        return tuple(patches_root() / name for name in self.recipe.patches) + self.extra_patches
+
+    def patch_series(self) -> tuple[tuple[Path, tuple[str, ...]], ...]:
+        """Return (folder, names) of each series: the recipe's is applied whole or not at all."""
+        own = ((patches_root(), self.recipe.patches),) if self.recipe.patches else ()
+        return own + tuple((patch.parent, (patch.name,)) for patch in self.extra_patches)
+
+    def version(self, *, dirty: bool) -> str | None:
+        """Return the version the wheel is built as; None for a project that takes none from outside."""
+        if self.recipe.wheel.distribution != "torch" or self.recipe.release is None:
+            return None
+        if self.official_version:
+            return self.recipe.version
+        label = local_label(self.commit, dirty=dirty, patched=bool(self.extra_patches), label=self.label)
+        return f"{self.recipe.version}+{label}"
+
+
+def gate_of(recipe: Recipe, *, allow_jit_shaders: bool, without_metal4: bool) -> Gate:
+    """Return the recipe's gate with the lifted keys taken off."""
+    lifted: dict[str, bool] = {}
+    if allow_jit_shaders:
+        lifted |= {"can_compile_metal": False, "can_compile_metal_40": False}
+    if without_metal4:
+        lifted["can_compile_metal_40"] = False
+    return recipe.gate.model_copy(update=lifted)
+
+
+def local_label(commit: str, *, dirty: bool, patched: bool, label: str | None) -> str:
+    """Return the local version of a self-built wheel: what it is made of, in PEP 440's letters.
+
+    >>> local_label("1eba9b3aa3c43f86f4a2c807ac8e12c4a7767340", dirty=False, patched=False, label=None)
+    'mps.g1eba9b3'
+    >>> local_label("1eba9b3aa3c43f86f4a2c807ac8e12c4a7767340", dirty=True, patched=True, label="topk")
+    'mps.g1eba9b3.patched.dirty.topk'
+    """
+    parts = ["mps", f"g{commit[:7]}"]
+    parts += ["patched"] if patched else []
+    parts += ["dirty"] if dirty else []
+    parts += [label] if label else []
+    return ".".join(parts)

@@ -1,0 +1,211 @@
+"""From a recipe to an audited wheel: the steps in order, each under a receipt. Nothing is decided here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from .artifacts import BuildEnvironment, SourceTree
+from .build_plan import BuildRequest
+from .console import Console
+from .environ import Toolchain, build_environ, fetch_environ
+from .finishing import Delivered, Finishing
+from .prepare_source import prepare_source
+from .process import run_logged
+from .receipts import Ledger, Made, Receipt, digest_of, fingerprint
+from .recipes import locks_root
+from .steps import configure as configuring
+from .steps.check_gate import check_gate
+from .steps.compile_wheel import build_command, compile_wheel
+from .steps.create_environment import create_environment, find_interpreter
+from .workspace import Workspace, cache_folder, remove_tree
+from .zig import cross_toolchain, libcxx_command
+
+
+class Pipeline:
+    """One build: what it is asked for, where it works, whom it tells."""
+
+    def __init__(self, request: BuildRequest, *, workspace: Workspace, console: Console) -> None:
+        self.request = request
+        self.workspace = workspace
+        self.console = console
+        self.ledger = Ledger(workspace.receipts)
+        self.fetch_environ = fetch_environ(os.environ)
+
+    def build(self) -> tuple[Delivered, ...]:
+        """Run every step that its receipt does not spare, for each Python in turn."""
+        with self.workspace.held():
+            with self.console.step("Source"):
+                tree, source = prepare_source(
+                    self.request,
+                    workspace=self.workspace,
+                    ledger=self.ledger,
+                    environ=self.fetch_environ,
+                    reporter=self.console,
+                )
+            return tuple(self._build_for(python, tree, source) for python in self.request.pythons)
+
+    def _build_for(self, python: str, tree: SourceTree, source: str) -> Delivered:
+        suffix = f" for Python {python}" if len(self.request.pythons) > 1 else ""
+        with self.console.step(f"Environment{suffix}"):
+            environment, prepared = self.prepare_environment(python, tree)
+        with self.console.step(f"Configure{suffix}"):
+            configured = self.configure(environment, tree, source=source, environment_digest=prepared.digest)
+        with self.console.step(f"Compile{suffix}"):
+            compiled = self._compile(environment, tree, configured)
+        with self.console.step(f"Audit{suffix}"):
+            return Finishing(
+                request=self.request,
+                workspace=self.workspace,
+                ledger=self.ledger,
+                reporter=self.console,
+                environment=environment,
+                tree=tree,
+            ).deliver(compiled)
+
+    def prepare_environment(self, python: str, tree: SourceTree) -> tuple[BuildEnvironment, Receipt]:
+        """Return the locked venv, and the whole environment that compilers will see."""
+        request, recipe = self.request, self.request.recipe
+        lock = locks_root() / recipe.lock_name(python)
+        venv = self.workspace.environment(request.profile, python)
+        interpreter = find_interpreter(python, environ=self.fetch_environ)
+
+        def create() -> Made:
+            tools = create_environment(
+                interpreter=interpreter,
+                lock=lock,
+                destination=venv,
+                backend=self.workspace.backend,
+                cache=cache_folder(),
+                environ=self.fetch_environ,
+                log=self.workspace.logs / f"create_environment-{python}.log",
+                reporter=self.console,
+                offline=request.offline,
+            )
+            return Made(trees=(venv,), facts={"tools": tools})
+
+        inputs = {"interpreter": str(interpreter), "lock": fingerprint(lock)["sha256"]}
+        receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create, key=venv.name)
+        toolchain = self._cross_toolchain(venv) if request.cross else request.toolchain
+        extra = {"PYTHONPATH": str(self.workspace.backend)}
+        version = request.version(dirty=bool(tree.dirty))
+        if version:
+            extra |= {"PYTORCH_BUILD_VERSION": version, "PYTORCH_BUILD_NUMBER": "1"}
+        environ, reasons = build_environ(
+            recipe,
+            inherited=os.environ,
+            venv=venv,
+            toolchain=toolchain,
+            jobs=request.jobs,
+            epoch=tree.epoch,
+            settings=request.settings,
+            extra=extra,
+        )
+        environment = BuildEnvironment(
+            python=venv / "bin" / "python",
+            python_version=python,
+            environ=environ,
+            reasons=reasons,
+            tools=receipt.facts["tools"],
+            toolchain=toolchain,
+        )
+        return environment, receipt
+
+    def _cross_toolchain(self, venv: Path) -> Toolchain:
+        toolchain = cross_toolchain(
+            python=venv / "bin" / "python",
+            folder=self.workspace.root / "zig",
+            cache=cache_folder() / "zig",
+            deployment_target=self.request.recipe.deployment_target,
+        )
+        command = libcxx_command(toolchain, scratch=self.workspace.root / "zig" / "scratch")
+        self.console.started("zig's libc++ (the first use builds it, a minute or two)")
+        run_logged(command, log=self.workspace.logs / "zig_libcxx.log")
+        self.console.done()
+        return toolchain
+
+    def configure(
+        self, environment: BuildEnvironment, tree: SourceTree, *, source: str, environment_digest: str
+    ) -> Receipt:
+        """Return the receipt of a configure that passed the gate; inputs that changed start a fresh build folder."""
+        request, recipe = self.request, self.request.recipe
+        build = configuring.build_folder(recipe.backend, source=tree.root, build=self.workspace.build)
+        place = self.workspace.root / "overrides.cmake"
+        overrides = configuring.write_overrides(place, expect_mps=request.gate.use_mps)
+        shared = digest_of(
+            {
+                "source": source if request.profile == "release" else None,
+                "environ": comparable(environment.environ, environment.python.parents[1]),
+                "toolchain": dict(environment.toolchain.facts),
+                "overrides": fingerprint(overrides)["sha256"],
+                "tools": {name: environment.tools.get(name) for name in ("cmake", "ninja")},
+                "gate": request.gate.model_dump(),
+            }
+        )
+        kept = build / ".mps-build-shared"
+        fresh = not kept.is_file() or kept.read_text(encoding="utf-8") != shared
+        command = configuring.configure_command(
+            recipe.backend,
+            python=environment.python,
+            source=tree.root,
+            build=build,
+            environ=environment.environ,
+            overrides=overrides,
+        )
+
+        def run() -> Made:
+            if fresh:
+                remove_tree(build)
+            log = self.workspace.logs / f"configure-{environment.python_version}.log"
+            ran = configuring.configure(command, build=build, log=log, reporter=self.console, new_python=not fresh)
+            facts = check_gate(ran, request.gate, fresh=fresh)
+            kept.write_text(shared, encoding="utf-8")
+            return Made(trees=(build,), facts={"configure": asdict(facts), "cmake": dict(ran.facts or {})})
+
+        inputs = {"shared": shared, "previous": environment_digest, "source": source, "argv": command.argv}
+        return self.ledger.run(
+            "configure", version=1, inputs=inputs, action=run, key=f"{request.profile}-{environment.python_version}"
+        )
+
+    def _compile(self, environment: BuildEnvironment, tree: SourceTree, configured: Receipt) -> Receipt:
+        request, recipe = self.request, self.request.recipe
+        key = f"{request.profile}-{environment.python_version}"
+        output = self.workspace.root / "compiled" / key
+        command = build_command(
+            recipe.backend,
+            python=environment.python,
+            source=tree.root,
+            build=configuring.build_folder(recipe.backend, source=tree.root, build=self.workspace.build),
+            output=output,
+            environ=environment.environ,
+            overrides=self.workspace.root / "overrides.cmake",
+        )
+
+        def run() -> Made:
+            log = self.workspace.logs / f"compile_wheel-{environment.python_version}.log"
+            return Made(files=(compile_wheel(command, output=output, log=log, reporter=self.console),))
+
+        inputs = {"previous": configured.digest, "argv": command.argv}
+        return self.ledger.run("compile_wheel", version=1, inputs=inputs, action=run, key=key)
+
+
+def comparable(environ: Mapping[str, str], venv: Path) -> dict[str, str]:
+    """Return the variables that decide what libtorch is: not the home, the job count, or one Python's names."""
+    passing = {
+        "SETUPTOOLS_EXT_SUFFIX",
+        "HOME",
+        "TMPDIR",
+        "USER",
+        "LOGNAME",
+        "TERM",
+        "MAX_JOBS",
+        "CMAKE_BUILD_PARALLEL_LEVEL",
+        "GITHUB_ACTIONS",
+    }
+    return {
+        name: value.replace(str(venv), "VENV")
+        for name, value in sorted(environ.items())
+        if name not in passing and not name.startswith(("CCACHE_", "SCCACHE_"))
+    }

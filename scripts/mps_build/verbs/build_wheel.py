@@ -1,0 +1,191 @@
+"""Build a recipe's wheel and audit it; the wheel and its receipt end in wheelhouse/.
+
+Steps whose receipt still holds are skipped, so the same command again after an interruption goes on,
+and after success takes seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any
+
+from ..build_plan import BuildRequest, gate_of
+from ..cli import Outcome
+from ..console import Console, human_bytes, human_seconds
+from ..embedded_source import materialise
+from ..environ import Toolchain, check_path, fetch_environ, parse_settings
+from ..errors import CompileError, UsageError
+from ..macos.host import observe
+from ..macos.toolchain import xcode_toolchain
+from ..pipeline import Delivered, Pipeline
+from ..probes import LiveProber
+from ..recipe import Recipe
+from ..recipes import find_recipe, newest_stable, recipes_root
+from ..steps.check_host import check_host
+from ..steps.fetch_source import resolve_ref
+from ..triage import explain, render
+from ..workspace import Workspace, cache_folder, wheelhouse, work_folder
+
+EXAMPLES = (
+    "",
+    "v2.6.0 --python 3.11,3.12,3.13",
+    "sample",
+    "nightly --ref <40-hex commit>",
+    "v2.6.0 --profile develop --set USE_DISTRIBUTED=0",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="v2.6.0, 2.6, sample, nightly, a path")
+    parser.add_argument("--python", metavar="X.Y[,X.Y]", help="Pythons to build for (default: the recipe's)")
+    parser.add_argument("--profile", choices=("release", "develop"), default="release")
+    parser.add_argument("--repo", metavar="URL", help="another repository (a folder, file:// or https://)")
+    parser.add_argument("--ref", metavar="REF", help="another commit, branch or tag")
+    parser.add_argument("--patch", metavar="FILE", type=Path, action="append", default=[], help="after the recipe's")
+    parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], dest="settings")
+    parser.add_argument("--jobs", metavar="N", type=int, help="compilers at once (default: from cores and memory)")
+    parser.add_argument("--allow-jit-shaders", action="store_true", help="accept Metal kernels compiled at first use")
+    parser.add_argument("--without-metal4", action="store_true", help="accept a wheel without the Metal 4 kernels")
+    parser.add_argument("--version-label", metavar="WORD", help="a word in the wheel's local version")
+    parser.add_argument("--official-version", action="store_true", help="no local version: named as the official wheel")
+    parser.add_argument("--wheelhouse", metavar="DIR", type=Path, help="where the wheel goes (default: wheelhouse/)")
+    parser.add_argument("--offline", action="store_true", help="use only what the cache holds")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+    request, workspace = plan(arguments)
+    console.print(f"{request.recipe.name}: {request.repository} at {request.commit[:12]}", style="bold")
+    if request.cross:
+        console.print("not a Mac: cross-built with zig, without MPS; see docs/sample.md")
+    build = Pipeline(request, workspace=workspace, console=console)
+    try:
+        delivered = build.build()
+    except CompileError as error:
+        raise _explained(error, request, workspace) from error
+    _print_result(delivered, build, console)
+    return Outcome(document=_document(request, delivered, build))
+
+
+def plan(arguments: argparse.Namespace) -> tuple[BuildRequest, Workspace]:
+    """Return what the arguments ask for, checked before anything is changed.
+
+    Raises:
+        UsageError: an argument that cannot be.
+        HostError: this host cannot build the recipe; every reason at once.
+    """
+    recipe = find_recipe(arguments.recipe) if arguments.recipe else newest_stable()
+    workspace = Workspace(root=work_folder() / recipe.name)
+    check_path(workspace.root, what="the work folder")
+    pythons = _pythons(arguments.python, recipe)
+    patches = tuple(_patch(path) for path in arguments.patch)
+    settings = parse_settings(arguments.settings)
+    host = observe(LiveProber())
+    native = host.system == "Darwin"
+    cross = None if native else recipe.cross
+    if native or cross is None:
+        host = check_host(recipe, LiveProber())
+    repository, commit = _source(recipe, arguments)
+    gate = cross.gate if cross else recipe.gate
+    lifts = {"--allow-jit-shaders": arguments.allow_jit_shaders, "--without-metal4": arguments.without_metal4}
+    request = BuildRequest(
+        recipe=recipe,
+        pythons=pythons,
+        repository=repository,
+        commit=commit,
+        profile=arguments.profile,
+        gate=gate_of(gate, allow_jit_shaders=arguments.allow_jit_shaders, without_metal4=arguments.without_metal4),
+        contents=cross.wheel if cross else recipe.wheel,
+        toolchain=xcode_toolchain(host) if native else Toolchain(name="zig"),
+        cross=cross is not None,
+        jobs=arguments.jobs or host.jobs,
+        wheelhouse=(arguments.wheelhouse or wheelhouse()).absolute(),
+        settings=settings,
+        extra_patches=patches,
+        label=arguments.version_label,
+        official_version=arguments.official_version,
+        lifted=tuple(flag for flag, given in lifts.items() if given),
+        offline=arguments.offline,
+        host=host.document(),
+    )
+    return request, workspace
+
+
+def _pythons(argument: str | None, recipe: Recipe) -> tuple[str, ...]:
+    wanted = tuple(part.strip() for part in argument.split(",")) if argument else (recipe.default_python,)
+    unknown = [python for python in wanted if python not in recipe.pythons]
+    if unknown:
+        raise UsageError(
+            f"{recipe.name} is not for Python {', '.join(unknown)}", hint=f"its Pythons: {', '.join(recipe.pythons)}"
+        )
+    return tuple(dict.fromkeys(wanted))
+
+
+def _patch(path: Path) -> Path:
+    if not path.is_file():
+        raise UsageError(f"--patch {path}: no such file")
+    return path.absolute()
+
+
+def _source(recipe: Recipe, arguments: argparse.Namespace) -> tuple[str, str]:
+    """Return (repository, commit)."""
+    if recipe.source.kind == "embedded":
+        made = materialise(recipes_root() / recipe.name, cache_folder() / "embedded" / recipe.name)
+        return str(made.url), recipe.commit or made.commit
+    repository = arguments.repo or recipe.source.repository or ""
+    if Path(repository).expanduser().is_dir():
+        repository = str(Path(repository).expanduser().absolute())
+    if arguments.ref:
+        return repository, resolve_ref(repository, arguments.ref, environ=fetch_environ(os.environ))
+    if recipe.commit is None:
+        raise UsageError(
+            f"{recipe.name} pins no commit", hint=f"say which: nox -s build_wheel -- {recipe.name} --ref REF"
+        )
+    return repository, recipe.commit
+
+
+def _explained(error: CompileError, request: BuildRequest, workspace: Workspace) -> CompileError:
+    """Return the error with the known cause, if there is one, else with the first error of the log."""
+    logs = sorted(workspace.logs.glob("compile_wheel-*.log"), key=lambda path: path.stat().st_mtime)
+    if not logs:
+        return error
+    text = logs[-1].read_text(encoding="utf-8", errors="replace")
+    found = explain(text, release=request.recipe.release)
+    tail = "\n".join(text.splitlines()[-12:])
+    lines = "\n".join(render(found))
+    return CompileError(f"{error}\n{tail}\n\n{lines}", hint=error.hint, document={"triage": found.document()})
+
+
+def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Console) -> None:
+    rows = []
+    for each in delivered:
+        rows.append((each.wheel.path.name, human_bytes(each.wheel.size), each.python, str(each.audit["kind"])))
+    console.print()
+    console.table(("wheel", "size", "python", "kind"), rows)
+    console.table(("step", "time"), [(title, human_seconds(seconds)) for title, seconds in console.timings])
+    console.print(f"in {delivered[0].wheel.path.parent}")
+    console.print(f"next: nox -s verify_mps -- '{delivered[0].wheel.path}'")
+
+
+def _document(request: BuildRequest, delivered: tuple[Delivered, ...], build: Pipeline) -> dict[str, Any]:
+    return {
+        "recipe": request.recipe.name,
+        "commit": request.commit,
+        "profile": request.profile,
+        "wheels": [
+            {
+                "path": str(each.wheel.path),
+                "size": each.wheel.size,
+                "sha256": each.wheel.sha256,
+                "python": each.python,
+                "verdict": each.audit["verdict"],
+                "kind": each.audit["kind"],
+                "receipt": str(each.receipt),
+            }
+            for each in delivered
+        ],
+        "steps": [
+            {"step": each.step, "skipped": each.skipped, "seconds": each.seconds} for each in build.ledger.receipts
+        ],
+    }

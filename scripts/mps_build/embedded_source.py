@@ -30,9 +30,9 @@ class EmbeddedRepositories:
 
 
 def materialise(sample_root: Path, destination: Path, *, expected: str | None = None) -> EmbeddedRepositories:
-    """Return the repositories of `sample_root`, made anew in `destination` (bare, one for each submodule).
+    """Return the repositories of `sample_root` in `destination` (bare, one for each submodule).
 
-    A folder named in `.gitmodules` becomes a repository of its own, under the file name of its
+    What is there and equal stays: another build may be reading it. A folder named in `.gitmodules` becomes a repository of its own, under the file name of its
     (relative) url, and a gitlink in the tree above.
 
     Args:
@@ -61,11 +61,18 @@ def materialise(sample_root: Path, destination: Path, *, expected: str | None = 
                 f"{sample_root} is not what the recipe pins: its commit is {commit}, the recipe's {expected}",
                 hint=f"take the change back; or, if it is meant, put {commit} into {sample_root.name}.yaml",
             )
-        shutil.rmtree(destination, ignore_errors=True)
-        beside.replace(destination)
+        if not all(_holds(destination / each.name, each) for each in beside.iterdir()):
+            shutil.rmtree(destination, ignore_errors=True)
+            beside.replace(destination)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return EmbeddedRepositories(url=destination / name, commit=commit, tag=TAG, submodules=submodules)
+
+
+def _holds(there: Path, wanted: Path) -> bool:
+    """True if both repositories stand at one commit."""
+    head = Path("refs", "heads", "main")
+    return (there / head).is_file() and (there / head).read_text() == (wanted / head).read_text()
 
 
 def _submodules(root: Path) -> tuple[tuple[str, str], ...]:

@@ -121,6 +121,8 @@ set(CMAKE_OSX_DEPLOYMENT_TARGET "{target}" CACHE STRING "the recipe's deployment
 set(CMAKE_OSX_SYSROOT "" CACHE STRING "zig brings its own headers of libSystem")
 set(CMAKE_C_COMPILER "{folder}/cc")
 set(CMAKE_CXX_COMPILER "{folder}/c++")
+set(CMAKE_OBJC_COMPILER "{folder}/cc")
+set(CMAKE_OBJCXX_COMPILER "{folder}/c++")
 set(CMAKE_AR "{folder}/ar" CACHE FILEPATH "")
 set(CMAKE_RANLIB "{folder}/ranlib" CACHE FILEPATH "")
 set(CMAKE_STRIP "{folder}/strip" CACHE FILEPATH "")

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh"})
+_WRAPPERS = frozenset({"env", "sudo", "nice", "time", "command", "exec", "nohup", "caffeinate", "arch"})
+_KEYWORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 # xcrun's options that answer for themselves; with any other word xcrun runs that tool.
 _XCRUN_VALUES = frozenset({"--sdk", "-sdk", "--toolchain", "-toolchain"})
@@ -57,11 +59,13 @@ def _unwrap(words: list[str]) -> tuple[list[str], dict[str, str]]:
     environ: dict[str, str] = {}
     while words:
         program = _plain(words[0])
-        if _ASSIGNMENT.match(words[0]):
+        if words[0] in _KEYWORDS:
+            words = words[1:]
+        elif _ASSIGNMENT.match(words[0]):
             name, value = words[0].split("=", 1)
             environ[name] = value
             words = words[1:]
-        elif program in ("env", "sudo", "nice", "time", "command", "exec", "nohup", "caffeinate", "arch"):
+        elif program in _WRAPPERS and len(words) > 1:
             words = words[1:]
             while words and words[0].startswith("-"):
                 takes_value = words[0] in ("-u", "-n", "-S", "-C") and program in ("sudo", "env", "nice")

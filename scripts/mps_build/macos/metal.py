@@ -10,7 +10,7 @@ from .xcode import whereabouts
 
 Facts = dict[str, Any]
 
-# What our own probe prints behind each language standard that compiled (probes.METAL_PROOF).
+# What our own probe prints behind each language standard that compiled (probe_table.METAL_PROOF).
 PROOF_MARK = "mps-build compiled"
 
 
@@ -60,6 +60,7 @@ def parse_component_download(answer: Answer) -> Facts:
 
 
 def parse_metal_proof(answer: Answer) -> Facts:
-    """Return the language standards that compiled in our own probe; none is no answer."""
+    """Return the language standards that compiled in our own probe; none only if the compiler itself refused them."""
     standards = re.findall(rf"^\s*{PROOF_MARK} metal(\d\.\d)\s*$", answer.stdout, re.MULTILINE)
-    return {"metal_standards": standards} if standards else {}
+    refused = re.search(r"invalid value 'metal\d\.\d' in '-std=", answer.text)
+    return {"metal_standards": standards} if standards or refused else {}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import compilers, displays, hardware, metal, reports, resources, sysctl, versions, xcode
+from . import compilers, displays, hardware, metal, reports, resources, sysctl, tools, versions, xcode
 from .answers import Answer
 from .commands import Call, calls_of
 from .diagnosis import diagnose, noise_in
@@ -141,7 +141,9 @@ def _uname(answer: Answer, call: Call) -> Facts:
     if call.has("m"):
         return versions.parse_machine(answer)
     option = next((argument for argument in call.arguments if argument in ("-r", "-v", "-p", "-s")), None)
-    return versions.parse_uname_value(answer, option) if option else versions.parse_uname(answer)
+    if option:
+        return versions.parse_uname_value(answer, option)
+    return versions.parse_uname(answer) or tools.parse_linux_kernel(answer)
 
 
 def _system_profiler(answer: Answer, call: Call) -> Facts:
@@ -182,6 +184,16 @@ def _python(answer: Answer, call: Call) -> Facts:
     return versions.parse_python_version(answer)
 
 
+def _ls(answer: Answer, call: Call) -> Facts:
+    if any(argument.rstrip("/").endswith("include") for argument in call.arguments):
+        return tools.parse_header_folders(answer)
+    return xcode.parse_xcode_paths(answer)
+
+
+def _env(answer: Answer, call: Call) -> Facts:
+    return tools.parse_leaks(answer)
+
+
 def _document(answer: Answer, call: Call) -> Facts:
     return _sniffed(answer)
 
@@ -210,7 +222,12 @@ _READERS: Mapping[str, Parser] = {
     "xcrun": _xcrun,
     "xcodes": lambda answer, call: xcode.parse_xcodes(answer),
     "mdfind": lambda answer, call: xcode.parse_xcode_paths(answer),
-    "ls": lambda answer, call: xcode.parse_xcode_paths(answer),
+    "ls": _ls,
+    "env": _env,
+    "git": lambda answer, call: tools.parse_tool_version(answer, "git") if call.has("version") else {},
+    "ccache": lambda answer, call: tools.parse_tool_version(answer, "ccache"),
+    "sccache": lambda answer, call: tools.parse_tool_version(answer, "sccache"),
+    "nproc": lambda answer, call: tools.parse_nproc(answer),
     "pkgutil": lambda answer, call: xcode.parse_receipt(answer),
     "metal": _metal,
     "metallib": lambda answer, call: metal.parse_metallib_version(answer),

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from .macho import MachO, Malformed, Range, Section
 from .metallib import HEADER as METALLIB_HEADER
-from .metallib import MetallibHeader, parse_function_names, parse_header
+from .metallib import FunctionList, MetallibHeader, parse_header
 from .ranges import PageHasher, RangeCollector
 from .signature import CodeDirectory, Signature, parse_signature
-from .symbols import exported_names, object_string_offsets, string_spans, undefined_string_offsets
+from .symbols import Exports, object_string_offsets, string_spans, undefined_string_offsets
 
 # Below this both usual page sizes are hashed: which one is right stands at the end of the file.
 BOTH_PAGE_SIZES_BYTES = 4 << 20
@@ -27,7 +27,7 @@ class Metallib:
     section: str
     section_size: int
     header: MetallibHeader | None = None
-    functions: tuple[str, ...] | None = None
+    functions: FunctionList | None = None
     fault: str | None = None
 
 
@@ -38,7 +38,7 @@ class Contents:
     signature: Signature | None = None
     bad_pages: int = 0
     unhashed: tuple[CodeDirectory, ...] = ()
-    exports: frozenset[bytes] = frozenset()
+    exports: Exports = field(default_factory=Exports)
     undefined: frozenset[bytes] = frozenset()
     object_files: tuple[str, ...] = ()
     metallibs: dict[str, Metallib] = field(default_factory=dict)
@@ -134,7 +134,9 @@ class ContentsWatcher:
 
         def take_functions(data: bytes) -> None:
             try:
-                metallib.functions, metallib.fault = parse_function_names(data), None
+                functions = FunctionList(data)
+                functions.check()
+                metallib.functions, metallib.fault = functions, None
             except Malformed as error:
                 metallib.fault = str(error)
 
@@ -148,7 +150,7 @@ class ContentsWatcher:
         self.found.signature = parse_signature(data)
 
     def _take_exports(self, data: bytes) -> None:
-        self.found.exports = frozenset(exported_names(data))
+        self.found.exports = Exports(data)
 
     def _take_strings(self, data: bytes) -> None:
         found = self.found

@@ -7,6 +7,7 @@ what others found (https://github.com/YuAo/MetalLibraryArchive).
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .macho import Malformed
@@ -45,26 +46,34 @@ def parse_header(data: bytes) -> MetallibHeader:
     )
 
 
-def parse_function_names(data: bytes) -> tuple[str, ...]:
-    """Return the names in the list of functions (its count, then one record of tags for each).
+@dataclass(frozen=True, slots=True)
+class FunctionList:
+    """The list of functions: its count, then one record of tags for each; 19 000 of them in torch 2.15."""
 
-    Raises:
-        Malformed: the records do not fill the list.
-    """
-    if len(data) < 4:
-        raise Malformed("no list of functions")
-    (count,) = struct.unpack_from("<I", data)
-    if count * 8 > len(data):
-        raise Malformed(f"{count} functions in {len(data)} bytes")
-    names = []
-    position = 4
-    for index in range(count):
-        size = int.from_bytes(data[position : position + 4], "little")
-        if size < 8 or position + size > len(data):
-            raise Malformed(f"function {index} of {count} has size {size} at byte {position} of {len(data)}")
-        names.append(_name(data, position + 4, position + size))
-        position += size
-    return tuple(names)
+    data: bytes
+
+    def __len__(self) -> int:
+        return int.from_bytes(self.data[:4], "little")
+
+    def check(self) -> None:
+        """Raise Malformed unless the records are there, one after the other."""
+        for _ in self._records():
+            pass
+
+    def names(self) -> tuple[str, ...]:
+        """Return every function's name, in the order of the file."""
+        return tuple(_name(self.data, begin, end) for begin, end in self._records())
+
+    def _records(self) -> Iterator[tuple[int, int]]:
+        data, position = self.data, 4
+        if len(data) < 4 or len(self) * 8 > len(data):
+            raise Malformed(f"{len(self)} functions in {len(data)} bytes")
+        for index in range(len(self)):
+            size = int.from_bytes(data[position : position + 4], "little")
+            if size < 8 or position + size > len(data):
+                raise Malformed(f"function {index} of {len(self)} has size {size} at byte {position} of {len(data)}")
+            yield position + 4, position + size
+            position += size
 
 
 def _name(data: bytes, begin: int, end: int) -> str:

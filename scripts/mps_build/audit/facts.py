@@ -1,0 +1,218 @@
+"""Reads a wheel's facts: names and headers in a few milliseconds, everything else in one pass over the data."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from ..process import Reporter
+from .archive import Archive, Member, read_archive
+from .contents import ContentsWatcher, hashers_for
+from .inflate import Damaged, unpack, unpack_head
+from .load_commands import head_size, parse_macho
+from .macho import Malformed, name_kind
+from .metadata import RecordRow, parse_headers, parse_literals, parse_record
+from .model import BinaryFacts, WheelFacts
+from .naming import parse_wheel_name
+from .stream import Passed, Watcher, pass_over
+
+FIRST_HEAD_BYTES = 1 << 15
+MOST_TEXT_BYTES = 64 << 20
+# A fat header is Java's class header too, so that it only counts under a library's name.
+MACHO_HEADS = frozenset({b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xfe\xed\xfa\xcf", b"\x7fELF"})
+_LIBRARY_SUFFIXES = (".so", ".dylib", ".bundle")
+_VERSIONED_LIBRARY = re.compile(r".*\.so(?:\.\d+)+")
+_INFO = re.compile(r"([^/]+\.dist-info)/.+")
+_LEAK = re.compile(
+    rb"(?<![\w.@}])(?:/Users/|/home/|/private/|/var/folders/|/opt/(?:homebrew|local|conda|miniconda\w*|llvm\S*)/|/tmp/|/Volumes/|/root/)[^\s\"';)<>\\]*"
+)
+
+
+def collect_facts(path: Path, *, quick: bool, reporter: Reporter, keep_strings: bool = False) -> WheelFacts:
+    """Return the facts of the wheel at `path`; never raises for what the file holds.
+
+    Args:
+        quick: read names and headers only.
+        keep_strings: keep `__cstring` of every binary (3 MB of libtorch_cpu), for comparing two wheels.
+    """
+    archive = read_archive(path)
+    facts = WheelFacts(
+        file=path.name,
+        size=path.stat().st_size,
+        name=parse_wheel_name(path.name),
+        archive=archive,
+        modes={member.name: member.mode for member in archive.members if not member.is_directory},
+    )
+    if not archive.is_readable:
+        return facts
+    with path.open("rb") as file:
+        facts = _read_heads(file.fileno(), facts)
+        return facts if quick else _read_all(file.fileno(), facts, reporter, keep_strings=keep_strings)
+
+
+def _read_heads(descriptor: int, facts: WheelFacts) -> WheelFacts:
+    members = {member.name: member for member in facts.archive.members}
+    folders = sorted({match[1] for name in members if (match := _INFO.fullmatch(name))})
+    damage: dict[str, str] = {}
+
+    def text(name: str) -> str:
+        if name not in members:
+            return ""
+        if members[name].size > MOST_TEXT_BYTES:
+            damage[name] = f"has {members[name].size} bytes"
+            return ""
+        try:
+            return unpack_head(descriptor, members[name], members[name].size).decode("utf-8")
+        except (Damaged, UnicodeDecodeError) as error:
+            damage[name] = f"cannot be read: {error}"
+            return ""
+
+    info = folders[0] if folders else ""
+    record_fault = None if f"{info}/RECORD" in members else "is not there"
+    record: tuple[RecordRow, ...] = ()
+    try:
+        record = parse_record(text(f"{info}/RECORD"))
+    except ValueError as error:
+        record_fault = str(error)
+    return replace(
+        facts,
+        info_folders=tuple(folders),
+        metadata=parse_headers(text(f"{info}/METADATA")),
+        wheel=parse_headers(text(f"{info}/WHEEL")),
+        record=record,
+        record_fault=record_fault,
+        version_literals=parse_literals(text(f"{facts.distribution}/version.py")),
+        binaries=_read_binaries(descriptor, facts.archive.members),
+        damage=damage,
+    )
+
+
+def _read_binaries(descriptor: int, members: Iterable[Member]) -> dict[str, BinaryFacts]:
+    """Return every member that is called a library, and every program: what `bin` holds and is no text."""
+    binaries = {}
+    for member in members:
+        name = member.name
+        if name.endswith(_LIBRARY_SUFFIXES) or (".so." in name and _VERSIONED_LIBRARY.fullmatch(name)):
+            binaries[name] = _read_binary(descriptor, member)
+        elif ("bin/" in name or ".data/scripts/" in name) and name.rpartition("/")[0].endswith(("bin", "scripts")):
+            program = _read_binary(descriptor, member)
+            if program.kind != "text":
+                binaries[name] = program
+    return binaries
+
+
+def _read_binary(descriptor: int, member: Member) -> BinaryFacts:
+    facts = BinaryFacts(member=member.name, size=member.size, mode=member.mode, kind="unreadable")
+    try:
+        head = unpack_head(descriptor, member, FIRST_HEAD_BYTES)
+        facts = replace(facts, kind=name_kind(head))
+        if facts.kind != "macho":
+            return facts
+        if (needed := head_size(head)) > len(head):
+            head = unpack_head(descriptor, member, needed)
+        return replace(facts, macho=parse_macho(head))
+    except (Damaged, Malformed) as error:
+        return replace(facts, malformed=str(error))
+
+
+def _read_all(descriptor: int, facts: WheelFacts, reporter: Reporter, *, keep_strings: bool) -> WheelFacts:
+    contents = {
+        name: ContentsWatcher(macho, size=binary.size, keep_strings=keep_strings)
+        for name, (binary, macho) in facts.machos.items()
+    }
+    texts = {name: _LeakWatcher() for name in facts.modes if name.endswith(".cmake")}
+    watchers: dict[str, Watcher] = {**texts, **contents}
+    total = sum(member.size for member in facts.archive.members)
+    reporter.started(f"Audit {facts.file}", total=total, unit="bytes")
+    passed = pass_over(
+        descriptor,
+        facts.archive.members,
+        watchers=watchers,
+        algorithms=_algorithms(facts.record),
+        interesting_heads=MACHO_HEADS,
+        advanced=reporter.advanced,
+    )
+    members = {member.name: member for member in facts.archive.members}
+    # A compiled file under a name that says nothing is one all the same; there are none in real wheels.
+    hidden = {name: _read_binary(descriptor, members[name]) for name in passed.heads if name not in facts.binaries}
+    binaries = {**facts.binaries, **hidden}
+    found = {name: watcher.finish() for name, watcher in contents.items()}
+    for name, (binary, macho) in replace(facts, binaries=hidden).machos.items():
+        watcher = ContentsWatcher(macho, size=binary.size)
+        _watch_again(descriptor, members[name], (watcher,))
+        found[name] = watcher.finish()
+        contents[name] = watcher
+    for name, watcher in contents.items():
+        _hash_again(descriptor, members[name], watcher)
+    leaks = {name: watcher.paths() for name, watcher in texts.items()}
+    reporter.done()
+    return replace(
+        facts,
+        is_full=True,
+        binaries={name: replace(binary, contents=found.get(name)) for name, binary in binaries.items()},
+        damage={**facts.damage, **passed.damage},
+        record_mismatches=_record_mismatches(facts.record, facts.archive, passed),
+        leaks={name: paths for name, paths in leaks.items() if paths},
+    )
+
+
+def _hash_again(descriptor: int, member: Member, watcher: ContentsWatcher) -> None:
+    """Hash the pages as the signature wants it, where the first pass guessed otherwise (SHA-1, another page size)."""
+    if watcher.found.unhashed:
+        hashers = hashers_for(watcher.found.unhashed)
+        _watch_again(descriptor, member, hashers)
+        watcher.judge_pages(hashers, watcher.found.unhashed)
+
+
+def _watch_again(descriptor: int, member: Member, watchers: Iterable[Watcher]) -> None:
+    try:
+        for data in unpack(descriptor, member):
+            for watcher in watchers:
+                watcher.update(data)
+    except Damaged:
+        return  # told already by the first pass
+
+
+class _LeakWatcher:
+    """Collects a text file, to look for the builder's own paths in it."""
+
+    most_bytes = 4 << 20
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def update(self, data: bytes) -> None:
+        self._data += data[: self.most_bytes - len(self._data)]
+
+    def paths(self) -> tuple[str, ...]:
+        return find_leaks(bytes(self._data))
+
+
+def find_leaks(data: bytes) -> tuple[str, ...]:
+    """Return the paths in `data` that only the building machine has, each once, in order."""
+    return tuple(dict.fromkeys(match[0].decode("utf-8", "backslashreplace") for match in _LEAK.finditer(data)))
+
+
+def _algorithms(record: Iterable[RecordRow]) -> dict[str, str]:
+    algorithms = {row.path: row.digest.partition("=")[0] for row in record}
+    return {path: name for path, name in algorithms.items() if name in {"sha384", "sha512"}}
+
+
+def _record_mismatches(record: Iterable[RecordRow], archive: Archive, passed: Passed) -> Mapping[str, str]:
+    """Return, by member, how its data differs from its row of RECORD."""
+    sizes = {member.name: member.size for member in archive.members}
+    mismatches: dict[str, str] = {}
+    for row in record:
+        digest = passed.digests.get(row.path)
+        if digest is None or not row.digest:
+            continue
+        algorithm, _, wanted = row.digest.partition("=")
+        found = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        if found != wanted:
+            mismatches[row.path] = f"RECORD says {algorithm}={wanted}, the data has {found}"
+        elif row.size != str(sizes[row.path]):
+            mismatches[row.path] = f"RECORD says {row.size or 'no'} bytes, there are {sizes[row.path]}"
+    return mismatches

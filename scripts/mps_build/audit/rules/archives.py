@@ -1,0 +1,80 @@
+"""Z and R: the zip reads in one way only, and RECORD lists exactly what is in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ..metadata import TRUSTED_HASHES
+from ..model import WheelFacts
+from ..releases import Wanted
+from .rule import Hit, rule
+
+
+@rule("Z1", "two programs could unpack different files from this archive, or none", of_archive=True)
+def archive_reads_in_one_way(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    for fault in facts.archive.faults:
+        if fault.rule == "Z1":
+            yield Hit(fault.member or None, fault.evidence)
+    for member, damage in facts.damage.items():
+        yield Hit(member, damage)
+
+
+@rule("Z2", "a member must unpack inside the folder it is unpacked to", of_archive=True)
+def names_are_plain_paths(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    return (Hit(fault.member, fault.evidence) for fault in facts.archive.faults if fault.rule == "Z2")
+
+
+@rule("Z3", "a wheel holds files; a link could lead outside, and installers treat it differently", of_archive=True)
+def members_are_files(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    return (Hit(fault.member, fault.evidence) for fault in facts.archive.faults if fault.rule == "Z3")
+
+
+@rule("R1", "RECORD must be there and list each file once")
+def record_has_no_duplicates(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    record = f"{facts.info_folders[0]}/RECORD" if facts.info_folders else "RECORD"
+    if facts.record_fault:
+        yield Hit(record, facts.record_fault)
+    if len({row.path for row in facts.record}) == len(facts.record):
+        return
+    for path, count in Counter(row.path for row in facts.record).items():
+        if count > 1:
+            yield Hit(path, f"{count} rows in RECORD")
+
+
+@rule("R2", "a file that RECORD does not list is not hashed, and stays behind when the package is removed")
+def every_file_is_listed(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    if not facts.record_fault:
+        listed = {row.path for row in facts.record}
+        yield from (Hit(member, "is not listed in RECORD") for member in facts.modes if member not in listed)
+
+
+@rule("R3", "a file that RECORD lists must be in the wheel")
+def every_listed_file_is_there(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    for row in facts.record:
+        if row.path not in facts.modes:
+            yield Hit(row.path, "is listed in RECORD and not in the wheel")
+
+
+@rule("R4", "the data must have the hash and the size that RECORD gives")
+def hashes_and_sizes_match(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    info = facts.info_folders[0] if facts.info_folders else ""
+    unhashed = {f"{info}/RECORD", f"{info}/RECORD.jws", f"{info}/RECORD.p7s"}
+    for row in facts.record:
+        if row.path in unhashed:
+            continue
+        algorithm = row.digest.partition("=")[0]
+        if algorithm not in TRUSTED_HASHES:
+            yield Hit(row.path, f"RECORD gives {row.digest.partition('=')[0] or 'no hash'}; sha256 or longer is needed")
+    yield from (Hit(member, evidence) for member, evidence in facts.record_mismatches.items())
+
+
+RULES = (
+    archive_reads_in_one_way,
+    names_are_plain_paths,
+    members_are_files,
+    record_has_no_duplicates,
+    every_file_is_listed,
+    every_listed_file_is_there,
+    hashes_and_sizes_match,
+)

@@ -18,9 +18,9 @@ from ..embedded_source import materialise
 from ..environ import Toolchain, check_path, fetch_environ, parse_settings
 from ..errors import CompileError, UsageError
 from ..macos.host import observe
+from ..macos.probes import LiveProber
 from ..macos.toolchain import xcode_toolchain
 from ..pipeline import Delivered, Pipeline
-from ..probes import LiveProber
 from ..recipe import Recipe
 from ..recipes import find_recipe, newest_stable, recipes_root
 from ..steps.check_host import check_host

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from packaging.version import Version
 
@@ -36,6 +37,28 @@ class Triage:
     notes: tuple[str, ...]
     first_error: Line | None
     failed: bool
+
+    def without_cause(self) -> Triage:
+        """Return the same with its cause taken for no more than a likeness (for a text that is no build's)."""
+        if self.cause is None:
+            return self
+        also = (self.cause, *self.also)
+        return replace(self, cause=None, title=None, explanation=None, fix=None, link=None, also=also)
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        error = self.first_error
+        return {
+            "cause": self.cause,
+            "title": self.title,
+            "explanation": self.explanation,
+            "fix": self.fix,
+            "link": self.link,
+            "also": list(self.also),
+            "notes": list(self.notes),
+            "first_error": {"line": error.number, "text": error.text.strip()} if error else None,
+            "failed": self.failed,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,7 +48,7 @@ _FRAME = re.compile(
 _INNOCENT = re.compile(
     r"""would\ duplicate\ path | unable\ to\ lookup\ item\ .PlatformVersion | ERROR:delocate\.libsana
     | ^\s*--\  | ^\s*\[\ ?\d+(?:/\d+|%)[^\]]*\]\  | \bwarning:\  | \bnote:\  | UserWarning
-    | dependency\ resolver\ does\ not | ^\s*objc\[\d+\] | sysctl: | ^\s*ERROR:\ test_ | ^\s*error:\ 0\b | \b0\ errors?\b""",
+    | dependency\ resolver\ does\ not | ^\s*objc\[\d+\] | sysctl: | ^\s*ERROR:\ test_ | \b0\ errors?\b""",
     re.VERBOSE,
 )
 _SUCCESS = re.compile(

@@ -1,10 +1,18 @@
-"""What triage found, as a person reads it and as JSON."""
+"""What triage found, as a person reads it."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from .device_texts import DeviceText
 from .diagnosis import Triage
+
+_VERDICTS = {
+    "case": "this case failed",
+    "device": "no verdict can be had on this machine or in this process",
+    "ours_not": "the environment or the caller, not torch's MPS",
+    "noise": "harmless",
+    "stop": "end the run: every further case would say the same",
+    "unknown": "not MPS, or not to be told",
+}
 
 
 def render(triage: Triage) -> tuple[str, ...]:
@@ -28,17 +36,12 @@ def render(triage: Triage) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def as_document(triage: Triage) -> dict[str, Any]:
-    """Return the JSON form."""
-    error = triage.first_error
-    return {
-        "cause": triage.cause,
-        "title": triage.title,
-        "explanation": triage.explanation,
-        "fix": triage.fix,
-        "link": triage.link,
-        "also": list(triage.also),
-        "notes": list(triage.notes),
-        "first_error": {"line": error.number, "text": error.text.strip()} if error else None,
-        "failed": triage.failed,
-    }
+def render_device_text(text: DeviceText) -> tuple[str, ...]:
+    """Return the lines to print for what a process wrote."""
+    lines = [f"device text: {text.category} ({_VERDICTS[text.verdict]})"]
+    if text.origin:
+        lines.append(f"  written by another program on Metal: {text.origin}")
+    if text.detail:
+        lines.append("  " + ", ".join(f"{name}: {value}" for name, value in text.detail.items()))
+    lines.append(f"  what to do: {text.advice}")
+    return tuple(lines)

@@ -6,9 +6,11 @@ cannot: Apple's frameworks and Metal, so USE_MPS is off in it, as the recipe's `
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shlex
+import shutil
 from pathlib import Path
 
 from .environ import Toolchain
@@ -151,7 +153,7 @@ def cross_toolchain(*, python: Path, folder: Path, cache: Path, deployment_targe
         BuildEnvironmentError: no ziglang, no Python headers, or zig does not run.
     """
     facts = _ask(python)
-    zig = Path(facts["zig"])
+    zig = _home(Path(facts["zig"]).parent, cache) / "zig"
     version = capture(Command(argv=(str(zig), "version")))
     if not version.ok:
         raise BuildEnvironmentError(
@@ -199,6 +201,28 @@ def libcxx_command(toolchain: Toolchain, *, scratch: Path) -> Command:
     _write_if_new(source, "#include <string>\nstd::string mps_build() { return std::to_string(1.0); }\n")
     argv = (str(folder / "c++"), "-fPIC", "-shared", str(source), "-o", str(scratch / "libcxx.dylib"))
     return Command(argv=argv, cwd=scratch, environ={"PATH": os.defpath})
+
+
+def _home(package: Path, cache: Path) -> Path:
+    """Return zig's folder in the cache, one place for all environments: its own path enters the key of its libc++."""
+    digest = hashlib.sha256((package / "zig").read_bytes()).hexdigest()[:12]
+    home = cache / f"zig-{digest}"
+    if not home.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        beside = cache / f".{home.name}.{os.getpid()}"
+        shutil.copytree(package, beside, copy_function=_link_or_copy)
+        try:
+            beside.replace(home)
+        except OSError:  # another build was first
+            shutil.rmtree(beside)
+    return home
+
+
+def _link_or_copy(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def _ask(python: Path) -> dict[str, str]:

@@ -122,9 +122,16 @@ def read_run(build: Path, log: Path) -> ConfigureRun:
 
 
 def without_python(cache_text: str) -> str:
-    """Return a CMakeCache without the entries that name an interpreter.
+    """Return a CMakeCache without the entries that name an interpreter, and without their comments.
 
-    >>> without_python("A:BOOL=ON\\nPython_EXECUTABLE:FILEPATH=/x\\n_Python_H:INTERNAL=1\\n")
-    'A:BOOL=ON\\n'
+    >>> without_python("//of A\\nA:BOOL=ON\\n//of P\\nPython_EXECUTABLE:FILEPATH=/x\\n_Python_H:INTERNAL=1\\n")
+    '//of A\\nA:BOOL=ON\\n'
     """
-    return "".join(line for line in cache_text.splitlines(keepends=True) if not _PYTHON_ENTRY.match(line))
+    kept: list[str] = []
+    for line in cache_text.split("\n"):
+        if not _PYTHON_ENTRY.match(line):
+            kept.append(line)
+            continue
+        while kept and kept[-1].startswith("//"):  # CMake refuses a comment without its entry
+            kept.pop()
+    return "\n".join(kept)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from .audit import Expectation
 from .environ import Toolchain
 from .recipe import Gate, Recipe, WheelContents
 from .recipes import patches_root
@@ -65,6 +66,20 @@ class BuildRequest:
         own = ((patches_root(), self.recipe.patches),) if self.recipe.patches else ()
         return own + tuple((patch.parent, (patch.name,)) for patch in self.extra_patches)
 
+    def expectation(self) -> Expectation:
+        """Return what the audit is told beside the wheel's name."""
+        contents, torch = self.contents, self.contents.rules == "torch"
+        return Expectation(
+            distribution=contents.distribution,
+            deployment_target=self.recipe.deployment_target,
+            metal_sections=dict(contents.metal_sections),
+            openmp=contents.openmp if torch else None,
+            commit=self.commit if torch else None,
+            members=contents.members,
+            allow_jit_shaders="--allow-jit-shaders" in self.lifted,
+            without_metal4="--without-metal4" in self.lifted,
+        )
+
     def version(self, *, dirty: bool) -> str | None:
         """Return the version the wheel is built as; None for a project that takes none from outside."""
         if self.recipe.wheel.distribution != "torch" or self.recipe.release is None:
@@ -75,14 +90,14 @@ class BuildRequest:
         return f"{self.recipe.version}+{label}"
 
 
-def gate_of(recipe: Recipe, *, allow_jit_shaders: bool, without_metal4: bool) -> Gate:
-    """Return the recipe's gate with the lifted keys taken off."""
+def gate_of(gate: Gate, *, allow_jit_shaders: bool, without_metal4: bool) -> Gate:
+    """Return a gate with the lifted keys taken off."""
     lifted: dict[str, bool] = {}
     if allow_jit_shaders:
         lifted |= {"can_compile_metal": False, "can_compile_metal_40": False}
     if without_metal4:
         lifted["can_compile_metal_40"] = False
-    return recipe.gate.model_copy(update=lifted)
+    return gate.model_copy(update=lifted)
 
 
 def local_label(commit: str, *, dirty: bool, patched: bool, label: str | None) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ from ..console import Console, human_bytes, human_seconds
 from ..embedded_source import materialise
 from ..environ import Toolchain, check_path, fetch_environ, parse_settings
 from ..errors import CompileError, UsageError
+from ..finishing import Delivered
 from ..macos.host import observe
 from ..macos.probes import LiveProber
 from ..macos.toolchain import xcode_toolchain
-from ..pipeline import Delivered, Pipeline
+from ..pipeline import Pipeline
 from ..recipe import Recipe
 from ..recipes import find_recipe, newest_stable, recipes_root
 from ..steps.check_host import check_host
@@ -81,11 +83,8 @@ def plan(arguments: argparse.Namespace) -> tuple[BuildRequest, Workspace]:
     pythons = _pythons(arguments.python, recipe)
     patches = tuple(_patch(path) for path in arguments.patch)
     settings = parse_settings(arguments.settings)
-    host = observe(LiveProber())
-    native = host.system == "Darwin"
-    cross = None if native else recipe.cross
-    if native or cross is None:
-        host = check_host(recipe, LiveProber())
+    cross = None if sys.platform == "darwin" else recipe.cross
+    host = observe(LiveProber()) if cross else check_host(recipe, LiveProber())
     repository, commit = _source(recipe, arguments)
     gate = cross.gate if cross else recipe.gate
     lifts = {"--allow-jit-shaders": arguments.allow_jit_shaders, "--without-metal4": arguments.without_metal4}
@@ -97,7 +96,7 @@ def plan(arguments: argparse.Namespace) -> tuple[BuildRequest, Workspace]:
         profile=arguments.profile,
         gate=gate_of(gate, allow_jit_shaders=arguments.allow_jit_shaders, without_metal4=arguments.without_metal4),
         contents=cross.wheel if cross else recipe.wheel,
-        toolchain=xcode_toolchain(host) if native else Toolchain(name="zig"),
+        toolchain=Toolchain(name="zig") if cross else xcode_toolchain(host),
         cross=cross is not None,
         jobs=arguments.jobs or host.jobs,
         wheelhouse=(arguments.wheelhouse or wheelhouse()).absolute(),

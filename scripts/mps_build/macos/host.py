@@ -138,9 +138,21 @@ def observe(prober: Prober) -> Host:
     paths = {entry["path"] for entries in _values(rows, "xcodes") for entry in entries}
     others = sorted(path for path in paths if not str(chosen or "").startswith(f"{path}/"))
     if others:
-        prober.ask(probes_of_xcodes(others))
+        prober.ask(probes_of_xcodes(others, proof=False))
+        prober.ask(probes_of_xcodes(_distinct(_xcodes(_observations(prober), chosen)), proof=True))
         rows = _observations(prober)
     return _host(rows, prober, chosen)
+
+
+def _distinct(xcodes: tuple[Xcode, ...]) -> list[str]:
+    """Return the paths of Xcodes beside the chosen one, one per build: links name the same one twice."""
+    builds = {xcode.build for xcode in xcodes if xcode.chosen}
+    paths = []
+    for xcode in xcodes:
+        if not xcode.chosen and xcode.developer_dir and xcode.build not in builds:
+            builds.add(xcode.build)
+            paths.append(xcode.developer_dir.removesuffix("/Contents/Developer"))
+    return paths
 
 
 def _observations(prober: Prober) -> tuple[Observation, ...]:

@@ -203,17 +203,21 @@ def probes_for(system: str, *, everything: bool = False) -> tuple[Probe, ...]:
     return tuple(probe for probe in PROBES if system in probe.systems and (everything or probe.standard))
 
 
-def probes_of_xcodes(paths: Iterable[str]) -> tuple[Probe, ...]:
-    """Return what each further Xcode is asked, chosen by DEVELOPER_DIR for that one call alone."""
+def probes_of_xcodes(paths: Iterable[str], *, proof: bool) -> tuple[Probe, ...]:
+    """Return what each further Xcode is asked, chosen by DEVELOPER_DIR for that one call alone.
+
+    First its version; where that is worth while, then the `proof` of what it can do.
+    """
+    version = (("xcode", ("xcodebuild", "-version"), 10.0),)
+    ability = (
+        ("sdk_version", ("xcrun", "--sdk", "macosx", "--show-sdk-version"), 10.0),
+        ("metal", ("xcrun", "--sdk", "macosx", "metal", "--version"), 10.0),
+        ("metal_proof", ("sh", "-c", METAL_PROOF), 20.0),
+    )
     asked: list[Probe] = []
     for path in paths:
         chosen = ("env", f"DEVELOPER_DIR={path}/Contents/Developer")
-        for name, argv, seconds in (
-            ("xcode", ("xcodebuild", "-version"), 10.0),
-            ("sdk_version", ("xcrun", "--sdk", "macosx", "--show-sdk-version"), 10.0),
-            ("metal", ("xcrun", "--sdk", "macosx", "metal", "--version"), 10.0),
-            ("metal_proof", ("sh", "-c", METAL_PROOF), 20.0),
-        ):
+        for name, argv, seconds in ability if proof else version:
             asked.append(
                 _mac(f"{name} of {path}", *chosen, *argv, why="which Xcode suits", reveals="a path", seconds=seconds)
             )

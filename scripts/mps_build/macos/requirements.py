@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Iterator
+
 from ..recipe import Recipe
 from .findings import Finding
 from .host import Host
@@ -30,8 +33,13 @@ _DISK_LAST = ("disk_full",)
 def inspect(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
     """Return the doctor's lines on this host for this recipe."""
     if host.system != "Darwin":
-        return (*elsewhere_findings(host, recipe), *tool_findings(host, recipe))
-    return (*machine_findings(host, recipe), *xcode_findings(host, recipe), *tool_findings(host, recipe))
+        return (*elsewhere_findings(host, recipe), *tool_findings(host, recipe), *_not_understood(host))
+    return (
+        *machine_findings(host, recipe),
+        *xcode_findings(host, recipe),
+        *tool_findings(host, recipe),
+        *_not_understood(host),
+    )
 
 
 def blockers(findings: tuple[Finding, ...], *, stops: str | None = None) -> list[str]:
@@ -46,9 +54,24 @@ def warnings(findings: tuple[Finding, ...]) -> list[str]:
     return sorted(ids, key=lambda name: _WARNINGS.index(name) if name in _WARNINGS else len(_WARNINGS))
 
 
+def _not_understood(host: Host) -> Iterator[Finding]:
+    """Yield every answer that no parser understands, with its text: it is neither well nor ill."""
+    for row in host.observations:
+        if row.facts.get("not_understood") and row.text:
+            lines = row.text.splitlines()
+            more = f" (and {len(lines) - 3} lines more)" if len(lines) > 3 else ""
+            yield Finding(
+                id="not_understood",
+                level="not_understood",
+                what="Not understood",
+                found=f"`{shlex.join(row.argv)[:120]}` answered: {' / '.join(lines[:3])[:300]}{more}",
+                mend="send this answer in: nox -s doctor -- --record FILE, see docs/recorded_macs.md",
+            )
+
+
 def elsewhere_findings(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
-    """Return what a host that is no Mac lacks; a recipe whose source is embedded is built by zig and lacks nothing."""
-    if recipe.source.kind == "embedded":
+    """Return what a host that is no Mac lacks; a recipe that is cross-built with zig lacks nothing."""
+    if recipe.cross is not None:
         return (
             Finding(id="system", level="ok", what="System", found=host.system, wanted="any: cross-compiled with zig"),
         )

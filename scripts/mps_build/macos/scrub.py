@@ -42,7 +42,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     (
         "name of a person, a machine or a network",
         re.compile(
-            r"(?im)^(\s*\"?(?:Computer Name|User Name|Local Host ?name|Host ?name|SSID|Current Network|Owner)\"?\s*[:=]\s*)"
+            r"(?im)^(\s*\"?(?:Computer Name|User Name|Local Host ?name|Host ?name|SSID|Current Network|Owner)"
+            r"\"?\s*[:=]\s*)"
             r"(?!removed$)\S.*$"
         ),
         r"\g<1>removed",

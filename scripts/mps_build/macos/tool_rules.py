@@ -20,12 +20,11 @@ def tool_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
 
 def _python(host: Host, recipe: Recipe) -> Iterator[Finding]:
     what, wanted = "Python", f"arm64, one of {', '.join(recipe.pythons)} (a build makes {recipe.default_python})"
-    if host.python is None:
+    if host.python is None and host.arch is None:
         yield not_recorded("python", what, wanted)
-    elif host.system == "Darwin" and host.arch is None:
-        yield not_recorded("python_architecture", what, wanted)
     else:
-        yield Finding(id="python", level="ok", what=what, found=f"{host.python}, {host.arch}", wanted=wanted)
+        found = f"{host.python or 'version not recorded'}, {host.arch or 'architecture not recorded'}"
+        yield Finding(id="python", level="ok" if host.arch else "not_recorded", what=what, found=found, wanted=wanted)
 
 
 def _git(host: Host) -> Iterator[Finding]:

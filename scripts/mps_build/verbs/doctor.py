@@ -113,7 +113,7 @@ def _all(host: Host, recipes: tuple[Recipe, ...], console: Console) -> Outcome:
     console.table(("recipe", "builds here", "with", "because of"), [_row(row) for row in rows])
     unlocked = unlocked_by(host, recipes)
     for what, names in unlocked.items():
-        console.print(f"{what} would unlock {len(names)}: {', '.join(names)}")
+        console.print(f"{what} would unlock {len(names)} (where it runs on this macOS): {', '.join(names)}")
     buildable = [row.recipe for row in rows if not row.blockers]
     document = {**_document(host), "recipes": [row.document() for row in rows], "unlocked_by": unlocked}
     return _outcome(

@@ -65,6 +65,18 @@ def triage(session: nox.Session) -> None:
 
 
 @nox.session
+def verify_mps(session: nox.Session) -> None:
+    """Does MPS on this Mac give right answers? A wheel, a requirement, or --python PATH, to a verdict."""
+    _door(session)
+
+
+@nox.session
+def rehearse(session: nox.Session) -> None:
+    """On Linux, a macOS recipe: patches, lock, configure, C++; --wheel on to a Linux wheel, --darwin with zig."""
+    _door(session)
+
+
+@nox.session
 def compare(session: nox.Session) -> None:
     """Two wheels, or two records, side by side."""
     _door(session)

@@ -25,6 +25,8 @@ VERBS: Mapping[str, str] = {
     "build_wheel": "a recipe to an audited wheel",
     "audit_wheel": "what a wheel holds, and whether that is right",
     "triage": "a failed log to its known cause and the fix",
+    "verify_mps": "a torch to a verdict: does MPS on this Mac give right answers?",
+    "rehearse": "a macOS recipe tried on Linux: patches, lock, configure, C++; --wheel, --darwin",
     "compare": "two wheels, or two records, side by side",
     "lock": "the exact versions and hashes of each recipe's build requirements",
     "matrix": "the recipes and their Pythons, as JSON for a workflow or as a table for the README",

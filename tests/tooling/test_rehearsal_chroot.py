@@ -140,7 +140,14 @@ def test_a_bootstrap_that_failed_is_said_with_its_last_lines_and_done_anew(
     root, ledger, log = tmp_path / "root", Ledger(tmp_path / "receipts"), tmp_path / "log"
 
     def make() -> None:
-        make_root(root=root, mirror="http://m.example", ledger=ledger, log=log, reporter=SilentReporter())
+        make_root(
+            root=root,
+            suite="trixie",
+            mirror=lambda: "http://m.example",
+            ledger=ledger,
+            log=log,
+            reporter=SilentReporter(),
+        )
 
     with pytest.raises(BuildEnvironmentError, match="E: no such host"):
         make()

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import BuildEnvironmentError, DiskFull, HostError
@@ -18,10 +18,10 @@ from ..process import Command, CommandFailed, Reporter, capture, run_logged
 from ..receipts import Ledger, Made
 from ..workspace import remove_tree
 
-SUITE = "trixie"
 FREE_BYTES = 8_000_000_000
-# What the host has and the root must see: names, certificates.
-_HOST_FILES = (Path("/etc/resolv.conf"), Path("/etc/hosts"), Path("/etc/ssl/certs/ca-certificates.crt"))
+_HOST_FILES = (Path("/etc/resolv.conf"), Path("/etc/hosts"))
+# Seen by what works in a finished root, for pip behind a proxy of one's own; a package being installed writes it.
+_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _PASSED_ON = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 # Beside PyTorch's own build dependencies: a compiler that reads headers fast, a fast linker, our tool's Python.
 _PACKAGES = (
@@ -41,8 +41,8 @@ _ENTER = """
 root=$1 folder=$2; shift 2
 mount --bind /proc "$root/proc"; mount --bind /sys "$root/sys"; mount --rbind /dev "$root/dev"
 while [ "$1" != -- ]; do
-  if [ -d "$1" ]; then mkdir -p "$root$1"; else mkdir -p "$root${1%/*}"; [ -e "$root$1" ] || : > "$root$1"; fi
-  mount --bind "$1" "$root$1"; shift
+  if [ -d "$1" ]; then mkdir -p "$root$2"; else mkdir -p "$root${2%/*}"; [ -e "$root$2" ] || : > "$root$2"; fi
+  mount --bind "$1" "$root$2"; shift 2
 done
 shift
 exec chroot "$root" sh -ec 'cd "$1"; shift; exec "$@"' folder "$folder" "$@"
@@ -51,19 +51,30 @@ exec chroot "$root" sh -ec 'cd "$1"; shift; exec "$@"' folder "$folder" "$@"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chroot:
-    """A Debian root; `binds` are seen inside at the same absolute path."""
+    """A Debian root.
+
+    Attributes:
+        binds: folders seen inside at the same absolute path.
+        placed: folders seen inside at another path, as (outside, inside).
+    """
 
     root: Path
     binds: tuple[Path, ...] = ()
+    placed: tuple[tuple[Path, Path], ...] = ()
 
     def command(
         self, argv: Sequence[str], *, cwd: Path = Path("/"), environ: Mapping[str, str] | None = None
     ) -> Command:
         """Return the command that runs `argv` inside, and sees only `environ` and what a network needs."""
-        here = [str(path) for path in (*_HOST_FILES, *self.binds) if path.exists()]
+        return self.inside(Command(argv=tuple(argv), cwd=cwd, environ={**inner_environ(), **(environ or {})}))
+
+    def inside(self, command: Command) -> Command:
+        """Return the command that runs `command`, with its folder and its whole environment, in here."""
+        pairs = [(path, path) for path in (*_HOST_FILES, *self.binds)] + list(self.placed)
+        words = [str(word) for outside, inner in pairs if outside.exists() for word in (outside, inner)]
         namespace = ("unshare", "--mount", "--propagation", "private")
-        script = ("sh", "-ec", _ENTER, "enter", str(self.root), str(cwd), *here, "--")
-        return Command(argv=(*namespace, *script, *argv), environ={**inner_environ(), **(environ or {})})
+        script = ("sh", "-ec", _ENTER, "enter", str(self.root), str(command.cwd or Path("/")), *words, "--")
+        return Command(argv=(*namespace, *script, *command.argv), environ=command.environ)
 
 
 def inner_environ() -> dict[str, str]:
@@ -141,10 +152,15 @@ def find_mirror(chosen: str | None) -> str:
     return mirrors[0]
 
 
-def make_root(*, root: Path, mirror: str, ledger: Ledger, log: Path, reporter: Reporter) -> Chroot:
+def make_root(
+    *, root: Path, suite: str, mirror: Callable[[], str], ledger: Ledger, log: Path, reporter: Reporter
+) -> Chroot:
     """Return the root with PyTorch's build dependencies, made only as far as it is not there yet.
 
     An interrupted bootstrap is done anew; an interrupted installation goes on.
+
+    Args:
+        mirror: asked only when something must be fetched.
 
     Raises:
         BuildEnvironmentError: a package could not be had; `log` holds all.
@@ -155,31 +171,30 @@ def make_root(*, root: Path, mirror: str, ledger: Ledger, log: Path, reporter: R
         refuse_mounted(root)
         remove_tree(root)
         root.parent.mkdir(parents=True, exist_ok=True)
-        reporter.started(f"Bootstrap Debian {SUITE}")
-        argv = ("debootstrap", "--variant=minbase", SUITE, str(root), mirror)
+        reporter.started(f"Bootstrap Debian {suite}")
+        argv = ("debootstrap", "--variant=minbase", suite, str(root), mirror())
         _work(Command(argv=argv, environ={**os.environ, "PATH": _search_path()}), log, reporter)
         return Made(trees=(root,))
 
-    base = ledger.run("bootstrap", version=1, inputs={"suite": SUITE}, action=bootstrap)
+    base = ledger.run("bootstrap", version=1, inputs={"suite": suite}, action=bootstrap)
 
     def install() -> Made:
-        suites = (SUITE, "bookworm")  # bookworm has the source of 1.13.1
-        lines = [f"deb {mirror} {SUITE} main", *(f"deb-src {mirror} {suite} main" for suite in suites)]
-        (root / "etc/apt/sources.list").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        lines = [f"{kind} {mirror()} {suite} main\n" for kind in ("deb", "deb-src")]
+        (root / "etc/apt/sources.list").write_text("".join(lines), encoding="utf-8")
         reporter.started("Install the build dependencies", unit="packages")
         apt = ("apt-get", "-y", "-q", "--no-install-recommends", "-o", "APT::Sandbox::User=root")
         for argv in (
             ("dpkg", "--configure", "-a"),
             (*apt, "update"),
             (*apt, "install", *_PACKAGES),
-            (*apt, "build-dep", f"pytorch/{SUITE}"),
+            (*apt, "build-dep", "pytorch"),
             (*apt, "clean"),
         ):
             _work(chroot.command(argv), log, reporter)
         return Made(trees=(root,))
 
     ledger.run("packages", version=1, inputs={"base": base.digest, "packages": list(_PACKAGES)}, action=install)
-    return chroot
+    return replace(chroot, binds=(_CERTIFICATES,))
 
 
 def refuse_mounted(root: Path) -> None:

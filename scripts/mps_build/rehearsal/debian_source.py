@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ..artifacts import SourceTree
 from ..errors import BuildEnvironmentError, SourceError
@@ -24,8 +25,10 @@ LIBRARIES = ("c10", "torch", "torch_cpu", "torch_global_deps")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebianSource:
-    """One source package, and the binary packages made from it that hold libtorch."""
+    """One source package, the Debian release it is in with its Python, and the packages that hold its libtorch."""
 
+    suite: str
+    python: str
     version: str
     libtorch: tuple[str, ...] = ()
 
@@ -36,25 +39,46 @@ class DebianSource:
 
 
 SOURCES: Mapping[str, DebianSource] = {
-    "1.13.1": DebianSource(version="1.13.1+dfsg-4"),
-    "2.6.0": DebianSource(version="2.6.0+dfsg-7", libtorch=("libtorch2.6", "libtorch-dev")),
+    "1.13.1": DebianSource(suite="bookworm", python="3.11", version="1.13.1+dfsg-4"),
+    "2.6.0": DebianSource(
+        suite="trixie", python="3.13", version="2.6.0+dfsg-7", libtorch=("libtorch2.6", "libtorch-dev")
+    ),
 }
 
 
-def unpack_source(
-    version: str, *, chroot: Chroot, folder: Path, ledger: Ledger, log: Path, reporter: Reporter
-) -> SourceTree:
-    """Return Debian's tree of a release in `folder`/source, unpacked anew if it is not there.
+def debian_source(version: str) -> DebianSource:
+    """Return what Debian has of a release.
 
     Raises:
-        SourceError: there is no such package, or it could not be had or unpacked.
+        SourceError: nothing that is known here.
     """
-    package = SOURCES.get(version)
-    if package is None:
+    if version not in SOURCES:
         raise SourceError(
             f"no Debian source package of {version} is known here (there are {', '.join(SOURCES)})",
             hint="give a tree you have: --source PATH",
         )
+    return SOURCES[version]
+
+
+def unpack_source(
+    version: str,
+    *,
+    chroot: Chroot,
+    folder: Path,
+    ledger: Ledger,
+    log: Path,
+    reporter: Reporter,
+    inputs: Mapping[str, Any],
+) -> SourceTree:
+    """Return Debian's tree of a release in `folder`/source, unpacked anew if it is not there.
+
+    Args:
+        inputs: what will be done to the tree; when that changes, it starts from a fresh one.
+
+    Raises:
+        SourceError: there is no such package, or it could not be had or unpacked.
+    """
+    package = debian_source(version)
     downloads, tree = folder / "downloads", folder / "source"
 
     def download() -> Made:
@@ -74,7 +98,7 @@ def unpack_source(
         _generate_flatbuffers(tree, chroot, log)
         return Made(trees=(tree,))
 
-    ledger.run("unpack-source", version=1, inputs={"fetched": fetched.digest}, action=unpack)
+    ledger.run("unpack-source", version=1, inputs={"fetched": fetched.digest, **inputs}, action=unpack)
     return SourceTree(
         root=tree, origin=f"Debian {package.version}", commit=None, submodules={}, epoch=changelog_epoch(tree)
     )
@@ -98,8 +122,8 @@ def fetch_libtorch(
     Raises:
         SourceError: no libtorch of that release is known, or it could not be had.
     """
-    package = SOURCES.get(version)
-    if package is None or not package.libtorch:
+    package = debian_source(version)
+    if not package.libtorch:
         raise SourceError(f"Debian has no libtorch of {version} to build the bindings against")
     downloads, made = folder / "libtorch-packages", folder / "libtorch"
 
@@ -150,7 +174,7 @@ def _generate_flatbuffers(tree: Path, chroot: Chroot, log: Path) -> None:
 
 
 def _in(chroot: Chroot, folder: Path) -> Chroot:
-    return Chroot(root=chroot.root, binds=(*chroot.binds, folder))
+    return replace(chroot, binds=(*chroot.binds, folder))
 
 
 def _run(command: Command, log: Path) -> None:

@@ -1,0 +1,237 @@
+"""A macOS recipe tried on Linux: the steps of build_wheel that Linux can do, in order, each under a receipt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .artifacts import SourceTree
+from .console import Console
+from .environ import Toolchain, build_environ, fetch_environ
+from .process import Command
+from .receipts import Ledger, Made, Receipt, digest_of, fingerprint
+from .recipe import Recipe
+from .recipes import data_root, locks_root, patches_root
+from .rehearsal.chroot import Chroot, check_host, find_mirror, make_root
+from .rehearsal.debian_source import debian_source, unpack_source
+from .rehearsal.objects import read_units, units_of
+from .steps import configure as configuring
+from .steps.apply_patches import apply_patches
+from .steps.check_gate import check_gate
+from .steps.compile_objects import compile_objects
+from .steps.create_environment import create_environment
+from .workspace import Workspace, cache_folder, remove_tree, work_folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """One thing that was tried, and what came of it."""
+
+    what: str
+    result: str
+    proves: str
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A patched tree with the environment that its rehearsal sees, and how to run a command there."""
+
+    recipe: Recipe
+    tree: SourceTree
+    python: Path
+    environ: Mapping[str, str]
+    tools: Mapping[str, str]
+    digest: str
+    wrap: Callable[[Command], Command]
+
+
+def rehearsal_folder() -> Path:
+    """Return where rehearsals lie; the roots are shared by all of them."""
+    return work_folder() / "rehearsal"
+
+
+class Rehearsal:
+    """One rehearsal in a Debian root: where it works, whom it tells, what it has tried so far."""
+
+    def __init__(self, recipe: Recipe, *, mode: str, jobs: int, mirror: str | None, console: Console) -> None:
+        self.recipe = recipe
+        self.package = debian_source(recipe.version)
+        self.jobs = jobs
+        self.mirror = mirror
+        self.console = console
+        self.workspace = Workspace(root=rehearsal_folder() / f"{recipe.name}-{mode}")
+        self.ledger = Ledger(self.workspace.receipts)
+        self.tried: list[Tried] = []
+
+    def log(self, name: str) -> Path:
+        return self.workspace.logs / f"{name}.log"
+
+    def root(self) -> Chroot:
+        """Return the Debian root, made where it is not there yet; sees our folders and the data files."""
+        home = rehearsal_folder() / "roots" / self.package.suite
+        check_host(home)
+        ledger = Ledger(home / "receipts")
+        log = home / "root.log"
+        with Workspace(root=home).held():
+            made = make_root(
+                root=home / "root",
+                suite=self.package.suite,
+                mirror=lambda: find_mirror(self.mirror),
+                ledger=ledger,
+                log=log,
+                reporter=self.console,
+            )
+        self.console.done()
+        self.workspace.root.mkdir(parents=True, exist_ok=True)
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        return replace(made, binds=(*made.binds, self.workspace.root, cache_folder(), data_root()))
+
+    def patched_tree(self, chroot: Chroot) -> tuple[SourceTree, str]:
+        """Return Debian's tree with the recipe's patches on it; other patches, another unpacking."""
+        names = (*self.recipe.patches, *self.recipe.rehearsal_patches)
+        digests = {name: fingerprint(patches_root() / name)["sha256"] for name in names}
+        tree = unpack_source(
+            self.recipe.version,
+            chroot=chroot,
+            folder=self.workspace.root,
+            ledger=self.ledger,
+            log=self.log("unpack_source"),
+            reporter=self.console,
+            inputs={"patches": digests},
+        )
+
+        def patch() -> Made:
+            done = apply_patches(tree.root, names, patches_root=patches_root())
+            return Made(trees=(tree.root,), facts={"files": sorted(done.files)})
+
+        receipt = self.ledger.run(
+            "apply_patches", version=1, inputs={"source": self.ledger.receipts[-1].digest, "p": digests}, action=patch
+        )
+        self.console.done()
+        self.note("patches", f"{len(names)} apply to {tree.origin}", "they fit a real tree of this release", receipt)
+        return tree, receipt.digest
+
+    def environment(
+        self, recipe: Recipe, tree: SourceTree, source: str, *, chroot: Chroot, toolchain: Toolchain
+    ) -> Prepared:
+        """Return everything that configure and compile need, the locked requirements installed."""
+        version = self.package.python
+        lock = locks_root() / recipe.lock_name(version)
+        venv = self.workspace.environment("rehearsal", version)
+        fetching = fetch_environ(os.environ)
+
+        def create() -> Made:
+            tools = create_environment(
+                interpreter=Path(f"/usr/bin/python{version}"),
+                lock=lock,
+                destination=venv,
+                backend=self.workspace.backend,
+                cache=cache_folder(),
+                environ=fetching,
+                log=self.log("create_environment"),
+                reporter=self.console,
+                wrap=chroot.inside,
+            )
+            return Made(trees=(venv,), facts={"tools": tools})
+
+        inputs = {"lock": fingerprint(lock)["sha256"], "suite": self.package.suite}
+        receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create)
+        self.note("lock", f"{lock.name} installed on Linux", "its hashes and versions are to be had", receipt)
+        extra = {"PYTHONPATH": str(self.workspace.backend), "PYTORCH_BUILD_VERSION": recipe.version}
+        environ, _ = build_environ(
+            recipe,
+            inherited=os.environ,
+            venv=venv,
+            toolchain=toolchain,
+            jobs=self.jobs,
+            epoch=tree.epoch,
+            settings={},
+            extra={**extra, "PYTORCH_BUILD_NUMBER": "1"},
+        )
+        return Prepared(
+            recipe=recipe,
+            tree=tree,
+            python=venv / "bin" / "python",
+            environ=environ,
+            tools=receipt.facts["tools"],
+            digest=digest_of([receipt.digest, source]),
+            wrap=chroot.inside,
+        )
+
+    def configure(self, ready: Prepared, *, lines: str) -> Receipt:
+        """Return the receipt of a configure that passed the gate; other inputs, a fresh build folder."""
+        backend, tree = ready.recipe.backend, ready.tree.root
+        build = configuring.build_folder(backend, source=tree, build=self.workspace.build)
+        place = self.workspace.root / "overrides.cmake"
+        overrides = configuring.write_overrides(place, expect_mps=ready.recipe.gate.use_mps, profile_lines=lines)
+        command = configuring.configure_command(
+            backend, python=ready.python, source=tree, build=build, environ=ready.environ, overrides=overrides
+        )
+
+        def run() -> Made:
+            remove_tree(build)
+            log = self.log("configure")
+            ran = configuring.configure(
+                ready.wrap(command), build=build, log=log, reporter=self.console, new_python=False
+            )
+            facts = check_gate(ran, ready.recipe.gate, fresh=True)
+            return Made(trees=(build,), facts={"configure": asdict(facts), "cmake": dict(ran.facts or {})})
+
+        inputs = {
+            "previous": ready.digest,
+            "environ": {name: ready.environ[name] for name in sorted(ready.environ) if name not in _PASSING},
+            "overrides": fingerprint(overrides)["sha256"],
+            "gate": ready.recipe.gate.model_dump(),
+        }
+        return self.ledger.run("configure", version=1, inputs=inputs, action=run)
+
+    def compile_patched(self, ready: Prepared) -> None:
+        """Compile each C++ file that a patch touches; name those that only a Mac can compile."""
+        files = [ready.tree.root / name for name in self.patched_files(ready.tree)]
+        build = configuring.build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
+        units, left = units_of(read_units(build), [file for file in files if file.suffix in _COMPILED])
+        if units:
+            self.compile(ready, [unit.object for unit in units], what="patched files", log="compile_patched")
+        others = [file.name for file in left]
+        result = f"{len(units)} C++ files compiled" + (f"; not compiled here: {', '.join(others)}" if others else "")
+        self.note("patched files", result, "the patches' C++ is C++; their Objective-C++ waits for a Mac")
+
+    def patched_files(self, tree: SourceTree) -> tuple[str, ...]:
+        """Return what the recipe's patches touch, from the receipt."""
+        receipts = [receipt for receipt in self.ledger.receipts if receipt.step == "apply_patches"]
+        return tuple(receipts[-1].facts["files"]) if receipts else ()
+
+    def compile(self, ready: Prepared, objects: list[str], *, what: str, log: str) -> Receipt:
+        """Compile the named objects and what they need first; a second time there is nothing to do."""
+        build = configuring.build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
+        ninja = str(ready.python.parent / "ninja")
+        argv = (ninja, "-C", str(build), f"-j{self.jobs}", "-k", "0", *objects)
+        command = ready.wrap(Command(argv=argv, cwd=build, environ=ready.environ))
+
+        def run() -> Made:
+            compile_objects(command, what=what, log=self.log(log), reporter=self.console)
+            return Made(files=tuple(build / name for name in objects if (build / name).is_file()))
+
+        configured = next(each for each in reversed(self.ledger.receipts) if each.step == "configure")
+        inputs = {"previous": configured.digest, "objects": list(objects)}
+        return self.ledger.run(log, version=1, inputs=inputs, action=run)
+
+    def note(self, what: str, result: str, proves: str, receipt: Receipt | None = None) -> None:
+        """Keep what was tried for the closing table."""
+        seconds = None if receipt is None or receipt.skipped else receipt.seconds
+        self.tried.append(Tried(what=what, result=result, proves=proves, seconds=seconds))
+
+    def document(self) -> dict[str, Any]:
+        """Return the result as JSON."""
+        steps = [{"step": each.step, "skipped": each.skipped, "seconds": each.seconds} for each in self.ledger.receipts]
+        return {"recipe": self.recipe.name, "tried": [asdict(each) for each in self.tried], "steps": steps}
+
+
+_COMPILED = (".cpp", ".cc", ".c", ".mm", ".m")
+_PASSING = frozenset(
+    {"HOME", "TMPDIR", "USER", "LOGNAME", "TERM", "MAX_JOBS", "CMAKE_BUILD_PARALLEL_LEVEL", "GITHUB_ACTIONS"}
+)

@@ -1,0 +1,127 @@
+"""Try a macOS recipe on Linux, before a Mac's hour is spent.
+
+Its patches are applied to a real tree, its locked requirements resolved for a Mac and installed here, the tree is
+configured, and each C++ file that a patch touches is compiled. --wheel goes on to a Linux wheel that computes;
+--darwin configures for macOS arm64 with MPS on, with zig and a stub SDK, and compiles C++ to Mach-O.
+
+Everything lies below work/rehearsal/ and is made once: the same command again goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from pathlib import Path
+
+from ..cli import Outcome
+from ..console import Console, human_seconds
+from ..environ import fetch_environ
+from ..errors import BuildEnvironmentError, CompileError, UsageError
+from ..process import Command, capture
+from ..recipe import Recipe
+from ..recipes import find_recipe, locks_root
+from ..rehearsal.lock_trial import try_lock_for_mac
+from ..rehearse_darwin import rehearse_darwin
+from ..rehearse_linux import rehearse_linux
+from ..rehearsing import Rehearsal, rehearsal_folder
+from ..triage import explain, render
+
+EXAMPLES = ("v2.6.0", "v2.6.0 --wheel", "v2.6.0 --darwin --draw 60 --seed 1", "v1.13.1 --darwin")
+NOT_PROVED = (
+    "not proved by any of this: that Objective-C++ and Metal compile (they need Apple's SDK), "
+    "that the wheel loads on a Mac, that MPS gives right answers"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recipe", metavar="RECIPE", help="v2.6.0, 2.6, a path")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--wheel", action="store_true", help="go on to a Linux wheel that imports and computes")
+    mode.add_argument("--darwin", action="store_true", help="configure for macOS arm64 with zig and a stub SDK")
+    parser.add_argument(
+        "--draw", metavar="N", type=_count, default=60, help="--darwin: torch_cpu files to compile (60)"
+    )
+    parser.add_argument("--seed", metavar="N", type=int, default=1, help="--darwin: of the draw (1)")
+    parser.add_argument("--jobs", metavar="N", type=_count, default=os.cpu_count() or 1, help="compilers at once")
+    parser.add_argument(
+        "--mirror", metavar="ADDRESS", help="the Debian archive (default: the one this host's apt uses)"
+    )
+
+
+def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+    recipe = find_recipe(arguments.recipe)
+    if recipe.source.kind == "embedded":
+        raise UsageError(
+            f"{recipe.name} needs no rehearsal", hint=f"it builds anywhere: nox -s build_wheel -- {recipe.name}"
+        )
+    mode = "darwin" if arguments.darwin else "wheel" if arguments.wheel else "linux"
+    rehearsal = Rehearsal(recipe, mode=mode, jobs=arguments.jobs, mirror=arguments.mirror, console=console)
+    wheel: Path | None = None
+    with console.step("Lock for a Mac"):
+        _try_lock(rehearsal, recipe, console)
+    try:
+        with rehearsal.workspace.held():
+            if arguments.darwin:
+                rehearse_darwin(rehearsal, count=arguments.draw, seed=arguments.seed)
+            else:
+                wheel = rehearse_linux(rehearsal, wheel=arguments.wheel)
+    except CompileError as error:
+        raise _explained(error, rehearsal) from error
+    _print_result(rehearsal, wheel, console)
+    document = {**rehearsal.document(), "mode": mode, "not_proved": NOT_PROVED}
+    return Outcome(document={**document, "wheel": str(wheel) if wheel else None})
+
+
+def _try_lock(rehearsal: Rehearsal, recipe: Recipe, console: Console) -> None:
+    version = recipe.default_python
+    lock = locks_root() / recipe.lock_name(version)
+    scratch = rehearsal_folder() / "pip"
+    python = scratch / "venv" / "bin" / "python"
+    environ = fetch_environ(os.environ)
+    if not capture(Command(argv=(str(python), "-m", "pip", "--version"), environ=environ)).ok:
+        argv = (sys.executable, "-m", "venv", "--clear", str(python.parents[1]))
+        made = capture(Command(argv=argv, environ=environ), timeout_seconds=120)
+        if not made.ok:
+            reason = made.stderr.strip() or made.stdout.strip()
+            raise BuildEnvironmentError(
+                f"no venv could be made: {reason}", hint="on Debian: apt-get install python3-venv"
+            )
+    built = try_lock_for_mac(
+        lock, python=python, version=version, macos=recipe.host.macos, scratch=scratch, environ=environ
+    )
+    wheels = f"{lock.name} resolves for macOS {recipe.host.macos} arm64"
+    result = wheels + (f"; built from source there: {', '.join(built)}" if built else "")
+    rehearsal.note("lock for a Mac", result, "every file is to be had, with the hash in the lock")
+    console.line(result)
+
+
+def _explained(error: CompileError, rehearsal: Rehearsal) -> CompileError:
+    """Return the error with the known cause, if there is one, else with the first error of the log."""
+    logs = sorted(rehearsal.workspace.logs.glob("compile*.log"), key=lambda path: path.stat().st_mtime)
+    if not logs or "works" in str(error):
+        return error
+    text = logs[-1].read_text(encoding="utf-8", errors="replace")
+    found = explain(text, release=rehearsal.recipe.release)
+    tail = "\n".join(text.splitlines()[-12:])
+    lines = "\n".join(render(found))
+    document = {**rehearsal.document(), **error.document, "triage": found.document()}
+    return CompileError(f"{error}\n{tail}\n\n{lines}", hint=error.hint, document=document)
+
+
+def _print_result(rehearsal: Rehearsal, wheel: Path | None, console: Console) -> None:
+    console.print()
+    rows = [(each.what, each.result, each.proves) for each in rehearsal.tried]
+    console.table(("tried", "result", "proves"), rows)
+    console.table(("step", "time"), [(title, human_seconds(seconds)) for title, seconds in console.timings])
+    console.print(NOT_PROVED)
+    if wheel:
+        console.print(f"wheel: {wheel}")
+        console.print("it runs in the Debian root only, whose libraries it needs")
+
+
+def _count(text: str) -> int:
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)

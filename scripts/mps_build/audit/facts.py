@@ -99,7 +99,9 @@ def _read_binaries(descriptor: int, members: Iterable[Member]) -> dict[str, Bina
             binaries[name] = _read_binary(descriptor, member)
         elif ("bin/" in name or ".data/scripts/" in name) and name.rpartition("/")[0].endswith(("bin", "scripts")):
             program = _read_binary(descriptor, member)
-            if program.kind != "text":
+            # Scripts, and the modules of a Python package that is called bin.
+            is_text = program.kind == "text" or (member.is_directory or name.endswith(".py"))
+            if not is_text:
                 binaries[name] = program
     return binaries
 

@@ -88,6 +88,7 @@ class Record(_Part):
     exit_code: int
     cause: str | None = None
     hint: str | None = None
+    message: str | None = None
     partial: bool
     device: str
     target: dict[str, Any]

@@ -131,7 +131,7 @@ class _FileRun:
         name = f"{self._file.stem}.{number}"
         outcomes = request.folder / f"{name}.outcomes.jsonl"
         return run_child(
-            suite_command(request, self._file, known=self._known, outcomes=outcomes, after=after),
+            suite_command(request, (self._file,), known=self._known, outcomes=outcomes, after=after),
             log=request.folder / f"{name}.log",
             outcomes=outcomes,
             limits=request.limits,
@@ -244,13 +244,13 @@ class _FileRun:
 
 
 def suite_command(
-    request: SuiteRequest, file: Path, *, known: Path, outcomes: Path, after: str | None = None
+    request: SuiteRequest, files: tuple[Path, ...], *, known: Path, outcomes: Path, after: str | None = None
 ) -> Command:
-    """Return the child's command: the contract with tests/device/conftest.py.
+    """Return a child's command: the contract with tests/device/conftest.py.
 
     `-s`: what a case writes must reach the log, since a GPU fault may be said there and nowhere else.
     """
-    argv = [str(request.interpreter), "-m", "pytest", "-c", str(request.ini), str(file), "-s", "-q"]
+    argv = [str(request.interpreter), "-m", "pytest", "-c", str(request.ini), *map(str, files), "-s", "-q"]
     argv += ["--rootdir", str(request.ini.parent), "--device", request.device]
     argv += ["--full"] if request.full else []
     argv += ["--only", ",".join(request.only)] if request.only else []

@@ -1,0 +1,169 @@
+"""Ask a torch whether MPS on this Mac gives right answers: a suite in child processes, then one verdict.
+
+WHEEL_OR_REQUIREMENT is a wheel's path or a requirement (torch==2.13.0): it gets a venv of its own, kept
+for the next time. --python PATH alone is an interpreter that has a torch already: nothing is installed
+into it. With both, --python chooses the Python of the venv.
+
+`--device cpu` rehearses the suite on the CPU and `--device cuda` on another accelerator; neither says
+anything about MPS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..cli import Outcome
+from ..console import Console, human_seconds
+from ..errors import KnownIssuesOnly, UsageError
+from ..record import Case, Record, to_json
+from ..reports import html, junit, markdown
+from ..verify import Verification, VerifyRequest
+
+EXAMPLES = (
+    "torch==2.13.0",
+    "wheelhouse/torch-2.6.0-cp311-cp311-macosx_11_0_arm64.whl --full --html report.html",
+    "--python ~/venv/bin/python",
+    "--python ~/venv/bin/python --device cpu --only issue-131750",
+    "--python ~/venv/bin/python --device cpu --plant fault.py:rounded",
+)
+_SHOWN = 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", nargs="?", metavar="WHEEL_OR_REQUIREMENT")
+    parser.add_argument("--python", metavar="PATH", help="an interpreter (or, beside a wheel, also a version: 3.12)")
+    parser.add_argument("--device", choices=("mps", "cuda", "cpu"), default="mps")
+    parser.add_argument("--full", action="store_true", help="also what needs much memory or minutes")
+    parser.add_argument("--only", metavar="ID[,ID]", default="", help="only these cases (ids or shell patterns)")
+    parser.add_argument("--layer", metavar="NAME[,NAME]", default="", help="only these layers of the suite")
+    parser.add_argument("--op", metavar="NAME", help="only cases that dispatch this operator (aten.add.Tensor)")
+    parser.add_argument("--plant", metavar="FILE.py:NAME", help="a fault around each device leg: docs/plants.md")
+    parser.add_argument("--accept", choices=("known",), help="known: known issues alone are no failure")
+    parser.add_argument("--allow-virtual", action="store_true", help="run on a virtual Mac too (without a verdict)")
+    parser.add_argument("--host", metavar="FILE", type=Path, help="diagnose a recorded host instead of this one")
+    parser.add_argument("--case-timeout", metavar="SECONDS", type=float, default=120.0, help="least time of a case")
+    parser.add_argument("--memory-limit", metavar="GB", type=float, help="what the suite's process may hold")
+    parser.add_argument("--known-issues", metavar="FILE", type=Path, help="instead of the suite's known_issues.yaml")
+    parser.add_argument("--record", metavar="DIR", type=Path, help="where the record and the logs go")
+    parser.add_argument("--offline", action="store_true", help="ask no network: use what the cache holds")
+    parser.add_argument("--junit", metavar="FILE", type=Path, help="write JUnit XML as well")
+    parser.add_argument("--html", metavar="FILE", type=Path, help="write one self-contained page as well")
+    parser.add_argument("--markdown", metavar="FILE", type=Path, help="write a job summary as well")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+    verification = Verification(_request(arguments), console)
+    with _terminated_as_interrupted():
+        try:
+            record = verification.run()
+        except KeyboardInterrupt:
+            record = verification.interrupted_record()
+    write_reports(arguments, record)
+    _print_end(record, verification.folder / "record.json", console)
+    return Outcome(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)
+
+
+def write_reports(arguments: argparse.Namespace, record: Record) -> None:
+    """Write every report that was asked for, and GitHub's job summary where there is one."""
+    for path, render in (
+        (arguments.junit, junit.render),
+        (arguments.html, html.render),
+        (arguments.markdown, markdown.render),
+    ):
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(render(record), encoding="utf-8")
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(markdown.render(record))
+
+
+def _request(arguments: argparse.Namespace) -> VerifyRequest:
+    if arguments.target is None and arguments.python is None:
+        raise UsageError(
+            "neither a wheel, nor a requirement, nor --python", hint="for example: nox -s verify_mps -- torch==2.13.0"
+        )
+    if arguments.case_timeout <= 0 or (arguments.memory_limit is not None and arguments.memory_limit <= 0):
+        raise UsageError("--case-timeout and --memory-limit take numbers above 0")
+    memory = arguments.memory_limit
+    return VerifyRequest(
+        target=arguments.target,
+        python=arguments.python,
+        device=arguments.device,
+        full=arguments.full,
+        only=_words(arguments.only),
+        layers=_words(arguments.layer),
+        op=arguments.op,
+        plant=arguments.plant,
+        accept_known=arguments.accept == "known",
+        allow_virtual=arguments.allow_virtual,
+        offline=arguments.offline,
+        case_seconds=arguments.case_timeout,
+        memory_bytes=int(memory * 1_000_000_000) if memory is not None else None,
+        host_file=arguments.host,
+        folder=arguments.record,
+        known_issues=arguments.known_issues,
+    )
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Let SIGTERM end a run as Ctrl-C does: children killed, the partial record written."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _print_end(record: Record, path: Path, console: Console) -> None:
+    console.print()
+    console.print(record.statement, style="bold")
+    new = [case for case in record.cases if case.outcome in ("failed", "crashed", "timeout")]
+    known = [case for case in record.cases if case.outcome == "known"]
+    for title, cases in (("New failures", new), ("Known issues", known)):
+        if cases:
+            lines = [[case.id, ", ".join(case.issue), case.outcome, _short(case)] for case in cases[:_SHOWN]]
+            if len(cases) > _SHOWN:
+                lines.append([f"and {len(cases) - _SHOWN} more", "", "", ""])
+            console.table(("case", "issue", "outcome", "what"), lines, title=title)
+    unexpected = [case.id for case in record.cases if case.outcome == "unexpected_pass"]
+    if unexpected:
+        console.print(f"passed though a known issue says otherwise: {', '.join(unexpected[:_SHOWN])}")
+    counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(record.counts.items())) or "no case ran"
+    rows = [
+        (
+            "verdict",
+            f"{record.verdict}{' (partial)' if record.partial else ''}{f': {record.cause}' if record.cause else ''}",
+        ),
+        ("torch", f"{record.torch.version or 'unknown'} at {(record.torch.commit or 'an unknown commit')[:12]}"),
+        ("cases", counts),
+        ("time", human_seconds(record.seconds)),
+        ("record", str(path)),
+    ]
+    if record.plant:
+        rows.insert(1, ("plant", record.plant))
+    console.table(("", ""), rows)
+    for note in record.notes:
+        console.warn(note)
+    if record.hint:
+        console.print(f"next: {record.hint}")
+    elif record.exit_code != KnownIssuesOnly.exit_code:
+        console.print(f"next: `nox -s compare -- OLDER_RECORD {path}` shows what changed since another run")
+
+
+def _short(case: Case) -> str:
+    return " ".join((case.reason or "").split())[:120]

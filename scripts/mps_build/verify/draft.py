@@ -1,0 +1,79 @@
+"""The record in the making: what is known so far, at any moment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from .. import __version__
+from ..device.judgement import Judged, count
+from ..device.suite import SuiteRun
+from ..issues import Issue
+from ..record import KnownIssue, Python, Record, Torch
+from .request import VerifyRequest
+
+
+@dataclass(slots=True)
+class Draft:
+    """What the record will say, as far as it is known."""
+
+    host: Mapping[str, Any] = field(default_factory=dict)
+    gpu: Mapping[str, Any] = field(default_factory=dict)
+    torch: Torch = field(default_factory=Torch)
+    python: Python | None = None
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    target: Mapping[str, Any] = field(default_factory=dict)
+    known: tuple[KnownIssue, ...] = ()
+    notes: list[str] = field(default_factory=list)
+    started: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
+    began: float = field(default_factory=time.monotonic)
+
+    def record(self, request: VerifyRequest, run: SuiteRun, judged: Judged, *, partial: bool) -> Record:
+        """Return the record as it stands."""
+        return Record(
+            tool=f"mps-build {__version__}",
+            statement=request.statement(self.gpu),
+            verdict=judged.verdict,
+            exit_code=judged.exit_code,
+            cause=judged.cause,
+            message=judged.message,
+            hint=judged.hint,
+            partial=partial,
+            device=request.device,
+            target=dict(self.target),
+            selection=request.selection(),
+            torch=self.torch,
+            python=self.python,
+            host=dict(self.host),
+            gpu=dict(self.gpu),
+            environment=dict(self.environment),
+            known_issues=self.known,
+            plant=run.plant_result() if request.plant and not partial else None,
+            plant_hits=run.plant_hits,
+            notes=tuple(self.notes + run.notes),
+            started=self.started.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - self.began, 2),
+            counts=dict(count(run.cases)),
+            cases=tuple(run.cases),
+        )
+
+
+def known_issues(rows: Iterable[Issue]) -> tuple[KnownIssue, ...]:
+    """Return active rows as the record holds them: what a report says of each, and which cases it covers."""
+    return tuple(_known_issue(row) for row in rows)
+
+
+def _known_issue(row: Issue) -> KnownIssue:
+    return KnownIssue(
+        id=row.id,
+        link=row.link,
+        title=row.title,
+        outcome=row.outcome,
+        reason=row.reason,
+        since=row.since,
+        fixed_by=row.fixed_by,
+        cases=row.cases,
+    )

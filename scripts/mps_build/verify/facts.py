@@ -1,0 +1,58 @@
+"""What other parts of the tool know, as the verification asks for it: the host, what a text means, a wheel's kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..device.diagnosis import HostFacts
+from ..device.suite import Judgement, JudgeText
+from ..macos.host import observe
+from ..macos.probes import LiveProber, RecordedProber
+
+
+def observe_host(recording: Path | None) -> HostFacts:
+    """Return what is known of this machine, or of a recorded one."""
+    host = observe(LiveProber() if recording is None else RecordedProber(recording))
+    return HostFacts(
+        system=host.system,
+        macos=host.macos,
+        chip=host.chip,
+        virtual=_known(host.virtual),
+        rosetta=_known(host.rosetta),
+        apple_silicon=_known(host.apple_silicon),
+        document=host.document(),
+    )
+
+
+def judge_text_on(host: HostFacts, torch: str | None) -> JudgeText:
+    """Return triage's classifier of device texts, told what is known of the machine."""
+    try:
+        from ..triage.device_texts import classify_device_text
+    except ImportError:  # TEMPORARY until triage's classifier is in the tree
+        from types import SimpleNamespace
+
+        return lambda text, exit_code, signal_name: SimpleNamespace(category="unknown", verdict="case")
+
+    facts: dict[str, Any] = {
+        "macos": host.macos,
+        "torch": torch,
+        "virtual": host.virtual,
+        "rosetta": host.rosetta,
+        "chip": host.chip,
+    }
+    known = {name: value for name, value in facts.items() if value is not None}
+
+    def judge(text: str, exit_code: int | None, signal_name: str | None) -> Judgement:
+        return classify_device_text(text, exit=exit_code, signal=signal_name, host=known)
+
+    return judge
+
+
+def audited_kind(wheel: Path) -> str | None:
+    """Return the audit's word for the wheel's Metal kernels."""
+    return None
+
+
+def _known(state: bool | str) -> bool | None:
+    return state if isinstance(state, bool) else None

@@ -1,0 +1,86 @@
+"""The Python that holds the torch under test: made for a wheel or a requirement, or found and left as it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..device.environ import SuiteEnviron, suite_environ
+from ..device.environment import SWEEP, Shop, fetch_wheel, make_environment, make_overlay, sha256_of
+from ..device.interpreter import Interpreter, Listing, describe_interpreter, listing, the_one_torch
+from ..device.wheel_fit import check_fit, name_wheel
+from ..environ import fetch_environ
+from ..record import WheelFile
+from ..steps.create_environment import find_interpreter
+from .facts import audited_kind
+from .request import VerifyRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The interpreter that holds the torch under test, and how it came about."""
+
+    interpreter: Interpreter
+    environ: SuiteEnviron
+    document: Mapping[str, Any]
+    wheel: WheelFile | None = None
+    before: Listing | None = None
+
+    def is_unchanged(self) -> bool | None:
+        """Return whether a Python that is not ours still lists as before; None for one that we made."""
+        return None if self.before is None else listing(self.interpreter) == self.before
+
+
+def prepare_target(request: VerifyRequest, shop: Shop) -> Target:
+    """Return the Python under test, ready to run the suite.
+
+    Raises:
+        UsageError: no such wheel, requirement or interpreter, or one that cannot be used here.
+        BuildEnvironmentError: pip cannot install it.
+    """
+    if request.target is None:
+        return _foreign_python(request, shop)
+    python = _chosen_python(request.python)
+    if request.is_wheel:
+        wheel = name_wheel(Path(request.target).absolute())
+        check_fit(wheel, python)
+        path = wheel.path
+    else:
+        path = fetch_wheel(request.requirement, python, shop)
+    sha256 = sha256_of(path)
+    made = make_environment(path, sha256, python, shop, extras=SWEEP if request.full else ())
+    environ = suite_environ(os.environ)
+    return Target(
+        interpreter=describe_interpreter(made, environ=environ.variables),
+        environ=environ,
+        document={**request.asked(), "wheel": path.name},
+        wheel=WheelFile(file=path.name, sha256=sha256, kind=audited_kind(path)),
+    )
+
+
+def _foreign_python(request: VerifyRequest, shop: Shop) -> Target:
+    environ = suite_environ(os.environ)
+    interpreter = describe_interpreter(Path(request.python or sys.executable), environ=environ.variables)
+    folder, version = the_one_torch(interpreter)
+    before = listing(interpreter)
+    overlay = make_overlay(interpreter, shop)
+    return Target(
+        interpreter=interpreter,
+        environ=suite_environ(os.environ, overlay=overlay),
+        document={**request.asked(), "torch": str(folder), "version": version},
+        before=before,
+    )
+
+
+def _chosen_python(wanted: str | None) -> Interpreter:
+    environ = fetch_environ(os.environ)
+    if wanted is None:
+        return describe_interpreter(Path(sys.executable), environ=environ)
+    if re.fullmatch(r"3\.\d+t?", wanted):
+        return describe_interpreter(find_interpreter(wanted, environ=environ), environ=environ)
+    return describe_interpreter(Path(wanted), environ=environ)

@@ -1,0 +1,265 @@
+"""One verification in order: the files, the machine, the Python, torch, the cases, the verdict, the record."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from ..console import Console
+from ..device import diagnosis
+from ..device.child import Limits
+from ..device.collect import collect
+from ..device.diagnosis import HostFacts, ProbeFacts
+from ..device.environment import Shop
+from ..device.judgement import BAD, Judged, judge_run
+from ..device.memory import default_limit_bytes
+from ..device.suite import SuiteRequest, SuiteRun, run_suite
+from ..device.wheel_fit import name_wheel
+from ..environ import fetch_environ
+from ..errors import HostError, MpsBuildError, UsageError
+from ..issues import Circumstances, Issue, active_issues, as_suite_reads_them, load_issues
+from ..recipes import data_root
+from ..record import Case, Python, Record, Torch, to_json, write_record
+from ..workspace import cache_folder, work_folder
+from .draft import Draft, known_issues
+from .facts import judge_text_on, observe_host
+from .request import VerifyRequest
+from .target import Target, prepare_target
+
+_WRITE_SECONDS = 2.0
+_LAYERS = ("smoke", "regressions", "layouts", "transformers", "models", "sweep")
+_INTERRUPTED = Judged(
+    verdict="not_verified", exit_code=130, cause="interrupted", message="interrupted", hint="run the same command again"
+)
+
+
+def run(request: VerifyRequest, *, console: Console) -> Record:
+    """Verify, and return the record; it lies in its folder too, from the first case on.
+
+    Raises:
+        MpsBuildError: no verdict can be had; its document is the record all the same.
+        KeyboardInterrupt: the partial record is in its folder.
+    """
+    return Verification(request, console).run()
+
+
+class Verification:
+    """One run of the verb."""
+
+    def __init__(self, request: VerifyRequest, console: Console) -> None:
+        self.request, self.console = request, console
+        self.draft = Draft(target=request.asked())
+        self.folder = (request.folder or work_folder() / "verify" / _stamp(self.draft.started, request)).absolute()
+        self.suite = request.suite or data_root() / "tests" / "device"
+        self.suite_run = SuiteRun()
+        self.written = 0.0
+        self.total: int | None = None
+
+    def run(self) -> Record:
+        try:
+            return self._run()
+        except MpsBuildError as error:
+            judged = Judged(
+                verdict="not_verified",
+                exit_code=error.exit_code,
+                cause=error.cause,
+                message=str(error),
+                hint=error.hint,
+            )
+            record = self._record(judged, partial=bool(self.suite_run.cases))
+            self._write(record)
+            error.document = {**to_json(record), **error.document}
+            if self.request.plant:
+                error.document["plant"] = "error"
+            raise
+        except KeyboardInterrupt:
+            self._write(self._record(_INTERRUPTED, partial=True))
+            raise
+
+    def interrupted_record(self) -> Record:
+        return self._record(_INTERRUPTED, partial=True)
+
+    def _run(self) -> Record:
+        issues = load_issues(self.request.known_issues or self.suite / "known_issues.yaml")
+        files = self._suite_files()
+        self.request.check_plant()
+        host = observe_host(self.request.host_file)
+        self.draft.host = host.document
+        with self.console.step("Look at the machine"):
+            self._refuse(
+                diagnosis.host_obstacle(
+                    _unless_allowed(host, self.request), self.request.device, self._wanted_version()
+                )
+            )
+            self._refuse(self._recorded_host())
+        with self.console.step("Prepare the Python under test"):
+            target = prepare_target(self.request, self._shop())
+        with self.console.step("Ask torch for its device"):
+            facts = self._probe(target, host)
+        rows = self._active(issues, host, facts)
+        with self.console.step(f"Ask the device: {self.request.device}"):
+            self._drive(files, target, rows, host)
+        self._after(target)
+        judged = judge_run(
+            self.suite_run,
+            device=self.request.device,
+            planted=self.request.plant is not None,
+            accept_known=self.request.accept_known,
+            virtual=bool(host.virtual),
+        )
+        record = self._record(judged, partial=self.suite_run.stopped is not None)
+        self._write(record)
+        return record
+
+    def _shop(self) -> Shop:
+        return Shop(
+            cache=cache_folder() / "verify",
+            environ=fetch_environ(os.environ),
+            log=self.folder / "pip.log",
+            reporter=self.console,
+            offline=self.request.offline,
+        )
+
+    # The diagnosis.
+
+    def _probe(self, target: Target, host: HostFacts) -> ProbeFacts:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.draft.target = target.document
+        self.draft.environment = {"kept": dict(target.environ.kept), "removed": dict(target.environ.removed)}
+        self.draft.python = Python(
+            executable=str(target.interpreter.executable),
+            version=target.interpreter.version,
+            machine=target.interpreter.machine,
+        )
+        facts = diagnosis.probe(
+            target.interpreter.executable, self.request.device, environ=target.environ.variables, folder=self.folder
+        )
+        self.draft.torch = Torch(version=facts.torch, commit=facts.get("import", "commit"), wheel=target.wheel)
+        self.draft.gpu = {key: value for key, value in facts.stages.get("device", {}).items() if key != "stage"}
+        allowed = _unless_allowed(host, self.request)
+        obstacle = diagnosis.torch_obstacle(facts, allowed, self.request.device, judge_text_on(host, facts.torch))
+        if obstacle is not None and not (self.request.allow_virtual and obstacle.cause == "virtual_gpu"):
+            raise obstacle
+        self.console.line(f"torch {facts.torch} on {facts.get('device', 'name') or self.request.device}")
+        return facts
+
+    def _recorded_host(self) -> MpsBuildError | None:
+        if self.request.host_file is None:
+            return None
+        return HostError(
+            f"not verified: {self.request.host_file} is a recording; nothing on that machine forbids a verdict, "
+            "and none can be had from afar",
+            hint="run the same command, without --host, on the Mac itself",
+        )
+
+    def _wanted_version(self) -> str | None:
+        """Return the version under test if the arguments alone tell it."""
+        if self.request.is_wheel:
+            return name_wheel(Path(self.request.target or "").absolute()).version
+        return self.request.exact_version
+
+    @staticmethod
+    def _refuse(obstacle: MpsBuildError | None) -> None:
+        if obstacle is not None:
+            raise obstacle
+
+    # The suite.
+
+    def _suite_files(self) -> tuple[Path, ...]:
+        files = sorted(self.suite.glob("test_*.py"), key=_order)
+        if not files:
+            raise UsageError(f"{self.suite}: holds no suite (test_<layer>_<area>.py)", hint="a broken installation?")
+        layers = sorted({_layer(file) for file in files})
+        unknown = [layer for layer in self.request.layers if layer not in layers]
+        if unknown:
+            raise UsageError(f"no layer {', '.join(unknown)}", hint=f"layers: {', '.join(layers)}")
+        return tuple(file for file in files if not self.request.layers or _layer(file) in self.request.layers)
+
+    def _active(self, issues: tuple[Issue, ...], host: HostFacts, facts: ProbeFacts) -> tuple[Issue, ...]:
+        here = Circumstances(
+            device=self.request.device, torch=facts.torch, macos=host.macos, chip=host.chip, virtual=host.virtual
+        )
+        rows = active_issues(issues, here)
+        self.draft.known = known_issues(rows)
+        return rows
+
+    def _drive(self, files: tuple[Path, ...], target: Target, rows: tuple[Issue, ...], host: HostFacts) -> None:
+        request = self.request
+        suite = SuiteRequest(
+            interpreter=target.interpreter.executable,
+            environ=target.environ.variables,
+            ini=self.suite / "pytest.ini",
+            files=files,
+            device=request.device,
+            folder=self.folder,
+            limits=Limits(
+                case_seconds=request.case_seconds, memory_bytes=request.memory_bytes or default_limit_bytes()
+            ),
+            full=request.full,
+            only=request.only,
+            op=request.op,
+            plant=request.absolute_plant,
+            known=as_suite_reads_them(rows),
+        )
+        self.console.started("Cases", unit="cases")
+        counted = collect(suite)
+        if counted is not None:
+            if not counted:
+                chosen = ", ".join((*request.only, *([request.op] if request.op else [])))
+                raise UsageError(
+                    f"no case is called or dispatches {chosen or 'anything'}",
+                    hint="ids are in any record, under `cases`",
+                )
+            suite = replace(suite, files=tuple(counted))
+            self.total = sum(counted.values())
+        judge_text = judge_text_on(host, self.draft.torch.version)
+        run_suite(suite, judge_text=judge_text, on_case=self._on_case, run=self.suite_run)
+        self.console.done()
+
+    def _on_case(self, suite_run: SuiteRun, case: Case) -> None:
+        if case.outcome in BAD:
+            self.console.line(f"{case.outcome}: {case.id}: {case.reason or ''}"[:300])
+        note = f"{suite_run.bad} failed" if suite_run.bad else ""
+        self.console.advanced(len(suite_run.cases), total=self.total, note=f"{note}  {case.id}".strip())
+        if time.monotonic() - self.written > _WRITE_SECONDS:
+            self._write(self._record(_INTERRUPTED, partial=True))
+
+    def _after(self, target: Target) -> None:
+        unchanged = target.is_unchanged()
+        if unchanged is None or self.draft.python is None:
+            return
+        self.draft.python = self.draft.python.model_copy(update={"unchanged": unchanged})
+        if not unchanged:
+            self.draft.notes.append(
+                "files in the interpreter's folders changed while the suite ran (by whom is not known)"
+            )
+
+    # The record.
+
+    def _record(self, judged: Judged, *, partial: bool) -> Record:
+        return self.draft.record(self.request, self.suite_run, judged, partial=partial)
+
+    def _write(self, record: Record) -> None:
+        write_record(record, self.folder / "record.json")
+        self.written = time.monotonic()
+
+
+def _layer(file: Path) -> str:
+    return file.stem.removeprefix("test_").partition("_")[0]
+
+
+def _order(file: Path) -> tuple[int, str]:
+    layer = _layer(file)
+    return (_LAYERS.index(layer) if layer in _LAYERS else len(_LAYERS), file.name)
+
+
+def _stamp(started: datetime, request: VerifyRequest) -> str:
+    return f"{started:%Y%m%dT%H%M%S}-{request.device}-{os.getpid()}"
+
+
+def _unless_allowed(host: HostFacts, request: VerifyRequest) -> HostFacts:
+    """Return the host as the diagnosis is to see it: --allow-virtual runs the cases, without a verdict."""
+    return replace(host, virtual=None) if request.allow_virtual and host.virtual else host

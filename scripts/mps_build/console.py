@@ -24,7 +24,9 @@ class Console:
     plain_interval_seconds = 10.0
 
     def __init__(self, *, rich: RichConsole | None = None) -> None:
-        self._rich = rich or RichConsole(highlight=False, soft_wrap=not sys.stdout.isatty(), file=sys.stdout)
+        # A log has no edge: nothing in it is cut or wrapped.
+        width = None if sys.stdout.isatty() else 200
+        self._rich = rich or RichConsole(highlight=False, width=width, soft_wrap=width is not None)
         self._live: Live | None = None
         self._title, self._unit, self._total = "", "steps", None  # type: tuple[str, str, int | None]
         self._began = self._last_plain = 0.0

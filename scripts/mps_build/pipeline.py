@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from .artifacts import BuildEnvironment, SourceTree
 from .build_plan import BuildRequest
@@ -13,8 +14,8 @@ from .console import Console
 from .environ import Toolchain, build_environ, fetch_environ
 from .finishing import Delivered, Finishing
 from .prepare_source import prepare_source
-from .process import run_logged
-from .receipts import Ledger, Made, Receipt, digest_of, fingerprint
+from .process import Command, run_logged
+from .receipts import Ledger, Made, Receipt, digest_of, fingerprint, step_digest
 from .recipes import locks_root
 from .steps import configure as configuring
 from .steps.check_gate import check_gate
@@ -121,9 +122,15 @@ class Pipeline:
             deployment_target=self.request.recipe.deployment_target,
         )
         command = libcxx_command(toolchain, scratch=self.workspace.root / "zig" / "scratch")
-        self.console.started("zig's libc++ (the first use builds it, a minute or two)")
-        run_logged(command, log=self.workspace.logs / "zig_libcxx.log")
-        self.console.done()
+
+        def build_libcxx() -> Made:
+            self.console.started("zig's libc++ (its first use builds it, a minute or two)")
+            run_logged(command, log=self.workspace.logs / "zig_libcxx.log")
+            self.console.done()
+            return Made(files=(Path(command.argv[-1]),))
+
+        inputs = {"argv": command.argv, "toolchain": dict(toolchain.facts)}
+        self.ledger.run("build_libcxx", version=1, inputs=inputs, action=build_libcxx)
         return toolchain
 
     def configure(
@@ -131,7 +138,7 @@ class Pipeline:
     ) -> Receipt:
         """Return the receipt of a configure that passed the gate; inputs that changed start a fresh build folder."""
         request, recipe = self.request, self.request.recipe
-        build = configuring.build_folder(recipe.backend, source=tree.root, build=self.workspace.build)
+        build = self._build_folder(tree)
         place = self.workspace.root / "overrides.cmake"
         overrides = configuring.write_overrides(place, expect_mps=request.gate.use_mps)
         shared = digest_of(
@@ -165,30 +172,46 @@ class Pipeline:
             return Made(trees=(build,), facts={"configure": asdict(facts), "cmake": dict(ran.facts or {})})
 
         inputs = {"shared": shared, "previous": environment_digest, "source": source, "argv": command.argv}
-        return self.ledger.run(
-            "configure", version=1, inputs=inputs, action=run, key=f"{request.profile}-{environment.python_version}"
-        )
+        key = self._key(environment)
+        # The folder is configured for one Python at a time; another's wheel that still holds needs it no more.
+        compiled = self._compile_inputs(step_digest("configure", version=1, inputs=inputs), environment, tree)
+        unused = self.ledger.holds("compile_wheel", version=1, inputs=compiled, key=key)
+        return self.ledger.run("configure", version=1, inputs=inputs, action=run, key=key, unused=unused)
 
     def _compile(self, environment: BuildEnvironment, tree: SourceTree, configured: Receipt) -> Receipt:
-        request, recipe = self.request, self.request.recipe
-        key = f"{request.profile}-{environment.python_version}"
-        output = self.workspace.root / "compiled" / key
-        command = build_command(
-            recipe.backend,
+        command = self._build_command(environment, tree)
+
+        def run() -> Made:
+            output = self._compiled_folder(environment)
+            log = self.workspace.logs / f"compile_wheel-{environment.python_version}.log"
+            return Made(files=(compile_wheel(command, output=output, log=log, reporter=self.console),))
+
+        inputs = self._compile_inputs(configured.digest, environment, tree)
+        return self.ledger.run("compile_wheel", version=1, inputs=inputs, action=run, key=self._key(environment))
+
+    def _compile_inputs(self, configured: str, environment: BuildEnvironment, tree: SourceTree) -> dict[str, Any]:
+        return {"previous": configured, "argv": self._build_command(environment, tree).argv}
+
+    def _build_command(self, environment: BuildEnvironment, tree: SourceTree) -> Command:
+        return build_command(
+            self.request.recipe.backend,
             python=environment.python,
             source=tree.root,
-            build=configuring.build_folder(recipe.backend, source=tree.root, build=self.workspace.build),
-            output=output,
+            build=self._build_folder(tree),
+            output=self._compiled_folder(environment),
             environ=environment.environ,
             overrides=self.workspace.root / "overrides.cmake",
         )
 
-        def run() -> Made:
-            log = self.workspace.logs / f"compile_wheel-{environment.python_version}.log"
-            return Made(files=(compile_wheel(command, output=output, log=log, reporter=self.console),))
+    def _build_folder(self, tree: SourceTree) -> Path:
+        build = self.workspace.build / self.request.profile
+        return configuring.build_folder(self.request.recipe.backend, source=tree.root, build=build)
 
-        inputs = {"previous": configured.digest, "argv": command.argv}
-        return self.ledger.run("compile_wheel", version=1, inputs=inputs, action=run, key=key)
+    def _compiled_folder(self, environment: BuildEnvironment) -> Path:
+        return self.workspace.root / "compiled" / self._key(environment)
+
+    def _key(self, environment: BuildEnvironment) -> str:
+        return f"{self.request.profile}-{environment.python_version}"
 
 
 def comparable(environ: Mapping[str, str], venv: Path) -> dict[str, str]:

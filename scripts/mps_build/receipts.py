@@ -46,7 +46,14 @@ class Ledger:
         self.receipts: list[Receipt] = []
 
     def run(
-        self, step: str, *, version: int, inputs: Mapping[str, Any], action: Callable[[], Made], key: str = ""
+        self,
+        step: str,
+        *,
+        version: int,
+        inputs: Mapping[str, Any],
+        action: Callable[[], Made],
+        key: str = "",
+        unused: bool = False,
     ) -> Receipt:
         """Return the step's receipt, from disk if it still holds, else by running the action.
 
@@ -54,12 +61,13 @@ class Ledger:
             version: of the step's own code; raise it when the same inputs make something else.
             inputs: all that the result depends on, as JSON values.
             key: tells receipts of one step apart that stand side by side (a Python version).
+            unused: nothing will look at this step's outputs, since what is made of them still holds.
         """
-        path = self._folder / (f"{step}-{key}.json" if key else f"{step}.json")
-        whole = {"schema": SCHEMA, "step": step, "version": version, "inputs": inputs}
+        path = self._path(step, key)
+        whole = _whole(step, version, inputs)
         digest = digest_of(whole)
         kept = _read(path)
-        if kept and kept.get("digest") == digest and all(map(_still_there, kept.get("outputs", [{}]))):
+        if kept and kept.get("digest") == digest and (unused or _outputs_hold(kept)):
             receipt = Receipt(step=step, digest=digest, facts=kept["facts"], seconds=kept["seconds"], skipped=True)
             self.receipts.append(receipt)
             return receipt
@@ -85,10 +93,23 @@ class Ledger:
         self.receipts.append(receipt)
         return receipt
 
+    def holds(self, step: str, *, version: int, inputs: Mapping[str, Any], key: str = "") -> bool:
+        """True if the step would be skipped."""
+        kept = _read(self._path(step, key))
+        return bool(kept and kept.get("digest") == digest_of(_whole(step, version, inputs)) and _outputs_hold(kept))
+
+    def _path(self, step: str, key: str) -> Path:
+        return self._folder / (f"{step}-{key}.json" if key else f"{step}.json")
+
     def latest(self) -> list[Receipt]:
         """Return the newest receipt of each step, in the order of the steps."""
         newest = {receipt.step: receipt for receipt in self.receipts}
         return list(newest.values())
+
+
+def step_digest(step: str, *, version: int, inputs: Mapping[str, Any]) -> str:
+    """Return the digest that a step's receipt will have, before it is run."""
+    return digest_of(_whole(step, version, inputs))
 
 
 def digest_of(value: Any) -> str:
@@ -120,6 +141,14 @@ def _read(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) else None
+
+
+def _whole(step: str, version: int, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    return {"schema": SCHEMA, "step": step, "version": version, "inputs": inputs}
+
+
+def _outputs_hold(kept: Mapping[str, Any]) -> bool:
+    return all(map(_still_there, kept.get("outputs", [{}])))
 
 
 def _still_there(output: Mapping[str, Any]) -> bool:

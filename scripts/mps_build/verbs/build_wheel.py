@@ -164,7 +164,8 @@ def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Co
     console.table(("wheel", "size", "python", "kind"), rows)
     console.table(("step", "time"), [(title, human_seconds(seconds)) for title, seconds in console.timings])
     console.print(f"in {delivered[0].wheel.path.parent}")
-    console.print(f"next: nox -s verify_mps -- '{delivered[0].wheel.path}'")
+    verb = "verify_mps" if build.request.contents.rules == "torch" else "audit_wheel"
+    console.print(f"next: nox -s {verb} -- '{delivered[0].wheel.path}'")
 
 
 def _document(request: BuildRequest, delivered: tuple[Delivered, ...], build: Pipeline) -> dict[str, Any]:

@@ -101,6 +101,12 @@ def refresh_patches(session: nox.Session) -> None:
 
 
 @nox.session
+def schemas(session: nox.Session) -> None:
+    """The JSON Schemas of our data files, from the models that read them."""
+    _door(session)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Format, lint rules and import contracts."""
     _install(session, "lint")

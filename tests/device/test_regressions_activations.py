@@ -98,12 +98,35 @@ def _backward_of(name: str) -> Any:
 
 for _name in _BACKWARDS:
     cases.add(
-        f"issue-175188-{_name}", _backward_of(_name), issue="175188", terms=16,
+        f"issue-175188-{_name}",
+        _backward_of(_name),
+        issue="175188",
+        terms=16,
         make=lambda d: (d.normal(1, 7, 4, 3 + d.k), d.normal(1), d.normal(3 + d.k, 7, 4, 1)),
-    )  # fmt: skip
+    )
 
-_UNARY = ("neg", "abs", "exp", "sin", "cos", "tanh", "sigmoid", "ceil", "floor", "square", "sqrt", "log", "erf", "reciprocal", "sign", "rsqrt", "round",
-          "log1p", "expm1", "atan")  # fmt: skip
+_UNARY = (
+    "neg",
+    "abs",
+    "exp",
+    "sin",
+    "cos",
+    "tanh",
+    "sigmoid",
+    "ceil",
+    "floor",
+    "square",
+    "sqrt",
+    "log",
+    "erf",
+    "reciprocal",
+    "sign",
+    "rsqrt",
+    "round",
+    "log1p",
+    "expm1",
+    "atan",
+)
 
 
 def _into_strided_outputs(name: str) -> Any:
@@ -119,8 +142,14 @@ def _into_strided_outputs(name: str) -> Any:
 
 
 for _name in _UNARY:
-    cases.add(f"issue-100764-{_name}", _into_strided_outputs(_name), issue="100764", strides=True, factor=16,
-              make=lambda d: (d.uniform(0.25, 3, 3 + d.k, 3 + d.k), d.normal(3 + d.k, 3 + d.k), d.normal(3 + d.k, 6 + d.k)))  # fmt: skip
+    cases.add(
+        f"issue-100764-{_name}",
+        _into_strided_outputs(_name),
+        issue="100764",
+        strides=True,
+        factor=16,
+        make=lambda d: (d.uniform(0.25, 3, 3 + d.k, 3 + d.k), d.normal(3 + d.k, 3 + d.k), d.normal(3 + d.k, 6 + d.k)),
+    )
 
 
 def _metal_unary(x: Any) -> Any:
@@ -146,8 +175,13 @@ def _metal_unary(x: Any) -> Any:
     return [(getattr(torch, name)(x[2:]), getattr(torch, name)(x[2:].clone())) for name in names]
 
 
-cases.add("issue-105801", lambda x: (torch.erfinv(x[2:]), x[3:].erfinv(), x[1:].clone().erfinv_()), issue="105801",
-          make=lambda d: d.uniform(0.05, 0.9, 9 + d.k), factor=32)  # fmt: skip
+cases.add(
+    "issue-105801",
+    lambda x: (torch.erfinv(x[2:]), x[3:].erfinv(), x[1:].clone().erfinv_()),
+    issue="105801",
+    make=lambda d: d.uniform(0.05, 0.9, 9 + d.k),
+    factor=32,
+)
 # digamma, lgamma and i0 are series: a few units in the last place more.
 cases.add(
     "issue-105801-unary",

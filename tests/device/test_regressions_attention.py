@@ -41,8 +41,14 @@ def _strided_attention(q: Any, k: Any, v: Any) -> Any:
 
 
 for _dtype in (torch.float32, *HALVES):
-    cases.add(f"issue-163597-{str(_dtype)[6:]}", _strided_attention, issue="163597", make=_triple(2, 10, 4, 64, dtype=_dtype),
-              terms=64, since="2.0")  # fmt: skip
+    cases.add(
+        f"issue-163597-{str(_dtype)[6:]}",
+        _strided_attention,
+        issue="163597",
+        make=_triple(2, 10, 4, 64, dtype=_dtype),
+        terms=64,
+        since="2.0",
+    )
 
 
 @cases.case("issue-163597-backward", issue="163597", make=_triple(2, 10, 4, 64), terms=256, since="2.0")
@@ -54,8 +60,9 @@ def _strided_attention_backward(q: Any, k: Any, v: Any) -> Any:
 def _grouped(heads: int, groups: int, keys: int, width: int, dtype: torch.dtype) -> Any:
     return lambda d: (
         d.normal(1, heads, 1 + d.k, width, dtype=dtype),
-        d.normal(1, groups, keys, width, dtype=dtype), d.normal(1, groups, keys, width, dtype=dtype),
-    )  # fmt: skip
+        d.normal(1, groups, keys, width, dtype=dtype),
+        d.normal(1, groups, keys, width, dtype=dtype),
+    )
 
 
 def _grouped_attention(q: Any, k: Any, v: Any) -> Any:
@@ -63,8 +70,14 @@ def _grouped_attention(q: Any, k: Any, v: Any) -> Any:
 
 
 for _dtype in HALVES:
-    cases.add(f"issue-174861-{str(_dtype)[6:]}", _grouped_attention, issue="174861", make=_grouped(32, 2, 1024, 128, _dtype),
-              terms=1024, since="2.5")  # fmt: skip
+    cases.add(
+        f"issue-174861-{str(_dtype)[6:]}",
+        _grouped_attention,
+        issue="174861",
+        make=_grouped(32, 2, 1024, 128, _dtype),
+        terms=1024,
+        since="2.5",
+    )
 
 
 def _causal_attention(q: Any, k: Any, v: Any) -> Any:
@@ -82,9 +95,13 @@ def _causal_attention(q: Any, k: Any, v: Any) -> Any:
 
 for _dtype in (torch.float32, *HALVES):
     cases.add(
-        f"issue-195910-{str(_dtype)[6:]}", _causal_attention, issue="195910", terms=64, since="2.0",
+        f"issue-195910-{str(_dtype)[6:]}",
+        _causal_attention,
+        issue="195910",
+        terms=64,
+        since="2.0",
         make=lambda d, dtype=_dtype: tuple(d.normal(1, 4, 64 + d.k, 64, dtype=dtype) for _ in range(3)),
-    )  # fmt: skip
+    )
 
 _MASKS = ((2, 1, 8, 8), (1, 1, 8, 8), (2, 1, 1, 8), (2, 4, 8, 8), (8, 8))
 
@@ -114,18 +131,35 @@ def _scale_changes_between_calls(q: Any, k: Any, v: Any) -> Any:
 
 def _narrow_value(dtype: torch.dtype) -> Any:
     return lambda d: (
-        d.normal(1, 1, 16 + d.k, 32, dtype=dtype), d.normal(1, 1, 16 + d.k, 32, dtype=dtype), d.normal(1, 1, 16 + d.k, 24, dtype=dtype),
-    )  # fmt: skip
+        d.normal(1, 1, 16 + d.k, 32, dtype=dtype),
+        d.normal(1, 1, 16 + d.k, 32, dtype=dtype),
+        d.normal(1, 1, 16 + d.k, 24, dtype=dtype),
+    )
 
 
 for _dtype in (torch.float32, *HALVES):
-    cases.add(f"issue-176767-{str(_dtype)[6:]}", lambda q, k, v: F.scaled_dot_product_attention(q, k, v), issue="176767",
-              make=_narrow_value(_dtype), terms=32, since="2.0")  # fmt: skip
+    cases.add(
+        f"issue-176767-{str(_dtype)[6:]}",
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v),
+        issue="176767",
+        make=_narrow_value(_dtype),
+        terms=32,
+        since="2.0",
+    )
 
 
-@cases.case("issue-149132", issue="149132", terms=16, since="2.5",
-            make=lambda d: (d.normal(1, 4, 5 + d.k, 16), d.normal(1, 2, 5 + d.k, 16), d.normal(1, 2, 5 + d.k, 16),
-                            d.normal(5 + d.k, 5 + d.k)))  # fmt: skip
+@cases.case(
+    "issue-149132",
+    issue="149132",
+    terms=16,
+    since="2.5",
+    make=lambda d: (
+        d.normal(1, 4, 5 + d.k, 16),
+        d.normal(1, 2, 5 + d.k, 16),
+        d.normal(1, 2, 5 + d.k, 16),
+        d.normal(5 + d.k, 5 + d.k),
+    ),
+)
 def _grouped_with_float_mask(q: Any, k: Any, v: Any, mask: Any) -> Any:
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
 

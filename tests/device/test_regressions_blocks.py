@@ -1,4 +1,4 @@
-"""Regressions that were reported of whole models: blocks of transformers and of diffusion models, written with torch alone."""
+"""Regressions reported of whole models: blocks of transformers and of diffusion models, written with torch alone."""
 
 from __future__ import annotations
 
@@ -91,8 +91,13 @@ for _issue, _classes in (("82707", 2), ("17971", 6)):
             make=_task(_classes, (9, 12, 9)),
             terms=10_000,
         )
-cases.add("issue-128435", lambda weights, batches: [_encode(weights, ids, kept) for ids, kept, _ in batches], issue="128435",
-          make=_task(3, (7, 12, 5)), terms=2_000)  # fmt: skip
+cases.add(
+    "issue-128435",
+    lambda weights, batches: [_encode(weights, ids, kept) for ids, kept, _ in batches],
+    issue="128435",
+    make=_task(3, (7, 12, 5)),
+    terms=2_000,
+)
 
 
 def _block_weights(d: Any, width: int, side: int, dtype: torch.dtype) -> Any:
@@ -131,10 +136,25 @@ def _diffusion_block(x: Any, kernels: Any, gains: Any, shifts: Any, qkv: Any) ->
 
 for _issue in ("141471", "187280", "89784"):
     _dtype = torch.float32 if _issue == "89784" else torch.float16
-    cases.add(f"issue-{_issue}", _diffusion_block, issue=_issue, terms=2_000,
-              make=lambda d, dtype=_dtype, side={"141471": 8, "187280": 10, "89784": 12}[_issue]: _block_weights(d, 32, side, dtype))  # fmt: skip
-    cases.add(f"issue-{_issue}-reported", _diffusion_block, issue=_issue, terms=20_000, full=True, states=("fresh", "again"),
-              limit_seconds=300, make=lambda d, dtype=_dtype: _block_weights(d, 320, 32, dtype))  # fmt: skip
+    cases.add(
+        f"issue-{_issue}",
+        _diffusion_block,
+        issue=_issue,
+        terms=2_000,
+        make=lambda d, dtype=_dtype, side={"141471": 8, "187280": 10, "89784": 12}[_issue]: _block_weights(
+            d, 32, side, dtype
+        ),
+    )
+    cases.add(
+        f"issue-{_issue}-reported",
+        _diffusion_block,
+        issue=_issue,
+        terms=20_000,
+        full=True,
+        states=("fresh", "again"),
+        limit_seconds=300,
+        make=lambda d, dtype=_dtype: _block_weights(d, 320, 32, dtype),
+    )
 
 
 @cases.case("issue-89784-backward", issue="89784", terms=10_000, make=lambda d: _block_weights(d, 32, 6, torch.float32))

@@ -73,7 +73,26 @@ for _issue, (_build, _make, _terms) in _MAKES.items():
         devices=("mps",),
         limit_seconds=180,
     )
-    cases.add(f"issue-{_issue}-traced", _build("eager"), issue=_issue, make=_make, terms=_terms, since="2.1", devices=("cpu", "cuda"),
-              states=("fresh", "again"), limit_seconds=180)  # fmt: skip
-    cases.add(f"issue-{_issue}-rehearsed", _build("inductor"), issue=_issue, make=_make, terms=_terms, since="2.7", full=True,
-              devices=("cpu", "cuda"), states=("fresh", "again"), limit_seconds=300)  # fmt: skip
+    cases.add(
+        f"issue-{_issue}-traced",
+        _build("eager"),
+        issue=_issue,
+        make=_make,
+        terms=_terms,
+        since="2.1",
+        devices=("cpu", "cuda"),
+        states=("fresh", "again"),
+        limit_seconds=180,
+    )
+    cases.add(
+        f"issue-{_issue}-rehearsed",
+        _build("inductor"),
+        issue=_issue,
+        make=_make,
+        terms=_terms,
+        since="2.7",
+        full=True,
+        devices=("cpu", "cuda"),
+        states=("fresh", "again"),
+        limit_seconds=300,
+    )

@@ -30,8 +30,13 @@ def _pool_backward(name: str, argument: int) -> Any:
 
 
 for _name, _argument in (("max_pool2d", 2), ("avg_pool2d", 2), ("adaptive_avg_pool2d", 2), ("adaptive_max_pool2d", 2)):
-    cases.add(f"issue-175190-{_name}", _pool_backward(_name, _argument), issue="175190", terms=32,
-              make=lambda d: d.distinct(4, 3, 8, 8 + 2 * d.k) / 100)  # fmt: skip
+    cases.add(
+        f"issue-175190-{_name}",
+        _pool_backward(_name, _argument),
+        issue="175190",
+        terms=32,
+        make=lambda d: d.distinct(4, 3, 8, 8 + 2 * d.k) / 100,
+    )
 
 
 def _permuted_convolution(name: str, order: tuple[int, ...]) -> Any:
@@ -46,16 +51,35 @@ def _permuted_convolution(name: str, order: tuple[int, ...]) -> Any:
     return act
 
 
-cases.add("issue-84511-conv1d", _permuted_convolution("conv1d", (0, 2, 1)), issue="84511", terms=1024,
-          make=lambda d: (d.normal(1, 176 + d.k, 1), d.normal(2, 1, 3), d.normal(2)))  # fmt: skip
-cases.add("issue-84511-conv2d", _permuted_convolution("conv2d", (0, 3, 1, 2)), issue="84511", terms=1024,
-          make=lambda d: (d.normal(1, 10, 10 + d.k, 1), d.normal(2, 1, 3, 3), d.normal(2)))  # fmt: skip
-cases.add("issue-84511-channels", _permuted_convolution("conv2d", (0, 3, 1, 2)), issue="84511", terms=4096,
-          make=lambda d: (d.normal(2, 7, 6 + d.k, 3), d.normal(5, 3, 3, 3), d.normal(5)))  # fmt: skip
+cases.add(
+    "issue-84511-conv1d",
+    _permuted_convolution("conv1d", (0, 2, 1)),
+    issue="84511",
+    terms=1024,
+    make=lambda d: (d.normal(1, 176 + d.k, 1), d.normal(2, 1, 3), d.normal(2)),
+)
+cases.add(
+    "issue-84511-conv2d",
+    _permuted_convolution("conv2d", (0, 3, 1, 2)),
+    issue="84511",
+    terms=1024,
+    make=lambda d: (d.normal(1, 10, 10 + d.k, 1), d.normal(2, 1, 3, 3), d.normal(2)),
+)
+cases.add(
+    "issue-84511-channels",
+    _permuted_convolution("conv2d", (0, 3, 1, 2)),
+    issue="84511",
+    terms=4096,
+    make=lambda d: (d.normal(2, 7, 6 + d.k, 3), d.normal(5, 3, 3, 3), d.normal(5)),
+)
 
 
-@cases.case("issue-112998", issue="112998", make=lambda d: (d.normal(2, 4, 16 + d.k), d.normal(6, 4, 3), d.normal(6, 4, 5), d.normal(3, 4, 3)),
-            terms=4096)  # fmt: skip
+@cases.case(
+    "issue-112998",
+    issue="112998",
+    make=lambda d: (d.normal(2, 4, 16 + d.k), d.normal(6, 4, 3), d.normal(6, 4, 5), d.normal(3, 4, 3)),
+    terms=4096,
+)
 def _one_input_shape_many_weight_shapes(x: Any, *weights: Any) -> Any:
     answers = []
     for w in weights:
@@ -67,8 +91,15 @@ def _one_input_shape_many_weight_shapes(x: Any, *weights: Any) -> Any:
 
 for _dtype in (torch.float32, torch.float16):
 
-    @cases.case(f"issue-192212-{str(_dtype)[6:]}", issue="192212", terms=1152,
-                make=lambda d, dtype=_dtype: (d.normal(2, 128, 8, 8 + d.k, dtype=dtype), d.normal(3, 128, 3, 3, 3, dtype=dtype, scale=0.1)))  # fmt: skip
+    @cases.case(
+        f"issue-192212-{str(_dtype)[6:]}",
+        issue="192212",
+        terms=1152,
+        make=lambda d, dtype=_dtype: (
+            d.normal(2, 128, 8, 8 + d.k, dtype=dtype),
+            d.normal(3, 128, 3, 3, 3, dtype=dtype, scale=0.1),
+        ),
+    )
     def _weight_slices(x: Any, w: Any) -> Any:
         start, weight = leaf(x), leaf(w)
         sliced = [F.conv2d(x, w[:, :, k], padding=1) for k in range(3)]
@@ -145,13 +176,30 @@ def _volume(x: Any, w: Any) -> Any:
 
 for _channels in (4, 8, 16, 32):
     side = 8 if _channels < 16 else 5
-    cases.add(f"issue-197114-{_channels}", _volume, issue="197114", terms=64 * _channels * 27,
-              make=lambda d, c=_channels, s=side: (d.normal(1, c, s, s, s + d.k), d.normal(c, c, 3, 3, 3, scale=0.2)))  # fmt: skip
+    cases.add(
+        f"issue-197114-{_channels}",
+        _volume,
+        issue="197114",
+        terms=64 * _channels * 27,
+        make=lambda d, c=_channels, s=side: (d.normal(1, c, s, s, s + d.k), d.normal(c, c, 3, 3, 3, scale=0.2)),
+    )
 
-cases.add("issue-82563", lambda x, w: F.conv_transpose1d(x, w, stride=8, padding=4), issue="82563", terms=1024,
-          make=lambda d: (d.normal(1, 64, 155 + d.k), d.normal(64, 32, 16, scale=0.1)))  # fmt: skip
-cases.add("issue-82563-reported", lambda x, w: F.conv_transpose1d(x, w, stride=8, padding=4), issue="82563", terms=1024,
-          make=lambda d: (d.normal(1, 512, 1245), d.normal(512, 256, 16, scale=0.1)), states=("fresh", "again"), full=True)  # fmt: skip
+cases.add(
+    "issue-82563",
+    lambda x, w: F.conv_transpose1d(x, w, stride=8, padding=4),
+    issue="82563",
+    terms=1024,
+    make=lambda d: (d.normal(1, 64, 155 + d.k), d.normal(64, 32, 16, scale=0.1)),
+)
+cases.add(
+    "issue-82563-reported",
+    lambda x, w: F.conv_transpose1d(x, w, stride=8, padding=4),
+    issue="82563",
+    terms=1024,
+    make=lambda d: (d.normal(1, 512, 1245), d.normal(512, 256, 16, scale=0.1)),
+    states=("fresh", "again"),
+    full=True,
+)
 
 
 @cases.case(

@@ -21,8 +21,12 @@ def _table(d: Any, dtype: torch.dtype = torch.float32) -> Any:
     return d.normal(10, 4 + d.k, dtype=dtype)
 
 
-@cases.case("issue-82809", issue="82809", terms=8,
-            make=lambda d: (_table(d), torch.tensor(5), d.integers(0, 10, 3), d.integers(0, 10, 2, 3)))  # fmt: skip
+@cases.case(
+    "issue-82809",
+    issue="82809",
+    terms=8,
+    make=lambda d: (_table(d), torch.tensor(5), d.integers(0, 10, 3), d.integers(0, 10, 2, 3)),
+)
 def _indices_of_every_rank(w: Any, *indices: Any) -> Any:
     answers = []
     for index in indices:
@@ -32,9 +36,18 @@ def _indices_of_every_rank(w: Any, *indices: Any) -> Any:
     return answers
 
 
-@cases.case("issue-101198", issue="101198", terms=8,
-            make=lambda d: (d.normal(10, 36 + d.k), d.normal(10, 48 + d.k), d.integers(0, 10, 2, 5), d.normal(2, 5, 36 + d.k),
-                            d.normal(2, 5, 48 + d.k)))  # fmt: skip
+@cases.case(
+    "issue-101198",
+    issue="101198",
+    terms=8,
+    make=lambda d: (
+        d.normal(10, 36 + d.k),
+        d.normal(10, 48 + d.k),
+        d.integers(0, 10, 2, 5),
+        d.normal(2, 5, 36 + d.k),
+        d.normal(2, 5, 48 + d.k),
+    ),
+)
 def _two_tables_of_different_width(a: Any, b: Any, index: Any, grad_a: Any, grad_b: Any) -> Any:
     first, second = leaf(a), leaf(b)
     return backward(F.embedding(index, first), first, grad=grad_a), backward(
@@ -44,15 +57,28 @@ def _two_tables_of_different_width(a: Any, b: Any, index: Any, grad_a: Any, grad
 
 for _dtype in (torch.float16, torch.bfloat16, torch.float32):
 
-    @cases.case(f"issue-94950-{str(_dtype)[6:]}", issue="94950", terms=16, deterministic=False,
-                make=lambda d, dtype=_dtype: (_table(d, dtype), torch.tensor([1, 1, 3, 1, 7, 3]), d.normal(6, 4 + d.k, dtype=dtype)))  # fmt: skip
+    @cases.case(
+        f"issue-94950-{str(_dtype)[6:]}",
+        issue="94950",
+        terms=16,
+        deterministic=False,
+        make=lambda d, dtype=_dtype: (
+            _table(d, dtype),
+            torch.tensor([1, 1, 3, 1, 7, 3]),
+            d.normal(6, 4 + d.k, dtype=dtype),
+        ),
+    )
     def _repeated_indices_add_up(w: Any, index: Any, grad: Any) -> Any:
         weight = leaf(w)
         return backward(F.embedding(index, weight), weight, grad=grad)
 
 
-@cases.case("issue-185119", issue="185119", terms=16,
-            make=lambda d: (_table(d), torch.tensor([[0, 1, 2], [2, 0, 2 + d.k]]), d.normal(2, 3, 4 + d.k)))  # fmt: skip
+@cases.case(
+    "issue-185119",
+    issue="185119",
+    terms=16,
+    make=lambda d: (_table(d), torch.tensor([[0, 1, 2], [2, 0, 2 + d.k]]), d.normal(2, 3, 4 + d.k)),
+)
 def _padding_row_gets_no_gradient(leg: Any, w: Any, index: Any, grad: Any) -> Any:
     answers = []
     for padding, by_frequency in ((0, False), (2, False), (None, True), (0, True), (-10, False)):
@@ -66,8 +92,15 @@ def _padding_row_gets_no_gradient(leg: Any, w: Any, index: Any, grad: Any) -> An
     return answers
 
 
-@cases.case("issue-188756", issue="188756", make=lambda d: torch.zeros(1, dtype=torch.int8), full=True, memory_bytes=14 << 30,
-            states=("fresh",), limit_seconds=600)  # fmt: skip
+@cases.case(
+    "issue-188756",
+    issue="188756",
+    make=lambda d: torch.zeros(1, dtype=torch.int8),
+    full=True,
+    memory_bytes=14 << 30,
+    states=("fresh",),
+    limit_seconds=600,
+)
 def _rows_past_two_to_the_thirty_one(leg: Any, x: Any) -> Any:
     rows = (1 << 31) // 1024 + 8
     table = torch.ones(rows, 1024, dtype=torch.int8, device=leg.device)

@@ -15,8 +15,16 @@ def test_case(case: Any, ask: Any) -> None:
     ask(case)
 
 
-@cases.case("issue-131285", issue="131285",
-            make=lambda d: (d.normal(8, 7 + d.k, 5), d.uniform(0, 1, 8, 7 + d.k, 1) > 0.5, d.normal(5, 8, 7 + d.k), d.bools(7 + d.k, 8, 1)))  # fmt: skip
+@cases.case(
+    "issue-131285",
+    issue="131285",
+    make=lambda d: (
+        d.normal(8, 7 + d.k, 5),
+        d.uniform(0, 1, 8, 7 + d.k, 1) > 0.5,
+        d.normal(5, 8, 7 + d.k),
+        d.bools(7 + d.k, 8, 1),
+    ),
+)
 def _masks_are_filled_in_place(x: Any, mask: Any, y: Any, other: Any) -> Any:
     view = x.transpose(1, 2)
     view.masked_fill_(mask.transpose(1, 2), -1e4)
@@ -48,8 +56,10 @@ def _scatter_of_a_transposed_source(x: Any, index: Any, target: Any) -> Any:
     columns = target.t()
     return (
         torch.zeros(6, 5, dtype=x.dtype, device=x.device).scatter_(0, places, source),
-        columns.scatter_(0, places, source), columns.scatter_add_(0, places, source), columns.gather(0, places),
-    )  # fmt: skip
+        columns.scatter_(0, places, source),
+        columns.scatter_add_(0, places, source),
+        columns.gather(0, places),
+    )
 
 
 # The controls: what the order of equal things leaves open must not be called wrong. Only what is defined is compared.
@@ -90,8 +100,13 @@ def _empty_memory_has_a_form_and_no_values(bench: Any) -> None:
             assert made.device.type == leg.device.type, f"empty lies on {made.device}"
 
 
-@cases.case("issue-160845", issue="160845", deterministic=False, terms=400,
-            make=lambda d: (torch.zeros(4 + d.k, dtype=torch.complex64), d.of(torch.complex64, 400), d.integers(0, 4, 400)))  # fmt: skip
+@cases.case(
+    "issue-160845",
+    issue="160845",
+    deterministic=False,
+    terms=400,
+    make=lambda d: (torch.zeros(4 + d.k, dtype=torch.complex64), d.of(torch.complex64, 400), d.integers(0, 4, 400)),
+)
 def _complex_parts_are_both_added(x: Any, source: Any, index: Any) -> Any:
     x.index_add_(0, index, source)
     return x

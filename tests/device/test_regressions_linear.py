@@ -50,27 +50,80 @@ cases.add("issue-runner-images-14380", _linear, issue="runner-images-14380", mak
 for _shape, _out in (((2, 13, 1024), 256), ((6, 6, 634), 634), ((1, 3, 28, 315), 315)):
     for _dtype in (torch.bfloat16, torch.float16):
         cases.add(
-            f"issue-180776-{_shape[-1]}-{str(_dtype)[6:]}", lambda x, w, b: (F.linear(x, w), F.linear(x, w)),
-            issue="180776", make=_make(_shape, _out, _dtype), terms=_shape[-1],
-        )  # fmt: skip
+            f"issue-180776-{_shape[-1]}-{str(_dtype)[6:]}",
+            lambda x, w, b: (F.linear(x, w), F.linear(x, w)),
+            issue="180776",
+            make=_make(_shape, _out, _dtype),
+            terms=_shape[-1],
+        )
 
 # The reported size is 130 GFLOP; the smaller one keeps batch, rows over 129 and width over 64.
 cases.add("issue-97239", _linear, issue="97239", make=_make((9, 144, 768), 96), terms=768)
-cases.add("issue-97239-reported", _linear, issue="97239", make=_make((253, 144, 768), 2304), terms=768,
-          full=True, memory_bytes=6 << 30, states=("fresh",), limit_seconds=600)  # fmt: skip
+cases.add(
+    "issue-97239-reported",
+    _linear,
+    issue="97239",
+    make=_make((253, 144, 768), 2304),
+    terms=768,
+    full=True,
+    memory_bytes=6 << 30,
+    states=("fresh",),
+    limit_seconds=600,
+)
 cases.add("issue-95188", _linear, issue="95188", make=_make((2, 4096, 320), 32), terms=320, states=("fresh", "again"))
-cases.add("issue-95188-reported", _linear, issue="95188", make=_make((2, 20736, 320), 320), terms=320,
-          full=True, memory_bytes=2 << 30, states=("fresh",), limit_seconds=300)  # fmt: skip
+cases.add(
+    "issue-95188-reported",
+    _linear,
+    issue="95188",
+    make=_make((2, 20736, 320), 320),
+    terms=320,
+    full=True,
+    memory_bytes=2 << 30,
+    states=("fresh",),
+    limit_seconds=300,
+)
 cases.add("issue-122045", lambda x, w, b: F.linear(x, w), issue="122045", make=_make((9, 4, 1), 50304))
-cases.add("issue-122045-reported", lambda x, w, b: F.linear(x, w)[:, ::61], issue="122045", make=_make((9, 1024, 1), 50304),
-          full=True, memory_bytes=8 << 30, states=("fresh",), limit_seconds=300)  # fmt: skip
-cases.add("issue-109457", lambda x, w, b: F.linear(x, w)[:, ::61], issue="109457", make=_make((9, 1024, 768), 50304), terms=768,
-          full=True, memory_bytes=8 << 30, states=("fresh",), limit_seconds=900)  # fmt: skip
+cases.add(
+    "issue-122045-reported",
+    lambda x, w, b: F.linear(x, w)[:, ::61],
+    issue="122045",
+    make=_make((9, 1024, 1), 50304),
+    full=True,
+    memory_bytes=8 << 30,
+    states=("fresh",),
+    limit_seconds=300,
+)
+cases.add(
+    "issue-109457",
+    lambda x, w, b: F.linear(x, w)[:, ::61],
+    issue="109457",
+    make=_make((9, 1024, 768), 50304),
+    terms=768,
+    full=True,
+    memory_bytes=8 << 30,
+    states=("fresh",),
+    limit_seconds=900,
+)
 # Rows over 2**16: in float32 with a bias, on the leading dimension.
-cases.add("issue-189495-shrunk", lambda x, w, b: F.linear(x, w, b), issue="189495", make=_make((65537, 1, 4), 3), terms=4,
-          states=("fresh", "again"))  # fmt: skip
-cases.add("issue-189495-reported", lambda x, w, b: F.linear(x, w, b), issue="189495", make=_make((65537, 11, 128), 512),
-          terms=128, full=True, memory_bytes=10 << 30, states=("fresh",), limit_seconds=600)  # fmt: skip
+cases.add(
+    "issue-189495-shrunk",
+    lambda x, w, b: F.linear(x, w, b),
+    issue="189495",
+    make=_make((65537, 1, 4), 3),
+    terms=4,
+    states=("fresh", "again"),
+)
+cases.add(
+    "issue-189495-reported",
+    lambda x, w, b: F.linear(x, w, b),
+    issue="189495",
+    make=_make((65537, 11, 128), 512),
+    terms=128,
+    full=True,
+    memory_bytes=10 << 30,
+    states=("fresh",),
+    limit_seconds=600,
+)
 
 
 @cases.case("issue-189565-vector", issue="189565", make=lambda d: (d.normal(3840 + d.k, 33), d.normal(33)), terms=33)
@@ -109,8 +162,10 @@ def _transposed_weight(x: Any, w: Any, b: Any) -> Any:
     given, weight, bias = leaf(x), leaf(w), leaf(b)
     return (
         backward(F.linear(given, weight.t(), bias), given, weight, bias),
-        F.linear(x[0], w.t(), b), F.linear(x, w.t()), F.linear(x, w[:, ::2].t(), b[::2]),
-    )  # fmt: skip
+        F.linear(x[0], w.t(), b),
+        F.linear(x, w.t()),
+        F.linear(x, w[:, ::2].t(), b[::2]),
+    )
 
 
 for _dtype in (torch.float32, torch.float16, torch.bfloat16):

@@ -29,8 +29,15 @@ def _columns(rows: int) -> Any:
 
 
 cases.add("issue-116769", lambda a, b: (a @ b, torch.mm(a, b)), issue="116769", make=_columns(17))
-cases.add("issue-116769-reported", lambda a, b: torch.mm(a, b), issue="116769", make=_columns(1025),
-          full=True, memory_bytes=2 << 30, states=("fresh", "again"))  # fmt: skip
+cases.add(
+    "issue-116769-reported",
+    lambda a, b: torch.mm(a, b),
+    issue="116769",
+    make=_columns(1025),
+    full=True,
+    memory_bytes=2 << 30,
+    states=("fresh", "again"),
+)
 
 
 def _zeros_by_ones(batch: int) -> Any:
@@ -38,8 +45,16 @@ def _zeros_by_ones(batch: int) -> Any:
 
 
 cases.add("issue-111634", lambda a, b: torch.matmul(a, b), issue="111634", make=_zeros_by_ones(5))
-cases.add("issue-111634-reported", lambda a, b: torch.matmul(a, b), issue="111634", make=_zeros_by_ones(911),
-          full=True, memory_bytes=10 << 30, states=("fresh",), limit_seconds=300)  # fmt: skip
+cases.add(
+    "issue-111634-reported",
+    lambda a, b: torch.matmul(a, b),
+    issue="111634",
+    make=_zeros_by_ones(911),
+    full=True,
+    memory_bytes=10 << 30,
+    states=("fresh",),
+    limit_seconds=300,
+)
 
 
 def _deep(depth: int) -> Any:
@@ -52,18 +67,32 @@ def _deep(depth: int) -> Any:
 
 def _deep_products(a: Any, b: Any, c: Any) -> Any:
     return (
-        torch.bmm(a, b), torch.baddbmm(c, a, b), torch.addbmm(c[0], a, b), torch.matmul(a, b),
-        torch.einsum("bij,bjk->bik", a, b), torch.mm(a[0], b[0]),
-    )  # fmt: skip
+        torch.bmm(a, b),
+        torch.baddbmm(c, a, b),
+        torch.addbmm(c[0], a, b),
+        torch.matmul(a, b),
+        torch.einsum("bij,bjk->bik", a, b),
+        torch.mm(a[0], b[0]),
+    )
 
 
 for _depth in (32767, 32768, 32769):
-    cases.add(f"issue-195163-{_depth}", _deep_products, issue="195163", make=_deep(_depth), terms=2 * _depth,
-              states=("fresh", "other"))  # fmt: skip
+    cases.add(
+        f"issue-195163-{_depth}",
+        _deep_products,
+        issue="195163",
+        make=_deep(_depth),
+        terms=2 * _depth,
+        states=("fresh", "other"),
+    )
 
 
-@cases.case("issue-193487", issue="193487", make=lambda d: tuple((d.normal(n + d.k, 25), d.normal(n + d.k, 25)) for n in (7, 31, 50, 101)),
-            terms=101)  # fmt: skip
+@cases.case(
+    "issue-193487",
+    issue="193487",
+    make=lambda d: tuple((d.normal(n + d.k, 25), d.normal(n + d.k, 25)) for n in (7, 31, 50, 101)),
+    terms=101,
+)
 def _products_after_other_allocations(leg: Any, *pairs: Any) -> Any:
     answers = []
     for x, y in pairs:
@@ -73,15 +102,30 @@ def _products_after_other_allocations(leg: Any, *pairs: Any) -> Any:
     return answers
 
 
-@cases.case("issue-197636", issue="197636", make=lambda d: (d.normal(65537, 64, 256), d.normal(65537, 64, 256)), terms=64, full=True,
-            memory_bytes=90 << 30, states=("fresh",), limit_seconds=900)  # fmt: skip
+@cases.case(
+    "issue-197636",
+    issue="197636",
+    make=lambda d: (d.normal(65537, 64, 256), d.normal(65537, 64, 256)),
+    terms=64,
+    full=True,
+    memory_bytes=90 << 30,
+    states=("fresh",),
+    limit_seconds=900,
+)
 def _batches_past_two_to_the_sixteen(a: Any, b: Any) -> Any:
     y = torch.bmm(a.transpose(1, 2), b)
     return y[0], y[-1], y[65535]
 
 
-@cases.case("issue-141909", issue="141909", make=lambda d: (d.normal(1, 72250, 1), d.normal(1, 1, 72250)), full=True,
-            memory_bytes=80 << 30, states=("fresh",), limit_seconds=900)  # fmt: skip
+@cases.case(
+    "issue-141909",
+    issue="141909",
+    make=lambda d: (d.normal(1, 72250, 1), d.normal(1, 1, 72250)),
+    full=True,
+    memory_bytes=80 << 30,
+    states=("fresh",),
+    limit_seconds=900,
+)
 def _output_past_two_to_the_thirty_two(a: Any, b: Any) -> Any:
     y = torch.bmm(a, b)
     return y[0, :3], y[0, -3:]

@@ -119,5 +119,8 @@ for _training in (True, False):
     for _affine in (True, False):
         cases.add(
             f"issue-175189-{'train' if _training else 'eval'}-{'affine' if _affine else 'plain'}",
-            _batch_norm_backward(_training, _affine), issue="175189", make=_channels(6), terms=256,
-        )  # fmt: skip
+            _batch_norm_backward(_training, _affine),
+            issue="175189",
+            make=_channels(6),
+            terms=256,
+        )

@@ -41,9 +41,12 @@ def _update(name: str, dtype: torch.dtype) -> Any:
 for _name in ("addcdiv_", "addcmul_"):
     for _dtype in (torch.float32, torch.float16, torch.bfloat16):
         cases.add(
-            f"issue-118115-{_name.strip('_')}-{str(_dtype)[6:]}", _update(_name, _dtype), issue="118115", terms=4,
+            f"issue-118115-{_name.strip('_')}-{str(_dtype)[6:]}",
+            _update(_name, _dtype),
+            issue="118115",
+            terms=4,
             make=lambda d, dtype=_dtype: tuple(base.to(dtype) for base in _three(d)),
-        )  # fmt: skip
+        )
 
 
 def _layouts(d: Any) -> Any:
@@ -78,9 +81,13 @@ _KINDS = {"loop": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"f
 
 def _add(issue: str, name: str, kind: str, terms: int = 16, **arguments: Any) -> None:
     cases.add(
-        f"issue-{issue}-{name}-{kind}", _train(_maker(name, **arguments, **_KINDS[kind])), issue=issue, make=_layouts, terms=terms,
+        f"issue-{issue}-{name}-{kind}",
+        _train(_maker(name, **arguments, **_KINDS[kind])),
+        issue=issue,
+        make=_layouts,
+        terms=terms,
         since="2.4" if kind == "fused" else None,
-    )  # fmt: skip
+    )
 
 
 for _kind in _KINDS:
@@ -148,8 +155,14 @@ def _scaled(name: str) -> Any:
 
 
 for _name in ("Adam", "AdamW", "SGD"):
-    cases.add(f"issue-186360-{_name}", _scaled(_name), issue="186360", make=lambda d: (d.normal(3 + d.k, 4), d.normal(3 + d.k, 4)),
-              terms=16, since="2.4")  # fmt: skip
+    cases.add(
+        f"issue-186360-{_name}",
+        _scaled(_name),
+        issue="186360",
+        make=lambda d: (d.normal(3 + d.k, 4), d.normal(3 + d.k, 4)),
+        terms=16,
+        since="2.4",
+    )
 
 
 @cases.check("issue-186360-scaler", issue="186360", since="2.4")

@@ -30,7 +30,9 @@ _DRAWS: dict[str, tuple[Callable[[Any], torch.Tensor], float, float]] = {
     "bernoulli": (lambda device: torch.bernoulli(torch.full((COUNT,), 0.3, device=device)), 0.3, math.sqrt(0.21)),
     "dropout": (lambda device: F.dropout(torch.ones(COUNT, device=device), 0.25), 1.0, math.sqrt(1 / 3)),
     "multinomial": (
-        lambda device: torch.multinomial(torch.tensor([1.0, 2.0, 1.0], device=device), COUNT, replacement=True).float(), 1.0, math.sqrt(0.5),
+        lambda device: torch.multinomial(torch.tensor([1.0, 2.0, 1.0], device=device), COUNT, replacement=True).float(),
+        1.0,
+        math.sqrt(0.5),
     ),
     "exponential_": (lambda device: torch.zeros(COUNT, device=device).exponential_(2.0), 0.5, 0.5),
     "uniform_": (lambda device: torch.zeros(COUNT, device=device).uniform_(-1, 3), 1.0, math.sqrt(16 / 12)),
@@ -38,7 +40,7 @@ _DRAWS: dict[str, tuple[Callable[[Any], torch.Tensor], float, float]] = {
     "random_": (lambda device: torch.zeros(COUNT, device=device).random_(0, 10), 4.5, math.sqrt(99 / 12)),
     "bernoulli_": (lambda device: torch.zeros(COUNT, device=device).bernoulli_(0.3), 0.3, math.sqrt(0.21)),
     "half": (lambda device: torch.randn(COUNT, device=device, dtype=torch.float16).float(), 0.0, 1.0),
-}  # fmt: skip
+}
 
 
 def _differs(name: str) -> Any:
@@ -157,8 +159,14 @@ def _fills_views(name: str) -> Any:
 
 
 for _name in _FILLS:
-    cases.add(f"issue-165267-{_name}", _fills_views(_name), issue="165267", check=True, may_be_missing=_name not in _REQUIRED,
-              devices=() if _name in _REQUIRED else ("cpu", "cuda"))  # fmt: skip
+    cases.add(
+        f"issue-165267-{_name}",
+        _fills_views(_name),
+        issue="165267",
+        check=True,
+        may_be_missing=_name not in _REQUIRED,
+        devices=() if _name in _REQUIRED else ("cpu", "cuda"),
+    )
 
 
 @cases.check("issue-84288-dropout-mask", issue="84288")

@@ -53,8 +53,12 @@ def _state(d: Any, layers: int, batch: int, hidden: int) -> Any:
     return d.normal(layers, batch, hidden), d.normal(layers, batch, hidden)
 
 
-@cases.case("issue-87579", issue="87579", terms=1024,
-            make=lambda d: (d.normal(5, 3 + d.k, 10), _state(d, 1, 5, 6), _weights(d, 4, (10, 6), 1), d.normal(5, 3 + d.k, 6)))  # fmt: skip
+@cases.case(
+    "issue-87579",
+    issue="87579",
+    terms=1024,
+    make=lambda d: (d.normal(5, 3 + d.k, 10), _state(d, 1, 5, 6), _weights(d, 4, (10, 6), 1), d.normal(5, 3 + d.k, 6)),
+)
 def _batch_first_backward(leg: Any, x: Any, state: Any, weights: Any, grad: Any) -> Any:
     lstm = _filled(leg, "LSTM", weights, 10, 6, batch_first=True)
     start, h0, c0 = leaf(x), leaf(state[0]), leaf(state[1])
@@ -68,9 +72,11 @@ def _two_layers(name: str, gates: int, bidirectional: bool = False) -> Any:
 
     def make(d: Any) -> Any:
         return (
-            d.normal(6 + d.k, 3, 5), _state(d, 2 * directions, 3, 4), _weights(d, gates, (5, 4), 2, directions),
+            d.normal(6 + d.k, 3, 5),
+            _state(d, 2 * directions, 3, 4),
+            _weights(d, gates, (5, 4), 2, directions),
             d.normal(6 + d.k, 3, 4 * directions),
-        )  # fmt: skip
+        )
 
     def act(leg: Any, x: Any, state: Any, weights: Any, grad: Any) -> Any:
         module = _filled(leg, name, weights, 5, 4, num_layers=2, bidirectional=bidirectional)
@@ -90,8 +96,12 @@ cases.add("issue-94691-bidirectional", issue="94691", **_two_layers("GRU", 3, bi
 cases.add("issue-94691-rnn", issue="94691", **_two_layers("RNN", 1))
 
 
-@cases.case("issue-94691-cells", issue="94691", terms=1024,
-            make=lambda d: (d.normal(4, 3 + d.k, 5), _weights(d, 3, (5, 4), 1), _weights(d, 4, (5, 4), 1)))  # fmt: skip
+@cases.case(
+    "issue-94691-cells",
+    issue="94691",
+    terms=1024,
+    make=lambda d: (d.normal(4, 3 + d.k, 5), _weights(d, 3, (5, 4), 1), _weights(d, 4, (5, 4), 1)),
+)
 def _cells(leg: Any, x: Any, of_gru: Any, of_lstm: Any) -> Any:
     gru, lstm = _filled(leg, "GRUCell", of_gru, 5, 4), _filled(leg, "LSTMCell", of_lstm, 5, 4)
     h = state = c = torch.zeros(x.shape[1], 4, device=leg.device, dtype=leg.cast(torch.float32))
@@ -130,8 +140,12 @@ def _only_the_last_state_is_used(leg: Any, x: Any, weights: Any) -> Any:
     return answers
 
 
-@cases.case("issue-175189-lstm", issue="175189", terms=1024,
-            make=lambda d: (d.normal(3, 5, 6 + d.k), _weights(d, 4, (5, 4), 1), d.normal(4, 6 + d.k, 3)))  # fmt: skip
+@cases.case(
+    "issue-175189-lstm",
+    issue="175189",
+    terms=1024,
+    make=lambda d: (d.normal(3, 5, 6 + d.k), _weights(d, 4, (5, 4), 1), d.normal(4, 6 + d.k, 3)),
+)
 def _input_gradient_of_a_permuted_sequence(leg: Any, x: Any, weights: Any, grad: Any) -> Any:
     lstm, start = _filled(leg, "LSTM", weights, 5, 4, batch_first=True), leaf(x)
     y, _ = lstm(start.transpose(1, 2))
@@ -139,8 +153,12 @@ def _input_gradient_of_a_permuted_sequence(leg: Any, x: Any, weights: Any, grad:
     return y, _gradients(lstm, start)
 
 
-@cases.case("issue-83144", issue="83144", terms=4096,
-            make=lambda d: ([d.normal(batch, 2, 9 + d.k) for batch in (5, 3)], d.normal(6, 2, 3), _weights(d, 4, (6, 4), 1)))  # fmt: skip
+@cases.case(
+    "issue-83144",
+    issue="83144",
+    terms=4096,
+    make=lambda d: ([d.normal(batch, 2, 9 + d.k) for batch in (5, 3)], d.normal(6, 2, 3), _weights(d, 4, (6, 4), 1)),
+)
 def _convolution_into_lstm(leg: Any, batches: Any, kernel: Any, weights: Any) -> Any:
     lstm, weight = _filled(leg, "LSTM", weights, 6, 4, batch_first=True), leaf(kernel)
     answers = []

@@ -69,14 +69,30 @@ def _extremes(x: Any) -> Any:
 
 
 for _dtype in INTEGERS:
-    cases.add(f"issue-90273-{str(_dtype)[6:]}", _extremes, issue="90273",
-              make=lambda d, dtype=_dtype: (d.distinct(5, 7 + d.k, dtype=torch.int64) + 40).to(dtype))  # fmt: skip
-cases.add("issue-90273-arange", lambda x: (x.max(), x.min(), x.argmax(), torch.max(x), torch.min(x)), issue="90273",
-          make=lambda d: torch.arange(5 + d.k))  # fmt: skip
-cases.add("issue-90273-wide", lambda x: (x.max(), x.min(), x.argmax(), x.sum(), torch.amax(x)), issue="90273",
-          make=lambda d: d.permutation(9 + d.k) + (1 << 40))  # fmt: skip
-cases.add("issue-90273-bool", lambda x: (x.max(), x.min(), x.amax(0), x.amin(1), x.any(), x.all(), x.any(0), x.all(1), x.sum()),
-          issue="90273", make=lambda d: d.bools(5, 7 + d.k))  # fmt: skip
+    cases.add(
+        f"issue-90273-{str(_dtype)[6:]}",
+        _extremes,
+        issue="90273",
+        make=lambda d, dtype=_dtype: (d.distinct(5, 7 + d.k, dtype=torch.int64) + 40).to(dtype),
+    )
+cases.add(
+    "issue-90273-arange",
+    lambda x: (x.max(), x.min(), x.argmax(), torch.max(x), torch.min(x)),
+    issue="90273",
+    make=lambda d: torch.arange(5 + d.k),
+)
+cases.add(
+    "issue-90273-wide",
+    lambda x: (x.max(), x.min(), x.argmax(), x.sum(), torch.amax(x)),
+    issue="90273",
+    make=lambda d: d.permutation(9 + d.k) + (1 << 40),
+)
+cases.add(
+    "issue-90273-bool",
+    lambda x: (x.max(), x.min(), x.amax(0), x.amin(1), x.any(), x.all(), x.any(0), x.all(1), x.sum()),
+    issue="90273",
+    make=lambda d: d.bools(5, 7 + d.k),
+)
 
 
 def _places_of_extremes(x: Any) -> Any:
@@ -87,8 +103,12 @@ def _places_of_extremes(x: Any) -> Any:
 
 
 for _dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int64):
-    cases.add(f"issue-92311-{str(_dtype)[6:]}", _places_of_extremes, issue="92311",
-              make=lambda d, dtype=_dtype: d.distinct(10, 2 + d.k, dtype=dtype))  # fmt: skip
+    cases.add(
+        f"issue-92311-{str(_dtype)[6:]}",
+        _places_of_extremes,
+        issue="92311",
+        make=lambda d, dtype=_dtype: d.distinct(10, 2 + d.k, dtype=dtype),
+    )
 
 
 @cases.case(
@@ -155,18 +175,44 @@ def _integers_past_what_floats_hold(x: Any, mask: Any) -> Any:
 @cases.case("reduction-long-rows", make=lambda d: (d.normal(3, 1030 + d.k), d.normal(70001 + d.k)), terms=70001)
 def _rows_longer_than_a_thread_group(x: Any, long: Any) -> Any:
     return (
-        x.softmax(-1), x.log_softmax(-1), x.logsumexp(-1), x.sum(-1), x.var(-1), x.std(0), x.norm(dim=-1), x.cumsum(-1), x.prod(0),
-        long.sum(), long.mean(), long.max(), long.argmin(), long.sort()[0][-5:], long.abs().cumsum(0)[-1], torch.var_mean(x, 1),
-    )  # fmt: skip
+        x.softmax(-1),
+        x.log_softmax(-1),
+        x.logsumexp(-1),
+        x.sum(-1),
+        x.var(-1),
+        x.std(0),
+        x.norm(dim=-1),
+        x.cumsum(-1),
+        x.prod(0),
+        long.sum(),
+        long.mean(),
+        long.max(),
+        long.argmin(),
+        long.sort()[0][-5:],
+        long.abs().cumsum(0)[-1],
+        torch.var_mean(x, 1),
+    )
 
 
 @cases.case("reduction-nan", make=lambda d: (d.normal(4, 5 + d.k), d.bools(4, 5 + d.k)))
 def _nan_is_passed_on(x: Any, mask: Any) -> Any:
     given = x.masked_fill(mask, float("nan"))
     return (
-        given.sum(0), given.max(), given.min(1), given.mean(), torch.nansum(given), torch.nanmean(given), given.isnan().sum(), given.amax(0),
-        torch.maximum(given, x), torch.fmax(given, x), torch.nan_to_num(given), torch.clamp(given, -1, 1), torch.relu(given), given == given,
-    )  # fmt: skip
+        given.sum(0),
+        given.max(),
+        given.min(1),
+        given.mean(),
+        torch.nansum(given),
+        torch.nanmean(given),
+        given.isnan().sum(),
+        given.amax(0),
+        torch.maximum(given, x),
+        torch.fmax(given, x),
+        torch.nan_to_num(given),
+        torch.clamp(given, -1, 1),
+        torch.relu(given),
+        given == given,
+    )
 
 
 def test_a_changed_bit_is_seen() -> None:

@@ -71,8 +71,12 @@ def _fill_offset(base: Any) -> Any:
 
 
 for _dtype in (torch.bool, torch.uint8, torch.int8, torch.int16, torch.float16):
-    cases.add(f"issue-183631-{str(_dtype)[6:]}", _fill_offset, issue="183631",
-              make=lambda d, dtype=_dtype: torch.zeros(16 + d.k, dtype=dtype))  # fmt: skip
+    cases.add(
+        f"issue-183631-{str(_dtype)[6:]}",
+        _fill_offset,
+        issue="183631",
+        make=lambda d, dtype=_dtype: torch.zeros(16 + d.k, dtype=dtype),
+    )
 
 
 def _offset_views(x: Any) -> Any:
@@ -87,8 +91,13 @@ def _offset_views(x: Any) -> Any:
 
 
 for _dtype in DTYPES:
-    cases.add(f"issue-95323-{str(_dtype)[6:]}", _offset_views, issue="95323", make=lambda d, dtype=_dtype: d.of(dtype, 4, 5 + d.k),
-              terms=16)  # fmt: skip
+    cases.add(
+        f"issue-95323-{str(_dtype)[6:]}",
+        _offset_views,
+        issue="95323",
+        make=lambda d, dtype=_dtype: d.of(dtype, 4, 5 + d.k),
+        terms=16,
+    )
 
 
 @cases.case("issue-193057", issue="193057", make=lambda d: (d.normal(3, 4 + d.k), d.uniform(0.5, 2, 8)))
@@ -101,8 +110,12 @@ def _host_scalars_that_are_views(leg: Any, x: Any, steps: Any) -> Any:
     return answers
 
 
-@cases.case("issue-189961", issue="189961", anywhere=True,
-            make=lambda d: (d.normal(20 + d.k), d.normal(6, 5 + d.k), torch.zeros(20 + d.k), torch.zeros(6, 5 + d.k)))  # fmt: skip
+@cases.case(
+    "issue-189961",
+    issue="189961",
+    anywhere=True,
+    make=lambda d: (d.normal(20 + d.k), d.normal(6, 5 + d.k), torch.zeros(20 + d.k), torch.zeros(6, 5 + d.k)),
+)
 def _gappy_copies_to_the_host(leg: Any, line: Any, table: Any, host_line: Any, host_table: Any) -> Any:
     parent, sheet = host_line.cpu().clone(), host_table.cpu().clone()
     parent[::2].copy_(line[::2])
@@ -138,8 +151,11 @@ def _non_blocking_copy_of_a_living_source(leg: Any, x: Any) -> Any:
     return moved, again, source.sum().item()
 
 
-@cases.case("issue-87856", issue="87856",
-            make=lambda d: (torch.tensor([[1, 2]]), d.normal(3, 4 + d.k), d.integers(-99, 99, 3, 4 + d.k)))  # fmt: skip
+@cases.case(
+    "issue-87856",
+    issue="87856",
+    make=lambda d: (torch.tensor([[1, 2]]), d.normal(3, 4 + d.k), d.integers(-99, 99, 3, 4 + d.k)),
+)
 def _stacked_columns(y: Any, x: Any, z: Any) -> Any:
     stacked = torch.stack((y[:, :1], y[:, -1:]), -1)
     return (
@@ -173,8 +189,15 @@ def _joined_with_nothing(nothing: Any, x: Any, no_rows: Any, rows: Any) -> Any:
     )
 
 
-@cases.case("issue-189960", issue="189960", make=lambda d: torch.zeros(1, dtype=torch.int8), full=True, memory_bytes=14 << 30,
-            states=("fresh",), limit_seconds=600)  # fmt: skip
+@cases.case(
+    "issue-189960",
+    issue="189960",
+    make=lambda d: torch.zeros(1, dtype=torch.int8),
+    full=True,
+    memory_bytes=14 << 30,
+    states=("fresh",),
+    limit_seconds=600,
+)
 def _joined_past_two_to_the_thirty_one(leg: Any, x: Any) -> Any:
     half = torch.ones(32769, 32768, dtype=torch.int8, device=leg.device)
     y = torch.cat((half, half), 1)

@@ -17,11 +17,11 @@ class Draw:
 
     def normal(self, *shape: int, dtype: torch.dtype = torch.float32, scale: float = 1.0) -> torch.Tensor:
         """Return values of a normal distribution, drawn in float32 and rounded to `dtype`."""
-        return (torch.randn(*shape, generator=self._generator) * scale).to(dtype)
+        return (torch.randn(shape, generator=self._generator) * scale).to(dtype)
 
     def uniform(self, low: float, high: float, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Return values between `low` and `high`."""
-        return (torch.rand(*shape, generator=self._generator) * (high - low) + low).to(dtype)
+        return (torch.rand(shape, generator=self._generator) * (high - low) + low).to(dtype)
 
     def integers(self, low: int, high: int, *shape: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
         """Return integers from `low` up to, not including, `high`."""

@@ -49,6 +49,20 @@ class Leg:
         """Move copies to the device: inside the leg, since moving is a device operation too."""
         return map_tensors(copies, lambda copy: copy.to(self.device))
 
+    def seed(self, seed: int) -> None:
+        """Seed the random numbers of the host and of this device.
+
+        Not torch.manual_seed: it seeds every back end and formats a stack for CUDA, 5 to 17 ms a call.
+        """
+        torch.default_generator.manual_seed(seed)
+        backend = getattr(torch, self.device.type, None)
+        if self.device.type == "cpu":
+            return
+        if hasattr(backend, "manual_seed"):
+            backend.manual_seed(seed)
+        else:  # torch.mps came with 2.0
+            torch.manual_seed(seed)
+
     def _raises(self, base: torch.Tensor) -> bool:
         return self.cast(base.dtype) != base.dtype
 

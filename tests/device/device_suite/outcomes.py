@@ -14,7 +14,7 @@ from .known import KnownIssue
 
 
 def _output_bytes() -> int | None:
-    """Return how much this process has written, where its output is a file: the driver ascribes a GPU's fault text by it."""
+    """Return how much this process has written, if to a file: the driver ascribes a GPU's fault text by it."""
     sys.stdout.flush()
     sys.stderr.flush()
     try:

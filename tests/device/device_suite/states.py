@@ -45,7 +45,7 @@ def run_leg(case: Case, bench: Bench, leg: Leg, draw: tuple[int, int]) -> list[L
     """Return what the case answers on this leg: its outputs, then its bases as the act left them."""
     bases = _draw_bases(case, bench, draw)
     copies = leg.copy(bases)
-    torch.manual_seed(bench.seed)
+    leg.seed(bench.seed)
     with leg:
         brought = leg.bring(copies)
         outputs = case.act(leg, *brought) if case.wants_leg else case.act(*brought)

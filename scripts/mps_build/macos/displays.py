@@ -17,22 +17,26 @@ _BEFORE_METAL = re.compile(
 _FIELD = re.compile(r"^([ \t]*)([^:\n]+):[ \t]*(.*?)[ \t]*$")
 
 
-def parse_displays(answer: Answer) -> Facts:
+def parse_displays(answer: Answer, *, as_document: bool = False) -> Facts:
     """Return the GPUs, the cores of Apple's, and how many displays hang on them.
 
     A record of a GPU that has Metal says so in its end; where that is missing the text was cut
     off, and what is left is not the whole truth.
+
+    Args:
+        as_document: JSON or XML was asked for, which is never empty.
     """
     if '"SPDisplaysDataType"' in answer.stdout or '"_name"' in answer.stdout:
-        return _parse_json(answer.stdout)
+        return _parse_json(answer)
     if not answer.stdout.strip():
-        return {"gpus": [], "gpu_cores": None, "displays": 0, "virtual": "unknown"} if answer.exit in (0, None) else {}
+        empty: Facts = {"gpus": [], "gpu_cores": None, "displays": 0, "virtual": "unknown"}
+        return empty if answer.exit in (0, None) and not as_document else {}
     gpus, displays = _records(answer.stdout)
     if not gpus:
         return {}
     found = [_gpu(gpu) for gpu in gpus]
     facts: Facts = {"gpu_cores": _apple_cores(found)}
-    if any(_is_cut(gpu) for gpu in found):
+    if any(_is_cut(gpu) for gpu in found) or re.search(r":\s*$", answer.stdout):
         return facts | {"complete": False}
     facts |= {"gpus": found, "displays": displays}
     return facts | ({"virtual": True} if any("Paravirtual" in gpu["name"] for gpu in found) else {})
@@ -89,6 +93,8 @@ def _is_supported(metal: str | None) -> bool | str:
 
 
 def _is_cut(gpu: Facts) -> bool:
+    if gpu["vendor"] is None:
+        return True
     return gpu["metal"] is None and not _BEFORE_METAL.search(gpu["name"]) and "Paravirtual" not in gpu["name"]
 
 
@@ -96,8 +102,9 @@ def _apple_cores(gpus: list[Facts]) -> int | None:
     return next((gpu["cores"] for gpu in gpus if gpu.get("cores") is not None and "Apple" in str(gpu["name"])), None)
 
 
-def _parse_json(text: str) -> Facts:
+def _parse_json(answer: Answer) -> Facts:
     """Read the JSON form pair by pair, so that a document that was cut off still tells what it holds."""
+    text = answer.stdout
     whole = text.rstrip().endswith("}") and text.count("{") == text.count("}")
     gpus: list[Facts] = []
     displays, depth, display_depth = 0, 0, None
@@ -119,6 +126,8 @@ def _parse_json(text: str) -> Facts:
             gpus[-1] |= _json_field(key, value)
     if not gpus:
         return {}
+    if not whole and (answer.exit == 0 or not all("metal" in gpu for gpu in gpus)):
+        return {"complete": False}  # which part of a record came through is chance
     facts: Facts = {"gpus": gpus, "gpu_cores": next((gpu["cores"] for gpu in gpus if "cores" in gpu), None)}
     return facts | ({"displays": displays} if whole else {}) | {"complete": whole}
 
@@ -144,7 +153,8 @@ def parse_ioreg(answer: Answer) -> Facts:
         for level, data in re.findall(r'"([a-z])-core-count" = <([0-9a-f]{8})>', text)
     }
     cores = re.search(r'"gpu-core-count" = (\d+)', text)
-    facts: Facts = {"cpu_levels": levels} if levels else {}
+    # Every Apple chip has two kinds of cores: one alone is half an answer.
+    facts: Facts = {"cpu_levels": levels} if len(levels) > 1 else {}
     accelerators = re.findall(r"\+-o (\S+)\s+<class \S*(?:Accelerator|AGX)\S*", text)
     if cores:
         facts["gpu_cores"] = int(cores.group(1))

@@ -149,10 +149,14 @@ def _uname(answer: Answer, call: Call) -> Facts:
 def _system_profiler(answer: Answer, call: Call) -> Facts:
     facts: Facts = {}
     if any("Displays" in argument for argument in call.arguments):
-        facts |= displays.parse_displays(answer)
+        facts |= displays.parse_displays(answer, as_document=call.has("json", "xml"))
     if any(argument in ("SPHardwareDataType", "SPSoftwareDataType") for argument in call.arguments):
         facts |= hardware.parse_hardware(answer)
     return facts
+
+
+def _df(answer: Answer, call: Call) -> Facts:
+    return resources.parse_df(answer, listing=not any(not word.startswith("-") for word in call.arguments))
 
 
 def _pmset(answer: Answer, call: Call) -> Facts:
@@ -238,7 +242,7 @@ _READERS: Mapping[str, Parser] = {
     "system_profiler": _system_profiler,
     "ohai": lambda answer, call: hardware.parse_hardware(answer),
     "ioreg": lambda answer, call: displays.parse_ioreg(answer),
-    "df": lambda answer, call: resources.parse_df(answer),
+    "df": _df,
     "diskutil": _diskutil,
     "pmset": _pmset,
     "vm_stat": lambda answer, call: resources.parse_vm_stat(answer),

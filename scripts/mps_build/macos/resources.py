@@ -27,19 +27,23 @@ def bytes_of(text: str) -> int | None:
     return int(float(number) * (1024 if binary else 1000) ** _UNITS[unit])
 
 
-def parse_df(answer: Answer) -> Facts:
-    """Return what is free on the Data volume where it is listed, else on `/` (or on the one volume asked for)."""
+def parse_df(answer: Answer, *, listing: bool = True) -> Facts:
+    """Return what is free on the Data volume where it is listed, else on `/` (or on the one volume asked for).
+
+    Args:
+        listing: no volume was asked for by name, so that all must be there.
+    """
     header = re.search(r"^\s*Filesystem\s+(\S+)\s.*\bMounted on", answer.stdout, re.MULTILINE)
     if not header:
         return {}
     row = r"^\s*(\S.*?)\s+(\S+)\s+(\S+)\s+(\S+)\s+\d+%(?:\s+\S+\s+\S+\s+(?:\d+%|-))?\s+(/.*?)\s*$"
-    rows = [(m.group(1), m.group(4), m.group(5)) for m in re.finditer(row, answer.stdout[header.end() :], re.MULTILINE)]
-    volumes = {mount: (device, free) for device, free, mount in rows}
+    rows = [m.groups() for m in re.finditer(row, answer.stdout[header.end() :], re.MULTILINE)]
+    volumes = {mount: (size, used, free) for _, size, used, free, mount in rows}
     mount = next((name for name in ("/System/Volumes/Data", "/") if name in volumes), None)
     mount = mount or (next(iter(volumes)) if len(volumes) == 1 else None)
     if mount is None:
         return {}
-    device, free = volumes[mount]
+    size, used, free = volumes[mount]
     facts: Facts = {"mount": mount}
     if blocks := re.fullmatch(r"(\d+)(K?)-blocks", header.group(1)):
         if not free.isdigit():
@@ -47,12 +51,17 @@ def parse_df(answer: Answer) -> Facts:
         facts["free_bytes"] = int(free) * int(blocks.group(1)) * (1024 if blocks.group(2) else 1)
     else:
         facts["free"] = free
-    # `/` on a snapshot (disk3s1s1) has a Data volume beside it: a listing of more than it without that was cut off.
-    if mount == "/" and re.fullmatch(r"/dev/disk\d+s\d+s\d+", device) and "free" in facts:
-        if len(rows) > 1 and answer.exit is not None:
+    # A listing goes on after `/` with devfs; and where `/` holds little of what is taken, with the Data volume.
+    if listing and mount == "/" and (len(rows) == 1 or _shares_its_disk(size, used, free)):
+        if answer.exit is not None or len(rows) == 1:
             facts.pop("mount")
         facts["complete"] = False
     return facts
+
+
+def _shares_its_disk(size: str, used: str, free: str) -> bool:
+    whole, own, left = bytes_of(size), bytes_of(used), bytes_of(free)
+    return whole is not None and own is not None and left is not None and own + left < 0.8 * whole
 
 
 def parse_diskutil_info(answer: Answer) -> Facts:

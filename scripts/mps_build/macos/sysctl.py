@@ -12,6 +12,21 @@ from .commands import Call
 Facts = dict[str, Any]
 
 _ARM64, _X86_64 = "16777228", "7"  # hw.cputype of the asking process
+# Names whose values are read as facts: another value than those is not understood.
+_READ = frozenset(
+    {
+        "machdep.cpu.brand_string",
+        "machdep.cpu.core_count",
+        "machdep.cpu.vendor",
+        "hw.memsize",
+        "hw.pagesize",
+        "hw.physicalcpu",
+        "hw.ncpu",
+        "hw.model",
+        "hw.cputype",
+        "kern.osproductversion",
+    }
+)
 _X86_ONLY = ("machdep.cpu.features", "machdep.cpu.family", "machdep.cpu.feature_bits")
 
 
@@ -55,7 +70,9 @@ def _from_value(name: str, answer: Answer, *, silent_if_unknown: bool, unknown: 
         return {"known": False, "value": None}
     if not value:
         return {}
-    return _from_rows({name: value}, set(), [name]) or {"known": True, "value": value}
+    if name in _READ:
+        return _from_rows({name: value}, set(), [name])
+    return {"known": True, "value": value}
 
 
 def _from_rows(rows: Mapping[str, str], unknown: set[str], names: list[str]) -> Facts:

@@ -23,7 +23,13 @@ nox.options.sessions = ["lint", "typecheck", "tests"]
 
 
 def _install(session: nox.Session, group: str) -> None:
-    session.install("-q", *nox.project.dependency_groups(PYPROJECT, group))
+    """Install one dependency group, once for each wording of it: a session with nothing to do starts at once."""
+    requirements = nox.project.dependency_groups(PYPROJECT, group)
+    stamp = Path(session.virtualenv.location) / "installed-requirements.txt"
+    wanted = "\n".join(requirements)
+    if not stamp.is_file() or stamp.read_text(encoding="utf-8") != wanted:
+        session.install("-q", *requirements)
+        stamp.write_text(wanted, encoding="utf-8")
 
 
 def _door(session: nox.Session, group: str = "tool") -> None:

@@ -112,7 +112,10 @@ def plan(arguments: argparse.Namespace) -> tuple[BuildRequest, Workspace]:
 
 
 def _pythons(argument: str | None, recipe: Recipe) -> tuple[str, ...]:
-    wanted = tuple(part.strip() for part in argument.split(",")) if argument else (recipe.default_python,)
+    ours = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    # The embedded source tries a toolchain: any Python will do, and ours is there.
+    default = ours if recipe.source.kind == "embedded" and ours in recipe.pythons else recipe.default_python
+    wanted = tuple(part.strip() for part in argument.split(",")) if argument else (default,)
     unknown = [python for python in wanted if python not in recipe.pythons]
     if unknown:
         raise UsageError(
@@ -130,8 +133,9 @@ def _patch(path: Path) -> Path:
 def _source(recipe: Recipe, arguments: argparse.Namespace) -> tuple[str, str]:
     """Return (repository, commit)."""
     if recipe.source.kind == "embedded":
-        made = materialise(recipes_root() / recipe.name, cache_folder() / "embedded" / recipe.name)
-        return str(made.url), recipe.commit or made.commit
+        place = cache_folder() / "embedded" / recipe.name
+        made = materialise(recipes_root() / recipe.name, place, expected=recipe.commit)
+        return str(made.url), made.commit
     repository = arguments.repo or recipe.source.repository or ""
     if Path(repository).expanduser().is_dir():
         repository = str(Path(repository).expanduser().absolute())

@@ -30,8 +30,8 @@ def _release_or_word(text: str) -> str:
 
 Commit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-DottedVersion = Annotated[str, StringConstraints(pattern=r"^\d+(\.\d+)*$")]
-PythonVersion = Annotated[str, StringConstraints(pattern=r"^3\.\d+t?$")]
+DottedVersion = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)*$")]
+PythonVersion = Annotated[str, StringConstraints(pattern=r"^3\.[0-9]+t?$")]
 PatchName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*\.patch$")]
 Line = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\n]+$")]
 RequirementLine = Annotated[str, AfterValidator(_requirement)]

@@ -104,5 +104,13 @@ def _order(stem: str) -> tuple[bool, Version, str]:
 
 def _near(wanted: str, known: list[str]) -> str:
     ordered = sorted(known, key=_order)
-    close = sorted(difflib.get_close_matches(wanted, known, n=3, cutoff=0.6), key=_order)
+    try:
+        number = Version(wanted)
+    except InvalidVersion:
+        close = sorted(difflib.get_close_matches(wanted, known, n=3, cutoff=0.6), key=_order)
+    else:
+        releases = [stem for stem in ordered if _is_release(stem)]
+        of_minor = [stem for stem in releases if Version(stem).release[:2] == number.release[:2]]
+        older = [stem for stem in releases if Version(stem) < number]
+        close = of_minor or [*older[-1:], *releases[len(older) : len(older) + 1]]
     return f"near: {', '.join(close)}; all: {', '.join(ordered)}" if close else f"there are: {', '.join(ordered)}"

@@ -31,6 +31,7 @@ VERBS: Mapping[str, str] = {
     "lock": "the exact versions and hashes of each recipe's build requirements",
     "matrix": "the recipes and their Pythons, as JSON for a workflow or as a table for the README",
     "refresh_patches": "which patches apply to a tree or a tag, are upstream already, or conflict",
+    "adopt": "a recording that a user sent, checked and filed among the tests",
     "schemas": "the JSON Schemas of our data files, from the models that read them",
 }
 

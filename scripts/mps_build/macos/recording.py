@@ -16,6 +16,8 @@ SCHEMA_VERSION = 1
 # A whole Mac is well under 1 MB; more than this is another kind of file.
 LARGEST_BYTES = 20_000_000
 
+_HOW = "a recording is made on a Mac by: nox -s doctor -- --record FILE"
+
 
 class RecordedProbe(BaseModel):
     """One command and what it answered; `env` are variables that were set for it, `exit` null is not known."""
@@ -44,12 +46,6 @@ class Recording(BaseModel):
     probes: tuple[RecordedProbe, ...]
 
 
-def schema_text() -> str:
-    """Return the JSON Schema of a recording, as schemas/recording.schema.json holds it."""
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Recording.model_json_schema(by_alias=True)}
-    return json.dumps(schema, indent=2) + "\n"
-
-
 def load_recording(path: Path) -> Recording:
     """Return the recording in `path`.
 
@@ -57,38 +53,39 @@ def load_recording(path: Path) -> Recording:
         UsageError: there is no such file, it is too long, no UTF-8, no JSON, of a newer
             schema, not of a recording's form, or holds a probe twice.
     """
-    hint = "a recording is made on a Mac by: nox -s doctor -- --record FILE"
+    return recording_of(load_document(path), name=str(path))
+
+
+def load_document(path: Path) -> Any:
+    """Return the JSON document in `path`, or raise a UsageError that says what is wrong with the file."""
     try:
         size = path.stat().st_size
         if size > LARGEST_BYTES:
             raise UsageError(
                 f"{path}: is {size / 1e6:.0f} MB long; a recording has less than {LARGEST_BYTES / 1e6:.0f} MB",
-                hint=hint,
+                hint=_HOW,
             )
         data = path.read_bytes()
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
+        raise UsageError(f"{path}: cannot be read: {error.strerror}", hint=_HOW) from error
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise UsageError(
-            f"{path}:{line}: is no UTF-8: byte {data[error.start]:#04x} at {error.start}", hint=hint
+            f"{path}:{line}: is no UTF-8: byte {data[error.start]:#04x} at {error.start}", hint=_HOW
         ) from error
     try:
-        document = json.loads(text)
+        return json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         line, why = (error.lineno, error.msg) if isinstance(error, json.JSONDecodeError) else (1, "nested too deep")
-        raise UsageError(f"{path}:{line}: is no JSON: {why}", hint=hint) from error
-    return recording_of(document, name=str(path))
+        raise UsageError(f"{path}:{line}: is no JSON: {why}", hint=_HOW) from error
 
 
 def recording_of(document: Any, *, name: str) -> Recording:
     """Return a JSON document as a recording; `name` stands for the file in messages."""
     if not isinstance(document, dict) or "probes" not in document:
-        raise UsageError(
-            f"{name}: is no recording: it has no `probes`", hint="nox -s doctor -- --record FILE makes one"
-        )
+        raise UsageError(f"{name}: is no recording: it has no `probes`", hint=_HOW)
     schema = document.get("schema", SCHEMA_VERSION)
     if isinstance(schema, int) and schema > SCHEMA_VERSION:
         raise UsageError(

@@ -8,8 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+
+from .. import __version__
+from .probes import Prober
+from .recording import recording_document
 
 _ZERO_UUID = "00000000-0000-0000-0000-000000000000"
 HOST_NAME = "mac.local"
@@ -95,6 +100,16 @@ def scrub(document: Mapping[str, Any], identity: Identity) -> tuple[dict[str, An
         for probe in document["probes"]
     ]
     return {**document, "probes": probes}, +removed
+
+
+def recorded(prober: Prober, *, identity: Identity | None = None) -> tuple[dict[str, Any], Counter[str]]:
+    """Return all that a prober's host answered, scrubbed, as a recording's document, and what was taken out."""
+    document = recording_document(
+        (answer for answer, _ in prober.answers()),
+        recorded_on=datetime.now(timezone.utc).strftime("%Y-%m-%d"),
+        tool=f"mps-build {__version__}",
+    )
+    return scrub(document, identity or Identity.of_this_machine())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
 from ..cli import Outcome
 from ..console import Console
 from ..errors import UsageError
@@ -23,9 +21,8 @@ from ..macos.findings import Finding
 from ..macos.host import Host, observe
 from ..macos.outlook import Outlook, outlooks, unlocked_by
 from ..macos.probes import LiveProber, Prober, RecordedProber, RecordingProber
-from ..macos.recording import recording_document
 from ..macos.requirements import blockers, inspect, warnings
-from ..macos.scrub import Identity, scrub
+from ..macos.scrub import recorded
 from ..recipe import Recipe
 from ..recipes import all_recipes, find_recipe, newest_stable
 
@@ -149,11 +146,7 @@ def _named(host: Host) -> str:
 
 def _write_recording(prober: Prober, path: Path, console: Console) -> None:
     """Write the scrubbed recording beside and rename it, then say what was taken out."""
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%d")
-    answers = [answer for answer, _ in prober.answers()]
-    document, removed = scrub(
-        recording_document(answers, recorded_on=now, tool=f"mps-build {__version__}"), Identity.of_this_machine()
-    )
+    document, removed = recorded(prober)
     beside = path.with_name(f".{path.name}.new")
     try:
         beside.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -161,5 +154,5 @@ def _write_recording(prober: Prober, path: Path, console: Console) -> None:
     except OSError as error:
         raise UsageError(f"--record {path}: cannot be written: {error.strerror}") from error
     taken = ", ".join(f"{count} {kind}" for kind, count in sorted(removed.items())) or "nothing"
-    console.print(f"recorded {len(answers)} probes in {path}; taken out: {taken}")
+    console.print(f"recorded {len(document['probes'])} probes in {path}; taken out: {taken}")
     console.print("read it before you send it; docs/recorded_macs.md says what each probe may reveal")

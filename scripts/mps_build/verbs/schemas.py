@@ -16,11 +16,12 @@ from pydantic import BaseModel
 from ..cli import Outcome
 from ..console import Console
 from ..errors import UsageError
+from ..macos.recording import Recording
 from ..recipe import Recipe
 from ..recipes import data_root
 
 EXAMPLES = ("", "--check")
-MODELS: Mapping[str, type[BaseModel]] = {"recipe": Recipe}
+MODELS: Mapping[str, type[BaseModel]] = {"recipe": Recipe, "recording": Recording}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,17 +6,22 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 
-from ..log_text import Line, clean_lines, squeeze
+from ..log_text import Line, clean_line, squeeze
 
 # Beyond this a log is thinned out: its head, its tail and what stands around trouble. Matching stays quick then.
-_WHOLE = 6_000_000
-_HEAD, _TAIL, _TROUBLE = 500_000, 2_000_000, 3_000_000
-_AROUND = 40
+_WHOLE = 3_000_000
+_HEAD, _TAIL, _TROUBLE = 300_000, 800_000, 1_500_000
+_AROUND = 30
 _LONGEST_LINE = 20_000
-_SIGNS = re.compile(
-    r"error|FAILED|fatal|[Kk]illed|Undefined symbols|not found|No such|[Uu]nable|\bassert|Traceback|canceled|"
-    r"license|No space|not been|cannot|can't|Cannot|Could not|Symbol|USE_MPS|sdk version|\*\*\*"
+# Plain words, surest first: they are looked for in 100 MB, where a pattern would take minutes.
+_SIGNS = (
+    *("FAILED: ", "CMake Error", " error: ", "fatal error", "Traceback (most", "Undefined symbols", "Killed"),
+    *("No space left", "ignoring file", "##[error]", "canceled", "Error: ", "ERROR", "failed with", "*** ["),
+    *("an SDK that doesn", "SYSROOT", "Symbol not found", "symbol not found", "Library not loaded", "license"),
+    *("-- sdk version", "USE_MPS ", "MPSGraph framework", "metal shaders", "ssertion", "unable to", "Unable to"),
+    *("not found", "No such", "cannot ", "can't ", "Could not", "error"),
 )
 _STRAIGHT = str.maketrans({"‘": "'", "’": "'", "‛": "'", "“": '"', "”": '"', "`": "'", "´": "'"})
 _ECHO = re.compile(r"\s*(?:\+{1,4} |[$%] |[\w.-]+@[\w.-]+[: ]\S* ?[%$#] )")
@@ -47,33 +52,18 @@ class Log:
 
 def read_log(text: str) -> Log:
     """Return a log ready for matching."""
-    shown = thin_out(text) if len(text) > _WHOLE else text
-    lines = [line for line in clean_lines(shown) if line.text.strip()]
+    lines = []
+    for number, raw in _shown(text.replace("\r\n", "\n")):
+        cleaned = clean_line(raw)
+        if cleaned and not cleaned.isspace():
+            lines.append(Line(number=number, text=cleaned))
     parts, starts, position = [], [], 0
     for line in lines:
-        part = squeeze(line.text[:_LONGEST_LINE]).translate(_STRAIGHT)
+        part = squeeze(line.text).translate(_STRAIGHT)
         parts.append(part)
         starts.append(position)
         position += len(part) + 1
     return Log(lines=tuple(lines), text=" ".join(parts), starts=tuple(starts))
-
-
-def thin_out(text: str) -> str:
-    """Return a huge log with the dull stretches emptied; every line keeps its number."""
-    lines = text.split("\n")
-    keep = bytearray(len(lines))
-    _keep(lines, keep, range(len(lines)), _HEAD)
-    _keep(lines, keep, range(len(lines) - 1, -1, -1), _TAIL)
-    budget = _TROUBLE
-    until = -1
-    for index, line in enumerate(lines):
-        if budget > 0 and _SIGNS.search(line, 0, _LONGEST_LINE):
-            for near in range(max(until + 1, index - _AROUND), min(len(lines), index + _AROUND)):
-                if not keep[near]:
-                    keep[near] = 1
-                    budget -= min(len(lines[near]), _LONGEST_LINE)
-                until = near
-    return "\n".join(line[:_LONGEST_LINE] if keep[index] else "" for index, line in enumerate(lines))
 
 
 def is_quoted(line: str) -> bool:
@@ -81,9 +71,45 @@ def is_quoted(line: str) -> bool:
     return bool(_ECHO.match(line) or _PROGRESS.match(line))
 
 
-def _keep(lines: list[str], keep: bytearray, order: range, budget: int) -> None:
+def _shown(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines to look at, each with its number: all of them, unless the log is huge.
+
+    A line redrawn by carriage returns is as many lines of one number.
+    """
+    flat = text.replace("\r", "\n")
+    lines = flat.split("\n")
+    keep = None if len(text) <= _WHOLE else _worth_keeping(flat, lines)
+    number, position = 1, 0
+    for index, line in enumerate(lines):
+        if line and (keep is None or keep[index]):
+            yield number, line[:_LONGEST_LINE]
+        position += len(line) + 1
+        number += text[position - 1 : position] == "\n"
+
+
+def _worth_keeping(text: str, lines: list[str]) -> bytearray:
+    keep = bytearray(len(lines))
+    _keep(lines, keep, range(len(lines)), _HEAD)
+    _keep(lines, keep, range(len(lines) - 1, -1, -1), _TAIL)
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    budget = _TROUBLE
+    for sign in _SIGNS:
+        position = text.find(sign)
+        while position >= 0 and budget > 0:
+            index = bisect_right(starts, position) - 1
+            around = range(max(index - _AROUND, 0), min(index + _AROUND, len(lines)))
+            budget -= _keep(lines, keep, around, budget)
+            position = text.find(sign, starts[around[-1] + 1])
+    return keep
+
+
+def _keep(lines: list[str], keep: bytearray, order: range, budget: int) -> int:
+    """Mark lines as kept while the budget of characters lasts; return what was spent."""
+    spent = 0
     for index in order:
-        if budget <= 0:
-            return
-        keep[index] = 1
-        budget -= min(len(lines[index]), _LONGEST_LINE) + 1
+        if spent >= budget:
+            break
+        if not keep[index]:
+            keep[index] = 1
+            spent += min(len(lines[index]), _LONGEST_LINE) + 1
+    return spent

@@ -21,6 +21,7 @@ from ..errors import UsageError
 from ..log_file import read_log_file
 from ..log_text import clean_line
 from ..triage import DeviceText, Triage, classify_device_text, explain, render, render_device_text
+from ..triage.tools.read import read_tool_output
 
 EXAMPLES = (
     "build.log",
@@ -65,7 +66,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         found = found.without_cause()
     spoken = device if is_of_a_process or device.category not in ("unknown", "noise") else None
     _print(found, spoken, console)
-    return Outcome(document=_document(arguments, release, found, spoken), cause=found.cause, hint=found.fix)
+    return Outcome(document=_document(arguments, text, release, found, spoken), cause=found.cause, hint=found.fix)
 
 
 def _print(found: Triage, device: DeviceText | None, console: Console) -> None:
@@ -77,7 +78,7 @@ def _print(found: Triage, device: DeviceText | None, console: Console) -> None:
 
 
 def _document(
-    arguments: argparse.Namespace, release: Version | None, found: Triage, device: DeviceText | None
+    arguments: argparse.Namespace, text: str, release: Version | None, found: Triage, device: DeviceText | None
 ) -> dict[str, Any]:
     spoken = device.document() if device else dict.fromkeys(("category", "verdict", "stop", "from", "detail", "advice"))
     return {
@@ -85,6 +86,7 @@ def _document(
         "release": str(release) if release else None,
         **found.document(),
         **spoken,
+        "tool_output": read_tool_output(text),
     }
 
 

@@ -20,7 +20,9 @@ class BuildRequest:
     """One call of build_wheel, checked: which recipe, for which Pythons, how.
 
     Attributes:
-        commit: the recipe's, or the one given at the command line (nightly, --ref).
+        origin: where the source comes from: git (`repository` is an address), a release's tarball, or
+            the caller's own tree, built as it stands (`repository` is a path).
+        commit: the recipe's, or the one given at the command line (nightly, --ref); None for a tarball.
         gate: the recipe's, less what --allow-jit-shaders and --without-metal4 lift.
         contents: what the wheel must hold: the recipe's, or its cross part's.
         cross: zig builds for macOS on another system; the toolchain then follows from the environment.
@@ -33,8 +35,9 @@ class BuildRequest:
 
     recipe: Recipe
     pythons: tuple[str, ...]
+    origin: Literal["git", "tarball", "tree"]
     repository: str
-    commit: str
+    commit: str | None
     profile: Profile
     gate: Gate
     contents: WheelContents
@@ -53,12 +56,15 @@ class BuildRequest:
 
     @property
     def tag(self) -> str | None:
-        """The tag to compare with: only for the recipe's own commit."""
-        return self.recipe.tag if self.commit == self.recipe.commit else None
+        """The tag to compare with: only for the recipe's own commit, from the recipe's own repository."""
+        own = self.commit == self.recipe.commit and self.repository == self.recipe.source.repository
+        return self.recipe.tag if own or self.recipe.source.kind == "embedded" else None
 
     @property
     def patches(self) -> tuple[Path, ...]:
-        """All patches, in order: the recipe's, then the caller's."""
+        """All patches, in order: the recipe's, then the caller's; a caller's own tree gets none."""
+        if self.origin == "tree":
+            return ()
         return tuple(patches_root() / name for name in self.recipe.patches) + self.extra_patches
 
     def patch_series(self) -> tuple[tuple[Path, tuple[str, ...]], ...]:
@@ -100,7 +106,7 @@ def gate_of(gate: Gate, *, allow_jit_shaders: bool, without_metal4: bool) -> Gat
     return gate.model_copy(update=lifted)
 
 
-def local_label(commit: str, *, dirty: bool, patched: bool, label: str | None) -> str:
+def local_label(commit: str | None, *, dirty: bool, patched: bool, label: str | None) -> str:
     """Return the local version of a self-built wheel: what it is made of, in PEP 440's letters.
 
     >>> local_label("1eba9b3aa3c43f86f4a2c807ac8e12c4a7767340", dirty=False, patched=False, label=None)
@@ -108,7 +114,7 @@ def local_label(commit: str, *, dirty: bool, patched: bool, label: str | None) -
     >>> local_label("1eba9b3aa3c43f86f4a2c807ac8e12c4a7767340", dirty=True, patched=True, label="topk")
     'mps.g1eba9b3.patched.dirty.topk'
     """
-    parts = ["mps", f"g{commit[:7]}"]
+    parts = ["mps", f"g{commit[:7]}" if commit else "tarball"]
     parts += ["patched"] if patched else []
     parts += ["dirty"] if dirty else []
     parts += [label] if label else []

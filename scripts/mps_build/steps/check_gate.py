@@ -131,7 +131,7 @@ def _mend(facts: ConfigureFacts, *, metal: bool = False) -> str:
         "sdk": "xcrun --sdk macosx --show-sdk-version must answer: install Xcode, or sudo xcode-select --reset",
         "sdk_too_old": "install a newer Xcode and point DEVELOPER_DIR at it",
         "mpsgraph_in_sdk": "this SDK has no MetalPerformanceShadersGraph: choose another Xcode with DEVELOPER_DIR",
-        "mpsgraph_in_system": "this macOS (or its sandbox) shows no MetalPerformanceShadersGraph: build outside the sandbox",
+        "mpsgraph_in_system": "this macOS, or a sandbox, hides MetalPerformanceShadersGraph: build outside the sandbox",
         "mpsgraph": "nox -s doctor tells where MetalPerformanceShadersGraph is missing",
         "metal_compiler": "install Xcode (the Command Line Tools have no `metal`), or --allow-jit-shaders",
         "metal_toolchain": "xcodebuild -downloadComponent MetalToolchain",

@@ -40,6 +40,7 @@ def fetch_source(
     repository: str,
     commit: str,
     tag: str | None,
+    tag_binds: bool = True,
     destination: Path,
     cache: Path,
     environ: Mapping[str, str],
@@ -51,6 +52,7 @@ def fetch_source(
 
     Args:
         tag: compared with what the repository says it is today; a tag that has moved is an error.
+        tag_binds: False where the pin comes from a wheel, not from the tag: a difference is then only told.
 
     Raises:
         SourceError: network, missing commit or submodule, moved tag. What was fetched stays in the
@@ -59,7 +61,7 @@ def fetch_source(
     reporter.started(f"Fetch {repository}", unit="bytes")
     mirror = mirror_of(repository, cache=cache, environ=environ, log=log)
     if tag and not mirror.has(commit) and not offline:
-        _check_tag(mirror, tag, commit)
+        _check_tag(mirror, tag, commit, reporter if not tag_binds else None)
     progress = _Progress(reporter=reporter)
     remove_tree(destination)
     submodules = _check_out(mirror, commit, destination, progress=progress, offline=offline)
@@ -98,11 +100,14 @@ def resolve_ref(repository: str, ref: str, *, environ: Mapping[str, str]) -> str
     return sorted(lines, key=lambda line: line.endswith("^{}"))[-1].split()[0]
 
 
-def _check_tag(mirror: Mirror, tag: str, commit: str) -> None:
+def _check_tag(mirror: Mirror, tag: str, commit: str, told: Reporter | None) -> None:
     reference = f"refs/tags/{tag}"
     text = answer(git("ls-remote", mirror.url, reference, f"{reference}^{{}}", environ=mirror.environ))
     named = {name: pinned for pinned, _, name in (line.partition("\t") for line in text.splitlines())}
     today = named.get(f"{reference}^{{}}") or named.get(reference)
+    if told and today != commit:
+        told.line(f"tag {tag} is {today or 'not there'}; the recipe pins the official wheel's commit {commit}")
+        return
     if today is None:
         raise SourceError(f"{mirror.url} has no tag {tag}", hint="check the recipe's tag and repository")
     if today != commit:

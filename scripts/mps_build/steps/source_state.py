@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ..errors import SourceError
 from .git import answer, git
 
 OURS = ("/build/", ".mps-build-*")
@@ -44,6 +45,30 @@ def source_state(root: Path, pinned: Mapping[str, str], *, environ: Mapping[str,
             if file.is_file():
                 whole.update(hashlib.sha256(file.read_bytes()).digest())
     return (tuple(sorted(changed)), whole.hexdigest()) if changed else ((), "")
+
+
+def tree_commits(root: Path, *, environ: Mapping[str, str]) -> tuple[dict[str, str], int]:
+    """Return the commit of each repository in somebody's own tree ("" is the tree itself), and its date.
+
+    Raises:
+        SourceError: it is no git work tree, or a submodule is missing.
+    """
+    if not (root / ".git").exists():
+        raise SourceError(
+            f"{root} is no git work tree, so nobody could say what was built",
+            hint="give a clone, an address, or a release's tarball",
+        )
+    commits = {"": answer(git("rev-parse", "HEAD", cwd=root, environ=environ))}
+    listing = answer(git("submodule", "status", "--recursive", cwd=root, environ=environ), timeout_seconds=300)
+    for line in listing.splitlines():
+        mark, (commit, path) = line[:1], line[1:].split(" ")[:2]
+        if mark == "-":
+            raise SourceError(
+                f"the submodule {path} of {root} is missing",
+                hint=f"git -C '{root}' submodule update --init --recursive",
+            )
+        commits[path] = commit
+    return commits, int(answer(git("show", "-s", "--format=%ct", "HEAD", cwd=root, environ=environ)))
 
 
 def restore(root: Path, *, environ: Mapping[str, str], submodules: Iterable[str]) -> None:

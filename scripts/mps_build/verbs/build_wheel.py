@@ -27,6 +27,7 @@ from ..recipe import Recipe
 from ..recipes import find_recipe, newest_stable, recipes_root
 from ..steps.check_host import check_host
 from ..steps.fetch_source import resolve_ref
+from ..steps.source_state import tree_commits
 from ..triage import explain, render
 from ..workspace import Workspace, cache_folder, wheelhouse, work_folder
 
@@ -43,6 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="v2.6.0, 2.6, sample, nightly, a path")
     parser.add_argument("--python", metavar="X.Y[,X.Y]", help="Pythons to build for (default: the recipe's)")
     parser.add_argument("--profile", choices=("release", "develop"), default="release")
+    parser.add_argument(
+        "--source", metavar="SOURCE", help="your own tree as it stands, a tarball, or an address at HEAD"
+    )
     parser.add_argument("--repo", metavar="URL", help="another repository (a folder, file:// or https://)")
     parser.add_argument("--ref", metavar="REF", help="another commit, branch or tag")
     parser.add_argument("--patch", metavar="FILE", type=Path, action="append", default=[], help="after the recipe's")
@@ -58,7 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     request, workspace = plan(arguments)
-    console.print(f"{request.recipe.name}: {request.repository} at {request.commit[:12]}", style="bold")
+    at = f" at {request.commit[:12]}" if request.commit else ""
+    console.print(f"{request.recipe.name}: {request.repository}{at}", style="bold")
     if request.cross:
         console.print("not a Mac: cross-built with zig, without MPS; see docs/sample.md")
     build = Pipeline(request, workspace=workspace, console=console)
@@ -85,14 +90,13 @@ def plan(arguments: argparse.Namespace) -> tuple[BuildRequest, Workspace]:
     settings = parse_settings(arguments.settings)
     cross = None if sys.platform == "darwin" else recipe.cross
     host = observe(LiveProber()) if cross else check_host(recipe, LiveProber())
-    repository, commit = _source(recipe, arguments)
+    source = _source(recipe, arguments)
     gate = cross.gate if cross else recipe.gate
     lifts = {"--allow-jit-shaders": arguments.allow_jit_shaders, "--without-metal4": arguments.without_metal4}
     request = BuildRequest(
         recipe=recipe,
         pythons=pythons,
-        repository=repository,
-        commit=commit,
+        **source,
         profile=arguments.profile,
         gate=gate_of(gate, allow_jit_shaders=arguments.allow_jit_shaders, without_metal4=arguments.without_metal4),
         contents=cross.wheel if cross else recipe.wheel,
@@ -130,22 +134,44 @@ def _patch(path: Path) -> Path:
     return path.absolute()
 
 
-def _source(recipe: Recipe, arguments: argparse.Namespace) -> tuple[str, str]:
-    """Return (repository, commit)."""
+def _source(recipe: Recipe, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return origin, repository and commit of a request."""
+    if arguments.source and (arguments.repo or arguments.ref):
+        raise UsageError("--source names the source whole: it goes with neither --repo nor --ref")
     if recipe.source.kind == "embedded":
+        if arguments.source or arguments.repo or arguments.ref:
+            raise UsageError(f"{recipe.name} brings its own source: --source, --repo and --ref are for releases")
         place = cache_folder() / "embedded" / recipe.name
         made = materialise(recipes_root() / recipe.name, place, expected=recipe.commit)
-        return str(made.url), made.commit
-    repository = arguments.repo or recipe.source.repository or ""
+        return {"origin": "git", "repository": str(made.url), "commit": made.commit}
+    if arguments.source and (path := Path(arguments.source).expanduser().absolute()).exists():
+        return _local_source(path, arguments)
+    repository = arguments.source or arguments.repo or recipe.source.repository or ""
     if Path(repository).expanduser().is_dir():
         repository = str(Path(repository).expanduser().absolute())
-    if arguments.ref:
-        return repository, resolve_ref(repository, arguments.ref, environ=fetch_environ(os.environ))
-    if recipe.commit is None:
+    elif "://" not in repository and "@" not in repository:
+        raise UsageError(
+            f"{repository!r} is neither there nor an address", hint="give a folder, a tarball or a git address"
+        )
+    ref = arguments.ref or ("HEAD" if arguments.source else None)
+    commit = resolve_ref(repository, ref, environ=fetch_environ(os.environ)) if ref else recipe.commit
+    if commit is None:
         raise UsageError(
             f"{recipe.name} pins no commit", hint=f"say which: nox -s build_wheel -- {recipe.name} --ref REF"
         )
-    return repository, recipe.commit
+    return {"origin": "git", "repository": repository, "commit": commit}
+
+
+def _local_source(path: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+    if path.is_file():
+        return {"origin": "tarball", "repository": str(path), "commit": None}
+    if arguments.patch:
+        raise UsageError(
+            f"--patch does not go with a tree of your own: {path} is built as it stands",
+            hint=f"apply it there (git -C '{path}' apply FILE), or build from --repo '{path}' --ref HEAD",
+        )
+    commits, _ = tree_commits(path, environ=fetch_environ(os.environ))
+    return {"origin": "tree", "repository": str(path), "commit": commits[""]}
 
 
 def _explained(error: CompileError, request: BuildRequest, workspace: Workspace) -> CompileError:

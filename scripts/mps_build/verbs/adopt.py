@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     adoption = adopt(document, name=str(arguments.file))
     expectation = expectation_of(adoption, recipe)
     folder = arguments.into or data_root() / "tests" / "recorded" / "hosts"
-    stem = _stem(arguments.name or file_stem(adoption.host))
+    stem = _stem(file_stem(adoption.host) if arguments.name is None else arguments.name)
     paths = folder / f"{stem}.json", folder / f"{stem}.expect.json"
     if taken := [path for path in paths if path.exists()]:
         raise UsageError(f"{taken[0]} is there already", hint="give another name with --name")

@@ -154,12 +154,13 @@ class ContentsWatcher:
 
     def _take_strings(self, data: bytes) -> None:
         found = self.found
+        data = b"\0" + data
         found.metal_sources = data.count(b"#include <metal_stdlib>")
         if match := _COMMIT.search(data):
             found.commit = match[1].decode()
         if match := _COMPILER.search(data):
             found.cxx_compiler = match[1].decode("utf-8", "backslashreplace")
-        if match := _FLAGS.search(b"\0" + data):
+        if match := _FLAGS.search(data):
             found.cxx_flags = tuple(match[1].decode("utf-8", "backslashreplace").split())
         if self._keep_strings:
             found.strings = data

@@ -21,9 +21,12 @@ class Exports:
     trie: bytes = b""
 
     def __contains__(self, name: bytes) -> bool:
-        """Tell whether the trie exports `name`, as dyld looks it up."""
-        at = self._find(name)
-        return at is not None and bool(_node(self.trie, at)[0])
+        """Tell whether the trie exports `name`, as dyld looks it up; a broken trie does not lead there."""
+        try:
+            at = self._find(name) if self.trie else None
+            return at is not None and bool(_node(self.trie, at)[0])
+        except Malformed:
+            return False
 
     def count(self, *prefixes: bytes) -> int:
         """Return how many names begin with one of `prefixes` (none of them begins with another)."""
@@ -57,15 +60,15 @@ class Exports:
                     pending.append((child, longer))
 
     def _find(self, name: bytes) -> int | None:
-        at, steps = 0, 0
+        at = 0
         while name:
             for label, child in _node(self.trie, at)[1]:
                 if label and name.startswith(label):
-                    at, name, steps = child, name[len(label) :], steps + 1
+                    at, name = child, name[len(label) :]
                     break
             else:
                 return None
-        return at if self.trie else None
+        return at
 
 
 def _node(trie: bytes, at: int) -> tuple[int, list[tuple[bytes, int]]]:

@@ -35,10 +35,11 @@ def binaries_are_thin_macho(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
         elif binary.kind not in ("macho", "ELF", "Windows PE"):
             yield Hit(binary.member, f"is {binary.kind}, no thin 64-bit Mach-O")
     for member, (binary, macho) in facts.machos.items():
+        if macho.end > binary.size:
+            continue  # cut off: A2 tells it once
         for what, extent in macho.linkedit.items():
             if extent.end > binary.size:
                 yield Hit(member, f"its {what.replace('_', ' ')} ends at byte {extent.end} of {binary.size}")
-    for member, (binary, _macho) in facts.machos.items():
         for what, fault in sorted(binary.contents.faults.items()) if binary.contents else ():
             if what != "signature" and not what.startswith("metallib"):
                 yield Hit(member, f"its {what.replace('_', ' ')}: {fault}")

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from .audit import Expectation
 from .environ import Toolchain
-from .recipe import Gate, Recipe, WheelContents
+from .recipe import Gate, Libomp, Recipe, WheelContents
 from .recipes import patches_root
 
 Profile = Literal["release", "develop"]
@@ -29,7 +29,7 @@ class BuildRequest:
         jobs: compilers at once.
         label: a word of the caller's in the wheel's local version (`--version-label`).
         official_version: no local version, the wheel is named as the official one.
-        bundled: libraries that the wheel copies in, name -> "version sha256".
+        launcher: the compiler cache (ccache, sccache) in front of every compiler.
         host: what the receipt says of the machine.
     """
 
@@ -50,7 +50,7 @@ class BuildRequest:
     label: str | None = None
     official_version: bool = False
     lifted: tuple[str, ...] = ()
-    bundled: Mapping[str, str] = field(default_factory=dict)
+    launcher: Path | None = None
     offline: bool = False
     host: Mapping[str, Any] = field(default_factory=dict)
 
@@ -59,6 +59,17 @@ class BuildRequest:
         """The tag to compare with: only for the recipe's own commit, from the recipe's own repository."""
         own = self.commit == self.recipe.commit and self.repository == self.recipe.source.repository
         return self.recipe.tag if own or self.recipe.source.kind == "embedded" else None
+
+    @property
+    def bundled_libomp(self) -> Libomp | None:
+        """The libomp that the wheel brings along, if it is built with OpenMP, for macOS."""
+        return self.recipe.libomp if self.gate.openmp and self.toolchain.name == "xcode" else None
+
+    @property
+    def bundled(self) -> dict[str, str]:
+        """Libraries that the wheel copies in, name -> "version sha256"."""
+        libomp = self.bundled_libomp
+        return {libomp.package: f"{libomp.version} {libomp.sha256}"} if libomp else {}
 
     @property
     def patches(self) -> tuple[Path, ...]:

@@ -10,17 +10,21 @@ from typing import Any
 
 from .artifacts import BuildEnvironment, SourceTree
 from .build_plan import BuildRequest
+from .compiler_cache import cache_counts, cache_gain, launchers
 from .console import Console
 from .environ import Toolchain, build_environ, fetch_environ
 from .finishing import Delivered, Finishing
 from .prepare_source import prepare_source
 from .process import Command, run_logged
 from .receipts import Ledger, Made, Receipt, digest_of, fingerprint, step_digest
+from .recipe import Libomp
 from .recipes import locks_root
 from .steps import configure as configuring
 from .steps.check_gate import check_gate
 from .steps.compile_wheel import build_command, compile_wheel
 from .steps.create_environment import create_environment, find_interpreter
+from .steps.provide_libomp import provide_libomp
+from .triage.tools.ninja import parse_ninja_log
 from .workspace import Workspace, cache_folder, remove_tree
 from .zig import cross_toolchain, libcxx_command
 
@@ -90,7 +94,9 @@ class Pipeline:
         inputs = {"interpreter": str(interpreter), "lock": fingerprint(lock)["sha256"]}
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create, key=venv.name)
         toolchain = self._cross_toolchain(venv) if request.cross else request.toolchain
-        extra = {"PYTHONPATH": str(self.workspace.backend)}
+        extra = {"PYTHONPATH": str(self.workspace.backend), **launchers(request.launcher)}
+        if request.bundled_libomp:
+            extra["OpenMP_ROOT"] = str(self._libomp(request.bundled_libomp, venv))
         version = request.version(dirty=bool(tree.dirty))
         if version:
             extra |= {"PYTORCH_BUILD_VERSION": version, "PYTORCH_BUILD_NUMBER": "1"}
@@ -113,6 +119,24 @@ class Pipeline:
             toolchain=toolchain,
         )
         return environment, receipt
+
+    def _libomp(self, libomp: Libomp, venv: Path) -> Path:
+        folder = self.workspace.root / "libomp"
+
+        def provide() -> Made:
+            provide_libomp(
+                libomp,
+                python=venv / "bin" / "python",
+                destination=folder,
+                cache=cache_folder(),
+                environ=self.fetch_environ,
+                log=self.workspace.logs / "provide_libomp.log",
+                offline=self.request.offline,
+            )
+            return Made(files=(folder / "lib" / "libomp.dylib", folder / "include" / "omp.h"))
+
+        self.ledger.run("provide_libomp", version=1, inputs=libomp.model_dump(), action=provide)
+        return folder
 
     def _cross_toolchain(self, venv: Path) -> Toolchain:
         toolchain = cross_toolchain(
@@ -184,7 +208,10 @@ class Pipeline:
         def run() -> Made:
             output = self._compiled_folder(environment)
             log = self.workspace.logs / f"compile_wheel-{environment.python_version}.log"
-            return Made(files=(compile_wheel(command, output=output, log=log, reporter=self.console),))
+            before = cache_counts(self.request.launcher, environment.environ)
+            wheel = compile_wheel(command, output=output, log=log, reporter=self.console)
+            gain = cache_gain(before, cache_counts(self.request.launcher, environment.environ))
+            return Made(files=(wheel,), facts={"cache": gain, "slowest": slowest_steps(self._build_folder(tree))})
 
         inputs = self._compile_inputs(configured.digest, environment, tree)
         return self.ledger.run("compile_wheel", version=1, inputs=inputs, action=run, key=self._key(environment))
@@ -212,6 +239,13 @@ class Pipeline:
 
     def _key(self, environment: BuildEnvironment) -> str:
         return f"{self.request.profile}-{environment.python_version}"
+
+
+def slowest_steps(build: Path, *, count: int = 8) -> list[tuple[str, float]]:
+    """Return the build's longest ninja steps as (output, seconds), longest first."""
+    log = build / ".ninja_log"
+    told = parse_ninja_log(log.read_text(encoding="utf-8", errors="replace")) if log.is_file() else None
+    return sorted(told.seconds, key=lambda step: -step[1])[:count] if told else []
 
 
 def comparable(environ: Mapping[str, str], venv: Path) -> dict[str, str]:

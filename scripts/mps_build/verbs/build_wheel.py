@@ -7,29 +7,20 @@ and after success takes seconds.
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from pathlib import Path
 from typing import Any
 
-from ..build_plan import BuildRequest, gate_of
+from ..build_plan import BuildRequest
+from ..build_request import plan
 from ..cli import Outcome
 from ..console import Console, human_bytes, human_seconds
-from ..embedded_source import materialise
-from ..environ import Toolchain, check_path, fetch_environ, parse_settings
 from ..errors import CompileError, UsageError
 from ..finishing import Delivered
-from ..macos.host import observe
-from ..macos.probes import LiveProber
-from ..macos.toolchain import xcode_toolchain
+from ..forecast import forecast
 from ..pipeline import Pipeline
-from ..recipe import Recipe
-from ..recipes import find_recipe, newest_stable, recipes_root
-from ..steps.check_host import check_host
-from ..steps.fetch_source import resolve_ref
-from ..steps.source_state import tree_commits
+from ..receipts import Receipt
 from ..triage import explain, render
-from ..workspace import Workspace, cache_folder, wheelhouse, work_folder
+from ..workspace import Workspace
 
 EXAMPLES = (
     "",
@@ -57,15 +48,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version-label", metavar="WORD", help="a word in the wheel's local version")
     parser.add_argument("--official-version", action="store_true", help="no local version: named as the official wheel")
     parser.add_argument("--wheelhouse", metavar="DIR", type=Path, help="where the wheel goes (default: wheelhouse/)")
+    parser.add_argument("--cache", choices=("ccache", "sccache"), help="a compiler cache in front of every compiler")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be built, and whether it could")
+    parser.add_argument("--host", metavar="FILE", type=Path, help="with --dry-run: a recorded host in this one's place")
     parser.add_argument("--offline", action="store_true", help="use only what the cache holds")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+    if arguments.host and not arguments.dry_run:
+        raise UsageError("--host replays a recorded host: only with --dry-run", hint="build on the host itself")
     request, workspace = plan(arguments)
+    if request.host.get("recorded_on"):
+        console.print(f"recorded on {request.host['recorded_on']}")
     at = f" at {request.commit[:12]}" if request.commit else ""
     console.print(f"{request.recipe.name}: {request.repository}{at}", style="bold")
     if request.cross:
         console.print("not a Mac: cross-built with zig, without MPS; see docs/sample.md")
+    if arguments.dry_run:
+        told = forecast(request, workspace)
+        console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in told.items()])
+        return Outcome(document={"dry_run": True, **told})
     build = Pipeline(request, workspace=workspace, console=console)
     try:
         delivered = build.build()
@@ -73,105 +75,6 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         raise _explained(error, request, workspace) from error
     _print_result(delivered, build, console)
     return Outcome(document=_document(request, delivered, build))
-
-
-def plan(arguments: argparse.Namespace) -> tuple[BuildRequest, Workspace]:
-    """Return what the arguments ask for, checked before anything is changed.
-
-    Raises:
-        UsageError: an argument that cannot be.
-        HostError: this host cannot build the recipe; every reason at once.
-    """
-    recipe = find_recipe(arguments.recipe) if arguments.recipe else newest_stable()
-    workspace = Workspace(root=work_folder() / recipe.name)
-    check_path(workspace.root, what="the work folder")
-    pythons = _pythons(arguments.python, recipe)
-    patches = tuple(_patch(path) for path in arguments.patch)
-    settings = parse_settings(arguments.settings)
-    cross = None if sys.platform == "darwin" else recipe.cross
-    host = observe(LiveProber()) if cross else check_host(recipe, LiveProber())
-    source = _source(recipe, arguments)
-    gate = cross.gate if cross else recipe.gate
-    lifts = {"--allow-jit-shaders": arguments.allow_jit_shaders, "--without-metal4": arguments.without_metal4}
-    request = BuildRequest(
-        recipe=recipe,
-        pythons=pythons,
-        **source,
-        profile=arguments.profile,
-        gate=gate_of(gate, allow_jit_shaders=arguments.allow_jit_shaders, without_metal4=arguments.without_metal4),
-        contents=cross.wheel if cross else recipe.wheel,
-        toolchain=Toolchain(name="zig") if cross else xcode_toolchain(host),
-        cross=cross is not None,
-        jobs=arguments.jobs or host.jobs,
-        wheelhouse=(arguments.wheelhouse or wheelhouse()).absolute(),
-        settings=settings,
-        extra_patches=patches,
-        label=arguments.version_label,
-        official_version=arguments.official_version,
-        lifted=tuple(flag for flag, given in lifts.items() if given),
-        offline=arguments.offline,
-        host=host.document(),
-    )
-    return request, workspace
-
-
-def _pythons(argument: str | None, recipe: Recipe) -> tuple[str, ...]:
-    ours = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    # The embedded source tries a toolchain: any Python will do, and ours is there.
-    default = ours if recipe.source.kind == "embedded" and ours in recipe.pythons else recipe.default_python
-    wanted = tuple(part.strip() for part in argument.split(",")) if argument else (default,)
-    unknown = [python for python in wanted if python not in recipe.pythons]
-    if unknown:
-        raise UsageError(
-            f"{recipe.name} is not for Python {', '.join(unknown)}", hint=f"its Pythons: {', '.join(recipe.pythons)}"
-        )
-    return tuple(dict.fromkeys(wanted))
-
-
-def _patch(path: Path) -> Path:
-    if not path.is_file():
-        raise UsageError(f"--patch {path}: no such file")
-    return path.absolute()
-
-
-def _source(recipe: Recipe, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return origin, repository and commit of a request."""
-    if arguments.source and (arguments.repo or arguments.ref):
-        raise UsageError("--source names the source whole: it goes with neither --repo nor --ref")
-    if recipe.source.kind == "embedded":
-        if arguments.source or arguments.repo or arguments.ref:
-            raise UsageError(f"{recipe.name} brings its own source: --source, --repo and --ref are for releases")
-        place = cache_folder() / "embedded" / recipe.name
-        made = materialise(recipes_root() / recipe.name, place, expected=recipe.commit)
-        return {"origin": "git", "repository": str(made.url), "commit": made.commit}
-    if arguments.source and (path := Path(arguments.source).expanduser().absolute()).exists():
-        return _local_source(path, arguments)
-    repository = arguments.source or arguments.repo or recipe.source.repository or ""
-    if Path(repository).expanduser().is_dir():
-        repository = str(Path(repository).expanduser().absolute())
-    elif "://" not in repository and "@" not in repository:
-        raise UsageError(
-            f"{repository!r} is neither there nor an address", hint="give a folder, a tarball or a git address"
-        )
-    ref = arguments.ref or ("HEAD" if arguments.source else None)
-    commit = resolve_ref(repository, ref, environ=fetch_environ(os.environ)) if ref else recipe.commit
-    if commit is None:
-        raise UsageError(
-            f"{recipe.name} pins no commit", hint=f"say which: nox -s build_wheel -- {recipe.name} --ref REF"
-        )
-    return {"origin": "git", "repository": repository, "commit": commit}
-
-
-def _local_source(path: Path, arguments: argparse.Namespace) -> dict[str, Any]:
-    if path.is_file():
-        return {"origin": "tarball", "repository": str(path), "commit": None}
-    if arguments.patch:
-        raise UsageError(
-            f"--patch does not go with a tree of your own: {path} is built as it stands",
-            hint=f"apply it there (git -C '{path}' apply FILE), or build from --repo '{path}' --ref HEAD",
-        )
-    commits, _ = tree_commits(path, environ=fetch_environ(os.environ))
-    return {"origin": "tree", "repository": str(path), "commit": commits[""]}
 
 
 def _explained(error: CompileError, request: BuildRequest, workspace: Workspace) -> CompileError:
@@ -193,9 +96,28 @@ def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Co
     console.print()
     console.table(("wheel", "size", "python", "kind"), rows)
     console.table(("step", "time"), [(title, human_seconds(seconds)) for title, seconds in console.timings])
+    for receipt in build.ledger.receipts:
+        if receipt.step == "compile_wheel" and not receipt.skipped:
+            _print_compile(receipt, console)
     console.print(f"in {delivered[0].wheel.path.parent}")
     verb = "verify_mps" if build.request.contents.rules == "torch" else "audit_wheel"
     console.print(f"next: nox -s {verb} -- '{delivered[0].wheel.path}'")
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={each}" for name, each in value.items())
+    return ", ".join(value) if isinstance(value, list) else "-" if value is None else str(value)
+
+
+def _print_compile(receipt: Receipt, console: Console) -> None:
+    slowest = [f"{name.rsplit('/', 1)[-1]} {human_seconds(seconds)}" for name, seconds in receipt.facts["slowest"][:4]]
+    console.print(f"longest steps: {', '.join(slowest)}")
+    cache = receipt.facts["cache"]
+    if cache:
+        console.print(f"compiler cache: {cache['hits']} hits, {cache['misses']} misses ({cache['hit_rate']:.0%})")
+        if not cache["hits"]:
+            console.warn("nothing came from the compiler cache; a first build fills it, a second one should hit")
 
 
 def _document(request: BuildRequest, delivered: tuple[Delivered, ...], build: Pipeline) -> dict[str, Any]:

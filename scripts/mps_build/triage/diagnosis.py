@@ -142,7 +142,7 @@ def _match(log: Log, rows: Catalogue, matcher: Matcher) -> int | None:
 
 def _shown(log: Log, rows: Catalogue, matcher: Matcher, position: int) -> Line:
     better = rows.compiled(matcher.show).search(log.text) if matcher.show else None
-    return log.lines[log.index_at(better.start() if better else position)]
+    return first_error.whole_message(log.lines, log.index_at(better.start() if better else position))
 
 
 def _choose(found: list[_Found], log: Log) -> _Found | None:

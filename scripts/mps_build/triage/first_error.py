@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ..log_text import Line
+from ..log_text import Line, squeeze
 from .log import is_quoted
 
 # A message of the one who failed.
@@ -64,6 +64,8 @@ _SUCCESS = re.compile(
 )
 
 
+_CMAKE_HEAD = re.compile(r"\s*CMake (?:Error|Warning)(?: \(dev\))? at \S")
+_CMAKE_BODY_LINES = 12
 _CONFIGURED = re.compile(r"\s*-- Build files have been written to:")
 
 
@@ -75,15 +77,39 @@ def is_failure(line: str) -> bool:
 def first_error(lines: Sequence[Line]) -> Line | None:
     """Return the first message that says what failed; failing that, the first that says that something did."""
     frame = None
-    for line in lines:
+    for index, line in enumerate(lines):
         if is_quoted(line.text) or _INNOCENT.search(line.text):
             continue
         if _FRAME.search(line.text):
             if frame is None and re.match(r"\s*(?:FAILED: |make(?:\[\d+\])?: \*\*\* \[)", line.text):
                 frame = line
         elif _STRONG.match(line.text):
-            return line
+            return whole_message(lines, index)
     return frame
+
+
+def whole_message(lines: Sequence[Line], index: int) -> Line:
+    """Return the line at `index`; of a CMake message its head with the words below it, which alone say what is wrong.
+
+    Status lines that another stream tore into the message are left out. A line of the body that is
+    an error of its own (a compiler's, quoted by CMake) stands for itself.
+    """
+    head = index
+    while head > 0 and index - head < _CMAKE_BODY_LINES and not _CMAKE_HEAD.match(lines[head].text):
+        if not _is_status(lines[head].text) and _indent(lines[head].text) == 0:
+            break
+        head -= 1
+    if not _CMAKE_HEAD.match(lines[head].text) or (head != index and _STRONG.match(lines[index].text)):
+        return lines[index]
+    margin = _indent(lines[head].text)
+    words = [lines[head].text]
+    for line in lines[head + 1 : head + 1 + _CMAKE_BODY_LINES]:
+        if _is_status(line.text):
+            continue
+        if _indent(line.text) <= margin or _STRONG.match(line.text) or len(" ".join(words)) > 300:
+            break
+        words.append(line.text)
+    return Line(number=lines[head].number, text=squeeze(" ".join(words)))
 
 
 def ends_well(lines: Sequence[Line], *, configured_is_well: bool) -> bool:
@@ -98,3 +124,11 @@ def ends_well(lines: Sequence[Line], *, configured_is_well: bool) -> bool:
         if _SUCCESS.match(line.text) or (configured_is_well and _CONFIGURED.match(line.text)):
             return True
     return False
+
+
+def _is_status(line: str) -> bool:
+    return line.lstrip().startswith("-- ")
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())

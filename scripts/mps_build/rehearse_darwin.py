@@ -15,26 +15,28 @@ from .rehearsal.chroot import Chroot
 from .rehearsal.darwin_recipe import darwin_recipe, zig_toolchain
 from .rehearsal.darwin_sdk import DarwinSdk, stub_sources, write_sdk
 from .rehearsal.objects import Unit, draw, macho_kind, read_units
+from .rehearse_source import debian_place, debian_root, debian_tree
 from .rehearsing import Prepared, Rehearsal
 from .steps.configure import build_folder
 from .wide_headers import TORCH_CPU, wide_header_lines
 from .workspace import cache_folder
 
 
-def rehearse_darwin(rehearsal: Rehearsal, *, count: int, seed: int) -> None:
+def rehearse_darwin(rehearsal: Rehearsal, *, count: int, seed: int, mirror: str | None) -> None:
     """Run the rehearsal as far as a stub SDK carries: configure and gate, c10 linked, C++ files compiled."""
     console, workspace = rehearsal.console, rehearsal.workspace
     with console.step("Debian root"):
-        chroot = rehearsal.root()
+        chroot = debian_root(rehearsal, mirror=mirror)
+        place = debian_place(rehearsal, chroot)
     with console.step("Source and patches"):
-        tree, source = rehearsal.patched_tree(chroot)
+        tree, source = debian_tree(rehearsal, chroot)
     with console.step("Stub SDK"):
-        sdk = _sdk(rehearsal, chroot)
-        system = (sdk.system, Path("/System"))
-        chroot = replace(chroot, placed=(*chroot.placed, system))
+        sdk = _sdk(rehearsal, chroot, python=place.python)
+        seen = replace(chroot, placed=(*chroot.placed, (sdk.system, Path("/System"))))
+        place = replace(place, name=f"{place.name} with a stub SDK", wrap=seen.inside)
     with console.step("Environment"):
         recipe = darwin_recipe(rehearsal.recipe, sdk)
-        ready = rehearsal.environment(recipe, tree, source, chroot=chroot, toolchain=zig_toolchain(sdk))
+        ready = rehearsal.environment(recipe, tree, source, place=place, toolchain=zig_toolchain(sdk))
     with console.step("Configure"):
         receipt = rehearsal.configure(ready, lines=wide_header_lines((TORCH_CPU,), workspace.root))
         facts = receipt.facts["configure"]
@@ -52,10 +54,10 @@ def rehearse_darwin(rehearsal: Rehearsal, *, count: int, seed: int) -> None:
         rehearsal.compile_patched(ready)
 
 
-def _sdk(rehearsal: Rehearsal, chroot: Chroot) -> DarwinSdk:
+def _sdk(rehearsal: Rehearsal, chroot: Chroot, *, python: str) -> DarwinSdk:
     """Return the stub SDK with zig as its compiler, and arm64 stand-ins of the system's libraries."""
     folder = rehearsal.workspace.root / "darwin"
-    zig = _zig(rehearsal, chroot)
+    zig = _zig(rehearsal, chroot, python)
     target = rehearsal.recipe.deployment_target
     # Written each time (a second); only what a compiler must make is under a receipt.
     sdk = write_sdk(folder, root=chroot.root, zig=zig, cache=cache_folder() / "zig", target=target)
@@ -77,9 +79,8 @@ def _sdk(rehearsal: Rehearsal, chroot: Chroot) -> DarwinSdk:
     return sdk
 
 
-def _zig(rehearsal: Rehearsal, chroot: Chroot) -> Path:
+def _zig(rehearsal: Rehearsal, chroot: Chroot, version: str) -> Path:
     """Return zig as seen inside, from PyPI, the one that the sample's lock names."""
-    version = rehearsal.package.python
     lock = locks_root() / f"sample-py{version}.txt"
     lines = package_lines(lock.read_text(encoding="utf-8"), "ziglang")
     folder = cache_folder() / "ziglang"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from .environ import Toolchain
 from .errors import CompileError
 from .process import Command, CommandFailed, run_logged
 from .receipts import Made
 from .rehearsal.chroot import Chroot
 from .rehearsal.debian_source import fetch_libtorch, place_libtorch
 from .rehearsal.linux_recipe import RELOCATABLE, clang_toolchain, linux_recipe, overlaid, split_variables
-from .rehearsing import Prepared, Rehearsal
+from .rehearse_source import Origin, debian_place, debian_root, debian_tree, git_tree, host_place
+from .rehearsing import Place, Prepared, Rehearsal
 from .steps.compile_wheel import build_command, compile_wheel
 from .steps.configure import build_folder
 from .steps.finish_wheel import bill_of_materials, finish_wheel
@@ -21,23 +23,31 @@ from .workspace import remove_tree
 _SMOKE = Path(__file__).parent / "rehearsal" / "smoke.py"
 
 
-def rehearse_linux(rehearsal: Rehearsal, *, wheel: bool) -> Path | None:
+def rehearse_linux(rehearsal: Rehearsal, *, origin: Origin, wheel: bool, mirror: str | None) -> Path | None:
     """Run the rehearsal; return the wheel, if one was asked for."""
     console = rehearsal.console
-    with console.step("Debian root"):
-        chroot = rehearsal.root()
-    with console.step("Source and patches"):
-        tree, source = rehearsal.patched_tree(chroot)
-        recipe = linux_recipe(rehearsal.recipe, debian=True)
-        if wheel:
-            libtorch = _libtorch(rehearsal, chroot)
-            place_libtorch(libtorch, tree.root)
-            recipe = recipe.model_copy(update={"environment": overlaid(recipe.environment, split_variables(libtorch))})
+    recipe = linux_recipe(rehearsal.recipe, debian=origin == "debian")
+    toolchain, lines = Toolchain(name="host"), ""
+    if origin == "debian":
+        with console.step("Debian root"):
+            chroot = debian_root(rehearsal, mirror=mirror)
+            place = debian_place(rehearsal, chroot)
+        with console.step("Source and patches"):
+            tree, source = debian_tree(rehearsal, chroot)
+            toolchain = clang_toolchain(against_gcc=wheel)
+            if wheel:
+                libtorch = _libtorch(rehearsal, chroot)
+                place_libtorch(libtorch, tree.root)
+                environment = overlaid(recipe.environment, split_variables(libtorch))
+                recipe = recipe.model_copy(update={"environment": environment})
+                lines = RELOCATABLE + wide_header_lines((TORCH_PYTHON,), rehearsal.workspace.root)
+    else:
+        with console.step("Source and patches"):
+            place = host_place(rehearsal)
+            tree, source = git_tree(rehearsal)
     with console.step("Environment"):
-        toolchain = clang_toolchain(against_gcc=wheel)
-        ready = rehearsal.environment(recipe, tree, source, chroot=chroot, toolchain=toolchain)
+        ready = rehearsal.environment(recipe, tree, source, place=place, toolchain=toolchain)
     with console.step("Configure"):
-        lines = RELOCATABLE + wide_header_lines((TORCH_PYTHON,), rehearsal.workspace.root) if wheel else ""
         receipt = rehearsal.configure(ready, lines=lines)
         rehearsal.note(
             "configure",
@@ -52,7 +62,7 @@ def rehearse_linux(rehearsal: Rehearsal, *, wheel: bool) -> Path | None:
     with console.step("Wheel"):
         made = _wheel(rehearsal, ready)
     with console.step("Smoke test"):
-        _smoke(rehearsal, ready, made)
+        _smoke(rehearsal, ready, made, place=place)
     return made
 
 
@@ -120,7 +130,7 @@ def _wheel(rehearsal: Rehearsal, ready: Prepared) -> Path:
     return path
 
 
-def _smoke(rehearsal: Rehearsal, ready: Prepared, wheel: Path) -> None:
+def _smoke(rehearsal: Rehearsal, ready: Prepared, wheel: Path, *, place: Place) -> None:
     """Install the wheel into a venv of its own and compute with it."""
     venv = rehearsal.workspace.root / "smoke"
     result = rehearsal.workspace.root / "smoke.json"
@@ -129,7 +139,7 @@ def _smoke(rehearsal: Rehearsal, ready: Prepared, wheel: Path) -> None:
         remove_tree(venv)
         result.unlink(missing_ok=True)
         python = str(venv / "bin" / "python")
-        base = f"/usr/bin/python{rehearsal.package.python}"
+        base = str(place.interpreter)
         for argv in (
             (base, "-m", "venv", str(venv)),
             (python, "-m", "pip", "install", "-q", "--no-input", "numpy", str(wheel)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,9 @@ from .environ import Toolchain, build_environ, fetch_environ
 from .process import Command
 from .receipts import Ledger, Made, Receipt, digest_of, fingerprint
 from .recipe import Recipe
-from .recipes import data_root, locks_root, patches_root
-from .rehearsal.chroot import Chroot, check_host, find_mirror, make_root
-from .rehearsal.debian_source import debian_source, unpack_source
+from .recipes import locks_root
 from .rehearsal.objects import read_units, units_of
 from .steps import configure as configuring
-from .steps.apply_patches import apply_patches
 from .steps.check_gate import check_gate
 from .steps.compile_objects import compile_objects
 from .steps.create_environment import create_environment
@@ -34,6 +31,16 @@ class Tried:
     result: str
     proves: str
     seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a rehearsal's commands run, and the Python that is there; `wrap` brings a command in."""
+
+    name: str
+    python: str
+    interpreter: Path
+    wrap: Callable[[Command], Command]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +62,11 @@ def rehearsal_folder() -> Path:
 
 
 class Rehearsal:
-    """One rehearsal in a Debian root: where it works, whom it tells, what it has tried so far."""
+    """One rehearsal: where it works, whom it tells, what it has tried so far."""
 
-    def __init__(self, recipe: Recipe, *, mode: str, jobs: int, mirror: str | None, console: Console) -> None:
+    def __init__(self, recipe: Recipe, *, mode: str, jobs: int, console: Console) -> None:
         self.recipe = recipe
-        self.package = debian_source(recipe.version)
         self.jobs = jobs
-        self.mirror = mirror
         self.console = console
         self.workspace = Workspace(root=rehearsal_folder() / f"{recipe.name}-{mode}")
         self.ledger = Ledger(self.workspace.receipts)
@@ -70,63 +75,18 @@ class Rehearsal:
     def log(self, name: str) -> Path:
         return self.workspace.logs / f"{name}.log"
 
-    def root(self) -> Chroot:
-        """Return the Debian root, made where it is not there yet; sees our folders and the data files."""
-        home = rehearsal_folder() / "roots" / self.package.suite
-        check_host(home)
-        ledger = Ledger(home / "receipts")
-        log = home / "root.log"
-        with Workspace(root=home).held():
-            made = make_root(
-                root=home / "root",
-                suite=self.package.suite,
-                mirror=lambda: find_mirror(self.mirror),
-                ledger=ledger,
-                log=log,
-                reporter=self.console,
-            )
-        self.console.done()
-        self.workspace.root.mkdir(parents=True, exist_ok=True)
-        cache_folder().mkdir(parents=True, exist_ok=True)
-        return replace(made, binds=(*made.binds, self.workspace.root, cache_folder(), data_root()))
-
-    def patched_tree(self, chroot: Chroot) -> tuple[SourceTree, str]:
-        """Return Debian's tree with the recipe's patches on it; other patches, another unpacking."""
-        names = (*self.recipe.patches, *self.recipe.rehearsal_patches)
-        digests = {name: fingerprint(patches_root() / name)["sha256"] for name in names}
-        tree = unpack_source(
-            self.recipe.version,
-            chroot=chroot,
-            folder=self.workspace.root,
-            ledger=self.ledger,
-            log=self.log("unpack_source"),
-            reporter=self.console,
-            inputs={"patches": digests},
-        )
-
-        def patch() -> Made:
-            done = apply_patches(tree.root, names, patches_root=patches_root())
-            return Made(trees=(tree.root,), facts={"files": sorted(done.files)})
-
-        receipt = self.ledger.run(
-            "apply_patches", version=1, inputs={"source": self.ledger.receipts[-1].digest, "p": digests}, action=patch
-        )
-        self.console.done()
-        self.note("patches", f"{len(names)} apply to {tree.origin}", "they fit a real tree of this release", receipt)
-        return tree, receipt.digest
-
     def environment(
-        self, recipe: Recipe, tree: SourceTree, source: str, *, chroot: Chroot, toolchain: Toolchain
+        self, recipe: Recipe, tree: SourceTree, source: str, *, place: Place, toolchain: Toolchain
     ) -> Prepared:
         """Return everything that configure and compile need, the locked requirements installed."""
-        version = self.package.python
+        version = place.python
         lock = locks_root() / recipe.lock_name(version)
         venv = self.workspace.environment("rehearsal", version)
         fetching = fetch_environ(os.environ)
 
         def create() -> Made:
             tools = create_environment(
-                interpreter=Path(f"/usr/bin/python{version}"),
+                interpreter=place.interpreter,
                 lock=lock,
                 destination=venv,
                 backend=self.workspace.backend,
@@ -134,13 +94,13 @@ class Rehearsal:
                 environ=fetching,
                 log=self.log("create_environment"),
                 reporter=self.console,
-                wrap=chroot.inside,
+                wrap=place.wrap,
             )
             return Made(trees=(venv,), facts={"tools": tools})
 
-        inputs = {"lock": fingerprint(lock)["sha256"], "suite": self.package.suite}
+        inputs = {"lock": fingerprint(lock)["sha256"], "place": place.name}
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create)
-        self.note("lock", f"{lock.name} installed on Linux", "its hashes and versions are to be had", receipt)
+        self.note("lock", f"{lock.name} installed in {place.name}", "its hashes and versions are to be had", receipt)
         extra = {"PYTHONPATH": str(self.workspace.backend), "PYTORCH_BUILD_VERSION": recipe.version}
         environ, _ = build_environ(
             recipe,
@@ -159,7 +119,7 @@ class Rehearsal:
             environ=environ,
             tools=receipt.facts["tools"],
             digest=digest_of([receipt.digest, source]),
-            wrap=chroot.inside,
+            wrap=place.wrap,
         )
 
     def configure(self, ready: Prepared, *, lines: str) -> Receipt:
@@ -203,7 +163,8 @@ class Rehearsal:
     def patched_files(self, tree: SourceTree) -> tuple[str, ...]:
         """Return what the recipe's patches touch, from the receipt."""
         receipts = [receipt for receipt in self.ledger.receipts if receipt.step == "apply_patches"]
-        return tuple(receipts[-1].facts["files"]) if receipts else ()
+        facts = receipts[-1].facts if receipts else {}
+        return tuple(facts.get("files") or facts.get("changed") or ())
 
     def compile(self, ready: Prepared, objects: list[str], *, what: str, log: str) -> Receipt:
         """Compile the named objects and what they need first; a second time there is nothing to do."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mps_build import rehearse_source
 from mps_build.cli import main
 from mps_build.environ import build_environ
 from mps_build.errors import BuildEnvironmentError, CompileError, GateError, SourceError
@@ -307,7 +308,9 @@ def test_wide_headers_are_copied_beside_the_build_and_left_alone_when_equal(tmp_
         (["v9.9.9"], 2, "no recipe"),
         (["v2.6.0", "--wheel", "--darwin"], 2, "not allowed with"),
         (["v2.6.0", "--draw", "0"], 2, "no number from 1 on"),
-        (["v2.5.1"], 4, "no Debian source package of 2.5.1"),
+        (["v2.5.1"], 4, "no tree of v2.5.1 is to be had"),
+        (["v2.5.1", "--wheel"], 4, "no Debian source package of 2.5.1"),
+        (["v2.5.1", "--tree", "debian"], 4, "no Debian source package of 2.5.1"),
     ],
 )
 def test_what_cannot_be_rehearsed_is_said_and_nothing_is_made(
@@ -319,6 +322,7 @@ def test_what_cannot_be_rehearsed_is_said_and_nothing_is_made(
     tmp_path: Path,
 ) -> None:
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
+    monkeypatch.setattr(rehearse_source, "git_reaches", lambda recipe: False)
 
     assert main("rehearse", argv) == status
     assert words in capsys.readouterr().err

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import resource
 import sys
 from pathlib import Path
 
@@ -20,11 +21,13 @@ from ..console import Console, human_seconds
 from ..environ import fetch_environ
 from ..errors import BuildEnvironmentError, CompileError, UsageError
 from ..process import Command, capture
+from ..receipts import Made
 from ..recipe import Recipe
 from ..recipes import find_recipe, locks_root
 from ..rehearsal.lock_trial import try_lock_for_mac
 from ..rehearse_darwin import rehearse_darwin
 from ..rehearse_linux import rehearse_linux
+from ..rehearse_source import choose_origin
 from ..rehearsing import Rehearsal, rehearsal_folder
 from ..triage import explain, render
 
@@ -40,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--wheel", action="store_true", help="go on to a Linux wheel that imports and computes")
     mode.add_argument("--darwin", action="store_true", help="configure for macOS arm64 with zig and a stub SDK")
+    parser.add_argument(
+        "--tree",
+        choices=("debian", "git"),
+        help="Debian's source package, or the pinned commit (default: what there is)",
+    )
     parser.add_argument(
         "--draw", metavar="N", type=_count, default=60, help="--darwin: torch_cpu files to compile (60)"
     )
@@ -57,20 +65,29 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
             f"{recipe.name} needs no rehearsal", hint=f"it builds anywhere: nox -s build_wheel -- {recipe.name}"
         )
     mode = "darwin" if arguments.darwin else "wheel" if arguments.wheel else "linux"
-    rehearsal = Rehearsal(recipe, mode=mode, jobs=arguments.jobs, mirror=arguments.mirror, console=console)
+    rehearsal = Rehearsal(recipe, mode=mode, jobs=arguments.jobs, console=console)
+    origin = choose_origin(recipe, needs_root=mode != "linux", wanted=arguments.tree)
     wheel: Path | None = None
     with console.step("Lock for a Mac"):
         _try_lock(rehearsal, recipe, console)
     try:
         with rehearsal.workspace.held():
             if arguments.darwin:
-                rehearse_darwin(rehearsal, count=arguments.draw, seed=arguments.seed)
+                rehearse_darwin(rehearsal, count=arguments.draw, seed=arguments.seed, mirror=arguments.mirror)
             else:
-                wheel = rehearse_linux(rehearsal, wheel=arguments.wheel)
+                wheel = rehearse_linux(rehearsal, origin=origin, wheel=arguments.wheel, mirror=arguments.mirror)
     except CompileError as error:
         raise _explained(error, rehearsal) from error
-    _print_result(rehearsal, wheel, console)
-    document = {**rehearsal.document(), "mode": mode, "not_proved": NOT_PROVED}
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_seconds = round(used.ru_utime + used.ru_stime, 1)
+    _print_result(rehearsal, wheel, console, cpu_seconds=cpu_seconds)
+    document = {
+        **rehearsal.document(),
+        "mode": mode,
+        "tree": origin,
+        "not_proved": NOT_PROVED,
+        "cpu_seconds": cpu_seconds,
+    }
     return Outcome(document={**document, "wheel": str(wheel) if wheel else None})
 
 
@@ -88,12 +105,20 @@ def _try_lock(rehearsal: Rehearsal, recipe: Recipe, console: Console) -> None:
             raise BuildEnvironmentError(
                 f"no venv could be made: {reason}", hint="on Debian: apt-get install python3-venv"
             )
-    built = try_lock_for_mac(
-        lock, python=python, version=version, macos=recipe.host.macos, scratch=scratch, environ=environ
-    )
+
+    def resolve() -> Made:
+        built = try_lock_for_mac(
+            lock, python=python, version=version, macos=recipe.host.macos, scratch=scratch, environ=environ
+        )
+        return Made(facts={"built": built})
+
+    text = lock.read_text(encoding="utf-8") if lock.is_file() else None
+    inputs = {"lock": text, "python": version, "macos": recipe.host.macos}
+    receipt = rehearsal.ledger.run("lock_for_a_mac", version=1, inputs=inputs, action=resolve)
+    built = receipt.facts["built"]
     wheels = f"{lock.name} resolves for macOS {recipe.host.macos} arm64"
     result = wheels + (f"; built from source there: {', '.join(built)}" if built else "")
-    rehearsal.note("lock for a Mac", result, "every file is to be had, with the hash in the lock")
+    rehearsal.note("lock for a Mac", result, "every file is to be had, with the hash in the lock", receipt)
     console.line(result)
 
 
@@ -110,11 +135,12 @@ def _explained(error: CompileError, rehearsal: Rehearsal) -> CompileError:
     return CompileError(f"{error}\n{tail}\n\n{lines}", hint=error.hint, document=document)
 
 
-def _print_result(rehearsal: Rehearsal, wheel: Path | None, console: Console) -> None:
+def _print_result(rehearsal: Rehearsal, wheel: Path | None, console: Console, *, cpu_seconds: float) -> None:
     console.print()
     rows = [(each.what, each.result, each.proves) for each in rehearsal.tried]
     console.table(("tried", "result", "proves"), rows)
     console.table(("step", "time"), [(title, human_seconds(seconds)) for title, seconds in console.timings])
+    console.print(f"{human_seconds(cpu_seconds)} of CPU, all programs together")
     console.print(NOT_PROVED)
     if wheel:
         console.print(f"wheel: {wheel}")

@@ -100,6 +100,13 @@ def pytest_generate_tests(metafunc: Any) -> None:
     )
 
 
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    # Where nothing of a file is chosen, pytest makes one skipped item without a case; no item is what is meant.
+    items[:] = [
+        item for item in items if not hasattr(item, "callspec") or isinstance(item.callspec.params.get("case"), Case)
+    ]
+
+
 def pytest_collection_finish(session: Any) -> None:
     ids = [item.callspec.params["case"].id for item in session.items if hasattr(item, "callspec")]
     session.config.device_run.log.write("collected", ids=ids)

@@ -81,6 +81,13 @@ class _Watch:
         texts = ((case, written[begin:end].decode("utf-8", "replace")) for (begin, case), end in pairs)
         return tuple((case, text) for case, text in texts if text.strip())
 
+    def last_words(self) -> str:
+        """Return what was written since the last case began, all of it where none did."""
+        begins = [position for position, part in self.marks if part not in (None, SUMMARY)]
+        with self._log.open("rb") as file:
+            file.seek(begins[-1] if begins else self.began_output)
+            return file.read().decode("utf-8", "replace")
+
     def _mark(self, event: Mapping[str, Any], part: str | None) -> None:
         # Only the child knows exactly how much it had written by then; where it does not say, nothing is ascribed.
         if isinstance(told := event.get("output_bytes"), int):
@@ -131,7 +138,7 @@ def run_child(
         running_since=watch.running_since,
         finished=watch.finished,
         cases=watch.cases,
-        output=slices[-1][1] if slices else "",
+        output=watch.last_words(),
         slices=slices,
     )
 

@@ -9,6 +9,8 @@ from ..log_text import clean_line, squeeze
 
 # What log_text leaves: npm's and language servers' prefixes, and a viewer's numbered gutter.
 _RELAYS = re.compile(r"^\s*(?:npm (?:ERR!|error|WARN)\s|\([\w .-]+\) std(?:err|out):\s?|(?:remote|stderr|stdout):\s)")
+# No answer that we read is nearly that long; a log that somebody put in one's place may be.
+_LONGEST = 1_000_000
 _GUTTER = re.compile(r"^\s*\d*\s*[│┃|]\s?")
 _QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "—": "-", "–": "-", "\u00a0": " "})
 
@@ -52,7 +54,7 @@ class Answer:
 
 def as_sentences(text: str) -> str:
     """Return the text with plain quotes and without gutters, its lines kept: for reading values out of messages."""
-    lines = (_GUTTER.sub("", _RELAYS.sub("", line)) for line in text.translate(_QUOTES).splitlines())
+    lines = (_GUTTER.sub("", line) for line in text.translate(_QUOTES).splitlines())
     return "\n".join(lines)
 
 
@@ -72,8 +74,8 @@ def first(pattern: str, text: str, flags: int = re.MULTILINE) -> str | None:
 
 
 def _clean(text: str) -> str:
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return "\n".join(clean_line(line) for line in lines)
+    lines = text[:_LONGEST].replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return "\n".join(_RELAYS.sub("", clean_line(line)) for line in lines)
 
 
 def _unescaped(text: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh"})
+_VALUE_OPTIONS = {"sudo": ("-u", "-g", "-C", "-h"), "env": ("-u", "-S", "-C"), "nice": ("-n",)}
 _WRAPPERS = frozenset({"env", "sudo", "nice", "time", "command", "exec", "nohup", "caffeinate", "arch"})
 _KEYWORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "!", "{"})
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -68,7 +69,7 @@ def _unwrap(words: list[str]) -> tuple[list[str], dict[str, str]]:
         elif program in _WRAPPERS and len(words) > 1:
             words = words[1:]
             while words and words[0].startswith("-"):
-                takes_value = words[0] in ("-u", "-n", "-S", "-C") and program in ("sudo", "env", "nice")
+                takes_value = words[0] in _VALUE_OPTIONS.get(program, ())
                 words = words[2:] if takes_value and len(words) > 1 else words[1:]
         elif program in ("timeout", "gtimeout"):
             words = words[1:]
@@ -89,7 +90,7 @@ def _script(arguments: Sequence[str]) -> str | None:
 
 def _simple_commands(script: str) -> list[list[str]]:
     try:
-        lexer = shlex.shlex(script, posix=True, punctuation_chars=";|&\n()")
+        lexer = shlex.shlex(re.sub(r"\d?>&\d|&>\s*\S+", " ", script), posix=True, punctuation_chars=";|&\n()")
         lexer.whitespace = " \t\r"
         lexer.whitespace_split = True
         words = list(lexer)

@@ -15,6 +15,8 @@ from .situations import SITUATIONS
 Facts = dict[str, Any]
 
 _METAL_IDS = frozenset(situation.id for situation in METAL)
+# These open a window where there is a screen, and say so.
+_MAY_ASK = frozenset({"xcode_select_failed_to_locate", "no_developer_tools"})
 _PHRASES = tuple((situation, tuple(unwrapped(phrase) for phrase in situation.phrases)) for situation in SITUATIONS)
 
 _NOISE: tuple[tuple[str, str], ...] = (
@@ -59,7 +61,7 @@ def _facts(situation: Situation, text: str, answer: Answer, calls: Sequence[Call
     facts.update(situation.fixed)
     for key, pattern in situation.details.items():
         value = first(pattern, text)
-        if value is not None:
+        if value is not None and not _may_be_torn(key, value, text):
             facts[key] = value
     if situation.id in _METAL_IDS and (code := _quoted_exit(text)) is not None:
         facts["tool_exit"] = code
@@ -68,12 +70,20 @@ def _facts(situation: Situation, text: str, answer: Answer, calls: Sequence[Call
             facts["interactive"] = True
         if any(call.program == "brew" for call in calls):
             facts["reported_by"] = "brew"
-    if situation.id == "xcode_select_failed_to_locate" and re.search(r"requesting\s+installation", text):
+    if situation.id in _MAY_ASK and re.search(r"requesting\s+install", text):
         facts["dialog"] = True
     if situation.id == "xcode_system_resources_outdated" and "tool" not in facts:
         tool = first(r"^(\w[\w.+-]*): error: sh -c", text)
         facts.update({"tool": tool} if tool else {})
     return facts
+
+
+def _may_be_torn(key: str, value: str, text: str) -> bool:
+    """Say whether a path that nothing closes may go on in the next line of a wrapped message."""
+    if key != "developer_dir" or value.endswith(("/Contents/Developer", "/CommandLineTools")):
+        return False
+    end = text.find(value) + len(value)
+    return text[end : end + 1] in ("", "\n") and bool(text[end:].strip())
 
 
 def _goes_on(situation: Situation, text: str, answer: Answer) -> bool:
@@ -84,7 +94,9 @@ def _goes_on(situation: Situation, text: str, answer: Answer) -> bool:
 
 
 def _quoted_exit(text: str) -> int | None:
-    code = first(r"\*\*\*\s+\[[^\]\n]*\]\s+Error\s+(\d+)", text) or first(r"failed\s+with\s+exit\s+code\s+(\d+)", text)
+    code = first(r"\*\*\*\s+\[[^\]\n]*\]\s+Error\s+(\d+)", text) or first(
+        r"^\s*Command\s+\S+\s+failed\s+with\s+exit\s+code\s+(\d+)", text
+    )
     return int(code) if code else None
 
 

@@ -11,21 +11,35 @@ from .sysctl import chip_facts
 
 Facts = dict[str, Any]
 
-# What the first label is called in the languages of the System Information window, and what "cores" is.
-_LOCALES: Mapping[str, tuple[str, str]] = {
-    "de": ("Modellname", "Gesamtanzahl der Kerne"),
-    "fr": ("Nom du modèle", "Nombre total de cœurs"),
-    "es": ("Nombre del modelo", "Número total de núcleos"),
-    "it": ("Nome modello", "Numero totale di core"),
-    "nl": ("Modelnaam", "Totaal aantal cores"),
-    "pt": ("Nome do modelo", "Número total de núcleos"),
-    "sv": ("Modellnamn", "Totalt antal kärnor"),
-    "ru": ("Название модели", "Общее количество ядер"),
-    "ja": ("機種名", "コアの総数"),
-    "ko": ("모델명", "총 코어 개수"),
-    "zh": ("型号名称", "核总数"),
+# What the first label is called in the languages of the System Information window.
+_LOCALES: Mapping[str, str] = {
+    "modellname": "de",
+    "nom du modèle": "fr",
+    "nombre del modelo": "es",
+    "nome modello": "it",
+    "modelnaam": "nl",
+    "nome do modelo": "pt",
+    "modellnamn": "sv",
+    "modelnavn": "da",
+    "modellnavn": "nb",
+    "mallin nimi": "fi",
+    "nazwa modelu": "pl",
+    "název modelu": "cs",
+    "model adı": "tr",
+    "название модели": "ru",
+    "機種名": "ja",
+    "모델명": "ko",
+    "모델 이름": "ko",
+    "型号名称": "zh",
+    "機型名稱": "zh",
 }
+# What "cores" is in them, and "firmware"; the caches' lines name cores too, but their values have a unit.
+_CORES = re.compile(
+    r"kern|cœur|núcleo|\bcore|rdzeni|jader|çekirdek|kärn|kjern|ytim|ydin|ядер|コア|核|코어", re.IGNORECASE
+)
+_FIRMWARE = re.compile(r"firmware|boot[- ]rom|ファームウェア|固件|韌體|펌웨어", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"(?:MacBook(?:Pro|Air)?|Macmini|MacPro|iMac(?:Pro)?|VirtualMac|Xserve|Mac|ADP)\d+,\d+")
+_MODEL_NAME = re.compile(r"MacBook(?: Pro| Air)?|Mac (?:mini|Pro|Studio)|iMac(?: Pro)?|.*Virtual Machine \d+")
 _NAMED = {
     "machine_name": "Model Name",
     "machine_model": "Model Identifier",
@@ -47,10 +61,9 @@ def parse_hardware(answer: Answer) -> Facts:
         pairs = dict(re.findall(r"<key>(\w+)</key>\s*<string>([^<]*)</string>", text))
         return _structured(pairs, whole="</plist>" in text)
     labels = labels_of(text)
-    for locale, (name_label, core_label) in _LOCALES.items():
-        if name_label.casefold() in (label.casefold() for label in labels):
-            return _localized(labels, core_label) | {"locale": locale}
     facts = _software(labels) | _hardware(labels)
+    if "Model Identifier" not in labels and any(_IDENTIFIER.fullmatch(value) for value in labels.values()):
+        return _localized(labels)
     if not _hardware(labels):
         return facts
     if "Hardware Overview:" not in text or not any("Serial Number" in key or "UUID" in key for key in labels):
@@ -69,7 +82,9 @@ def labels_of(text: str) -> dict[str, str]:
 
 def _structured(pairs: Mapping[str, str], *, whole: bool) -> Facts:
     facts = _hardware({label: pairs[key] for key, label in _NAMED.items() if pairs.get(key)})
-    # cpu_type names the chip of an Intel Mac loosely; the brand string says it better.
+    # `proc 10:8:2`: all, then each kind. What the kinds are called is printed in the text form only.
+    if match := re.match(r"proc (\d+):", pairs.get("number_processors", "")):
+        facts["cpu_cores"] = int(match.group(1))
     return facts | {"complete": whole} if facts else {}
 
 
@@ -89,10 +104,7 @@ def _hardware(labels: Mapping[str, str]) -> Facts:
     virtual = _virtual(identifier, facts, firmware or "")
     if virtual is not None:
         facts["virtual"] = virtual
-    if match := re.match(r"(\d+)(?:\s*\(([^)]*)\))?", labels.get("Total Number of Cores", "")):
-        facts["cpu_cores"] = int(match.group(1))
-        levels = {name.lower(): int(count) for count, name in re.findall(r"(\d+)\s+([A-Za-z]+)", match.group(2) or "")}
-        facts |= {"cpu_levels": levels} if levels else {}
+    facts |= _cores(labels.get("Total Number of Cores", ""))
     if memory := _memory_gb(labels.get("Memory", "")):
         facts["memory_gb"] = memory
     return facts
@@ -108,11 +120,22 @@ def _virtual(identifier: str, facts: Facts, firmware: str) -> bool | str | None:
 
 
 def _memory_gb(text: str) -> int | None:
-    match = re.fullmatch(r"(\d+)(?:[.,]\d+)?\s*(GB|Go|ГБ|TB|To)", text)
-    return int(match.group(1)) * (1024 if match.group(2) in ("TB", "To") else 1) if match else None
+    match = re.fullmatch(r"(\d+(?:[.,]\d+)?)\s*(GB|Go|ГБ|TB|To|ТБ)", text)
+    if not match:
+        return None
+    return int(float(match.group(1).replace(",", ".")) * (1 if match.group(2) in ("GB", "Go", "ГБ") else 1024))
 
 
-def _localized(labels: Mapping[str, str], core_label: str) -> Facts:
+def _cores(text: str) -> Facts:
+    """Read "10 (8 performance and 2 efficiency)": levels by their printed names, in lower case."""
+    match = re.fullmatch(r"(\d+)(?:\s*[(（]([^)）]*)[)）])?", text)
+    if not match:
+        return {}
+    levels = {name.lower(): int(count) for count, name in re.findall(r"(\d+)\s+([^\W\d]+)", match.group(2) or "")}
+    return {"cpu_cores": int(match.group(1)), **({"cpu_levels": levels} if levels else {})}
+
+
+def _localized(labels: Mapping[str, str]) -> Facts:
     """Read a window's copy in another language by the form of the values; when it is whole is not known."""
     facts: Facts = {}
     for label, value in labels.items():
@@ -120,16 +143,17 @@ def _localized(labels: Mapping[str, str], core_label: str) -> Facts:
             facts["model"] = value
         elif re.match(r"Apple (?:M\d|processor)", value) or re.search(r"\bIntel\b", value):
             facts |= {key: found for key, found in chip_facts(value).items() if key not in facts}
-        elif re.fullmatch(
-            r"(?:MacBook(?: Pro| Air)?|Mac (?:mini|Pro|Studio)|iMac(?: Pro)?|.*Virtual Machine \d+)", value
-        ):
+        elif _MODEL_NAME.fullmatch(value):
             facts.setdefault("model_name", value)
-        elif label.casefold() == core_label.casefold() and (match := re.match(r"(\d+)", value)):
-            facts["cpu_cores"] = int(match.group(1))
+        elif _CORES.search(label) and "cpu_cores" not in facts and _cores(value):
+            facts |= _cores(value)
+        elif _FIRMWARE.search(label):
+            facts.setdefault("firmware", value)
         elif memory := _memory_gb(value):
             facts.setdefault("memory_gb", memory)
-    virtual = _virtual(str(facts.get("model", "")), facts, "")
-    return facts | ({"virtual": virtual} if virtual is not None else {})
+    virtual = _virtual(str(facts.get("model", "")), facts, str(facts.get("firmware", "")))
+    locale = next((name for label in labels if (name := _LOCALES.get(label.casefold()))), None)
+    return facts | ({"virtual": virtual} if virtual is not None else {}) | ({"locale": locale} if locale else {})
 
 
 def _software(labels: Mapping[str, str]) -> Facts:

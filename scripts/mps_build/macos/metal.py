@@ -11,6 +11,7 @@ from .xcode import whereabouts
 Facts = dict[str, Any]
 
 # What our own probe prints behind each language standard that compiled (probe_table.METAL_PROOF).
+_USELESS = frozenset({"uninstalled", "notInstalled", "installedUpdateAvailable"})
 PROOF_MARK = "mps-build compiled"
 
 
@@ -37,7 +38,7 @@ def parse_component(answer: Answer) -> Facts:
     status = first(r"^\s*Status:\s*(\w+)\s*$", answer.text)
     if not status:
         return {}
-    facts: Facts = {"status": status, "usable": None if status == "installed" else False}
+    facts: Facts = {"status": status, "usable": False if status in _USELESS else None}
     if build := first(r"^\s*Build Version:\s*(\w+)\s*$", answer.text):
         facts["build"] = build
     if identifier := first(r"^\s*Toolchain Identifier:\s*(\S+)\s*$", answer.text):

@@ -23,7 +23,7 @@ _MPS_FLOORS = (("2.9", "14.0"), ("2.5", "13.0"), ("1.12", "12.3"))
 def parse_collect_env(answer: Answer) -> Facts:
     """Read `torch.utils.collect_env`; what it leaves out it does not tell, and on MPS it says nothing."""
     text = "\n".join(re.sub(r"^\s*>\s?", "", line) for line in answer.stdout.splitlines())
-    match = re.search(r"^\s*OS: (?:macOS|Mac OS ?X|MacOS) (\d+(?:\.\d+)+) \((\w+)\)", text, re.MULTILINE)
+    match = re.search(r"^\s*OS: (?:macOS|Mac OS ?X|MacOS) (\d+(?:\.\d+)+)\s+\((\w+)\)", text, re.MULTILINE)
     if not match:
         return {}
     system, arch = match.groups()
@@ -117,4 +117,8 @@ def parse_crash_text(text: str) -> Facts:
         facts |= {"macos": system.group(1), "build": system.group(2)}
     if sip := first(r"^\s*System Integrity Protection: (enabled|disabled)\s*$", text):
         facts["sip"] = sip
+    tail = re.search(r"^\s*Model: (\w+,\d+), BootROM ([^,]+), proc (\d+)\S* processors, (\d+) GB", text, re.MULTILINE)
+    if tail:
+        model, firmware, cores, memory = tail.groups()
+        facts |= {"model": model, "firmware": firmware, "cpu_cores": int(cores), "memory_gb": int(memory)}
     return facts | ({} if "Binary Images:" in text else {"complete": False}) if facts else {}

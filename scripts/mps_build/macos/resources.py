@@ -68,7 +68,7 @@ def parse_diskutil_info(answer: Answer) -> Facts:
     text = answer.stdout
     facts: Facts = {}
     for key, pattern in (
-        ("mount", r"^\s*Mount Point:\s+(/.*\S)\s*$"),
+        ("mount", r"^\s*Mount Point:\s+(/|/.*\S)\s*$"),
         ("fs", r"^\s*Type \(Bundle\):\s+(\w+)\s*$"),
         ("free_bytes", r"^\s*(?:Volume Free Space|Container Free Space):.*?\((\d+) Bytes\)"),
     ):

@@ -61,7 +61,7 @@ def _from_value(name: str, answer: Answer, *, silent_if_unknown: bool, unknown: 
             return {"known": False, "value": None, "apple_silicon": True, "rosetta": False}
         return {"known": True, "apple_silicon": "unknown", "rosetta": "unknown"} if value else {}
     if name == "kern.hv_vmm_present" and value in ("0", "1"):
-        return {"known": True, "value": value, "virtual": value == "1"}
+        return {"known": True, "value": value, "virtual": True if value == "1" else "unknown"}
     if name == "hw.optional.arm64":
         if absent or value in ("0", "1"):
             return {"known": not absent, "value": None if absent else value, "apple_silicon": value == "1"}

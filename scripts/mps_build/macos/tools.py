@@ -6,12 +6,15 @@ import re
 from typing import Any
 
 from .answers import Answer, first
+from .diagnosis import noise_in
 
 Facts = dict[str, Any]
 
 
 def parse_tool_version(answer: Answer, tool: str) -> Facts:
     """Return `{tool: version}`, or None as its version where there is no such program."""
+    if noise_in(answer):
+        return {}  # what stands beside it matters more
     if answer.exit == 127 or re.search(r"command not found|No such file or directory", answer.text):
         return {tool: None}
     version = first(rf"^\s*{tool}\s+(?:version\s+)?v?(\d+(?:\.\d+)+)", answer.text)

@@ -19,8 +19,11 @@ def parse_sw_vers(answer: Answer) -> Facts:
     facts: Facts = {}
     if name := labels.get("ProductName"):
         facts["product"] = name
-    if re.fullmatch(r"\d+(?:\.\d+)+", labels.get("ProductVersion", "")):
-        facts["macos"] = labels["ProductVersion"]
+    version = labels.get("ProductVersion", "")
+    if version in _COMPAT:
+        facts |= {"macos": None, "compat": True}
+    elif re.fullmatch(r"\d+(?:\.\d+)+", version):
+        facts["macos"] = version
     if extra := labels.get("ProductVersionExtra"):
         facts["macos_extra"] = extra
     if re.fullmatch(r"\d+[A-Z]\d+[a-z]?", labels.get("BuildVersion", "")):
@@ -33,7 +36,7 @@ def parse_sw_vers_value(answer: Answer, option: str) -> Facts:
     line = answer.last_line
     name = option.lstrip("-").lower()
     if name == "productversion" and re.fullmatch(r"\d+(?:\.\d+)+", line):
-        return {"macos": line}
+        return {"macos": None, "compat": True} if line in _COMPAT else {"macos": line}
     if name == "buildversion" and re.fullmatch(r"\d+[A-Z]\d+[a-z]?", line):
         return {"build": line, "beta": is_beta_build(line)}
     if (name == "productname" and line.startswith("Mac")) or line == "macOS":
@@ -59,6 +62,8 @@ def parse_system_plist(text: str) -> Facts:
             facts[key] = values[name]
     if facts and values.get("ProductVersionExtra"):
         facts["macos_extra"] = values["ProductVersionExtra"]
+    if facts.get("macos") in _COMPAT:
+        facts |= {"macos": None, "compat": True}
     if "build" in facts:
         facts["beta"] = is_beta_build(facts["build"])
     return facts | {"complete": "</plist>" in text} if facts else {}
@@ -83,12 +88,24 @@ def parse_uname(answer: Answer) -> Facts:
         facts |= {"darwin": darwin, "macos_major": macos_major_of_darwin(darwin)}
     match = re.search(r"/(RELEASE_(ARM64|X86_64)\w*)(?:[ \t]+(\w+))?[ \t]*$", text, re.MULTILINE)
     if not match:
-        return facts
+        return facts or _short_uname(text)
     kernel, family, arch = match.groups()
     facts |= {"kernel": kernel, "apple_silicon": family == "ARM64", "virtual": _virtual_of_kernel(kernel)}
     if arch in ARCHITECTURES:
         facts |= {"arch": arch, "rosetta": family == "ARM64" and arch.startswith("x86_64")}
     return facts
+
+
+def _short_uname(text: str) -> Facts:
+    """Read `uname -srm` and its kin."""
+    match = re.search(r"^\s*Darwin (?:\S+ )?(\d+\.\d+\.\d+) (arm64|x86_64)\s*$", text, re.MULTILINE)
+    if not match:
+        return {}
+    darwin, arch = match.groups()
+    native: Facts = {"apple_silicon": True, "rosetta": False}
+    unknown: Facts = {"apple_silicon": "unknown", "rosetta": "unknown"}
+    facts: Facts = {"darwin": darwin, "macos_major": macos_major_of_darwin(darwin), "arch": arch}
+    return facts | (native if arch == "arm64" else unknown)
 
 
 def _virtual_of_kernel(kernel: str) -> bool | str:

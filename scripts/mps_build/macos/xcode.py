@@ -78,7 +78,10 @@ def parse_sdk_records(answer: Answer, call: Call) -> Facts:
 
 def parse_show_sdks(answer: Answer) -> Facts:
     """Return the macOS SDKs that `xcodebuild -showsdks` lists, each once (DriverKit's are none)."""
-    names = list(dict.fromkeys(re.findall(r"-sdk (macosx\d+(?:\.\d+)*)\s*$", answer.stdout, re.MULTILINE)))
+    found = re.findall(
+        r"(?:-sdk |\"canonicalName\"\s*:\s*\")(macosx\d+(?:\.\d+)*)[\",]*\s*$", answer.stdout, re.MULTILINE
+    )
+    names = list(dict.fromkeys(found))
     if not names:
         return {}
     return {"macos_sdks": [name.removeprefix("macosx") for name in names], "sdk_names": names}
@@ -100,14 +103,15 @@ def parse_developer_dir(answer: Answer, environ: dict[str, str]) -> Facts:
         return {}
     facts: Facts = {"developer_dir": path, "kind": kind_of(path)}
     # xcode-select refuses to choose a directory of neither form, so such an answer is an echo.
-    if environ.get("DEVELOPER_DIR") == path or facts["kind"] == "other":
+    chosen = environ.get("DEVELOPER_DIR", "").rstrip("/")
+    if (chosen and path.rstrip("/") in (chosen, f"{chosen}/Contents/Developer")) or facts["kind"] == "other":
         facts["from_env"] = True
     return facts
 
 
 def kind_of(path: str) -> str:
     """Tell by a path's form whose it is: xcode, clt or other."""
-    if re.search(r"\.app/Contents/Developer(?:/|$)", path):
+    if re.search(r"\.app(?:/Contents/Developer(?:/|$)|/?$)", path):
         return "xcode"
     return "clt" if "/Library/Developer/CommandLineTools" in path else "other"
 

@@ -112,7 +112,6 @@ XCODE: tuple[Situation, ...] = (
         mend=f"{INSTALL_CLT}, or download the Command Line Tools by hand from developer.apple.com/download",
         link=f"{GITHUB}/ohmyzsh/ohmyzsh/issues/9342",
         details={"developer_dir": r"found\s+at\s+'([^'\n]+)'"},
-        fixed={"dialog": True},
     ),
     Situation(
         id="developer_dir_missing",
@@ -128,7 +127,7 @@ XCODE: tuple[Situation, ...] = (
         means="DEVELOPER_DIR names a place without tools",
         mend="unset DEVELOPER_DIR",
         link="https://developer.apple.com/library/archive/technotes/tn2339/_index.html",
-        details={"developer_dir": r"invalid\s+DEVELOPER_DIR\s+path\s+\(([^)\n]+)\)"},
+        details={"developer_dir": r"invalid\s+DEVELOPER_DIR\s+path\s+\((/[^\n]+?)\),\s+missing"},
     ),
     Situation(
         id="active_developer_path_does_not_exist",
@@ -144,7 +143,7 @@ XCODE: tuple[Situation, ...] = (
         means="the Command Line Tools are gone, as after an upgrade of macOS",
         mend=INSTALL_CLT,
         link=f"{GITHUB}/TFdream/blog/issues/31",
-        details={"developer_dir": r"active\s+developer\s+path\s+\((/[^)\n]+)\)"},
+        details={"developer_dir": r"active\s+developer\s+path\s+\((/[^\n]+?)\),\s+missing"},
     ),
     Situation(
         id="no_active_developer_directory",

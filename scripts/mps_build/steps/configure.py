@@ -48,6 +48,7 @@ def configure_command(
     backend: Backend, *, python: Path, source: Path, build: Path, environ: Mapping[str, str], overrides: Path
 ) -> Command:
     """Return the configure call of an era (releases_and_breakages: the two phases from 2.14 on)."""
+    environ = {**environ, "MPS_BUILD_GATE_FOLLOWS": "1"}
     if backend == "setuptools":
         # setup.py forwards CMAKE_* variables as -D.
         whole = {**environ, "CMAKE_PROJECT_TOP_LEVEL_INCLUDES": str(overrides)}

@@ -27,7 +27,9 @@ _CRASH_SIGNALS = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP"})
 # Numbers of macOS; 7 is Linux's SIGBUS, which macOS uses for nothing a process dies of.
 _SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 10: "SIGBUS", 11: "SIGSEGV"}
 _UNITS = {"bytes": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
-_FOREIGN_NSLOG = re.compile(r"^\s*(?![Pp]ython)[A-Za-z][\w.+-]*\[\d+:[0-9a-f]+\] ", re.MULTILINE)
+_FOREIGN_NSLOG = re.compile(
+    r"^\s*(?![\w.-]*(?:[Pp]ython|pytest|torch))[A-Za-z][\w.+-]*\[\d+:[0-9a-f]+\] ", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,19 +220,18 @@ def _is_a_guest(detail: Mapping[str, Detail], host: Mapping[str, Any]) -> bool:
 def _unavailable(detail: dict[str, Detail], host: Mapping[str, Any]) -> tuple[str, dict[str, Detail]]:
     """Blame the macOS only where it is really too old: the sentence is a catch-all for "no device"."""
     said = detail.get("said_floor")
-    if said is None:
-        return "mps_unavailable", detail
     real = real_floor(host.get("torch"))
-    told = {**detail, "real_floor": real} if real else detail
     floor, macos = _version(real or str(said)), _version(host.get("macos"))
     too_old = floor is not None and macos is not None and macos < floor
+    told = {**detail, "real_floor": real} if real and (said or too_old) else detail
     return ("os_too_old" if too_old else "mps_unavailable"), told
 
 
 def _could_not_run(prose: str) -> str:
     """Tell a build without MPS kernels (MPS is in the list of back ends) from a missing operator."""
+    asked = re.search(r"with arguments from the \\?'(\w+)", prose)
     listed = re.search(r"only available for these backends: \[([^\]]*)(\]?)", prose)
-    if listed and re.search(r"\bMPS\b", listed[1]):
+    if listed and asked and re.search(rf"\b{asked[1]}\b", listed[1]):
         return "not_built"
     return "unsupported_op" if listed and listed[2] else "unknown"
 
@@ -261,4 +262,5 @@ def _version(text: str | None) -> Version | None:
 
 
 def _dotted(version: Detail) -> str:
-    return str(version) if "." in str(version) else f"{version}.0"
+    dotted = str(version).replace("_", ".")
+    return dotted if "." in dotted else f"{dotted}.0"

@@ -16,6 +16,7 @@ from .environ import Toolchain, build_environ, fetch_environ
 from .finishing import Delivered, Finishing
 from .prepare_source import prepare_source
 from .process import Command, run_logged
+from .profiles import profile_lines, profile_settings
 from .receipts import Ledger, Made, Receipt, digest_of, fingerprint, step_digest
 from .recipe import Libomp
 from .recipes import locks_root
@@ -95,6 +96,7 @@ class Pipeline:
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create, key=venv.name)
         toolchain = self._cross_toolchain(venv) if request.cross else request.toolchain
         extra = {"PYTHONPATH": str(self.workspace.backend), **launchers(request.launcher)}
+        extra |= profile_settings(request.profile, recipe)
         if request.bundled_libomp:
             extra["OpenMP_ROOT"] = str(self._libomp(request.bundled_libomp, venv))
         version = request.version(dirty=bool(tree.dirty))
@@ -164,7 +166,11 @@ class Pipeline:
         request, recipe = self.request, self.request.recipe
         build = self._build_folder(tree)
         place = self.workspace.root / "overrides.cmake"
-        overrides = configuring.write_overrides(place, expect_mps=request.gate.use_mps)
+        overrides = configuring.write_overrides(
+            place,
+            expect_mps=request.gate.use_mps,
+            profile_lines=profile_lines(request.profile, self.workspace.root / "wide_headers"),
+        )
         shared = digest_of(
             {
                 "source": source if request.profile == "release" else None,

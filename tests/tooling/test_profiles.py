@@ -1,0 +1,42 @@
+"""What a profile changes, and what it must never change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mps_build.profiles import profile_lines, profile_settings
+from mps_build.recipes import all_recipes, find_recipe
+
+
+def test_a_release_build_is_the_recipe_and_nothing_else(tmp_path: Path) -> None:
+    for recipe in all_recipes():
+        assert profile_settings("release", recipe) == {}
+    assert profile_lines("release", tmp_path) == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_develop_leaves_out_what_nobody_waits_for_but_never_mps_or_the_level_of_optimisation() -> None:
+    settings = profile_settings("develop", find_recipe("v2.6.0"))
+
+    assert settings["USE_DISTRIBUTED"] == settings["BUILD_TEST"] == "0"
+    assert "USE_MPS" not in settings
+    assert not any("FLAGS" in name or "BUILD_TYPE" in name for name in settings)
+
+
+def test_a_precompiled_header_is_never_shared_between_checkouts() -> None:
+    for name in ("v2.6.0", "sample"):
+        settings = profile_settings("develop", find_recipe(name))
+
+        assert settings["CCACHE_BASEDIR"] == "", "set and empty: it beats the caller's and the configuration file's"
+
+
+def test_the_sample_is_no_torch_and_loses_no_part() -> None:
+    assert "USE_DISTRIBUTED" not in profile_settings("develop", find_recipe("sample"))
+
+
+def test_develops_headers_lie_in_the_builds_own_folder(tmp_path: Path) -> None:
+    text = profile_lines("develop", tmp_path)
+
+    assert {path.name for path in tmp_path.iterdir()} == {"torch_cpu.h", "torch_python.h"}
+    for target in ("torch_cpu", "torch_python"):
+        assert f"CALL mps_build_wide_header {target} [==[{tmp_path / (target + '.h')}]==]" in text

@@ -11,11 +11,12 @@ import importlib
 import json
 import os
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from . import __version__
 from .errors import DiskFull, MpsBuildError, UsageError
@@ -60,43 +61,51 @@ def main(verb: str | None = None, argv: Sequence[str] | None = None) -> int:
     if verb not in VERBS:
         print(f"error: no verb {verb!r}\n{_overview()}", file=sys.stderr)
         return UsageError.exit_code
-    module = importlib.import_module(f".verbs.{verb}", __package__)
-    parser = _parser(verb, module)
-    try:
-        parsed = parser.parse_args(arguments)
-    except SystemExit as stop:
-        return int(stop.code or 0)
-    return _run(module, parsed)
+    return _run(verb, arguments)
 
 
-def _run(module: ModuleType, parsed: argparse.Namespace) -> int:
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with the arguments as every other fault is said."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"nox -s {self.prog.split()[2]} -- --help")
+
+
+def _run(verb: str, arguments: Sequence[str]) -> int:
     from .console import Console
 
     console = Console()
     try:
+        module = importlib.import_module(f".verbs.{verb}", __package__)
+        parsed = _parser(verb, module).parse_args(arguments)
         outcome: Outcome = module.run(parsed, console)
+    except SystemExit as stop:  # --help
+        return int(stop.code or 0)
     except MpsBuildError as error:
         outcome = _outcome_of(error)
-        _print_error(str(error), error.hint)
     except KeyboardInterrupt:
         outcome = Outcome(exit_code=130, cause="interrupted", hint="the same command again goes on where it stopped")
         _print_error("interrupted", outcome.hint)
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        full = DiskFull(
-            f"no space left: {error}", hint="free some space (`nox -s clean` shows ours) and run the same command again"
-        )
-        outcome = _outcome_of(full)
-        _print_error(str(full), full.hint)
-    if parsed.json:
-        _write_json(parsed.json, outcome)
-    return outcome.exit_code
+    except Exception as error:
+        outcome = _unexpected(error)
+    if "error" in outcome.document:
+        _print_error(str(outcome.document["error"]), outcome.hint)
+    return _write_json(arguments, outcome)
+
+
+def _unexpected(error: Exception) -> Outcome:
+    """Return the outcome of a full disk, or of a bug of ours: only the latter shows a traceback."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        hint = "free some space (`nox -s clean` shows ours) and run the same command again"
+        return _outcome_of(DiskFull(f"no space left: {error}", hint=hint))
+    traceback.print_exception(error)
+    hint = "please report it with the lines above"
+    return Outcome(document={"error": f"a bug of mps-build: {error!r}"}, exit_code=1, cause="bug", hint=hint)
 
 
 def _parser(verb: str, module: ModuleType) -> argparse.ArgumentParser:
     examples = "\n".join(f"  nox -s {verb} -- {example}".rstrip(" -") for example in module.EXAMPLES)
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog=f"nox -s {verb} --",
         description=module.__doc__,
         epilog=f"examples:\n{examples}",
@@ -121,14 +130,30 @@ def _outcome_of(error: MpsBuildError) -> Outcome:
 
 
 def _print_error(message: str, hint: str | None) -> None:
+    from .console import as_called
+
     sys.stdout.flush()
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {as_called(message)}", file=sys.stderr)
     if hint:
-        print(f"hint: {hint}", file=sys.stderr)
+        print(f"hint: {as_called(hint)}", file=sys.stderr)
 
 
-def _write_json(path: Path, outcome: Outcome) -> None:
+def _write_json(arguments: Sequence[str], outcome: Outcome) -> int:
+    """Write the document where --json says, also for arguments that were wrong; return the exit status."""
+    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    finder.add_argument("--json", type=Path)
+    try:
+        path: Path | None = finder.parse_known_args(list(arguments))[0].json
+    except argparse.ArgumentError:
+        return outcome.exit_code
+    if path is None:
+        return outcome.exit_code
     document = {**outcome.document, "exit_code": outcome.exit_code, "cause": outcome.cause, "hint": outcome.hint}
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    beside.replace(path)
+    try:
+        beside.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        _print_error(f"--json {path} cannot be written: {error}", "name a file in a folder that is there")
+        return outcome.exit_code or UsageError.exit_code
+    return outcome.exit_code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,21 @@ from rich.console import Console as RichConsole
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
+
+from .workspace import in_checkout
+
+_SESSION = re.compile(r"\bnox -s (\w+)( -- ?)?")
+
+
+def as_called(text: str, *, checkout: bool | None = None) -> str:
+    """Return a text whose commands are what this user types: sessions of nox in a clone, verbs elsewhere.
+
+    >>> as_called("see `nox -s doctor -- v2.6.0`", checkout=False)
+    'see `mps-build doctor v2.6.0`'
+    """
+    if in_checkout() if checkout is None else checkout:
+        return text
+    return _SESSION.sub(lambda match: f"mps-build {match[1]}" + (" " if match[2] else ""), text)
 
 
 class Console:
@@ -33,10 +49,10 @@ class Console:
         self.timings: list[tuple[str, float]] = []
 
     def print(self, text: str = "", *, style: str | None = None) -> None:
-        self._rich.print(Text(text, style=style or ""))
+        self._rich.print(Text(as_called(text), style=style or ""))
 
     def warn(self, text: str) -> None:
-        self._rich.print(Text(f"warning: {text}", style="yellow"))
+        self._rich.print(Text(f"warning: {as_called(text)}", style="yellow"))
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
@@ -55,7 +71,7 @@ class Console:
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None = None) -> None:
         table = Table(*columns, title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for row in rows:
-            table.add_row(*(Text.from_ansi(cell) for cell in row))
+            table.add_row(*(Text.from_ansi(as_called(cell)) for cell in row))
         self._rich.print(table)
 
     # The Reporter protocol of process.py.

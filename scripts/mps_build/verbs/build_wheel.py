@@ -14,7 +14,7 @@ from ..build_plan import BuildRequest
 from ..build_request import plan
 from ..cli import Outcome
 from ..console import Console, human_bytes, human_seconds
-from ..errors import CompileError, UsageError
+from ..errors import CompileError, DiskFull, UsageError
 from ..finishing import Delivered
 from ..forecast import forecast
 from ..pipeline import Pipeline
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     return Outcome(document=_document(request, delivered, build))
 
 
-def _explained(error: CompileError, request: BuildRequest, workspace: Workspace) -> CompileError:
+def _explained(error: CompileError, request: BuildRequest, workspace: Workspace) -> CompileError | DiskFull:
     """Return the error with the known cause, if there is one, else with the first error of the log."""
     logs = sorted(workspace.logs.glob("compile_wheel-*.log"), key=lambda path: path.stat().st_mtime)
     if not logs:
@@ -86,7 +86,9 @@ def _explained(error: CompileError, request: BuildRequest, workspace: Workspace)
     found = explain(text, release=request.recipe.release)
     tail = "\n".join(text.splitlines()[-12:])
     lines = "\n".join(render(found))
-    return CompileError(f"{error}\n{tail}\n\n{lines}", hint=error.hint, document={"triage": found.document()})
+    # A compiler met the full disk, not we: N4 of the known causes.
+    kind = DiskFull if found.cause == "N4" else CompileError
+    return kind(f"{error}\n{tail}\n\n{lines}", hint=error.hint, document={"triage": found.document()})
 
 
 def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Console) -> None:

@@ -95,6 +95,12 @@ def compare(session: nox.Session) -> None:
 
 
 @nox.session
+def clean(session: nox.Session) -> None:
+    """Sizes and ages of what lies in the work folder and the cache; removes what is named."""
+    _door(session)
+
+
+@nox.session
 def lock(session: nox.Session) -> None:
     """Versions and hashes of every recipe's build requirements, into build_recipes/locks/."""
     _door(session, "lock")

@@ -29,6 +29,7 @@ VERBS: Mapping[str, str] = {
     "verify_mps": "a torch to a verdict: does MPS on this Mac give right answers?",
     "rehearse": "a macOS recipe tried on Linux: patches, lock, configure, C++; --wheel, --darwin",
     "compare": "two wheels, or two records, side by side",
+    "clean": "what lies in work folder and cache: sizes, ages, and its removal",
     "lock": "the exact versions and hashes of each recipe's build requirements",
     "matrix": "the recipes and their Pythons, as JSON for a workflow or as a table for the README",
     "refresh_patches": "which patches apply to a tree or a tag, are upstream already, or conflict",

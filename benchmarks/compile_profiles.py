@@ -1,0 +1,226 @@
+"""CPU seconds of compile steps by profile, over the same seeded draw of real PyTorch files, all ways in one run.
+
+    python benchmarks/compile_profiles.py [--units 150] [--seed 1] [--release v2.6.0]
+
+Needs what `nox -s rehearse -- v2.6.0` needs; uses the same Debian root. Every compile step is timed by a launcher
+(user and system time of the compiler itself), so that code generation and waiting count nowhere; a precompiled
+header's own cost counts in full, although a whole build would share it among seven times as many files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
+
+from mps_build.console import Console  # noqa: E402
+from mps_build.errors import CompileError, MpsBuildError  # noqa: E402
+from mps_build.process import Command, run_logged  # noqa: E402
+from mps_build.recipes import find_recipe  # noqa: E402
+from mps_build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
+from mps_build.rehearsal.objects import Unit, draw, read_units  # noqa: E402
+from mps_build.rehearse_source import debian_place, debian_root, debian_tree  # noqa: E402
+from mps_build.rehearsing import Prepared, Rehearsal  # noqa: E402
+from mps_build.steps.compile_objects import compile_objects  # noqa: E402
+from mps_build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines  # noqa: E402
+
+LAUNCHER = """\
+#!/usr/bin/python3 -SE
+import os, resource, sys
+pid = os.spawnvp(os.P_NOWAIT, sys.argv[1], sys.argv[1:])
+_, status = os.waitpid(pid, 0)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+output = sys.argv[sys.argv.index("-o") + 1] if "-o" in sys.argv else "-"
+with open(os.environ["COMPILE_TIMES"], "a") as file:
+    file.write("%s\\t%.3f\\n" % (output, used.ru_utime + used.ru_stime))
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+# PCH templates stay uninstantiated: an object then holds what it would have held without the header.
+PLAIN_HEADER = 'set(CMAKE_PCH_INSTANTIATE_TEMPLATES OFF CACHE BOOL "" FORCE)\n'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One way to compile: the optimisation level, and the lines that go into the project."""
+
+    name: str
+    level: str
+    headers: bool
+    plain: bool = False
+
+
+FIGURES = (
+    ("develop", "stock", "compile.develop_ratio", "<= 0.40"),
+    ("develop_O0", "stock", "compile.develop_O0_ratio", "<= 0.30"),
+    ("develop_O0", "stock_O0", "compile.develop_O0_of_stock_O0_ratio", "printed beside"),
+    ("release", "stock", "compile.release_ratio", "<= 0.85"),
+)
+WAYS = (
+    Way(name="stock", level="-O2", headers=False),
+    Way(name="release", level="-O2", headers=True, plain=True),
+    Way(name="develop", level="-O2", headers=True),
+    Way(name="stock_O0", level="-O0", headers=False),
+    Way(name="develop_O0", level="-O0", headers=True),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--units", type=int, default=150)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--release", default="v2.6.0")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--ways", default=",".join(way.name for way in WAYS))
+    arguments = parser.parse_args(argv)
+    ways = [way for way in WAYS if way.name in arguments.ways.split(",")]
+    console = Console()
+    try:
+        run(arguments, ways, console)
+    except MpsBuildError as error:
+        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def run(arguments: argparse.Namespace, ways: Sequence[Way], console: Console) -> None:
+    rehearsal = Rehearsal(find_recipe(arguments.release), mode="bench", jobs=arguments.jobs, console=console)
+    with rehearsal.workspace.held():
+        chroot = debian_root(rehearsal, mirror=None)
+        place = debian_place(rehearsal, chroot)
+        tree, source = debian_tree(rehearsal, chroot)
+        recipe = linux_recipe(rehearsal.recipe, debian=True)
+        ready = rehearsal.environment(recipe, tree, source, place=place, toolchain=clang_toolchain(against_gcc=False))
+        launcher = rehearsal.workspace.root / "timed"
+        launcher.write_text(LAUNCHER, encoding="utf-8")
+        launcher.chmod(0o755)
+        drawn: tuple[Unit, ...] = ()
+        seconds: dict[str, dict[str, float]] = {}
+        for way in ways:
+            with console.step(way.name):
+                build = configure(rehearsal, ready, way, launcher)
+                units = read_units(build)
+                drawn = drawn or draw(
+                    units, targets=("torch_cpu", "torch_python"), count=arguments.units, seed=arguments.seed
+                )
+                seconds[way.name] = measure(rehearsal, ready, way, build, drawn)
+        report(rehearsal, seconds, drawn, arguments)
+        if "stock" in seconds and "release" in seconds:
+            symbols(rehearsal, ready, drawn, console)
+
+
+def configure(rehearsal: Rehearsal, ready: Prepared, way: Way, launcher: Path) -> Path:
+    """Configure the way's own build folder of the one tree; a second time it is as it was."""
+    folder = rehearsal.workspace.root / "ways" / way.name
+    build = folder / "build"
+    if (build / "build.ninja").is_file():
+        return build
+    build.mkdir(parents=True, exist_ok=True)
+    overrides = folder / "overrides.cmake"
+    lines = wide_header_lines((TORCH_CPU, TORCH_PYTHON), folder) if way.headers else ""
+    overrides.write_text((PLAIN_HEADER if way.plain else "") + lines, encoding="utf-8")
+    defines = {variable.name: variable.value for variable in ready.recipe.environment}
+    defines |= {
+        # Release appends -O2 by itself; MinSizeRel takes the level that is given.
+        "CMAKE_BUILD_TYPE": "Release" if way.level == "-O2" else "MinSizeRel",
+        "CMAKE_CXX_FLAGS_MINSIZEREL": f"{way.level} -DNDEBUG",
+        "CMAKE_C_FLAGS_MINSIZEREL": f"{way.level} -DNDEBUG",
+        "CMAKE_CXX_COMPILER_LAUNCHER": str(launcher),
+        "CMAKE_PROJECT_TOP_LEVEL_INCLUDES": str(overrides),
+        "CMAKE_INSTALL_PREFIX": str(ready.tree.root / "torch"),
+        "BUILD_PYTHON": "True",
+        "BUILD_TEST": "False",
+        "USE_NUMPY": "True",
+        "TORCH_BUILD_VERSION": ready.recipe.version,
+        "Python_EXECUTABLE": str(ready.python),
+    }
+    given = (f"-D{name}={value}" for name, value in defines.items())
+    argv = ("cmake", "-GNinja", "-S", str(ready.tree.root), "-B", str(build), *given)
+    environ = {**ready.environ, "COMPILE_TIMES": os.devnull}
+    run_logged(
+        ready.wrap(Command(argv=argv, cwd=ready.tree.root, environ=environ)), log=rehearsal.log(f"configure-{way.name}")
+    )
+    return build
+
+
+def measure(rehearsal: Rehearsal, ready: Prepared, way: Way, build: Path, drawn: Sequence[Unit]) -> dict[str, float]:
+    """Compile the draw from nothing and return the CPU seconds of each object, precompiled headers included."""
+    times = build.parent / "times"
+    times.unlink(missing_ok=True)
+    for unit in drawn:
+        (build / unit.object).unlink(missing_ok=True)
+    for header in build.rglob("cmake_pch.h*.pch"):
+        header.unlink()
+    ninja = str(ready.python.parent / "ninja")
+    argv = (ninja, "-C", str(build), f"-j{rehearsal.jobs}", "-k", "0", *(unit.object for unit in drawn))
+    environ = {**ready.environ, "COMPILE_TIMES": str(times)}
+    command = ready.wrap(Command(argv=argv, cwd=build, environ=environ))
+    try:
+        compile_objects(
+            command, what=f"files, {way.name}", log=rehearsal.log(f"compile-{way.name}"), reporter=rehearsal.console
+        )
+    except CompileError as error:
+        rehearsal.console.warn(str(error))
+    rehearsal.console.done()
+    wanted = {unit.object for unit in drawn}
+    rows = (line.split("\t") for line in times.read_text(encoding="utf-8").splitlines())
+    return {output: float(cpu) for output, cpu in rows if output in wanted or output.endswith(".pch")}
+
+
+def report(
+    rehearsal: Rehearsal,
+    seconds: Mapping[str, Mapping[str, float]],
+    drawn: Sequence[Unit],
+    arguments: argparse.Namespace,
+) -> None:
+    """Print what each way took, over the objects that every way made, and its ratio to stock."""
+    objects = {unit.object for unit in drawn}
+    common = objects.intersection(*(set(of) for of in seconds.values()))
+    console = rehearsal.console
+    rows = []
+    totals: dict[str, float] = {}
+    for name, of in seconds.items():
+        header = sum(cpu for output, cpu in of.items() if output.endswith(".pch"))
+        files = sum(of[output] for output in common)
+        totals[name] = header + files
+        ratios = [f"{totals[name] / totals[base]:.3f}" if base in totals else "" for base in ("stock", "stock_O0")]
+        left = len(objects) - len(objects & set(of))
+        rows.append((name, f"{files:.1f}", f"{header:.1f}", *ratios, str(left)))
+    console.table(("way", "files, CPU s", "headers, CPU s", "of stock", "of stock -O0", "not compiled"), rows)
+    console.print(
+        f"{len(common)} files of {len(objects)} drawn (seed {arguments.seed}), {rehearsal.recipe.name}, clang"
+    )
+
+
+def symbols(rehearsal: Rehearsal, ready: Prepared, drawn: Sequence[Unit], console: Console) -> None:
+    """Say whether release's objects define the same external symbols as stock's."""
+    different = []
+    compared = 0
+    for unit in drawn:
+        tables = []
+        for way in ("stock", "release"):
+            path = rehearsal.workspace.root / "ways" / way / "build" / unit.object
+            if not path.is_file():
+                break
+            command = ready.wrap(
+                Command(argv=("llvm-nm", "--extern-only", "--defined-only", "-j", str(path)), environ=ready.environ)
+            )
+            told = subprocess.run(command.argv, env=command.environ, capture_output=True, text=True, check=True)
+            tables.append(sorted(told.stdout.split()))
+        if len(tables) == 2:
+            compared += 1
+            if tables[0] != tables[1]:
+                different.append(unit.object)
+    console.print(f"release against stock: {compared} objects, {len(different)} with other exported symbols")
+    for name in different[:10]:
+        console.line(name)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

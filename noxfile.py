@@ -95,6 +95,12 @@ def compare(session: nox.Session) -> None:
 
 
 @nox.session
+def shell(session: nox.Session) -> None:
+    """A shell, or one command after a second `--`, in the exact environment of a build."""
+    _door(session, "build")
+
+
+@nox.session
 def clean(session: nox.Session) -> None:
     """Sizes and ages of what lies in the work folder and the cache; removes what is named."""
     _door(session)

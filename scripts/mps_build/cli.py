@@ -29,6 +29,7 @@ VERBS: Mapping[str, str] = {
     "verify_mps": "a torch to a verdict: does MPS on this Mac give right answers?",
     "rehearse": "a macOS recipe tried on Linux: patches, lock, configure, C++; --wheel, --darwin",
     "compare": "two wheels, or two records, side by side",
+    "shell": "a shell, or one command, in the exact environment of a build",
     "clean": "what lies in work folder and cache: sizes, ages, and its removal",
     "lock": "the exact versions and hashes of each recipe's build requirements",
     "matrix": "the recipes and their Pythons, as JSON for a workflow or as a table for the README",
@@ -78,7 +79,7 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     console = Console()
     try:
         module = importlib.import_module(f".verbs.{verb}", __package__)
-        parsed = _parser(verb, module).parse_args(arguments)
+        parsed = _parsed(_parser(verb, module), arguments, takes_command=hasattr(module, "TAKES_COMMAND"))
         outcome: Outcome = module.run(parsed, console)
     except SystemExit as stop:  # --help
         return int(stop.code or 0)
@@ -92,6 +93,15 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     if "error" in outcome.document:
         _print_error(str(outcome.document["error"]), outcome.hint)
     return _write_json(arguments, outcome)
+
+
+def _parsed(parser: argparse.ArgumentParser, arguments: Sequence[str], *, takes_command: bool) -> argparse.Namespace:
+    """Return the arguments; what stands behind `--` is a command, for the verbs that run one."""
+    own, command = list(arguments), []
+    if takes_command and "--" in own:
+        place = own.index("--")
+        own, command = own[:place], own[place + 1 :]
+    return parser.parse_args(own, argparse.Namespace(command=command))
 
 
 def _unexpected(error: Exception) -> Outcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ from .build_plan import BuildRequest
 from .compiler_cache import cache_counts, cache_gain, launchers
 from .console import Console
 from .environ import Toolchain, build_environ, fetch_environ
+from .errors import CompileError
 from .finishing import Delivered, Finishing
 from .prepare_source import prepare_source
-from .process import Command, run_logged
+from .process import Command, kept_awake, run_logged
 from .profiles import profile_lines, profile_settings
 from .receipts import Ledger, Made, Receipt, digest_of, fingerprint, step_digest
 from .recipe import Libomp
@@ -25,6 +26,7 @@ from .steps.check_gate import check_gate
 from .steps.compile_wheel import build_command, compile_wheel
 from .steps.create_environment import create_environment, find_interpreter
 from .steps.provide_libomp import provide_libomp
+from .triage import explain
 from .triage.tools.ninja import parse_ninja_log
 from .workspace import Workspace, cache_folder, remove_tree
 from .zig import cross_toolchain, libcxx_command
@@ -42,16 +44,25 @@ class Pipeline:
 
     def build(self) -> tuple[Delivered, ...]:
         """Run every step that its receipt does not spare, for each Python in turn."""
-        with self.workspace.held():
+        with self.workspace.held(), kept_awake():
             with self.console.step("Source"):
-                tree, source = prepare_source(
-                    self.request,
-                    workspace=self.workspace,
-                    ledger=self.ledger,
-                    environ=self.fetch_environ,
-                    reporter=self.console,
-                )
+                tree, source = self._prepare_source()
             return tuple(self._build_for(python, tree, source) for python in self.request.pythons)
+
+    def prepare(self, python: str) -> tuple[SourceTree, BuildEnvironment]:
+        """Return the patched source and the environment, and build nothing."""
+        with self.workspace.held():
+            tree, _ = self._prepare_source()
+            return tree, self.prepare_environment(python, tree)[0]
+
+    def _prepare_source(self) -> tuple[SourceTree, str]:
+        return prepare_source(
+            self.request,
+            workspace=self.workspace,
+            ledger=self.ledger,
+            environ=self.fetch_environ,
+            reporter=self.console,
+        )
 
     def _build_for(self, python: str, tree: SourceTree, source: str) -> Delivered:
         suffix = f" for Python {python}" if len(self.request.pythons) > 1 else ""
@@ -215,12 +226,25 @@ class Pipeline:
             output = self._compiled_folder(environment)
             log = self.workspace.logs / f"compile_wheel-{environment.python_version}.log"
             before = cache_counts(self.request.launcher, environment.environ)
-            wheel = compile_wheel(command, output=output, log=log, reporter=self.console)
+            wheel = self._compile_or_halve(command, output=output, log=log)
             gain = cache_gain(before, cache_counts(self.request.launcher, environment.environ))
             return Made(files=(wheel,), facts={"cache": gain, "slowest": slowest_steps(self._build_folder(tree))})
 
         inputs = self._compile_inputs(configured.digest, environment, tree)
         return self.ledger.run("compile_wheel", version=1, inputs=inputs, action=run, key=self._key(environment))
+
+    def _compile_or_halve(self, command: Command, *, output: Path, log: Path) -> Path:
+        """Compile; where memory ran out (a compiler was killed), once more with half the jobs."""
+        try:
+            return compile_wheel(command, output=output, log=log, reporter=self.console)
+        except CompileError:
+            text = log.read_text(encoding="utf-8", errors="replace")
+            jobs = max(1, self.request.jobs // 2)
+            if jobs == self.request.jobs or explain(text, release=self.request.recipe.release).cause != "B59":
+                raise
+            self.console.warn(f"a compiler was killed, most likely for memory: once more with {jobs} jobs")
+            environ = {**(command.environ or {}), "MAX_JOBS": str(jobs), "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)}
+            return compile_wheel(replace(command, environ=environ), output=output, log=log, reporter=self.console)
 
     def _compile_inputs(self, configured: str, environment: BuildEnvironment, tree: SourceTree) -> dict[str, Any]:
         return {"previous": configured, "argv": self._build_command(environment, tree).argv}

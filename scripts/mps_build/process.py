@@ -11,6 +11,7 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections import deque
@@ -218,6 +219,41 @@ def watched(command: Command, *, log: Path) -> Iterator[Running]:
     finally:
         kill_group(process.pid)
         process.wait()
+
+
+def run_interactive(command: Command) -> int:
+    """Run a program on the caller's own terminal and return its exit status, as a shell gives it."""
+    try:
+        with subprocess.Popen(
+            command.argv,
+            cwd=command.cwd,
+            env=dict(command.environ) if command.environ is not None else None,
+        ) as process:
+            while True:
+                try:
+                    status = process.wait()
+                    break
+                except KeyboardInterrupt:
+                    continue  # the terminal tells the program too: it decides
+    except OSError as error:
+        sys.stderr.write(f"{command.argv[0]}: {error.strerror}\n")
+        return 127
+    return status if status >= 0 else 128 - status
+
+
+@contextlib.contextmanager
+def kept_awake() -> Iterator[None]:
+    """Keep a Mac from sleeping while a long work goes on; elsewhere nothing is done."""
+    if sys.platform != "darwin":
+        yield
+        return
+    # -w: caffeinate ends with us, however we end.
+    argv = ("/usr/bin/caffeinate", "-ims", "-w", str(os.getpid()))
+    with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as caffeinate:
+        try:
+            yield
+        finally:
+            caffeinate.terminate()
 
 
 def kill_group(pid: int) -> None:

@@ -88,7 +88,8 @@ def _explained(error: CompileError, request: BuildRequest, workspace: Workspace)
     lines = "\n".join(render(found))
     # A compiler met the full disk, not we: N4 of the known causes.
     kind = DiskFull if found.cause == "N4" else CompileError
-    return kind(f"{error}\n{tail}\n\n{lines}", hint=error.hint, document={"triage": found.document()})
+    shell = f"nox -s shell -- {request.recipe.name} opens a shell in this build's environment"
+    return kind(f"{error}\n{tail}\n\n{lines}", hint=f"{error.hint}; {shell}", document={"triage": found.document()})
 
 
 def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Console) -> None:

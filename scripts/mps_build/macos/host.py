@@ -2,45 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from .commands import Call, calls_of
-from .parsers import parse_probe
-from .probe_table import probes_of_xcodes
+from .installed_xcodes import Xcode, distinct, without_owner, xcodes_of
+from .observation import Observation, observations, values
 from .probes import Prober
 from .resources import bytes_of
+from .versions import is_beta_build
 
-Facts = Mapping[str, Any]
 ThreeState = bool | Literal["unknown"]
 
 BYTES_PER_JOB = 2 * 2**30  # the heaviest files of PyTorch take nearly that much each
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
-    """One probe's answer as facts, with the text it came from."""
-
-    argv: tuple[str, ...]
-    facts: Facts
-    text: str
-    calls: tuple[Call, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Xcode:
-    """One Xcode, as it answered under its own developer directory (None: the chosen one's is not recorded)."""
-
-    version: str
-    build: str | None
-    beta: bool | None
-    developer_dir: str | None
-    chosen: bool
-    sdk_version: str | None = None
-    metal_version: str | None = None
-    metal_standards: tuple[str, ...] | None = None
-    metal_error: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +69,15 @@ class Host:
 
     def every(self, key: str, *programs: str) -> Iterator[Any]:
         """Yield each value that an answered probe gives for a key."""
-        return _values(self.observations, key, *programs)
+        return values(self.observations, key, *programs)
 
-    def was_asked(self, *programs: str) -> bool:
-        """Say whether a probe of one of these programs was answered at all."""
-        return any(call.program in programs for row in self.observations for call in row.calls)
+    def was_answered(self, *programs: str) -> bool:
+        """Say whether a probe of one of these programs told anything at all."""
+        return any(
+            row.facts.keys() - {"noise", "not_understood"}
+            for row in self.observations
+            if any(call.program in programs for call in row.calls)
+        )
 
     def document(self) -> dict[str, Any]:
         """Return what receipts and `--json` hold of a host: nothing that names a person or a machine."""
@@ -125,71 +103,45 @@ class Host:
             "metal_version",
         )
         document: dict[str, Any] = {name: getattr(self, name) for name in names}
-        document["xcode"] = asdict(self.xcode) if self.xcode else None
-        document["xcodes"] = [asdict(xcode) for xcode in self.xcodes]
+        document["developer_dir"] = without_owner(self.developer_dir)
+        document["xcode"] = self.xcode.document() if self.xcode else None
+        document["xcodes"] = [xcode.document() for xcode in self.xcodes]
         return document
 
 
 def observe(prober: Prober) -> Host:
     """Return what a prober's answers tell of its host; further Xcodes are asked once they are found."""
     prober.ask(prober.standard())
-    rows = _observations(prober)
-    chosen = next(_values(rows, "developer_dir", "xcode-select"), None)
-    paths = {entry["path"] for entries in _values(rows, "xcodes") for entry in entries}
+    rows = observations(prober)
+    chosen = next(values(rows, "developer_dir", "xcode-select"), None)
+    paths = {entry["path"] for entries in values(rows, "xcodes") for entry in entries}
     others = sorted(path for path in paths if not str(chosen or "").startswith(f"{path}/"))
     if others:
         prober.ask(probes_of_xcodes(others, proof=False))
-        prober.ask(probes_of_xcodes(_distinct(_xcodes(_observations(prober), chosen)), proof=True))
-        rows = _observations(prober)
+        prober.ask(probes_of_xcodes(distinct(xcodes_of(observations(prober), chosen)), proof=True))
+        rows = observations(prober)
     return _host(rows, prober, chosen)
-
-
-def _distinct(xcodes: tuple[Xcode, ...]) -> list[str]:
-    """Return the paths of Xcodes beside the chosen one, one per build: links name the same one twice."""
-    builds = {xcode.build for xcode in xcodes if xcode.chosen}
-    paths = []
-    for xcode in xcodes:
-        if not xcode.chosen and xcode.developer_dir and xcode.build not in builds:
-            builds.add(xcode.build)
-            paths.append(xcode.developer_dir.removesuffix("/Contents/Developer"))
-    return paths
-
-
-def _observations(prober: Prober) -> tuple[Observation, ...]:
-    rows = []
-    for answer, env in prober.answers():
-        facts = parse_probe(answer.argv, answer.stdout, answer.stderr, answer.exit, env)
-        words = [f"{name}={value}" for name, value in env.items()] + list(answer.argv)
-        text = "\n".join(part.strip() for part in (answer.stdout, answer.stderr) if part.strip())
-        rows.append(Observation(argv=answer.argv, facts=facts, text=text, calls=calls_of(words)))
-    return tuple(rows)
-
-
-def _values(rows: tuple[Observation, ...], key: str, *programs: str) -> Iterator[Any]:
-    for row in rows:
-        asked = not programs or any(call.program in programs for call in row.calls)
-        if asked and row.facts.get(key) is not None:
-            yield row.facts[key]
 
 
 def _host(rows: tuple[Observation, ...], prober: Prober, chosen: str | None) -> Host:
     def first(key: str, *programs: str) -> Any:
-        return next(_values(rows, key, *programs), None)
+        return next(values(rows, key, *programs), None)
 
-    apple_silicon = _three_state(_values(rows, "apple_silicon"))
-    xcodes = _xcodes(rows, chosen)
+    apple_silicon = _three_state(values(rows, "apple_silicon"))
+    xcodes = xcodes_of(rows, chosen)
     system = prober.system() or first("system") or "Darwin"
     gigabytes = first("memory_gb")
+    build = first("build", "sw_vers", "cat", "sysctl", "system_profiler")
     return Host(
         system=system,
         arch=_python_arch(rows) or first("arch"),
         # sw_vers and the file are asked as system tools are; Python's word may be a compatibility answer.
-        macos=first("macos", "sw_vers", "cat", "sysctl", "system_profiler") or first("macos"),
-        build=first("build", "sw_vers", "cat", "system_profiler"),
-        macos_beta=first("beta", "sw_vers", "cat"),
+        macos=first("macos", "sw_vers", "cat", "sysctl", "system_profiler") or first("macos") or first("os"),
+        build=build,
+        macos_beta=None if build is None else is_beta_build(build),
         chip=first("chip", "sysctl") or first("chip"),
         apple_silicon=apple_silicon,
-        virtual=_three_state(_values(rows, "virtual")),
+        virtual=_three_state(values(rows, "virtual")),
         rosetta=_rosetta(rows, apple_silicon),
         model=first("model"),
         gpu_cores=first("gpu_cores"),
@@ -219,13 +171,23 @@ def _is_python(row: Observation) -> bool:
 
 
 def _rosetta(rows: tuple[Observation, ...], apple_silicon: ThreeState) -> ThreeState:
-    """Tell whether the shell or the Python is translated: an x86_64 Python on Apple silicon is, whatever the shell."""
-    x86_python = _python_arch(rows) == "x86_64" or any(
-        row.facts.get("archs") == ["x86_64"] and "python" in " ".join(row.argv) for row in rows
-    )
-    if apple_silicon is True and x86_python:
+    """Tell whether the shell or the Python is translated: what looks like x86_64 on Apple silicon is.
+
+    Alone each of these proves nothing; beside a sure sign of Apple silicon each proves translation.
+    """
+    if apple_silicon is True and any(_looks_like_x86(row) for row in rows):
         return True
-    return _three_state(_values(rows, "rosetta"))
+    return _three_state(values(rows, "rosetta"))
+
+
+def _looks_like_x86(row: Observation) -> bool:
+    programs = {call.program for call in row.calls}
+    if row.facts.get("archs") == ["x86_64"]:
+        return "python" in " ".join(row.argv)
+    if "sysctl" in programs:
+        # hw.cputype 7, or a name that only x86_64 processes see.
+        return row.facts.get("rosetta") == "unknown" and row.facts.get("apple_silicon") == "unknown"
+    return row.facts.get("arch") == "x86_64" and ("uname" in programs or _is_python(row))
 
 
 def _free_bytes(rows: tuple[Observation, ...]) -> int | None:
@@ -236,39 +198,3 @@ def _free_bytes(rows: tuple[Observation, ...]) -> int | None:
             if isinstance(row.facts.get("free"), str) and (free := bytes_of(row.facts["free"])) is not None:
                 return free
     return None
-
-
-def _xcodes(rows: tuple[Observation, ...], chosen: str | None) -> tuple[Xcode, ...]:
-    """Return every Xcode that answered, the chosen one first; each fact belongs to the directory it was asked under."""
-    by_directory: dict[str | None, list[Observation]] = {}
-    for row in rows:
-        directories = [call.environ.get("DEVELOPER_DIR") for call in row.calls if call.environ.get("DEVELOPER_DIR")]
-        by_directory.setdefault(directories[0] if directories else None, []).append(row)
-    found = []
-    for directory, its_rows in by_directory.items():
-        own = tuple(its_rows)
-        version = next(_values(own, "version", "xcodebuild"), None)
-        if version is not None:
-            standards = next(_values(own, "metal_standards"), None)
-            found.append(
-                Xcode(
-                    version=version,
-                    build=next(_values(own, "build", "xcodebuild"), None),
-                    beta=next(_values(own, "beta", "xcodebuild"), None),
-                    developer_dir=directory or chosen,
-                    chosen=directory is None,
-                    sdk_version=next(_values(own, "sdk_version"), None),
-                    metal_version=next(_values(own, "metal_version"), None),
-                    metal_standards=None if standards is None else tuple(standards),
-                    metal_error=_metal_error(own),
-                )
-            )
-    return tuple(sorted(found, key=lambda xcode: not xcode.chosen))
-
-
-def _metal_error(rows: tuple[Observation, ...]) -> str | None:
-    """Return why the Metal compiler did not run, where it was asked to (finding a path proves nothing)."""
-    for row in rows:
-        if row.facts.get("error") and any(call.program in ("metal", "metallib") for call in row.calls):
-            return str(row.facts["error"])
-    return next((str(value) for value in _values(rows, "error") if str(value).startswith("metal_")), None)

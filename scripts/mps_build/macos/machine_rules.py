@@ -98,36 +98,40 @@ def _macos(host: Host, recipe: Recipe) -> Iterator[Finding]:
     what, update = "macOS", "softwareupdate --list, or a recipe for an older macOS: nox -s doctor -- --all"
     floor, for_build = recipe.mps_floor, max((recipe.host.macos, MISSION_MACOS), key=_version_key)
     wanted = f"{for_build} to build, {floor} for MPS to work"
-    if host.macos is None:
+    # The kernel tells the major version even where nothing prints the rest; 99 is more than any minor.
+    major = host.first("macos_major")
+    macos = host.macos or (None if major is None else f"{major}.99")
+    if macos is None:
         yield not_recorded("macos", what, wanted)
         return
+    found = host.macos or f"{major}, by its kernel"
     too_old = False
-    if older(host.macos, floor):
+    if older(macos, floor):
         too_old = True
         yield Finding(
             id="macos_too_old_for_wheel",
             level="blocker",
             what=what,
-            found=host.macos,
+            found=found,
             wanted=f"{floor}: below it this torch's MPS does not work, whatever its message says",
             mend=update,
             link="https://github.com/pytorch/pytorch/issues/139425",
             stops=("verify",),
         )
-    if older(host.macos, for_build):
+    if older(macos, for_build):
         too_old = True
         yield Finding(
             id="macos_too_old_for_recipe",
             level="blocker",
             what=what,
-            found=host.macos,
+            found=found,
             wanted=f"{for_build}: the Xcode that this recipe needs runs from there on",
             mend=update,
             link="https://developer.apple.com/support/xcode/",
             stops=("build",),
         )
     if not too_old:
-        yield Finding(id="macos", level="ok", what=what, found=host.macos, wanted=wanted)
+        yield Finding(id="macos", level="ok", what=what, found=found, wanted=wanted)
 
 
 def _version_key(text: str) -> tuple[int, ...]:

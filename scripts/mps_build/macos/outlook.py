@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..recipe import Recipe
-from .host import Host, Xcode
+from .host import Host
+from .installed_xcodes import Xcode
 from .requirements import blockers, inspect
 from .xcode_rules import choose_xcode
 

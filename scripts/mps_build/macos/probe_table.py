@@ -108,7 +108,7 @@ PROBES: tuple[Probe, ...] = (
     _mac("xcode", "xcodebuild", "-version", why="the chosen Xcode", seconds=10.0),
     _mac("sdk_version", "xcrun", "--sdk", "macosx", "--show-sdk-version", why="the SDK of the build"),
     _mac("metal", "xcrun", "--sdk", "macosx", "metal", "--version", why="the Metal compiler's version", seconds=10.0),
-    _mac("metal_proof", "sh", "-c", METAL_PROOF, why="only compiling proves the Metal compiler", seconds=20.0),
+    _mac("metal_proof", "sh", "-c", METAL_PROOF, why="only compiling proves the Metal compiler", seconds=12.0),
     _mac("clang", "/usr/bin/clang", "--version", why="clang may be dead though xcodebuild reads fine", seconds=10.0),
     _mac("first_launch", "xcodebuild", "-checkFirstLaunchStatus", why="Xcode's frameworks installed", seconds=10.0),
     _mac(
@@ -212,7 +212,7 @@ def probes_of_xcodes(paths: Iterable[str], *, proof: bool) -> tuple[Probe, ...]:
     ability = (
         ("sdk_version", ("xcrun", "--sdk", "macosx", "--show-sdk-version"), 10.0),
         ("metal", ("xcrun", "--sdk", "macosx", "metal", "--version"), 10.0),
-        ("metal_proof", ("sh", "-c", METAL_PROOF), 20.0),
+        ("metal_proof", ("sh", "-c", METAL_PROOF), 12.0),
     )
     asked: list[Probe] = []
     for path in paths:

@@ -56,7 +56,7 @@ def _caches(host: Host) -> Iterator[Finding]:
                 what="Compiler cache",
                 found=f"{tool} {version}" if version else f"no {tool}",
                 wanted="optional",
-                mend=None if version else f"brew install {tool}",
+                mend=f"brew install {tool}" if not version and host.system == "Darwin" else None,
             )
 
 

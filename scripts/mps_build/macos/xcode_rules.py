@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from ..recipe import Recipe
 from .findings import Finding, not_recorded, older, within
-from .host import Host, Xcode
+from .host import Host
+from .installed_xcodes import Xcode
 from .situations import BY_ID
 
 MISSION_XCODE = "13.3.1"
@@ -21,6 +22,8 @@ _MEANS = {
     "invalid_active_developer_path": "xcode_missing",
     "active_developer_path_does_not_exist": "xcode_missing",
     "no_developer_tools": "xcode_missing",
+    "developer_dir_missing": "xcode_missing",
+    "developer_dir_invalid": "xcode_missing",
 }
 # These speak of one action that failed, not of the state of the host.
 _ACTIONS = frozenset(
@@ -72,7 +75,7 @@ def _directory(host: Host, recipe: Recipe, xcode: Xcode | None) -> Iterator[Find
     kinds = set(host.every("kind", "xcode-select"))
     if kinds == {"clt"} and not any(_MEANS.get(error) == "xcode_clt_only" for error in errors):
         yield _blocker("xcode_required_clt_active", recipe)
-    elif not errors and not host.was_asked("xcodebuild", "xcode-select", "xcrun"):
+    elif not errors and not host.was_answered("xcodebuild", "xcode-select", "xcrun"):
         yield Finding(
             id="xcode_unknown",
             level="warning",
@@ -82,14 +85,7 @@ def _directory(host: Host, recipe: Recipe, xcode: Xcode | None) -> Iterator[Find
             mend="xcodebuild -version",
         )
     elif not errors:
-        yield Finding(
-            id="xcode",
-            level="not_understood",
-            what="Xcode",
-            found="its version was not understood",
-            wanted=_wanted(recipe),
-            mend="xcodebuild -version",
-        )
+        yield not_recorded("xcode", "Xcode", _wanted(recipe))
 
 
 def _wanted(recipe: Recipe) -> str:

@@ -52,7 +52,9 @@ class _Family:
 
 def _families(op: Op, kind: str) -> list[_Family]:
     images = any(len(arg.shape.split()) >= 4 for arg in op.args)
-    strided = tuple(one for one in STRIDED if one != "expanded" or (op.expanded and kind in ("input", "grad")))
+    # An expanded view has ties, and the order of equal values is open.
+    expanded = op.expanded and kind in ("input", "grad") and all(arg.draw != "distinct" for arg in op.args)
+    strided = STRIDED if expanded else STRIDED[:-1]
     found = [_Family("main", (*strided, "channels_last") if images else strided)]
     if op.pointwise:
         found += [_Family("image", ("channels_last",)), _Family("scalar", ("offset",))]
@@ -95,7 +97,10 @@ class _Plan:
         args, shapes = self.op.args, self._shapes_for(d.k)
         plain = [arg.make(d, self.dtype, shape) for arg, shape in zip(args, shapes)]
         bases = {
-            name: [arg.make(d, self.dtype, LAYOUTS[name].base(shape)) for arg, shape in zip(args, shapes)]
+            name: [
+                None if arg.fixed else arg.make(d, self.dtype, LAYOUTS[name].base(shape))
+                for arg, shape in zip(args, shapes)
+            ]
             for name in self.family.layouts
         }
         if self.kind not in ("out", "grad"):
@@ -139,14 +144,17 @@ def tensors_of(outputs: Any) -> list[torch.Tensor]:
     return [one for item in outputs for one in tensors_of(item)] if isinstance(outputs, (tuple, list)) else []
 
 
-def _views(layout: Layout, plain: list[torch.Tensor], bases: list[torch.Tensor]) -> list[torch.Tensor]:
-    return [layout.cut(base, tuple(like.shape)) for like, base in zip(plain, bases)]
+def _views(layout: Layout, plain: list[torch.Tensor], bases: list[Any]) -> list[torch.Tensor]:
+    pairs = zip(plain, bases)
+    return [like if base is None else layout.cut(base, tuple(like.shape)) for like, base in pairs]
 
 
 def _mixes(plain: list[torch.Tensor], views: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
     """Yield the operands with each one in the layout alone, then with all of them."""
     if len(plain) > 1:
         for index, view in enumerate(views):
+            if view is plain[index]:
+                continue
             yield [*plain[:index], view, *plain[index + 1 :]]
     yield views
 

@@ -15,11 +15,15 @@ INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 @dataclass(frozen=True)
 class Arg:
-    """One tensor operand: its shape in letters and digits ("b c h w", "r 3"), and how it is drawn."""
+    """One tensor operand: its shape in letters and digits ("b c h w", "r 3"), and how it is drawn.
+
+    A fixed one stays plain in every layout.
+    """
 
     shape: str
     draw: Callable[[Draw, torch.dtype, tuple], torch.Tensor] | str = "any"  # type: ignore[type-arg]
     dtype: torch.dtype | None = None
+    fixed: bool = False
 
     def make(self, d: Draw, dtype: torch.dtype, shape: tuple) -> torch.Tensor:  # type: ignore[type-arg]
         """Return the operand's base of that shape."""

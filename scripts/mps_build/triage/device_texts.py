@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .. import strict_yaml
 from ..log_text import clean_lines
+from .literals import may_match
 from .log import read_log
 
 TABLE = Path(__file__).with_name("device_texts.yaml")
@@ -156,7 +157,7 @@ def _rule(table: _Table, prose: str, *, exit: int | None, signal: str | None) ->
             return rule, "crash"
         if (rule.failing and exit == 0) or (rule.ended_well and exit != 0):
             continue
-        hit = any(re.search(phrase, prose) for phrase in rule.phrases)
+        hit = any(may_match(phrase, prose) and re.search(phrase, prose) for phrase in rule.phrases)
         if hit and not any(re.search(pattern, prose) for pattern in rule.unless):
             return rule, rule.category
     return None, "unknown"
@@ -238,7 +239,7 @@ def _could_not_run(prose: str) -> str:
 
 def _origin(table: _Table, prose: str, text: str) -> str | None:
     for row in table.origins:
-        if re.search(row.pattern, prose):
+        if may_match(row.pattern, prose) and re.search(row.pattern, prose):
             return row.origin
     lines = "\n".join(line.text for line in clean_lines(text[:200_000]))
     return "other" if _FOREIGN_NSLOG.search(lines) else None

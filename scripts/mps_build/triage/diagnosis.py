@@ -129,19 +129,19 @@ def _found(log: Log, rows: Catalogue, release: Version | None) -> list[_Found]:
 
 def _match(log: Log, rows: Catalogue, matcher: Matcher) -> int | None:
     """Return where the matcher's first pattern hits, if the rest holds too."""
-    if any(rows.compiled(pattern).search(log.text) is None for pattern in matcher.all[1:]):
+    if any(log.search(rows.compiled(pattern)) is None for pattern in matcher.all[1:]):
         return None
     for hit in log.hits(rows.compiled(matcher.all[0])):
         if matcher.then and next(log.hits(rows.compiled(matcher.then), start=hit.end()), None) is None:
             return None
-        if any(rows.compiled(pattern).search(log.text) for pattern in matcher.none):
+        if any(log.search(rows.compiled(pattern)) for pattern in matcher.none):
             return None
         return hit.start()
     return None
 
 
 def _shown(log: Log, rows: Catalogue, matcher: Matcher, position: int) -> Line:
-    better = rows.compiled(matcher.show).search(log.text) if matcher.show else None
+    better = log.search(rows.compiled(matcher.show)) if matcher.show else None
     return first_error.whole_message(log.lines, log.index_at(better.start() if better else position))
 
 
@@ -169,5 +169,5 @@ def _notes(log: Log, rows: Catalogue, chosen: _Found | None) -> tuple[str, ...]:
     return tuple(
         f"{note.id}: {note.text}"
         for note in rows.notes
-        if (chosen is None or note.id != chosen.cause.id) and rows.compiled(note.pattern).search(log.text)
+        if (chosen is None or note.id != chosen.cause.id) and log.search(rows.compiled(note.pattern))
     )

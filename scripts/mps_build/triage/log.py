@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ..log_text import Line, clean_line, squeeze
+from .literals import may_match
 
 # Beyond this a log is thinned out: its head, its tail and what stands around trouble. Matching stays quick then.
 _WHOLE = 3_000_000
@@ -43,8 +44,14 @@ class Log:
         """Return which line (an index into `lines`) holds a position of `text`."""
         return max(bisect_right(self.starts, position) - 1, 0)
 
+    def search(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Return the first match, wherever it stands."""
+        return pattern.search(self.text) if may_match(pattern.pattern, self.text) else None
+
     def hits(self, pattern: re.Pattern[str], *, start: int = 0) -> Iterator[re.Match[str]]:
         """Yield matches that no command echo or progress line quotes."""
+        if not may_match(pattern.pattern, self.text):
+            return
         for match in pattern.finditer(self.text, start):
             if not is_quoted(self.lines[self.index_at(match.start())].text):
                 yield match

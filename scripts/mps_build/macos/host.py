@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from .installed_xcodes import Xcode, distinct, without_owner, xcodes_of
 from .observation import Observation, observations, values
+from .probe_table import probes_of_xcodes
 from .probes import Prober
 from .resources import bytes_of
 from .versions import is_beta_build

@@ -17,7 +17,7 @@ from .symbols import Exports, object_string_offsets, string_spans, undefined_str
 BOTH_PAGE_SIZES_BYTES = 4 << 20
 _COMMIT = re.compile(rb"\0COMMIT_SHA\0([0-9a-f]{40})\0")
 _COMPILER = re.compile(rb"\0CXX_COMPILER\0([^\0]+)\0")
-_FLAGS = re.compile(rb"\0([^\0]*-DUSE_PTHREADPOOL[^\0]*|[^\0]* -DUSE_MPS[^\0]*)\0")
+_FLAGS = (b" -DUSE_MPS", b"-DUSE_PTHREADPOOL")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -160,8 +160,7 @@ class ContentsWatcher:
             found.commit = match[1].decode()
         if match := _COMPILER.search(data):
             found.cxx_compiler = match[1].decode("utf-8", "backslashreplace")
-        if match := _FLAGS.search(data):
-            found.cxx_flags = tuple(match[1].decode("utf-8", "backslashreplace").split())
+        found.cxx_flags = _flags_among(data)
         if self._keep_strings:
             found.strings = data
 
@@ -191,6 +190,16 @@ class ContentsWatcher:
             begin = base + offset - span.offset
             if begin >= 0:
                 yield data[begin:].partition(b"\0")[0] if len(data) < 4096 else data[begin : data.find(b"\0", begin)]
+
+
+def _flags_among(strings: bytes) -> tuple[str, ...]:
+    """Return the compiler flags that torch.__config__ shows: the string with the first telling one."""
+    at = next((at for flag in _FLAGS if (at := strings.find(flag)) >= 0), None)
+    if at is None:
+        return ()
+    end = strings.find(b"\0", at)
+    whole = strings[strings.rfind(b"\0", 0, at) + 1 : end if end >= 0 else len(strings)]
+    return tuple(whole.decode("utf-8", "backslashreplace").split())
 
 
 def hashers_for(directories: Iterable[CodeDirectory]) -> list[PageHasher]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import binascii
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -25,6 +25,7 @@ MOST_TEXT_BYTES = 64 << 20
 MACHO_HEADS = frozenset({b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xfe\xed\xfa\xcf", b"\x7fELF"})
 _LIBRARY_SUFFIXES = (".so", ".dylib", ".bundle")
 _VERSIONED_LIBRARY = re.compile(r".*\.so(?:\.\d+)+")
+_URL_SAFE = str.maketrans("+/", "-_")
 _INFO = re.compile(r"([^/]+\.dist-info)/.+")
 _LEAK = re.compile(
     rb"(?<![\w.@}])(?:/Users/|/home/|/private/|/var/folders/|/opt/(?:homebrew|local|conda|miniconda\w*|llvm\S*)/|/tmp/|/Volumes/|/root/)[^\s\"';)<>\\]*"
@@ -55,7 +56,7 @@ def collect_facts(path: Path, *, quick: bool, reporter: Reporter, keep_strings: 
 
 def _read_heads(descriptor: int, facts: WheelFacts) -> WheelFacts:
     members = {member.name: member for member in facts.archive.members}
-    folders = sorted({match[1] for name in members if (match := _INFO.fullmatch(name))})
+    folders = sorted({match[1] for name in members if ".dist-info/" in name and (match := _INFO.fullmatch(name))})
     damage: dict[str, str] = {}
 
     def text(name: str) -> str:
@@ -212,7 +213,7 @@ def _record_mismatches(record: Iterable[RecordRow], archive: Archive, passed: Pa
         if digest is None or not row.digest:
             continue
         algorithm, _, wanted = row.digest.partition("=")
-        found = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+        found = binascii.b2a_base64(digest, newline=False).decode().rstrip("=").translate(_URL_SAFE)
         if found != wanted:
             mismatches[row.path] = f"RECORD says {algorithm}={wanted}, the data has {found}"
         elif row.size != str(sizes[row.path]):

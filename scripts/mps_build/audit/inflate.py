@@ -100,15 +100,16 @@ def _deflated(descriptor: int, member: Member, out_bytes: int = OUT_BYTES) -> It
     at, end = member.data_offset, member.data_offset + member.packed
     pending = b""
     while not inflater.eof:
-        if not pending:
+        if not pending and at < end:
             pending = os.pread(descriptor, min(IN_BYTES, end - at), at)
             at += len(pending)
-            if not pending:
-                raise Damaged("is a deflate stream that is cut off")
         try:
+            # Also with nothing left to give: what did not fit in the last piece may still be inside.
             piece = inflater.decompress(pending, out_bytes)
         except _engine.error as error:
             raise Damaged(f"cannot be inflated: {error}") from error
+        if not piece and not pending:
+            raise Damaged("is a deflate stream that is cut off")
         pending = inflater.unconsumed_tail
         if piece:
             yield piece

@@ -52,7 +52,7 @@ def parse_record(text: str) -> tuple[RecordRow, ...]:
         rows = list(csv.reader(text.splitlines(), strict=True))
     except csv.Error as error:
         raise ValueError(f"no CSV: {error}") from error
-    return tuple(RecordRow(*row) if len(row) == 3 else RecordRow(row[0], "", "") for row in rows if row)
+    return tuple(RecordRow._make(row) if len(row) == 3 else RecordRow(row[0], "", "") for row in rows if row)
 
 
 def parse_literals(text: str) -> dict[str, str]:

@@ -7,7 +7,6 @@ what others found (https://github.com/YuAo/MetalLibraryArchive).
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .macho import Malformed
@@ -57,23 +56,29 @@ class FunctionList:
 
     def check(self) -> None:
         """Raise Malformed unless the records are there, one after the other."""
-        for _ in self._records():
-            pass
+        self._ends()
 
     def names(self) -> tuple[str, ...]:
         """Return every function's name, in the order of the file."""
-        return tuple(_name(self.data, begin, end) for begin, end in self._records())
+        begin, names = 4, []
+        for end in self._ends():
+            names.append(_name(self.data, begin + 4, end))
+            begin = end
+        return tuple(names)
 
-    def _records(self) -> Iterator[tuple[int, int]]:
-        data, position = self.data, 4
-        if len(data) < 4 or len(self) * 8 > len(data):
-            raise Malformed(f"{len(self)} functions in {len(data)} bytes")
-        for index in range(len(self)):
+    def _ends(self) -> list[int]:
+        """Return where each record ends."""
+        data, position, count, whole = self.data, 4, len(self), len(self.data)
+        if whole < 4 or count * 8 > whole:
+            raise Malformed(f"{count} functions in {whole} bytes")
+        ends: list[int] = []
+        for _ in range(count):
             size = int.from_bytes(data[position : position + 4], "little")
-            if size < 8 or position + size > len(data):
-                raise Malformed(f"function {index} of {len(self)} has size {size} at byte {position} of {len(data)}")
-            yield position + 4, position + size
             position += size
+            if size < 8 or position > whole:
+                raise Malformed(f"function {len(ends)} of {count} has size {size} at byte {position - size} of {whole}")
+            ends.append(position)
+        return ends
 
 
 def _name(data: bytes, begin: int, end: int) -> str:

@@ -72,7 +72,8 @@ def pass_over(
             if watcher is not None and data:
                 watcher.update(data)
             if is_first:
-                hasher = hashlib.new(algorithms.get(member.name, "sha256"))
+                algorithm = algorithms.get(member.name)
+                hasher = hashlib.new(algorithm) if algorithm else hashlib.sha256()
                 if data[:4] in interesting_heads:
                     passed.heads[member.name] = data[:4]
             hasher.update(data)

@@ -9,8 +9,30 @@ from collections.abc import Iterator, Sequence
 _PLAIN = re.compile(r"(?:(?!\.{1,2}(?:/|$))[^/\\:\x00-\x1f\x7f]+/)*(?!\.{1,2}$)[^/\\:\x00-\x1f\x7f]+/?")
 
 
+# Anything that keeps one of many names, a line each, from being plain.
+_ODD = re.compile(r"[\\:\x00-\x09\x0b-\x1f\x7f]|//|^/|^$|(?:^|/)\.{1,2}(?:/|$)", re.MULTILINE)
+
+
 def name_faults(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Yield (rule, name, evidence) for every name that some reader would place elsewhere, or over another."""
+    if not _are_plain(names):
+        yield from _faults(names)
+
+
+def _are_plain(names: Sequence[str]) -> bool:
+    """Tell at once that nothing is wrong with 13 000 names."""
+    folded = {name.casefold() for name in names}
+    folders = {name.rpartition("/")[0] for name in names}
+    parents = {folder[:at] for folder in folders for at, letter in enumerate(folder) if letter == "/"}
+    text = "\n".join(names)
+    are_lines = text.count("\n") == len(names) - 1
+    is_flat = not any(name.endswith("/") for name in names) and folded.isdisjoint(
+        folder.casefold() for folder in folders | parents
+    )
+    return are_lines and is_flat and len(folded) == len(names) and not _ODD.search(text)
+
+
+def _faults(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     folded: dict[str, str] = {}
     folders: set[str] = set()
     seen: set[str] = set()

@@ -14,7 +14,7 @@ from mps_build.process import Captured
 
 class Text:
     def __init__(self, category: str) -> None:
-        self.category, self.verdict = category, "device"
+        self.category, self.stop = category, False
 
 
 def judge_text(text: str, exit_code: int | None, signal_name: str | None) -> Text:

@@ -76,15 +76,15 @@ DEATHS = {
 @dataclass(frozen=True)
 class Text:
     category: str
-    verdict: str
+    stop: bool = False
 
 
 def judge_text(text: str, exit_code: int | None, signal_name: str | None) -> Text:
     if "Internal Error (0000000e" in text:
-        return Text("gpu_fault", "case")
-    if "Unable to reach MTLCompilerService" in text:
-        return Text("compiler_unreachable", "device")
-    return Text("assertion" if "failed assertion" in text else "unknown", "case")
+        return Text("gpu_fault")
+    if "The MPS backend is supported on" in text:
+        return Text("mps_unavailable", stop=True)
+    return Text("assertion" if "failed assertion" in text else "unknown")
 
 
 def drive(
@@ -202,11 +202,11 @@ def test_two_gpu_faults_stop_the_run(tmp_path: Path) -> None:
 
 
 def test_a_device_at_fault_stops_the_run(tmp_path: Path) -> None:
-    die = "import os; print('Unable to reach MTLCompilerService', flush=True); os.abort()"
+    die = "import os; print('The MPS backend is supported on', flush=True); os.abort()"
 
     run = drive(tmp_path, f"def test_a():\n    {die}\ndef test_b(): pass\n")
 
-    assert run.stopped == "compiler_unreachable"
+    assert run.stopped == "mps_unavailable"
     assert "test_b" not in outcomes(run)
 
 
@@ -249,3 +249,12 @@ def test_only_what_is_asked_for_runs_and_its_error_and_bound_are_kept(tmp_path: 
     assert outcomes(run) == {"test_b": "passed"}
     case = run.cases[0]
     assert (case.largest, case.bound, case.issue, case.layer) == (0.5, 1.0, ("1",), "stand_in")
+
+
+def test_a_failure_outside_of_any_case_is_not_lost(tmp_path: Path) -> None:
+    fixture = "import pytest\n@pytest.fixture\ndef broken(): assert 0, 'no device'\n"
+
+    run = drive(tmp_path, fixture + "def test_silent(broken): pass\ndef test_a(): pass\n")
+
+    assert outcomes(run) == {"test_a": "passed", "test_standin_0::outside": "failed", "test_silent": "failed"}
+    assert "no device" in str(only_case(run, "test_standin_0::outside").reason)

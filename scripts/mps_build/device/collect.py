@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,8 @@ from ..process import capture
 from .suite import SuiteRequest, suite_command
 
 _SECONDS = 300.0
-# pytest's `--collect-only -qq`: one line a file.
-_FILE = re.compile(r"^(?P<file>\S.*\.py): (?P<count>\d+)$")
+# A case in pytest's `--collect-only -q`; a test without a parameter is none.
+_CASE = re.compile(r"^(?P<file>\S.*\.py)::\w+\[.+\]$")
 
 
 def collect(request: SuiteRequest) -> Mapping[Path, int] | None:
@@ -22,7 +23,8 @@ def collect(request: SuiteRequest) -> Mapping[Path, int] | None:
     known.write_text("[]", encoding="utf-8")
     asked = replace(request, plant=None)
     command = suite_command(asked, request.files, known=known, outcomes=request.folder / "collection.jsonl")
-    answer = capture(replace(command, argv=(*command.argv, "--collect-only", "-q")), timeout_seconds=_SECONDS)
+    answer = capture(replace(command, argv=(*command.argv, "--collect-only")), timeout_seconds=_SECONDS)
+    (request.folder / "collection.log").write_text(answer.stdout + answer.stderr, encoding="utf-8")
     if answer.exit not in (0, 5):
         return None
     return parse_collection(answer.stdout, request.files)
@@ -30,7 +32,5 @@ def collect(request: SuiteRequest) -> Mapping[Path, int] | None:
 
 def parse_collection(text: str, files: tuple[Path, ...]) -> dict[Path, int]:
     """Return the files that pytest counted cases in, in the order of `files`."""
-    found = {
-        Path(match["file"]).name: int(match["count"]) for line in text.splitlines() if (match := _FILE.match(line))
-    }
+    found = Counter(Path(match["file"]).name for line in text.splitlines() if (match := _CASE.match(line)))
     return {file: found[file.name] for file in files if file.name in found}

@@ -25,7 +25,7 @@ class Judgement(Protocol):
     @property
     def category(self) -> str: ...
     @property
-    def verdict(self) -> str: ...
+    def stop(self) -> bool: ...
 
 
 JudgeText = Callable[[str, int | None, str | None], Judgement]
@@ -114,7 +114,10 @@ class _FileRun:
     def go(self) -> None:
         after: str | None = None
         for number in range(1, 1_000_000):
+            bad = self._run.bad
             end = self._child(number, after)
+            if end.exit == 1 and self._run.bad == bad:
+                self._add_outside(end)
             self._judge_output(end)
             left = self._after_child(end)
             if self._run.stopped or self._run.refused or (self._request.plant and self._run.bad):
@@ -157,6 +160,12 @@ class _FileRun:
         self._run.cases.append(case)
         self._run.bad += case.outcome in _BAD
         self._on_case(self._run, case)
+
+    def _add_outside(self, end: ChildEnd) -> None:
+        """Record what failed outside of any case: a fixture, or a test that is none."""
+        summary = next((text for part, text in end.slices if part == SUMMARY), end.output)
+        reason = f"something failed outside of a case: {last_lines(summary)}"
+        self._add(Case(id=f"{self._file.stem}::outside", layer=self._layer, outcome="failed", reason=reason))
 
     def _after_child(self, end: ChildEnd) -> str | None:
         """Judge what a child left behind; return the case to go on after, None if the file is done."""
@@ -204,7 +213,7 @@ class _FileRun:
     def _error_of(self, end: ChildEnd) -> dict[str, Any]:
         name = signal_name(end.exit)
         judged = self._judge_text(end.output, end.exit, name)
-        if judged.verdict in ("device", "stop"):
+        if judged.stop:
             self._run.stopped = judged.category
         return {"exit": end.exit, "signal": name, "cut": end.cut or None, "category": judged.category}
 
@@ -217,7 +226,7 @@ class _FileRun:
             if judged.category not in _VOIDING:
                 continue
             self._run.faults += 1
-            if judged.verdict in ("device", "stop") or self._run.faults > 1:
+            if judged.stop or self._run.faults > 1:
                 self._run.stopped = judged.category
             self._void(case_id, judged.category, text)
 

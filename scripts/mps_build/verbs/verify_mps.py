@@ -157,6 +157,8 @@ def _print_end(record: Record, path: Path, console: Console) -> None:
     if record.plant:
         rows.insert(1, ("plant", record.plant))
     console.table(("", ""), rows)
+    if record.message:
+        console.print(record.message, style="bold red")
     for note in record.notes:
         console.warn(note)
     if record.hint:

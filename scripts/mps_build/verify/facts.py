@@ -9,6 +9,7 @@ from ..device.diagnosis import HostFacts
 from ..device.suite import Judgement, JudgeText
 from ..macos.host import observe
 from ..macos.probes import LiveProber, RecordedProber
+from ..triage.device_texts import classify_device_text
 
 
 def observe_host(recording: Path | None) -> HostFacts:
@@ -27,13 +28,6 @@ def observe_host(recording: Path | None) -> HostFacts:
 
 def judge_text_on(host: HostFacts, torch: str | None) -> JudgeText:
     """Return triage's classifier of device texts, told what is known of the machine."""
-    try:
-        from ..triage.device_texts import classify_device_text
-    except ImportError:  # TEMPORARY until triage's classifier is in the tree
-        from types import SimpleNamespace
-
-        return lambda text, exit_code, signal_name: SimpleNamespace(category="unknown", verdict="case")
-
     facts: dict[str, Any] = {
         "macos": host.macos,
         "torch": torch,

@@ -21,7 +21,9 @@ def main() -> None:
     else:
         text = f'__version__ = "{arguments.version}"\ngit_version = "{arguments.git_version}"\ndebug = False\n'
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(text, encoding="utf-8")
+    # An equal file keeps its time: another Python runs this again, and what includes it is not compiled again.
+    if not arguments.output.is_file() or arguments.output.read_text(encoding="utf-8") != text:
+        arguments.output.write_text(text, encoding="utf-8")
 
 
 def _operators(text: str) -> str:

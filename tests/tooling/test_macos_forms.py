@@ -177,9 +177,10 @@ def test_the_program_that_answers_is_found_behind_wrappers_and_scripts(argv: lis
 
 
 def test_variables_before_a_program_are_its_own() -> None:
-    (call,) = calls_of(["env", "DEVELOPER_DIR=/x", "xcrun", "metal", "--version"])
+    for argv in (["xcrun", "metal", "--version"], ["sh", "-c", "xcrun metal --version 2>&1"]):
+        (call,) = calls_of(["env", "DEVELOPER_DIR=/x y", *argv])
 
-    assert (call.program, dict(call.environ)) == ("metal", {"DEVELOPER_DIR": "/x"})
+        assert (call.program, dict(call.environ)) == ("metal", {"DEVELOPER_DIR": "/x y"})
 
 
 def test_no_text_however_torn_or_shuffled_makes_a_parser_crash() -> None:

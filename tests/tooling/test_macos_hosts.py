@@ -217,6 +217,7 @@ def test_another_xcode_that_suits_is_taken_by_developer_dir_and_nothing_is_switc
 
     assert chosen is not None
     assert chosen.developer_dir == f"{new}/Contents/Developer"
+    assert chosen.metal_standards == ("3.1", "4.0")
     assert blockers(findings) == []
     assert not any("xcode-select -s" in str(f.mend) for f in findings if f.level in ("blocker", "warning"))
     assert "xcode_beside" in {finding.id for finding in findings}

@@ -41,13 +41,13 @@ def calls_of(argv: Sequence[str]) -> tuple[Call, ...]:
     words, environ = _unwrap([str(word) for word in argv])
     if not words:
         return ()
-    program = _plain(words[0])
+    program, variables = _plain(words[0]), [f"{name}={value}" for name, value in environ.items()]
     if program in _SHELLS:
         script = _script(words[1:])
         if script is not None:
-            return tuple(call for words in _simple_commands(script) for call in calls_of(words))
+            return tuple(call for command in _simple_commands(script) for call in calls_of([*variables, *command]))
     if program == "xcrun" and (tool := _tool_of_xcrun(words[1:])):
-        return calls_of([f"{name}={value}" for name, value in environ.items()] + list(tool))
+        return calls_of([*variables, *tool])
     return (Call(program=program, arguments=tuple(words[1:]), environ=environ),)
 
 

@@ -62,7 +62,9 @@ def _answers(answer: Answer, calls: Sequence[Call]) -> Facts:
 
 
 # Facts whose "nothing" is an answer: asked for, and the line is not there.
-_SAID_TO_BE_NOTHING = frozenset({"value", "usable", "cpu_speed_limit", "battery_percent", "session", "gpu_cores"})
+_SAID_TO_BE_NOTHING = frozenset(
+    {"value", "usable", "cpu_speed_limit", "battery_percent", "session", "gpu_cores", "git", "ccache", "sccache"}
+)
 _DEVELOPER_TOOLS = frozenset(
     {"xcodebuild", "xcode-select", "xcrun", "metal", "metallib", "clang", "clang++", "cc", "c++", "gcc", "g++", "ld"}
 )

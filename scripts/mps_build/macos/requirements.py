@@ -57,7 +57,7 @@ def warnings(findings: tuple[Finding, ...]) -> list[str]:
 def _not_understood(host: Host) -> Iterator[Finding]:
     """Yield every answer that no parser understands, with its text: it is neither well nor ill."""
     for row in host.observations:
-        if row.facts.get("not_understood") and row.text:
+        if row.facts.get("not_understood") and row.text and not row.text.endswith(": command not found"):
             lines = row.text.splitlines()
             more = f" (and {len(lines) - 3} lines more)" if len(lines) > 3 else ""
             yield Finding(

@@ -1,6 +1,6 @@
 """The record of one verification: what was run on what, and how each case ended. One JSON, written as it grows.
 
-The schema in `schemas/record.schema.json` is made from these models; a test holds the two together.
+`schemas/record.schema.json` is made from these models (`nox -s schemas`).
 """
 
 from __future__ import annotations
@@ -154,9 +154,3 @@ def load_record(path: Path) -> Record:
     except ValidationError as error:
         faults = "\n  ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:10])
         raise UsageError(f"{path}: is a damaged record:\n  {faults}") from error
-
-
-def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a record."""
-    schema = Record.model_json_schema(by_alias=True, mode="serialization")
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

@@ -19,9 +19,10 @@ from ..errors import UsageError
 from ..macos.recording import Recording
 from ..recipe import Recipe
 from ..recipes import data_root
+from ..record import Record
 
 EXAMPLES = ("", "--check")
-MODELS: Mapping[str, type[BaseModel]] = {"recipe": Recipe, "recording": Recording}
+MODELS: Mapping[str, type[BaseModel]] = {"recipe": Recipe, "record": Record, "recording": Recording}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

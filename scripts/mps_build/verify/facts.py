@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ..audit import audit_wheel
 from ..device.diagnosis import HostFacts
 from ..device.suite import Judgement, JudgeText
 from ..macos.host import observe
@@ -44,8 +45,8 @@ def judge_text_on(host: HostFacts, torch: str | None) -> JudgeText:
 
 
 def audited_kind(wheel: Path) -> str | None:
-    """Return the audit's word for the wheel's Metal kernels."""
-    return None
+    """Return the audit's word for how a macOS wheel gets its Metal kernels: `aot`, `jit` or `off`; else None."""
+    return audit_wheel(wheel, quick=True).kind if "macosx" in wheel.name else None
 
 
 def _known(state: bool | str) -> bool | None:

@@ -367,3 +367,30 @@ def test_a_developer_dir_that_names_nothing_is_mended_by_unsetting_it() -> None:
     finding = _findings([*MAC, _probe("xcrun", "--sdk", "macosx", "--show-sdk-version", stderr=words, exit=1)])
 
     assert finding["xcode_missing"].mend == "unset DEVELOPER_DIR"
+
+
+def test_a_component_that_is_there_and_not_seen_is_mended_by_forgetting_first() -> None:
+    status = _probe(
+        "xcodebuild", "-showComponent", "MetalToolchain", stdout="Build Version: 17F42\nStatus: installed\n"
+    )
+    missing = _probe("sh", "-c", METAL_PROOF, stderr=METAL_MISSING)
+
+    assert str(_findings([*MAC, *XCODE_26, missing, status])["metal_toolchain_missing"].mend).startswith(
+        "xcrun --kill-cache"
+    )
+
+
+def test_old_system_resources_and_an_echoed_developer_dir_are_signs_and_no_faults() -> None:
+    receipt = "package-id: com.apple.pkg.XcodeSystemResources\nversion: 16.2.0.0\nvolume: /\n"
+    findings = _findings(
+        [
+            *MAC,
+            XCODE_26[0],
+            _probe("xcode-select", "-p", stdout="/opt/none\n"),
+            _probe("pkgutil", "--pkg-info=com.apple.pkg.XcodeSystemResources", stdout=receipt),
+        ]
+    )
+
+    assert findings["system_resources_older"].level == "note"
+    assert findings["system_resources_older"].mend == "sudo xcodebuild -runFirstLaunch"
+    assert findings["developer_dir_from_env"].level == "note"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from .installed_xcodes import Xcode, distinct, without_owner, xcodes_of
 from .observation import Observation, observations, values
-from .probe_table import probes_of_xcodes
+from .probe_table import PROBES, probes_of_xcodes
 from .probes import Prober
 from .resources import bytes_of
 from .versions import is_beta_build
@@ -117,6 +117,9 @@ def observe(prober: Prober) -> Host:
     chosen = next(values(rows, "developer_dir", "xcode-select"), None)
     paths = {entry["path"] for entries in values(rows, "xcodes") for entry in entries}
     others = sorted(path for path in paths if not str(chosen or "").startswith(f"{path}/"))
+    if "metal_toolchain_missing" in set(values(rows, "error")):
+        prober.ask([probe for probe in PROBES if probe.name == "component"])
+        rows = observations(prober)
     if others:
         prober.ask(probes_of_xcodes(others, proof=False))
         prober.ask(probes_of_xcodes(distinct(xcodes_of(observations(prober), chosen)), proof=True))

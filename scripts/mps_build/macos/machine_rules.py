@@ -23,13 +23,18 @@ def machine_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
     yield from _rosetta(host)
     yield from _chip(host)
     yield from _macos(host, recipe)
-    yield from _disk(host)
-    yield from _memory(host)
+    yield from resource_findings(host)
     yield from _power(host)
     yield from _session(host)
     yield from _thermal(host)
     yield from _pre_release(host)
     yield from _gpu(host)
+
+
+def resource_findings(host: Host) -> Iterator[Finding]:
+    """Yield disk and memory, which any system's builds need."""
+    yield from _disk(host)
+    yield from _memory(host)
 
 
 def _virtual(host: Host) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..recipe import Recipe
 from .findings import Finding
 from .host import Host
-from .machine_rules import machine_findings
+from .machine_rules import machine_findings, resource_findings
 from .tool_rules import tool_findings
 from .xcode_rules import xcode_findings
 
@@ -33,7 +33,12 @@ _DISK_LAST = ("disk_full",)
 def inspect(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
     """Return the doctor's lines on this host for this recipe."""
     if host.system != "Darwin":
-        return (*elsewhere_findings(host, recipe), *tool_findings(host, recipe), *_not_understood(host))
+        return (
+            *elsewhere_findings(host, recipe),
+            *resource_findings(host),
+            *tool_findings(host, recipe),
+            *_not_understood(host),
+        )
     return (
         *machine_findings(host, recipe),
         *xcode_findings(host, recipe),

@@ -8,10 +8,11 @@ from ..recipe import Recipe
 from .findings import Finding, not_recorded, older, within
 from .host import Host
 from .installed_xcodes import Xcode
+from .metal_rules import METAL_ERRORS, XCODE_LINK, metal_findings
+from .situation import FIRST_LAUNCH
 from .situations import BY_ID
 
 MISSION_XCODE = "13.3.1"
-XCODE_LINK = "https://developer.apple.com/download/all/?q=xcode"
 
 # Situations that mean one of the blockers of docs/recorded_macs.md; others block under their own name.
 _MEANS = {
@@ -44,7 +45,6 @@ _ACTIONS = frozenset(
         "metal_download_stalled",
     }
 )
-_METAL = frozenset({"metal_toolchain_missing", "metal_utility_not_found", "metal4_headers_too_old"})
 
 
 def choose_xcode(host: Host, recipe: Recipe) -> Xcode | None:
@@ -64,14 +64,15 @@ def xcode_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
         yield from _beside(host, recipe, xcode)
         yield from _sdk(xcode, recipe)
     yield from _situations(host, recipe, other_suits=suits and xcode is not None and not xcode.chosen)
-    yield from _metal(host, recipe, xcode)
+    yield from _signs(host, xcode)
+    yield from metal_findings(host, recipe, xcode)
 
 
 def _directory(host: Host, recipe: Recipe, xcode: Xcode | None) -> Iterator[Finding]:
     """Yield what is amiss with the choice of tools as such, once, whoever reported it."""
     if xcode is not None:
         return
-    errors = [error for error in host.every("error") if error in _MEANS or error not in _ACTIONS | _METAL]
+    errors = [error for error in host.every("error") if error in _MEANS or error not in _ACTIONS | METAL_ERRORS]
     kinds = set(host.every("kind", "xcode-select"))
     if kinds == {"clt"} and not any(_MEANS.get(error) == "xcode_clt_only" for error in errors):
         yield _blocker("xcode_required_clt_active", recipe)
@@ -193,7 +194,7 @@ def _situations(host: Host, recipe: Recipe, *, other_suits: bool) -> Iterator[Fi
     for row in host.observations:
         error = row.facts.get("error")
         elsewhere = any("DEVELOPER_DIR" in call.environ for call in row.calls)
-        if not error or error in seen or (error in _METAL and not _is_download(error)):
+        if not error or error in seen or (error in METAL_ERRORS and not _is_download(error)):
             continue
         seen.add(error)
         harmless = error in _ACTIONS or row.facts.get("fatal") is False
@@ -228,46 +229,29 @@ def _note(error: str) -> Finding:
     )
 
 
-def _metal(host: Host, recipe: Recipe, xcode: Xcode | None) -> Iterator[Finding]:
-    """Yield whether the Metal compiler compiles; a path or a status never makes it well."""
-    required = recipe.host.metal_compiler == "required"
-    wanted = "three lines of Metal compile" if required else "not needed by this recipe"
-    if xcode is not None and xcode.metal_standards is not None:
-        yield from _proved(xcode, recipe, wanted)
-        return
-    error = xcode.metal_error if xcode is not None else next((e for e in host.every("error") if e in _METAL), None)
-    unusable = any(row.facts.get("usable") is False for row in host.observations)
-    if error in BY_ID or unusable:
-        situation = BY_ID[error if error in BY_ID else "metal_toolchain_missing"]  # type: ignore[index]
-        name = "metal_compiler_missing" if situation.id == "metal_utility_not_found" else situation.id
+def _signs(host: Host, xcode: Xcode | None) -> Iterator[Finding]:
+    """Yield what is no fault yet and often comes before one."""
+    if host.first("from_env", "xcode-select"):
         yield Finding(
-            id=name,
-            level="blocker" if required else "note",
-            what="Metal compiler",
-            found=situation.means,
-            wanted=wanted,
-            mend=situation.mend,
-            link=situation.link,
-            stops=("build",),
+            id="developer_dir_from_env",
+            level="note",
+            what="Xcode",
+            found=f"{host.first('developer_dir', 'xcode-select')}: an echo of DEVELOPER_DIR, unchecked",
+            mend="unset DEVELOPER_DIR, unless it is meant",
         )
-    elif required:
-        yield not_recorded("metal_compiler", "Metal compiler", wanted)
-
-
-def _proved(xcode: Xcode, recipe: Recipe, wanted: str) -> Iterator[Finding]:
-    standards = xcode.metal_standards or ()
-    found = f"{xcode.metal_version or 'it'} compiles Metal {', '.join(standards) or 'of neither 3.1 nor 4.0'}"
-    needed = "4.0" if recipe.gate.can_compile_metal_40 else "3.1"
-    if recipe.host.metal_compiler == "required" and needed not in standards:
+    if xcode is not None and xcode.beta:
+        yield Finding(id="xcode_beta", level="note", what="Xcode", found=f"{_name(xcode)}", wanted="a release")
+    receipt = next(
+        (row.facts for row in host.observations if row.facts.get("package") == "com.apple.pkg.XcodeSystemResources"), {}
+    )
+    short = receipt.get("package_short")
+    if xcode is not None and short is not None and _key(short)[0] < _key(xcode.version)[0]:
         yield Finding(
-            id="metal_standard_missing",
-            level="blocker",
-            what="Metal compiler",
-            found=found,
-            wanted=f"Metal {needed}",
-            mend=f"install a newer Xcode from {XCODE_LINK}",
-            link=XCODE_LINK,
-            stops=("build",),
+            id="system_resources_older",
+            level="note",
+            what="Xcode",
+            found=f"XcodeSystemResources {short} beside Xcode {xcode.version}: git and clang may die of it",
+            wanted=f"{_key(xcode.version)[0]}.x",
+            mend=FIRST_LAUNCH,
+            link=BY_ID["xcode_system_resources_outdated"].link,
         )
-    else:
-        yield Finding(id="metal_compiler", level="ok", what="Metal compiler", found=found, wanted=wanted)

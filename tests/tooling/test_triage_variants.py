@@ -69,11 +69,6 @@ def test_the_release_decides_where_the_words_do_not(cause: str | None, release: 
             "/opt/bin/sccache clang++ -include-pch cmake_pch.hxx.pch\nld: error: a.cpp.o: file not recognized\n",
         ),
         (
-            "N52",
-            "Failed to load image Python extension: dlopen(x): Library not loaded: @rpath/libjpeg.9.dylib\n"
-            "Traceback (most recent call last):\n  y = torchvision.io.read_image(p)\nRuntimeError: No such operator",
-        ),
-        (
             "N54",
             "+ unzip -p dist/torch-2.1.0-cp311-none-macosx_11_0_arm64.whl WHEEL\nTag: cp311-cp311-macosx_11_0_x86_64\n"
             "error: the tag is wrong",
@@ -91,6 +86,7 @@ def test_macos_13_under_a_newer_torch_is_told_by_release_and_system() -> None:
 
     assert explain(text, release=Version("2.10.0.dev20251012")).cause == "N67"
     assert explain(text, release=Version("2.6.0")).cause is None
+    assert explain("Successfully installed torch-2.9.1\n" + text).cause == "N67"
 
 
 def test_a_broken_tree_is_not_explained_by_what_it_resembles() -> None:

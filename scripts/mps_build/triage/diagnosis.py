@@ -91,7 +91,7 @@ def explain(log_text: str, *, release: Version | None = None, catalogue: Catalog
         also,
         _notes(log, rows, chosen),
         line,
-        failed=line is not None or any(first_error.is_failure(each.text) for each in log.lines),
+        failed=line is not None or _anything_failed(log),
     )
 
 
@@ -132,12 +132,17 @@ def _match(log: Log, rows: Catalogue, matcher: Matcher) -> int | None:
     if any(log.search(rows.compiled(pattern)) is None for pattern in matcher.all[1:]):
         return None
     for hit in log.hits(rows.compiled(matcher.all[0])):
-        if matcher.then and next(log.hits(rows.compiled(matcher.then), start=hit.end()), None) is None:
+        comes = matcher.then is None or next(log.hits(rows.compiled(matcher.then), start=hit.end()), None) is not None
+        if not comes and not (matcher.alone and not _anything_failed(log)):
             return None
         if any(log.search(rows.compiled(pattern)) for pattern in matcher.none):
             return None
         return hit.start()
     return None
+
+
+def _anything_failed(log: Log) -> bool:
+    return any(first_error.is_failure(line.text) for line in log.lines)
 
 
 def _shown(log: Log, rows: Catalogue, matcher: Matcher, position: int) -> Line:
@@ -150,8 +155,7 @@ def _choose(found: list[_Found], log: Log) -> _Found | None:
     effects = {name for each in found for name in each.cause.explains}
     causes = [each for each in found if each.cause.id not in effects] or found
     causes = [each for each in causes if not (each.cause.first and _something_failed_before(each, log))]
-    if any(each.cause.frame for each in causes) and first_error.first_error(log.lines) is not None:
-        causes = [each for each in causes if not _is_beside_the_point(each, log)]
+    causes = [each for each in causes if not _is_beside_the_point(each, log)]
     return min(causes, key=lambda each: (each.cause.frame, each.position), default=None)
 
 
@@ -160,9 +164,11 @@ def _something_failed_before(each: _Found, log: Log) -> bool:
 
 
 def _is_beside_the_point(each: _Found, log: Log) -> bool:
-    """Whether a quiet fault stands in a log that failed of something else."""
-    error = first_error.first_error(log.lines)
-    return each.cause.quiet and error is not None and not _MPS_IS_MISSED.search(log.text)
+    """Whether a quiet fault stands in a log that later failed of something else."""
+    if not each.cause.quiet or _MPS_IS_MISSED.search(log.text):
+        return False
+    later = [line for line in log.lines if line.number > each.line.number]
+    return any(first_error.is_failure(line.text) for line in later)
 
 
 def _notes(log: Log, rows: Catalogue, chosen: _Found | None) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ class Matcher(_Ranged):
     all: tuple[str, ...] = Field(min_length=1)
     none: tuple[str, ...] = ()
     then: str | None = None
+    alone: bool = False
     show: str | None = None
 
 

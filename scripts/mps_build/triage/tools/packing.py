@@ -20,6 +20,7 @@ _REFUSALS = (
     ("a sealed resource is missing or invalid", "sealed resource"),
     ("does not satisfy its designated requirement", "requirement"),
     ("unsealed contents", "unsealed contents"),
+    ("invalid or unsupported format for signature", "invalid format"),
     ("code has no resources but signature indicates", "sealed resource"),
     ("main executable failed strict validation", "strict validation"),
 )
@@ -78,9 +79,9 @@ def parse_listdeps(text: str) -> WheelDependencies | None:
         path = match["path"]
         if path.startswith(("/usr/lib/", "/System/")):
             system += 1
-        elif path.startswith("@"):
+        elif path.startswith("@rpath/"):
             unresolved.append(path)
-        else:
+        elif not path.startswith("@"):
             foreign.append(path)
     if not (foreign or unresolved or system):
         return None
@@ -95,28 +96,31 @@ class SignatureCheck:
     reason: str | None
     architecture: str | None
     bad: tuple[str, ...]
+    files: int
 
     def facts(self) -> dict[str, Any]:
         facts: dict[str, Any] = {"tool": "codesign --verify", "ok": self.ok}
         facts |= {"reason": self.reason} if self.reason else {}
         facts |= {"architecture": self.architecture} if self.architecture else {}
-        return facts | ({"bad": list(self.bad)} if len(self.bad) > 1 else {})
+        return facts | ({"bad": list(self.bad)} if self.bad and self.files > 1 else {})
 
 
 def parse_codesign_verify(text: str, *, exit: int | None = None) -> SignatureCheck | None:
     """Return the answer; without --verbose a good one is silence, so `exit` is needed to understand it."""
     bad: list[str] = []
     reason = architecture = None
-    good = False
+    good: set[str] = set()
     for line in clean_lines(text):
         if match := _ARCHITECTURE.match(line.text):
             architecture = match[1]
         elif match := _CODESIGN.match(line.text):
-            good |= match["words"].startswith(("valid on disk", "satisfies its Designated Requirement"))
+            if match["words"].startswith(("valid on disk", "satisfies its Designated Requirement")):
+                good.add(match["path"])
             words = match["words"].lower()
             if refusal := next((short for known, short in _REFUSALS if known in words), None):
                 bad.append(match["path"])
                 reason = reason or refusal
     if not bad and not good and not (exit == 0 and not text.strip()):
         return None
-    return SignatureCheck(ok=not bad, reason=reason, architecture=architecture, bad=tuple(bad))
+    files = len({*good, *bad})
+    return SignatureCheck(ok=not bad, reason=reason, architecture=architecture, bad=tuple(bad), files=files)

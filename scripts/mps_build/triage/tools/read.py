@@ -37,7 +37,8 @@ def configure_facts(text: str) -> dict[str, Any] | None:
     told: dict[str, Any] = {"USE_MPS": facts.use_mps, "CAN_COMPILE_METAL": facts.can_compile_metal}
     told |= {"sdk": facts.sdk_version, "reason": facts.reason_id, "compiler_id": facts.compiler_id}
     told |= {"ccache": facts.ccache}
-    return told | ({"configured": True} if facts.generated else {})
+    stopped = "Configuring incomplete, errors occurred" in text
+    return told | ({"configured": facts.generated} if facts.generated or stopped else {})
 
 
 def _facts(parse: Callable[[str], Any]) -> Callable[[str], dict[str, Any] | None]:

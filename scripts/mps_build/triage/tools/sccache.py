@@ -95,8 +95,8 @@ def _of_table(lines: list[str]) -> SccacheStats | None:
         elif match := _LINE.match(line):
             if match["part"] is None and match["label"] in _LABELS:
                 counts[_LABELS[match["label"]]] = int(match["value"])
-            elif match["label"] == "Cache hits" and "[" in (match["part"] or ""):
-                parts[match["part"]] = int(match["value"])
+            elif match["label"] == "Cache hits":
+                parts[match["part"] or ""] = int(match["value"])
         elif match := _NAMED.match(line):
             named[match["label"]] = match["value"].strip()
     if "requests" not in counts:
@@ -106,10 +106,15 @@ def _of_table(lines: list[str]) -> SccacheStats | None:
     return SccacheStats(
         **counts,  # type: ignore[arg-type]  # the names of _LABELS are all counts
         reasons=reasons if sum(reasons.values()) == counts.get("not_cacheable") else {},
-        hits_by=parts if sum(parts.values()) == counts.get("hits") else {},
+        hits_by=parts if _is_whole(parts, counts.get("hits")) else {},
         version=named.get("Version (client)"),
         cache_size=named.get("Cache size"),
     )
+
+
+def _is_whole(parts: Mapping[str, int], hits: int | None) -> bool:
+    """Whether the lines by language tell more than their one sum, and tell it all."""
+    return sum(parts.values()) == hits and (len(parts) > 1 or any("[" in part for part in parts))
 
 
 def _of_json(text: str) -> SccacheStats | None:

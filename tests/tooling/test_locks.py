@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +200,7 @@ def test_a_lock_installs_on_this_machine(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not (shutil.which("uv") or find_spec("uv")), reason="uv is not installed here")
 def test_uv_resolves_for_a_mac_and_an_impossible_requirement_is_told() -> None:
     requirements = ["numpy==2.1.0", "pyyaml"]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mps_build.device.floors import macos_floor
+from mps_build.recipes import all_recipes
 from mps_build.triage import classify_device_text
 from mps_build.triage.device_texts import real_floor
 
@@ -157,3 +159,9 @@ def test_the_host_may_hold_more_than_is_asked_for() -> None:
 )
 def test_the_floor_is_the_one_that_holds_and_not_the_one_that_is_said(torch: str | None, floor: str | None) -> None:
     assert real_floor(torch) == floor
+
+
+def test_the_floors_are_those_of_the_recipes_and_of_the_suites_driver() -> None:
+    for recipe in all_recipes():
+        if recipe.release is not None:
+            assert real_floor(recipe.version) == recipe.mps_floor == macos_floor(recipe.version)

@@ -45,6 +45,7 @@ def rehearse_linux(rehearsal: Rehearsal, *, origin: Origin, wheel: bool, mirror:
         with console.step("Source and patches"):
             place = host_place(rehearsal)
             tree, source = git_tree(rehearsal)
+            lines = "set(CMAKE_EXPORT_COMPILE_COMMANDS ON)\n"  # PyTorch does so itself
     with console.step("Environment"):
         ready = rehearsal.environment(recipe, tree, source, place=place, toolchain=toolchain)
     with console.step("Configure"):

@@ -88,6 +88,9 @@ CASES: list[tuple[Sequence[str], str, str, dict[str, Any]]] = [
     (["uname", "-srm"], "Darwin 24.3.0 arm64\n", "", {"darwin": "24.3.0", "arch": "arm64"}),
     (["sysctl", "-n", "hw.memsize", "machdep.cpu.brand_string"], "17179869184\nApple M2\n", "", {"chip": "Apple M2"}),
     (["sysctl", "-n", "sysctl.proc_translated"], "-1\n", "", {"rosetta": False, "value": "-1"}),
+    (["sysctl", "hw.optional.arm64"], "hw.optional.arm64: 1\n", "", {"apple_silicon": True, "rosetta": None}),
+    (["sh", "-c", "echo $SDKROOT"], "/Library/x/MacOSX14.5.sdk\n", "", {"sdkroot": "/Library/x/MacOSX14.5.sdk"}),
+    (["env"], f"A=b\nDEVELOPER_DIR={DEVELOPER}\n", "", {"developer_dir": DEVELOPER, "kind": "xcode", "from_env": True}),
     (["sysctl", "-n", "hw.cputype"], "7\n", "", {"rosetta": "unknown", "apple_silicon": "unknown"}),
     (
         ["sysctl", "machdep.cpu"],

@@ -27,7 +27,7 @@ def metal_findings(host: Host, recipe: Recipe, xcode: Xcode | None) -> Iterator[
     )
     unusable = any(row.facts.get("usable") is False for row in host.observations)
     if error in BY_ID or unusable:
-        situation = BY_ID[error if error in BY_ID else "metal_toolchain_missing"]  # type: ignore[index]
+        situation = BY_ID[error if error is not None and error in BY_ID else "metal_toolchain_missing"]
         name = "metal_compiler_missing" if situation.id == "metal_utility_not_found" else situation.id
         yield Finding(
             id=name,

@@ -56,7 +56,7 @@ def _answers(answer: Answer, calls: Sequence[Call]) -> Facts:
         if merged and facts.get("vendor"):
             facts = {key: facts[key] for key in ("clang_version", "clang_build") if key in facts}
         merged |= facts
-    if proof_is_missing or _failed_silently(answer, readers[-1][1], merged):
+    if proof_is_missing or _failed_silently(answer, [call for _, call in readers], merged):
         return {}
     return {key: value for key, value in merged.items() if value is not None or key in _SAID_TO_BE_NOTHING}
 
@@ -70,11 +70,10 @@ _DEVELOPER_TOOLS = frozenset(
 )
 
 
-def _failed_silently(answer: Answer, call: Call, facts: Facts) -> bool:
+def _failed_silently(answer: Answer, calls: Sequence[Call], facts: Facts) -> bool:
     """Say whether a developer tool failed for a reason that we do not know: then what it printed is no answer."""
-    return (
-        call.program in _DEVELOPER_TOOLS and answer.exit not in (0, None, 141) and "done" not in facts and bool(facts)
-    )
+    asked = any(call.program in _DEVELOPER_TOOLS for call in calls)
+    return asked and answer.exit not in (0, None, 141) and "done" not in facts
 
 
 def _is_document(calls: Sequence[Call]) -> bool:
@@ -197,7 +196,15 @@ def _ls(answer: Answer, call: Call) -> Facts:
 
 
 def _env(answer: Answer, call: Call) -> Facts:
-    return tools.parse_leaks(answer)
+    return tools.parse_leaks(answer) or xcode.parse_variables(answer)
+
+
+def _echo(answer: Answer, call: Call) -> Facts:
+    """Read `echo $SDKROOT` or `printenv SDKROOT`; what else is echoed says nothing."""
+    name = next(
+        (word.strip("${}") for word in call.arguments if word.strip("${}") in ("SDKROOT", "DEVELOPER_DIR")), None
+    )
+    return xcode.parse_variables(answer, echoed=name) if name else {}
 
 
 def _document(answer: Answer, call: Call) -> Facts:
@@ -230,6 +237,10 @@ _READERS: Mapping[str, Parser] = {
     "mdfind": lambda answer, call: xcode.parse_xcode_paths(answer),
     "ls": _ls,
     "env": _env,
+    "export": _env,
+    "printenv": lambda answer, call: _echo(answer, call) or _env(answer, call),
+    "echo": _echo,
+    "find": lambda answer, call: xcode.parse_xcode_paths(answer),
     "git": lambda answer, call: tools.parse_tool_version(answer, "git") if call.has("version") else {},
     "ccache": lambda answer, call: tools.parse_tool_version(answer, "ccache"),
     "sccache": lambda answer, call: tools.parse_tool_version(answer, "sccache"),

@@ -136,5 +136,7 @@ def _translation(rows: Mapping[str, str], names: list[str], apple_silicon: Any) 
     x86_rows = any(name in rows for name in _X86_ONLY)
     if cpu_type == _X86_64 or x86_rows:
         return {"rosetta": True, "apple_silicon": True} if apple else {"rosetta": "unknown", "apple_silicon": "unknown"}
+    if apple_silicon is None and rows.get("hw.optional.arm64") == "1":
+        return {"apple_silicon": True}
     # The rows that only a translated process sees would be here; of a dump of `hw` as well, its end may be missing.
     return {"rosetta": False} if apple and names in (["machdep.cpu"], ["machdep"]) else {}

@@ -109,6 +109,23 @@ def parse_developer_dir(answer: Answer, environ: dict[str, str]) -> Facts:
     return facts
 
 
+def parse_variables(answer: Answer, *, echoed: str | None = None) -> Facts:
+    """Return where SDKROOT and DEVELOPER_DIR lead: nobody has looked whether anything is there.
+
+    Args:
+        echoed: the one variable whose bare value was printed.
+    """
+    found = dict(
+        re.findall(r"^\s*(?:export |declare -x )?(SDKROOT|DEVELOPER_DIR)=\"?(/[^\"\n]*?)\"?\s*$", answer.stdout, re.M)
+    )
+    if echoed and (path := _path(answer)):
+        found[echoed] = path
+    facts: Facts = {"sdkroot": found["SDKROOT"]} if "SDKROOT" in found else {}
+    if directory := found.get("DEVELOPER_DIR"):
+        facts |= {"developer_dir": directory, "kind": kind_of(directory), "from_env": True}
+    return facts
+
+
 def kind_of(path: str) -> str:
     """Tell by a path's form whose it is: xcode, clt or other."""
     if re.search(r"\.app(?:/Contents/Developer(?:/|$)|/?$)", path):

@@ -21,7 +21,7 @@ _LEFT_OUT: Mapping[str, str] = {
     "USE_PYTORCH_METAL_EXPORT": "0",
 }
 # A precompiled header names its own checkout's folder. ccache with a base_dir hands it to another checkout, whose next
-# uncached file then fails, or reads the first checkout's headers: reproduced in docs/faster_builds.md. An empty
+# uncached file then fails, or reads the first checkout's headers: docs/faster_builds.md. An empty
 # value also beats a base_dir in ccache's configuration file.
 _ONE_CHECKOUT: Mapping[str, str] = {"CCACHE_BASEDIR": "", "CCACHE_SLOPPINESS": "pch_defines,time_macros"}
 

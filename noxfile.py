@@ -131,6 +131,16 @@ def schemas(session: nox.Session) -> None:
 
 
 @nox.session
+def benchmark(session: nox.Session) -> None:
+    """Measure one of benchmarks/ (audit, driver, ...) and put its rows into benchmarks/results.json."""
+    _install(session, "build")
+    if not session.posargs:
+        names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem != "record")
+        session.error(f"say which: {', '.join(names)}")
+    session.run("python", str(ROOT / "benchmarks" / f"{session.posargs[0]}.py"), *session.posargs[1:])
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Format, lint rules and import contracts."""
     _install(session, "lint")

@@ -106,6 +106,15 @@ def test_without_a_recipe_the_newest_release_is_meant(tmp_path: Path) -> None:
     assert _doctor(tmp_path, "--host", str(recording))[1]["recipe"].startswith("v2.")
 
 
+def test_another_patch_release_is_judged_by_the_recipe_of_its_minor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording = _file(tmp_path, {"probes": []})
+
+    assert _doctor(tmp_path, "2.7.0", "--host", str(recording))[1]["recipe"] == "v2.7.1"
+    assert "no recipe for 2.7.0" in capsys.readouterr().out
+
+
 def test_all_recipes_are_shown_with_the_xcode_that_builds_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -200,9 +209,9 @@ def test_the_page_on_recorded_macs_lists_every_probe_and_what_it_may_reveal() ->
     page = (Path(__file__).parents[2] / "docs" / "recorded_macs.md").read_text()
 
     for probe in PROBES:
+        asked = "each time" if probe.standard else "recording only"
+        assert f"| {probe.why} | {probe.reveals} | {probe.seconds:.0f} s | {asked} |" in page, probe.name
         assert f"| {probe.name} |" in page, probe.name
-        assert probe.why in page, probe.name
-        assert probe.reveals in page, probe.name
 
 
 def test_the_page_on_recorded_macs_lists_every_situation_and_what_mends_it() -> None:

@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     recipe = find_recipe(arguments.recipe) if arguments.recipe else newest_stable()
     adoption = adopt(document, name=str(arguments.file))
     expectation = expectation_of(adoption, recipe)
-    folder = arguments.into or data_root() / "tests" / "recorded" / "hosts"
+    folder = arguments.into or _hosts_folder()
     stem = _stem(file_stem(adoption.host) if arguments.name is None else arguments.name)
     paths = folder / f"{stem}.json", folder / f"{stem}.expect.json"
     if taken := [path for path in paths if path.exists()]:
@@ -50,6 +50,13 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     _write(paths[1], expectation)
     _print(expectation, paths, console)
     return Outcome(document={"recording": str(paths[0]), "expectation": str(paths[1]), **expectation})
+
+
+def _hosts_folder() -> Path:
+    tests = data_root() / "tests"
+    if not tests.is_dir():
+        raise UsageError("this is an installed mps-build, without tests", hint="run it in a clone, or give --into DIR")
+    return tests / "recorded" / "hosts"
 
 
 def _stem(name: str) -> str:

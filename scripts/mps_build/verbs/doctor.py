@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,9 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         raise UsageError("--host and --record do not go together: a recording is of a live host")
     if arguments.all and arguments.recipe:
         raise UsageError("--all asks for every recipe: leave RECIPE out")
-    recipes = all_recipes() if arguments.all else (_recipe(arguments.recipe),)
+    if arguments.record and not arguments.record.absolute().parent.is_dir():
+        raise UsageError(f"--record {arguments.record}: there is no folder {arguments.record.parent}")
+    recipes = all_recipes() if arguments.all else (_recipe(arguments.recipe, console),)
     prober = _prober(arguments)
     host = observe(prober)
     if host.recorded_on:
@@ -60,8 +63,19 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     return _all(host, recipes, console) if arguments.all else _one(host, recipes[0], console)
 
 
-def _recipe(argument: str | None) -> Recipe:
-    return find_recipe(argument) if argument else newest_stable()
+def _recipe(argument: str | None, console: Console) -> Recipe:
+    """Return the recipe asked for; for another patch release of a minor that has one, that one."""
+    if not argument:
+        return newest_stable()
+    try:
+        return find_recipe(argument)
+    except UsageError:
+        release = re.fullmatch(r"v?(\d+\.\d+)\.\d+", argument.strip())
+        if not release:
+            raise
+    recipe = find_recipe(release.group(1))
+    console.print(f"there is no recipe for {argument}; its requirements are those of {recipe.name}")
+    return recipe
 
 
 def _prober(arguments: argparse.Namespace) -> Prober:

@@ -1,0 +1,89 @@
+"""Two wheels side by side: what should be equal of one version and commit, and where they differ.
+
+Each side is a .whl file, or a requirement such as torch==2.15.0, fetched for macOS arm64. Strong parts
+(files, Python sources, operators, schemas, kernels, flags, libraries) are equal between two builds of
+one commit; weak ones (other exports, SDK, bytes) differ with compiler and build, and are only told.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..audit.parity import Parity, Part, compare_wheels
+from ..cli import Outcome
+from ..console import Console
+from ..errors import UsageError
+from .audit_wheel import find_wheel
+
+EXAMPLES = (
+    "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl torch==2.15.0",
+    "torch==2.14.1 torch==2.15.0 --python 3.12 --show 20",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("left", metavar="LEFT", help="a .whl file, or a requirement")
+    parser.add_argument("right", metavar="RIGHT", help="what to compare it with")
+    parser.add_argument("--python", metavar="X.Y", help="the Python of requirements (default: the newest they have)")
+    parser.add_argument(
+        "--show", metavar="N", type=int, default=5, help="names to show of each difference (default: 5)"
+    )
+
+
+def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+    sides = (arguments.left, arguments.right)
+    return _compare_wheels(sides, arguments, console)
+
+
+def _compare_wheels(sides: Sequence[str], arguments: argparse.Namespace, console: Console) -> Outcome:
+    paths = [_wheel(side, arguments.python, console) for side in sides]
+    parity = compare_wheels(paths[0], paths[1], console)
+    _print_parity(parity, arguments.show, console)
+    return Outcome(document=parity.document())
+
+
+def _wheel(side: str, python: str | None, console: Console) -> Path:
+    is_file = Path(side).exists()
+    path, _ = find_wheel(side, None if is_file else python, console)
+    if not path.is_file() or path.suffix != ".whl":
+        raise UsageError(
+            f"{path}: no wheel to compare", hint="give a .whl file, or a requirement such as torch==2.15.0"
+        )
+    return path
+
+
+def _print_parity(parity: Parity, most: int, console: Console) -> None:
+    console.print(f"left   {parity.left}\nright  {parity.right}")
+    console.print()
+    rows = [
+        (part.name, "" if part.is_strong else "weak", str(part.left), str(part.right), _difference(part), part.note)
+        for part in parity.parts
+    ]
+    console.table(("part", "", "left", "right", "difference", ""), rows)
+    for part in parity.parts:
+        if part.is_equal or not part.is_strong:
+            continue
+        console.print()
+        console.print(part.name, style="bold")
+        for sign, names in (("-", part.only_left), ("+", part.only_right), ("~", part.changed)):
+            for name in names[:most]:
+                console.print(f"  {sign} {name}")
+            if len(names) > most:
+                console.print(f"  {sign} and {len(names) - most} more", style="dim")
+    console.print()
+    if not parity.differing:
+        console.print("equal in every strong part", style="bold green")
+    elif parity.is_same_source:
+        parts = ", ".join(part.name for part in parity.differing)
+        console.print(f"same version and commit, and yet they differ in: {parts}", style="bold yellow")
+    else:
+        console.print("different sources: differences are to be expected", style="bold")
+
+
+def _difference(part: Part) -> str:
+    if part.is_equal:
+        return "equal"
+    counts = {"-": part.only_left, "+": part.only_right, "~": part.changed}
+    return " ".join(f"{sign}{len(names)}" for sign, names in counts.items() if names)

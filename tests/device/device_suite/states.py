@@ -22,22 +22,36 @@ class Refused(Exception):
     """The case cannot be asked here; the reason says why."""
 
 
+_KEPT_ELEMENTS = 300_000
+
+
 class References:
-    """Answers of the CPU, kept: by (case, draw); the harness asks the same case hundreds of times."""
+    """Answers of the CPU, kept: by (case, draw); the harness asks the same case hundreds of times.
+
+    Large ones are kept for the last case only, or a run of the whole suite would fill the memory.
+    """
 
     def __init__(self, *, keep: bool = False) -> None:
         self._keep = keep
         self._known: dict[tuple[str, tuple[int, int], bool], list[Leaf]] = {}
+        self._large: dict[tuple[str, tuple[int, int], bool], list[Leaf]] = {}
 
     def get(self, case: Case, bench: Bench, draw: tuple[int, int], *, precise: bool) -> list[Leaf]:
         """Return the leaves of the float64 reference, or of the CPU in the case's own dtypes."""
         key = (case.id, draw, precise)
-        if key in self._known:
-            return self._known[key]
+        found = self._known.get(key) or self._large.get(key)
+        if found is not None:
+            return found
         leg = bench.reference() if precise else bench.same()
         leaves = run_leg(case, bench, leg, draw)
-        if self._keep:
+        if (
+            self._keep
+            and sum(leaf.value.numel() for leaf in leaves if isinstance(leaf.value, torch.Tensor)) < _KEPT_ELEMENTS
+        ):
             self._known[key] = leaves
+        else:
+            self._large = {old: kept for old, kept in self._large.items() if old[0] == case.id}
+            self._large[key] = leaves
         return leaves
 
 

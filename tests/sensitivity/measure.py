@@ -1,0 +1,119 @@
+"""Measure the suite's sensitivity to generic plants, and record which operators each case dispatches.
+
+python tests/sensitivity/measure.py --record tests/device/touch_map.json
+python tests/sensitivity/measure.py --generic report.json [--layers regressions,layouts] [--op aten.add.Tensor]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import suite_in_process
+from device_suite.touch import TouchMap, TouchRecorder
+from generic_plants import KINDS, UNDEFINED, GenericPlant, Traits
+from suite_in_process import SLOW_SECONDS, Suite, in_order
+
+
+def record(suite: Suite) -> tuple[TouchMap, dict[str, float]]:
+    """Return which operators each case dispatches on its device, and what each case costs; all must pass."""
+    recorder = TouchRecorder()
+    touched: dict[str, list[str]] = {}
+    seconds: dict[str, float] = {}
+    for case in suite.cases:
+        asked = suite.ask(case)  # healthy, and the references come to be
+        if asked.failure is not None:
+            raise SystemExit(f"{case.id} fails without a plant: {asked.failure}")
+        again = suite.ask(case, recorder.maker)
+        touched[case.id], seconds[case.id] = recorder.take(), again.seconds
+        if again.failure is not None:
+            raise SystemExit(f"{case.id} fails while it is recorded: {again.failure}")
+    return TouchMap(touched), seconds
+
+
+def traits(suite: Suite, seconds: dict[str, float]) -> dict[str, set[str]]:
+    """Return which kinds of fault could change each overload at all, from how it is called."""
+    mode = Traits()
+    for case in suite.cases:
+        if seconds[case.id] <= SLOW_SECONDS:
+            suite.ask(case, lambda: mode)
+    return mode.seen
+
+
+def measure(
+    suite: Suite, touch: TouchMap, seconds: dict[str, float], only: str, shard: tuple[int, int], until: float
+) -> list[dict[str, Any]]:
+    """Return one row for each generic plant: caught by which case, survived, or without effect."""
+    by_operator: dict[str, list[Any]] = {}
+    for case in suite.cases:
+        for name in touch.by_case[case.id]:
+            by_operator.setdefault(name, []).append(case)
+    possible = traits(suite, seconds)
+    rows = []
+    for number, overload in enumerate(sorted(by_operator)):
+        if number % shard[1] != shard[0]:
+            continue
+        if time.monotonic() > until:
+            print(f"out of time before {overload}: the rest is not measured")
+            break
+        if overload.split(".")[1] in UNDEFINED or (only and not overload.startswith(only)):
+            continue
+        cases = [case for case in in_order(by_operator[overload], seconds) if seconds[case.id] <= SLOW_SECONDS]
+        for kind in KINDS:
+            if kind in possible.get(overload, set()):
+                rows.append(_judge(suite, overload, kind, cases))
+    return rows
+
+
+def _judge(suite: Suite, overload: str, kind: str, cases: list[Any]) -> dict[str, Any]:
+    plant = GenericPlant(overload, kind)
+    begun = time.process_time()
+    caught = suite.first_failure(cases, lambda: plant)
+    verdict = "caught" if caught else "without_effect" if plant.changed == 0 else "survived"
+    return {
+        "overload": overload,
+        "kind": kind,
+        "verdict": verdict,
+        "case": caught.case.id if caught else None,
+        "layer": caught.case.layer if caught else None,
+        "changed": plant.changed,
+        "cases": len(cases),
+        "seconds": round(time.process_time() - begun, 3),
+    }
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", metavar="FILE", help="write the touch map")
+    parser.add_argument("--generic", metavar="FILE", help="write one row for each generic plant")
+    parser.add_argument("--layers", default=",".join(suite_in_process.DEFAULT_LAYERS))
+    parser.add_argument("--op", default="", help="only overloads that begin with this")
+    parser.add_argument("--shard", default="0/1", help="I/N: every Nth overload, for several processes side by side")
+    parser.add_argument(
+        "--minutes", type=float, default=60.0, help="stop after this many minutes and report what there is"
+    )
+    given = parser.parse_args()
+    until = time.monotonic() + given.minutes * 60
+    part, parts = (int(one) for one in given.shard.split("/"))
+    suite = Suite(given.layers.split(","))
+    touch, seconds = record(suite)
+    print(f"{len(suite.cases)} cases, {sum(seconds.values()):.1f} s of CPU for one pass, {len(suite.refused)} refused")
+    if given.record:
+        touch.save(Path(given.record))
+    if given.generic:
+        rows = measure(suite, touch, seconds, given.op, (part, parts), until)
+        Path(given.generic).write_text(json.dumps(rows, indent=0) + "\n", encoding="utf-8")
+        caught = sum(row["verdict"] == "caught" for row in rows)
+        survived = [row for row in rows if row["verdict"] == "survived"]
+        spent = sum(row["seconds"] for row in rows)
+        print(f"{caught} of {caught + len(survived)} plants that change a bit are caught, in {spent:.0f} s of CPU")
+        for row in survived:
+            print(f"  survived: {row['overload']} {row['kind']} ({row['changed']} calls changed, {row['cases']} cases)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""The device suite in one process: its cases asked under hundreds of plants, the references computed once."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Iterable
+
+DEVICE_TESTS = Path(__file__).resolve().parent.parent / "device"
+sys.path.insert(0, str(DEVICE_TESTS))
+os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
+
+import torch  # noqa: E402
+
+from device_suite.cases import Case  # noqa: E402
+from device_suite.legs import Bench, PlantMaker  # noqa: E402
+from device_suite.selection import why_not_here  # noqa: E402
+from device_suite.states import References, Refused, run_case  # noqa: E402
+
+DEFAULT_LAYERS = ("smoke", "regressions", "layouts", "transformers", "models")
+# Cases that start processes or take seconds say nothing about an operator that a quick one does not say.
+SLOW_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What came of one case: why it failed (None: it passed), how long it took on one CPU."""
+
+    case: Case
+    failure: str | None
+    seconds: float
+
+
+class Suite:
+    """The suite's default cases on the CPU as the device under test."""
+
+    def __init__(self, layers: Iterable[str] = DEFAULT_LAYERS) -> None:
+        self.device = torch.device("cpu")
+        self.cases = _load_cases(tuple(layers))
+        self._references = References(keep=True)
+        self.refused: dict[str, str] = {}
+
+    def ask(self, case: Case, maker: PlantMaker | None = None) -> Asked:
+        """Return what comes of a case under a plant."""
+        begun = time.process_time()
+        failure: str | None = None
+        try:
+            run_case(case, Bench(self.device, around=maker), self._references)
+        except Refused as refused:
+            self.refused[case.id] = str(refused)
+        except (KeyboardInterrupt, MemoryError):
+            raise
+        except BaseException as raised:
+            failure = f"{type(raised).__name__}: {raised}"
+        return Asked(case, failure, time.process_time() - begun)
+
+    def first_failure(self, cases: Iterable[Case], maker: PlantMaker) -> Asked | None:
+        """Return the first case that fails under the plant, or None."""
+        for case in cases:
+            asked = self.ask(case, maker)
+            if asked.failure is not None:
+                return asked
+        return None
+
+
+def _load_cases(layers: tuple[str, ...]) -> list[Case]:
+    warnings.filterwarnings("error", message=".*fall back to run on the CPU.*")
+    warnings.filterwarnings("ignore", category=UserWarning)
+    found: list[Case] = []
+    for path in sorted(DEVICE_TESTS.glob("test_*.py")):
+        if path.stem.split("_")[1] not in layers:
+            continue
+        module: Any = importlib.import_module(path.stem)
+        here = torch.device("cpu")
+        found += [case for case in module.cases if why_not_here(case, device=here, full=False) is None]
+    return found
+
+
+def in_order(cases: Iterable[Case], seconds: dict[str, float]) -> list[Case]:
+    """Return the cases, the quickest first: most plants die early."""
+    return sorted(cases, key=lambda case: seconds.get(case.id, 0.0))
+
+
+Judge = Callable[[Case], bool]

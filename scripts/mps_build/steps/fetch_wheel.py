@@ -6,6 +6,7 @@ for one Python at a time, so the newest Python that has a wheel is found by aski
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import Version
 
 from ..environ import fetch_environ
 from ..errors import SourceError, UsageError
@@ -140,7 +142,7 @@ def _pip_download(wanted: Requirement, python: str, destination: Path) -> Comman
             "--no-input",
             "download",
             "--retries=2",
-            "--progress-bar=raw",
+            f"--progress-bar={_progress()}",
             "--no-deps",
             "--only-binary=:all:",
             "--implementation=cp",
@@ -156,15 +158,22 @@ def _pip_download(wanted: Requirement, python: str, destination: Path) -> Comman
 
 
 def _pip() -> tuple[str, ...]:
-    """Return a pip to call: ours, that of the Python our venv was made from, or one on PATH (uv venvs have none)."""
+    """Return a pip to call: ours, or one on PATH."""
     if importlib.util.find_spec("pip"):
         return (sys.executable, "-m", "pip")
     for name in ("pip3", "pip"):
         if found := shutil.which(name):
             return (found,)
-    if found := shutil.which("uv"):
-        return (found, "tool", "run", "--quiet", "pip")
-    raise UsageError("no pip to fetch with", hint="python -m ensurepip, or download the wheel and give the file")
+    raise UsageError("no pip to fetch with", hint="`python -m ensurepip`; or download the wheel and give the file")
+
+
+def _progress() -> str:
+    """Return the progress bar to ask for: only pip 24.1 and newer can tell a program how far it is."""
+    try:
+        version = importlib.metadata.version("pip")
+    except importlib.metadata.PackageNotFoundError:
+        return "off"
+    return "raw" if Version(version) >= Version("24.1") else "off"
 
 
 class _Known:

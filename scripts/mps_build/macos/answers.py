@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
-from ..log_text import clean_line, squeeze
+from ..log_text import clean_line
+
+# What an answer tells: keys and values as docs/recorded_macs.md lists them.
+Facts = dict[str, Any]
 
 # What log_text leaves: npm's and language servers' prefixes, and a viewer's numbered gutter.
 _RELAYS = re.compile(r"^\s*(?:npm (?:ERR!|error|WARN)\s|\([\w .-]+\) std(?:err|out):\s?|(?:remote|stderr|stdout):\s)")
@@ -80,6 +84,3 @@ def _clean(text: str) -> str:
 
 def _unescaped(text: str) -> str:
     return re.sub(r"\x1b\[[0-?]*[ -/]*[@-~]", "", text).rstrip(" \t")
-
-
-__all__ = ["Answer", "as_sentences", "first", "squeeze", "unwrapped"]

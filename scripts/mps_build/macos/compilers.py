@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from .answers import Answer, first
+from .answers import Answer, Facts, first
 from .commands import Call
-
-Facts = dict[str, Any]
 
 _CLANG = re.compile(r"(?:(Apple|Homebrew) )?(?:clang|LLVM) version (\d+(?:\.\d+)*)(?: \((clang-[\d.]*\d)\))?")
 _CONDA = re.compile(r"(?:mini|ana|micro|mamba)(?:conda|forge|mamba)|/conda|/envs/", re.IGNORECASE)

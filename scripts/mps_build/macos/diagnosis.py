@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
-from .answers import Answer, as_sentences, first, unwrapped
+from .answers import Answer, Facts, as_sentences, first, unwrapped
 from .commands import Call
 from .metal_situations import METAL
 from .situation import Situation
 from .situations import SITUATIONS
-
-Facts = dict[str, Any]
 
 _METAL_IDS = frozenset(situation.id for situation in METAL)
 # These open a window where there is a screen, and say so.

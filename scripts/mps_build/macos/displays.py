@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from .answers import Answer
-
-Facts = dict[str, Any]
+from .answers import Answer, Facts
 
 # GPUs from before Metal: the only ones whose record ends without a word on it.
 _BEFORE_METAL = re.compile(

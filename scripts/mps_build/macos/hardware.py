@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
-from .answers import Answer
+from .answers import Answer, Facts
 from .sysctl import chip_facts
-
-Facts = dict[str, Any]
 
 # What the first label is called in the languages of the System Information window.
 _LOCALES: Mapping[str, str] = {

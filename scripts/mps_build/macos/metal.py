@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from .answers import Answer, first
+from .answers import Answer, Facts, first
 from .xcode import whereabouts
-
-Facts = dict[str, Any]
 
 # What our own probe prints behind each language standard that compiled (probe_table.METAL_PROOF).
 _USELESS = frozenset({"uninstalled", "notInstalled", "installedUpdateAvailable"})

@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import compilers, displays, hardware, metal, reports, resources, sysctl, tools, versions, xcode
-from .answers import Answer
+from .answers import Answer, Facts
 from .commands import Call, calls_of
 from .diagnosis import diagnose, noise_in
 
-Facts = dict[str, Any]
 Parser = Callable[[Answer, Call], Facts]
 
 NOT_UNDERSTOOD: Mapping[str, Any] = {"not_understood": True}

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from .answers import Answer, first
+from .answers import Answer, Facts, first
 from .sysctl import chip_facts
 from .versions import is_beta_build
-
-Facts = dict[str, Any]
 
 _CORES_AS_WORDS = {
     "single": 1, "dual": 2, "quad": 4, "hexa": 6, "octa": 8, "deca": 10, "dodeca": 12, "hexadeca": 16,

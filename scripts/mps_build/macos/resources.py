@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from .answers import Answer, first
-
-Facts = dict[str, Any]
+from .answers import Answer, Facts, first
 
 _UNITS = {"": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
 

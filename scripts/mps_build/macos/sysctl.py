@@ -6,10 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .answers import Answer
+from .answers import Answer, Facts
 from .commands import Call
-
-Facts = dict[str, Any]
 
 _ARM64, _X86_64 = "16777228", "7"  # hw.cputype of the asking process
 # Names whose values are read as facts: another value than those is not understood.

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from .answers import Answer, first
+from .answers import Answer, Facts, first
 from .diagnosis import noise_in
-
-Facts = dict[str, Any]
 
 
 def parse_tool_version(answer: Answer, tool: str) -> Facts:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from .answers import Answer, first
-
-Facts = dict[str, Any]
+from .answers import Answer, Facts, first
 
 ARCHITECTURES = ("arm64e", "arm64", "x86_64h", "x86_64", "i386")
 _COMPAT = {"10.16": None, "16.0": 26}  # what a Python built with an old SDK is told, and what that proves

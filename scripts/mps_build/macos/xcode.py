@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
-from .answers import Answer, first
+from .answers import Answer, Facts, first
 from .commands import Call
-
-Facts = dict[str, Any]
 
 # A seed's build has four figures from 5000 up and a small letter; these are releases all the same.
 _RELEASES_LIKE_SEEDS = frozenset({"16C5032a"})
@@ -41,7 +38,7 @@ def is_seed(build: str) -> bool:
     (True, False, False)
     """
     match = re.fullmatch(r"\d+[A-Z](\d{4})[a-z]", build)
-    return bool(match) and int(match.group(1)) >= 5000 and build not in _RELEASES_LIKE_SEEDS if match else False
+    return match is not None and int(match.group(1)) >= 5000 and build not in _RELEASES_LIKE_SEEDS
 
 
 def _named(version: str, build: str) -> Facts:

@@ -35,6 +35,7 @@ def _python(tmp_path: Path, *, include: Path, free_threaded: bool = False, imple
     )
     zig.chmod(0o755)
     facts = {
+        "package": "0.17.1-linux-x86_64",
         "zig": str(zig),
         "include": str(include),
         "abi": ABI + "t" * free_threaded,

@@ -11,58 +11,7 @@ import pytest
 from mps_build.device.child import Limits
 from mps_build.device.suite import SuiteRequest, SuiteRun, run_suite
 from mps_build.record import Case
-
-# A suite of the contract's form without torch: tests/device/README.md, "Events".
-CONFTEST = """
-import json, os, sys, time
-import pytest
-
-def pytest_addoption(parser):
-    for name in ("--device", "--only", "--op", "--plant", "--known", "--outcomes", "--after"):
-        parser.addoption(name, default="")
-    parser.addoption("--full", action="store_true")
-
-def write(config, **event):
-    sys.stdout.flush(); sys.stderr.flush()
-    with open(config.getoption("--outcomes"), "a") as file:
-        file.write(json.dumps({**event, "output_bytes": os.fstat(2).st_size}) + "\\n")
-
-def pytest_configure(config):
-    if "no-such-plant" in config.getoption("--plant"):
-        raise pytest.UsageError("plant.py has no callable no-such-plant")
-
-def pytest_collection_modifyitems(config, items):
-    ids = [item.name for item in items]
-    after = config.getoption("--after")
-    if after in ids:
-        del items[: ids.index(after) + 1]
-    if config.getoption("--only"):
-        items[:] = [item for item in items if item.name in config.getoption("--only").split(",")]
-
-def pytest_collection_finish(session):
-    write(session.config, event="collected", ids=[item.name for item in session.items])
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_call(item):
-    if "silent" in item.name:
-        yield
-        return
-    write(item.config, event="started", id=item.name, layer="stand_in")
-    outcome = yield
-    error = outcome.excinfo
-    skipped = error is not None and error[0] is pytest.skip.Exception
-    word = "passed" if error is None else "skipped" if skipped else "failed"
-    write(item.config, event="finished", id=item.name, layer="stand_in", issue=["1"], outcome=word,
-          reason=str(error[1]) if error else "", error={"max_abs": 0.5, "bound": 1.0}, seconds=0.1)
-    if "dies_behind" in item.name:
-        os._exit(0)
-
-def pytest_sessionfinish(session):
-    write(session.config, event="plant", hits=0 if "unhit" in session.config.getoption("--plant") else 3)
-    write(session.config, event="end")
-    if any("at_exit" in item.name for item in session.items):
-        os.abort()
-"""
+from stand_in_suite import write_suite
 
 DEATHS = {
     "hang": "import time; time.sleep(600)",
@@ -96,12 +45,7 @@ def drive(
     case_seconds: float = 60.0,
     memory_bytes: int = 1 << 40,
 ) -> SuiteRun:
-    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
-    (tmp_path / "conftest.py").write_text(CONFTEST)
-    files = []
-    for number, source in enumerate(sources):
-        files.append(tmp_path / f"test_standin_{number}.py")
-        files[-1].write_text(source)
+    files = write_suite(tmp_path, *sources)
     request = SuiteRequest(
         interpreter=Path(sys.executable),
         environ={
@@ -111,7 +55,7 @@ def drive(
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         },
         ini=tmp_path / "pytest.ini",
-        files=tuple(files),
+        files=files,
         device="cpu",
         folder=tmp_path / "run",
         limits=Limits(start_seconds=60, case_seconds=case_seconds, end_seconds=60, memory_bytes=memory_bytes),

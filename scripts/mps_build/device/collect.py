@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,8 @@ from ..process import capture
 from .suite import SuiteRequest, suite_command
 
 _SECONDS = 300.0
-# A case in pytest's `--collect-only -q`; a test without a parameter is none.
-_CASE = re.compile(r"^(?P<file>\S.*\.py)::\w+\[.+\]$")
+# A test in pytest's `--collect-only -q`: a case is known by its parameter, or by its name where it has none.
+_TEST = re.compile(r"^(?P<file>\S.*\.py)::(?P<name>\w+)(?:\[(?P<parameter>.*)\])?$")
 
 
 def collect(request: SuiteRequest) -> Mapping[Path, int] | None:
@@ -21,16 +22,19 @@ def collect(request: SuiteRequest) -> Mapping[Path, int] | None:
     request.folder.mkdir(parents=True, exist_ok=True)
     known = request.folder / "known.json"
     known.write_text("[]", encoding="utf-8")
-    asked = replace(request, plant=None)
-    command = suite_command(asked, request.files, known=known, outcomes=request.folder / "collection.jsonl")
+    outcomes = request.folder / "collection.jsonl"
+    command = suite_command(replace(request, plant=None), request.files, known=known, outcomes=outcomes)
     answer = capture(replace(command, argv=(*command.argv, "--collect-only")), timeout_seconds=_SECONDS)
     (request.folder / "collection.log").write_text(answer.stdout + answer.stderr, encoding="utf-8")
-    if answer.exit not in (0, 5):
+    if answer.exit not in (0, 5) or not outcomes.exists():
         return None
-    return parse_collection(answer.stdout, request.files)
+    events = [json.loads(line) for line in outcomes.read_text(encoding="utf-8").splitlines()]
+    ids = {case for event in events if event.get("event") == "collected" for case in event["ids"]}
+    return parse_collection(answer.stdout, request.files, ids)
 
 
-def parse_collection(text: str, files: tuple[Path, ...]) -> dict[Path, int]:
-    """Return the files that pytest counted cases in, in the order of `files`."""
-    found = Counter(Path(match["file"]).name for line in text.splitlines() if (match := _CASE.match(line)))
+def parse_collection(text: str, files: tuple[Path, ...], ids: Collection[str]) -> dict[Path, int]:
+    """Return the files that pytest listed cases of, in the order of `files`, with how many."""
+    listed = (match for line in text.splitlines() if (match := _TEST.match(line)))
+    found = Counter(Path(match["file"]).name for match in listed if (match["parameter"] or match["name"]) in ids)
     return {file: found[file.name] for file in files if file.name in found}

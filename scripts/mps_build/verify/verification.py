@@ -57,6 +57,7 @@ class Verification:
         self.suite_run = SuiteRun()
         self.written = 0.0
         self.total: int | None = None
+        self.virtual = False
 
     def run(self) -> Record:
         try:
@@ -108,7 +109,7 @@ class Verification:
             device=self.request.device,
             planted=self.request.plant is not None,
             accept_known=self.request.accept_known,
-            virtual=bool(host.virtual),
+            virtual=self.virtual,
         )
         record = self._record(judged, partial=self.suite_run.stopped is not None)
         self._write(record)
@@ -143,6 +144,7 @@ class Verification:
         obstacle = diagnosis.torch_obstacle(facts, allowed, self.request.device, judge_text_on(host, facts.torch))
         if obstacle is not None and not (self.request.allow_virtual and obstacle.cause == "virtual_gpu"):
             raise obstacle
+        self.virtual = bool(host.virtual) or obstacle is not None
         self.console.line(f"torch {facts.torch} on {facts.get('device', 'name') or self.request.device}")
         return facts
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
-from mps_build.record import Case, Record, Torch
+from mps_build.cli import main
+from mps_build.record import Case, Record, Torch, write_record
 from mps_build.reports.side_by_side import compare_records
 
 
@@ -85,3 +87,15 @@ def test_other_circumstances_are_told_and_the_document_is_json() -> None:
     assert found.differences["torch"] == ("2.12.0", "2.13.0")
     assert json.loads(json.dumps(found.document()))["partial"] == [False, True]
     assert compare_records(record(), record()).same_circumstances
+
+
+def test_the_verb_takes_records_or_their_folders_and_refuses_a_mixture(tmp_path: Path) -> None:
+    for name, outcome in (("before", "passed"), ("after", "failed")):
+        write_record(record(case("a", outcome)), tmp_path / name / "record.json")
+    answer = tmp_path / "answer.json"
+
+    status = main("compare", [str(tmp_path / "before"), str(tmp_path / "after" / "record.json"), "--json", str(answer)])
+
+    assert status == 0
+    assert [change["id"] for change in json.loads(answer.read_text())["newly_failing"]] == ["a"]
+    assert main("compare", [str(tmp_path / "before"), "torch==2.13.0"]) == 2

@@ -118,3 +118,37 @@ def _slower(old: Mapping[str, Case], new: Mapping[str, Case], names: Sequence[st
             continue
         slower.append((now - was, Change(id=name, before=f"{was:.2f} s", after=f"{now:.2f} s")))
     return tuple(change for _, change in sorted(slower, key=lambda pair: -pair[0]))
+
+
+def tables(found: Comparison) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+    """Return what a person is shown: title, columns and rows of each part that holds anything."""
+    changes = ("case", "before", "after", "what")
+    parts = [
+        (
+            "Circumstances that differ",
+            ("", "before", "after"),
+            [(name, *pair) for name, pair in found.differences.items()],
+        ),
+        ("Newly failing", changes, _rows(found.newly_failing)),
+        ("Newly passing", changes, _rows(found.newly_passing)),
+        ("Error growth, as a share of what is allowed", changes[:3], [row[:3] for row in _rows(found.error_growth)]),
+        ("Slower", changes[:3], [row[:3] for row in _rows(found.slower)]),
+        ("Only in the first", ("case",), [(name,) for name in found.only_before]),
+        ("Only in the second", ("case",), [(name,) for name in found.only_after]),
+    ]
+    return [part for part in parts if part[2]]
+
+
+def verdict(found: Comparison) -> str:
+    """Return the comparison in one sentence."""
+    part = " (of a partial record)" if any(found.partial) else ""
+    failing, passing = len(found.newly_failing), len(found.newly_passing)
+    if not failing and not passing:
+        return f"no case changed its outcome{part}"
+    return f"{failing} newly failing, {passing} newly passing{part}"
+
+
+def _rows(changes: Sequence[Change]) -> list[tuple[str, ...]]:
+    return [
+        (change.id, change.before, change.after, " ".join((change.reason or "").split())[:120]) for change in changes
+    ]

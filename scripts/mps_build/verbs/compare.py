@@ -1,6 +1,8 @@
-"""Two wheels side by side: what should be equal of one version and commit, and where they differ.
+"""Two wheels, or two records of verify_mps, side by side.
 
-Each side is a .whl file, or a requirement such as torch==2.15.0, fetched for macOS arm64. Strong parts
+Of records: what fails now and did not, what passes now, whose error grew, what became slower.
+
+Of wheels: what should be equal of one version and commit, and where they differ. Each side is a .whl file, or a requirement such as torch==2.15.0, fetched for macOS arm64. Strong parts
 (files, Python sources, operators, schemas, kernels, flags, libraries) are equal between two builds of
 one commit; weak ones (other exports, SDK, bytes) differ with compiler and build, and are only told.
 """
@@ -13,18 +15,21 @@ from pathlib import Path
 
 from ..audit.parity import Parity, Part, compare_wheels
 from ..cli import Outcome
-from ..console import Console
+from ..console import Console, human_seconds
 from ..errors import UsageError
+from ..record import load_record
+from ..reports.side_by_side import compare_records, tables, verdict
 from .audit_wheel import find_wheel
 
 EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl torch==2.15.0",
     "torch==2.14.1 torch==2.15.0 --python 3.12 --show 20",
+    "older/record.json newer/record.json",
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("left", metavar="LEFT", help="a .whl file, or a requirement")
+    parser.add_argument("left", metavar="LEFT", help="a .whl file, a requirement, or a record (.json)")
     parser.add_argument("right", metavar="RIGHT", help="what to compare it with")
     parser.add_argument("--python", metavar="X.Y", help="the Python of requirements (default: the newest they have)")
     parser.add_argument(
@@ -34,7 +39,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     sides = (arguments.left, arguments.right)
+    if any(_is_record(side) for side in sides):
+        return _compare_records(sides, arguments, console)
     return _compare_wheels(sides, arguments, console)
+
+
+def _is_record(side: str) -> bool:
+    return side.endswith(".json") or (Path(side) / "record.json").is_file()
+
+
+def _compare_records(sides: Sequence[str], arguments: argparse.Namespace, console: Console) -> Outcome:
+    paths = [Path(side) / "record.json" if Path(side).is_dir() else Path(side) for side in sides]
+    found = compare_records(load_record(paths[0]), load_record(paths[1]))
+    for title, columns, rows in tables(found):
+        shown = rows[: arguments.show]
+        if len(rows) > len(shown):
+            shown.append((f"and {len(rows) - len(shown)} more", *[""] * (len(columns) - 1)))
+        console.table(columns, shown, title=title)
+        console.print()
+    console.print(f"{human_seconds(found.seconds[0])} before, {human_seconds(found.seconds[1])} after")
+    console.print(verdict(found), style="bold")
+    return Outcome(document=found.document())
 
 
 def _compare_wheels(sides: Sequence[str], arguments: argparse.Namespace, console: Console) -> Outcome:

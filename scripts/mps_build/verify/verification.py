@@ -182,7 +182,11 @@ class Verification:
 
     def _active(self, issues: tuple[Issue, ...], host: HostFacts, facts: ProbeFacts) -> tuple[Issue, ...]:
         here = Circumstances(
-            device=self.request.device, torch=facts.torch, macos=host.macos, chip=host.chip, virtual=host.virtual
+            device=self.request.device,
+            torch=facts.torch,
+            macos=host.macos,
+            chip=host.chip,
+            virtual=self.virtual or host.virtual,
         )
         rows = active_issues(issues, here)
         self.draft.known = known_issues(rows)

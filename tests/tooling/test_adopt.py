@@ -72,6 +72,8 @@ def test_scrubbing_takes_out_who_and_which_and_leaves_what() -> None:
         ("Display Serial Number: 0x1234ABCD", "Display Serial Number: XXXXXXXXXX"),
         ("ether a4:83:e7:01:02:03", "ether 00:00:00:00:00:00"),
         ("mail anna.b@corp.example", "mail user@example.org"),
+        ("//anna@nas.corp/Team  1Ti 2Gi 3Gi", "//user@server/share  1Ti 2Gi 3Gi"),
+        ("nas.corp:/export/team   1000 20 30", "server:/share   1000 20 30"),
         ("SSID: Home Sweet Home", "SSID: removed"),
         ("version: 16.2.0.0.1.1733547573", "version: 16.2.0.0.1.1733547573"),
         ("Xcode 26.5\nBuild version 17F42", "Xcode 26.5\nBuild version 17F42"),

@@ -59,6 +59,8 @@ CASES: list[tuple[Sequence[str], str, str, dict[str, Any]]] = [
         "",
         {"version": "15.2", "sdk_version": "14.2", "sdk_build": "23C53"},
     ),
+    (["sh", "-c", "x"], "Xcode 15.2\nBuild version 15C500b\nXcode 16.1\nBuild version 16B40\n", "", {"version": None}),
+    (["./build.sh"], "Memory: 16 GB\nChip: Apple M9\n", "", {"not_understood": True}),
     (["xcodebuild", "-version", "-sdk", "macosx", "SDKVersion"], "14.2\n", "", {"sdk_version": "14.2"}),
     (
         ["xcodebuild", "-showComponent", "MetalToolchain"],

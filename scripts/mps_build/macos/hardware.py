@@ -68,6 +68,11 @@ def parse_hardware(answer: Answer) -> Facts:
     return facts
 
 
+def names_a_model(text: str) -> bool:
+    """Say whether a text holds the identifier of a Mac, or the label of one."""
+    return "Model Identifier" in text or "machine_model" in text or _IDENTIFIER.search(text) is not None
+
+
 def labels_of(text: str) -> dict[str, str]:
     """Return `Label: value` lines, split at the first colon (a full-width one in East Asian windows)."""
     rows = re.findall(r"^[ \t]*([^:：\n]+?)[ \t]*[:：][ \t]*(\S.*?)[ \t]*$", text, re.MULTILINE)

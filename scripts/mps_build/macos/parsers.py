@@ -225,7 +225,9 @@ def _sniffed(answer: Answer) -> Facts:
         return reports.parse_collect_env(answer)
     if "MemTotal:" in text:
         return resources.parse_meminfo(answer)
-    return hardware.parse_hardware(answer) or xcode.parse_xcode_version(answer)
+    if hardware.names_a_model(text):
+        return hardware.parse_hardware(answer)
+    return xcode.parse_xcode_version(answer)
 
 
 _READERS: Mapping[str, Parser] = {

@@ -43,6 +43,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ),
     ("UDID", re.compile(r"\b(?!0{8}-)[0-9A-Fa-f]{8}-[0-9A-Fa-f]{16}\b"), "00000000-0000000000000000"),
     ("hardware address", re.compile(r"\b(?!00:00:00)(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b"), "00:00:00:00:00:00"),
+    ("network name", re.compile(r"//(?!user@server/share)[^/@\s]+@[^/\s]+/\S*"), "//user@server/share"),
+    ("network name", re.compile(r"(?m)^(?!server:/share)[\w.-]+:/\S+(?=\s+\d)"), "server:/share"),
     ("mail address", re.compile(r"\b(?!user@)[\w.+-]+@[\w-]+\.[\w.]*[a-z]\b"), "user@example.org"),
     (
         "name of a person, a machine or a network",

@@ -21,6 +21,8 @@ _BUILD = re.compile(r"^\s*Build version (\d+[A-Z]\d+[a-z]?)\s*$", re.MULTILINE)
 
 def parse_xcode_version(answer: Answer) -> Facts:
     """Return Xcode's version, build and whether it is a seed; a version that may have lost its tail is none."""
+    if len(set(_VERSION.findall(answer.text))) > 1 or len(set(_BUILD.findall(answer.text))) > 1:
+        return {}  # several Xcodes answered, and nothing says which is which
     for text, ends_whole in ((answer.stdout, answer.ends_whole), (answer.stderr, True)):
         if match := _VERSION.search(text):
             build = _BUILD.search(text, match.end())

@@ -8,13 +8,14 @@ from typing import Any, Literal
 
 from .installed_xcodes import Xcode, distinct, without_owner, xcodes_of
 from .observation import Observation, observations, values
-from .probe_table import PROBES, probes_of_xcodes
+from .probe_table import PROBES, probes_of_xcodes, proofs_of_xcodes
 from .probes import Prober
 from .resources import bytes_of
 from .versions import is_beta_build
 
 ThreeState = bool | Literal["unknown"]
 
+_FEW = 3
 BYTES_PER_JOB = 2 * 2**30  # the heaviest files of PyTorch take nearly that much each
 
 
@@ -111,20 +112,21 @@ class Host:
 
 
 def observe(prober: Prober) -> Host:
-    """Return what a prober's answers tell of its host; further Xcodes are asked once they are found."""
-    prober.ask(prober.standard())
+    """Return what a prober's answers tell of its host; further Xcodes are asked beside the rest once they are found."""
+    prober.ask([probe for probe in prober.standard() if probe.name in ("developer_dir", "xcode_paths", "applications")])
     rows = observations(prober)
     chosen = next(values(rows, "developer_dir", "xcode-select"), None)
     paths = {entry["path"] for entries in values(rows, "xcodes") for entry in entries}
     others = sorted(path for path in paths if not str(chosen or "").startswith(f"{path}/"))
+    # A few are asked everything at once; many (links among them) first who they are.
+    few = len(others) <= _FEW
+    prober.ask([*prober.standard(), *probes_of_xcodes(others), *(proofs_of_xcodes(others) if few else ())])
+    rows = observations(prober)
+    if not few:
+        prober.ask(proofs_of_xcodes(distinct(xcodes_of(rows, chosen))))
     if "metal_toolchain_missing" in set(values(rows, "error")):
         prober.ask([probe for probe in PROBES if probe.name == "component"])
-        rows = observations(prober)
-    if others:
-        prober.ask(probes_of_xcodes(others, proof=False))
-        prober.ask(probes_of_xcodes(distinct(xcodes_of(observations(prober), chosen)), proof=True))
-        rows = observations(prober)
-    return _host(rows, prober, chosen)
+    return _host(observations(prober), prober, chosen)
 
 
 def _host(rows: tuple[Observation, ...], prober: Prober, chosen: str | None) -> Host:

@@ -117,6 +117,7 @@ PROBES: tuple[Probe, ...] = (
         "kMDItemCFBundleIdentifier == 'com.apple.dt.Xcode'",
         why="every Xcode on this Mac",
         reveals="paths of applications",
+        seconds=2.0,
     ),
     _mac(
         "applications",
@@ -203,25 +204,27 @@ def probes_for(system: str, *, everything: bool = False) -> tuple[Probe, ...]:
     return tuple(probe for probe in PROBES if system in probe.systems and (everything or probe.standard))
 
 
-def probes_of_xcodes(paths: Iterable[str], *, proof: bool) -> tuple[Probe, ...]:
-    """Return what each further Xcode is asked, chosen by DEVELOPER_DIR for that one call alone.
+def probes_of_xcodes(paths: Iterable[str]) -> tuple[Probe, ...]:
+    """Return what each further Xcode is asked of itself, chosen by DEVELOPER_DIR for that one call alone."""
+    return tuple(_under(path, "xcode", "xcodebuild", "-version", seconds=10.0) for path in paths)
 
-    First its version; where that is worth while, then the `proof` of what it can do.
-    """
-    version = (("xcode", ("xcodebuild", "-version"), 10.0),)
-    ability = (
-        ("sdk_version", ("xcrun", "--sdk", "macosx", "--show-sdk-version"), 10.0),
-        ("metal", ("xcrun", "--sdk", "macosx", "metal", "--version"), 10.0),
-        ("metal_proof", ("sh", "-c", METAL_PROOF), 12.0),
+
+def proofs_of_xcodes(paths: Iterable[str]) -> tuple[Probe, ...]:
+    """Return what proves what each further Xcode can do."""
+    return tuple(
+        probe
+        for path in paths
+        for probe in (
+            _under(path, "sdk_version", "xcrun", "--sdk", "macosx", "--show-sdk-version", seconds=10.0),
+            _under(path, "metal", "xcrun", "--sdk", "macosx", "metal", "--version", seconds=10.0),
+            _under(path, "metal_proof", "sh", "-c", METAL_PROOF, seconds=12.0),
+        )
     )
-    asked: list[Probe] = []
-    for path in paths:
-        chosen = ("env", f"DEVELOPER_DIR={path}/Contents/Developer")
-        for name, argv, seconds in ability if proof else version:
-            asked.append(
-                _mac(f"{name} of {path}", *chosen, *argv, why="which Xcode suits", reveals="a path", seconds=seconds)
-            )
-    return tuple(asked)
+
+
+def _under(path: str, name: str, *argv: str, seconds: float) -> Probe:
+    chosen = ("env", f"DEVELOPER_DIR={path}/Contents/Developer")
+    return _mac(f"{name} of {path}", *chosen, *argv, why="which Xcode suits", reveals="a path", seconds=seconds)
 
 
 def argv_key(argv: Sequence[str]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -42,13 +43,14 @@ with open(os.environ["COMPILE_TIMES"], "a") as file:
     file.write("%s\\t%.3f\\n" % (output, used.ru_utime + used.ru_stime))
 sys.exit(os.waitstatus_to_exitcode(status))
 """
-# PCH templates stay uninstantiated: an object then holds what it would have held without the header.
-PLAIN_HEADER = 'set(CMAKE_PCH_INSTANTIATE_TEMPLATES OFF CACHE BOOL "" FORCE)\n'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """One way to compile: the optimisation level, and the lines that go into the project."""
+    """One way to compile: the optimisation level, whether with the wide headers.
+
+    `plain`: the header's templates stay uninstantiated, so that an object holds what it would hold without it.
+    """
 
     name: str
     level: str
@@ -116,15 +118,14 @@ def run(arguments: argparse.Namespace, ways: Sequence[Way], console: Console) ->
 
 
 def configure(rehearsal: Rehearsal, ready: Prepared, way: Way, launcher: Path) -> Path:
-    """Configure the way's own build folder of the one tree; a second time it is as it was."""
-    folder = rehearsal.workspace.root / "ways" / way.name
-    build = folder / "build"
-    if (build / "build.ninja").is_file():
-        return build
+    """Configure the one build folder for this way; what the ways share (generated sources) is made once."""
+    build = rehearsal.workspace.root / "build"
     build.mkdir(parents=True, exist_ok=True)
-    overrides = folder / "overrides.cmake"
+    folder = rehearsal.workspace.root
     lines = wide_header_lines((TORCH_CPU, TORCH_PYTHON), folder) if way.headers else ""
-    overrides.write_text((PLAIN_HEADER if way.plain else "") + lines, encoding="utf-8")
+    instantiate = "OFF" if way.plain else "ON"
+    lines = f'set(CMAKE_PCH_INSTANTIATE_TEMPLATES {instantiate} CACHE BOOL "" FORCE)\n{lines}'
+    (folder / "overrides.cmake").write_text(lines, encoding="utf-8")
     defines = {variable.name: variable.value for variable in ready.recipe.environment}
     defines |= {
         # Release appends -O2 by itself; MinSizeRel takes the level that is given.
@@ -132,7 +133,7 @@ def configure(rehearsal: Rehearsal, ready: Prepared, way: Way, launcher: Path) -
         "CMAKE_CXX_FLAGS_MINSIZEREL": f"{way.level} -DNDEBUG",
         "CMAKE_C_FLAGS_MINSIZEREL": f"{way.level} -DNDEBUG",
         "CMAKE_CXX_COMPILER_LAUNCHER": str(launcher),
-        "CMAKE_PROJECT_TOP_LEVEL_INCLUDES": str(overrides),
+        "CMAKE_PROJECT_TOP_LEVEL_INCLUDES": str(folder / "overrides.cmake"),
         "CMAKE_INSTALL_PREFIX": str(ready.tree.root / "torch"),
         "BUILD_PYTHON": "True",
         "BUILD_TEST": "False",
@@ -151,7 +152,9 @@ def configure(rehearsal: Rehearsal, ready: Prepared, way: Way, launcher: Path) -
 
 def measure(rehearsal: Rehearsal, ready: Prepared, way: Way, build: Path, drawn: Sequence[Unit]) -> dict[str, float]:
     """Compile the draw from nothing and return the CPU seconds of each object, precompiled headers included."""
-    times = build.parent / "times"
+    kept = rehearsal.workspace.root / "ways" / way.name
+    kept.mkdir(parents=True, exist_ok=True)
+    times = kept / "times"
     times.unlink(missing_ok=True)
     for unit in drawn:
         (build / unit.object).unlink(missing_ok=True)
@@ -162,12 +165,14 @@ def measure(rehearsal: Rehearsal, ready: Prepared, way: Way, build: Path, drawn:
     environ = {**ready.environ, "COMPILE_TIMES": str(times)}
     command = ready.wrap(Command(argv=argv, cwd=build, environ=environ))
     try:
-        compile_objects(
-            command, what=f"files, {way.name}", log=rehearsal.log(f"compile-{way.name}"), reporter=rehearsal.console
-        )
+        log = rehearsal.log(f"compile-{way.name}")
+        compile_objects(command, what=f"files, {way.name}", log=log, reporter=rehearsal.console)
     except CompileError as error:
         rehearsal.console.warn(str(error))
     rehearsal.console.done()
+    for unit in drawn:
+        if (build / unit.object).is_file():
+            shutil.copy2(build / unit.object, kept / unit.object.replace("/", "_"))
     wanted = {unit.object for unit in drawn}
     rows = (line.split("\t") for line in times.read_text(encoding="utf-8").splitlines())
     return {output: float(cpu) for output, cpu in rows if output in wanted or output.endswith(".pch")}
@@ -205,7 +210,7 @@ def symbols(rehearsal: Rehearsal, ready: Prepared, drawn: Sequence[Unit], consol
     for unit in drawn:
         tables = []
         for way in ("stock", "release"):
-            path = rehearsal.workspace.root / "ways" / way / "build" / unit.object
+            path = rehearsal.workspace.root / "ways" / way / unit.object.replace("/", "_")
             if not path.is_file():
                 break
             command = ready.wrap(

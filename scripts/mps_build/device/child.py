@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ..process import Command, watched
 from .memory import group_memory_bytes
 
-Cut = Literal["", "timeout", "memory", "stopped"]
+Cut = Literal["", "timeout", "memory"]
 SUMMARY = "::summary"  # what pytest writes behind the last case: it quotes, it does not tell
 _BEAT_SECONDS = 0.05
 _MEMORY_SECONDS = 0.5
@@ -45,7 +45,7 @@ class ChildEnd:
 class _Watch:
     """What a child has told so far, and what it is allowed next."""
 
-    def __init__(self, limits: Limits, log: Path, on_event: Callable[[Mapping[str, Any]], bool]) -> None:
+    def __init__(self, limits: Limits, log: Path, on_event: Callable[[Mapping[str, Any]], None]) -> None:
         self._limits, self._log, self._on_event = limits, log, on_event
         self.began_output = log.stat().st_size if log.exists() else 0
         self.running: str | None = None
@@ -55,8 +55,8 @@ class _Watch:
         self.marks: list[tuple[int, str | None]] = [(self.began_output, None)]
         self.deadline = time.monotonic() + limits.start_seconds
 
-    def take(self, event: Mapping[str, Any]) -> bool:
-        """Take one line of the child in; True asks to stop the run."""
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Take one line of the child in."""
         kind, now = event.get("event"), time.monotonic()
         if kind == "started":
             self.running, self.running_since = str(event.get("id")), now
@@ -70,7 +70,7 @@ class _Watch:
             self.finished = True
             self.deadline = now + self._limits.end_seconds
             self._mark(event, SUMMARY)
-        return self._on_event(event)
+        self._on_event(event)
 
     def slices(self) -> tuple[tuple[str | None, str], ...]:
         """Return what was written: during each case, between cases (None), and in pytest's summary."""
@@ -100,13 +100,13 @@ def run_child(
     log: Path,
     outcomes: Path,
     limits: Limits,
-    on_event: Callable[[Mapping[str, Any]], bool],
+    on_event: Callable[[Mapping[str, Any]], None],
 ) -> ChildEnd:
     """Run one child to its end, or to the end that the watchdog makes.
 
     Args:
         outcomes: the file to which the child appends its JSON lines.
-        on_event: sees each line; True asks to stop the run.
+        on_event: sees each line.
     """
     watch = _Watch(limits, log, on_event)
     lines = _Lines(outcomes)
@@ -115,13 +115,10 @@ def run_child(
     with watched(command, log=log) as child:
         while True:
             code = child.poll()  # asked before reading: what it wrote before its end is then always read
-            stop = False
             for event in lines.fresh():
-                stop = watch.take(event) or stop
+                watch.take(event)
             now = time.monotonic()
-            if stop:
-                cut = "stopped"
-            elif code is None and now > watch.deadline:
+            if code is None and now > watch.deadline:
                 cut = "timeout"
             elif code is None and now > next_look:
                 next_look = now + _MEMORY_SECONDS

@@ -120,7 +120,7 @@ class _FileRun:
                 self._add_outside(end)
             self._judge_output(end)
             left = self._after_child(end)
-            if self._run.stopped or self._run.refused or (self._request.plant and self._run.bad):
+            if self._run.stopped or self._run.refused or self._is_caught():
                 return
             if left is None:
                 break
@@ -128,6 +128,9 @@ class _FileRun:
         for case_id in self._expected or ():
             if case_id not in self._seen:  # a case that nobody speaks of must not look like one that was never there
                 self._add(Case(id=case_id, layer=self._layer, outcome="failed", reason="the suite gave no outcome"))
+
+    def _is_caught(self) -> bool:
+        return self._request.plant is not None and self._run.bad > 0
 
     def _child(self, number: int, after: str | None) -> ChildEnd:
         request = self._request
@@ -141,7 +144,7 @@ class _FileRun:
             on_event=self._on_event,
         )
 
-    def _on_event(self, event: Mapping[str, Any]) -> bool:
+    def _on_event(self, event: Mapping[str, Any]) -> None:
         kind = event.get("event")
         if kind == "collected" and self._expected is None:
             self._expected = [str(case_id) for case_id in event.get("ids", ())]
@@ -150,8 +153,6 @@ class _FileRun:
             self._run.plant_hits = (self._run.plant_hits or 0) + int(event["hits"])
         elif kind == "finished":
             self._add(case_of_event(event, self._layer, self._request.known))
-            return bool(self._request.plant and self._run.bad)
-        return False
 
     def _add(self, case: Case) -> None:
         if case.id in self._seen:
@@ -169,7 +170,7 @@ class _FileRun:
 
     def _after_child(self, end: ChildEnd) -> str | None:
         """Judge what a child left behind; return the case to go on after, None if the file is done."""
-        if end.cut == "stopped":
+        if self._is_caught() and end.running is None:  # the suite stops by itself at the first failure
             return None
         if (
             end.exit == 4 and not end.cases

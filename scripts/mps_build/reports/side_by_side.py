@@ -123,12 +123,9 @@ def _slower(old: Mapping[str, Case], new: Mapping[str, Case], names: Sequence[st
 def tables(found: Comparison) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
     """Return what a person is shown: title, columns and rows of each part that holds anything."""
     changes = ("case", "before", "after", "what")
-    parts = [
-        (
-            "Circumstances that differ",
-            ("", "before", "after"),
-            [(name, *pair) for name, pair in found.differences.items()],
-        ),
+    circumstances: list[tuple[str, ...]] = [(name, *pair) for name, pair in found.differences.items()]
+    parts: list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]] = [
+        ("Circumstances that differ", ("", "before", "after"), circumstances),
         ("Newly failing", changes, _rows(found.newly_failing)),
         ("Newly passing", changes, _rows(found.newly_passing)),
         ("Error growth, as a share of what is allowed", changes[:3], [row[:3] for row in _rows(found.error_growth)]),

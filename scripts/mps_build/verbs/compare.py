@@ -2,9 +2,10 @@
 
 Of records: what fails now and did not, what passes now, whose error grew, what became slower.
 
-Of wheels: what should be equal of one version and commit, and where they differ. Each side is a .whl file, or a requirement such as torch==2.15.0, fetched for macOS arm64. Strong parts
-(files, Python sources, operators, schemas, kernels, flags, libraries) are equal between two builds of
-one commit; weak ones (other exports, SDK, bytes) differ with compiler and build, and are only told.
+Of wheels: what should be equal of one version and commit, and where they differ. Each side is a .whl
+file, or a requirement such as torch==2.15.0, fetched for macOS arm64. Strong parts (files, Python sources,
+operators, schemas, kernels, flags, libraries) are equal between two builds of one commit; weak ones (other
+exports, SDK, bytes) differ with compiler and build, and are only told.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -50,12 +51,17 @@ def render(record: Record) -> str:
 
 def _verdict(record: Record) -> str:
     tone = "idle" if record.partial else _VERDICT_TONES.get(record.verdict, "idle")
-    following = f'<p class="next">Next: {escape(record.hint)}</p>' if record.hint and record.exit_code else ""
+    following = f'<p class="next">Next: {_with_code(record.hint)}</p>' if record.hint and record.exit_code else ""
     notes = "".join(f'<p class="next">{escape(note)}</p>' for note in record.notes)
     return (
         f'<div class="verdict {tone}"><h1>{escape(headline(record))}</h1>'
         f"<p>{escape(sentence(record))}</p>{following}{notes}</div>"
     )
+
+
+def _with_code(text: str) -> str:
+    """Return text with what stands in back quotes as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _bad(record: Record) -> str:

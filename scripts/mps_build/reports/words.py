@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from ..record import Case, Record
 
 BAD = ("failed", "crashed", "timeout")
+_KINDS = {"aot": "Metal kernels precompiled", "jit": "Metal kernels compiled at first use", "off": "without MPS"}
 _VERDICTS = {
     "verified": "Verified",
     "rehearsed": "Rehearsed",
@@ -47,11 +48,12 @@ def facts(record: Record) -> list[tuple[str, str]]:
     """Return what a reader wants to know of the circumstances, as pairs; what is not known is left out."""
     host, gpu, torch = record.host, record.gpu, record.torch
     wheel = torch.wheel
+    kind = f", {_KINDS.get(wheel.kind, wheel.kind)}" if wheel and wheel.kind else ""
     rows = [
         ("torch", " ".join(filter(None, (torch.version, f"({torch.commit[:12]})" if torch.commit else None)))),
         (
             "wheel",
-            f"{wheel.file}, sha256 {wheel.sha256[:16]}…{f', {wheel.kind}' if wheel.kind else ''}" if wheel else "",
+            f"{wheel.file}, sha256 {wheel.sha256[:16]}…{kind}" if wheel else "",
         ),
         ("device", " ".join(filter(None, (record.device, str(gpu.get("name") or ""))))),
         ("GPU cores", str(gpu.get("gpu_cores") or host.get("gpu_cores") or "")),

@@ -49,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--case-timeout", metavar="SECONDS", type=float, default=120.0, help="least time of a case")
     parser.add_argument("--memory-limit", metavar="GB", type=float, help="what the suite's process may hold")
     parser.add_argument("--known-issues", metavar="FILE", type=Path, help="instead of the suite's known_issues.yaml")
-    parser.add_argument("--suite", metavar="DIR", type=Path, help="another suite of the same form: docs/device_suite.md")
+    parser.add_argument(
+        "--suite", metavar="DIR", type=Path, help="another suite of the form that tests/device/README.md tells"
+    )
     parser.add_argument("--record", metavar="DIR", type=Path, help="where the record and the logs go")
     parser.add_argument("--offline", action="store_true", help="ask no network: use what the cache holds")
     parser.add_argument("--junit", metavar="FILE", type=Path, help="write JUnit XML as well")

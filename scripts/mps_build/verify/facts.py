@@ -16,6 +16,7 @@ from ..triage.device_texts import classify_device_text
 def observe_host(recording: Path | None) -> HostFacts:
     """Return what is known of this machine, or of a recorded one."""
     host = observe(LiveProber() if recording is None else RecordedProber(recording))
+    metal = next((gpu["metal"] for gpu in host.first("gpus") or () if gpu.get("metal")), None)
     return HostFacts(
         system=host.system,
         macos=host.macos,
@@ -23,7 +24,7 @@ def observe_host(recording: Path | None) -> HostFacts:
         virtual=_known(host.virtual),
         rosetta=_known(host.rosetta),
         apple_silicon=_known(host.apple_silicon),
-        document=host.document(),
+        document={**host.document(), "metal": metal},
     )
 
 

@@ -160,8 +160,7 @@ def measure(rehearsal: Rehearsal, ready: Prepared, way: Way, build: Path, drawn:
         (build / unit.object).unlink(missing_ok=True)
     for header in build.rglob("cmake_pch.h*.pch"):
         header.unlink()
-    ninja = str(ready.python.parent / "ninja")
-    argv = (ninja, "-C", str(build), f"-j{rehearsal.jobs}", "-k", "0", *(unit.object for unit in drawn))
+    argv = ("ninja", "-C", str(build), f"-j{rehearsal.jobs}", "-k", "0", *(unit.object for unit in drawn))
     environ = {**ready.environ, "COMPILE_TIMES": str(times)}
     command = ready.wrap(Command(argv=argv, cwd=build, environ=environ))
     try:

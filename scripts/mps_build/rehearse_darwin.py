@@ -9,7 +9,7 @@ from pathlib import Path
 from .environ import fetch_environ
 from .errors import BuildEnvironmentError, CompileError
 from .process import Command, CommandFailed, capture, run_logged
-from .receipts import Made
+from .receipts import Ledger, Made
 from .recipes import locks_root
 from .rehearsal.chroot import Chroot
 from .rehearsal.darwin_recipe import darwin_recipe, zig_toolchain
@@ -83,8 +83,9 @@ def _zig(rehearsal: Rehearsal, chroot: Chroot, version: str) -> Path:
     """Return zig as seen inside, from PyPI, the one that the sample's lock names."""
     lock = locks_root() / f"sample-py{version}.txt"
     lines = package_lines(lock.read_text(encoding="utf-8"), "ziglang")
-    folder = cache_folder() / "ziglang"
-    zig = folder / "ziglang" / "zig"
+    # One folder a version, its receipt beside it: rehearsals share it, and a newer lock disturbs none that runs.
+    home = cache_folder() / "ziglang" / lines.split()[0].partition("==")[2]
+    zig = home / "site" / "ziglang" / "zig"
 
     def install() -> Made:
         rehearsal.console.started("Install zig")
@@ -102,10 +103,10 @@ def _zig(rehearsal: Rehearsal, chroot: Chroot, version: str) -> Path:
             "--no-deps",
             "--require-hashes",
         )
-        _run(rehearsal, chroot, (*argv, "--upgrade", "--target", str(folder), "-r", str(requirements)))
+        _run(rehearsal, chroot, (*argv, "--upgrade", "--target", str(home / "site"), "-r", str(requirements)))
         return Made(files=(zig,))
 
-    rehearsal.ledger.run("zig", version=1, inputs={"lock": lines}, action=install)
+    Ledger(home / "receipts").run("zig", version=1, inputs={"lock": lines}, action=install)
     return zig
 
 

@@ -11,7 +11,8 @@ from typing import Any
 from .artifacts import SourceTree
 from .console import Console
 from .environ import Toolchain, build_environ, fetch_environ
-from .process import Command
+from .errors import BuildEnvironmentError
+from .process import Command, CommandFailed, run_logged
 from .receipts import Ledger, Made, Receipt, digest_of, fingerprint
 from .recipe import Recipe
 from .recipes import locks_root
@@ -80,27 +81,8 @@ class Rehearsal:
     ) -> Prepared:
         """Return everything that configure and compile need, the locked requirements installed."""
         version = place.python
-        lock = locks_root() / recipe.lock_name(version)
         venv = self.workspace.environment("rehearsal", version)
-        fetching = fetch_environ(os.environ)
-
-        def create() -> Made:
-            tools = create_environment(
-                interpreter=place.interpreter,
-                lock=lock,
-                destination=venv,
-                backend=self.workspace.backend,
-                cache=cache_folder(),
-                environ=fetching,
-                log=self.log("create_environment"),
-                reporter=self.console,
-                wrap=place.wrap,
-            )
-            return Made(trees=(venv,), facts={"tools": tools})
-
-        inputs = {"lock": fingerprint(lock)["sha256"], "place": place.name}
-        receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create)
-        self.note("lock", f"{lock.name} installed in {place.name}", "its hashes and versions are to be had", receipt)
+        receipt = self._locked(recipe, venv, place) if version in recipe.pythons else self._systems_own(venv, place)
         extra = {"PYTHONPATH": str(self.workspace.backend), "PYTORCH_BUILD_VERSION": recipe.version}
         environ, _ = build_environ(
             recipe,
@@ -121,6 +103,47 @@ class Rehearsal:
             digest=digest_of([receipt.digest, source]),
             wrap=place.wrap,
         )
+
+    def _locked(self, recipe: Recipe, venv: Path, place: Place) -> Receipt:
+        """Install what the recipe's lock names into a venv."""
+        lock = locks_root() / recipe.lock_name(place.python)
+
+        def create() -> Made:
+            tools = create_environment(
+                interpreter=place.interpreter,
+                lock=lock,
+                destination=venv,
+                backend=self.workspace.backend,
+                cache=cache_folder(),
+                environ=fetch_environ(os.environ),
+                log=self.log("create_environment"),
+                reporter=self.console,
+                wrap=place.wrap,
+            )
+            return Made(trees=(venv,), facts={"tools": tools})
+
+        inputs = {"lock": fingerprint(lock)["sha256"], "place": place.name}
+        receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create)
+        self.note("lock", f"{lock.name} installed in {place.name}", "its hashes and versions are to be had", receipt)
+        return receipt
+
+    def _systems_own(self, venv: Path, place: Place) -> Receipt:
+        """Make a venv over the system's own packages, for a Python that is none of the recipe's: it has no lock."""
+
+        def create() -> Made:
+            remove_tree(venv)
+            argv = (str(place.interpreter), "-m", "venv", "--system-site-packages", "--without-pip", str(venv))
+            log = self.log("create_environment")
+            try:
+                run_logged(place.wrap(Command(argv=argv, environ=fetch_environ(os.environ))), log=log)
+            except CommandFailed as failure:
+                raise BuildEnvironmentError(f"no venv: {failure}", hint=f"the whole output is in {log}") from failure
+            return Made(trees=(venv,), facts={"tools": {}})
+
+        receipt = self.ledger.run("create_environment", version=1, inputs={"place": place.name}, action=create)
+        result = f"not used: Python {place.python} of {place.name} is none of the recipe's; its own packages stand in"
+        self.note("lock", result, "nothing about the lock on Linux", receipt)
+        return receipt
 
     def configure(self, ready: Prepared, *, lines: str) -> Receipt:
         """Return the receipt of a configure that passed the gate; other inputs, a fresh build folder."""
@@ -169,8 +192,7 @@ class Rehearsal:
     def compile(self, ready: Prepared, objects: list[str], *, what: str, log: str) -> Receipt:
         """Compile the named objects and what they need first; a second time there is nothing to do."""
         build = configuring.build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
-        ninja = str(ready.python.parent / "ninja")
-        argv = (ninja, "-C", str(build), f"-j{self.jobs}", "-k", "0", *objects)
+        argv = ("ninja", "-C", str(build), f"-j{self.jobs}", "-k", "0", *objects)
         command = ready.wrap(Command(argv=argv, cwd=build, environ=ready.environ))
 
         def run() -> Made:

@@ -11,12 +11,13 @@ from pathlib import Path
 from ..process import Reporter
 from .archive import Archive, Member, read_archive
 from .contents import ContentsWatcher, hashers_for
-from .inflate import Damaged, unpack, unpack_head
+from .inflate import Damaged
 from .load_commands import head_size, parse_macho
-from .macho import Malformed, name_kind
+from .macho import COMPILED, Malformed, name_kind
 from .metadata import RecordRow, parse_headers, parse_literals, parse_record
 from .model import BinaryFacts, WheelFacts
 from .naming import parse_wheel_name
+from .sources import Source, ZipSource
 from .stream import Passed, Watcher, pass_over
 
 FIRST_HEAD_BYTES = 1 << 15
@@ -25,6 +26,7 @@ MOST_TEXT_BYTES = 64 << 20
 MACHO_HEADS = frozenset({b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xfe\xed\xfa\xcf", b"\x7fELF"})
 _LIBRARY_SUFFIXES = (".so", ".dylib", ".bundle")
 _VERSIONED_LIBRARY = re.compile(r".*\.so(?:\.\d+)+")
+_HAS_SUFFIX = re.compile(r"\.[A-Za-z]\w*$")
 _URL_SAFE = str.maketrans("+/", "-_")
 _INFO = re.compile(r"([^/]+\.dist-info)/.+")
 _LEAK = re.compile(
@@ -50,11 +52,13 @@ def collect_facts(path: Path, *, quick: bool, reporter: Reporter, keep_strings: 
     if not archive.is_readable:
         return facts
     with path.open("rb") as file:
-        facts = _read_heads(file.fileno(), facts)
-        return facts if quick else _read_all(file.fileno(), facts, reporter, keep_strings=keep_strings)
+        source = ZipSource(file.fileno())
+        facts = read_heads(source, facts)
+        return facts if quick else read_all(source, facts, reporter, keep_strings=keep_strings)
 
 
-def _read_heads(descriptor: int, facts: WheelFacts) -> WheelFacts:
+def read_heads(source: Source, facts: WheelFacts) -> WheelFacts:
+    """Return the facts with what the text files and the headers of binaries tell."""
     members = {member.name: member for member in facts.archive.members}
     folders = sorted({match[1] for name in members if ".dist-info/" in name and (match := _INFO.fullmatch(name))})
     damage: dict[str, str] = {}
@@ -66,7 +70,7 @@ def _read_heads(descriptor: int, facts: WheelFacts) -> WheelFacts:
             damage[name] = f"has {members[name].size} bytes"
             return ""
         try:
-            return unpack_head(descriptor, members[name], members[name].size).decode("utf-8")
+            return source.head(members[name], members[name].size).decode("utf-8")
         except (Damaged, UnicodeDecodeError) as error:
             damage[name] = f"cannot be read: {error}"
             return ""
@@ -86,42 +90,43 @@ def _read_heads(descriptor: int, facts: WheelFacts) -> WheelFacts:
         record=record,
         record_fault=record_fault,
         version_literals=parse_literals(text(f"{facts.distribution}/version.py")),
-        binaries=_read_binaries(descriptor, facts.archive.members),
+        binaries=_read_binaries(source, facts.archive.members),
         damage=damage,
     )
 
 
-def _read_binaries(descriptor: int, members: Iterable[Member]) -> dict[str, BinaryFacts]:
+def _read_binaries(source: Source, members: Iterable[Member]) -> dict[str, BinaryFacts]:
     """Return every member that is called a library, and every program: what `bin` holds and is no text."""
     binaries = {}
     for member in members:
         name = member.name
         if name.endswith(_LIBRARY_SUFFIXES) or (".so." in name and _VERSIONED_LIBRARY.fullmatch(name)):
-            binaries[name] = _read_binary(descriptor, member)
+            binaries[name] = _read_binary(source, member)
         elif ("bin/" in name or ".data/scripts/" in name) and name.rpartition("/")[0].endswith(("bin", "scripts")):
-            program = _read_binary(descriptor, member)
-            # Scripts, and the modules of a Python package that is called bin.
-            is_text = program.kind == "text" or (member.is_directory or name.endswith(".py"))
-            if not is_text:
+            program = _read_binary(source, member)
+            # Scripts, modules of a package that is called bin, test data: all that is not built like a program.
+            is_other = program.kind == "text" or (member.is_directory or _HAS_SUFFIX.search(name))
+            if program.kind in COMPILED or not is_other:
                 binaries[name] = program
     return binaries
 
 
-def _read_binary(descriptor: int, member: Member) -> BinaryFacts:
+def _read_binary(source: Source, member: Member) -> BinaryFacts:
     facts = BinaryFacts(member=member.name, size=member.size, mode=member.mode, kind="unreadable")
     try:
-        head = unpack_head(descriptor, member, FIRST_HEAD_BYTES)
+        head = source.head(member, FIRST_HEAD_BYTES)
         facts = replace(facts, kind=name_kind(head))
         if facts.kind != "macho":
             return facts
         if (needed := head_size(head)) > len(head):
-            head = unpack_head(descriptor, member, needed)
+            head = source.head(member, needed)
         return replace(facts, macho=parse_macho(head))
     except (Damaged, Malformed) as error:
         return replace(facts, malformed=str(error))
 
 
-def _read_all(descriptor: int, facts: WheelFacts, reporter: Reporter, *, keep_strings: bool) -> WheelFacts:
+def read_all(source: Source, facts: WheelFacts, reporter: Reporter, *, keep_strings: bool) -> WheelFacts:
+    """Return the facts with what one pass over all data tells."""
     contents = {
         name: ContentsWatcher(macho, size=binary.size, keep_strings=keep_strings)
         for name, (binary, macho) in facts.machos.items()
@@ -131,7 +136,7 @@ def _read_all(descriptor: int, facts: WheelFacts, reporter: Reporter, *, keep_st
     total = sum(member.size for member in facts.archive.members)
     reporter.started(f"Audit {facts.file}", total=total, unit="bytes")
     passed = pass_over(
-        descriptor,
+        source,
         facts.archive.members,
         watchers=watchers,
         algorithms=_algorithms(facts.record),
@@ -140,16 +145,16 @@ def _read_all(descriptor: int, facts: WheelFacts, reporter: Reporter, *, keep_st
     )
     members = {member.name: member for member in facts.archive.members}
     # A compiled file under a name that says nothing is one all the same; there are none in real wheels.
-    hidden = {name: _read_binary(descriptor, members[name]) for name in passed.heads if name not in facts.binaries}
+    hidden = {name: _read_binary(source, members[name]) for name in passed.heads if name not in facts.binaries}
     binaries = {**facts.binaries, **hidden}
     found = {name: watcher.finish() for name, watcher in contents.items()}
     for name, (binary, macho) in replace(facts, binaries=hidden).machos.items():
         watcher = ContentsWatcher(macho, size=binary.size)
-        _watch_again(descriptor, members[name], (watcher,))
+        _watch_again(source, members[name], (watcher,))
         found[name] = watcher.finish()
         contents[name] = watcher
     for name, watcher in contents.items():
-        _hash_again(descriptor, members[name], watcher)
+        _hash_again(source, members[name], watcher)
     leaks = {name: watcher.paths() for name, watcher in texts.items()}
     reporter.done()
     return replace(
@@ -162,17 +167,17 @@ def _read_all(descriptor: int, facts: WheelFacts, reporter: Reporter, *, keep_st
     )
 
 
-def _hash_again(descriptor: int, member: Member, watcher: ContentsWatcher) -> None:
+def _hash_again(source: Source, member: Member, watcher: ContentsWatcher) -> None:
     """Hash the pages as the signature wants it, where the first pass guessed otherwise (SHA-1, another page size)."""
     if watcher.found.unhashed:
         hashers = hashers_for(watcher.found.unhashed)
-        _watch_again(descriptor, member, hashers)
+        _watch_again(source, member, hashers)
         watcher.judge_pages(hashers, watcher.found.unhashed)
 
 
-def _watch_again(descriptor: int, member: Member, watchers: Iterable[Watcher]) -> None:
+def _watch_again(source: Source, member: Member, watchers: Iterable[Watcher]) -> None:
     try:
-        for data in unpack(descriptor, member):
+        for data in source.pieces(member):
             for watcher in watchers:
                 watcher.update(data)
     except Damaged:

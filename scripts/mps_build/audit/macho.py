@@ -10,6 +10,10 @@ FILE_TYPES = {1: "object", 2: "executable", 6: "dylib", 8: "bundle", 9: "dylib s
 PLATFORM_MACOS = 1
 
 
+# What `name_kind` calls a compiled file of any system.
+COMPILED = frozenset({"macho", "fat Mach-O", "32-bit Mach-O", "big-endian Mach-O", "ELF", "Windows PE"})
+
+
 class Malformed(Exception):
     """The bytes are not the structure they claim to be."""
 

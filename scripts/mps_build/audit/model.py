@@ -59,7 +59,8 @@ class BinaryFacts:
 class WheelFacts:
     """All that the rules look at.
 
-    `file` is the wheel's file name, or the folder of an installed package; `is_full` is False when only
+    `file` is the wheel's file name, or the folder that a wheel was installed to, whose `archive` and `name` are
+    then made up from RECORD, METADATA and WHEEL. `is_full` is False when only
     headers were read, and then `damage`, `record_mismatches`, `leaks` and all `contents` are empty.
     """
 
@@ -68,6 +69,7 @@ class WheelFacts:
     name: WheelName | None
     archive: Archive
     modes: Mapping[str, int]
+    is_installed: bool = False
     info_folders: tuple[str, ...] = ()
     metadata: Headers = field(default_factory=dict)
     wheel: Headers = field(default_factory=dict)

@@ -17,6 +17,8 @@ TORCH_LIBRARIES = (
     "libc10.dylib",
     "libshm.dylib",
 )
+# They use an installed torch, whether their METADATA asks for one or not (torchaudio 2.11 does not).
+COMPANIONS = frozenset({"torchvision", "torchaudio", "torchtext", "torchcodec"})
 NEWEST_KNOWN: Version = (2, 15)
 
 
@@ -52,7 +54,9 @@ def wanted_of(distribution: str, version: str, expectation: Expectation | None, 
     else:
         metal = metal_sections_of(release) if is_torch else {}
     names = (re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", line.strip()) for line in requires)
-    needs_torch = any(name is not None and normalise(name[0]) == "torch" for name in names)
+    needs_torch = normalise(distribution) in COMPANIONS or any(
+        name is not None and normalise(name[0]) == "torch" for name in names
+    )
     external = asked.external_libraries or (TORCH_LIBRARIES if needs_torch and not is_torch else ())
     openmp = asked.openmp if asked.openmp is not None else (release >= (2, 2) if is_torch else None)
     return Wanted(

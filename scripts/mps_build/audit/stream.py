@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from .archive import Member
-from .inflate import Damaged, unpack, unpack_whole
+from .inflate import Damaged
+from .sources import Source
 
 WHOLE_BYTES = 1 << 18
 BATCH_BYTES = 1 << 20
@@ -46,7 +47,7 @@ class Passed:
 
 
 def pass_over(
-    descriptor: int,
+    source: Source,
     members: Sequence[Member],
     *,
     watchers: Mapping[str, Watcher],
@@ -66,7 +67,7 @@ def pass_over(
     done = 0
     hasher = hashlib.sha256()
     is_first = True
-    for batch in _in_a_thread(_batches(descriptor, members)):
+    for batch in _in_a_thread(_batches(source, members)):
         for member, data, is_last, damage in batch:
             watcher = watchers.get(member.name)
             if watcher is not None and data:
@@ -88,14 +89,14 @@ def pass_over(
     return passed
 
 
-def _batches(descriptor: int, members: Sequence[Member]) -> Iterator[list[Piece]]:
+def _batches(source: Source, members: Sequence[Member]) -> Iterator[list[Piece]]:
     """Yield pieces; small members together, so that the two threads meet some hundred times and not 13 000."""
     batch: list[Piece] = []
     batched = 0
     for member in members:
         if member.size <= WHOLE_BYTES and member.packed <= 2 * WHOLE_BYTES:
             try:
-                batch.append(Piece(member, unpack_whole(descriptor, member), True))
+                batch.append(Piece(member, source.whole(member), True))
             except Damaged as damage:
                 batch.append(Piece(member, b"", True, str(damage)))
             batched += member.size
@@ -108,7 +109,7 @@ def _batches(descriptor: int, members: Sequence[Member]) -> Iterator[list[Piece]
             batch, batched = [], 0
         damage_text = None
         try:
-            for data in unpack(descriptor, member):
+            for data in source.pieces(member):
                 yield [Piece(member, data, False)]
         except Damaged as damage:
             damage_text = str(damage)

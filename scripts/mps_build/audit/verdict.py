@@ -38,6 +38,22 @@ def audit_wheel(
     return judge(facts, profile=profile, expectation=expectation, quick=quick)
 
 
+def audit_installed(
+    root: Path,
+    info: str,
+    *,
+    profile: Profile = "official",
+    expectation: Expectation | None = None,
+    quick: bool = False,
+    reporter: Reporter | None = None,
+) -> Audit:
+    """Return the verdict on the package whose `.dist-info` folder `info` lies in `root`."""
+    from .installed import collect_installed
+
+    facts = collect_installed(root, info, quick=quick, reporter=reporter or SilentReporter())
+    return judge(facts, profile=profile, expectation=expectation, quick=quick)
+
+
 def judge(facts: WheelFacts, *, profile: Profile, expectation: Expectation | None, quick: bool) -> Audit:
     """Return the verdict on facts."""
     version = facts.name.version if facts.name else next(iter(facts.metadata.get("version", ())), "")

@@ -4,50 +4,63 @@ WHEEL is a file, or a requirement such as torch==2.15.0, fetched for macOS arm64
 Python that has it. Files are held to the strict profile, what we ship and what official wheels have
 kept since 2.12; fetched ones to the official profile, where the known defects of old official
 wheels are warnings, and any other is an error. Other wheels are held to the rules that any Mac
-wheel must keep. The exit status is 0 if the wheel is accepted, 9 if it is rejected.
+wheel must keep. `--python PATH` without a WHEEL reads the torch that an interpreter has, which is
+only asked where it lies. The exit status is 0 if the wheel is accepted, 9 if it is rejected.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 from pathlib import Path
 
-from ..audit import Audit, Expectation, audit_wheel
+from ..audit import Audit, Expectation, audit_installed, audit_wheel
 from ..audit.model import PROFILES
 from ..audit.render import fact_rows, finding_lines, verdict_line
 from ..cli import Outcome
 from ..console import Console
 from ..errors import AuditRejected, UsageError
+from ..process import Command, capture
 from ..workspace import cache_folder
+
+# Asked of the other interpreter: where each distribution of a name lies (two of one name shadow each other).
+_WHERE = """
+import importlib.metadata, json, os, re, sys
+places = []
+for each in importlib.metadata.distributions(name=sys.argv[1]):
+    if re.sub("[-_.]+", "-", each.metadata["Name"] or "").lower() == sys.argv[1]:
+        folder = os.path.realpath(str(each._path))
+        if list(os.path.split(folder)) not in places:
+            places.append(list(os.path.split(folder)))
+print(json.dumps(places))
+"""
 
 EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl",
     "torch==2.15.0",
     "torch==2.6.0 --python 3.12 --profile strict",
+    "--python ~/venv/bin/python",
     "--quick --json audit.json torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl",
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("wheel", metavar="WHEEL", help="a .whl file, or a requirement such as torch==2.15.0")
+    parser.add_argument("wheel", metavar="WHEEL", nargs="?", help="a .whl file, or a requirement such as torch==2.15.0")
     parser.add_argument("--profile", choices=PROFILES, help="default: strict for a file, official for a requirement")
     parser.add_argument("--quick", action="store_true", help="names and headers only: a fraction of a second")
-    parser.add_argument("--python", metavar="X.Y", help="the Python of a requirement (default: the newest it has)")
+    parser.add_argument(
+        "--python",
+        metavar="X.Y|PATH",
+        help="the Python of a requirement (default: the newest), or an interpreter that has torch",
+    )
     parser.add_argument("--commit", metavar="SHA", help="the commit it must be built from")
     parser.add_argument("--allow-jit-shaders", action="store_true", help="accept Metal kernels compiled at first use")
     parser.add_argument("--without-metal4", action="store_true", help="accept a wheel without the Metal 4 kernels")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> Outcome:
-    path, is_fetched = find_wheel(arguments.wheel, arguments.python, console)
-    audit = audit_wheel(
-        path,
-        profile=arguments.profile or ("official" if is_fetched else "strict"),
-        expectation=_expectation(arguments),
-        quick=arguments.quick,
-        reporter=console,
-    )
+    audit = _audit(arguments, console)
     print_audit(audit, console)
     if audit.verdict == "accepted":
         return Outcome(document=audit.document())
@@ -57,6 +70,48 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         cause=AuditRejected.cause,
         hint="each rule above says what is wrong and why it matters; warnings do not reject",
     )
+
+
+def _audit(arguments: argparse.Namespace, console: Console) -> Audit:
+    expectation = _expectation(arguments)
+    if arguments.wheel is None:
+        if arguments.python is None:
+            raise UsageError("no WHEEL", hint="give a .whl file, or a requirement such as torch==2.15.0")
+        root, info = find_installed(arguments.python)
+        return audit_installed(
+            root,
+            info,
+            profile=arguments.profile or "official",
+            expectation=expectation,
+            quick=arguments.quick,
+            reporter=console,
+        )
+    path, is_fetched = find_wheel(arguments.wheel, arguments.python, console)
+    return audit_wheel(
+        path,
+        profile=arguments.profile or ("official" if is_fetched else "strict"),
+        expectation=expectation,
+        quick=arguments.quick,
+        reporter=console,
+    )
+
+
+def find_installed(python: str, distribution: str = "torch") -> tuple[Path, str]:
+    """Return the site-packages and the `.dist-info` folder of a distribution that an interpreter has.
+
+    Raises:
+        UsageError: no interpreter, no such distribution, or several.
+    """
+    found = capture(Command(argv=(python, "-I", "-c", _WHERE, distribution)), timeout_seconds=60)
+    if not found.ok:
+        said = (found.stderr.strip().splitlines() or ["it did not answer"])[-1]
+        raise UsageError(f"--python {python}: cannot be asked: {said}", hint="give the path of a Python interpreter")
+    places = json.loads(found.stdout)
+    if len(places) != 1:
+        listed = "".join(f"\n  {root}/{info}" for root, info in places)
+        raise UsageError(f"{python} has {len(places)} distributions called {distribution}{listed or ''}")
+    root, info = places[0]
+    return Path(root), info
 
 
 def find_wheel(text: str, python: str | None, console: Console) -> tuple[Path, bool]:

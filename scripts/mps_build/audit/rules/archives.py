@@ -52,7 +52,9 @@ def every_file_is_listed(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
 @rule("R3", "a file that RECORD lists must be in the wheel")
 def every_listed_file_is_there(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
     for row in facts.record:
-        if row.path not in facts.modes:
+        # An installer puts scripts beside site-packages, and compiles modules that have no hash.
+        is_its_own = facts.is_installed and (not row.digest or row.path.startswith("../"))
+        if row.path not in facts.modes and not is_its_own:
             yield Hit(row.path, "is listed in RECORD and not in the wheel")
 
 
@@ -61,7 +63,8 @@ def hashes_and_sizes_match(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
     info = facts.info_folders[0] if facts.info_folders else ""
     unhashed = {f"{info}/RECORD", f"{info}/RECORD.jws", f"{info}/RECORD.p7s"}
     for row in facts.record:
-        if row.path in unhashed:
+        # What an installer adds (INSTALLER, compiled modules) has no hash, and needs none.
+        if row.path in unhashed or (facts.is_installed and not row.digest):
             continue
         algorithm = row.digest.partition("=")[0]
         if algorithm not in TRUSTED_HASHES:

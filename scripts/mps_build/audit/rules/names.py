@@ -16,7 +16,7 @@ _EXTENSION = re.compile(r"torch/_C\.(?:cpython-(\d)(\d+)(t?)-darwin|(abi3))\.so"
 
 @rule("N1", "installers take distribution, version and tags from the file name", of_archive=True)
 def file_name_is_a_wheel_name(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
-    if facts.name is None:
+    if facts.name is None and not facts.is_installed:
         yield Hit(None, f"{facts.file} is not distribution-version(-build)-python-abi-platform.whl")
 
 

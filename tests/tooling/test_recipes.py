@@ -340,6 +340,10 @@ def test_the_support_table_is_written_between_its_markers_and_checked(tmp_path: 
     )
 
 
+def test_the_readme_shows_what_the_recipes_say() -> None:
+    assert main("matrix", ["--readme", str(data_root() / "README.md"), "--check"]) == 0
+
+
 @pytest.mark.parametrize("text", ["no markers\n", "{end}\n{begin}\n", "{begin}\n{begin}\n{end}\n"])
 def test_a_readme_without_the_markers_is_left_alone(tmp_path: Path, text: str) -> None:
     from mps_build.support_table import BEGIN, END

@@ -56,7 +56,27 @@ for _name in ("atan2", "hypot", "logaddexp", "logaddexp2"):
 add_layout_cases(cases, *present(pointwise("xlogy", "any", "positive", factor=32)))
 # pow is 16 units in the last place in Metal: the one operator with a c of its own (64 = 4 * 16).
 add_layout_cases(cases, *present(pointwise("pow", "positive", "unit", factor=64)))
-add_layout_cases(cases, *present(pointwise("nextafter", "any", "any", dtypes=FLOATS[:1], grads=())))
+
+
+def _stepped(x: Any, result: Any) -> Any:
+    """One unit in the last place is far below any bound: ask for the direction, which no rounding blurs."""
+    return [result > x, result < x, result]
+
+
+def _step(x: Any, y: Any) -> Any:
+    before = x.clone()
+    return _stepped(before, x.nextafter_(y))
+
+
+_op = Op(
+    "nextafter",
+    (Arg("r n"), Arg("r n")),
+    (lambda x, y: _stepped(x, torch.nextafter(x, y)),),
+    inplace=_step,
+    dtypes=FLOATS[:1],
+    grads=(),
+)
+add_layout_cases(cases, _op)
 add_layout_cases(cases, *present(pointwise("dist", "any", "any", pointwise=False, empty="", terms=64, out=None)))
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     add_layout_cases(cases, *present(pointwise(_name, "any", "any", dtypes=EVERY, grads=())))

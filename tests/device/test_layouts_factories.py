@@ -27,7 +27,7 @@ def _made(dtype: torch.dtype) -> Any:
             torch.zeros((), **at), torch.ones(0, 4, **at), torch.scalar_tensor(1, **at), torch.asarray([1, 0], **at),
         ]  # fmt: skip
         if dtype != torch.bool:
-            answers += [torch.arange(n, **at), torch.arange(2, 3 * n, 3, **at)]
+            answers += [torch.arange(n, **at), torch.arange(2, 3 * n, 3, **at), torch.arange(3, n + 4, **at)]
         if dtype.is_floating_point:
             answers += [
                 torch.linspace(-1, 2, n, **at),

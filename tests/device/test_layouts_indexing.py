@@ -156,7 +156,7 @@ _op(
     "embedding_max_norm",
     lambda i, w: F.embedding(i, w.clone(), max_norm=1.0),
     _TOKENS,
-    "7 r",
+    Arg("7 r", fixed=True),
     dtypes=FLOATS[:1],
     grads=(),
     factor=16,

@@ -138,6 +138,12 @@ def _algebra(name: str, act: Any, *more: str, **fields: Any) -> None:
     add_layout_cases(cases, Op(name=name, args=args, forms=(act,), **fields))
 
 
+def _factors(x: Any) -> Any:
+    packed, pivots = torch.linalg.lu_factor(x)
+    p, lower, upper = torch.lu_unpack(packed, pivots)
+    return pivots, p @ lower @ upper, torch.linalg.lu_solve(packed, pivots, x)
+
+
 _algebra("inverse", lambda x: [torch.inverse(x), torch.linalg.inv(x), x.inverse()])
 _algebra(
     "cholesky",
@@ -158,9 +164,7 @@ _algebra(
     lambda x: [torch.matmul(*torch.linalg.qr(x)), _put_together(*torch.linalg.svd(x, full_matrices=False))],
     grads=(),
 )
-_algebra(
-    "factored", lambda x: [torch.linalg.lu_factor(x)[1], torch.linalg.pinv(x), torch.matrix_exp(x * 0.1)], grads=()
-)
+_algebra("factored", lambda x: [*_factors(x), torch.linalg.pinv(x), torch.matrix_exp(x * 0.1)], grads=())
 
 
 def _put_together(u: Any, s: Any, v: Any) -> Any:

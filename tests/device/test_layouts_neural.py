@@ -123,7 +123,12 @@ _layer(
     "b c h w",
 )
 _layer("avg_pool1d", lambda x: F.avg_pool1d(x, 3, stride=2, padding=1), "b c s")
-_layer("avg_pool3d", lambda x: F.avg_pool3d(x, 2), "b c 4 h w", dtypes=FLOATS[:1])
+_layer(
+    "avg_pool3d",
+    lambda x: [F.avg_pool3d(x, 2), F.avg_pool3d(x, 3, stride=1, padding=1)],
+    "b c 4 h w",
+    dtypes=FLOATS[:1],
+)
 _layer(
     "adaptive_avg_pool",
     lambda x: [F.adaptive_avg_pool2d(x, 1), F.adaptive_avg_pool2d(x, (2, 1)), x.mean((2, 3))],
@@ -182,7 +187,9 @@ _layer(
     "b c h w",
 )
 _layer("pixel_shuffle", lambda x: F.pixel_shuffle(x, 2), "b 8 h w")
-_layer("pixel_unshuffle", lambda x: [F.pixel_unshuffle(x, 2), torch.channel_shuffle(x[:, :2], 2)], "b c 6 4")
+_layer(
+    "pixel_unshuffle", lambda x: [F.pixel_unshuffle(x, 2), torch.channel_shuffle(x[:, :2].contiguous(), 2)], "b c 6 4"
+)
 _layer("grid_sample", lambda x, g: [F.grid_sample(x, g, align_corners=False), F.grid_sample(x, g, mode="nearest", padding_mode="border",
        align_corners=True)], "b c h w", Arg("b r n 2", "unit"), dtypes=FLOATS[:1], factor=64)  # fmt: skip
 _layer("affine_grid", lambda t: F.affine_grid(t, (2, 3, 4, 5), align_corners=False), "2 2 3", dtypes=FLOATS[:1])

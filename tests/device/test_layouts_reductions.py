@@ -158,7 +158,7 @@ _many(
     dtypes=(torch.float32, torch.int64),
 )
 _many("quantile", lambda x: [torch.quantile(x, 0.3), torch.quantile(x, torch.tensor([0.1, 0.5], device=x.device, dtype=x.dtype), dim=1)],
-      dtypes=(torch.float32,), factor=16)  # fmt: skip
+      dtypes=(torch.float32,), factor=16, expanded=False)  # fmt: skip
 _many(
     "softmin",
     lambda x: [torch.nn.functional.softmin(x, 1), torch.nn.functional.softmax(x, 0), x.softmax(1)],

@@ -26,6 +26,19 @@ _DRAWS: dict[str, tuple[Callable[[Any], torch.Tensor], float, float]] = {
     "rand": (lambda device: torch.rand(COUNT, device=device), 0.5, math.sqrt(1 / 12)),
     "rand_like": (lambda device: torch.rand_like(torch.zeros(COUNT, device=device)), 0.5, math.sqrt(1 / 12)),
     "randn_like": (lambda device: torch.randn_like(torch.zeros(COUNT, device=device)), 0.0, 1.0),
+    "randint_low": (lambda device: torch.randint(10, (COUNT,), device=device).float(), 4.5, math.sqrt(99 / 12)),
+    "randint_like": (
+        lambda device: torch.randint_like(torch.zeros(COUNT, device=device), 2, 12),
+        6.5,
+        math.sqrt(99 / 12),
+    ),
+    "normal_both": (
+        lambda device: torch.normal(torch.zeros(COUNT, device=device), torch.ones(COUNT, device=device)),
+        0.0,
+        1.0,
+    ),
+    "normal_spread": (lambda device: torch.normal(1.0, torch.full((COUNT,), 2.0, device=device)), 1.0, 2.0),
+    "poisson": (lambda device: torch.poisson(torch.full((COUNT,), 4.0, device=device)), 4.0, 2.0),
     "randint": (lambda device: torch.randint(0, 10, (COUNT,), device=device).float(), 4.5, math.sqrt(99 / 12)),
     "bernoulli": (lambda device: torch.bernoulli(torch.full((COUNT,), 0.3, device=device)), 0.3, math.sqrt(0.21)),
     "dropout": (lambda device: F.dropout(torch.ones(COUNT, device=device), 0.25), 1.0, math.sqrt(1 / 3)),
@@ -51,6 +64,7 @@ def _differs(name: str) -> Any:
             torch.manual_seed(3)
             one, two = draw(leg.device).cpu().clone(), draw(leg.device).cpu().clone()
         assert not torch.equal(one, two), f"{name}: two draws are equal"
+        _like_the_host(name, bench, 3, draw, one, two)
         for drawn in (one, two):
             # Five standard errors: one healthy draw in two million is beyond; the seed is fixed.
             off = abs(float(drawn.double().mean()) - mean)
@@ -61,6 +75,15 @@ def _differs(name: str) -> Any:
             )
 
     return check
+
+
+def _like_the_host(name: str, bench: Any, seed: int, draw: Any, *drawn: torch.Tensor) -> None:
+    """Where the device is the CPU, its numbers are the host's: the rehearsal sees what statistics cannot."""
+    if bench.device.type != "cpu":
+        return
+    torch.manual_seed(seed)
+    for one in drawn:
+        assert torch.equal(one, draw(bench.device)), f"{name}: not the host's numbers"
 
 
 def _repeats(name: str) -> Any:
@@ -82,8 +105,9 @@ def _repeats(name: str) -> Any:
 
 
 for _name in _DRAWS:
-    cases.add(f"issue-78110-{_name}", _differs(_name), issue="78110", check=True)
-    cases.add(f"issue-84288-{_name}", _repeats(_name), issue="84288", check=True)
+    _where = ("cpu", "cuda") if _name == "poisson" else ()  # MPS has no poisson
+    cases.add(f"issue-78110-{_name}", _differs(_name), issue="78110", check=True, devices=_where)
+    cases.add(f"issue-84288-{_name}", _repeats(_name), issue="84288", check=True, devices=_where)
 
 
 @cases.check("issue-84288-randperm", issue="84288")
@@ -96,6 +120,7 @@ def _permutations(bench: Any) -> None:
         )
         torch.manual_seed(5)
         two = torch.randperm(101, device=leg.device).cpu().clone()
+    _like_the_host("randperm", bench, 5, lambda device: torch.randperm(101, device=device), one, other)
     assert torch.equal(one, two), "the same seed gives another permutation"
     assert not torch.equal(one, other), "two permutations are equal"
     assert sorted(one.tolist()) == list(range(101)), "not a permutation"
@@ -144,6 +169,12 @@ def _fills_views(name: str) -> Any:
                 base = torch.full(shape, -7.0, device=leg.device)
                 returned = fill(cut(base))
                 answers.append((base.cpu().clone(), cut, returned.cpu().clone()))
+        if bench.device.type == "cpu":
+            torch.manual_seed(7)
+            for base, cut, _ in answers:
+                host = torch.full(tuple(base.shape), -7.0)
+                fill(cut(host))
+                assert torch.equal(host, base), f"{name}: not the host's numbers"
         for base, cut, returned in answers:
             touched = torch.zeros_like(base, dtype=torch.bool)
             cut(touched).fill_(True)

@@ -41,7 +41,7 @@ def _gradients(module: torch.nn.Module, *others: Any) -> Any:
 
 
 @cases.case(
-    "issue-80306", issue="80306", terms=256, make=lambda d: (d.normal(2, 5 + d.k, 3), _weights(d, 4, (3, 4), 1))
+    "issue-80306", issue="80306", terms=4096, make=lambda d: (d.normal(2, 5 + d.k, 3), _weights(d, 4, (3, 4), 1))
 )
 def _batch_first(leg: Any, x: Any, weights: Any) -> Any:
     lstm = _filled(leg, "LSTM", weights, 3, 4, batch_first=True)
@@ -56,7 +56,7 @@ def _state(d: Any, layers: int, batch: int, hidden: int) -> Any:
 @cases.case(
     "issue-87579",
     issue="87579",
-    terms=1024,
+    terms=65536,
     make=lambda d: (d.normal(5, 3 + d.k, 10), _state(d, 1, 5, 6), _weights(d, 4, (10, 6), 1), d.normal(5, 3 + d.k, 6)),
 )
 def _batch_first_backward(leg: Any, x: Any, state: Any, weights: Any, grad: Any) -> Any:
@@ -86,7 +86,7 @@ def _two_layers(name: str, gates: int, bidirectional: bool = False) -> Any:
         (y * grad).sum().backward()
         return y, last, _gradients(module, start, h0)
 
-    return {"act": act, "make": make, "terms": 4096}
+    return {"act": act, "make": make, "terms": 65536}
 
 
 cases.add("issue-92615", issue="92615", **_two_layers("LSTM", 4))
@@ -99,7 +99,7 @@ cases.add("issue-94691-rnn", issue="94691", **_two_layers("RNN", 1))
 @cases.case(
     "issue-94691-cells",
     issue="94691",
-    terms=1024,
+    terms=65536,
     make=lambda d: (d.normal(4, 3 + d.k, 5), _weights(d, 3, (5, 4), 1), _weights(d, 4, (5, 4), 1)),
 )
 def _cells(leg: Any, x: Any, of_gru: Any, of_lstm: Any) -> Any:
@@ -113,7 +113,7 @@ def _cells(leg: Any, x: Any, of_gru: Any, of_lstm: Any) -> Any:
 
 
 @cases.case(
-    "issue-95118", issue="95118", terms=1024, make=lambda d: (d.normal(3, 6 + d.k, 5), _weights(d, 4, (5, 4), 2))
+    "issue-95118", issue="95118", terms=65536, make=lambda d: (d.normal(3, 6 + d.k, 5), _weights(d, 4, (5, 4), 2))
 )
 def _packed_sequences(leg: Any, x: Any, weights: Any) -> Any:
     lstm = _filled(leg, "LSTM", weights, 5, 4, num_layers=2, batch_first=True)
@@ -128,7 +128,7 @@ def _packed_sequences(leg: Any, x: Any, weights: Any) -> Any:
 
 
 @cases.case(
-    "issue-96416", issue="96416", terms=1024, make=lambda d: (d.normal(4 + d.k, 3, 5), _weights(d, 4, (5, 4), 1))
+    "issue-96416", issue="96416", terms=65536, make=lambda d: (d.normal(4 + d.k, 3, 5), _weights(d, 4, (5, 4), 1))
 )
 def _only_the_last_state_is_used(leg: Any, x: Any, weights: Any) -> Any:
     answers = []
@@ -143,7 +143,7 @@ def _only_the_last_state_is_used(leg: Any, x: Any, weights: Any) -> Any:
 @cases.case(
     "issue-175189-lstm",
     issue="175189",
-    terms=1024,
+    terms=65536,
     make=lambda d: (d.normal(3, 5, 6 + d.k), _weights(d, 4, (5, 4), 1), d.normal(4, 6 + d.k, 3)),
 )
 def _input_gradient_of_a_permuted_sequence(leg: Any, x: Any, weights: Any, grad: Any) -> Any:
@@ -156,7 +156,7 @@ def _input_gradient_of_a_permuted_sequence(leg: Any, x: Any, weights: Any, grad:
 @cases.case(
     "issue-83144",
     issue="83144",
-    terms=4096,
+    terms=65536,
     make=lambda d: ([d.normal(batch, 2, 9 + d.k) for batch in (5, 3)], d.normal(6, 2, 3), _weights(d, 4, (6, 4), 1)),
 )
 def _convolution_into_lstm(leg: Any, batches: Any, kernel: Any, weights: Any) -> Any:

@@ -6,6 +6,9 @@ from typing import Any
 
 import torch
 
+# State that is one number: it may lie on the host by design.
+_COUNTERS = ("step", "mu_product", "eta", "mu")
+
 
 def leaf(x: torch.Tensor) -> torch.Tensor:
     """Return `x` as a leaf that wants a gradient, with its layout and its storage."""
@@ -27,5 +30,9 @@ def parameters_and_state(optimiser: torch.optim.Optimizer) -> list[Any]:
     for group in optimiser.param_groups:
         for parameter in group["params"]:
             state = optimiser.state[parameter]
-            found.append([parameter, *(state[key] for key in sorted(state) if isinstance(state[key], torch.Tensor))])
+            kept = [
+                state[key] for key in sorted(state) if isinstance(state[key], torch.Tensor) and key not in _COUNTERS
+            ]
+            counted = [float(state[key]) for key in sorted(state) if key in _COUNTERS]
+            found.append([parameter, *kept, *counted])
     return found

@@ -19,6 +19,7 @@ class Case:
     Attributes:
         terms: K, how many products or summands one output element has; the bound grows with its square root.
         factor: c of the bound: 4, and 16 for pow, whose Metal function may be 16 units in the last place off.
+        floor: the scale is at least this: results that are small beside their terms (cancellation).
         deterministic: two calls must give the same bits; False where the order of additions is free (atomics).
         strides: compare the strides of the outputs too (views, in-place, out=: where the layout is a contract).
         anywhere: outputs may lie on any device (copies to the host).
@@ -32,6 +33,7 @@ class Case:
     issues: tuple[str, ...] = ()
     terms: int = 1
     factor: float = 4.0
+    floor: float = 0.0
     deterministic: bool = True
     strides: bool = False
     anywhere: bool = False

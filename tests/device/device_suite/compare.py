@@ -57,7 +57,15 @@ def read_back(outputs: Any, path: str = "out") -> list[Leaf]:
     return [Leaf(path, outputs)]
 
 
-def compare_leaf(actual: Leaf, reference: Leaf, same: Callable[[], Leaf | None], *, terms: int, factor: float) -> Error:
+def compare_leaf(
+    actual: Leaf,
+    reference: Leaf,
+    same: Callable[[], Leaf | None],
+    *,
+    terms: int,
+    factor: float,
+    floor: float = 0.0,
+) -> Error:
     """Return the error of one answer; raise Mismatch where it is out of bounds."""
     if not isinstance(reference.value, torch.Tensor):
         return _compare_plain(actual, reference)
@@ -69,7 +77,7 @@ def compare_leaf(actual: Leaf, reference: Leaf, same: Callable[[], Leaf | None],
         return _compare_exactly(actual, reference)
     eps = torch.finfo(got.dtype).eps
     off, scale = _difference(actual.path, got, want)
-    bound = factor * eps * math.sqrt(terms) * scale
+    bound = factor * eps * math.sqrt(terms) * max(scale, floor)
     if off > bound:
         own = same()
         if own is not None and isinstance(own.value, torch.Tensor) and own.value.dtype == got.dtype:

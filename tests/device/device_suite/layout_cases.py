@@ -71,6 +71,7 @@ def _add(cases: Cases, op: Op, kind: str, dtype: torch.dtype, families: list[_Fa
         make=lambda d: tuple(plan.draw(d) for plan in plans),
         terms=op.terms * (TALL_ROWS if suffix == "-tall" and not op.pointwise else 1),
         factor=op.factor,
+        floor=0.25 if dtype == torch.float32 else 0.0,
         since=op.since,
         deterministic=op.deterministic,
         may_be_missing=True,

@@ -15,7 +15,7 @@ from .legs import Bench, Leg
 # from an earlier call cannot pass.
 _DRAWS = {"fresh": (0, 0), "again": (0, 0), "other": (1, 0), "polluted": (0, 1)}
 # How the back ends word a refusal; a missing operator is a gap, not a wrong answer.
-_REFUSALS = ("is not currently implemented for the", "does not have support for that dtype")
+_REFUSALS = ("is not currently implemented for the", "does not have support for that dtype", "\" not implemented for '")
 
 
 class Refused(Exception):
@@ -111,7 +111,12 @@ def _judge(
         if like is not None:
             _check_form(case, bench, got, like[index])
         error = compare_leaf(
-            got, want, lambda index=index: (own(1) or [None] * len(actual))[index], terms=case.terms, factor=case.factor
+            got,
+            want,
+            lambda index=index: (own(1) or [None] * len(actual))[index],
+            terms=case.terms,
+            factor=case.factor,
+            floor=case.floor,
         )
         worst = max(worst, error, key=lambda item: item.max_rel_scaled)
     return worst

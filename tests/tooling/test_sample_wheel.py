@@ -251,6 +251,27 @@ def test_with_a_stub_sdk_the_gate_opens_and_the_metal_half_joins_the_build(
     assert ("SAMPLE_JIT_COMPILE_SHADERS" in steps) == (metal_exit != 0)
 
 
+@pytest.mark.parametrize("define", ["AHEAD_OF_TIME", "SAMPLE_JIT_COMPILE_SHADERS"])
+def test_the_objective_c_file_compiles_against_stub_headers(built: Built, tmp_path: Path, define: str) -> None:
+    """Grammar, types and reference counting of the half nobody has run; Apple's own headers may still differ."""
+    source, headers = recipes_root() / "sample", Path(__file__).parent / "fixtures" / "apple_headers"
+    generate = (sys.executable, str(source / "tools" / "generate.py"))
+    shader = ("--shader", str(source / "csrc" / "mps" / "scale.metal"), "--output", str(tmp_path / "scale_source.h"))
+    assert capture(Command(argv=(*generate, *shader))).ok
+    toolchain = cross_toolchain(
+        python=built.python, folder=tmp_path / "cross", cache=cache_folder() / "zig", deployment_target="11.0"
+    )
+    compiler = Path(toolchain.variables["CMAKE_TOOLCHAIN_FILE"]).parent / "c++"
+    options = ("-x", "objective-c++", "-std=c++17", "-fobjc-arc", "-Wall", "-Wextra", "-Werror", "-DUSE_MPS")
+    places = (f"-I{headers}", f"-I{source / 'include'}", f"-I{tmp_path}")
+    files = ("-c", str(source / "csrc" / "mps" / "scale.mm"), "-o", str(tmp_path / "scale.o"))
+
+    answer = capture(Command(argv=(str(compiler), *options, f"-D{define}", *places, *files)), timeout_seconds=300)
+
+    assert answer.ok, answer.stderr
+    assert (tmp_path / "scale.o").stat().st_size > 0
+
+
 def _write_xcrun(path: Path, *, sdk: Path, metal_exit: int) -> None:
     path.parent.mkdir(parents=True)
     path.write_text(

@@ -16,7 +16,7 @@ from .environ import Toolchain, build_environ, fetch_environ
 from .errors import CompileError
 from .finishing import Delivered, Finishing
 from .prepare_source import prepare_source
-from .process import Command, kept_awake, run_logged
+from .process import Command, kept_awake
 from .profiles import profile_lines, profile_settings
 from .receipts import Ledger, Made, Receipt, digest_of, fingerprint, step_digest
 from .recipe import Libomp
@@ -29,7 +29,7 @@ from .steps.provide_libomp import provide_libomp
 from .triage import explain
 from .triage.tools.ninja import parse_ninja_log
 from .workspace import Workspace, cache_folder, remove_tree
-from .zig import cross_toolchain, libcxx_command
+from .zig import build_libcxx, cross_toolchain, libcxx_command
 
 
 class Pipeline:
@@ -160,14 +160,14 @@ class Pipeline:
         )
         command = libcxx_command(toolchain, scratch=self.workspace.root / "zig" / "scratch")
 
-        def build_libcxx() -> Made:
+        def build() -> Made:
             self.console.started("zig's libc++ (its first use builds it, a minute or two)")
-            run_logged(command, log=self.workspace.logs / "zig_libcxx.log")
+            build_libcxx(command, log=self.workspace.logs / "zig_libcxx.log")
             self.console.done()
             return Made(files=(Path(command.argv[-1]),))
 
         inputs = {"argv": command.argv, "toolchain": dict(toolchain.facts)}
-        self.ledger.run("build_libcxx", version=1, inputs=inputs, action=build_libcxx)
+        self.ledger.run("build_libcxx", version=1, inputs=inputs, action=build)
         return toolchain
 
     def configure(

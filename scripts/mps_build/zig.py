@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .environ import Toolchain
 from .errors import BuildEnvironmentError
-from .process import Command, capture
+from .process import Command, CommandFailed, capture, run_logged
 from .zig_files import write_if_new, write_overlay, write_wrappers
 
 _ASK = """\
@@ -92,6 +92,22 @@ def libcxx_command(toolchain: Toolchain, *, scratch: Path) -> Command:
     write_if_new(source, "#include <string>\nstd::string mps_build() { return std::to_string(1.0); }\n")
     argv = (str(folder / "c++"), "-fPIC", "-shared", str(source), "-o", str(scratch / "libcxx.dylib"))
     return Command(argv=argv, cwd=scratch, environ={"PATH": os.defpath})
+
+
+def build_libcxx(command: Command, *, log: Path) -> None:
+    """Run `libcxx_command`'s answer.
+
+    Raises:
+        BuildEnvironmentError: zig failed; its last words are in the message.
+    """
+    try:
+        run_logged(command, log=log)
+    except CommandFailed as failure:
+        text = "\n".join(failure.tail[-6:])
+        raise BuildEnvironmentError(
+            f"zig could not build its libc++ ({failure}):\n{text}",
+            hint=f"the whole output is in {log}; if zig's cache is damaged, remove its folder `zig` from the cache",
+        ) from failure
 
 
 def _home(package: Path, home: Path) -> Path:

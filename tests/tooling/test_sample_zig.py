@@ -12,7 +12,7 @@ import pytest
 from mps_build.environ import Toolchain
 from mps_build.errors import BuildEnvironmentError
 from mps_build.process import Captured, Command, capture
-from mps_build.zig import cross_toolchain, libcxx_command
+from mps_build.zig import build_libcxx, cross_toolchain, libcxx_command
 
 ABI = f"{sys.version_info[0]}{sys.version_info[1]}"
 
@@ -184,3 +184,13 @@ def test_libcxx_is_built_by_linking_a_library_that_needs_it(tmp_path: Path, incl
     assert command.argv[0] == str(tmp_path / "cross it's" / "c++")
     assert "std::string" in (tmp_path / "scratch" / "libcxx.cpp").read_text()
     assert capture(command).ok
+
+
+def test_a_zig_that_fails_is_an_error_with_its_last_words(tmp_path: Path) -> None:
+    command = Command(argv=("/bin/sh", "-c", "echo error: no space left; exit 1"))
+
+    with pytest.raises(BuildEnvironmentError, match="could not build its libc") as caught:
+        build_libcxx(command, log=tmp_path / "log")
+
+    assert "error: no space left" in str(caught.value)
+    assert str(tmp_path / "log") in (caught.value.hint or "")

@@ -89,6 +89,12 @@ def rehearse(session: nox.Session) -> None:
 
 
 @nox.session
+def repro(session: nox.Session) -> None:
+    """One failure of a record as a stand-alone script, and as the text of an issue for upstream."""
+    _door(session)
+
+
+@nox.session
 def compare(session: nox.Session) -> None:
     """Two wheels, or two records, side by side."""
     _door(session)
@@ -166,7 +172,7 @@ def tests(session: nox.Session) -> None:
 @nox.session
 def tests_slow(session: nox.Session) -> None:
     """The tests that need minutes, a network or a compiler."""
-    _install(session, "tests")
+    _install(session, "tests_slow")
     session.run("pytest", "-m", "slow", *session.posargs)
 
 

@@ -27,6 +27,7 @@ VERBS: Mapping[str, str] = {
     "audit_wheel": "what a wheel holds, and whether that is right",
     "triage": "a failed log to its known cause and the fix",
     "verify_mps": "a torch to a verdict: does MPS on this Mac give right answers?",
+    "repro": "one failure of a record as a script of its own, and as an issue's text",
     "rehearse": "a macOS recipe tried on Linux: patches, lock, configure, C++; --wheel, --darwin",
     "compare": "two wheels, or two records, side by side",
     "shell": "a shell, or one command, in the exact environment of a build",

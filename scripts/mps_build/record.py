@@ -26,7 +26,10 @@ class _Part(BaseModel):
 
 
 class Case(_Part):
-    """One case; `largest` and `bound` are the largest error of any comparison, and what it may be."""
+    """One case; `largest` and `bound` are the largest error of any comparison, and what it may be.
+
+    `file` is the suite's file that asks it.
+    """
 
     id: str
     layer: str
@@ -38,6 +41,7 @@ class Case(_Part):
     bound: float | None = None
     seconds: float | None = None
     known_issue: str | None = None
+    file: str | None = None
 
 
 class WheelFile(_Part):

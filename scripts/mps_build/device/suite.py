@@ -158,6 +158,7 @@ class _FileRun:
         if case.id in self._seen:
             return
         self._seen[case.id] = None
+        case = case.model_copy(update={"file": self._file.name})
         self._run.cases.append(case)
         self._run.bad += case.outcome in _BAD
         self._on_case(self._run, case)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import struct
@@ -19,7 +20,7 @@ from mps_build.process import Command, SilentReporter
 from mps_build.recipes import find_recipe
 from mps_build.rehearsal.darwin_recipe import darwin_recipe, zig_toolchain
 from mps_build.rehearsal.darwin_sdk import FRAMEWORKS, DarwinSdk, stub_sources, write_sdk
-from mps_build.rehearsal.debian_source import debian_source, place_libtorch
+from mps_build.rehearsal.debian_source import debian_source, original_tarball, place_libtorch
 from mps_build.rehearsal.linux_recipe import clang_toolchain, linux_recipe, overlaid, split_variables
 from mps_build.rehearsal.lock_trial import mac_command, split_lock, try_lock_for_mac
 from mps_build.rehearsal.objects import draw, macho_kind, read_units, units_of
@@ -342,3 +343,27 @@ def test_the_smoke_script_fails_and_writes_nothing_where_torch_does_not_load(tmp
     assert done.returncode != 0
     assert "cannot open" in done.stderr
     assert not result.exists()
+
+
+DESCRIPTION = """\
+Format: 3.0 (quilt)
+Checksums-Sha1:
+ 11 5 p_1.orig.tar.xz
+Checksums-Sha256:
+ {digest} 5 p_1.orig.tar.xz
+ 22 9 p_1-4.debian.tar.xz
+Files:
+ 33 5 p_1.orig.tar.xz
+"""
+
+
+def test_the_releases_tarball_serves_where_debians_part_is_gone_but_only_if_it_is_the_described_one(
+    tmp_path: Path,
+) -> None:
+    tarball = tmp_path / "p_1.orig.tar.xz"
+    tarball.write_bytes(b"12345")
+    (tmp_path / "p_1-4.dsc").write_text(DESCRIPTION.format(digest=hashlib.sha256(b"12345").hexdigest()))
+    assert original_tarball(tmp_path) == tarball
+
+    tarball.write_bytes(b"1234")  # cut off
+    assert original_tarball(tmp_path) is None

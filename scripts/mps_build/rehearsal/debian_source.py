@@ -16,7 +16,7 @@ from typing import Any
 from ..artifacts import SourceTree
 from ..errors import BuildEnvironmentError, SourceError
 from ..process import Command, CommandFailed, Reporter, capture, run_logged
-from ..receipts import Ledger, Made
+from ..receipts import Ledger, Made, fingerprint
 from ..workspace import remove_tree
 from .chroot import Chroot
 
@@ -85,7 +85,12 @@ def unpack_source(
         reporter.started(f"Fetch the source package {package.version}")
         downloads.mkdir(parents=True, exist_ok=True)
         argv = ("apt-get", "-q", "-o", "APT::Sandbox::User=root", "source", "--download-only")
-        _run(_in(chroot, downloads).command((*argv, f"pytorch={package.version}"), cwd=downloads), log)
+        try:
+            _run(_in(chroot, downloads).command((*argv, f"pytorch={package.version}"), cwd=downloads), log)
+        except SourceError:
+            # An archive may have dropped Debian's own part of an old package; the release's tarball serves as well.
+            if not original_tarball(downloads):
+                raise
         return Made(files=tuple(sorted(path for path in downloads.iterdir() if path.is_file())))
 
     fetched = ledger.run("fetch-source", version=1, inputs={"package": package.version}, action=download)
@@ -93,15 +98,48 @@ def unpack_source(
     def unpack() -> Made:
         reporter.started("Unpack the source package")
         remove_tree(tree)
-        description = next(downloads.glob("*.dsc"))
-        _run(Command(argv=("dpkg-source", "--no-check", "-x", str(description), str(tree))), log)
+        if any(downloads.glob("*.debian.tar.*")):
+            description = next(downloads.glob("*.dsc"))
+            _run(Command(argv=("dpkg-source", "--no-check", "-x", str(description), str(tree))), log)
+        else:
+            tree.mkdir()
+            original = original_tarball(downloads)
+            _run(Command(argv=("tar", "-xf", str(original), "-C", str(tree), "--strip-components=1")), log)
         _generate_flatbuffers(tree, chroot, log)
         return Made(trees=(tree,))
 
     ledger.run("unpack-source", version=1, inputs={"fetched": fetched.digest, **inputs}, action=unpack)
-    return SourceTree(
-        root=tree, origin=f"Debian {package.version}", commit=None, submodules={}, epoch=changelog_epoch(tree)
+    whole = (tree / "debian").is_dir()
+    origin = (
+        f"Debian {package.version}" if whole else f"the tarball of Debian {package.version}, without Debian's patches"
     )
+    return SourceTree(root=tree, origin=origin, commit=None, submodules={}, epoch=changelog_epoch(tree))
+
+
+def original_tarball(downloads: Path) -> Path | None:
+    """Return the release's own tarball, if it is there and is what the package's description says."""
+    for description in downloads.glob("*.dsc"):
+        for name, digest in parse_checksums(description.read_text(encoding="utf-8")).items():
+            path = downloads / name
+            if ".orig.tar." in name and path.is_file() and fingerprint(path)["sha256"] == digest:
+                return path
+    return None
+
+
+def parse_checksums(description: str) -> dict[str, str]:
+    r"""Return file name -> sha256 of a Debian source package's .dsc.
+
+    >>> parse_checksums("Checksums-Sha256:\n aa 12 x.orig.tar.xz\n bb 3 x.debian.tar.xz\nFiles:\n cc 12 x\n")
+    {'x.orig.tar.xz': 'aa', 'x.debian.tar.xz': 'bb'}
+    """
+    found: dict[str, str] = {}
+    inside = False
+    for line in description.splitlines():
+        if not line.startswith(" "):
+            inside = line.startswith("Checksums-Sha256:")
+        elif inside and len(fields := line.split()) == 3:
+            found[fields[2]] = fields[0]
+    return found
 
 
 def changelog_epoch(tree: Path) -> int:

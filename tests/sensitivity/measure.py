@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -62,10 +64,28 @@ def measure(
         if overload.split(".")[1] in UNDEFINED or (only and not overload.startswith(only)):
             continue
         cases = [case for case in in_order(by_operator[overload], seconds) if seconds[case.id] <= SLOW_SECONDS]
-        for kind in KINDS:
-            if kind in possible.get(overload, set()):
-                rows.append(_judge(suite, overload, kind, cases))
+        rows += [_in_a_child(suite, overload, kind, cases) for kind in KINDS if kind in possible.get(overload, set())]
     return rows
+
+
+def _in_a_child(suite: Suite, overload: str, kind: str, cases: list[Any]) -> dict[str, Any]:
+    """Judge one plant in a forked process: some faults (a wrong index) kill it, and that is noticed too."""
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    child = os.fork()
+    if child == 0:
+        try:
+            sender.send(_judge(suite, overload, kind, cases))
+            sender.close()
+        finally:
+            os._exit(0)
+    sender.close()
+    try:
+        row: dict[str, Any] = receiver.recv()
+    except EOFError:
+        row = {"overload": overload, "kind": kind, "verdict": "caught", "case": "crashed", "layer": None}
+        row.update(changed=1, cases=len(cases), seconds=0.0)
+    os.waitpid(child, 0)
+    return row
 
 
 def _judge(suite: Suite, overload: str, kind: str, cases: list[Any]) -> dict[str, Any]:
@@ -93,9 +113,7 @@ def main() -> None:
     parser.add_argument("--layers", default=",".join(suite_in_process.DEFAULT_LAYERS))
     parser.add_argument("--op", default="", help="only overloads that begin with this")
     parser.add_argument("--shard", default="0/1", help="I/N: every Nth overload, for several processes side by side")
-    parser.add_argument(
-        "--minutes", type=float, default=60.0, help="stop after this many minutes and report what there is"
-    )
+    parser.add_argument("--minutes", type=float, default=60.0, help="then stop and report what there is")
     given = parser.parse_args()
     until = time.monotonic() + given.minutes * 60
     part, parts = (int(one) for one in given.shard.split("/"))

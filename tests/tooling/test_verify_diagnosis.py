@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from mps_build.device.diagnosis import HostFacts, host_obstacle, read_probe, torch_obstacle
 from mps_build.device.floors import is_too_old, macos_floor, said_floor
 from mps_build.process import Captured
+from mps_build.recipes import all_recipes
+from mps_build.triage.device_texts import real_floor
+from mps_build.verify.facts import observe_host
+from specimen_judge import specimens
 
 
 class Text:
@@ -152,6 +157,30 @@ def test_an_accelerator_that_is_not_there_is_the_hosts_fault() -> None:
 )
 def test_floor_and_message_of_each_era(torch: str, floor: str | None, message: str | None) -> None:
     assert (macos_floor(torch), said_floor(torch)) == (floor, message)
+
+
+def test_the_floors_are_those_of_triage_and_of_every_recipe() -> None:
+    recipes = [recipe for recipe in all_recipes() if recipe.release is not None]
+
+    assert len(recipes) > 10
+    for recipe in recipes:
+        assert macos_floor(recipe.version) == recipe.mps_floor == real_floor(recipe.version), recipe.name
+        assert recipe.mps_message in (None, said_floor(recipe.version)), recipe.name
+
+
+# What the whole host's blockers come to here; of several, the first that is met decides.
+STATUSES = {"rosetta": 15, "intel_cpu": 3, "macos_too_old_for_wheel": 13, "virtual_gpu": 16}
+
+
+@pytest.mark.parametrize("host", specimens("hosts"), ids=lambda host: str(host["id"]))
+def test_a_recorded_host_is_refused_for_its_own_blocker(host: dict[str, Any], tmp_path: Path) -> None:
+    recording = tmp_path / "host.json"
+    recording.write_text(json.dumps({"probes": host["probes"]}))
+
+    found = host_obstacle(observe_host(recording), "mps", host["wheel"]["torch"])
+
+    expected = [status for blocker, status in STATUSES.items() if blocker in host["expect"]["blockers"]]
+    assert (found.exit_code if found else 0) == (expected[0] if expected else 0)
 
 
 def test_a_torch_without_a_floor_is_never_too_new_for_a_mac() -> None:

@@ -39,7 +39,8 @@ def render_issue(record: Record, case: Case, script: str, file: str) -> str:
     lines = [
         f"# [{record.device.upper()}] {case.id}: {_first_sentence(case)}",
         "",
-        f"`{case.id}` gives a wrong answer on `{record.device}` with torch {record.torch.version}. {_caveat(record)}".strip(),
+        f"`{case.id}` gives a wrong answer on `{record.device}` with torch {record.torch.version}.",
+        _caveat(record),
         "",
         "**Expected:** what float64 on the CPU gives, within the rounding of the dtype and the number of terms.",
         "",

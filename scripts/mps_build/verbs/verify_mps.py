@@ -87,7 +87,7 @@ def write_reports(arguments: argparse.Namespace, record: Record) -> None:
 
 
 def _request(arguments: argparse.Namespace) -> VerifyRequest:
-    if arguments.target is None and arguments.python is None:
+    if arguments.target is None and arguments.python is None and arguments.host is None:
         raise UsageError(
             "neither a wheel, nor a requirement, nor --python", hint="for example: nox -s verify_mps -- torch==2.13.0"
         )

@@ -88,6 +88,8 @@ class Verification:
         files = self._suite_files()
         self.request.check_plant()
         host = observe_host(self.request.host_file)
+        if self.request.python and self.request.host_file is None:
+            host = replace(host, rosetta=None)  # that is said of our own Python; the probe asks the one under test
         self.draft.host = host.document
         with self.console.step("Look at the machine"):
             self._refuse(

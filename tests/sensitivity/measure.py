@@ -14,8 +14,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import torch
+import torch.overrides
+
+import function_plants
 import suite_in_process
 from device_suite.touch import TouchMap, TouchRecorder
+from function_plants import FunctionPlant, FunctionRecorder, name_of
 from generic_plants import KINDS, UNDEFINED, GenericPlant, Traits
 from suite_in_process import SLOW_SECONDS, Suite, in_order
 
@@ -68,13 +73,35 @@ def measure(
     return rows
 
 
-def _in_a_child(suite: Suite, overload: str, kind: str, cases: list[Any]) -> dict[str, Any]:
+def measure_functions(
+    suite: Suite, seconds: dict[str, float], shard: tuple[int, int], until: float
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return one row for each plant at a public function, and the public functions that no case calls."""
+    called: dict[str, tuple[Any, list[Any]]] = {}
+    for case in in_order(suite.cases, seconds):
+        recorder = FunctionRecorder()
+        if seconds[case.id] <= SLOW_SECONDS:
+            suite.ask(case, lambda recorder=recorder: recorder)
+        for name, function in recorder.seen.items():
+            called.setdefault(name, (function, []))[1].append(case)
+    every = {name_of(function) for home in torch.overrides.get_overridable_functions().values() for function in home}
+    rows = []
+    for number, (name, (function, cases)) in enumerate(sorted(called.items())):
+        if number % shard[1] == shard[0] and time.monotonic() < until:
+            rows += [
+                _in_a_child(suite, name, kind, cases, FunctionPlant(function, kind)) for kind in function_plants.KINDS
+            ]
+    return rows, sorted(every - set(called) - {""})
+
+
+def _in_a_child(suite: Suite, overload: str, kind: str, cases: list[Any], plant: Any = None) -> dict[str, Any]:
     """Judge one plant in a forked process: some faults (a wrong index) kill it, and that is noticed too."""
+    plant = plant or GenericPlant(overload, kind)
     receiver, sender = multiprocessing.Pipe(duplex=False)
     child = os.fork()
     if child == 0:
         try:
-            sender.send(_judge(suite, overload, kind, cases))
+            sender.send(_judge(suite, overload, kind, cases, plant))
             sender.close()
         finally:
             os._exit(0)
@@ -88,8 +115,7 @@ def _in_a_child(suite: Suite, overload: str, kind: str, cases: list[Any]) -> dic
     return row
 
 
-def _judge(suite: Suite, overload: str, kind: str, cases: list[Any]) -> dict[str, Any]:
-    plant = GenericPlant(overload, kind)
+def _judge(suite: Suite, overload: str, kind: str, cases: list[Any], plant: Any) -> dict[str, Any]:
     begun = time.process_time()
     caught = suite.first_failure(cases, lambda: plant)
     verdict = "caught" if caught else "without_effect" if plant.changed == 0 else "survived"
@@ -110,6 +136,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", metavar="FILE", help="write the touch map")
     parser.add_argument("--generic", metavar="FILE", help="write one row for each generic plant")
+    parser.add_argument("--functions", metavar="FILE", help="write one row for each plant at a public function")
     parser.add_argument("--layers", default=",".join(suite_in_process.DEFAULT_LAYERS))
     parser.add_argument("--op", default="", help="only overloads that begin with this")
     parser.add_argument("--shard", default="0/1", help="I/N: every Nth overload, for several processes side by side")
@@ -122,15 +149,23 @@ def main() -> None:
     print(f"{len(suite.cases)} cases, {sum(seconds.values()):.1f} s of CPU for one pass, {len(suite.refused)} refused")
     if given.record:
         touch.save(Path(given.record))
+    if given.functions:
+        rows, silent = measure_functions(suite, seconds, (part, parts), until)
+        Path(given.functions).write_text(json.dumps({"rows": rows, "not_called": silent}, indent=0), encoding="utf-8")
+        _tell(rows)
     if given.generic:
         rows = measure(suite, touch, seconds, given.op, (part, parts), until)
         Path(given.generic).write_text(json.dumps(rows, indent=0) + "\n", encoding="utf-8")
-        caught = sum(row["verdict"] == "caught" for row in rows)
-        survived = [row for row in rows if row["verdict"] == "survived"]
-        spent = sum(row["seconds"] for row in rows)
-        print(f"{caught} of {caught + len(survived)} plants that change a bit are caught, in {spent:.0f} s of CPU")
-        for row in survived:
-            print(f"  survived: {row['overload']} {row['kind']} ({row['changed']} calls changed, {row['cases']} cases)")
+        _tell(rows)
+
+
+def _tell(rows: list[dict[str, Any]]) -> None:
+    caught = sum(row["verdict"] == "caught" for row in rows)
+    survived = [row for row in rows if row["verdict"] == "survived"]
+    spent = sum(row["seconds"] for row in rows)
+    print(f"{caught} of {caught + len(survived)} plants that change a bit are caught, in {spent:.0f} s of CPU")
+    for row in survived:
+        print(f"  survived: {row['overload']} {row['kind']} ({row['changed']} calls changed, {row['cases']} cases)")
 
 
 if __name__ == "__main__":

@@ -125,6 +125,43 @@ def matrix(session: nox.Session) -> None:
 
 
 @nox.session
+def plan_fleet(session: nox.Session) -> None:
+    """How long so many Macs take to build and test so much; the bottleneck and the best shape."""
+    _door(session)
+
+
+@nox.session
+def publish_index(session: nox.Session) -> None:
+    """A static package index of the wheels in a folder."""
+    _door(session)
+
+
+@nox.session
+def verify_provenance(session: nox.Session) -> None:
+    """A downloaded wheel against its receipt, its attestation and the recipe's pins."""
+    _door(session, "provenance")
+
+
+@nox.session
+def ci(session: nox.Session) -> None:
+    """What a workflow asks beside the sessions: trust, refs, outputs, upstream's commit, issues."""
+    _door(session)
+
+
+@nox.session
+def workflows(session: nox.Session) -> None:
+    """The workflows: GitHub's schemas, zizmor's auditor, and the shell scripts of runner/ by shellcheck."""
+    _install(session, "workflows")
+    files = sorted(map(str, (ROOT / ".github" / "workflows").glob("*.yml")))
+    actions = sorted(map(str, (ROOT / ".github" / "actions").glob("*/action.yml")))
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-actions", *actions)
+    session.run("check-jsonschema", "--builtin-schema", "vendor.dependabot", str(ROOT / ".github" / "dependabot.yml"))
+    session.run("zizmor", "--offline", "--persona", "auditor", "--no-progress", str(ROOT / ".github"))
+    session.run("shellcheck", *sorted(map(str, (ROOT / "runner").rglob("*.sh"))))
+
+
+@nox.session
 def refresh_patches(session: nox.Session) -> None:
     """Which patches apply to a tree or a tag, are upstream already, or conflict."""
     _door(session)

@@ -36,6 +36,10 @@ VERBS: Mapping[str, str] = {
     "matrix": "the recipes and their Pythons, as JSON for a workflow or as a table for the README",
     "refresh_patches": "which patches apply to a tree or a tag, are upstream already, or conflict",
     "adopt": "a recording that a user sent, checked and filed among the tests",
+    "plan_fleet": "how long so many Macs take to build and test so much",
+    "publish_index": "a static package index of wheels, with hashes, receipts and attestations",
+    "verify_provenance": "a downloaded wheel against its receipt, its attestation and the recipe's pins",
+    "ci": "what a workflow asks beside the sessions: trust, refs, outputs, upstream's commit, issues",
     "schemas": "the JSON Schemas of our data files, from the models that read them",
 }
 

@@ -78,11 +78,6 @@ class BuildRequest:
             return ()
         return tuple(patches_root() / name for name in self.recipe.patches) + self.extra_patches
 
-    def patch_series(self) -> tuple[tuple[Path, tuple[str, ...]], ...]:
-        """Return (folder, names) of each series: the recipe's is applied whole or not at all."""
-        own = ((patches_root(), self.recipe.patches),) if self.recipe.patches else ()
-        return own + tuple((patch.parent, (patch.name,)) for patch in self.extra_patches)
-
     def expectation(self) -> Expectation:
         """Return what the audit is told beside the wheel's name."""
         contents, torch = self.contents, self.contents.rules == "torch"

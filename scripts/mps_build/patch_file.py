@@ -71,7 +71,9 @@ def read_patch(path: Path, *, bare: bool = False) -> Patch:
     if faults:
         raise PatchError(
             f"{path.name} cannot be used:\n  " + "\n  ".join(f"{path}:{fault}" for fault in faults),
-            hint=f"a patch starts with {', '.join(FIELDS)} and then a unified diff with a/ and b/ paths",
+            hint="give a unified diff as `git diff` writes it, of text files, with a/ and b/ before their names"
+            if bare
+            else f"a patch starts with {', '.join(FIELDS)} and then a unified diff with a/ and b/ paths",
         )
     return Patch(
         path=path,

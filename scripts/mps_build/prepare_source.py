@@ -11,6 +11,7 @@ from .build_plan import BuildRequest
 from .errors import SourceError
 from .process import Reporter
 from .receipts import Ledger, Made, Receipt, digest_of, fingerprint
+from .recipes import patches_root
 from .steps.apply_patches import apply_patches
 from .steps.fetch_source import fetch_source
 from .steps.source_state import exclude_ours, restore, source_state, tree_commits
@@ -65,8 +66,7 @@ class _Preparing:
 
         def unpack() -> Made:
             epoch = unpack_source(tarball, destination=self.root, reporter=self.reporter)
-            for folder, names in self.request.patch_series():
-                apply_patches(self.root, names, patches_root=folder)
+            self._apply(self.root)
             return Made(trees=(self.root,), facts={"epoch": epoch})
 
         inputs = {"tarball": fingerprint(tarball), "patches": self._patch_digests()}
@@ -121,13 +121,17 @@ class _Preparing:
 
         def patch_tree() -> Made:
             restore(tree.root, environ=self.environ, submodules=tree.submodules)
-            for folder, names in self.request.patch_series():
-                apply_patches(tree.root, names, patches_root=folder)
+            self._apply(tree.root)
             changed, state = source_state(tree.root, _pinned(tree), environ=self.environ)
             return Made(trees=(tree.root,), facts={"patches": digests, "changed": changed, "state": state})
 
         inputs = {"previous": fetched.digest, "patches": digests}
         return self.ledger.run("apply_patches", version=1, inputs=inputs, action=patch_tree)
+
+    def _apply(self, root: Path) -> None:
+        """The recipe's patches and then the caller's, all or none."""
+        request = self.request
+        apply_patches(root, request.recipe.patches, patches_root=patches_root(), extra=request.extra_patches)
 
     def _patch_digests(self) -> dict[str, str]:
         return {patch.name: fingerprint(patch)["sha256"] for patch in self.request.patches}

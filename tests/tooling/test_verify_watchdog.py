@@ -202,3 +202,10 @@ def test_a_failure_outside_of_any_case_is_not_lost(tmp_path: Path) -> None:
 
     assert outcomes(run) == {"test_a": "passed", "test_standin_0::outside": "failed", "test_silent": "failed"}
     assert "no device" in str(only_case(run, "test_standin_0::outside").reason)
+
+
+def test_under_a_plant_the_files_of_a_layer_share_a_process(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_a(): pass\n", "def test_b(): pass\n", plant="p.py:fault")
+
+    assert outcomes(run) == {"test_a": "passed", "test_b": "passed"}
+    assert [path.name for path in (tmp_path / "run").glob("*.log")] == ["standin.1.log"]

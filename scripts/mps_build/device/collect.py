@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +16,8 @@ _SECONDS = 300.0
 _TEST = re.compile(r"^(?P<file>\S.*\.py)::(?P<name>\w+)(?:\[(?P<parameter>.*)\])?$")
 
 
-def collect(request: SuiteRequest) -> Mapping[Path, int] | None:
-    """Return how many chosen cases each file holds; None where that cannot be told (each then speaks for itself)."""
+def collect(request: SuiteRequest) -> Mapping[Path, tuple[str, ...]] | None:
+    """Return the chosen cases of each file; None where that cannot be told (each file then speaks for itself)."""
     request.folder.mkdir(parents=True, exist_ok=True)
     known = request.folder / "known.json"
     known.write_text("[]", encoding="utf-8")
@@ -33,8 +32,10 @@ def collect(request: SuiteRequest) -> Mapping[Path, int] | None:
     return parse_collection(answer.stdout, request.files, ids)
 
 
-def parse_collection(text: str, files: tuple[Path, ...], ids: Collection[str]) -> dict[Path, int]:
-    """Return the files that pytest listed cases of, in the order of `files`, with how many."""
-    listed = (match for line in text.splitlines() if (match := _TEST.match(line)))
-    found = Counter(Path(match["file"]).name for match in listed if (match["parameter"] or match["name"]) in ids)
-    return {file: found[file.name] for file in files if file.name in found}
+def parse_collection(text: str, files: tuple[Path, ...], ids: Collection[str]) -> dict[Path, tuple[str, ...]]:
+    """Return the cases that pytest listed of each file, in the order of `files`; a file without any is left out."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        if (match := _TEST.match(line)) and (case := match["parameter"] or match["name"]) in ids:
+            found.setdefault(Path(match["file"]).name, []).append(case)
+    return {file: tuple(found[file.name]) for file in files if file.name in found}

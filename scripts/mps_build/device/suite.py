@@ -47,6 +47,25 @@ class SuiteRequest:
     op: str | None = None
     plant: str | None = None
     known: Sequence[Mapping[str, Any]] = ()
+    file_of: Mapping[str, str] = field(default_factory=dict)
+
+    def groups(self) -> tuple[tuple[Path, ...], ...]:
+        """Return the files that share a process: none, but under a plant a layer's.
+
+        There the first crash ends the run anyhow, and a run costs few imports of torch; a fault that shows at
+        a process's first call still meets several of them.
+        """
+        if self.plant is None:
+            return tuple((file,) for file in self.files)
+        layers: dict[str, list[Path]] = {}
+        for file in self.files:
+            layers.setdefault(layer_of(file), []).append(file)
+        return tuple(tuple(files) for files in layers.values())
+
+
+def layer_of(file: Path) -> str:
+    """Return the layer in a suite file's name, `test_<layer>_<area>.py`."""
+    return file.stem.removeprefix("test_").partition("_")[0]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,28 +105,29 @@ def run_suite(
     request.folder.mkdir(parents=True, exist_ok=True)
     known = request.folder / "known.json"
     known.write_text(json.dumps(list(request.known), indent=1), encoding="utf-8")
-    for file in request.files:
-        _FileRun(request, file, known, run, judge_text, on_case).go()
+    for files in request.groups():
+        _GroupRun(request, files, known, run, judge_text, on_case).go()
         if run.stopped or run.refused or (request.plant and run.bad):
             break
     return run
 
 
-class _FileRun:
-    """One file of the suite, in as many children as it takes."""
+class _GroupRun:
+    """The files of the suite that share a process, in as many children as it takes."""
 
     def __init__(
         self,
         request: SuiteRequest,
-        file: Path,
+        files: tuple[Path, ...],
         known: Path,
         run: SuiteRun,
         judge_text: JudgeText,
         on_case: Callable[[SuiteRun, Case], None],
     ) -> None:
-        self._request, self._file, self._known, self._run = request, file, known, run
+        self._request, self._files, self._known, self._run = request, files, known, run
         self._judge_text, self._on_case = judge_text, on_case
-        self._layer = file.stem.removeprefix("test_").partition("_")[0]
+        self._layer = layer_of(files[0])
+        self._name = files[0].stem if len(files) == 1 else self._layer
         self._expected: list[str] | None = None
         self._seen: dict[str, None] = {}
 
@@ -134,10 +154,10 @@ class _FileRun:
 
     def _child(self, number: int, after: str | None) -> ChildEnd:
         request = self._request
-        name = f"{self._file.stem}.{number}"
+        name = f"{self._name}.{number}"
         outcomes = request.folder / f"{name}.outcomes.jsonl"
         return run_child(
-            suite_command(request, (self._file,), known=self._known, outcomes=outcomes, after=after),
+            suite_command(request, self._files, known=self._known, outcomes=outcomes, after=after),
             log=request.folder / f"{name}.log",
             outcomes=outcomes,
             limits=request.limits,
@@ -158,7 +178,8 @@ class _FileRun:
         if case.id in self._seen:
             return
         self._seen[case.id] = None
-        case = case.model_copy(update={"file": self._file.name})
+        alone = self._files[0].name if len(self._files) == 1 else None
+        case = case.model_copy(update={"file": self._request.file_of.get(case.id, alone)})
         self._run.cases.append(case)
         self._run.bad += case.outcome in _BAD
         self._on_case(self._run, case)
@@ -167,7 +188,7 @@ class _FileRun:
         """Record what failed outside of any case: a fixture, or a test that is none."""
         summary = next((text for part, text in end.slices if part == SUMMARY), end.output)
         reason = f"something failed outside of a case: {last_lines(summary)}"
-        self._add(Case(id=f"{self._file.stem}::outside", layer=self._layer, outcome="failed", reason=reason))
+        self._add(Case(id=f"{self._name}::outside", layer=self._layer, outcome="failed", reason=reason))
 
     def _after_child(self, end: ChildEnd) -> str | None:
         """Judge what a child left behind; return the case to go on after, None if the file is done."""
@@ -187,7 +208,7 @@ class _FileRun:
             reason = f"{describe_end(end)}, {WHERE[what]}"
             self._add(
                 Case(
-                    id=f"{self._file.stem}::{what.replace(' ', '-')}",
+                    id=f"{self._name}::{what.replace(' ', '-')}",
                     layer=self._layer,
                     outcome="timeout" if end.cut == "timeout" else "crashed",
                     reason=f"{reason}: {last_lines(end.output)}" if end.output.strip() else reason,
@@ -245,7 +266,7 @@ class _FileRun:
                 return
         self._add(
             Case(
-                id=f"{self._file.stem}::output",
+                id=f"{self._name}::output",
                 layer=self._layer,
                 outcome="failed",
                 reason=reason,

@@ -16,7 +16,7 @@ from ..device.diagnosis import HostFacts, ProbeFacts
 from ..device.environment import Shop
 from ..device.judgement import BAD, Judged, judge_run
 from ..device.memory import default_limit_bytes
-from ..device.suite import SuiteRequest, SuiteRun, run_suite
+from ..device.suite import SuiteRequest, SuiteRun, layer_of, run_suite
 from ..device.wheel_fit import name_wheel
 from ..environ import fetch_environ
 from ..errors import HostError, MpsBuildError, UsageError
@@ -176,11 +176,11 @@ class Verification:
         files = sorted(self.suite.glob("test_*.py"), key=_order)
         if not files:
             raise UsageError(f"{self.suite}: holds no suite (test_<layer>_<area>.py)", hint="a broken installation?")
-        layers = sorted({_layer(file) for file in files})
+        layers = sorted({layer_of(file) for file in files})
         unknown = [layer for layer in self.request.layers if layer not in layers]
         if unknown:
             raise UsageError(f"no layer {', '.join(unknown)}", hint=f"layers: {', '.join(layers)}")
-        return tuple(file for file in files if not self.request.layers or _layer(file) in self.request.layers)
+        return tuple(file for file in files if not self.request.layers or layer_of(file) in self.request.layers)
 
     def _active(self, issues: tuple[Issue, ...], host: HostFacts, facts: ProbeFacts) -> tuple[Issue, ...]:
         here = Circumstances(
@@ -221,8 +221,9 @@ class Verification:
                     f"no case is called or dispatches {chosen or 'anything'}",
                     hint="ids are in any record, under `cases`",
                 )
-            suite = replace(suite, files=tuple(counted))
-            self.total = sum(counted.values())
+            file_of = {case: file.name for file, cases in counted.items() for case in cases}
+            suite = replace(suite, files=tuple(counted), file_of=file_of)
+            self.total = len(file_of)
         judge_text = judge_text_on(host, self.draft.torch.version)
         run_suite(suite, judge_text=judge_text, on_case=self._on_case, run=self.suite_run)
         self.console.done()
@@ -255,12 +256,8 @@ class Verification:
         self.written = time.monotonic()
 
 
-def _layer(file: Path) -> str:
-    return file.stem.removeprefix("test_").partition("_")[0]
-
-
 def _order(file: Path) -> tuple[int, str]:
-    layer = _layer(file)
+    layer = layer_of(file)
     return (_LAYERS.index(layer) if layer in _LAYERS else len(_LAYERS), file.name)
 
 

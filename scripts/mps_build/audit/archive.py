@@ -109,11 +109,21 @@ def _read_members(descriptor: int, directory: Directory) -> tuple[list[Placed], 
     for _ in range(directory.count):
         if data[position : position + 4] != b"PK\1\2" or position + CENTRAL.size > len(data):
             raise Unreadable(f"no directory entry where one should begin (byte {directory.offset + position})")
-        name_length, extra_length, comment_length = struct.unpack_from("<3H", data, position + 28)
-        end = position + CENTRAL.size + name_length + extra_length + comment_length
+        fields = CENTRAL.unpack_from(data, position)
+        flags, method, name_length, offset = fields[3], fields[4], fields[10], fields[16]
+        end = position + CENTRAL.size + name_length + fields[11] + fields[12]
         if end > len(data):
             raise Unreadable("the directory ends in the middle of an entry")
-        placed.append(_read_member(descriptor, data[position:end], told))
+        raw = data[position + CENTRAL.size : position + CENTRAL.size + name_length]
+        # Nearly all of 13 000 members are as plain as can be: one comparison tells, and saves a quick audit's time.
+        plain_header = b"PK\3\4" + data[position + 6 : position + 30] + b"\0\0" + raw
+        is_plain = method == DEFLATED and not (flags or fields[11] or fields[13]) and raw.isascii() and b"\0" not in raw
+        if is_plain and os.pread(descriptor, len(plain_header), offset) == plain_header:
+            begin = offset + len(plain_header)
+            member = Member(raw.decode(), fields[9], fields[8], fields[7], method, fields[15] >> 16, begin)
+            placed.append((member, offset, begin + fields[8]))
+        else:
+            placed.append(_read_member(descriptor, data[position:end], told))
         position = end
     if position != len(data):
         told.append(("", f"{len(data) - position} bytes follow the last directory entry"))

@@ -53,9 +53,10 @@ class Contents:
 class ContentsWatcher:
     """A `stream.Watcher` that asks for the ranges its Mach-O's header names."""
 
-    def __init__(self, macho: MachO, *, size: int, keep_strings: bool = False) -> None:
+    def __init__(self, macho: MachO, *, size: int, keep_strings: bool = False, reads_imports: bool = True) -> None:
         self.found = Contents()
         self._macho = macho
+        self._reads_imports = reads_imports
         self._keep_strings = keep_strings
         self._collector = RangeCollector()
         self._hashers = _page_hashers(macho, size)
@@ -167,7 +168,8 @@ class ContentsWatcher:
     def _take_symbols(self, data: bytes) -> None:
         table = self._macho.symbols
         assert table is not None
-        self._undefined = undefined_string_offsets(table, data)
+        if self._reads_imports:
+            self._undefined = undefined_string_offsets(table, data)
         self._objects = object_string_offsets(data)
         for span in string_spans((*self._undefined, *self._objects), table.strings):
             self._want(f"strings at {span.offset}", span, self._keep_span(span))

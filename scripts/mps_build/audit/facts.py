@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import binascii
+import gc
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from .macho import COMPILED, Malformed, name_kind
 from .metadata import RecordRow, parse_headers, parse_literals, parse_record
 from .model import BinaryFacts, WheelFacts
 from .naming import parse_wheel_name
+from .releases import TORCH_CPU
 from .sources import Source, ZipSource
 from .stream import Passed, Watcher, pass_over
 
@@ -41,6 +44,23 @@ def collect_facts(path: Path, *, quick: bool, reporter: Reporter, keep_strings: 
         quick: read names and headers only.
         keep_strings: keep `__cstring` of every binary (3 MB of libtorch_cpu), for comparing two wheels.
     """
+    with _collector_paused():
+        return _collect_facts(path, quick=quick, reporter=reporter, keep_strings=keep_strings)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Keep the garbage collector from walking again and again over 13 000 members, none of which is garbage."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _collect_facts(path: Path, *, quick: bool, reporter: Reporter, keep_strings: bool) -> WheelFacts:
     archive = read_archive(path)
     facts = WheelFacts(
         file=path.name,
@@ -128,7 +148,7 @@ def _read_binary(source: Source, member: Member) -> BinaryFacts:
 def read_all(source: Source, facts: WheelFacts, reporter: Reporter, *, keep_strings: bool) -> WheelFacts:
     """Return the facts with what one pass over all data tells."""
     contents = {
-        name: ContentsWatcher(macho, size=binary.size, keep_strings=keep_strings)
+        name: ContentsWatcher(macho, size=binary.size, keep_strings=keep_strings, reads_imports=name == TORCH_CPU)
         for name, (binary, macho) in facts.machos.items()
     }
     texts = {name: _LeakWatcher() for name in facts.modes if name.endswith(".cmake")}

@@ -49,10 +49,10 @@ def parse_record(text: str) -> tuple[RecordRow, ...]:
         ValueError: no CSV.
     """
     try:
-        rows = list(csv.reader(text.splitlines(), strict=True))
+        rows = [row for row in csv.reader(text.splitlines(), strict=True) if row]
     except csv.Error as error:
         raise ValueError(f"no CSV: {error}") from error
-    return tuple(RecordRow._make(row) if len(row) == 3 else RecordRow(row[0], "", "") for row in rows if row)
+    return tuple(map(RecordRow._make, (row if len(row) == 3 else (row[0], "", "") for row in rows)))
 
 
 def parse_literals(text: str) -> dict[str, str]:

@@ -65,26 +65,29 @@ def pass_over(
     """
     passed = Passed()
     done = 0
-    hasher = hashlib.sha256()
+    sha256 = hashlib.sha256
+    hasher = sha256()
     is_first = True
     for batch in _in_a_thread(_batches(source, members)):
         for member, data, is_last, damage in batch:
-            watcher = watchers.get(member.name)
+            name = member.name
+            watcher = watchers.get(name)
             if watcher is not None and data:
                 watcher.update(data)
-            if is_first:
-                algorithm = algorithms.get(member.name)
-                hasher = hashlib.new(algorithm) if algorithm else hashlib.sha256()
-                if data[:4] in interesting_heads:
-                    passed.heads[member.name] = data[:4]
-            hasher.update(data)
+            if is_first and data[:4] in interesting_heads:
+                passed.heads[name] = data[:4]
             done += len(data)
+            if is_first and is_last and damage is None and name not in algorithms:
+                passed.digests[name] = sha256(data).digest()
+                continue
+            if is_first:
+                hasher = hashlib.new(algorithms.get(name, "sha256"))
+            hasher.update(data)
             is_first = is_last
-            if is_last:
-                if damage is None:
-                    passed.digests[member.name] = hasher.digest()
-                else:
-                    passed.damage[member.name] = damage
+            if is_last and damage is None:
+                passed.digests[name] = hasher.digest()
+            elif is_last:
+                passed.damage[name] = str(damage)
         advanced(done)
     return passed
 

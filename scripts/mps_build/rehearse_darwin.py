@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def rehearse_darwin(rehearsal: Rehearsal, *, count: int, seed: int, mirror: str 
             receipt,
         )
     with console.step("c10"):
-        _c10(rehearsal, ready)
+        _c10(rehearsal, ready, sdk)
     with console.step(f"{count} files of torch_cpu, seed {seed}"):
         _draw(rehearsal, ready, count=count, seed=seed)
     with console.step("Patched files"):
@@ -125,7 +126,7 @@ def package_lines(lock: str, name: str) -> str:
     return "".join(f"{line.replace('    ', ' ')}\n" for line in kept)
 
 
-def _c10(rehearsal: Rehearsal, ready: Prepared) -> None:
+def _c10(rehearsal: Rehearsal, ready: Prepared, sdk: DarwinSdk) -> None:
     """Compile c10 and link it; ask LLVM, which wrote none of it, what it is."""
     build = build_folder(ready.recipe.backend, source=ready.tree.root, build=rehearsal.workspace.build)
     objects = [unit.object for unit in read_units(build) if unit.target == "c10"]
@@ -134,15 +135,15 @@ def _c10(rehearsal: Rehearsal, ready: Prepared) -> None:
     library = next(iter(sorted((build / "lib").glob("libc10*.dylib"))), None)
     if library is None or macho_kind(library.resolve()) != "dylib":
         raise CompileError(f"c10 ended well but left no arm64 dylib in {build / 'lib'}")
-    told = capture(
-        ready.wrap(Command(argv=("objdump", "--macho", "--private-headers", str(library)), environ=ready.environ)),
-        timeout_seconds=60,
-    )
-    minimum = next((line.split()[-1] for line in told.stdout.splitlines() if line.strip().startswith("minos")), "?")
+    argv = (str(sdk.tools / "objdump"), "--macho", "--private-headers", str(library))
+    told = capture(ready.wrap(Command(argv=argv, environ=ready.environ)), timeout_seconds=60)
+    minimum = re.search(r"^\s*minos (\S+)", told.stdout, re.MULTILINE)
+    if not told.ok or not minimum:
+        raise CompileError(f"llvm-objdump cannot read {library.name}: {told.stderr.strip() or told.exit}")
     weak = told.stdout.count("LC_LOAD_WEAK_DYLIB")
     rehearsal.note(
         "c10",
-        f"{len(objects)} files compiled, {library.resolve().name} linked: arm64 Mach-O, minos {minimum}, "
+        f"{len(objects)} files compiled, {library.resolve().name} linked: arm64 Mach-O, minos {minimum[1]}, "
         f"{weak} weak frameworks",
         "c10 is right C++ for macOS arm64; it was never loaded on a Mac",
         receipt,

@@ -174,16 +174,20 @@ class Rehearsal:
 
     def compile_patched(self, ready: Prepared) -> None:
         """Compile each C++ file that a patch touches; name those that only a Mac can compile."""
-        files = [ready.tree.root / name for name in self.patched_files(ready.tree)]
+        names = self.patched_files()
+        files = [ready.tree.root / name for name in names]
         build = configuring.build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
         units, left = units_of(read_units(build), [file for file in files if file.suffix in _COMPILED])
+        if not units and not left:
+            self.note("patched files", f"no C++ among them ({', '.join(names) or 'no patches'})", "nothing more")
+            return
         if units:
             self.compile(ready, [unit.object for unit in units], what="patched files", log="compile_patched")
         others = [file.name for file in left]
         result = f"{len(units)} C++ files compiled" + (f"; not compiled here: {', '.join(others)}" if others else "")
         self.note("patched files", result, "the patches' C++ is C++; their Objective-C++ waits for a Mac")
 
-    def patched_files(self, tree: SourceTree) -> tuple[str, ...]:
+    def patched_files(self) -> tuple[str, ...]:
         """Return what the recipe's patches touch, from the receipt."""
         receipts = [receipt for receipt in self.ledger.receipts if receipt.step == "apply_patches"]
         facts = receipts[-1].facts if receipts else {}

@@ -22,6 +22,21 @@ from .chroot import Chroot
 
 LIBRARIES = ("c10", "torch", "torch_cpu", "torch_global_deps")
 
+# What Debian's patches take from the system and a bare tarball of 1.13.1 looks for in third_party: enough to configure
+# and to compile, in the place of two submodules.
+_STAND_INS: Mapping[str, str] = {
+    "fmt": """\
+add_library(fmt-header-only INTERFACE)
+add_library(fmt::fmt-header-only ALIAS fmt-header-only)
+target_compile_definitions(fmt-header-only INTERFACE FMT_HEADER_ONLY=1)
+""",
+    "foxi": """\
+add_library(foxi_loader INTERFACE)
+add_library(foxi_dummy INTERFACE)
+add_library(foxi INTERFACE)
+""",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebianSource:
@@ -105,13 +120,19 @@ def unpack_source(
             tree.mkdir()
             original = original_tarball(downloads)
             _run(Command(argv=("tar", "-xf", str(original), "-C", str(tree), "--strip-components=1")), log)
+            for name, text in _STAND_INS.items():
+                place = tree / "third_party" / name / "CMakeLists.txt"
+                if place.parent.is_dir() and not place.exists():
+                    place.write_text(text, encoding="utf-8")
         _generate_flatbuffers(tree, chroot, log)
         return Made(trees=(tree,))
 
     ledger.run("unpack-source", version=1, inputs={"fetched": fetched.digest, **inputs}, action=unpack)
     whole = (tree / "debian").is_dir()
     origin = (
-        f"Debian {package.version}" if whole else f"the tarball of Debian {package.version}, without Debian's patches"
+        f"Debian {package.version}"
+        if whole
+        else f"the tarball of Debian {package.version}, without Debian's patches, fmt and foxi stood in for"
     )
     return SourceTree(root=tree, origin=origin, commit=None, submodules={}, epoch=changelog_epoch(tree))
 

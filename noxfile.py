@@ -177,6 +177,7 @@ def schemas(session: nox.Session) -> None:
 def benchmark(session: nox.Session) -> None:
     """Measure one of benchmarks/ (audit, driver, ...) and put its rows into benchmarks/results.json."""
     _install(session, "build")
+    _install(session, "tests")
     if not session.posargs:
         names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py") if path.stem != "record")
         session.error(f"say which: {', '.join(names)}")

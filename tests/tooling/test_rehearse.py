@@ -58,7 +58,14 @@ def test_files_that_no_unit_compiles_are_named(build: Path) -> None:
     assert missing == (Path("/src/c10/b.h"),)
 
 
-@pytest.mark.parametrize("text", [None, "", "[{"])
+def test_an_older_cmake_says_the_object_in_the_command_only(tmp_path: Path) -> None:
+    entry = {"file": "/s/a b.cpp", "command": "cc -DX='a b' -o 'x/CMakeFiles/c10.dir/a b.cpp.o' -c '/s/a b.cpp'"}
+    (tmp_path / "compile_commands.json").write_text(json.dumps([entry]), encoding="utf-8")
+
+    assert [unit.object for unit in read_units(tmp_path)] == ["x/CMakeFiles/c10.dir/a b.cpp.o"]
+
+
+@pytest.mark.parametrize("text", [None, "", "[{", "[{}]", "[1]", '[{"file": "/a.cpp", "command": "cc a.cpp"}]'])
 def test_a_build_folder_without_compile_commands_is_a_gate_error(tmp_path: Path, text: str | None) -> None:
     if text is not None:
         (tmp_path / "compile_commands.json").write_text(text, encoding="utf-8")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,10 +37,18 @@ def read_units(build: Path) -> tuple[Unit, ...]:
     path = build / "compile_commands.json"
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        units = [Unit(source=Path(entry["file"]), object=_output(entry)) for entry in entries]
+    except (OSError, ValueError, LookupError, TypeError) as error:
         raise GateError(f"{path} cannot be read: {error}", hint="configure again in a fresh build folder") from error
-    units = {entry["output"]: Unit(source=Path(entry["file"]), object=entry["output"]) for entry in entries}
-    return tuple(units[name] for name in sorted(units))
+    return tuple(sorted(units, key=lambda unit: unit.object))
+
+
+def _output(entry: Mapping[str, str]) -> str:
+    """Return an entry's object; an older CMake (3.25) says it in the command only."""
+    if "output" in entry:
+        return entry["output"]
+    words = shlex.split(entry["command"])
+    return words[words.index("-o") + 1]
 
 
 def draw(units: Iterable[Unit], *, targets: Sequence[str], count: int, seed: int) -> tuple[Unit, ...]:

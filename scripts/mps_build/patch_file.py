@@ -132,6 +132,13 @@ def _files(diff: list[str], first_line: int, faults: list[str]) -> tuple[PurePos
             faults.append(f"{number}: binary patches are not read")
         elif re.match(r"(new|old|deleted) (file )?mode 1[26]0000|(new|deleted) mode 1[26]0000", line):
             faults.append(f"{number}: symbolic links and submodules are not patched")
+        elif line.startswith("diff --git "):
+            both = _both_inside(line)
+            found.update(dict.fromkeys(both))
+            if not both:
+                faults.append(f"{number}: {line!r} would reach outside the tree, or lacks its a/ or b/")
+        elif line.startswith(("--- ", "+++ ")) and line.endswith("\r"):
+            faults.append(f"{number}: the patch has line ends of Windows (CRLF)")
         elif match := re.match(r"(--- |\+\+\+ |rename from |rename to |copy from |copy to )(\S.*)$", line):
             path = _inside(match[2].split("\t")[0], plain=match[1][0] in "rc")
             if path is None:
@@ -154,6 +161,13 @@ def _inside(name: str, *, plain: bool) -> PurePosixPath | None:
     path = PurePosixPath(name)
     outside = not name or path.is_absolute() or ".." in path.parts or ".git" in (part.lower() for part in path.parts)
     return None if outside else path
+
+
+def _both_inside(line: str) -> tuple[PurePosixPath, ...]:
+    """Return both paths of a `diff --git a/X b/Y` line; nothing where one leaves the tree."""
+    match = re.fullmatch(r"diff --git (a/\S.*) (b/\S.*)", line.rstrip())
+    paths = [_inside(name, plain=False) for name in match.groups()] if match else []
+    return tuple(path for path in paths if path) if all(paths) else ()
 
 
 def _hunks(diff: list[str], first_line: int, faults: list[str]) -> tuple[Hunk, ...]:

@@ -95,15 +95,18 @@ def scratch(tree_root: Path, patches: Sequence[Patch]) -> Iterator[Scratch]:
 
 
 def _refuse_escape(tree_root: Path, file: PurePosixPath) -> None:
-    """A symbolic link in the tree could lead a patch to a file anywhere."""
+    """A symbolic link in the tree could lead a patch to a file anywhere; a folder is no file, nor the other way."""
     path = tree_root
-    for part in file.parts:
+    for depth, part in enumerate(file.parts, 1):
         path = path / part
+        last = depth == len(file.parts)
         if path.is_symlink():
             raise PatchError(
                 f"{path} is a symbolic link to {path.readlink()}: nothing is written through it",
                 hint="fetch the source again; a real tree has a plain file there",
             )
+        if path.exists() and path.is_dir() == last:
+            raise PatchError(f"{path} is a {'folder' if last else 'file'}: the patch takes it for the other kind")
 
 
 def _git_apply(folder: Path, patch: Path, *options: str) -> Command:

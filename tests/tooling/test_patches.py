@@ -227,6 +227,55 @@ def test_a_file_changed_by_another_between_kill_and_resume_is_not_overwritten(tr
     assert (tree / "src/numbers.txt").read_text() == NUMBERS
 
 
+def test_a_patch_can_remove_a_file(tree: Path, series: Path) -> None:
+    body = "".join(f"-{line}\n" for line in NUMBERS.splitlines())
+    (series / "gone.patch").write_text(f"{HEADER}--- a/src/numbers.txt\n+++ /dev/null\n@@ -1,8 +0,0 @@\n{body}")
+
+    patched = apply_patches(tree, ["gone.patch"], patches_root=series)
+
+    assert patched.files == {"src/numbers.txt": None}
+    assert not (tree / "src/numbers.txt").exists()
+    assert apply_patches(tree, ["gone.patch"], patches_root=series).already
+
+
+def test_a_patch_that_makes_a_file_executable_beside_changing_another_does_both(tree: Path, series: Path) -> None:
+    (tree / "src/tool.sh").write_text("true\n")
+    mode = "diff --git a/src/tool.sh b/src/tool.sh\nold mode 100644\nnew mode 100755\n"
+    (series / "mode.patch").write_text(HEADER + mode + ONE_TO_UNO)
+
+    apply_patches(tree, ["mode.patch"], patches_root=series)
+
+    assert (tree / "src/tool.sh").stat().st_mode & 0o111
+    assert (tree / "src/numbers.txt").read_text().startswith("uno\n")
+
+
+@pytest.mark.parametrize(("target", "kind"), [("src", "folder"), ("src/numbers.txt/x", "file")])
+def test_a_folder_where_a_patch_wants_a_file_is_told(tree: Path, series: Path, target: str, kind: str) -> None:
+    (series / "kind.patch").write_text(f"{HEADER}--- /dev/null\n+++ b/{target}\n@@ -0,0 +1 @@\n+x\n")
+
+    with pytest.raises(PatchError, match=f"is a {kind}"):
+        apply_patches(tree, ["kind.patch"], patches_root=series)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (ONE_TO_UNO.replace("\n", "\r\n"), "CRLF"),
+        (ONE_TO_UNO.replace("diff --git a/src/numbers.txt", "diff --git a/../numbers.txt"), "outside the tree"),
+        (ONE_TO_UNO.replace("a/", "").replace("b/", ""), "lacks its a/ or b/"),
+        ('--- "a/f"\n+++ "b/\\056\\056/x"\n@@ -1 +1 @@\n-a\n+b\n', "outside the tree"),
+        ("diff --git a/x b/x\nGIT binary patch\nliteral 3\n", "binary patches are not read"),
+        ("diff --git a/x b/../y\nsimilarity index 100%\nrename from x\nrename to ../y\n", "outside the tree"),
+    ],
+)
+def test_what_git_would_read_otherwise_than_we_do_is_refused(tmp_path: Path, text: str, fault: str) -> None:
+    path = tmp_path / "x.patch"
+    path.write_text(HEADER + text, newline="")
+
+    with pytest.raises(PatchError, match=fault):
+        read_patch(path)
+
+
 def test_a_users_own_patch_needs_no_header(tree: Path, series: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine.diff"
     mine.write_text("From: me\nSubject: anything\n---\n" + ONE_TO_UNO)

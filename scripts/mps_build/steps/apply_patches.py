@@ -117,7 +117,7 @@ def _replace(tree_root: Path, copies: Path, files: Sequence[PurePosixPath]) -> N
         shutil.rmtree(stage)
     plan: dict[str, dict[str, str | None]] = {}
     for file in files:
-        before, after = _digest(tree_root / file), _digest(copies / file)
+        before, after = _state(tree_root / file), _state(copies / file)
         if before == after:
             continue
         plan[str(file)] = {"before": before, "after": after}
@@ -126,6 +126,7 @@ def _replace(tree_root: Path, copies: Path, files: Sequence[PurePosixPath]) -> N
             shutil.copy2(copies / file, stage / file)
     if not plan:
         return
+    stage.mkdir(exist_ok=True)
     beside = stage / "plan.json.part"
     with beside.open("w", encoding="utf-8") as stream:
         json.dump(plan, stream)
@@ -143,7 +144,7 @@ def _finish_interrupted(tree_root: Path) -> None:
         return
     plan: dict[str, dict[str, str | None]] = json.loads(plan_file.read_text(encoding="utf-8"))
     for name, digests in plan.items():
-        found = _digest(tree_root / name)
+        found = _state(tree_root / name)
         if found == digests["after"]:
             continue
         if found != digests["before"]:
@@ -164,6 +165,12 @@ def _applied(patch: Patch) -> AppliedPatch:
     return AppliedPatch(
         name=patch.name, sha256=patch.sha256, fixes=patch.fixes, files=tuple(str(file) for file in patch.files)
     )
+
+
+def _state(path: Path) -> str | None:
+    """Return what tells a file's old form from its new one: a patch may change no more than its mode."""
+    digest = _digest(path)
+    return digest and digest + ("+x" if path.stat().st_mode & 0o100 else "")
 
 
 def _digest(path: Path) -> str | None:

@@ -206,7 +206,10 @@ def test_a_run_that_was_killed_while_replacing_files_is_finished_by_the_next(tre
     assert not stage.exists()
 
 
-def test_a_stage_without_a_plan_is_cleared(tree: Path, series: Path) -> None:
+@pytest.mark.parametrize("already", [False, True])
+def test_a_stage_without_a_plan_is_cleared(tree: Path, series: Path, already: bool) -> None:
+    if already:
+        apply_patches(tree, ["uno.patch"], patches_root=series)
     (tree / ".mps-build-patching/src").mkdir(parents=True)
     (tree / ".mps-build-patching/src/numbers.txt").write_text("half a fi")
 

@@ -113,8 +113,6 @@ def _apply_all(copies: Scratch, patches: Sequence[Patch]) -> None:
 def _replace(tree_root: Path, copies: Path, files: Sequence[PurePosixPath]) -> None:
     """Bring the patched copies into the tree: staged beside, named by a plan, then moved file by file."""
     stage = tree_root / _STAGE
-    if stage.exists():  # without a plan it was never finished, and nothing was changed from it
-        shutil.rmtree(stage)
     plan: dict[str, dict[str, str | None]] = {}
     for file in files:
         before, after = _state(tree_root / file), _state(copies / file)
@@ -141,6 +139,8 @@ def _finish_interrupted(tree_root: Path) -> None:
     stage = tree_root / _STAGE
     plan_file = stage / "plan.json"
     if not plan_file.is_file():
+        if stage.exists():  # it was never whole, or all of it was carried out
+            shutil.rmtree(stage)
         return
     plan: dict[str, dict[str, str | None]] = json.loads(plan_file.read_text(encoding="utf-8"))
     for name, digests in plan.items():

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from mps_build import cli
 from mps_build.audit.parity import Parity, compare_wheels
 from mps_build.process import SilentReporter
@@ -78,7 +79,7 @@ def test_two_pythons_of_one_build_are_equal_but_for_their_bytes(tmp_path: Path) 
     assert compare_wheels(left, right, SilentReporter()).differing == ()
 
 
-def test_the_verb_prints_and_writes_the_parts(tmp_path: Path, capsys: object) -> None:
+def test_the_verb_prints_and_writes_the_parts(tmp_path: Path) -> None:
     left = write_wheel(tmp_path, torch_files())
     document = tmp_path / "out.json"
 
@@ -87,3 +88,13 @@ def test_the_verb_prints_and_writes_the_parts(tmp_path: Path, capsys: object) ->
 
     written = json.loads(document.read_text())
     assert (written["compared"], written["strong_parts_equal"], written["exit_code"]) == ("wheels", True, 0)
+
+
+def test_a_wheel_that_cannot_be_read_is_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    left = write_wheel(tmp_path, torch_files())
+    (tmp_path / "cut").mkdir()
+    cut = tmp_path / "cut" / left.name
+    cut.write_bytes(left.read_bytes()[:-9])
+
+    assert cli.main("compare", [str(left), str(cut)]) == 2
+    assert "cannot be read as a wheel" in capsys.readouterr().err

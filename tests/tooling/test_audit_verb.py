@@ -94,3 +94,18 @@ def test_the_door_runs_from_anywhere_and_passes_the_status_on(tmp_path: Path) ->
     assert ended.returncode == 9, ended.stderr
     assert "Z1" in ended.stdout
     assert "Traceback" not in ended.stderr
+
+
+def test_escape_sequences_of_a_strangers_file_never_reach_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = "torch/lib/\x1b]0;owned\x07.py"
+    metadata = b"Metadata-Version: 2.4\nName: torch\nVersion: 2.15.0\nRequires-Python: \x1b[31m>=3\n\n"
+    files = {**torch_files(), evil: b"", "torch-2.15.0.dist-info/METADATA": metadata}
+
+    assert cli.main("audit_wheel", [str(write_wheel(tmp_path, files))]) == 9
+
+    out = capsys.readouterr().out
+    assert "\x1b]" not in out
+    assert "\x1b[31m>=" not in out
+    assert "\\x1b]0;owned\\x07.py" in out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import csv
 import re
 from collections.abc import Mapping
@@ -10,6 +9,12 @@ from typing import NamedTuple
 
 Headers = Mapping[str, tuple[str, ...]]
 TRUSTED_HASHES = frozenset({"sha256", "sha384", "sha512"})
+
+
+# `name = 'text'`, with or without an annotation; a text with a quote or an escape in it is no version.
+_TEXT_ASSIGNED = re.compile(
+    r"""^(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*(['"])([^'"\\\n]*)\2[ \t]*(?:#.*)?$""", re.MULTILINE
+)
 
 
 class RecordRow(NamedTuple):
@@ -61,12 +66,4 @@ def parse_literals(text: str) -> dict[str, str]:
     >>> parse_literals("from typing import Optional\\n__version__ = '2.15.0'\\ncuda: Optional[str] = None")
     {'__version__': '2.15.0'}
     """
-    found: dict[str, str] = {}
-    for match in re.finditer(r"^(\w+)(?:\s*:[^=\n]+)?\s*=\s*(['\"][^\n]*)$", text, re.MULTILINE):
-        try:
-            value = ast.literal_eval(match[2].strip())
-        except (SyntaxError, ValueError):
-            continue
-        if isinstance(value, str):
-            found[match[1]] = value
-    return found
+    return {match[1]: match[3] for match in _TEXT_ASSIGNED.finditer(text)}

@@ -78,5 +78,6 @@ def normalise(distribution: str) -> str:
 
 
 def is_same_version(one: str, other: str) -> bool:
-    """Tell whether two spellings are one version; a wheel's name writes `-` of a local label as `_`."""
-    return one.replace("_", "-").lower() == other.replace("_", "-").lower()
+    """Tell whether two spellings are one version: a local label's separators and case do not count (PEP 440)."""
+    first, second = (re.sub(r"[-_.]", ".", text.lower()) for text in (one, other))
+    return first == second

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..errors import UsageError
 from ..process import Reporter
 from .facts import collect_facts
 from .macho import Malformed, format_version
@@ -88,9 +89,16 @@ class Parity:
 
 
 def compare_wheels(left: Path, right: Path, reporter: Reporter) -> Parity:
-    """Return what is equal and what differs between two readable wheels."""
-    sides = tuple(collect_facts(path, quick=False, reporter=reporter, keep_strings=True) for path in (left, right))
-    return compare_facts(*sides)
+    """Return what is equal and what differs between two wheels.
+
+    Raises:
+        UsageError: one of them cannot be read.
+    """
+    ours, theirs = (collect_facts(path, quick=False, reporter=reporter, keep_strings=True) for path in (left, right))
+    for path, facts in ((left, ours), (right, theirs)):
+        if not facts.archive.is_readable:
+            raise UsageError(f"{path}: cannot be read as a wheel", hint=f"`nox -s audit_wheel -- {path}` says why")
+    return compare_facts(ours, theirs)
 
 
 def compare_facts(left: WheelFacts, right: WheelFacts) -> Parity:

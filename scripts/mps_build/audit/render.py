@@ -78,7 +78,7 @@ def fact_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
         kernels = f"{torch['exported_at_mps']} symbols of at::mps, {document['mps_dispatch_headers']} dispatch headers"
         rows.append(("MPS", kernels))
         rows.append(("compiler", str(torch["cxx_compiler"] or "not told")))
-    return rows
+    return [(name, printable(value)) for name, value in rows]
 
 
 def _metal_rows(binaries: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
@@ -94,13 +94,23 @@ def _metal_rows(binaries: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str
 
 
 def _place_lines(finding: Finding, *, indent: int, width: int) -> Iterator[Line]:
-    text = f"{finding.member}: {finding.evidence}" if finding.member else finding.evidence
+    member, evidence = printable(finding.member or ""), printable(finding.evidence)
+    text = f"{member}: {evidence}" if member else evidence
     pad = " " * indent
-    if len(pad) + len(text) <= width or not finding.member:
+    if len(pad) + len(text) <= width or not member:
         yield from ((pad + line, None) for line in _wrap(text, width - indent))
         return
-    yield f"{pad}{finding.member}:", None
-    yield from ((f"{pad}  {line}", None) for line in _wrap(finding.evidence, width - indent - 2))
+    yield f"{pad}{member}:", None
+    yield from ((f"{pad}  {line}", None) for line in _wrap(evidence, width - indent - 2))
+
+
+def printable(text: str) -> str:
+    """Return text of a stranger's file as a terminal may have it: without escape sequences.
+
+    >>> printable("a\\x1b[2Jb")
+    'a\\\\x1b[2Jb'
+    """
+    return text if text.isprintable() else "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def _wrap(text: str, width: int) -> list[str]:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..audit.parity import Parity, Part, compare_wheels
+from ..audit.render import printable
 from ..cli import Outcome
 from ..console import Console, human_seconds
 from ..errors import UsageError
@@ -95,7 +96,7 @@ def _print_parity(parity: Parity, most: int, console: Console) -> None:
         console.print(part.name, style="bold")
         for sign, names in (("-", part.only_left), ("+", part.only_right), ("~", part.changed)):
             for name in names[:most]:
-                console.print(f"  {sign} {name}")
+                console.print(f"  {sign} {printable(name)}")
             if len(names) > most:
                 console.print(f"  {sign} and {len(names) - most} more", style="dim")
     console.print()

@@ -11,12 +11,12 @@ from typing import Any
 from .artifacts import SourceTree
 from .console import Console
 from .environ import Toolchain, build_environ, fetch_environ
-from .errors import BuildEnvironmentError
+from .errors import BuildEnvironmentError, CompileError
 from .process import Command, CommandFailed, run_logged
 from .receipts import Ledger, Made, Receipt, digest_of, fingerprint
 from .recipe import Recipe
 from .recipes import locks_root
-from .rehearsal.objects import read_units, units_of
+from .rehearsal.objects import Unit, header_argv, neighbour, read_units, units_of
 from .steps import configure as configuring
 from .steps.check_gate import check_gate
 from .steps.compile_objects import compile_objects
@@ -177,15 +177,32 @@ class Rehearsal:
         names = self.patched_files()
         files = [ready.tree.root / name for name in names]
         build = configuring.build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
-        units, left = units_of(read_units(build), [file for file in files if file.suffix in _COMPILED])
-        if not units and not left:
+        units = read_units(build)
+        found, left = units_of(units, [file for file in files if file.suffix in _SOURCES])
+        headers = [file for file in files if file.suffix in _HEADERS]
+        if not found and not left and not headers:
             self.note("patched files", f"no C++ among them ({', '.join(names) or 'no patches'})", "nothing more")
             return
-        if units:
-            self.compile(ready, [unit.object for unit in units], what="patched files", log="compile_patched")
+        near = [(header, unit) for header in headers if (unit := neighbour(units, header))]
+        # A header's neighbour is compiled for what it needs first: generated headers.
+        objects = dict.fromkeys(unit.object for unit in (*found, *(unit for _, unit in near)))
+        if objects:
+            self.compile(ready, list(objects), what="patched files", log="compile_patched")
+        for header, unit in near:
+            self._read_header(ready, header, unit, build)
         others = [file.name for file in left]
-        result = f"{len(units)} C++ files compiled" + (f"; not compiled here: {', '.join(others)}" if others else "")
+        result = f"{len(found)} C++ files compiled, {len(near)} headers read by the compiler"
+        result += f"; not compiled here: {', '.join(others)}" if others else ""
         self.note("patched files", result, "the patches' C++ is C++; their Objective-C++ waits for a Mac")
+
+    def _read_header(self, ready: Prepared, header: Path, unit: Unit, build: Path) -> None:
+        command = Command(argv=header_argv(unit, header), cwd=build, environ=ready.environ)
+        log = self.log(f"compile_header-{header.stem}")
+        log.unlink(missing_ok=True)
+        try:
+            run_logged(ready.wrap(command), log=log)
+        except CommandFailed as failure:
+            raise CompileError(f"{header.name} does not compile", hint=f"the whole output is in {log}") from failure
 
     def patched_files(self) -> tuple[str, ...]:
         """Return what the recipe's patches touch, from the receipt."""
@@ -218,7 +235,8 @@ class Rehearsal:
         return {"recipe": self.recipe.name, "tried": [asdict(each) for each in self.tried], "steps": steps}
 
 
-_COMPILED = (".cpp", ".cc", ".c", ".mm", ".m")
+_SOURCES = (".cpp", ".cc", ".c", ".mm", ".m")
+_HEADERS = (".h", ".hpp", ".cuh")
 _PASSING = frozenset(
     {"HOME", "TMPDIR", "USER", "LOGNAME", "TERM", "MAX_JOBS", "CMAKE_BUILD_PARALLEL_LEVEL", "GITHUB_ACTIONS"}
 )

@@ -23,20 +23,25 @@ from mps_build.rehearsal.darwin_sdk import FRAMEWORKS, DarwinSdk, stub_sources, 
 from mps_build.rehearsal.debian_source import debian_source, original_tarball, place_libtorch
 from mps_build.rehearsal.linux_recipe import clang_toolchain, linux_recipe, overlaid, split_variables
 from mps_build.rehearsal.lock_trial import mac_command, split_lock, try_lock_for_mac
-from mps_build.rehearsal.objects import draw, macho_kind, read_units, units_of
+from mps_build.rehearsal.objects import draw, header_argv, macho_kind, neighbour, read_units, units_of
 from mps_build.rehearse_darwin import package_lines
 from mps_build.steps.compile_objects import compile_objects
 from mps_build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines
 
 
+def _entry(source: str, output: str) -> dict[str, str]:
+    header = "-Xclang -include-pch -Xclang /b/cmake_pch.hxx.pch -Xclang -include -Xclang /b/cmake_pch.hxx"
+    return {"file": source, "output": output, "command": f"clang++ -DA='a b' {header} -I/i -o {output} -c {source}"}
+
+
 @pytest.fixture
 def build(tmp_path: Path) -> Path:
     entries = [
-        {"file": f"/src/aten/{number}.cpp", "output": f"caffe2/CMakeFiles/torch_cpu.dir/__/aten/{number}.cpp.o"}
+        _entry(f"/src/aten/{number}.cpp", f"caffe2/CMakeFiles/torch_cpu.dir/__/aten/{number}.cpp.o")
         for number in range(40)
     ]
-    entries += [{"file": "/src/aten/mps/A.mm", "output": "caffe2/CMakeFiles/torch_cpu.dir/__/aten/mps/A.mm.o"}]
-    entries += [{"file": "/src/c10/b.cpp", "output": "c10/CMakeFiles/c10.dir/b.cpp.o"}]
+    entries += [_entry("/src/aten/mps/A.mm", "caffe2/CMakeFiles/torch_cpu.dir/__/aten/mps/A.mm.o")]
+    entries += [_entry("/src/c10/b.cpp", "c10/CMakeFiles/c10.dir/b.cpp.o")]
     (tmp_path / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
     return tmp_path
 
@@ -56,6 +61,20 @@ def test_files_that_no_unit_compiles_are_named(build: Path) -> None:
 
     assert [unit.object for unit in found] == ["c10/CMakeFiles/c10.dir/b.cpp.o"]
     assert missing == (Path("/src/c10/b.h"),)
+
+
+def test_a_header_is_read_with_its_nearest_neighbours_flags_and_without_a_precompiled_header(build: Path) -> None:
+    units = read_units(build)
+
+    unit = neighbour(units, Path("/src/c10/util/x.h"))
+    assert unit is not None and unit.target == "c10"
+    far = neighbour(units, Path("/src/torch/y.h"))
+    assert far is not None and far.target == "torch_cpu"
+    argv = header_argv(unit, Path("/src/c10/util/x.h"))
+    assert argv[:3] == ("clang++", "-DA=a b", "-I/i")
+    assert argv[-2:] == ("c++", "/src/c10/util/x.h")
+    assert "-o" not in argv and "-c" not in argv and not any("pch.hxx" in word for word in argv)
+    assert neighbour((), Path("/x.h")) is None
 
 
 def test_an_older_cmake_says_the_object_in_the_command_only(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import shlex
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from ..errors import GateError
@@ -17,10 +18,11 @@ CXX = (".cpp", ".cc", ".cxx", ".c")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """One translation unit: its source, and the object that ninja knows it by."""
+    """One translation unit: its source, the object that ninja knows it by, and the compiler's arguments."""
 
     source: Path
     object: str
+    argv: tuple[str, ...]
 
     @property
     def target(self) -> str:
@@ -37,18 +39,49 @@ def read_units(build: Path) -> tuple[Unit, ...]:
     path = build / "compile_commands.json"
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
-        units = [Unit(source=Path(entry["file"]), object=_output(entry)) for entry in entries]
+        units = [_unit(entry) for entry in entries]
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise GateError(f"{path} cannot be read: {error}", hint="configure again in a fresh build folder") from error
     return tuple(sorted(units, key=lambda unit: unit.object))
 
 
-def _output(entry: Mapping[str, str]) -> str:
-    """Return an entry's object; an older CMake (3.25) says it in the command only."""
-    if "output" in entry:
-        return entry["output"]
-    words = shlex.split(entry["command"])
-    return words[words.index("-o") + 1]
+def _unit(entry: Mapping[str, str]) -> Unit:
+    argv = tuple(shlex.split(entry["command"]))
+    # An older CMake (3.25) says the object in the command only.
+    output = entry["output"] if "output" in entry else argv[argv.index("-o") + 1]
+    return Unit(source=Path(entry["file"]), object=output, argv=argv)
+
+
+def neighbour(units: Iterable[Unit], header: Path) -> Unit | None:
+    """Return the C++ unit whose flags serve a header best: the nearest; of several, one of torch_cpu."""
+
+    def shared(unit: Unit) -> int:
+        return sum(
+            1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(unit.source.parts, header.parts, strict=False))
+        )
+
+    usable = [unit for unit in units if unit.source.suffix in (".cpp", ".cc", ".cxx")]
+    return max(usable, key=lambda unit: (shared(unit), unit.target == "torch_cpu", unit.object), default=None)
+
+
+def header_argv(unit: Unit, header: Path) -> tuple[str, ...]:
+    """Return the arguments that read a header as a file of its own, with a unit's flags.
+
+    A precompiled header is left out: it may hold the very header, which would then be skipped.
+    """
+    kept: list[str] = []
+    words = list(unit.argv)
+    while words:
+        word = words.pop(0)
+        if word == "-o":
+            words.pop(0)
+        elif word == "-Xclang" and words[:1] in (["-include-pch"], ["-include"]):
+            del words[:3]
+        elif word == "-c" or word == str(unit.source):
+            continue
+        else:
+            kept.append(word)
+    return (*kept, "-fsyntax-only", "-Wno-pragma-once-outside-header", "-x", "c++", str(header))
 
 
 def draw(units: Iterable[Unit], *, targets: Sequence[str], count: int, seed: int) -> tuple[Unit, ...]:

@@ -336,3 +336,33 @@ def test_a_file_without_a_diff_is_no_patch(tmp_path: Path) -> None:
 def test_every_patch_of_ours_can_be_read_and_touches_a_file() -> None:
     for path in sorted(patches_root().glob("*.patch")):
         assert read_patch(path).files, path.name
+
+
+@pytest.mark.parametrize("moves", range(5))
+def test_wherever_replacing_stops_the_next_run_ends_with_the_same_tree(
+    tree: Path, series: Path, moves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["uno.patch", "sette.patch", "new.patch"]
+    wanted = {
+        "src/numbers.txt": NUMBERS.replace("one", "uno").replace("seven", "sette"),
+        "src/new.txt": "first\nsecond\n",
+    }
+    real, left = Path.replace, iter(range(moves))
+
+    def stopping(self: Path, target: Path) -> Path:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return real(self, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", stopping)
+        if moves < 3:  # the plan, then two files
+            with pytest.raises(KeyboardInterrupt):
+                apply_patches(tree, names, patches_root=series)
+        else:
+            apply_patches(tree, names, patches_root=series)
+
+    apply_patches(tree, names, patches_root=series)
+
+    found = {str(path.relative_to(tree)): path.read_text() for path in tree.rglob("*") if path.is_file()}
+    assert found == wanted

@@ -122,7 +122,7 @@ def progress_line(title: str, done: int, total: int | None, unit: str, seconds: 
         parts = [title, amount, f"{human_bytes(rate)}/s"]
     else:
         parts = [title, f"{done}/{total} {unit}" if total else f"{done} {unit}", f"{rate:.1f}/s"]
-    if total and rate > 0:
+    if total and rate > 0 and done * 100 >= total:  # from less than a hundredth nothing can be told
         parts.append(f"{human_seconds((total - done) / rate)} left")
     return "  ".join([*parts, note] if note else parts)
 

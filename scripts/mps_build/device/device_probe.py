@@ -89,12 +89,13 @@ def main(device: str) -> None:
     tell("python", version=platform.python_version(), machine=platform.machine(), executable=sys.executable)
     try:
         torch = importlib.import_module("torch")
+        version = str(torch.__version__)
     except Exception as error:
         tell("import", error=f"{type(error).__name__}: {error}")
         return
     tell(
         "import",
-        torch=torch.__version__,
+        torch=version,
         commit=getattr(torch.version, "git_version", None),
         file=torch.__file__,
         numpy=numpy_version(),

@@ -56,31 +56,31 @@ def measured_costs(folder: Path, assumed: Costs) -> Costs:
     """
     if not folder.is_dir():
         raise UsageError(f"--receipts {folder}: no such folder", hint="give a wheelhouse, or downloaded artifacts")
-    receipts = [found for path in sorted(folder.rglob("*.whl.receipt.json")) if (found := _receipt(path))]
-    records = [found for path in sorted(folder.rglob("record.json")) if (found := _record(path)) is not None]
+    receipts = [each for each in map(_receipt, sorted(folder.rglob("*.whl.receipt.json"))) if each is not None]
+    records = [each for each in map(_record, sorted(folder.rglob("record.json"))) if each is not None]
     if not receipts and not records:
         raise UsageError(
             f"{folder} holds no receipt of a build (*.whl.receipt.json) and no record of a whole verification",
             hint="a wheelhouse has receipts, verify_mps --record DIR makes records",
         )
-    found: dict[str, Any] = {}
+    changed: dict[str, Any] = {}
     if receipts:
         serial = median(minutes for _, minutes, _, _ in receipts)
         shares = [1 - hits + hits * assumed.hit_cost for _, _, _, hits in receipts]
-        found["serial_minutes"] = round(serial, 2)
-        found["core_minutes"] = round(
+        changed["serial_minutes"] = round(serial, 2)
+        changed["core_minutes"] = round(
             median(
                 compiled * jobs * assumed.efficiency / share
                 for (compiled, _, jobs, _), share in zip(receipts, shares, strict=True)
             ),
             2,
         )
-        found["cores"] = round(median(jobs for _, _, jobs, _ in receipts))
+        changed["cores"] = round(median(jobs for _, _, jobs, _ in receipts))
         if warm := [hits for _, _, _, hits in receipts if hits > 0]:
-            found["commit_hits"] = round(median(warm), 3)
+            changed["commit_hits"] = round(median(warm), 3)
     if records:
-        found["test_minutes"] = round(median(records), 2)
-    return replace(assumed, **found, measured=tuple(found))
+        changed["test_minutes"] = round(median(records), 2)
+    return replace(assumed, **changed, measured=tuple(changed))
 
 
 def _receipt(path: Path) -> tuple[float, float, int, float] | None:

@@ -187,9 +187,9 @@ _layer(
     "b c h w",
 )
 _layer("pixel_shuffle", lambda x: F.pixel_shuffle(x, 2), "b 8 h w")
-_layer(
-    "pixel_unshuffle", lambda x: [F.pixel_unshuffle(x, 2), torch.channel_shuffle(x[:, :2].contiguous(), 2)], "b c 6 4"
-)
+_layer("pixel_unshuffle", lambda x: F.pixel_unshuffle(x, 2), "b c 6 4")
+# CUDA cuts channel_shuffle by view: it takes contiguous images only, forward and backward.
+_layer("channel_shuffle", lambda x: torch.channel_shuffle(x.contiguous(), 2), "b 4 h w", grads=())
 _layer("grid_sample", lambda x, g: [F.grid_sample(x, g, align_corners=False), F.grid_sample(x, g, mode="nearest", padding_mode="border",
        align_corners=True)], "b c h w", Arg("b r n 2", "unit"), dtypes=FLOATS[:1], factor=64)  # fmt: skip
 _layer("affine_grid", lambda t: F.affine_grid(t, (2, 3, 4, 5), align_corners=False), "2 2 3", dtypes=FLOATS[:1])

@@ -35,6 +35,12 @@ def _steps(name: str, layout: str, options: dict[str, Any]) -> Any:
     cut = LAYOUTS[layout].cut
 
     def act(bases: Any, steps: Any, shapes: Any) -> Any:
+        if options.get("fused"):  # a column of a table is not dense: fused kernels refuse it
+            kept = [
+                place for place, shape in enumerate(shapes) if layout in ("contiguous", "offset") or len(shape) != 1
+            ]
+            bases, shapes = [bases[place] for place in kept], [shapes[place] for place in kept]
+            steps = [[gradients[place] for place in kept] for gradients in steps]
         parameters = [leaf(cut(base, tuple(shape))) for base, shape in zip(bases, shapes)]
         optimiser = getattr(torch.optim, name)(parameters, **options)
         for turn, gradients in enumerate(steps):

@@ -11,6 +11,7 @@ from device_suite import Cases, bert
 from device_suite.acts import parameters_and_state
 
 cases = Cases("transformers")
+# Gradients of an embedding are added up in any order on a GPU: two calls may differ in the last bits.
 # A whole network adds up thousands of products: K of the bound. A planted one per cent is far above it.
 DEEP = 4096
 
@@ -33,7 +34,7 @@ def _logits_at_three_padded_lengths(weights: Any, batches: Any) -> Any:
     return [bert.logits(weights, ids, types, mask) for ids, types, mask, _ in batches]
 
 
-@cases.case("82707-t2-every-gradient", issue="82707", terms=DEEP, make=_model_and_batch)
+@cases.case("82707-t2-every-gradient", issue="82707", terms=DEEP, deterministic=False, make=_model_and_batch)
 def _every_named_gradient_of_the_first_step(weights: Any, batch: Any) -> Any:
     w = bert.trainable(weights)
     ids, types, mask, labels = batch
@@ -42,7 +43,9 @@ def _every_named_gradient_of_the_first_step(weights: Any, batch: Any) -> Any:
     return loss, bert.gradients(w)
 
 
-@cases.case("82707-t3-embeddings-frozen", issues=("82707", "183825"), terms=DEEP, make=_model_and_batch)
+@cases.case(
+    "82707-t3-embeddings-frozen", issues=("82707", "183825"), terms=DEEP, deterministic=False, make=_model_and_batch
+)
 def _the_first_layer_norm_has_an_input_without_gradient(weights: Any, batch: Any) -> Any:
     w = bert.trainable(weights)
     ids, types, mask, labels = batch
@@ -87,18 +90,25 @@ for _name, _options, _since in (
 ):
     for _transposed in (False, True):
         cases.add(
-            "82707-t4-adamw-%s%s" % (_name, "-transposed" if _transposed else ""),
+            f"82707-t4-adamw-{_name}{'-transposed' if _transposed else ''}",
             lambda weights, batches, t=_transposed, o=_options: _adamw(weights, batches, transposed=t, eps=1e-3, **o),
             issue="82707",
             since=_since,
             terms=DEEP,
+            deterministic=False,
             factor=64.0,
             make=_steps,
             may_be_missing=_name == "fused",
         )
 
 
-@cases.case("82707-t6-padding-row-and-ignored-labels", issues=("82707", "185119"), terms=DEEP, make=_model_and_batch)
+@cases.case(
+    "82707-t6-padding-row-and-ignored-labels",
+    issues=("82707", "185119"),
+    terms=DEEP,
+    deterministic=False,
+    make=_model_and_batch,
+)
 def _padding_row_gets_no_gradient_and_ignored_labels_no_loss(weights: Any, batch: Any) -> Any:
     w = bert.trainable(weights)
     ids, types, mask, _ = batch
@@ -143,15 +153,16 @@ def _dropout_keeps_its_share_and_its_mask(bench: Any) -> None:
     kept = y[y != 0]
     assert torch.allclose(kept, torch.full_like(kept, 1 / 0.9)), "what is kept is scaled by 1 / (1 - p)"
     share = kept.numel() / y.numel()
-    assert abs(share - 0.9) < 0.01, "kept %.3f of the values, not 0.9" % share
+    assert abs(share - 0.9) < 0.01, f"kept {share:.3f} of the values, not 0.9"
     assert not torch.equal(y, z), "two draws gave the same mask"
-    assert 0.85 < float((y != 0).float().mean(0).min()), "a column was dropped whole"
+    assert float((y != 0).float().mean(0).min()) > 0.75, "a column was dropped far too often"
 
 
 @cases.case(
     "82707-t10-another-model-another-batch",
     issues=("82707", "101198", "112998", "177116"),
     terms=DEEP,
+    deterministic=False,
     make=lambda d: (
         [bert.draw_weights(d, width=w, inner=i, layers=1) for w, i in ((32, 64), (16, 48), (32, 64))],
         [bert.draw_batch(d, rows=rows + d.k, length=9) for rows in (8, 3, 8)],

@@ -7,7 +7,7 @@ found with it; scaled_dot_product_attention has cases of its own.
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, Optional
+from typing import Any, Dict
 
 import torch
 import torch.nn.functional as F
@@ -26,18 +26,18 @@ def draw_weights(
     classes: int = 2,
     std: float = 0.4,
 ) -> Weights:
-    """Return weights wide enough that a fault shows: with BERT's own 0.02 half of the planted ones vanish below noise."""
-    shapes: Dict[str, Any] = {"words": (vocab, width), "places": (length, width), "types": (2, width)}
+    """Return weights wide enough that a fault shows; with BERT's own 0.02 half of the planted ones vanish in noise."""
+    shapes: dict[str, Any] = {"words": (vocab, width), "places": (length, width), "types": (2, width)}
     for layer in range(layers):
         for name in ("query", "key", "value", "joined"):
-            shapes["%d.%s" % (layer, name)] = (width, width)
-        shapes["%d.up" % layer], shapes["%d.down" % layer] = (inner, width), (width, inner)
+            shapes[f"{layer}.{name}"] = (width, width)
+        shapes[f"{layer}.up"], shapes[f"{layer}.down"] = (inner, width), (width, inner)
     shapes["pool"], shapes["classify"] = (width, width), (classes, width)
     weights = {name: d.normal(*shape) * std for name, shape in shapes.items()}
     for name in list(shapes):
         if name not in ("words", "places", "types"):
             weights[name + ".bias"] = d.normal(shapes[name][0]) * std
-    for name in ["embedded"] + ["%d.%s" % (layer, part) for layer in range(layers) for part in ("attended", "mixed")]:
+    for name in ["embedded"] + [f"{layer}.{part}" for layer in range(layers) for part in ("attended", "mixed")]:
         weights[name + ".gain"], weights[name + ".shift"] = d.uniform(0.5, 1.5, width), d.normal(width) * 0.2
     return weights
 
@@ -51,7 +51,7 @@ def draw_batch(d: Any, *, rows: int, length: int, vocab: int = 50) -> Any:
     return ids * mask, types, mask, d.integers(0, 2, rows)
 
 
-def embed(w: Weights, ids: torch.Tensor, types: torch.Tensor, *, padding: Optional[int] = None) -> torch.Tensor:
+def embed(w: Weights, ids: torch.Tensor, types: torch.Tensor, *, padding: int | None = None) -> torch.Tensor:
     """Return normalised embeddings, (rows, length, width)."""
     places = torch.arange(ids.shape[1], device=ids.device)
     x = (
@@ -69,14 +69,14 @@ def encode(w: Weights, x: torch.Tensor, mask: torch.Tensor, *, heads: int = 4) -
     hidden = (1.0 - mask[:, None, None, :].to(x.dtype)) * -10000.0
     for layer in range(layers):
         q, k, v = (
-            linear(w, "%d.%s" % (layer, name), x).view(rows, length, heads, width // heads).permute(0, 2, 1, 3)
+            linear(w, f"{layer}.{name}", x).view(rows, length, heads, width // heads).permute(0, 2, 1, 3)
             for name in ("query", "key", "value")
         )
         scores = torch.matmul(q, k.transpose(-1, -2)) / math.sqrt(width // heads) + hidden
         context = torch.matmul(F.softmax(scores, dim=-1), v).permute(0, 2, 1, 3).contiguous().view(rows, length, width)
-        x = normalise(w, "%d.attended" % layer, linear(w, "%d.joined" % layer, context) + x)
-        y = linear(w, "%d.down" % layer, F.gelu(linear(w, "%d.up" % layer, x)))
-        x = normalise(w, "%d.mixed" % layer, y + x)
+        x = normalise(w, f"{layer}.attended", linear(w, f"{layer}.joined", context) + x)
+        y = linear(w, f"{layer}.down", F.gelu(linear(w, f"{layer}.up", x)))
+        x = normalise(w, f"{layer}.mixed", y + x)
     return x
 
 
@@ -102,6 +102,6 @@ def trainable(w: Weights) -> Weights:
     return {name: tensor.detach().requires_grad_() for name, tensor in w.items()}
 
 
-def gradients(w: Weights) -> Dict[str, Any]:
+def gradients(w: Weights) -> dict[str, Any]:
     """Return each named parameter's gradient, the last layers first: the first that differs is nearest the fault."""
     return {name: w[name].grad for name in reversed(list(w))}

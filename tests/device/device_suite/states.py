@@ -15,7 +15,18 @@ from .legs import Bench, Leg
 # from an earlier call cannot pass.
 _DRAWS = {"fresh": (0, 0), "again": (0, 0), "other": (1, 0), "polluted": (0, 1)}
 # How the back ends word a refusal; a missing operator is a gap, not a wrong answer.
-_REFUSALS = ("is not currently implemented for the", "does not have support for that dtype", "\" not implemented for '")
+_REFUSALS = (
+    "is not currently implemented for the",
+    "does not have support for that dtype",
+    "\" not implemented for '",
+    "doesn't support float64",
+    "not supported on MPS",
+    "not implemented for MPS",
+    "MPS does not support",
+    "BFloat16 is not supported",
+    "are not supported with fused",
+    "requires all the params to be floating point Tensors of supported devices",
+)
 
 
 class Refused(Exception):

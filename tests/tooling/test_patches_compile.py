@@ -77,7 +77,7 @@ def test_the_headers_of_1_13_compile_only_when_patched(headers: Path, tmp_path: 
 def test_the_switch_for_libnop_is_the_one_that_clang_asks_for(tmp_path: Path) -> None:
     patch = (patches_root() / "tensorpipe-libnop-clang17.patch").read_text()
     switch = "-Wno-missing-template-arg-list-after-template-kw"
-    assert f"+    target_compile_options_if_supported(tensorpipe {switch})" in patch
+    assert f"target_compile_options(tensorpipe PRIVATE {switch})" in patch
 
     assert "a template argument list is expected" in _errors(LIBNOP_IN_SMALL, tmp_path)
     assert _errors(LIBNOP_IN_SMALL, tmp_path, flags=(switch,)) == ""

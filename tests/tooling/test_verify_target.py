@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import sys
 import zipfile
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.device.environ import suite_environ
+from mps_build.device.environment import Shop
 from mps_build.device.interpreter import (
     Interpreter,
     describe_interpreter,
@@ -17,8 +19,9 @@ from mps_build.device.interpreter import (
     the_one_torch,
 )
 from mps_build.device.wheel_fit import check_fit, name_wheel
-from mps_build.errors import UsageError
-from mps_build.verify import VerifyRequest
+from mps_build.errors import BuildEnvironmentError, UsageError
+from mps_build.process import SilentReporter
+from mps_build.verify import VerifyRequest, target
 
 ENVIRON = {"PATH": os.environ["PATH"]}
 PLATFORMS = {"mac": "macosx-14.0-arm64", "mac_universal": "macosx-11-universal2", "linux": "linux-x86_64"}
@@ -236,3 +239,29 @@ def test_nothing_that_changes_results_reaches_the_suite() -> None:
     assert {"PYTORCH_ENABLE_MPS_FALLBACK", "PYTORCH_MPS_FAST_MATH", "DYLD_INSERT_LIBRARIES"} == set(made.removed)
     assert dict(made.kept) == {"OMP_NUM_THREADS": "2"}
     assert not {"PYTHONPATH", "PYTEST_ADDOPTS", *made.removed} & set(made.variables)
+
+
+@pytest.mark.parametrize(("own", "stands_in"), [("8.4.2", True), ("6.2.5", False), (None, False)])
+def test_without_an_index_the_interpreters_own_pytest_will_do_if_it_is_new_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str | None, stands_in: bool
+) -> None:
+    def unreachable(interpreter: Interpreter, shop: Shop) -> Path:
+        raise BuildEnvironmentError("no index")
+
+    monkeypatch.setattr(target, "make_overlay", unreachable)
+    shop = Shop(cache=tmp_path, environ=ENVIRON, log=tmp_path / "log", reporter=SilentReporter())
+    add_torch(tmp_path / "site", "2.13.0")
+    if own:
+        metadata = tmp_path / "site" / f"pytest-{own}.dist-info"
+        metadata.mkdir()
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: pytest\nVersion: {own}\n")
+    else:
+        bare = dataclasses.replace(interpreter(), torches=((Path(), "1"),))
+        monkeypatch.setattr(target, "describe_interpreter", lambda *_, **__: bare)
+    request = VerifyRequest(python=str(python_with(tmp_path / "python", tmp_path / "site")))
+
+    if stands_in:
+        assert target.prepare_target(request, shop).document["own_pytest"] is True
+    else:
+        with pytest.raises(BuildEnvironmentError, match="no index"):
+            target.prepare_target(request, shop)

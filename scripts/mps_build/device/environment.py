@@ -11,14 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.utils import parse_wheel_filename
+from packaging.version import Version
+
 from ..errors import BuildEnvironmentError, UsageError
 from ..process import Command, CommandFailed, Reporter, run_logged
 from ..workspace import remove_tree
 from .interpreter import Interpreter
 
+OLDEST_PYTEST = Version("7")
 PYTEST = ("pytest>=7,<10",)
-# What upstream's own operator samples import (torch.testing._internal); only the full sweep uses them.
-SWEEP = ("numpy", "expecttest")
 _READY = "ready"
 
 
@@ -31,6 +33,17 @@ class Shop:
     log: Path
     reporter: Reporter
     offline: bool = False
+
+
+def sweep_requirements(wheel: Path) -> tuple[str, ...]:
+    """Return what upstream's operator samples import (torch.testing._internal); only the full sweep uses them.
+
+    >>> sweep_requirements(Path("torch-2.2.2-cp311-none-macosx_11_0_arm64.whl"))
+    ('numpy<2', 'expecttest')
+    """
+    _, version, _, _ = parse_wheel_filename(wheel.name)
+    # Compiled against numpy 1 up to 2.2: https://github.com/pytorch/pytorch/issues/107302
+    return ("numpy<2" if version < Version("2.3") else "numpy", "expecttest")
 
 
 def sha256_of(path: Path) -> str:

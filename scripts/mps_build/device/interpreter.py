@@ -20,12 +20,15 @@ except ImportError:
     metadata = None
 real = os.path.realpath
 torches = {}
+pytest = None
 for folder in sys.path:
     file = os.path.join(folder or os.curdir, "torch", "__init__.py")
     if os.path.isfile(file):
         torches.setdefault(real(os.path.dirname(file)), None)
 versions = set()
 for found in (metadata.distributions() if metadata else ()):
+    if (found.metadata["Name"] or "").lower() == "pytest":
+        pytest = pytest or found.version
     if (found.metadata["Name"] or "").lower() == "torch":
         versions.add((real(str(found.locate_file("torch"))), found.version))
 for folder, version in versions:
@@ -44,6 +47,7 @@ print(json.dumps({
     "system": platform.system(),
     "platform": sysconfig.get_platform(),
     "folders": sorted({real(paths[name]) for name in ("purelib", "platlib", "scripts") if paths.get(name)}),
+    "pytest": pytest,
     "torches": sorted([folder, version] for folder, version in torches.items()),
 }))
 """
@@ -62,6 +66,7 @@ class Interpreter:
     platform: str
     folders: tuple[Path, ...]
     torches: tuple[tuple[Path, str | None], ...]
+    pytest: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +97,7 @@ def describe_interpreter(path: Path, *, environ: Mapping[str, str]) -> Interpret
             platform=facts["platform"],
             folders=tuple(Path(folder) for folder in facts["folders"]),
             torches=tuple((Path(folder), version) for folder, version in facts["torches"]),
+            pytest=facts.get("pytest"),
         )
     except (ValueError, IndexError, KeyError, TypeError) as error:
         raise UsageError(f"{python}: does not answer as a Python: {_why(python, answer)}", hint=_HINT) from error

@@ -10,11 +10,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
+
 from ..device.environ import SuiteEnviron, suite_environ
-from ..device.environment import SWEEP, Shop, fetch_wheel, make_environment, make_overlay, sha256_of
+from ..device.environment import (
+    OLDEST_PYTEST,
+    Shop,
+    fetch_wheel,
+    make_environment,
+    make_overlay,
+    sha256_of,
+    sweep_requirements,
+)
 from ..device.interpreter import Interpreter, Listing, describe_interpreter, listing, the_one_torch
 from ..device.wheel_fit import check_fit, name_wheel
 from ..environ import fetch_environ
+from ..errors import BuildEnvironmentError
 from ..record import WheelFile
 from ..steps.create_environment import find_interpreter
 from .facts import audited_kind
@@ -53,7 +64,7 @@ def prepare_target(request: VerifyRequest, shop: Shop) -> Target:
     else:
         path = fetch_wheel(request.requirement, python, shop)
     sha256 = sha256_of(path)
-    made = make_environment(path, sha256, python, shop, extras=SWEEP if request.full else ())
+    made = make_environment(path, sha256, python, shop, extras=sweep_requirements(path) if request.full else ())
     environ = suite_environ(os.environ)
     return Target(
         interpreter=describe_interpreter(made, environ=environ.variables),
@@ -68,13 +79,24 @@ def _foreign_python(request: VerifyRequest, shop: Shop) -> Target:
     interpreter = describe_interpreter(Path(request.python or sys.executable), environ=environ.variables)
     folder, version = the_one_torch(interpreter)
     before = listing(interpreter)
-    overlay = make_overlay(interpreter, shop)
+    overlay = _overlay(interpreter, shop)
     return Target(
         interpreter=interpreter,
         environ=suite_environ(os.environ, overlay=overlay),
-        document={**request.asked(), "torch": str(folder), "version": version},
+        document={**request.asked(), "torch": str(folder), "version": version, "own_pytest": overlay is None},
         before=before,
     )
+
+
+def _overlay(interpreter: Interpreter, shop: Shop) -> Path | None:
+    """Return the folder with pytest; None where none can be fetched and the interpreter has one that will do."""
+    try:
+        return make_overlay(interpreter, shop)
+    except BuildEnvironmentError:
+        if interpreter.pytest is None or Version(interpreter.pytest) < OLDEST_PYTEST:
+            raise
+        shop.reporter.line(f"no pytest could be fetched: its own {interpreter.pytest} runs the suite")
+        return None
 
 
 def _chosen_python(wanted: str | None) -> Interpreter:

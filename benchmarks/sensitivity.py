@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import argparse
 import collections
-import datetime
 import json
-import platform
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from record import record
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGETS = {"suite.generic_caught": ">= 0.97", "suite.cpu_s": "<= 120 s with every default layer"}
@@ -38,59 +38,36 @@ def main() -> int:
         told = subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True).stdout
         sys.stdout.write(told)
         plants = json.loads(found.read_text(encoding="utf-8"))
-    rows = figures(plants, cpu_seconds=_cpu_seconds(told), command="python benchmarks/sensitivity.py --write")
-    for row in rows:
-        print(f"{row['name']:40} {row['median']:>10} {row['unit']}")
-    if given.write:
-        _write(rows)
-    caught = next(row["median"] for row in rows if row["name"] == "suite.generic_caught")
-    return 0 if caught >= 0.97 else 1
+    found_figures = figures(plants, cpu_seconds=_cpu_seconds(told))
+    for name, (value, unit) in found_figures.items():
+        print(f"{name:40} {value:>10} {unit}")
+        if given.write:
+            command = f"python benchmarks/sensitivity.py --layers {given.layers} --write"
+            record(name, [value], unit=unit, command=command, target=TARGETS.get(name, ""))
+    return 0 if found_figures["suite.generic_caught"][0] >= 0.97 else 1
 
 
-def figures(plants: list[dict[str, Any]], *, cpu_seconds: float, command: str) -> list[dict[str, Any]]:
-    """Return the rows that follow from the judged plants."""
+def figures(plants: list[dict[str, Any]], *, cpu_seconds: float) -> dict[str, tuple[float, str]]:
+    """Return each figure with its unit, from the judged plants and the CPU time of one pass."""
     effective = [plant for plant in plants if plant["verdict"] != "without_effect"]
     caught = [plant for plant in effective if plant["verdict"] == "caught"]
     by_layer = collections.Counter(plant["layer"] for plant in caught if plant["layer"])
     spent: collections.Counter[str] = collections.Counter()
     for plant in caught:
         spent[plant["layer"]] += plant["seconds"]
-    values: list[tuple[str, float, str]] = [
-        ("suite.generic_caught", round(len(caught) / max(len(effective), 1), 4), "ratio"),
-        ("suite.generic_plants", len(effective), "plants"),
-        ("suite.cpu_s", round(cpu_seconds, 1), "s"),
-    ]
-    values += [
-        (f"suite.plants_per_second.{layer}", round(count / max(spent[layer], 0.001), 2), "1/s")
-        for layer, count in sorted(by_layer.items())
-    ]
-    return [
-        {
-            "name": name,
-            "median": value,
-            "low": value,
-            "high": value,
-            "unit": unit,
-            "command": command,
-            "machine": f"{platform.machine()}, {platform.system()}, one thread",
-            "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-            "target": TARGETS.get(name, ""),
-        }
-        for name, value, unit in values
-    ]
+    found: dict[str, tuple[float, str]] = {
+        "suite.generic_caught": (round(len(caught) / max(len(effective), 1), 4), "ratio"),
+        "suite.generic_plants": (len(effective), "plants"),
+        "suite.cpu_s": (round(cpu_seconds, 1), "s"),
+    }
+    for layer, count in sorted(by_layer.items()):
+        found[f"suite.plants_per_second.{layer}"] = (round(count / max(spent[layer], 0.001), 2), "1/s")
+    return found
 
 
 def _cpu_seconds(told: str) -> float:
     """Return the CPU seconds of one pass, from the line that measure.py prints first."""
-    return float(told.split(" cases, ")[1].split(" s of CPU")[0])
-
-
-def _write(rows: list[dict[str, Any]]) -> None:
-    path = ROOT / "benchmarks" / "results.json"
-    stored = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
-    names = {row["name"] for row in rows}
-    kept = [row for row in stored if row["name"] not in names]
-    path.write_text(json.dumps([*kept, *rows], indent=2) + "\n", encoding="utf-8")
+    return float(told.split(" cases, ", maxsplit=1)[1].split(" s of CPU", maxsplit=1)[0])
 
 
 if __name__ == "__main__":

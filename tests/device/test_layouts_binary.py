@@ -159,10 +159,35 @@ for _name in ("add", "sub", "mul", "div", "maximum", "eq", "lt", "pow", "atan2")
 
 def _with_numbers(x: Any) -> Any:
     return [
-        x + 2, 2 - x, x * 3, 6 / x, x / 4, x // 2, x % 3, x**2, x**3, 2**x, x == 1, x > 0.5, x >= 1, x.add(1.5), x.sub(0.25, alpha=2),
-        torch.mul(x, 0.5), torch.div(x, 3, rounding_mode="floor"), torch.pow(x, 0.5), torch.pow(2.0, x), torch.fmod(x, 1.5),
-        torch.remainder(x, 2), torch.rsub(x, 1), torch.true_divide(x, 7), x.pow(-1), torch.addcmul(x, x, x, value=0.1), torch.where(x > 1, x, torch.zeros_like(x)), torch.clamp(x, min=1), torch.clip(x, max=1.5),
-    ]  # fmt: skip
+        x + 2,
+        2 - x,
+        x * 3,
+        6 / x,
+        x / 4,
+        x // 2,
+        x % 3,
+        x**2,
+        x**3,
+        2**x,
+        x == 1,
+        x > 0.5,
+        x >= 1,
+        x.add(1.5),
+        x.sub(0.25, alpha=2),
+        torch.mul(x, 0.5),
+        torch.div(x, 3, rounding_mode="floor"),
+        torch.pow(x, 0.5),
+        torch.pow(2.0, x),
+        torch.fmod(x, 1.5),
+        torch.remainder(x, 2),
+        torch.rsub(x, 1),
+        torch.true_divide(x, 7),
+        x.pow(-1),
+        torch.addcmul(x, x, x, value=0.1),
+        torch.where(x > 1, x, torch.zeros_like(x)),
+        torch.clamp(x, min=1),
+        torch.clip(x, max=1.5),
+    ]
 
 
 def _write_numbers(x: Any) -> Any:
@@ -184,9 +209,24 @@ for _dtype in (torch.float32, torch.float16, torch.bfloat16):
 
 def _promoted(x: Any, i: Any, b: Any, h: Any) -> Any:
     return [
-        x + i, i * x, i / 2, i + 1.5, x * b, b + b, b * 2, i + b, torch.add(i, x), torch.true_divide(i, i.abs() + 1), h + x, h * 2, i > x,
-        torch.where(b, x, i.to(x.dtype)), i.float() + h.float(), x.to(torch.int32) + i, torch.result_type(i, h) == h.dtype,
-    ]  # fmt: skip
+        x + i,
+        i * x,
+        i / 2,
+        i + 1.5,
+        x * b,
+        b + b,
+        b * 2,
+        i + b,
+        torch.add(i, x),
+        torch.true_divide(i, i.abs() + 1),
+        h + x,
+        h * 2,
+        i > x,
+        torch.where(b, x, i.to(x.dtype)),
+        i.float() + h.float(),
+        x.to(torch.int32) + i,
+        torch.result_type(i, h) == h.dtype,
+    ]
 
 
 add_layout_cases(

@@ -23,9 +23,16 @@ def _made(dtype: torch.dtype) -> Any:
     def act(leg: Any, n: int) -> Any:
         at = {"device": leg.device, "dtype": leg.cast(dtype)}
         answers = [
-            torch.zeros(n, 3, **at), torch.ones(3, n, **at), torch.full((n,), 1, **at), torch.tensor([1, 0, 1], **at), torch.eye(n, n - 2, **at),
-            torch.zeros((), **at), torch.ones(0, 4, **at), torch.scalar_tensor(1, **at), torch.asarray([1, 0], **at),
-        ]  # fmt: skip
+            torch.zeros(n, 3, **at),
+            torch.ones(3, n, **at),
+            torch.full((n,), 1, **at),
+            torch.tensor([1, 0, 1], **at),
+            torch.eye(n, n - 2, **at),
+            torch.zeros((), **at),
+            torch.ones(0, 4, **at),
+            torch.scalar_tensor(1, **at),
+            torch.asarray([1, 0], **at),
+        ]
         if dtype != torch.bool:
             answers += [torch.arange(n, **at), torch.arange(2, 3 * n, 3, **at), torch.arange(3, n + 4, **at)]
         if dtype.is_floating_point:
@@ -54,8 +61,16 @@ for _dtype in DTYPES:
         factor=16,
         since="1.13",
     )
-cases.add("layout-windows", lambda leg, n: [getattr(torch, name + "_window")(n, device=leg.device, dtype=leg.cast(torch.float32))
-          for name in ("hann", "hamming", "blackman", "bartlett")], make=lambda d: (9 + d.k,), may_be_missing=True, factor=16)  # fmt: skip
+cases.add(
+    "layout-windows",
+    lambda leg, n: [
+        getattr(torch, name + "_window")(n, device=leg.device, dtype=leg.cast(torch.float32))
+        for name in ("hann", "hamming", "blackman", "bartlett")
+    ],
+    make=lambda d: (9 + d.k,),
+    may_be_missing=True,
+    factor=16,
+)
 
 
 @cases.case(
@@ -120,10 +135,20 @@ def _a_function_with_its_own_backward(x: Any, k: Any) -> Any:
 )
 def _modules(leg: Any, x: Any, weights: Any) -> Any:
     net = torch.nn.Sequential(
-        torch.nn.Conv2d(3, 4, 3, padding=1, bias=False), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.SiLU(),
-        torch.nn.GroupNorm(2, 4), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.LayerNorm(4), torch.nn.GELU(), torch.nn.Dropout(0.0),
-        torch.nn.Linear(4, 5, bias=False), torch.nn.Softmax(-1),
-    ).to(leg.device, leg.cast(torch.float32))  # fmt: skip
+        torch.nn.Conv2d(3, 4, 3, padding=1, bias=False),
+        torch.nn.BatchNorm2d(4),
+        torch.nn.ReLU(),
+        torch.nn.MaxPool2d(2),
+        torch.nn.SiLU(),
+        torch.nn.GroupNorm(2, 4),
+        torch.nn.AdaptiveAvgPool2d(1),
+        torch.nn.Flatten(),
+        torch.nn.LayerNorm(4),
+        torch.nn.GELU(),
+        torch.nn.Dropout(0.0),
+        torch.nn.Linear(4, 5, bias=False),
+        torch.nn.Softmax(-1),
+    ).to(leg.device, leg.cast(torch.float32))
     with torch.no_grad():
         for parameter, weight in zip((net[0].weight, net[1].weight, net[1].bias, net[11].weight), weights):
             parameter.copy_(weight)
@@ -139,7 +164,31 @@ def _modules(leg: Any, x: Any, weights: Any) -> Any:
 )
 def _read_back(x: Any, i: Any, b: Any) -> Any:
     return (
-        x[1, 2].item(), i[3].item(), b[0].item(), x.tolist(), i.tolist(), b.tolist(), float(x[0, 0]), int(i[1]), bool(b[1]), x.sum().item() * 0,
-        x.cpu(), i.cpu()[1:], b.to("cpu"), x[:, 1].cpu(), x.t()[1:].cpu(), list(x[0]), len(x), x.numel(), x.element_size() > 0, x.dim(), i[2] + 1,
-        torch.is_nonzero(i[0] * 0 + 1), x.shape[0], x.is_contiguous(), x.t().is_contiguous(), x[1:].storage_offset(), (x > 0).any().item(),
-    )  # fmt: skip
+        x[1, 2].item(),
+        i[3].item(),
+        b[0].item(),
+        x.tolist(),
+        i.tolist(),
+        b.tolist(),
+        float(x[0, 0]),
+        int(i[1]),
+        bool(b[1]),
+        x.sum().item() * 0,
+        x.cpu(),
+        i.cpu()[1:],
+        b.to("cpu"),
+        x[:, 1].cpu(),
+        x.t()[1:].cpu(),
+        list(x[0]),
+        len(x),
+        x.numel(),
+        x.element_size() > 0,
+        x.dim(),
+        i[2] + 1,
+        torch.is_nonzero(i[0] * 0 + 1),
+        x.shape[0],
+        x.is_contiguous(),
+        x.t().is_contiguous(),
+        x[1:].storage_offset(),
+        (x > 0).any().item(),
+    )

@@ -63,7 +63,8 @@ def _add(name: str, count: int, *more: Any, **options: Any) -> None:
             )
 
 
-_ONE = "abs neg exp sqrt log sin cos tan tanh sigmoid ceil floor round trunc frac reciprocal erf erfc expm1 log1p log2 log10 sign sinh cosh zero rsqrt"
+_ONE = """abs neg exp sqrt log sin cos tan tanh sigmoid ceil floor round trunc frac reciprocal erf erfc expm1 log1p log2
+log10 sign sinh cosh zero rsqrt"""
 for _name in _ONE.split():
     _add(_name, 1)
 for _name in ("add", "sub", "mul", "div", "maximum", "minimum", "clamp_min", "clamp_max", "pow"):

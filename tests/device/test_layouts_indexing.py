@@ -45,12 +45,34 @@ def _unique(d: Any, dtype: Any, shape: Any) -> Any:
 _UNIQUE = Arg("m", _unique, torch.int64)
 
 
-_op("index_select", lambda x, i: [torch.index_select(x, 0, i), x.index_select(1, i), torch.index_select(x, -1, i)], "r n", _ROWS,
-    dtypes=WHOLE, expanded=True,  out=None)  # fmt: skip
-_op("gather", lambda x, i: [torch.gather(x, 0, i), x.gather(0, i), torch.take_along_dim(x, i, 0)], "r n", Arg("m n", _index(5), torch.int64),
-    dtypes=WHOLE, expanded=True, out=None, deterministic=False)  # fmt: skip
-_op("gather_last", lambda x, i: [torch.gather(x, 1, i), torch.gather(x, -1, i)], "r n", Arg("r m", _index(7), torch.int64), dtypes=ADDED,
-    expanded=True, deterministic=False)  # fmt: skip
+_op(
+    "index_select",
+    lambda x, i: [torch.index_select(x, 0, i), x.index_select(1, i), torch.index_select(x, -1, i)],
+    "r n",
+    _ROWS,
+    dtypes=WHOLE,
+    expanded=True,
+    out=None,
+)
+_op(
+    "gather",
+    lambda x, i: [torch.gather(x, 0, i), x.gather(0, i), torch.take_along_dim(x, i, 0)],
+    "r n",
+    Arg("m n", _index(5), torch.int64),
+    dtypes=WHOLE,
+    expanded=True,
+    out=None,
+    deterministic=False,
+)
+_op(
+    "gather_last",
+    lambda x, i: [torch.gather(x, 1, i), torch.gather(x, -1, i)],
+    "r n",
+    Arg("r m", _index(7), torch.int64),
+    dtypes=ADDED,
+    expanded=True,
+    deterministic=False,
+)
 _op(
     "take",
     lambda x, i: [torch.take(x, i), x.take(i)],
@@ -59,8 +81,15 @@ _op(
     dtypes=ADDED,
     deterministic=False,
 )
-_op("index_1", lambda x, i: [x[i], x[:, i], x[..., i], x[i, i], x[i][:, 1:], x[None, i], x[i.unsqueeze(1), i]], "r n", _ROWS, dtypes=WHOLE,
-    expanded=True,  deterministic=False)  # fmt: skip
+_op(
+    "index_1",
+    lambda x, i: [x[i], x[:, i], x[..., i], x[i, i], x[i][:, 1:], x[None, i], x[i.unsqueeze(1), i]],
+    "r n",
+    _ROWS,
+    dtypes=WHOLE,
+    expanded=True,
+    deterministic=False,
+)
 _op(
     "index_3",
     lambda x, i: [x[:, i], x[:, :, i], x[:, i, 1:3], x[0, i], x[:, i, i], x[1, :, i]],
@@ -69,10 +98,24 @@ _op(
     dtypes=FLOATS,
     deterministic=False,
 )
-_op("index_mask", lambda x, m: [x[m], x[~m], torch.masked_select(x, m), x.masked_select(~m), x[m.any(1)], x[:, m.any(0)]], "r n",
-    Arg("r n", "bool"), dtypes=WHOLE, expanded=True, grads=())  # fmt: skip
-_op("nonzero", lambda m: [torch.nonzero(m), *torch.nonzero(m, as_tuple=True), m.nonzero(), torch.argwhere(m), torch.where(m)[0]], Arg("r n", "bool"),
-    dtypes=(torch.bool,), grads=(), tall=True, empty="r")  # fmt: skip
+_op(
+    "index_mask",
+    lambda x, m: [x[m], x[~m], torch.masked_select(x, m), x.masked_select(~m), x[m.any(1)], x[:, m.any(0)]],
+    "r n",
+    Arg("r n", "bool"),
+    dtypes=WHOLE,
+    expanded=True,
+    grads=(),
+)
+_op(
+    "nonzero",
+    lambda m: [torch.nonzero(m), *torch.nonzero(m, as_tuple=True), m.nonzero(), torch.argwhere(m), torch.where(m)[0]],
+    Arg("r n", "bool"),
+    dtypes=(torch.bool,),
+    grads=(),
+    tall=True,
+    empty="r",
+)
 _op(
     "nonzero_numbers",
     lambda x: [torch.nonzero(x.round()), torch.count_nonzero(x.round())],
@@ -80,8 +123,25 @@ _op(
     dtypes=ADDED[:3],
     grads=(),
 )
-_op("basic", lambda x: [x[1], x[:, 2], x[1:3, ::2], x[-1], x[..., 0], x[None], x[1:, None, 2:], x.select(1, 2), x.narrow(0, 1, 2), x[:0], x[2:2]],
-    "r n", dtypes=WHOLE, expanded=True)  # fmt: skip
+_op(
+    "basic",
+    lambda x: [
+        x[1],
+        x[:, 2],
+        x[1:3, ::2],
+        x[-1],
+        x[..., 0],
+        x[None],
+        x[1:, None, 2:],
+        x.select(1, 2),
+        x.narrow(0, 1, 2),
+        x[:0],
+        x[2:2],
+    ],
+    "r n",
+    dtypes=WHOLE,
+    expanded=True,
+)
 
 
 def _writes(name: str, write: Any, *args: Any, **fields: Any) -> None:
@@ -103,8 +163,7 @@ _writes(
 )
 _writes("set_item", lambda x, i, s: _set(x, i, s), "5 n", _UNIQUE, "m n", dtypes=WHOLE)
 _writes("put", lambda x, i, s: x.put_(i, s), "5 n", _UNIQUE, "m", dtypes=WHOLE)
-_writes("scatter", lambda x, i, s: x.scatter_(0, i, s), "5 n", Arg("m n", _unique, torch.int64), "m n",
-        dtypes=WHOLE)  # fmt: skip
+_writes("scatter", lambda x, i, s: x.scatter_(0, i, s), "5 n", Arg("m n", _unique, torch.int64), "m n", dtypes=WHOLE)
 _writes("scatter_value", lambda x, i: x.scatter_(1, i, 2), "r 5", Arg("r m", _index(5), torch.int64), dtypes=WHOLE)
 _writes(
     "scatter_add",
@@ -115,8 +174,16 @@ _writes(
     deterministic=False,
 )
 for _reduce in ("sum", "amax", "amin", "mean", "prod"):
-    _writes(f"scatter_reduce_{_reduce}", lambda x, i, s, reduce=_reduce: x.scatter_reduce_(0, i, s, reduce=reduce), "5 n",
-            Arg("m n", _index(5), torch.int64), "m n", deterministic=False, dtypes=FLOATS[:1], grads=() if _reduce == "prod" else None)  # fmt: skip
+    _writes(
+        f"scatter_reduce_{_reduce}",
+        lambda x, i, s, reduce=_reduce: x.scatter_reduce_(0, i, s, reduce=reduce),
+        "5 n",
+        Arg("m n", _index(5), torch.int64),
+        "m n",
+        deterministic=False,
+        dtypes=FLOATS[:1],
+        grads=() if _reduce == "prod" else None,
+    )
 _writes("masked_fill", lambda x, m: x.masked_fill_(m, 2), "r n", Arg("r n", "bool"), dtypes=WHOLE)
 _writes("masked_fill_broadcast", lambda x, m: x.masked_fill_(m, -1), "b r n", Arg("b 1 n", "bool"), dtypes=ADDED)
 _writes("masked_scatter", lambda x, m, s: x.masked_scatter_(m, s), "r n", Arg("r n", "bool"), "r n", dtypes=ADDED)
@@ -162,11 +229,24 @@ _op(
     factor=16,
 )
 for _mode in ("sum", "mean", "max"):
-    _op(f"embedding_bag_{_mode}", lambda i, w, mode=_mode: F.embedding_bag(i.contiguous(), w, mode=mode), _TOKENS, Arg("7 r"),
-        dtypes=FLOATS[:1], grads=(1,), deterministic=False)  # fmt: skip
+    _op(
+        f"embedding_bag_{_mode}",
+        lambda i, w, mode=_mode: F.embedding_bag(i.contiguous(), w, mode=mode),
+        _TOKENS,
+        Arg("7 r"),
+        dtypes=FLOATS[:1],
+        grads=(1,),
+        deterministic=False,
+    )
 _op("one_hot", lambda i: [F.one_hot(i, 7), F.one_hot(i)], _TOKENS, dtypes=(torch.int64,), grads=())
-_op("search", lambda x, v: [torch.searchsorted(x.sort()[0], v), torch.bucketize(v, x[0].sort()[0].contiguous(), right=True)],
-    Arg("r n", "distinct"), "r m", dtypes=FLOATS[:1], grads=())  # fmt: skip
+_op(
+    "search",
+    lambda x, v: [torch.searchsorted(x.sort()[0], v), torch.bucketize(v, x[0].sort()[0].contiguous(), right=True)],
+    Arg("r n", "distinct"),
+    "r m",
+    dtypes=FLOATS[:1],
+    grads=(),
+)
 _op(
     "isin",
     lambda x, y: torch.isin(x, y),
@@ -190,8 +270,25 @@ def _rows_past_two_to_the_sixteen(x: Any, i: Any, mask: Any, s: Any) -> Any:
     edge = torch.tensor([0, 32767, 32768, 65535, 65536, 65542], device=x.device)
     column = edge[:, None].expand(-1, 2)
     return (
-        x[i], x[edge], torch.index_select(x, 0, edge), torch.gather(x, 0, column), F.embedding(edge, x), x[mask[:, 0]], torch.take(x, edge * 2),
-        x.clone().index_copy_(0, i, s)[edge], x.clone().index_add_(0, edge, s[:6]), x.clone().scatter_(0, column, s[:6]), x.index_fill(0, edge, 3.0),
-        x.clone().index_put_((edge,), s[:6]), x.masked_fill(mask, 2.0), torch.nonzero(mask)[-3:], torch.cat((x, x[:3]))[65536:], x.flip(0)[:9],
-        torch.where(mask, x, -x)[65530:], x[65535:].clone(), x[65536:, 1] * 2, x.t()[:, 65536:].contiguous(), x.roll(1, 0)[:2],
-    )  # fmt: skip
+        x[i],
+        x[edge],
+        torch.index_select(x, 0, edge),
+        torch.gather(x, 0, column),
+        F.embedding(edge, x),
+        x[mask[:, 0]],
+        torch.take(x, edge * 2),
+        x.clone().index_copy_(0, i, s)[edge],
+        x.clone().index_add_(0, edge, s[:6]),
+        x.clone().scatter_(0, column, s[:6]),
+        x.index_fill(0, edge, 3.0),
+        x.clone().index_put_((edge,), s[:6]),
+        x.masked_fill(mask, 2.0),
+        torch.nonzero(mask)[-3:],
+        torch.cat((x, x[:3]))[65536:],
+        x.flip(0)[:9],
+        torch.where(mask, x, -x)[65530:],
+        x[65535:].clone(),
+        x[65536:, 1] * 2,
+        x.t()[:, 65536:].contiguous(),
+        x.roll(1, 0)[:2],
+    )

@@ -44,8 +44,16 @@ _loss("smooth_l1_loss", "r n", "r n", options={"beta": 0.7}, dtypes=FLOATS)
 _loss("huber_loss", "r n", "r n", options={"delta": 0.7}, dtypes=FLOATS)
 _loss("binary_cross_entropy", _SHARE, _SHARE, grads=(0,))
 _loss("binary_cross_entropy_with_logits", "r n", _SHARE, dtypes=FLOATS, grads=(0,))
-_loss("binary_cross_entropy_with_logits", "r n", _SHARE, label="bce_weighted", grads=(0,),
-      call=lambda x, y, reduction: F.binary_cross_entropy_with_logits(x, y, weight=y + 1, pos_weight=y[0] + 2, reduction=reduction))  # fmt: skip
+_loss(
+    "binary_cross_entropy_with_logits",
+    "r n",
+    _SHARE,
+    label="bce_weighted",
+    grads=(0,),
+    call=lambda x, y, reduction: F.binary_cross_entropy_with_logits(
+        x, y, weight=y + 1, pos_weight=y[0] + 2, reduction=reduction
+    ),
+)
 _loss("kl_div", "r n", _SHARE, dtypes=FLOATS)
 _loss("soft_margin_loss", "r n", Arg("r n", lambda d, dtype, shape: d.integers(0, 2, *shape) * 2.0 - 1), grads=(0,))
 _loss("hinge_embedding_loss", "r n", Arg("r n", lambda d, dtype, shape: d.integers(0, 2, *shape) * 2.0 - 1), grads=(0,))

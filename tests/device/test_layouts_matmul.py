@@ -57,24 +57,47 @@ _product(
         lambda x, a, b: torch.addmm(x, a, b, beta=0.0, alpha=3.0),
     ),
     grads=(),
-)  # fmt: skip
+)
 _product(
-    "scaled_batches", "b r m", "b r n", "b n m", grads=(),
-    forms=(lambda x, a, b: torch.baddbmm(x, a, b, beta=0.5, alpha=-2.0), lambda x, a, b: torch.addbmm(x[0], a, b, beta=0.25, alpha=2.0)),
-)  # fmt: skip
+    "scaled_batches",
+    "b r m",
+    "b r n",
+    "b n m",
+    grads=(),
+    forms=(
+        lambda x, a, b: torch.baddbmm(x, a, b, beta=0.5, alpha=-2.0),
+        lambda x, a, b: torch.addbmm(x[0], a, b, beta=0.25, alpha=2.0),
+    ),
+)
 
 # matmul by the ranks of its operands; `@` and Tensor.matmul are spellings.
 for _label, _shapes in {
-    "1_1": ("n", "n"), "2_1": ("r n", "n"), "1_2": ("n", "n m"), "2_2": ("r n", "n m"), "3_2": ("b r n", "n m"), "2_3": ("r n", "b n m"),
-    "3_3": ("b r n", "b n m"), "4_4": ("b c r n", "b c n m"), "4_2": ("b c r n", "n m"), "4_3": ("b c r n", "c n m"), "3_1": ("b r n", "n"),
-}.items():  # fmt: skip
+    "1_1": ("n", "n"),
+    "2_1": ("r n", "n"),
+    "1_2": ("n", "n m"),
+    "2_2": ("r n", "n m"),
+    "3_2": ("b r n", "n m"),
+    "2_3": ("r n", "b n m"),
+    "3_3": ("b r n", "b n m"),
+    "4_4": ("b c r n", "b c n m"),
+    "4_2": ("b c r n", "n m"),
+    "4_3": ("b c r n", "c n m"),
+    "3_1": ("b r n", "n"),
+}.items():
     _forms = (*spellings("matmul"), lambda x, y: x @ y)
     _product(f"matmul_{_label}", *_shapes, forms=_forms, out=_out("matmul") if _label in ("2_2", "3_3") else None)
 
 for _equation, _shapes in {
-    "ij,jk->ik": ("r n", "n m"), "bij,bjk->bik": ("b r n", "b n m"), "bhqd,bhkd->bhqk": ("b c r n", "b c m n"), "ij,ij->i": ("r n", "r n"),
-    "i,j->ij": ("r", "n"), "bij,bij->b": ("b r n", "b r n"), "ij->ji": ("r n",), "ii->i": ("r r",), "bij->bj": ("b r n",),
-}.items():  # fmt: skip
+    "ij,jk->ik": ("r n", "n m"),
+    "bij,bjk->bik": ("b r n", "b n m"),
+    "bhqd,bhkd->bhqk": ("b c r n", "b c m n"),
+    "ij,ij->i": ("r n", "r n"),
+    "i,j->ij": ("r", "n"),
+    "bij,bij->b": ("b r n", "b r n"),
+    "ij->ji": ("r n",),
+    "ii->i": ("r r",),
+    "bij->bj": ("b r n",),
+}.items():
     _label = "".join(letter if letter.isalpha() else "_" for letter in _equation)
     _product(f"einsum_{_label}", *_shapes, forms=(lambda *xs, equation=_equation: torch.einsum(equation, *xs),))
 _product(

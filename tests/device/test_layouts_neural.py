@@ -45,8 +45,17 @@ _layer(
 _layer("group_norm", lambda x, w, b: [F.group_norm(x, 2, w, b), F.group_norm(x, 4, w)], "b 4 h w", "4", "4", factor=16)
 _layer("group_norm_line", lambda x, w, b: F.group_norm(x, 2, w, b), "b 4 s", "4", "4", factor=16)
 _layer("instance_norm", lambda x, w, b: F.instance_norm(x, weight=w, bias=b), "b c h w", "c", "c", factor=16)
-_layer("batch_norm_train", lambda x, w, b, m, v: [F.batch_norm(x, m, v, w, b, training=True), m, v], "b c h w", _PER_CHANNEL, _PER_CHANNEL, _PER_CHANNEL, _VAR,
-       grads=(0, 1, 2), factor=16)  # fmt: skip
+_layer(
+    "batch_norm_train",
+    lambda x, w, b, m, v: [F.batch_norm(x, m, v, w, b, training=True), m, v],
+    "b c h w",
+    _PER_CHANNEL,
+    _PER_CHANNEL,
+    _PER_CHANNEL,
+    _VAR,
+    grads=(0, 1, 2),
+    factor=16,
+)
 _layer(
     "batch_norm_eval",
     lambda x, w, b, m, v: F.batch_norm(x, m, v, w, b),
@@ -161,10 +170,17 @@ for _mode in ("nearest", "bilinear", "bicubic", "area", "nearest-exact"):
     _layer(
         f"interpolate_{_mode.replace('-', '_')}",
         lambda x, mode=_mode: [F.interpolate(x, scale_factor=2, mode=mode), F.interpolate(x, size=(4, 3), mode=mode)],
-        "b c h w", dtypes=FLOATS[:1], factor=64,
-    )  # fmt: skip
-_layer("interpolate_corners", lambda x: [F.interpolate(x, (9, 7), mode=mode, align_corners=True) for mode in ("bilinear", "bicubic")], "b c h w",
-       dtypes=FLOATS[:1], factor=64)  # fmt: skip
+        "b c h w",
+        dtypes=FLOATS[:1],
+        factor=64,
+    )
+_layer(
+    "interpolate_corners",
+    lambda x: [F.interpolate(x, (9, 7), mode=mode, align_corners=True) for mode in ("bilinear", "bicubic")],
+    "b c h w",
+    dtypes=FLOATS[:1],
+    factor=64,
+)
 _layer(
     "interpolate_line",
     lambda x: [F.interpolate(x, 11, mode=mode) for mode in ("nearest", "linear")],
@@ -172,8 +188,13 @@ _layer(
     dtypes=FLOATS[:1],
     factor=64,
 )
-_layer("interpolate_volume", lambda x: [F.interpolate(x, (4, 5, 6), mode=mode) for mode in ("nearest", "trilinear")], "b c 3 h w",
-       dtypes=FLOATS[:1], factor=64)  # fmt: skip
+_layer(
+    "interpolate_volume",
+    lambda x: [F.interpolate(x, (4, 5, 6), mode=mode) for mode in ("nearest", "trilinear")],
+    "b c 3 h w",
+    dtypes=FLOATS[:1],
+    factor=64,
+)
 
 for _mode in ("constant", "reflect", "replicate", "circular"):
     _layer(
@@ -190,8 +211,17 @@ _layer("pixel_shuffle", lambda x: F.pixel_shuffle(x, 2), "b 8 h w")
 _layer("pixel_unshuffle", lambda x: F.pixel_unshuffle(x, 2), "b c 6 4")
 # CUDA cuts channel_shuffle by view: it takes contiguous images only, forward and backward.
 _layer("channel_shuffle", lambda x: torch.channel_shuffle(x.contiguous(), 2), "b 4 h w", grads=())
-_layer("grid_sample", lambda x, g: [F.grid_sample(x, g, align_corners=False), F.grid_sample(x, g, mode="nearest", padding_mode="border",
-       align_corners=True)], "b c h w", Arg("b r n 2", "unit"), dtypes=FLOATS[:1], factor=64)  # fmt: skip
+_layer(
+    "grid_sample",
+    lambda x, g: [
+        F.grid_sample(x, g, align_corners=False),
+        F.grid_sample(x, g, mode="nearest", padding_mode="border", align_corners=True),
+    ],
+    "b c h w",
+    Arg("b r n 2", "unit"),
+    dtypes=FLOATS[:1],
+    factor=64,
+)
 _layer("affine_grid", lambda t: F.affine_grid(t, (2, 3, 4, 5), align_corners=False), "2 2 3", dtypes=FLOATS[:1])
 _layer(
     "glu",

@@ -55,7 +55,8 @@ def _steps(name: str, layout: str, options: dict[str, Any]) -> Any:
     return act
 
 
-# Betas are exact in binary: kernels that compute 1 - beta in float32 are not wrong. eps is large: with the usual 1e-8 a gradient near zero makes the step depend on its rounding.
+# Betas are exact in binary: kernels that compute 1 - beta in float32 are not wrong.
+# eps is large: with the usual 1e-8 a gradient near zero makes the step depend on its rounding.
 _OPTIMISERS: dict[str, dict[str, Any]] = {
     "SGD": {"lr": 0.1, "momentum": 0.9, "dampening": 0.1, "weight_decay": 0.01},
     "Adam": {"lr": 0.05, "betas": (0.75, 0.875), "eps": 1e-3, "amsgrad": True},

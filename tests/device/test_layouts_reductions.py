@@ -61,8 +61,12 @@ _reduce("logsumexp", whole=False, factor=32)
 for _name in ("amax", "amin"):
     _reduce(_name, "distinct", dtypes=(torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32))
 for _name in ("max", "min", "argmax", "argmin"):
-    _reduce(_name, "distinct", dtypes=(torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32),
-            grads=() if _name.startswith("arg") else None)  # fmt: skip
+    _reduce(
+        _name,
+        "distinct",
+        dtypes=(torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32),
+        grads=() if _name.startswith("arg") else None,
+    )
 for _name in ("all", "any"):
     _reduce(_name, "bool", dtypes=(torch.bool, torch.float32, torch.uint8), grads=())
 _reduce("count_nonzero", whole=False, dtypes=WHOLE, grads=())
@@ -144,21 +148,44 @@ _many(
     domain="distinct",
     dtypes=(torch.float32, torch.int64),
 )
-_many("sort", lambda x: [*torch.sort(x, 0), *x.sort(1, descending=True), *torch.sort(x, stable=True)], domain="distinct", tall=True,
-      dtypes=(torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16))  # fmt: skip
-_many("argsort", lambda x: [torch.argsort(x, 0), x.argsort(1, descending=True), torch.argsort(x)], domain="distinct", tall=True, grads=(),
-      dtypes=(torch.float32, torch.int64, torch.int32))  # fmt: skip
+_many(
+    "sort",
+    lambda x: [*torch.sort(x, 0), *x.sort(1, descending=True), *torch.sort(x, stable=True)],
+    domain="distinct",
+    tall=True,
+    dtypes=(torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16),
+)
+_many(
+    "argsort",
+    lambda x: [torch.argsort(x, 0), x.argsort(1, descending=True), torch.argsort(x)],
+    domain="distinct",
+    tall=True,
+    grads=(),
+    dtypes=(torch.float32, torch.int64, torch.int32),
+)
 _many("msort", lambda x: [torch.msort(x), x.msort()], domain="distinct", dtypes=(torch.float32, torch.int64))
-_many("topk", lambda x: [*torch.topk(x, 3), *x.topk(2, 0), *torch.topk(x, 2, 1, largest=False), *x.topk(1)], domain="distinct",
-      dtypes=(torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32))  # fmt: skip
+_many(
+    "topk",
+    lambda x: [*torch.topk(x, 3), *x.topk(2, 0), *torch.topk(x, 2, 1, largest=False), *x.topk(1)],
+    domain="distinct",
+    dtypes=(torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32),
+)
 _many(
     "kthvalue",
     lambda x: [*torch.kthvalue(x, 3), *x.kthvalue(2, 0)],
     domain="distinct",
     dtypes=(torch.float32, torch.int64),
 )
-_many("quantile", lambda x: [torch.quantile(x, 0.3), torch.quantile(x, torch.tensor([0.1, 0.5], device=x.device, dtype=x.dtype), dim=1)],
-      dtypes=(torch.float32,), factor=16, expanded=False)  # fmt: skip
+_many(
+    "quantile",
+    lambda x: [
+        torch.quantile(x, 0.3),
+        torch.quantile(x, torch.tensor([0.1, 0.5], device=x.device, dtype=x.dtype), dim=1),
+    ],
+    dtypes=(torch.float32,),
+    factor=16,
+    expanded=False,
+)
 _many(
     "softmin",
     lambda x: [torch.nn.functional.softmin(x, 1), torch.nn.functional.softmax(x, 0), x.softmax(1)],
@@ -167,8 +194,13 @@ _many(
     empty="r",
 )
 _many("trace", lambda x: [torch.trace(x), x.trace(), torch.diagonal(x).sum()], dtypes=(torch.float32, torch.int64))
-_many("unique", lambda x: [*torch.unique(x, return_inverse=True, return_counts=True), torch.unique_consecutive(x.sort()[0])], domain="quarters",
-      dtypes=(torch.float32, torch.int64, torch.int32), grads=())  # fmt: skip
+_many(
+    "unique",
+    lambda x: [*torch.unique(x, return_inverse=True, return_counts=True), torch.unique_consecutive(x.sort()[0])],
+    domain="quarters",
+    dtypes=(torch.float32, torch.int64, torch.int32),
+    grads=(),
+)
 _many(
     "bincount",
     lambda x: [torch.bincount(x), x.bincount(minlength=9)],
@@ -179,10 +211,34 @@ _many(
 )
 _many("histc", lambda x: [torch.histc(x, 5, -2, 2), x.histc(3, -1, 1)], dtypes=(torch.float32,), grads=())
 _many("cov", lambda x: [torch.cov(x), torch.corrcoef(x)], dtypes=(torch.float32,), factor=64)
-_many("moments", lambda x: [torch.var(x, 0, unbiased=False), x.std(unbiased=False), *torch.var_mean(x, 1), *torch.std_mean(x), torch.std(x, (0, 1)), x.var(), x.mean(), torch.mean(x, (0, 1), True),
-                            x.sum(dtype=x.dtype), torch.sum(x, dim=(0, 1)), x.prod() * 0 + x.abs().prod(1)], factor=16)  # fmt: skip
-_many("differences", lambda x: [torch.diff(x), torch.diff(x, dim=0), torch.gradient(x)[0], torch.trapz(x), torch.cumulative_trapezoid(x)],
-      dtypes=(torch.float32,))  # fmt: skip
+_many(
+    "moments",
+    lambda x: [
+        torch.var(x, 0, unbiased=False),
+        x.std(unbiased=False),
+        *torch.var_mean(x, 1),
+        *torch.std_mean(x),
+        torch.std(x, (0, 1)),
+        x.var(),
+        x.mean(),
+        torch.mean(x, (0, 1), True),
+        x.sum(dtype=x.dtype),
+        torch.sum(x, dim=(0, 1)),
+        x.prod() * 0 + x.abs().prod(1),
+    ],
+    factor=16,
+)
+_many(
+    "differences",
+    lambda x: [
+        torch.diff(x),
+        torch.diff(x, dim=0),
+        torch.gradient(x)[0],
+        torch.trapz(x),
+        torch.cumulative_trapezoid(x),
+    ],
+    dtypes=(torch.float32,),
+)
 _many(
     "equality",
     lambda x: [torch.equal(x, x), torch.allclose(x, x), bool((x == x).all()), x.max().item() >= x.min().item()],

@@ -1,4 +1,4 @@
-"""Layouts of views, joins, copies, conversions and reorderings."""
+"""Layouts of views, joins and reorderings."""
 
 from __future__ import annotations
 
@@ -23,8 +23,20 @@ def _op(name: str, act: Any, *args: Any, **fields: Any) -> None:
     add_layout_cases(cases, Op(name=name, args=operands, forms=(act,), **{"dtypes": WHOLE, "terms": 16, **fields}))
 
 
-_op("cat", lambda x, y: [torch.cat((x, y)), torch.cat((y, x, y), 1), torch.cat([x[:, 1:], y[:, :2]], -1), torch.concat((x, x))], "r n", "r n",
-    out=None, tall=True, empty="r")  # fmt: skip
+_op(
+    "cat",
+    lambda x, y: [
+        torch.cat((x, y)),
+        torch.cat((y, x, y), 1),
+        torch.cat([x[:, 1:], y[:, :2]], -1),
+        torch.concat((x, x)),
+    ],
+    "r n",
+    "r n",
+    out=None,
+    tall=True,
+    empty="r",
+)
 _op(
     "cat_out",
     lambda x, y: torch.cat((x, y), 1),
@@ -41,23 +53,90 @@ _op(
     "b c h w",
     dtypes=FLOATS[:2],
 )
-_op("stack", lambda x, y: [torch.stack((x, y)), torch.stack((y, x), 1), torch.stack((x, y), -1)], "r n", "r n", empty="r",
-    out=lambda x, y, out: torch.stack((x, y), out=out) if isinstance(out, torch.Tensor) else None)  # fmt: skip
-_op("stacked", lambda x, y: [torch.hstack((x, y)), torch.vstack((x, y)), torch.dstack((x, y)), torch.column_stack((x, y)), torch.block_diag(x, y)],
-    "r n", "r n", dtypes=FLOATS[:1])  # fmt: skip
+_op(
+    "stack",
+    lambda x, y: [torch.stack((x, y)), torch.stack((y, x), 1), torch.stack((x, y), -1)],
+    "r n",
+    "r n",
+    empty="r",
+    out=lambda x, y, out: torch.stack((x, y), out=out) if isinstance(out, torch.Tensor) else None,
+)
+_op(
+    "stacked",
+    lambda x, y: [
+        torch.hstack((x, y)),
+        torch.vstack((x, y)),
+        torch.dstack((x, y)),
+        torch.column_stack((x, y)),
+        torch.block_diag(x, y),
+    ],
+    "r n",
+    "r n",
+    dtypes=FLOATS[:1],
+)
 _op(
     "split",
     lambda x: [*torch.split(x, 2), *x.chunk(3, 1), *torch.unbind(x), *torch.tensor_split(x, 2, 1), *x.split([2, 5], 1)],
     "5 7",
 )
-_op("views", lambda x: [x.t(), x.transpose(0, 1), x.unsqueeze(1), x.expand(2, *x.shape), x.unfold(1, 3, 2), x.diagonal(), x.movedim(0, 1),
-                        torch.swapaxes(x, 0, 1), x.T, x.mT if hasattr(x, "mT") else x.T, x.permute(1, 0), torch.atleast_3d(x), x.view_as(x)], "r n")  # fmt: skip
-_op("reshaped", lambda x: [x.reshape(-1), x.flatten(), torch.reshape(x, (7, 5)), x.ravel(), x.unflatten(1, (1, 7)), x.reshape(5, 1, 7).squeeze(1),
-                           torch.flatten(x), x.contiguous().view(35), torch.squeeze(x.unsqueeze(0))], "5 7")  # fmt: skip
-_op("images", lambda x: [x.permute(0, 2, 3, 1).contiguous(), x.contiguous(memory_format=torch.channels_last), x.flatten(2), x.flatten(1),
-                         x.transpose(1, 3).reshape(x.shape[0], -1), x.clone(memory_format=torch.channels_last) + 0], "b c h w")  # fmt: skip
-_op("repeated", lambda x: [x.repeat(2, 3), torch.tile(x, (1, 2)), x.repeat_interleave(2, 0), torch.repeat_interleave(x, 3, dim=1), x.expand_as(x)],
-    "r n", empty="")  # fmt: skip
+_op(
+    "views",
+    lambda x: [
+        x.t(),
+        x.transpose(0, 1),
+        x.unsqueeze(1),
+        x.expand(2, *x.shape),
+        x.unfold(1, 3, 2),
+        x.diagonal(),
+        x.movedim(0, 1),
+        torch.swapaxes(x, 0, 1),
+        x.T,
+        x.mT if hasattr(x, "mT") else x.T,
+        x.permute(1, 0),
+        torch.atleast_3d(x),
+        x.view_as(x),
+    ],
+    "r n",
+)
+_op(
+    "reshaped",
+    lambda x: [
+        x.reshape(-1),
+        x.flatten(),
+        torch.reshape(x, (7, 5)),
+        x.ravel(),
+        x.unflatten(1, (1, 7)),
+        x.reshape(5, 1, 7).squeeze(1),
+        torch.flatten(x),
+        x.contiguous().view(35),
+        torch.squeeze(x.unsqueeze(0)),
+    ],
+    "5 7",
+)
+_op(
+    "images",
+    lambda x: [
+        x.permute(0, 2, 3, 1).contiguous(),
+        x.contiguous(memory_format=torch.channels_last),
+        x.flatten(2),
+        x.flatten(1),
+        x.transpose(1, 3).reshape(x.shape[0], -1),
+        x.clone(memory_format=torch.channels_last) + 0,
+    ],
+    "b c h w",
+)
+_op(
+    "repeated",
+    lambda x: [
+        x.repeat(2, 3),
+        torch.tile(x, (1, 2)),
+        x.repeat_interleave(2, 0),
+        torch.repeat_interleave(x, 3, dim=1),
+        x.expand_as(x),
+    ],
+    "r n",
+    empty="",
+)
 _op(
     "repeat_by",
     lambda x, n: torch.repeat_interleave(x, n, dim=0),
@@ -66,8 +145,20 @@ _op(
     dtypes=FLOATS[:1],
     grads=(),
 )
-_op("reordered", lambda x: [torch.flip(x, (0,)), x.flip(0, 1), torch.roll(x, 2), x.roll((1, -2), (0, 1)), torch.rot90(x), torch.fliplr(x), x.flipud()],
-    "r n", tall=True)  # fmt: skip
+_op(
+    "reordered",
+    lambda x: [
+        torch.flip(x, (0,)),
+        x.flip(0, 1),
+        torch.roll(x, 2),
+        x.roll((1, -2), (0, 1)),
+        torch.rot90(x),
+        torch.fliplr(x),
+        x.flipud(),
+    ],
+    "r n",
+    tall=True,
+)
 _op(
     "triangles",
     lambda x: [torch.tril(x), x.triu(1), torch.tril(x, -1), x.tril(2), torch.triu(x)],
@@ -75,96 +166,54 @@ _op(
     dtypes=WHOLE,
 )
 _op("triangles_written", lambda x: x.clone().tril_(1), "r n", inplace=lambda x: x.triu_(1), dtypes=FLOATS[:1])
-_op("diagonals", lambda x: [torch.diag(x), torch.diag_embed(x), torch.diag(x[0], 1), torch.diagflat(x[0]), x.diagonal(1), torch.diagonal(x, -1)], "r n",
-    dtypes=(*FLOATS, torch.int64))  # fmt: skip
-_op("put_back", lambda x, y: [torch.slice_scatter(x, y[1:3], 0, 1, 3), torch.select_scatter(x, y[0], 0, 2), torch.diagonal_scatter(x, y[0, :5])],
-    "5 7", "5 7", dtypes=FLOATS[:1], since="1.13")  # fmt: skip
-_op("as_strided", lambda x: [x.as_strided((2, 3), (3, 1), 1), torch.as_strided(x, (3, 2), (1, 2)), x.as_strided((4,), (2,), 3) + 0], "r n",
-    dtypes=(*FLOATS[:2], torch.int64), expanded=False)  # fmt: skip
-_op("grid", lambda x, y: [*torch.meshgrid(x, y, indexing="ij"), *torch.meshgrid(x, y, indexing="xy"), torch.cartesian_prod(x, y), torch.combinations(x)],
-    "r", "m", dtypes=FLOATS[:1])  # fmt: skip
-_op("vander", lambda x: [torch.vander(x, 3), *torch.broadcast_tensors(x, x[:1]), torch.broadcast_to(x, (2, *x.shape))], Arg("r", "unit"),
-    dtypes=FLOATS[:1], grads=())  # fmt: skip
-
-# Copies and conversions.
-_op("copied", lambda x: [x.clone(), x.contiguous(), x.detach() + 0, torch.clone(x), x.new_tensor(x.tolist()), torch.empty_like(x).copy_(x)], "r n",
-    empty="r", tall=True, grads=())  # fmt: skip
-_op("copy", lambda x, y: x.clone().copy_(y), "r n", "r n", inplace=lambda x, y: x.copy_(y), grads=(0, 1))
 _op(
-    "copy_images",
-    lambda x, y: x.clone().copy_(y),
-    "b c h w",
-    "b c h w",
-    inplace=lambda x, y: x.copy_(y),
-    dtypes=FLOATS[:2],
-    grads=(),
-)
-_op("copy_row", lambda x, y: x.clone().copy_(y), "r n", "n", inplace=lambda x, y: x.copy_(y), grads=())
-_op("swap", lambda x, y: [x.t().copy_(y.t()), x], "r n", "r n", grads=(), expanded=False)
-_op("filled", lambda x: [torch.full_like(x, 3), torch.zeros_like(x), torch.ones_like(x), x.new_zeros(2, 3), x.new_ones(3), x.new_full((2,), 1)],
-    "r n", inplace=lambda x: x.fill_(3), grads=())  # fmt: skip
-_op("zeroed", lambda x: torch.zeros_like(x), "r n", inplace=lambda x: x.zero_(), grads=())
-_op(
-    "fill_by_tensor",
-    lambda x, y: x.clone().fill_(y[0]),
+    "diagonals",
+    lambda x: [
+        torch.diag(x),
+        torch.diag_embed(x),
+        torch.diag(x[0], 1),
+        torch.diagflat(x[0]),
+        x.diagonal(1),
+        torch.diagonal(x, -1),
+    ],
     "r n",
-    "n",
-    inplace=lambda x, y: x.fill_(y[2]),
     dtypes=(*FLOATS, torch.int64),
-    grads=(),
-)
-_TARGETS = (
-    torch.float32,
-    torch.float16,
-    torch.bfloat16,
-    torch.int64,
-    torch.int32,
-    torch.int16,
-    torch.int8,
-    torch.uint8,
-    torch.bool,
-)
-for _target in _TARGETS:
-    # From quarters towards zero; only small positive values, since what a negative one becomes as uint8 is undefined.
-    _op(f"to_{str(_target)[6:]}", lambda x, target=_target: [x.to(target), x.type(target), torch.empty_like(x, dtype=target).copy_(x)],
-        Arg("r n", "halves"), grads=())  # fmt: skip
-_op(
-    "named_conversions",
-    lambda x: [x.float(), x.half(), x.bfloat16(), x.long(), x.int(), x.short(), x.bool(), x.byte()],
-    Arg("r n", "halves"),
-    grads=(),
 )
 _op(
-    "reinterpreted",
-    lambda x: [x.contiguous().view(torch.int16), x.contiguous().view(torch.uint8), x.view(torch.int32)],
-    "r n",
-    dtypes=(torch.int32,),
+    "put_back",
+    lambda x, y: [
+        torch.slice_scatter(x, y[1:3], 0, 1, 3),
+        torch.select_scatter(x, y[0], 0, 2),
+        torch.diagonal_scatter(x, y[0, :5]),
+    ],
+    "5 7",
+    "5 7",
+    dtypes=FLOATS[:1],
+    since="1.13",
 )
-_op("complex_parts", lambda x, y: [torch.complex(x, y).abs(), torch.view_as_real(torch.complex(x, y)), torch.complex(x, y).real,
-                                   (torch.complex(x, y) * torch.complex(y, x)).imag, torch.polar(x.abs(), y).real], "r n", "r n",
-    dtypes=FLOATS[:1], since="2.1", factor=16)  # fmt: skip
-_op("fourier", lambda x: [torch.fft.rfft(x).abs(), torch.fft.fft(x).real, torch.fft.ifft(torch.fft.fft(x)).real, torch.fft.irfft(torch.fft.rfft(x), 7),
-                          torch.fft.fft2(x).imag, torch.fft.fftshift(x)], "5 7", dtypes=FLOATS[:1], since="2.1", factor=16)  # fmt: skip
-
-
-def _written(x: Any, y: Any) -> Any:
-    """In-place work of many kinds through one view, each step on what the last one left."""
-    x.add_(y).mul_(2).sub_(y, alpha=0.5).neg_()
-    x.abs_().clamp_(0.1, 3).sqrt_().square_()
-    x.t().add_(1)
-    x[1:].mul_(0.5)
-    x[:, ::2].zero_()
-    x.copy_(x.flip(0))
-    return x.lerp_(y, 0.25).addcmul_(y, y, value=0.1).relu_()
-
-
 _op(
-    "in_place_chain",
-    lambda x, y: _written(x.clone(), y),
+    "as_strided",
+    lambda x: [x.as_strided((2, 3), (3, 1), 1), torch.as_strided(x, (3, 2), (1, 2)), x.as_strided((4,), (2,), 3) + 0],
     "r n",
-    "r n",
-    inplace=_written,
-    dtypes=FLOATS[:2],
-    factor=16,
+    dtypes=(*FLOATS[:2], torch.int64),
+    expanded=False,
+)
+_op(
+    "grid",
+    lambda x, y: [
+        *torch.meshgrid(x, y, indexing="ij"),
+        *torch.meshgrid(x, y, indexing="xy"),
+        torch.cartesian_prod(x, y),
+        torch.combinations(x),
+    ],
+    "r",
+    "m",
+    dtypes=FLOATS[:1],
+)
+_op(
+    "vander",
+    lambda x: [torch.vander(x, 3), *torch.broadcast_tensors(x, x[:1]), torch.broadcast_to(x, (2, *x.shape))],
+    Arg("r", "unit"),
+    dtypes=FLOATS[:1],
     grads=(),
 )

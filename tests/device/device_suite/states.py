@@ -103,7 +103,7 @@ def run_case(case: Case, bench: Bench, references: References | None = None) -> 
                 worst, _judge(case, bench, actual, reference, known, draw), key=lambda error: error.max_rel_scaled
             )
             if state == "again" and case.deterministic:
-                _demand_same_bits(first, actual)
+                _demand_same_bits(case, bench, first, actual)
         except Mismatch as wrong:
             raise Mismatch(f"{state}: {wrong}", wrong.error) from None
         first = first or actual
@@ -159,10 +159,19 @@ def _check_form(case: Case, bench: Bench, got: Leaf, like: Leaf) -> None:
         raise Mismatch(f"{got.path}: strides {got.stride}, the CPU gives {like.stride}")
 
 
-def _demand_same_bits(first: list[Leaf], second: list[Leaf]) -> None:
-    for one, two in zip(first, second):
-        if bits_differ(one, two):
-            raise Mismatch(f"{one.path}: two equal calls gave different answers")
+def _demand_same_bits(case: Case, bench: Bench, first: list[Leaf], second: list[Leaf]) -> None:
+    path = _first_difference(first, second)
+    if path is None:
+        return
+    if bench.device.type == "cpu":  # old CPU builds vary with the alignment of the memory: no news about a device
+        bare = [run_leg(case, bench, bench.same(), _DRAWS["again"]) for _ in range(4)]
+        if any(_first_difference(bare[0], other) is not None for other in bare[1:]):
+            return
+    raise Mismatch(f"{path}: two equal calls gave different answers")
+
+
+def _first_difference(first: list[Leaf], second: list[Leaf]) -> str | None:
+    return next((one.path for one, two in zip(first, second) if bits_differ(one, two)), None)
 
 
 def _refuse_without(case: Case, get: Callable[[], list[Leaf]]) -> list[Leaf]:

@@ -1,0 +1,95 @@
+"""What is not defined must not be called wrong: with these in place the suite passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from device_suite.compare import Leaf, Mismatch, compare_leaf
+from device_suite.touch import TouchMap
+from planting import Plot
+from suite_in_process import DEVICE_TESTS, Suite
+
+plot = Plot()
+
+
+@plot.dispatched("memory", "aten.empty.memory_format", "aten.empty_like.default", "aten.new_empty.default")
+def memory(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """Fresh memory holds anything."""
+    made = func(*args, **kwargs)
+    if made.is_floating_point() and made.device.type == "cpu":
+        hit()
+        made.fill_(1e4)
+    return made
+
+
+@plot.dispatched("ties", "aten.sort.default", "aten.sort.stable")
+def ties(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """The order of equal values is open, but for a stable sort that was asked for."""
+    if kwargs.get("stable"):
+        return func(x, *args, **kwargs)
+    values, index = func(x, *args, **kwargs)
+    if x.dim() == 2 and x.shape[0] == 1 and bool((values[:, 1:] == values[:, :-1]).any()):
+        hit()
+        same = values == values[:, :1]
+        index[same] = index[same].flip(0)
+    return values, index
+
+
+@plot.dispatched("duplicates", "aten.index_copy.default", "aten.scatter.src")
+def duplicates(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any) -> Any:
+    """Of equal indices any may win."""
+    if dim == 0:
+        hit()
+        return func(x, dim, index.flip(0), source.flip(0))
+    return func(x, dim, index, source)
+
+
+@pytest.fixture(scope="module")
+def suite() -> Suite:
+    return Suite(("regressions", "layouts"))
+
+
+@pytest.mark.parametrize(
+    ("name", "operators"),
+    [
+        ("memory", ("aten.empty",)),
+        ("ties", ("aten.sort",)),
+        ("duplicates", ("aten.index_copy", "aten.scatter")),
+    ],
+)
+def test_what_is_not_defined_is_not_called_wrong(name: str, operators: tuple[str, ...], suite: Suite) -> None:
+    touch = TouchMap.load(DEVICE_TESTS / "touch_map.json")
+    cases = [case for case in suite.cases if any(touch.touches(case.id, one) for one in operators)]
+    wrong = suite.first_failure(cases[:400], plot.makers[name])
+
+    assert plot.hits[name] > 0
+    assert wrong is None, f"{wrong.case.id}: {wrong.failure}" if wrong else ""
+
+
+def _leaf(*values: float, dtype: torch.dtype = torch.float32) -> Leaf:
+    return Leaf("x", torch.tensor(values, dtype=dtype), "cpu", (1,))
+
+
+@pytest.mark.parametrize(
+    ("actual", "reference", "said"),
+    [
+        (_leaf(1.0, 2.02), _leaf(1.0, 2.0, dtype=torch.float64), "off by"),
+        (_leaf(1.0, float("nan")), _leaf(1.0, 2.0, dtype=torch.float64), "NaN at other places"),
+        (_leaf(1.0, float("inf")), _leaf(1.0, 2.0, dtype=torch.float64), "infinity at other places"),
+        (_leaf(16777216, dtype=torch.int64), _leaf(16777217, dtype=torch.int64), "1 of 1 elements wrong"),
+        (_leaf(1, dtype=torch.int32), _leaf(1, dtype=torch.int64), "dtype"),
+        (_leaf(1.0), _leaf(1.0, 2.0, dtype=torch.float64), "shape"),
+    ],
+)
+def test_a_wrong_answer_is_named(actual: Leaf, reference: Leaf, said: str) -> None:
+    with pytest.raises(Mismatch, match=said):
+        compare_leaf(actual, reference, lambda: None, terms=1, factor=4)
+
+
+def test_rounding_is_not_wrong() -> None:
+    third = Leaf("x", torch.tensor([1 / 3], dtype=torch.float64), "cpu", (1,))
+
+    assert compare_leaf(_leaf(1 / 3), third, lambda: None, terms=1, factor=4).max_abs < 1e-7

@@ -43,10 +43,10 @@ class _Declared(BaseModel):
 
 
 class BadXcode(_Declared):
-    """Xcode versions known to break this release: from `first` to `last`, both included."""
+    """Xcode versions known to break this release: `first` to `last`, both included; without `last`, all from there on."""
 
     first: DottedVersion
-    last: DottedVersion
+    last: DottedVersion | None = None
     reason: Line
     url: Line
 

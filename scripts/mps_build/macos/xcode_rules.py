@@ -127,14 +127,14 @@ def _faults(xcode: Xcode, recipe: Recipe) -> list[Finding]:
             )
         )
     for bad in recipe.host.bad_xcodes:
-        if within(xcode.version, bad.first, bad.last):
+        if within(xcode.version, bad.first, bad.last or xcode.version):
             faults.append(
                 Finding(
                     id="bad_xcode",
                     level="blocker",
                     what="Xcode",
                     found=f"{_name(xcode)}: {bad.reason}",
-                    wanted=f"none from {bad.first} to {bad.last}",
+                    wanted=f"none from {bad.first} {f'to {bad.last}' if bad.last else 'on'}",
                     mend=get,
                     link=bad.url,
                     stops=("build",),

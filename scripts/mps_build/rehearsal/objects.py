@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shlex
 import struct
@@ -65,7 +66,7 @@ def neighbour(units: Iterable[Unit], header: Path) -> Unit | None:
 
 
 def header_argv(unit: Unit, header: Path) -> tuple[str, ...]:
-    """Return the arguments that read a header as a file of its own, with a unit's flags.
+    """Return the arguments that read a header first of all, with a unit's flags.
 
     A precompiled header is left out: it may hold the very header, which would then be skipped.
     """
@@ -81,7 +82,8 @@ def header_argv(unit: Unit, header: Path) -> tuple[str, ...]:
             continue
         else:
             kept.append(word)
-    return (*kept, "-fsyntax-only", "-Wno-pragma-once-outside-header", "-x", "c++", str(header))
+    # Included, not read as the main file, where `#pragma once` would not hold against a circle of includes.
+    return (*kept, "-fsyntax-only", "-include", str(header), "-x", "c++", os.devnull)
 
 
 def draw(units: Iterable[Unit], *, targets: Sequence[str], count: int, seed: int) -> tuple[Unit, ...]:

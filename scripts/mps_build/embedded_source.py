@@ -32,8 +32,9 @@ class EmbeddedRepositories:
 def materialise(sample_root: Path, destination: Path, *, expected: str | None = None) -> EmbeddedRepositories:
     """Return the repositories of `sample_root` in `destination` (bare, one for each submodule).
 
-    What is there and equal stays: another build may be reading it. A folder named in `.gitmodules` becomes a repository of its own, under the file name of its
-    (relative) url, and a gitlink in the tree above.
+    What is there and equal stays: another build may be reading it. A folder named in `.gitmodules`
+    becomes a repository of its own, under the file name of its (relative) url, and a gitlink in the
+    tree above.
 
     Args:
         expected: the commit that the recipe pins.

@@ -43,7 +43,7 @@ class _Declared(BaseModel):
 
 
 class BadXcode(_Declared):
-    """Xcode versions known to break this release: `first` to `last`, both included; without `last`, all from there on."""
+    """Xcode versions known to break this release, `first` and `last` included; without `last`, all from there on."""
 
     first: DottedVersion
     last: DottedVersion | None = None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.device.environ import suite_environ
-from mps_build.device.environment import Shop
+from mps_build.device.environment import Shop, fetch_wheel
 from mps_build.device.interpreter import (
     Interpreter,
     describe_interpreter,
@@ -265,3 +265,21 @@ def test_without_an_index_the_interpreters_own_pytest_will_do_if_it_is_new_enoug
     else:
         with pytest.raises(BuildEnvironmentError, match="no index"):
             target.prepare_target(request, shop)
+
+
+def test_an_exact_requirement_finds_the_wheel_that_it_got_before(tmp_path: Path) -> None:
+    shop = Shop(cache=tmp_path, environ=ENVIRON, log=tmp_path / "log", reporter=SilentReporter(), offline=True)
+    wheels = tmp_path / "wheels" / "3.11-arm64"
+    wheels.mkdir(parents=True)
+    for version in ("2.13.0+cpu", "2.13.1", "2.14.0.dev20260901"):
+        wheel(wheels, f"torch-{version}-cp311-cp311-linux_x86_64.whl")
+
+    def fetched(requirement: str) -> str:
+        return fetch_wheel(requirement, interpreter(), shop).name.split("-")[1]
+
+    assert fetched("torch==2.13.0") == "2.13.0+cpu"
+    assert fetched("torch == 2.14.0.dev20260901") == "2.14.0.dev20260901"
+    with pytest.raises(BuildEnvironmentError, match="--offline asks for no network"):
+        fetched("torch==2.14.0")
+    with pytest.raises(BuildEnvironmentError, match="--offline asks for no network"):
+        fetched("torch>=2.13")

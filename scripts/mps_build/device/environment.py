@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.specifiers import SpecifierSet
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
@@ -62,29 +63,27 @@ def fetch_wheel(requirement: str, interpreter: Interpreter, shop: Shop) -> Path:
         UsageError: nothing of that name and version is for this Python on this machine.
         BuildEnvironmentError: the index could not be asked.
     """
-    wheels = shop.cache / "wheels" / interpreter.short
-    wheels.mkdir(parents=True, exist_ok=True)
-    exact = re.fullmatch(r"torch==([\w.+!]+)", requirement.replace(" ", ""))
-    kept = sorted(wheels.glob(f"torch-{exact[1]}-*.whl")) if exact else []
-    if kept:
-        return kept[-1]
+    wheels = shop.cache / "wheels" / f"{interpreter.short}-{interpreter.machine}"
+    if (kept := _kept_wheel(requirement, wheels)) is not None:
+        return kept
     if shop.offline:
         raise BuildEnvironmentError(
             f"{requirement} is not in {wheels}, and --offline asks for no network", hint="run once without --offline"
         )
     fresh = wheels / ".fresh"
-    remove_tree(fresh)
-    shop.reporter.started(f"Fetch {requirement}")
-    pip = _pip(shop)
-    argv = (*pip, "--python", str(interpreter.executable), "download", "--no-deps", "--only-binary=:all:")
-    try:
-        run_logged(Command(argv=(*argv, "-d", str(fresh), requirement), environ=shop.environ), log=shop.log)
-    except CommandFailed as failure:
-        raise _no_wheel(requirement, failure) from failure
-    finally:
-        shop.reporter.done()
-    fetched = next(fresh.glob("*.whl"))
-    return fetched.replace(wheels / fetched.name)
+    pip = (*_pip(shop), "--python", str(interpreter.executable))
+    argv = (*pip, "download", "--no-deps", "--only-binary=:all:", "-d", str(fresh), requirement)
+    with _held(fresh):
+        remove_tree(fresh)
+        shop.reporter.started(f"Fetch {requirement}")
+        try:
+            run_logged(Command(argv=argv, environ=shop.environ), log=shop.log)
+        except CommandFailed as failure:
+            raise _no_wheel(requirement, failure) from failure
+        finally:
+            shop.reporter.done()
+        fetched = next(fresh.glob("*.whl"))
+        return fetched.replace(wheels / fetched.name)
 
 
 def make_environment(
@@ -105,19 +104,9 @@ def make_environment(
         if (venv / _READY).is_file() and python.exists():
             return python
         remove_tree(venv)
-        shop.reporter.started(f"Install {wheel.name}")
-        try:
-            _make_venv(interpreter.executable, venv, shop)
-            index = ("--no-index",) if shop.offline else ()
-            install = (str(python), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", *index)
-            run_logged(Command(argv=(*install, str(wheel), *wanted), environ=shop.environ), log=shop.log)
-        except CommandFailed as failure:
-            raise BuildEnvironmentError(
-                f"{wheel.name} cannot be installed: {failure}:\n" + "\n".join(failure.tail[-6:]),
-                hint=f"the whole output is in {failure.log}",
-            ) from failure
-        finally:
-            shop.reporter.done()
+        _make_venv(interpreter.executable, venv, shop)
+        pip = (str(python), "-m", "pip", "--disable-pip-version-check", "--no-input")
+        _install(f"Install {wheel.name}", (*pip, "install"), (str(wheel), *wanted), shop)
         (venv / _READY).write_text(f"{wheel.name}\n")
     return python
 
@@ -134,9 +123,8 @@ def make_overlay(interpreter: Interpreter, shop: Shop) -> Path:
         if (overlay / _READY).is_file():
             return overlay
         remove_tree(overlay)
-        shop.reporter.started("Fetch pytest beside the interpreter")
         # pip looks at that interpreter and writes beside it; without bytecode its own folders stay as they are.
-        argv = (
+        pip = (
             *_pip(shop),
             "--python",
             str(interpreter.executable),
@@ -145,19 +133,38 @@ def make_overlay(interpreter: Interpreter, shop: Shop) -> Path:
             "--target",
             str(overlay),
         )
-        environ = {**shop.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-        index = ("--no-index",) if shop.offline else ()
-        try:
-            run_logged(Command(argv=(*argv, *index, *PYTEST), environ=environ), log=shop.log)
-        except CommandFailed as failure:
-            raise BuildEnvironmentError(
-                f"pytest for {interpreter.executable} cannot be had: {failure}:\n" + "\n".join(failure.tail[-6:]),
-                hint=f"the whole output is in {failure.log}",
-            ) from failure
-        finally:
-            shop.reporter.done()
+        _install(f"Fetch pytest for {interpreter.executable}", (*pip, "--target", str(overlay)), PYTEST, shop)
         (overlay / _READY).write_text(f"{interpreter.executable}\n")
     return overlay
+
+
+def _kept_wheel(requirement: str, wheels: Path) -> Path | None:
+    """Return a wheel that an exact requirement got before; `==2.13.0` takes a local version such as 2.13.0+cpu too."""
+    exact = re.fullmatch(r"torch==([\w.+!]+)", requirement.replace(" ", ""))
+    if not exact:
+        return None
+    wanted = SpecifierSet(f"=={exact[1]}", prereleases=True)
+    found = {parse_wheel_filename(path.name)[1]: path for path in wheels.glob("torch-*.whl")}
+    return next((found[version] for version in sorted(found, reverse=True) if version in wanted), None)
+
+
+def _install(what: str, pip: tuple[str, ...], wanted: tuple[str, ...], shop: Shop) -> None:
+    """Run a `pip install`.
+
+    Raises:
+        BuildEnvironmentError: it failed; its last lines are told.
+    """
+    index = ("--no-index",) if shop.offline else ()
+    environ = {**shop.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    shop.reporter.started(what)
+    try:
+        run_logged(Command(argv=(*pip, *index, *wanted), environ=environ), log=shop.log)
+    except CommandFailed as failure:
+        raise BuildEnvironmentError(
+            f"{what}: {failure}:\n" + "\n".join(failure.tail[-6:]), hint=f"the whole output is in {failure.log}"
+        ) from failure
+    finally:
+        shop.reporter.done()
 
 
 def _pip(shop: Shop) -> tuple[str, ...]:

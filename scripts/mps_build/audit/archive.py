@@ -234,6 +234,8 @@ def _layout_faults(placed: list[Placed], directory: Directory) -> Iterator[Fault
 
 
 def _kind_faults(members: tuple[Member, ...]) -> Iterator[Fault]:
+    if SPECIAL_KINDS.keys().isdisjoint({member.mode >> 12 for member in members}):
+        return
     for member in members:
         if kind := SPECIAL_KINDS.get(member.mode >> 12):
             yield Fault(rule="Z3", member=member.name, evidence=f"is a {kind} (mode {member.mode:#o})")

@@ -21,7 +21,7 @@ from .model import BinaryFacts, WheelFacts
 from .naming import parse_wheel_name
 from .releases import TORCH_CPU
 from .sources import Source, ZipSource
-from .stream import Passed, Watcher, pass_over
+from .stream import Passed, Watcher, Wish, pass_over
 
 FIRST_HEAD_BYTES = 1 << 15
 MOST_TEXT_BYTES = 64 << 20
@@ -30,7 +30,7 @@ MACHO_HEADS = frozenset({b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xfe\xed\xf
 _LIBRARY_SUFFIXES = (".so", ".dylib", ".bundle")
 _VERSIONED_LIBRARY = re.compile(r".*\.so(?:\.\d+)+")
 _HAS_SUFFIX = re.compile(r"\.[A-Za-z]\w*$")
-_URL_SAFE = str.maketrans("+/", "-_")
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _INFO = re.compile(r"([^/]+\.dist-info)/.+")
 _LEAK = re.compile(
     rb"(?<![\w.@}])(?:/Users/|/home/|/private/|/var/folders/|/opt/(?:homebrew|local|conda|miniconda\w*|llvm\S*)/|/tmp/|/Volumes/|/root/)[^\s\"';)<>\\]*"
@@ -67,7 +67,7 @@ def _collect_facts(path: Path, *, quick: bool, reporter: Reporter, keep_strings:
         size=path.stat().st_size,
         name=parse_wheel_name(path.name),
         archive=archive,
-        modes={member.name: member.mode for member in archive.members if not member.is_directory},
+        modes={member.name: member.mode for member in archive.members if member.name[-1:] != "/"},
     )
     if not archive.is_readable:
         return facts
@@ -155,17 +155,11 @@ def read_all(source: Source, facts: WheelFacts, reporter: Reporter, *, keep_stri
     watchers: dict[str, Watcher] = {**texts, **contents}
     total = sum(member.size for member in facts.archive.members)
     reporter.started(f"Audit {facts.file}", total=total, unit="bytes")
-    passed = pass_over(
-        source,
-        facts.archive.members,
-        watchers=watchers,
-        algorithms=_algorithms(facts.record),
-        interesting_heads=MACHO_HEADS,
-        advanced=reporter.advanced,
-    )
+    wish = Wish(watchers=watchers, algorithms=_algorithms(facts.record), heads=MACHO_HEADS)
+    passed = pass_over(source, facts.archive.members, wish, advanced=reporter.advanced)
     members = {member.name: member for member in facts.archive.members}
     # A compiled file under a name that says nothing is one all the same; there are none in real wheels.
-    hidden = {name: _read_binary(source, members[name]) for name in passed.heads if name not in facts.binaries}
+    hidden = {name: _read_binary(source, members[name]) for name in sorted(passed.heads) if name not in facts.binaries}
     binaries = {**facts.binaries, **hidden}
     found = {name: watcher.finish() for name, watcher in contents.items()}
     for name, (binary, macho) in replace(facts, binaries=hidden).machos.items():
@@ -181,7 +175,7 @@ def read_all(source: Source, facts: WheelFacts, reporter: Reporter, *, keep_stri
         facts,
         is_full=True,
         binaries={name: replace(binary, contents=found.get(name)) for name, binary in binaries.items()},
-        damage={**facts.damage, **passed.damage},
+        damage={**facts.damage, **dict(sorted(passed.damage.items()))},
         record_mismatches=_record_mismatches(facts.record, facts.archive, passed),
         leaks={name: paths for name, paths in leaks.items() if paths},
     )
@@ -233,14 +227,14 @@ def _record_mismatches(record: Iterable[RecordRow], archive: Archive, passed: Pa
     """Return, by member, how its data differs from its row of RECORD."""
     sizes = {member.name: member.size for member in archive.members}
     mismatches: dict[str, str] = {}
-    for row in record:
-        digest = passed.digests.get(row.path)
-        if digest is None or not row.digest:
+    digests, encode = passed.digests, binascii.b2a_base64
+    for path, promised, size in record:
+        digest = digests.get(path)
+        if digest is None or not promised:
             continue
-        algorithm, _, wanted = row.digest.partition("=")
-        found = binascii.b2a_base64(digest, newline=False).decode().rstrip("=").translate(_URL_SAFE)
-        if found != wanted:
-            mismatches[row.path] = f"RECORD says {algorithm}={wanted}, the data has {found}"
-        elif row.size != str(sizes[row.path]):
-            mismatches[row.path] = f"RECORD says {row.size or 'no'} bytes, there are {sizes[row.path]}"
+        found = encode(digest, newline=False).translate(_URL_SAFE).rstrip(b"=").decode()
+        if not promised.endswith(found) or promised.partition("=")[2] != found:
+            mismatches[path] = f"RECORD says {promised}, the data has {found}"
+        elif size != str(sizes[path]):
+            mismatches[path] = f"RECORD says {size or 'no'} bytes, there are {sizes[path]}"
     return mismatches

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from .archive import Member
-from .inflate import OUT_BYTES, Damaged, unpack, unpack_head, unpack_whole
+from .inflate import OUT_BYTES, Damaged, unpack, unpack_head, unpack_packed, unpack_whole
+
+MOST_TOGETHER_BYTES = 8 << 20
 
 
 class Source(Protocol):
-    """Gives members' data; each method raises Damaged where it cannot."""
+    """Gives members' data; `head` and `pieces` raise Damaged where they cannot, `few` yields it."""
 
     def head(self, member: Member, size: int) -> bytes: ...
-    def whole(self, member: Member) -> bytes: ...
+    def few(self, members: Sequence[Member]) -> Iterator[tuple[Member, bytes | Damaged]]: ...
     def pieces(self, member: Member) -> Iterator[bytes]: ...
 
 
@@ -28,8 +31,20 @@ class ZipSource:
     def head(self, member: Member, size: int) -> bytes:
         return unpack_head(self.descriptor, member, size)
 
-    def whole(self, member: Member) -> bytes:
-        return unpack_whole(self.descriptor, member)
+    def few(self, members: Sequence[Member]) -> Iterator[tuple[Member, bytes | Damaged]]:
+        """Yield the data of small members; neighbours, as they mostly are, are read in one go."""
+        begin = min(member.data_offset for member in members)
+        end = max(member.data_offset + member.packed for member in members)
+        together = os.pread(self.descriptor, end - begin, begin) if end - begin <= MOST_TOGETHER_BYTES else None
+        for member in members:
+            at = member.data_offset - begin
+            try:
+                if together is None:
+                    yield member, unpack_whole(self.descriptor, member)
+                else:
+                    yield member, unpack_packed(together[at : at + member.packed], member)
+            except Damaged as damage:
+                yield member, damage
 
     def pieces(self, member: Member) -> Iterator[bytes]:
         return unpack(self.descriptor, member)
@@ -44,8 +59,12 @@ class FolderSource:
     def head(self, member: Member, size: int) -> bytes:
         return self._read(member, size)
 
-    def whole(self, member: Member) -> bytes:
-        return self._read(member, -1)
+    def few(self, members: Sequence[Member]) -> Iterator[tuple[Member, bytes | Damaged]]:
+        for member in members:
+            try:
+                yield member, self._read(member, -1)
+            except Damaged as damage:
+                yield member, damage
 
     def pieces(self, member: Member) -> Iterator[bytes]:
         try:

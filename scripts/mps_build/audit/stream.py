@@ -1,7 +1,9 @@
-"""One pass over all members: inflated in one thread, hashed and looked at in another.
+"""One pass over all members, in two threads that meet seldom.
 
-Inflating and hashing both leave the interpreter's lock, so that two threads take little more time than the
-longer of the two. Only pieces are held: libtorch_cpu.dylib of torch 2.15 has 422 MB.
+Inflating and hashing both leave the interpreter's lock, but taking it up again costs more than a small
+member does. So one thread inflates and hashes the large members (libtorch_cpu.dylib of torch 2.15 has 422 MB)
+and hands on what somebody wants to look at, in large pieces; the other looks at those, and takes the 13 000
+small members whole while there are none. Only pieces are held.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from __future__ import annotations
 import hashlib
 import queue
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -17,9 +21,9 @@ from .archive import Member
 from .inflate import Damaged
 from .sources import Source
 
-WHOLE_BYTES = 1 << 18
-BATCH_BYTES = 1 << 20
-QUEUE_LENGTH = 8
+LARGE_BYTES = 1 << 18
+QUEUE_LENGTH = 16
+SMALL_AT_ONCE = 64
 
 
 class Watcher(Protocol):
@@ -29,12 +33,10 @@ class Watcher(Protocol):
 
 
 class Piece(NamedTuple):
-    """Some data of a member; a member ends with its piece that `is_last`."""
+    """Some data of a large member, for its watcher."""
 
-    member: Member
+    watcher: Watcher
     data: bytes
-    is_last: bool
-    damage: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,111 +45,124 @@ class Passed:
 
     digests: dict[str, bytes] = field(default_factory=dict)
     damage: dict[str, str] = field(default_factory=dict)
-    heads: dict[str, bytes] = field(default_factory=dict)
+    heads: set[str] = field(default_factory=set)
 
 
-def pass_over(
-    source: Source,
-    members: Sequence[Member],
-    *,
-    watchers: Mapping[str, Watcher],
-    algorithms: Mapping[str, str],
-    interesting_heads: frozenset[bytes],
-    advanced: Callable[[int], None],
-) -> Passed:
-    """Return the digests of all members.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What to look for.
 
     Args:
         watchers: who sees the data, by member.
         algorithms: the hash that RECORD uses, where it is not sha256.
-        interesting_heads: first four bytes that are worth telling (`heads`), whatever the member's name.
-        advanced: is told the bytes unpacked so far.
+        heads: first four bytes that are worth telling (`Passed.heads`), whatever the member's name.
     """
+
+    watchers: Mapping[str, Watcher]
+    algorithms: Mapping[str, str]
+    heads: frozenset[bytes]
+
+
+def pass_over(source: Source, members: Sequence[Member], wish: Wish, *, advanced: Callable[[int], None]) -> Passed:
+    """Return the digests of all members; `advanced` is told the bytes that have gone by."""
     passed = Passed()
+    large = [member for member in members if max(member.size, member.packed) > LARGE_BYTES]
+    waiting = deque(member for member in members if max(member.size, member.packed) <= LARGE_BYTES)
+    inflating = _Inflating(source, large, wish, passed)
     done = 0
-    sha256 = hashlib.sha256
-    hasher = sha256()
-    is_first = True
-    for batch in _in_a_thread(_batches(source, members)):
-        for member, data, is_last, damage in batch:
-            name = member.name
-            watcher = watchers.get(name)
-            if watcher is not None and data:
-                watcher.update(data)
-            if is_first and data[:4] in interesting_heads:
-                passed.heads[name] = data[:4]
-            done += len(data)
-            if is_first and is_last and damage is None and name not in algorithms:
-                passed.digests[name] = sha256(data).digest()
-                continue
-            if is_first:
-                hasher = hashlib.new(algorithms.get(name, "sha256"))
-            hasher.update(data)
-            is_first = is_last
-            if is_last and damage is None:
-                passed.digests[name] = hasher.digest()
-            elif is_last:
-                passed.damage[name] = str(damage)
-        advanced(done)
+    with inflating:
+        while waiting or not inflating.is_over:
+            piece = inflating.take(wait=not waiting)
+            if piece is not None:
+                piece.watcher.update(piece.data)
+            elif waiting:
+                few = [waiting.popleft() for _ in range(min(SMALL_AT_ONCE, len(waiting)))]
+                done += _see_small(source, few, wish, passed)
+            advanced(done + inflating.done)
     return passed
 
 
-def _batches(source: Source, members: Sequence[Member]) -> Iterator[list[Piece]]:
-    """Yield pieces; small members together, so that the two threads meet some hundred times and not 13 000."""
-    batch: list[Piece] = []
-    batched = 0
-    for member in members:
-        if member.size <= WHOLE_BYTES and member.packed <= 2 * WHOLE_BYTES:
-            try:
-                batch.append(Piece(member, source.whole(member), True))
-            except Damaged as damage:
-                batch.append(Piece(member, b"", True, str(damage)))
-            batched += member.size
-            if batched >= BATCH_BYTES:
-                yield batch
-                batch, batched = [], 0
+def _see_small(source: Source, members: Sequence[Member], wish: Wish, passed: Passed) -> int:
+    """Look at members whole; return their bytes."""
+    done, watchers, algorithms, heads, sha256 = 0, wish.watchers, wish.algorithms, wish.heads, hashlib.sha256
+    for member, data in source.few(members):
+        name = member.name
+        if isinstance(data, Damaged):
+            passed.damage[name] = str(data)
             continue
-        if batch:
-            yield batch
-            batch, batched = [], 0
-        damage_text = None
+        if name in watchers:
+            watchers[name].update(data)
+        if data[:4] in heads:
+            passed.heads.add(name)
+        digest = sha256(data) if name not in algorithms else hashlib.new(algorithms[name], data)
+        passed.digests[name] = digest.digest()
+        done += len(data)
+    return done
+
+
+class _Inflating:
+    """The thread that inflates and hashes the large members; as a context, it ends with the block."""
+
+    def __init__(self, source: Source, members: Sequence[Member], wish: Wish, passed: Passed) -> None:
+        self.is_over = False
+        self.done = 0
+        self._source, self._members, self._wish, self._passed = source, members, wish, passed
+        self._handed: queue.Queue[Piece | BaseException | None] = queue.Queue(QUEUE_LENGTH)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="inflate", daemon=True)
+
+    def __enter__(self) -> _Inflating:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        while self._thread.is_alive():
+            with suppress(queue.Empty):
+                while True:
+                    self._handed.get_nowait()
+            self._thread.join(timeout=0.02)
+
+    def take(self, *, wait: bool) -> Piece | None:
+        """Return the next piece; None if there is none yet, or none any more (`is_over`).
+
+        Raises what the thread raised.
+        """
+        if self.is_over:
+            return None
         try:
-            for data in source.pieces(member):
-                yield [Piece(member, data, False)]
-        except Damaged as damage:
-            damage_text = str(damage)
-        yield [Piece(member, b"", True, damage_text)]
-    if batch:
-        yield batch
+            item = self._handed.get(block=wait)
+        except queue.Empty:
+            return None
+        if isinstance(item, BaseException):
+            raise item
+        self.is_over = item is None
+        return item
 
-
-def _in_a_thread(batches: Iterator[list[Piece]]) -> Iterator[list[Piece]]:
-    """Yield what another thread makes; its exceptions are raised here, and it ends when this does."""
-    handed: queue.Queue[list[Piece] | BaseException | None] = queue.Queue(QUEUE_LENGTH)
-    stopped = threading.Event()
-
-    def make() -> None:
+    def _run(self) -> None:
         try:
-            for batch in batches:
-                handed.put(batch)
-                if stopped.is_set():
-                    return
-            handed.put(None)
+            for member in self._members:
+                self._see_large(member)
+            self._handed.put(None)
         except BaseException as error:
-            handed.put(error)
+            self._handed.put(error)
 
-    thread = threading.Thread(target=make, name="inflate", daemon=True)
-    thread.start()
-    try:
-        while (item := handed.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        stopped.set()
-        while thread.is_alive():
-            try:
-                handed.get(timeout=0.05)
-            except queue.Empty:
-                continue
-        thread.join()
+    def _see_large(self, member: Member) -> None:
+        watcher = self._wish.watchers.get(member.name)
+        hasher = hashlib.new(self._wish.algorithms.get(member.name, "sha256"))
+        is_first = True
+        try:
+            for data in self._source.pieces(member):
+                if is_first and data[:4] in self._wish.heads:
+                    self._passed.heads.add(member.name)
+                is_first = False
+                if watcher is not None:
+                    self._handed.put(Piece(watcher, data))
+                hasher.update(data)
+                self.done += len(data)
+                if self._stopped.is_set():
+                    return
+        except Damaged as error:
+            self._passed.damage[member.name] = str(error)
+        else:
+            self._passed.digests[member.name] = hasher.digest()

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 _PLAIN = re.compile(r"(?:(?!\.{1,2}(?:/|$))[^/\\:\x00-\x1f\x7f]+/)*(?!\.{1,2}$)[^/\\:\x00-\x1f\x7f]+/?")
 
 
-# Anything that keeps one of many names, a line each, from being plain.
-_ODD = re.compile(r"[\\:\x00-\x09\x0b-\x1f\x7f]|//|^/|^$|(?:^|/)\.{1,2}(?:/|$)", re.MULTILINE)
+# Whatever keeps one of many names, a line each, from being plain; one regex for all takes ten times as long.
+_ODD = ("\\", ":", "//", "\n/", "/\n", "\n\n", "\n./", "\n../", "/./", "/../", "/.\n", "/..\n", "\n.\n", "\n..\n")
 
 
 def name_faults(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
@@ -21,15 +21,13 @@ def name_faults(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
 
 def _are_plain(names: Sequence[str]) -> bool:
     """Tell at once that nothing is wrong with 13 000 names."""
-    folded = {name.casefold() for name in names}
-    folders = {name.rpartition("/")[0] for name in names}
-    parents = {folder[:at] for folder in folders for at, letter in enumerate(folder) if letter == "/"}
-    text = "\n".join(names)
-    are_lines = text.count("\n") == len(names) - 1
-    is_flat = not any(name.endswith("/") for name in names) and folded.isdisjoint(
-        folder.casefold() for folder in folders | parents
-    )
-    return are_lines and is_flat and len(folded) == len(names) and not _ODD.search(text)
+    text = "\n" + "\n".join(names) + "\n"
+    if any(odd in text for odd in _ODD) or not "".join(names).isprintable():
+        return False
+    folded = set(text.casefold().split("\n"))
+    folders = {name.rpartition("/")[0] for name in folded}
+    folders |= {folder[:at] for folder in folders for at, letter in enumerate(folder) if letter == "/"}
+    return len(folded) == len(names) + 1 and folders - {""} <= folders - folded
 
 
 def _faults(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:

@@ -111,13 +111,14 @@ def test_a_rehearsal_says_what_it_is_and_knows_no_issues(run: Run) -> None:
     ],
 )
 def test_no_verdict_has_its_cause_and_is_never_a_success(
-    run: Run, state: dict[str, Any], code: int, cause: str
+    run: Run, tmp_path: Path, state: dict[str, Any], code: int, cause: str
 ) -> None:
-    status, document = run(**state)
+    status, document = run("--junit", str(tmp_path / "j.xml"), **state)
 
     assert (status, document["exit_code"], document["cause"]) == (code, code, cause)
     assert (document["verdict"], document["cases"]) == ("not_verified", [])
     assert document["hint"]
+    assert f'type="{cause}"' in (tmp_path / "j.xml").read_text()
 
 
 def test_a_virtual_mac_may_run_the_cases_and_still_gets_no_verdict(run: Run) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ..cli import Outcome
 from ..console import Console, human_seconds
-from ..errors import KnownIssuesOnly, UsageError
+from ..errors import KnownIssuesOnly, MpsBuildError, UsageError
 from ..record import Case, Record, to_json
 from ..reports import html, junit, markdown
 from ..verify import Verification, VerifyRequest
@@ -66,6 +66,11 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
             record = verification.run()
         except KeyboardInterrupt:
             record = verification.interrupted_record()
+        except MpsBuildError:
+            if verification.refusal is not None:
+                write_reports(arguments, verification.refusal)
+                console.print(f"record   {verification.folder / 'record.json'}")
+            raise
     write_reports(arguments, record)
     _print_end(record, verification.folder / "record.json", console)
     return Outcome(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)

@@ -58,6 +58,7 @@ class Verification:
         self.written = 0.0
         self.total: int | None = None
         self.virtual = False
+        self.refusal: Record | None = None
 
     def run(self) -> Record:
         try:
@@ -70,7 +71,7 @@ class Verification:
                 message=str(error),
                 hint=error.hint,
             )
-            record = self._record(judged, partial=bool(self.suite_run.cases))
+            self.refusal = record = self._record(judged, partial=bool(self.suite_run.cases))
             self._write(record)
             error.document = {**to_json(record), **error.document}
             if self.request.plant:

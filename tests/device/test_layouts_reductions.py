@@ -147,6 +147,7 @@ _many(
     lambda x: [*torch.aminmax(x), *torch.aminmax(x, dim=1), *x.aminmax(dim=0)],
     domain="distinct",
     dtypes=(torch.float32, torch.int64),
+    grads=(),
 )
 _many(
     "sort",

@@ -41,6 +41,22 @@ def record(suite: Suite) -> tuple[TouchMap, dict[str, float]]:
     return TouchMap(touched), seconds
 
 
+def count_false_alarms(suite: Suite, repeats: int) -> int:
+    """Return how many cases failed without a plant, over all repeats, and tell which."""
+    alarms = 0
+    begun = time.process_time()
+    for _ in range(repeats):
+        for case in suite.cases:
+            asked = suite.ask(case)
+            if asked.failure is not None:
+                alarms += 1
+                print(f"  false alarm: {case.id}: {asked.failure}")
+    spent = time.process_time() - begun
+    threads = torch.get_num_threads()
+    print(f"{alarms} false alarms in {repeats} x {len(suite.cases)} cases, {threads} threads, {spent:.0f} s of CPU")
+    return alarms
+
+
 def traits(suite: Suite, seconds: dict[str, float]) -> dict[str, set[str]]:
     """Return which kinds of fault could change each overload at all, from how it is called."""
     mode = Traits()
@@ -136,6 +152,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", metavar="FILE", help="write the touch map")
     parser.add_argument("--generic", metavar="FILE", help="write one row for each generic plant")
+    parser.add_argument("--healthy", type=int, metavar="N", help="ask every case N times without a plant: false alarms")
     parser.add_argument("--functions", metavar="FILE", help="write one row for each plant at a public function")
     parser.add_argument("--layers", default=",".join(suite_in_process.DEFAULT_LAYERS))
     parser.add_argument("--op", default="", help="only overloads that begin with this")
@@ -145,6 +162,8 @@ def main() -> None:
     until = time.monotonic() + given.minutes * 60
     part, parts = (int(one) for one in given.shard.split("/"))
     suite = Suite(given.layers.split(","))
+    if given.healthy:
+        raise SystemExit(count_false_alarms(suite, given.healthy))
     touch, seconds = record(suite)
     print(f"{len(suite.cases)} cases, {sum(seconds.values()):.1f} s of CPU for one pass, {len(suite.refused)} refused")
     if given.record:

@@ -76,6 +76,7 @@ def _add(cases: Cases, op: Op, kind: str, dtype: torch.dtype, families: list[_Fa
         deterministic=op.deterministic,
         may_be_missing=True,
         anywhere=op.anywhere,
+        devices=op.devices,
         strides=kind in ("inplace", "out"),
         # Coarse caches and differing calls show in the plain case; elsewhere two calls with other values do.
         states=STATES if whole else ("fresh", "polluted"),

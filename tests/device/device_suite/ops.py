@@ -82,6 +82,7 @@ class Op:
     expanded: bool = True
     deterministic: bool = True
     anywhere: bool = False
+    devices: tuple[str, ...] = ()
 
 
 def spellings(name: str, *more: Any, methods: bool = True, **options: Any) -> tuple[Callable[..., Any], ...]:

@@ -22,6 +22,8 @@ _PASSED = (
     "MKL_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
+# How an accelerator may be reached on a shared machine is its owner's to say.
+_PASSED_PREFIXES = ("NCCL_", "NVSHMEM_", "TORCH_SYMM_MEM_")
 # What changes the results or the route they take: it goes on record, passed or not.
 _TELLING = (
     "PYTORCH_",
@@ -59,7 +61,7 @@ def suite_environ(caller: Mapping[str, str], *, overlay: Path | None = None) -> 
     >>> dict(made.removed), "EDITOR" in made.variables
     ({'PYTORCH_ENABLE_MPS_FALLBACK': '1'}, False)
     """
-    variables = {name: caller[name] for name in _PASSED if name in caller}
+    variables = {name: value for name, value in caller.items() if name in _PASSED or name.startswith(_PASSED_PREFIXES)}
     telling = {name: value for name, value in sorted(caller.items()) if name.startswith(_TELLING)}
     variables |= {
         "PYTHONDONTWRITEBYTECODE": "1",  # nothing is written into a user's interpreter

@@ -127,8 +127,8 @@ _layer("max_pool2d_places", lambda x: F.max_pool2d(x, 2, return_indices=True), _
 _layer("max_pool1d", lambda x: F.max_pool1d(x, 2), Arg("b c s", "distinct"))
 _layer("max_pool3d", lambda x: F.max_pool3d(x, 2), Arg("b c 4 h w", "distinct"), dtypes=FLOATS[:1])
 _layer("avg_pool2d", lambda x: [F.avg_pool2d(x, 2), F.avg_pool2d(x, (2, 1))], "b c h w")
-# Windows that overlap: CUDA's backward for a channels_last input and a dense gradient is wrong (off by 0.77 where its own
-# answer for a contiguous input is right: torch 2.11.0 on an H100, found by this suite).
+# Windows that overlap: CUDA's backward for a channels_last input and a dense gradient is wrong (off by 0.77 where its
+# own answer for a contiguous input is right: torch 2.11.0 on an H100, found by this suite).
 _layer(
     "avg_pool2d_overlapping",
     lambda x: F.avg_pool2d(x, 3, stride=2, padding=1, count_include_pad=False),

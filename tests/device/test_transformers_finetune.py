@@ -1,8 +1,9 @@
 """pytorch#82707 from end to end (T5): a BERT classifier learns a paraphrase task, on the device as on the CPU.
 
-The task stands for MRPC and needs no download: pairs of short sentences over 30 words, each with a synonym;
-a paraphrase is the first sentence shuffled and with synonyms, anything else is another sentence. A device
-with a broken operator learns nothing (0.5) or too little; with a healthy one 400 steps reach about 0.98.
+The task stands for MRPC and needs no download: pairs of short sentences over 30 words, each with a synonym; a
+paraphrase is the first sentence shuffled and half of it in synonyms, anything else says it in other words. Synonyms
+begin near each other, as embeddings that were trained before would have them. A device with a broken operator learns
+nothing (0.5) or too little; a healthy CPU came to 0.98 to 0.99 with each seed tried.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import torch.nn.functional as F
 from device_suite import Cases, bert
 
 cases = Cases("transformers")
-WORDS, LENGTH, STEPS, BATCH, RATE = 30, 18, 400, 32, 1e-3
+WORDS, LENGTH, STEPS, BATCH, RATE, SPREAD, SEED = 30, 18, 400, 32, 1.5e-3, 0.08, 82707
 CLS, SEP, FIRST = 1, 2, 3
 # A healthy GPU drifts from the CPU over hundreds of steps; over the first ten it must not.
 COMPARED_STEPS, ALLOWED = 10, 1e-2
@@ -34,7 +35,10 @@ def _pairs(generator: torch.Generator, count: int) -> Any:
         first = torch.randperm(WORDS, generator=generator)[:size]
         other = first[torch.randperm(size, generator=generator)]
         if not labels[row]:
-            other = torch.randperm(WORDS, generator=generator)[:size]
+            left = torch.ones(WORDS, dtype=torch.bool)
+            left[first] = False
+            drawn = torch.randperm(WORDS, generator=generator)
+            other = drawn[left[drawn]][:size]
         # Word n has the synonym n + WORDS.
         swapped = torch.randint(0, 2, (size,), generator=generator)
         text = torch.cat([torch.tensor([CLS]), first + FIRST, torch.tensor([SEP]), other + FIRST + swapped * WORDS])
@@ -47,7 +51,9 @@ def _weights(generator: torch.Generator) -> bert.Weights:
         normal = staticmethod(lambda *shape: torch.randn(shape, generator=generator))
         uniform = staticmethod(lambda low, high, *shape: torch.ones(shape))
 
-    drawn = bert.draw_weights(_Narrow, vocab=FIRST + 2 * WORDS, width=64, inner=128, length=LENGTH, std=0.05)
+    drawn = bert.draw_weights(_Narrow, vocab=FIRST + 2 * WORDS, width=64, inner=128, length=LENGTH, std=SPREAD)
+    near = drawn["words"][FIRST : FIRST + WORDS] + 0.1 * SPREAD * torch.randn(WORDS, 64, generator=generator)
+    drawn["words"][FIRST + WORDS :] = near
     return {n: torch.zeros_like(t) if n.endswith((".bias", ".shift")) else t for n, t in drawn.items()}
 
 
@@ -77,8 +83,8 @@ def _train(leg: Any, weights: bert.Weights, train: Any, test: Any) -> Any:
 
 @cases.check("82707-t5-fine-tuning", issues=("82707", "17971", "92615"), limit_seconds=600.0)
 def _a_paraphrase_task_is_learnt_as_on_the_cpu(bench: Any) -> None:
-    generator = torch.Generator().manual_seed(82707 + bench.seed)
-    weights, train, test = _weights(generator), _pairs(generator, 2048), _pairs(generator, 512)
+    generator = torch.Generator().manual_seed(SEED)
+    weights, train, test = _weights(generator), _pairs(generator, 4096), _pairs(generator, 512)
     here = bench.leg()
     copies = here.copy((weights, train, test))
     with here as leg:

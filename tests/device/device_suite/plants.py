@@ -48,6 +48,7 @@ def _load(path: Path) -> Any:
     if spec is None or spec.loader is None:
         raise PlantError(f"not a Python file: {path}")
     module = importlib.util.module_from_spec(spec)
+    sys.path.append(str(path.resolve().parent))  # it may import its neighbours
     sys.modules[name] = module  # dataclasses and pickles look their module up by name
     try:
         spec.loader.exec_module(module)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,9 +65,16 @@ def configure_command(
         "-DCMAKE_BUILD_TYPE=Release",
         f"-DCMAKE_PROJECT_TOP_LEVEL_INCLUDES={overrides}",
         f"-DPython_EXECUTABLE={python}",
+        *_architecture(environ),
         *(f"-D{name}={value}" for name, value in forwarded(environ).items()),
     )
     return Command(argv=argv, cwd=source, environ=environ)
+
+
+def _architecture(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what scikit-build-core derives from ARCHFLAGS on a Mac: it does so in its own call, so ours must too."""
+    wanted = re.findall(r"-arch (\S+)", environ.get("ARCHFLAGS", "")) if sys.platform == "darwin" else []
+    return (f"-DCMAKE_OSX_ARCHITECTURES={';'.join(wanted)}",) if wanted else ()
 
 
 def forwarded(environ: Mapping[str, str]) -> dict[str, str]:

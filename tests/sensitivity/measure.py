@@ -151,6 +151,7 @@ def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", metavar="FILE", help="write the touch map")
+    parser.add_argument("--missing", action="store_true", help="record only the cases that the map lacks")
     parser.add_argument("--generic", metavar="FILE", help="write one row for each generic plant")
     parser.add_argument("--healthy", type=int, metavar="N", help="ask every case N times without a plant: false alarms")
     parser.add_argument("--functions", metavar="FILE", help="write one row for each plant at a public function")
@@ -164,10 +165,14 @@ def main() -> None:
     suite = Suite(given.layers.split(","))
     if given.healthy:
         raise SystemExit(count_false_alarms(suite, given.healthy))
+    known = TouchMap.load(Path(given.record)) if given.record and given.missing else TouchMap({})
+    listed = {case.id for case in suite.cases}
+    suite.cases = [case for case in suite.cases if case.id not in known.by_case]
     touch, seconds = record(suite)
     print(f"{len(suite.cases)} cases, {sum(seconds.values()):.1f} s of CPU for one pass, {len(suite.refused)} refused")
     if given.record:
-        touch.save(Path(given.record))
+        kept = {case: used for case, used in known.by_case.items() if case in listed}
+        TouchMap({**kept, **touch.by_case}).save(Path(given.record))
     if given.functions:
         rows, silent = measure_functions(suite, seconds, (part, parts), until)
         Path(given.functions).write_text(json.dumps({"rows": rows, "not_called": silent}, indent=0), encoding="utf-8")

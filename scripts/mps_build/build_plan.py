@@ -30,6 +30,7 @@ class BuildRequest:
         label: a word of the caller's in the wheel's local version (`--version-label`).
         official_version: no local version, the wheel is named as the official one.
         launcher: the compiler cache (ccache, sccache) in front of every compiler.
+        cache_variables, cache_dropped: how it is set, and what of the caller's settings is left out.
         host: what the receipt says of the machine.
     """
 
@@ -51,6 +52,9 @@ class BuildRequest:
     official_version: bool = False
     lifted: tuple[str, ...] = ()
     launcher: Path | None = None
+    cache_variables: Mapping[str, str] = field(default_factory=dict)
+    cache_dropped: tuple[str, ...] = ()
+    cache_warnings: tuple[str, ...] = ()
     offline: bool = False
     host: Mapping[str, Any] = field(default_factory=dict)
 

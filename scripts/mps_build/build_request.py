@@ -18,6 +18,7 @@ from .macos.probes import LiveProber, RecordedProber
 from .macos.toolchain import xcode_toolchain
 from .recipe import Recipe
 from .recipes import find_recipe, newest_stable, recipes_root
+from .shared_cache import CacheChoice, choose_store
 from .steps.check_host import check_host
 from .steps.fetch_source import resolve_ref
 from .steps.source_state import tree_commits
@@ -43,6 +44,7 @@ def plan(arguments: argparse.Namespace) -> tuple[BuildRequest, Workspace]:
     host = observe(prober) if cross else check_host(recipe, prober)
     source = _source(recipe, arguments)
     gate = cross.gate if cross else recipe.gate
+    cache = _cache_choice(arguments)
     lifts = {"--allow-jit-shaders": arguments.allow_jit_shaders, "--without-metal4": arguments.without_metal4}
     request = BuildRequest(
         recipe=recipe,
@@ -60,11 +62,27 @@ def plan(arguments: argparse.Namespace) -> tuple[BuildRequest, Workspace]:
         label=arguments.version_label,
         official_version=arguments.official_version,
         launcher=find_launcher(arguments.cache, path=os.environ.get("PATH")) if arguments.cache else None,
+        cache_variables=cache.variables,
+        cache_dropped=cache.dropped,
+        cache_warnings=cache.warnings,
         lifted=tuple(flag for flag, given in lifts.items() if given),
         offline=arguments.offline,
         host=host.document(),
     )
     return request, workspace
+
+
+def _cache_choice(arguments: argparse.Namespace) -> CacheChoice:
+    """Return how the compiler cache is set; a release shares a store only if told (--shared-cache)."""
+    told = bool(getattr(arguments, "shared_cache", False))
+    if told and arguments.cache != "sccache":
+        raise UsageError(
+            "--shared-cache goes with --cache sccache: ccache has no store of S3", hint="add --cache sccache"
+        )
+    if arguments.cache != "sccache" or arguments.dry_run:
+        return CacheChoice()
+    named = any(os.environ.get(name) for name in ("MPS_BUILD_SHARED_CACHE", "SCCACHE_REDIS_ENDPOINT", "SCCACHE_BUCKET"))
+    return choose_store(os.environ, shared=told or (arguments.profile == "develop" and named))
 
 
 def _pythons(argument: str | None, recipe: Recipe) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from .environ import fetch_environ
 from .errors import AuditRejected
 from .process import Reporter
 from .receipts import SCHEMA, Ledger, Made, Receipt, fingerprint, write_whole
+from .shared_cache import redacted
 from .steps.deliver_wheel import deliver_wheel
 from .steps.finish_wheel import bill_of_materials, finish_wheel
 from .steps.repair_wheel import repair_wheel
@@ -146,7 +147,7 @@ class Finishing:
             "dirty": list(self.tree.dirty),
             "patches": {path.name: fingerprint(path)["sha256"] for path in request.patches},
             "submodules": dict(self.tree.submodules),
-            "environment": dict(sorted(self.environment.environ.items())),
+            "environment": dict(sorted(redacted(self.environment.environ).items())),
             "reasons": dict(sorted(self.environment.reasons.items())),
             "tools": dict(self.environment.tools) | dict(self.environment.toolchain.facts),
             "host": dict(request.host),

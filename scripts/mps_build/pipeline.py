@@ -106,7 +106,7 @@ class Pipeline:
         inputs = {"interpreter": str(interpreter), "lock": fingerprint(lock)["sha256"]}
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create, key=venv.name)
         toolchain = self._cross_toolchain(venv) if request.cross else request.toolchain
-        extra = {"PYTHONPATH": str(self.workspace.backend), **launchers(request.launcher)}
+        extra = {"PYTHONPATH": str(self.workspace.backend), **launchers(request.launcher), **request.cache_variables}
         extra |= profile_settings(request.profile, recipe)
         if request.bundled_libomp:
             extra["OpenMP_ROOT"] = str(self._libomp(request.bundled_libomp, venv))
@@ -115,7 +115,7 @@ class Pipeline:
             extra |= {"PYTORCH_BUILD_VERSION": version, "PYTORCH_BUILD_NUMBER": "1"}
         environ, reasons = build_environ(
             recipe,
-            inherited=os.environ,
+            inherited={name: value for name, value in os.environ.items() if name not in request.cache_dropped},
             venv=venv,
             toolchain=toolchain,
             jobs=request.jobs,
@@ -294,5 +294,5 @@ def comparable(environ: Mapping[str, str], venv: Path) -> dict[str, str]:
     return {
         name: value.replace(str(venv), "VENV")
         for name, value in sorted(environ.items())
-        if name not in passing and not name.startswith(("CCACHE_", "SCCACHE_"))
+        if name not in passing and not name.startswith(("CCACHE_", "SCCACHE_", "AWS_"))
     }

@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--official-version", action="store_true", help="no local version: named as the official wheel")
     parser.add_argument("--wheelhouse", metavar="DIR", type=Path, help="where the wheel goes (default: wheelhouse/)")
     parser.add_argument("--cache", choices=("ccache", "sccache"), help="a compiler cache in front of every compiler")
+    parser.add_argument("--shared-cache", action="store_true", help="sccache: use the fleet's store for a release too")
     parser.add_argument("--dry-run", action="store_true", help="say what would be built, and whether it could")
     parser.add_argument("--host", metavar="FILE", type=Path, help="with --dry-run: a recorded host in this one's place")
     parser.add_argument("--offline", action="store_true", help="use only what the cache holds")
@@ -68,6 +69,8 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         told = forecast(request, workspace)
         console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in told.items()])
         return Outcome(document={"dry_run": True, **told})
+    for warning in request.cache_warnings:
+        console.warn(warning)
     build = Pipeline(request, workspace=workspace, console=console)
     try:
         delivered = build.build()

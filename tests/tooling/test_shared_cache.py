@@ -1,0 +1,141 @@
+"""The fleet's compiler cache: set in one place, asked first, left out when it is down, never told in a receipt."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from mps_build.errors import UsageError
+from mps_build.shared_cache import choose_store, redacted, store_problem
+
+
+@contextmanager
+def listening(answer: bytes) -> Iterator[int]:
+    """Serve one connection on this machine with a fixed answer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(64)
+                connection.sendall(answer)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield int(server.getsockname()[1])
+        thread.join()
+
+
+def up(host: str, port: int) -> None:
+    return None
+
+
+def down(host: str, port: int) -> str:
+    return "refused"
+
+
+def test_a_redis_that_answers_is_used() -> None:
+    with listening(b"+PONG\r\n") as port:
+        found = choose_store({"MPS_BUILD_SHARED_CACHE": f"redis://127.0.0.1:{port}"}, shared=True)
+
+    assert found.variables["SCCACHE_REDIS_ENDPOINT"] == f"tcp://127.0.0.1:{port}"
+    assert found.store == f"redis 127.0.0.1:{port}"
+    assert found.warnings == ()
+
+
+def test_a_store_that_is_down_is_left_out_with_a_warning() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    environ = {"MPS_BUILD_SHARED_CACHE": f"redis://u:hunter2@127.0.0.1:{port}", "SCCACHE_REDIS": "redis://127.0.0.1"}
+
+    found = choose_store(environ, shared=True)
+
+    assert not any(name.startswith("SCCACHE_REDIS") for name in found.variables)
+    assert found.dropped == ("SCCACHE_REDIS",)
+    assert "local disk only" in found.warnings[0]
+    assert "hunter2" not in found.warnings[0]
+
+
+def test_what_is_no_redis_does_not_pass_for_one() -> None:
+    with listening(b"220 mail ready\r\n") as port:
+        assert store_problem("127.0.0.1", port) == "it answers, and not as a store does"
+
+
+def test_a_release_shares_nothing_unless_told() -> None:
+    environ = {"MPS_BUILD_SHARED_CACHE": "redis://cache", "SCCACHE_REDIS_ENDPOINT": "tcp://cache:6379"}
+
+    found = choose_store(environ, shared=False, answers=up)
+
+    assert found.store == "local disk"
+    assert found.variables.keys() == {"SCCACHE_DIRECT", "SCCACHE_SERVER_PORT"}
+    assert found.dropped == ("SCCACHE_REDIS_ENDPOINT",)
+
+
+def test_s3_takes_its_keys_from_the_environment() -> None:
+    environ = {
+        "MPS_BUILD_SHARED_CACHE": "s3://wheels?endpoint=https://minio.lan:9000&region=eu",
+        "AWS_ACCESS_KEY_ID": "k",
+    }
+    asked: list[tuple[str, int]] = []
+
+    found = choose_store(environ, shared=True, answers=lambda host, port: asked.append((host, port)))
+
+    assert asked == [("minio.lan", 9000)]
+    assert found.variables["SCCACHE_BUCKET"] == "wheels"
+    assert found.variables["SCCACHE_ENDPOINT"] == "https://minio.lan:9000"
+    assert found.variables["AWS_ACCESS_KEY_ID"] == "k"
+
+
+def test_sccaches_own_variables_are_taken_too() -> None:
+    environ = {"SCCACHE_REDIS_ENDPOINT": "tcp://cache:7000", "SCCACHE_REDIS_PASSWORD": "p"}
+
+    found = choose_store(environ, shared=True, answers=up)
+
+    assert found.variables["SCCACHE_REDIS_ENDPOINT"] == "tcp://cache:7000"
+    assert found.variables["SCCACHE_REDIS_PASSWORD"] == "p"
+
+
+def test_base_folders_are_never_passed_on() -> None:
+    found = choose_store({"SCCACHE_BASEDIRS": "/src"}, shared=False)
+
+    assert found.dropped == ("SCCACHE_BASEDIRS",)
+    assert found.warnings == ("SCCACHE_BASEDIRS gives wrong objects: left out",)
+
+
+def test_other_settings_get_another_server() -> None:
+    environ = {"MPS_BUILD_SHARED_CACHE": "redis://cache"}
+
+    ports = {
+        choose_store(environ, shared=shared, answers=answers).variables["SCCACHE_SERVER_PORT"]
+        for shared, answers in ((True, up), (True, down), (False, up))
+    }
+
+    assert len(ports) == 2
+
+
+@pytest.mark.parametrize("address", ["http://cache", "redis://", "redis://cache:port", "s3://"])
+def test_an_address_of_another_kind_is_refused(address: str) -> None:
+    with pytest.raises(UsageError, match="the shared cache"):
+        choose_store({"MPS_BUILD_SHARED_CACHE": address}, shared=True, answers=up)
+
+
+def test_a_store_must_be_named_to_be_shared() -> None:
+    with pytest.raises(UsageError, match="no store is named"):
+        choose_store({}, shared=True)
+
+
+def test_no_password_gets_into_a_receipt() -> None:
+    environ = {
+        "SCCACHE_REDIS_PASSWORD": "hunter2",
+        "SCCACHE_REDIS": "redis://u:hunter2@cache",
+        "AWS_SECRET_ACCESS_KEY": "hunter2",
+        "AWS_ACCESS_KEY_ID": "hunter2",
+        "AWS_SESSION_TOKEN": "hunter2",
+        "USE_MPS": "1",
+    }
+
+    assert "hunter2" not in repr(redacted(environ))
+    assert redacted(environ)["USE_MPS"] == "1"

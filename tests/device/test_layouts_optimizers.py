@@ -125,3 +125,44 @@ def _second_order(base: Any, target: Any) -> Any:
         return loss
 
     return optimiser.step(closure), parameter
+
+
+def _groups(name: str, options: dict[str, Any]) -> Any:
+    """Two groups, a rate that changes, a parameter without a gradient, a state that is saved and loaded."""
+
+    def act(bases: Any, steps: Any) -> Any:
+        parameters = [leaf(bases[0].t()), leaf(bases[1]), leaf(bases[2]), leaf(bases[3])]
+        groups = [{"params": parameters[:2]}, {"params": parameters[2:], "lr": 0.2, "weight_decay": 0.3}]
+        optimiser = getattr(torch.optim, name)(groups, lr=0.05, weight_decay=0.01, **options)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimiser, 1, gamma=0.5)
+        for turn, gradients in enumerate(steps):
+            optimiser.zero_grad(set_to_none=turn != 1)
+            for parameter, gradient in zip(parameters[:3], gradients):
+                parameter.grad = torch.empty_like(parameter).copy_(gradient)
+            optimiser.step()
+            scheduler.step()
+            if turn == 1:
+                other = getattr(torch.optim, name)(groups, lr=9.0, **options)
+                other.load_state_dict(optimiser.state_dict())
+                optimiser, scheduler = other, torch.optim.lr_scheduler.StepLR(other, 1, gamma=0.25)
+        return parameters_and_state(optimiser), [group["lr"] for group in optimiser.param_groups]
+
+    return act
+
+
+for _name, _options in {
+    "SGD": {"momentum": 0.5},
+    "Adam": {"betas": (0.75, 0.875)},
+    "AdamW": {"betas": (0.75, 0.875)},
+}.items():
+    for _kind, _more in (("loop", {"foreach": False}), ("foreach", {"foreach": True}), ("fused", {"fused": True})):
+        cases.add(
+            f"layout-groups-{_name}-{_kind}",
+            _groups(_name, {**_options, **_more}),
+            make=lambda d: (
+                [d.normal(7, 5 + d.k), d.normal(5, 3), d.normal(9), d.normal(2)],
+                [[d.normal(5 + d.k, 7), d.normal(5, 3), d.normal(9)] for _ in range(4)],
+            ),
+            terms=256,
+            since="2.4" if _kind == "fused" else None,
+        )

@@ -89,8 +89,9 @@ def decide(seen: Iterable[Seen], open_issues: Sequence[Mapping[str, Any]]) -> li
     well = frozenset(key for each in looks for key in each.well) - wrong.keys()
     numbers: dict[str, int] = {}
     for issue in sorted(open_issues, key=lambda issue: int(issue["number"])):
-        if match := _MARKER.search(str(issue.get("body") or "")):
-            numbers.setdefault(match[1], int(issue["number"]))
+        # The last one is ours: what stands before it may quote anything.
+        if keys := _MARKER.findall(str(issue.get("body") or "")):
+            numbers.setdefault(keys[-1], int(issue["number"]))
     actions = []
     for key, finding in wrong.items():
         number = numbers.get(key)

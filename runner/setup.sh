@@ -1,0 +1,187 @@
+#!/bin/bash
+# Makes this Mac a runner of the fleet, or takes that back.
+#
+#   runner/setup.sh --dry-run                    print every change, make none
+#   sudo runner/setup.sh install --url https://github.com/OWNER/NAME --runner FOLDER [--labels a,b] [--work FOLDER]
+#   sudo runner/setup.sh uninstall
+#
+# FOLDER is GitHub's runner, unpacked and registered (config.sh) by the account that is to run it.
+set -euo pipefail
+
+label=io.github.mps-build.runner
+guard=io.github.mps-build.disk-guard
+here="$(cd "$(dirname "$0")" && pwd)"
+# Tests put a folder of their own in front of every path.
+root="${MPS_BUILD_SETUP_ROOT:-}"
+daemons="$root/Library/LaunchDaemons"
+home="$root/usr/local/libexec/mps-build"
+
+action=install
+dry_run=false
+url=
+runner=
+labels=mps-build
+work=/opt/mps-build
+
+usage() {
+  sed -n '2,8s/^# \{0,1\}//p' "$0"
+}
+
+fail() {
+  echo "error: $1" >&2
+  [ -z "${2:-}" ] || echo "hint: $2" >&2
+  exit 2
+}
+
+run() {
+  echo "+ $*"
+  "$dry_run" || "$@"
+}
+
+# Writes stdin to a file, by its own name beside it first.
+put() {
+  local mode="$1" path="$2" text
+  text="$(cat)"
+  echo "+ write $path (mode $mode)"
+  if "$dry_run"; then
+    printf '%s\n' "$text" | sed 's/^/    | /'
+    return
+  fi
+  mkdir -p "$(dirname "$path")"
+  printf '%s\n' "$text" > "$path.part"
+  chmod "$mode" "$path.part"
+  mv -f "$path.part" "$path"
+}
+
+# What stands in a plist is text, not markup.
+escaped() {
+  printf '%s' "$1" | sed -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/>/\&gt;/g'
+}
+
+plist() {
+  sed -e "s|@LABEL@|$label|g" -e "s|@GUARD@|$guard|g" \
+    -e "s|@USER@|$(escaped "$user" | sed 's/[&|\\]/\\&/g')|g" \
+    -e "s|@RUNNER@|$(escaped "$runner" | sed 's/[&|\\]/\\&/g')|g" \
+    -e "s|@WORK@|$(escaped "$work" | sed 's/[&|\\]/\\&/g')|g" \
+    -e "s|@HOME@|$(escaped "${home#"$root"}" | sed 's/[&|\\]/\\&/g')|g" "$here/$1"
+}
+
+check() {
+  [ "$(uname -s)" = Darwin ] || "$dry_run" || fail "this is no Mac" "--dry-run shows the changes anywhere"
+  "$dry_run" || [ "$(id -u)" = 0 ] || fail "this needs root" "sudo $0 $action ..."
+  case "$work" in
+    /*[!A-Za-z0-9/_.-]* | [!/]* | / | */../*) fail "--work $work: an absolute path of plain letters is needed" ;;
+  esac
+}
+
+check_install() {
+  if "$dry_run"; then
+    runner="${runner:-/Users/runner/actions-runner}"
+    url="${url:-https://github.com/OWNER/NAME}"
+  fi
+  [ -n "$url" ] || fail "--url is missing" "--url https://github.com/OWNER/NAME: the repository that this Mac serves"
+  [ -n "$runner" ] || fail "--runner is missing" "the folder of GitHub's runner, unpacked and registered"
+  repository="${url#https://github.com/}"
+  repository="${repository%/}"
+  case "$repository" in
+    */*/* | /* | */ | *[!A-Za-z0-9_./-]*) fail "--url $url is no repository on github.com" ;;
+    */*) ;;
+    *) fail "--url $url names no repository" "an organisation's runner would serve them all" ;;
+  esac
+  if ! "$dry_run"; then
+    [ -x "$runner/run.sh" ] || fail "$runner holds no runner (run.sh)" "unpack it there, as the account that is to run it"
+    [ -f "$runner/.runner" ] || fail "the runner in $runner is not registered" \
+      "$runner/config.sh --url $url --labels $labels --token TOKEN, as its account"
+    user="$(stat -f %Su "$runner")"
+    [ "$user" != root ] || fail "the runner in $runner belongs to root" "give it an account of its own"
+    python="$(command -v python3 || true)"
+    [ -n "$python" ] || fail "there is no python3" "install a Python of 3.10 or newer"
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || fail "$python is older than 3.10"
+  else
+    user=runner
+    python=python3
+  fi
+}
+
+install_() {
+  check_install
+  echo "# Never asleep, and back after a power cut"
+  run pmset -a sleep 0 disksleep 0 displaysleep 0 powernap 0 autorestart 1
+  echo "# One place for the work on every Mac, so that their compiler caches share; no Spotlight there"
+  run mkdir -p "$root$work/work" "$root$work/cache"
+  run chown -R "$user" "$root$work"
+  run touch "$root$work/.metadata_never_index"
+  run mdutil -i off "$root$work" || echo "# no volume of its own: the file .metadata_never_index must do"
+  echo "# Hooks outside the runner's folder, where no job may write"
+  for script in hooks/job-started.sh hooks/job-completed.sh disk-guard.sh; do
+    put 755 "$home/$(basename "$script")" < "$here/$script"
+  done
+  put 644 "$home/repositories" <<< "$repository"
+  echo "# What each job gets"
+  { [ ! -f "$runner/.env" ] || sed '/^# mps-build begin$/,/^# mps-build end$/d' "$runner/.env"
+    cat << END
+# mps-build begin
+ACTIONS_RUNNER_HOOK_JOB_STARTED=${home#"$root"}/job-started.sh
+ACTIONS_RUNNER_HOOK_JOB_COMPLETED=${home#"$root"}/job-completed.sh
+MPS_BUILD_REPOSITORIES=$repository
+MPS_BUILD_WORK=$work/work
+MPS_BUILD_CACHE=$work/cache
+MPS_BUILD_PYTHON=$python
+# mps-build end
+END
+  } | put 600 "$runner/.env"
+  run chown "$user" "$runner/.env"
+  echo "# The services: the runner, and the disk guard each hour"
+  local service
+  for service in runner disk-guard; do
+    local name="io.github.mps-build.$service"
+    plist "$name.plist" | put 644 "$daemons/$name.plist"
+    run plutil -lint "$daemons/$name.plist"
+    # Not loaded yet the first time.
+    run launchctl bootout "system/$name" 2> /dev/null || true
+    run launchctl bootstrap system "$daemons/$name.plist"
+  done
+  echo "next: nox -s doctor -- --all, as $user; then a job with the labels [self-hosted, macOS, ARM64, $labels]"
+}
+
+uninstall() {
+  local name
+  # Before .env is written anew: the new file is root's until it is given back.
+  [ -z "$runner" ] || "$dry_run" || user="$(stat -f %Su "$runner")"
+  for name in "$label" "$guard"; do
+    run launchctl bootout "system/$name" 2> /dev/null || true
+    run rm -f "$daemons/$name.plist"
+  done
+  if [ -n "$runner" ] && [ -f "$runner/.env" ]; then
+    sed '/^# mps-build begin$/,/^# mps-build end$/d' "$runner/.env" | put 600 "$runner/.env"
+    run chown "$user" "$runner/.env"
+  fi
+  run rm -rf "$home"
+  echo "left as they are: $work (remove it yourself), power settings (pmset restoredefaults), the runner's registration"
+  echo "(config.sh remove --token TOKEN); give --runner FOLDER to clean its .env as well"
+}
+
+while [ $# -gt 0 ]; do
+  case "$1" in
+    install | uninstall) action="$1" ;;
+    --dry-run) dry_run=true ;;
+    --url | --runner | --labels | --work)
+      [ $# -ge 2 ] || fail "$1 needs a value"
+      case "$1" in
+        --url) url="$2" ;;
+        --runner) runner="$2" ;;
+        --labels) labels="$2" ;;
+        --work) work="$2" ;;
+      esac
+      shift
+      ;;
+    -h | --help) usage && exit 0 ;;
+    *) fail "what is $1?" "$0 --help" ;;
+  esac
+  shift
+done
+
+user=
+python=
+check
+if [ "$action" = install ]; then install_; else uninstall; fi

@@ -107,6 +107,18 @@ def shell(session: nox.Session) -> None:
 
 
 @nox.session
+def bisect_mps(session: nox.Session) -> None:
+    """Which version, and which commit, changed an answer: releases, nightlies, commits."""
+    _door(session, "build")
+
+
+@nox.session
+def support(session: nox.Session) -> None:
+    """Recording, receipts, logs and versions as one scrubbed file, for an issue."""
+    _door(session)
+
+
+@nox.session
 def clean(session: nox.Session) -> None:
     """Sizes and ages of what lies in the work folder and the cache; removes what is named."""
     _door(session)

@@ -28,6 +28,8 @@ VERBS: Mapping[str, str] = {
     "triage": "a failed log to its known cause and the fix",
     "verify_mps": "a torch to a verdict: does MPS on this Mac give right answers?",
     "repro": "one failure of a record as a script of its own, and as an issue's text",
+    "bisect_mps": "which version, and which commit, changed an answer",
+    "support": "recording, receipts, logs and versions as one scrubbed file, for an issue",
     "rehearse": "a macOS recipe tried on Linux: patches, lock, configure, C++; --wheel, --darwin",
     "compare": "two wheels, or two records, side by side",
     "shell": "a shell, or one command, in the exact environment of a build",

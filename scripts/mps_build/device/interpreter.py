@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,10 +71,14 @@ class Interpreter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """What lies in an interpreter's folders: how many files, and a digest of their names, sizes and times."""
+    """What lies in an interpreter's folders: each file's size and time; a folder by its name alone."""
 
-    files: int
-    sha256: str
+    files: Mapping[str, tuple[int, int]]
+
+    def changed_since(self, before: Listing) -> tuple[str, ...]:
+        """Return the names that came, went or changed."""
+        names = sorted({*self.files, *before.files})
+        return tuple(name for name in names if self.files.get(name) != before.files.get(name))
 
 
 def describe_interpreter(path: Path, *, environ: Mapping[str, str]) -> Interpreter:
@@ -129,13 +133,12 @@ def the_one_torch(interpreter: Interpreter) -> tuple[Path, str | None]:
 
 def listing(interpreter: Interpreter) -> Listing:
     """Return a listing of the folders that packages go to, to compare before with after."""
-    digest, count = hashlib.sha256(), 0
+    files: dict[str, tuple[int, int]] = {}
     for folder in interpreter.folders:
-        for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+        for path in folder.rglob("*") if folder.is_dir() else ():
             facts = path.lstat()
-            count += 1
-            digest.update(f"{path}\0{facts.st_size}\0{facts.st_mtime_ns}\n".encode(errors="surrogateescape"))
-    return Listing(files=count, sha256=digest.hexdigest())
+            files[str(path)] = (0, 0) if stat.S_ISDIR(facts.st_mode) else (facts.st_size, facts.st_mtime_ns)
+    return Listing(files=files)
 
 
 def machine_of_program(head: bytes) -> str | None:

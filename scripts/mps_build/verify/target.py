@@ -42,9 +42,9 @@ class Target:
     wheel: WheelFile | None = None
     before: Listing | None = None
 
-    def is_unchanged(self) -> bool | None:
-        """Return whether a Python that is not ours still lists as before; None for one that we made."""
-        return None if self.before is None else listing(self.interpreter) == self.before
+    def changes(self) -> tuple[str, ...] | None:
+        """Return what changed in a Python that is not ours since we first saw it; None for one that we made."""
+        return None if self.before is None else listing(self.interpreter).changed_since(self.before)
 
 
 def prepare_target(request: VerifyRequest, shop: Shop) -> Target:

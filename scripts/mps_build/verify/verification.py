@@ -238,14 +238,13 @@ class Verification:
             self._write(self._record(_INTERRUPTED, partial=True))
 
     def _after(self, target: Target) -> None:
-        unchanged = target.is_unchanged()
-        if unchanged is None or self.draft.python is None:
+        changed = target.changes()
+        if changed is None or self.draft.python is None:
             return
-        self.draft.python = self.draft.python.model_copy(update={"unchanged": unchanged})
-        if not unchanged:
-            self.draft.notes.append(
-                "files in the interpreter's folders changed while the suite ran (by whom is not known)"
-            )
+        self.draft.python = self.draft.python.model_copy(update={"unchanged": not changed})
+        if changed:
+            shown = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if len(changed) > 5 else "")
+            self.draft.notes.append(f"in the interpreter's folders this changed while the suite ran: {shown}")
 
     # The record.
 

@@ -23,7 +23,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", folder.as_uri())
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    monkeypatch.setattr(step, "PYTHONS", ("3.14", "3.13", "3.12"))
+    monkeypatch.setattr(step, "PYTHONS", ("3.14", "3.13"))
     return folder
 
 
@@ -61,7 +61,7 @@ def test_free_threaded_pythons_have_their_own(index: Path, tmp_path: Path) -> No
 
 def test_what_is_not_there_is_a_clear_error(index: Path, tmp_path: Path) -> None:
     with pytest.raises(
-        UsageError, match=r"no macOS arm64 wheel of torch==9\.9 for any Python from 3\.12 to 3\.14"
+        UsageError, match=r"no macOS arm64 wheel of torch==9\.9 for any Python from 3\.13 to 3\.14"
     ) as caught:
         fetch(tmp_path, "torch==9.9")
     with pytest.raises(UsageError, match=r"no macOS arm64 wheel of torch==2\.15\.0 for Python 3\.14"):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from .macho import Malformed
 
 HEADER = struct.Struct("<4s3H2B2H9Q")
+_SIZE = struct.Struct("<I")
 PLATFORM_MACOS = 0x8001
 MOST_LIST_BYTES = 64 << 20
 
@@ -72,12 +73,15 @@ class FunctionList:
         if whole < 4 or count * 8 > whole:
             raise Malformed(f"{count} functions in {whole} bytes")
         ends: list[int] = []
-        for _ in range(count):
-            size = int.from_bytes(data[position : position + 4], "little")
+        size_at = _SIZE.unpack_from
+        while len(ends) < count and position + 4 <= whole:
+            (size,) = size_at(data, position)
             position += size
             if size < 8 or position > whole:
                 raise Malformed(f"function {len(ends)} of {count} has size {size} at byte {position - size} of {whole}")
             ends.append(position)
+        if len(ends) < count:
+            raise Malformed(f"{len(ends)} of {count} functions in {whole} bytes")
         return ends
 
 

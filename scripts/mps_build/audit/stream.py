@@ -24,6 +24,7 @@ from .sources import Source
 LARGE_BYTES = 1 << 18
 QUEUE_LENGTH = 16
 SMALL_AT_ONCE = 64
+TOLD_EVERY_BYTES = 8 << 20
 
 
 class Watcher(Protocol):
@@ -69,7 +70,7 @@ def pass_over(source: Source, members: Sequence[Member], wish: Wish, *, advanced
     large = [member for member in members if max(member.size, member.packed) > LARGE_BYTES]
     waiting = deque(member for member in members if max(member.size, member.packed) <= LARGE_BYTES)
     inflating = _Inflating(source, large, wish, passed)
-    done = 0
+    done = told = 0
     with inflating:
         while waiting or not inflating.is_over:
             piece = inflating.take(wait=not waiting)
@@ -78,7 +79,9 @@ def pass_over(source: Source, members: Sequence[Member], wish: Wish, *, advanced
             elif waiting:
                 few = [waiting.popleft() for _ in range(min(SMALL_AT_ONCE, len(waiting)))]
                 done += _see_small(source, few, wish, passed)
-            advanced(done + inflating.done)
+            if done + inflating.done - told >= TOLD_EVERY_BYTES:
+                told = done + inflating.done
+                advanced(told)
     return passed
 
 

@@ -10,12 +10,12 @@ from ..model import WheelFacts
 from ..releases import TORCH_CPU, Wanted
 from .rule import Hit, rule
 
-_LIBOMP_NAMES = frozenset({"libomp.dylib", "libiomp5.dylib", "libgomp.1.dylib"})
+_LIBOMP_NAMES = ("libomp.dylib", "libiomp5.dylib", "libgomp.1.dylib")
 
 
 def is_openmp(path: str) -> bool:
     """Tell whether a path's file is an OpenMP run time."""
-    return path.rpartition("/")[2] in _LIBOMP_NAMES
+    return path.endswith(_LIBOMP_NAMES) and path.rpartition("/")[2] in _LIBOMP_NAMES
 
 
 @rule("A0", "a compiled file of another system cannot be loaded on macOS")

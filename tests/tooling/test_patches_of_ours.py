@@ -59,7 +59,11 @@ def test_a_patch_says_why_whose_idea_and_what_upstream_did(patch: Patch) -> None
     assert "\n" in patch.description, "a summary alone does not say why"
     assert "#" in patch.origin or "commit" in patch.origin or "github.com" in patch.origin or "project" in patch.origin
     assert patch.forwarded.split(",")[0] in ("no", "yes", "not-needed")
-    assert patch.fixes or patch.name in ("split-build-rpc-2.6.patch", "strong-type-trait-1.13.patch")
+    assert patch.fixes or patch.name in (
+        "split-build-rpc-2.6.patch",
+        "strong-type-trait-1.13.patch",
+        "neon-option-1.12.patch",
+    )
 
 
 @pytest.mark.parametrize("name", ["libomp-rpath-2.4.patch", "libomp-rpath-2.7.patch", "libomp-rpath-2.13.patch"])

@@ -38,6 +38,7 @@ def wheel(folder: Path, name: str, version: str, *, requires: tuple[str, ...] = 
         archive.writestr(f"{name}/__init__.py", f"__version__ = {version!r}\n")
         archive.writestr(f"{info}/METADATA", "\n".join(headers) + "\n")
         archive.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nRoot-Is-Purelib: false\nTag: {tag}\n")
+        archive.writestr(f"{info}/sboms/mps-build.cdx.json", '{"bomFormat": "CycloneDX"}')
         archive.writestr(f"{info}/RECORD", "")
     return path
 
@@ -249,7 +250,13 @@ def test_files_beside_the_wheels_are_published(wheelhouse: Path, tmp_path: Path)
 
     names = {path.name.split(_TAG)[1] for path in (tmp_path / "site" / "wheels").glob("torch-*")}
 
-    assert names == {".whl", ".whl.metadata", ".whl.receipt.json", ".whl.sigstore.json"}
+    assert names == {
+        ".whl",
+        ".whl.metadata",
+        ".whl.receipt.json",
+        ".whl.sigstore.json",
+        ".whl.cdx.json",
+    }
     set_folder = next((tmp_path / "site" / "sets").iterdir())
     assert (set_folder / "constraints.txt").read_text(encoding="utf-8").splitlines()[0] == f"torch=={TORCH}"
     assert (set_folder / "dependencies.txt").read_text(encoding="utf-8") == "filelock\n"

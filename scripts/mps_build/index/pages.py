@@ -9,7 +9,7 @@ from html import escape
 from urllib.parse import quote
 
 from .sets import MatchedSet
-from .wheel_file import WheelFile
+from .wheel_file import BILL, WheelFile
 
 _HEAD = '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
 
@@ -88,7 +88,7 @@ def front_page(sets: Sequence[MatchedSet], wheels: Sequence[WheelFile], *, base:
         note = f' <span class="yanked">yanked: {escape(yanked[wheel.file])}</span>' if wheel.file in yanked else ""
         beside = " · ".join(
             f'<a href="{escape(base + quote(name, safe=""))}">{escape(name.removeprefix(wheel.file))}</a>'
-            for name in wheel.beside
+            for name in (*wheel.beside, *([wheel.file + BILL] if wheel.bill is not None else []))
         )
         parts.append(
             f'<tr><td><a href="{escape(link(wheel, base))}">{escape(wheel.file)}</a>{note}</td>'

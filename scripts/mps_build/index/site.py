@@ -12,7 +12,7 @@ from pathlib import Path
 from ..errors import UsageError
 from . import pages
 from .sets import MatchedSet
-from .wheel_file import WheelFile
+from .wheel_file import BILL, WheelFile
 
 STATE = "index-state.json"
 
@@ -92,6 +92,8 @@ def _write_files(folder: Path, wheels: Sequence[WheelFile], *, with_wheels: bool
     folder.mkdir(parents=True)
     for wheel in wheels:
         (folder / f"{wheel.file}.metadata").write_bytes(wheel.metadata)
+        if wheel.bill is not None:
+            (folder / f"{wheel.file}{BILL}").write_bytes(wheel.bill)
         for name in ((wheel.file,) if with_wheels else ()) + wheel.beside:
             source = wheel.path.with_name(name)
             try:

@@ -20,11 +20,13 @@ from ..receipts import fingerprint
 
 # What may lie beside a wheel, by what is put after its whole name.
 BESIDE = (".receipt.json", ".sigstore.json", ".provenance", ".publish.attestation")
+# The bill of materials, taken out of the wheel.
+BILL = ".cdx.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WheelFile:
-    """One wheel in the folder; `beside` are the names of its receipt and its attestations."""
+    """One wheel in the folder; `beside` are the names of its receipt and its attestations, `bill` its SBOM."""
 
     path: Path
     name: str
@@ -33,6 +35,7 @@ class WheelFile:
     size: int
     sha256: str
     metadata: bytes
+    bill: bytes | None
     requires_python: str | None
     requirements: tuple[Requirement, ...]
     beside: tuple[str, ...]
@@ -89,7 +92,7 @@ def read_wheel(path: Path) -> WheelFile:
         name, version, _, tags = parse_wheel_filename(path.name)
     except InvalidWheelFilename as error:
         raise UsageError(f"{path.name}: {error}") from error
-    metadata = _metadata(path)
+    metadata, bill = _metadata(path)
     headers = HeaderParser().parsestr(metadata.decode("utf-8", "replace"))
     told = (canonicalize_name(headers.get("Name", "")), headers.get("Version", ""))
     if told[0] != name or told[1] != str(version):
@@ -110,19 +113,22 @@ def read_wheel(path: Path) -> WheelFile:
         size=printed["size"],
         sha256=printed["sha256"],
         metadata=metadata,
+        bill=bill,
         requires_python=headers.get("Requires-Python"),
         requirements=requirements,
         beside=tuple(path.name + suffix for suffix in beside),
     )
 
 
-def _metadata(path: Path) -> bytes:
+def _metadata(path: Path) -> tuple[bytes, bytes | None]:
+    """Return METADATA, and the bill of materials where we put one (PEP 770)."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = [name for name in archive.namelist() if _is_metadata(name.split("/"))]
             if len(members) != 1:
                 raise UsageError(f"{path.name}: {len(members)} files .dist-info/METADATA, not one")
-            return archive.read(members[0])
+            bill = f"{members[0].split('/', maxsplit=1)[0]}/sboms/mps-build.cdx.json"
+            return archive.read(members[0]), archive.read(bill) if bill in archive.namelist() else None
     except (OSError, zipfile.BadZipFile) as error:
         raise UsageError(f"{path.name} is no zip file: {error}") from error
 

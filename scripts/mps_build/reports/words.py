@@ -68,8 +68,17 @@ def facts(record: Record) -> list[tuple[str, str]]:
     ]
     removed = record.environment.get("removed") or {}
     if removed:
-        rows.append(("taken out of the environment", ", ".join(f"{name}={value}" for name, value in removed.items())))
+        rows.append(
+            (
+                "taken out of the environment",
+                ", ".join(f"{name}={_short(str(value))}" for name, value in removed.items()),
+            )
+        )
     return [(name, value) for name, value in rows if value]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 def by_layer(cases: Iterable[Case]) -> dict[str, list[Case]]:

@@ -97,6 +97,19 @@ class Bisection:
             self._probe(subject)
         return standing(span, self.state.verdicts())
 
+    def confirm(self, span: Span, found: Standing) -> str:
+        """Return what speaks against a result at the edge of the span, whose ends were taken from elsewhere.
+
+        What a wheel answers and what a tree built here answers may differ: by flags, compilers, or the macOS.
+        """
+        other = "good" if span.seek == "bad" else "bad"
+        for subject, wanted in ((found.last_old, other), (found.first_new, span.seek)):
+            verdict = self._probe(subject).verdict
+            if verdict != wanted:
+                said = "cannot be asked here" if verdict in ("skip", "flaky") else f"is {verdict} when built here"
+                return f"not confirmed: {subject} {said}, and its wheel was {wanted}"
+        return ""
+
     def _probe(self, subject: str) -> Probe:
         """Return the subject's probe, from the state if it is finished, else by asking on from where it stopped."""
         probe = self.state.probes.setdefault(subject, Probe())

@@ -125,7 +125,7 @@ class Stages:
         return tuple(findings)
 
     def _stage(self, stage: Stage, bisection: Bisection, step: StepOf, *, ends: bool) -> report.Finding:
-        if stage not in self.state.stages:
+        if self.state.stage(stage.kind) is None:
             self.state.stages.append(stage)
             bisection.save(self.state)
         if ends:
@@ -133,6 +133,8 @@ class Stages:
                 bisection.verify_ends(stage.span())
         with step(f"Search {len(stage.candidates)} {stage.kind}"):
             standing = bisection.search(stage.span())
+            if not ends:
+                stage.note = bisection.confirm(stage.span(), standing) or stage.note
         return report.finding(
             stage,
             standing,

@@ -71,7 +71,7 @@ _MISTAKES = [
         "uses: ./.github/workflows/verify.yml",
         "which is not there",
     ),
-    ("verify-mps.yml", "nox -s verify_mps -- \"$", "nox -s verify-mps -- \"$", "nox has no session verify-mps"),
+    ("verify-mps.yml", 'nox -s verify_mps -- "$', 'nox -s verify-mps -- "$', "nox has no session verify-mps"),
     ("checks.yml", "tests_slow, workflows]", "tests_slow, workflow]", "nox has no session workflow"),
     ("nightly.yml", "      accept: known\n", "      acept: known\n", "takes no input acept"),
     ("nightly.yml", "      testers: ${{ vars.MPS_BUILD_TESTERS }}\n", "", "needs the input testers"),

@@ -43,7 +43,7 @@ def duplicates(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any) -
     """Of equal indices any may win."""
     if dim == 0:
         hit()
-        return func(x, dim, index.flip(0), source.flip(0))
+        return func(x, dim, index.flip(0), source[: index.shape[0]].flip(0))
     return func(x, dim, index, source)
 
 

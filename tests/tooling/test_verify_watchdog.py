@@ -187,6 +187,13 @@ def test_a_plant_that_cannot_be_loaded_is_an_error_with_the_reason(tmp_path: Pat
     assert "has no callable no-such-plant" in str(run.refused)
 
 
+def test_a_plant_that_takes_the_process_down_when_it_is_loaded_is_an_error(tmp_path: Path) -> None:
+    run = drive(tmp_path, "import os\nos.abort()\n", plant="p.py:fault")
+
+    assert (run.plant_result(), run.cases) == ("error", [])
+    assert "SIGABRT, before its first case" in str(run.refused)
+
+
 def test_only_what_is_asked_for_runs_and_its_error_and_bound_are_kept(tmp_path: Path) -> None:
     run = drive(tmp_path, "def test_a(): pass\ndef test_b(): pass\n", "def test_c(): pass\n", only=("test_b",))
 

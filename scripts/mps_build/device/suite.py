@@ -194,9 +194,8 @@ class _GroupRun:
         """Judge what a child left behind; return the case to go on after, None if the file is done."""
         if self._is_caught() and end.running is None:  # the suite stops by itself at the first failure
             return None
-        if (
-            end.exit == 4 and not end.cases
-        ):  # pytest's "usage error": the suite refuses its options, the plant above all
+        # 4 is pytest's "usage error": the suite refuses its options, the plant above all.
+        if end.exit == 4 and not end.cases:
             self._run.refused = last_lines(end.output)
             return None
         if end.running is not None:
@@ -205,13 +204,17 @@ class _GroupRun:
         if end.cut or not is_orderly(end):
             last = next(reversed(self._seen), None)
             what = "collection" if last is None else "end" if end.finished else "between cases"
-            reason = f"{describe_end(end)}, {WHERE[what]}"
+            said = f": {last_lines(end.output)}" if end.output.strip() else ""
+            reason = f"{describe_end(end)}, {WHERE[what]}{said}"
+            if self._request.plant is not None and last is None:
+                self._run.refused = reason  # a plant that cannot even be loaded was caught by nobody
+                return None
             self._add(
                 Case(
                     id=f"{self._name}::{what.replace(' ', '-')}",
                     layer=self._layer,
                     outcome="timeout" if end.cut == "timeout" else "crashed",
-                    reason=f"{reason}: {last_lines(end.output)}" if end.output.strip() else reason,
+                    reason=reason,
                     error=self._error_of(end),
                 )
             )

@@ -36,7 +36,8 @@ _SECRETS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     (
         "password",
         re.compile(
-            r"(?i)(\b[\w.-]*(?:password|passwd|secret|token|api[_-]?key|credential)\w*\s*[=:]\s*)(?!removed\b)[^\s,;'\"]+"
+            r"(?i)(\b[\w.-]*(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|credentials?)"
+            r"[\"']?\s*(?:=(?!=)|:(?!:))\s*[\"']?)(?!removed\b)[^\s,;'\"]+"
         ),
         r"\g<1>removed",
     ),

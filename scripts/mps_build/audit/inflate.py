@@ -21,8 +21,8 @@ except ImportError:
     pass
 
 ENGINE = str(_engine.__name__)
-# Pieces large enough that two threads hand them over some 300 times and not 10 000.
-IN_BYTES, OUT_BYTES = 1 << 19, 1 << 21
+# Pieces large enough that two threads hand them over some 60 times and not 2000.
+IN_BYTES, OUT_BYTES = 1 << 21, 1 << 23
 
 
 class Damaged(Exception):
@@ -30,7 +30,7 @@ class Damaged(Exception):
 
 
 def unpack(descriptor: int, member: Member) -> Iterator[bytes]:
-    """Yield the member's data in pieces of at most 2 MiB.
+    """Yield the member's data in pieces of at most 8 MiB.
 
     Raises:
         Damaged: after the last good piece, if the data is cut off, longer than told, or has another CRC.

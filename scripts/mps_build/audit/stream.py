@@ -22,7 +22,7 @@ from .inflate import Damaged
 from .sources import Source
 
 LARGE_BYTES = 1 << 18
-QUEUE_LENGTH = 16
+QUEUE_LENGTH = 6
 SMALL_AT_ONCE = 64
 TOLD_EVERY_BYTES = 8 << 20
 
@@ -66,6 +66,7 @@ class Wish:
 
 def pass_over(source: Source, members: Sequence[Member], wish: Wish, *, advanced: Callable[[int], None]) -> Passed:
     """Return the digests of all members; `advanced` is told the bytes that have gone by."""
+    _keep_memory()
     passed = Passed()
     large = [member for member in members if max(member.size, member.packed) > LARGE_BYTES]
     waiting = deque(member for member in members if max(member.size, member.packed) <= LARGE_BYTES)
@@ -83,6 +84,15 @@ def pass_over(source: Source, members: Sequence[Member], wish: Wish, *, advanced
                 told = done + inflating.done
                 advanced(told)
     return passed
+
+
+def _keep_memory() -> None:
+    """Have glibc reuse the memory of pieces, where it would give each back and fault it in anew (7 % of the whole).
+
+    It takes the largest block that was ever freed for the size from which on blocks are mapped one by one
+    (mallopt(3), M_MMAP_THRESHOLD); this one is never touched. Elsewhere it does nothing.
+    """
+    bytes(31 << 20)
 
 
 def _see_small(source: Source, members: Sequence[Member], wish: Wish, passed: Passed) -> int:

@@ -15,9 +15,10 @@ from mps_build.bisection.predicate import Predicate
 from mps_build.bisection.runner import Answer, Bisection, CannotTest, Prepared
 from mps_build.bisection.search import Span, Standing, majority, next_probe, standing, steps_at_most
 from mps_build.bisection.state import Probe, Stage, State, load_state, write_state
-from mps_build.bisection.versions import Version, between, commit_of, index_arguments
+from mps_build.bisection.versions import between, commit_of, index_arguments
 from mps_build.errors import UsageError
 from mps_build.record import Case
+from packaging.version import Version
 from stand_in_wheels import commit_of as stand_in_commit
 from stand_in_wheels import write_index
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -226,23 +226,25 @@ class Stages:
             note=commits.note,
         )
 
-    def _pythons(self) -> list[Path]:
+    def _pythons(self) -> Iterator[Path]:
+        """Yield the interpreters to try, the session's own first; another is looked for only when it is asked for."""
         environ = fetch_environ(os.environ)
         wanted = self.asked.python
         if wanted is not None and not re.fullmatch(r"3\.\d+t?", wanted):
             path = Path(wanted).expanduser().absolute()
             if not path.is_file():
                 raise UsageError(f"--python {wanted}: no such file", hint="--python 3.11, or an interpreter's path")
-            return [path]
+            yield path
+            return
         if wanted is not None:
-            return [find_interpreter(wanted, environ=environ)]
-        found = [Path(sys.executable)]
+            yield find_interpreter(wanted, environ=environ)
+            return
+        yield Path(sys.executable)
         for version in _PYTHONS:
             try:
-                found.append(find_interpreter(version, environ=environ))
+                yield find_interpreter(version, environ=environ)
             except BuildEnvironmentError:
                 continue
-        return list(dict.fromkeys(found))
 
     # The Runner protocol.
 
@@ -265,7 +267,7 @@ class Stages:
         venvs = self.venvs or Venvs(
             folder=self.folder, index=Index(arguments=(), environ=fetch_environ(os.environ)), python_of={}
         )
-        interpreter = self._pythons()[0]
+        interpreter = next(self._pythons())
         installed = venvs.install(made, subject=subject, interpreter=interpreter)
         return Prepared(subject=subject, tree=tree, commit=subject, python=installed.python)
 

@@ -44,12 +44,12 @@ def collect_facts(path: Path, *, quick: bool, reporter: Reporter, keep_strings: 
         quick: read names and headers only.
         keep_strings: keep `__cstring` of every binary (3 MB of libtorch_cpu), for comparing two wheels.
     """
-    with _collector_paused():
+    with collector_paused():
         return _collect_facts(path, quick=quick, reporter=reporter, keep_strings=keep_strings)
 
 
 @contextmanager
-def _collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """Keep the garbage collector from walking again and again over 13 000 members, none of which is garbage."""
     was_enabled = gc.isenabled()
     gc.disable()

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..errors import UsageError
 from ..process import Reporter, SilentReporter
 from .describe import describe_facts
-from .facts import collect_facts
+from .facts import collect_facts, collector_paused
 from .model import Audit, Expectation, Finding, Profile, WheelFacts
 from .releases import TORCH_CPU, Wanted, wanted_of
 from .rules import apply_rules
@@ -34,8 +34,9 @@ def audit_wheel(
         UsageError: no file is there, or its name is not that of a wheel.
     """
     _check_path(path)
-    facts = collect_facts(path, quick=quick, reporter=reporter or SilentReporter())
-    return judge(facts, profile=profile, expectation=expectation, quick=quick)
+    with collector_paused():
+        facts = collect_facts(path, quick=quick, reporter=reporter or SilentReporter())
+        return judge(facts, profile=profile, expectation=expectation, quick=quick)
 
 
 def audit_installed(

@@ -24,7 +24,7 @@ class Expectation:
     Args:
         deployment_target: the macOS that the platform tag must name, as `14.0`.
         metal_sections: embedded metallibs and the OS each is compiled for; None leaves it to
-            torch's table of releases, an empty mapping allows none to be there.
+            torch's table of releases, an empty mapping asks for none.
         openmp: whether libtorch_cpu uses OpenMP; None leaves it to the table.
         commit: the commit that was to be built.
         members: paths that must be in the wheel.

@@ -9,6 +9,7 @@ from typing import Any
 
 from .model import Audit, Finding
 from .releases import TORCH_CPU
+from .rules import ALL
 from .rules.binaries import is_openmp
 
 MOST_SHOWN = 6
@@ -79,6 +80,17 @@ def fact_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append(("MPS", kernels))
         rows.append(("compiler", str(torch["cxx_compiler"] or "not told")))
     return [(name, printable(value)) for name, value in rows]
+
+
+def rules_table() -> str:
+    """Return every rule as a Markdown table, as docs/audit.md shows it."""
+    rows = ["| rule | level | judged | holds for | why |", "|---|---|---|---|---|"]
+    for rule in ALL:
+        judged = "whole files" if rule.needs_full else "headers"
+        rows.append(
+            f"| {rule.id} | {rule.level} | {judged} | {'torch' if rule.torch_only else 'any'} | {rule.reason} |"
+        )
+    return "\n".join(rows)
 
 
 def _metal_rows(binaries: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

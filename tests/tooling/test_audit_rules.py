@@ -335,3 +335,16 @@ def test_a_recipe_declares_what_its_wheel_holds(tmp_path: Path) -> None:
     assert judged(deployment_target="13.0") == {"T1"}
     assert judged(commit="c" * 40) == {"G2"}
     assert judged(metal_sections={"metal_basic": "14.0"}) == {"M10"}
+
+
+@pytest.mark.parametrize(
+    ("at", "value"), [(16, 0xFFFFFFFF), (20, 0xFFFFFFF0), (36, 0), (36, 0xFFFFFFF8), (96, 0xFFFFFFFF)]
+)
+def test_a_header_with_absurd_counts_is_told_and_the_rest_is_audited(at: int, value: int, tmp_path: Path) -> None:
+    data = library()
+    absurd = data[:at] + value.to_bytes(4, "little") + data[at + 4 :]
+
+    audit = audited(tmp_path, {SHM: absurd, "torch/lib/libc10.dylib": library(install_name="@rpath/libx.dylib")})
+
+    assert {"A1", "P3"} <= errors(audit)
+    assert any(finding.rule == "A1" and finding.member == SHM for finding in audit.findings)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from mps_build.profiles import profile_lines, profile_settings
 from mps_build.recipes import all_recipes, find_recipe
+from mps_build.wide_headers import TORCH_CPU
 
 
 def test_a_release_build_is_the_recipe_and_nothing_else(tmp_path: Path) -> None:
@@ -40,3 +42,11 @@ def test_develops_headers_lie_in_the_builds_own_folder(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"torch_cpu.h", "torch_python.h"}
     for target in ("torch_cpu", "torch_python"):
         assert f"CALL mps_build_wide_header {target} [==[{tmp_path / (target + '.h')}]==]" in text
+
+
+def test_kernels_compiled_once_per_cpu_capability_keep_their_own_flags_and_get_no_header() -> None:
+    pattern = "|".join(TORCH_CPU.excluded)
+
+    for name in ("SumKernel.cpp.DEFAULT.cpp", "SumKernel.cpp.AVX512.cpp"):
+        assert re.search(pattern, f"/build/aten/src/ATen/native/cpu/{name}")
+    assert not re.search(pattern, "/source/aten/src/ATen/native/Dropout.cpp")

@@ -216,7 +216,7 @@ def test_the_compiler_drops_the_hosts_header_folders_and_keeps_all_others(sdk: D
     ).stdout.splitlines()
 
     assert told[:3] == ["c++", "-target", "aarch64-macos.13.0"]
-    assert told[-4:] == ["-isystem", "/src/a b", "-I/usr/include/python3.13", "-DX=a b"]
+    assert told[-5:-1] == ["-isystem", "/src/a b", "-I/usr/include/python3.13", "-DX=a b"]
     assert "/usr/include/x86_64-linux-gnu" not in told and "-I/usr/include" not in told
 
 

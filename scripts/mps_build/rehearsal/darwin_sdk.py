@@ -102,8 +102,9 @@ for each in "$@"; do
     *) arguments+=("$each") ;;
   esac
 done
+# sleef's header in an x86-64 root declares nothing for arm64: PyTorch's branch without sleef is compiled instead.
 exec {zig} {mode} -target aarch64-macos.{target} -fno-sanitize=undefined -idirafter {include} -F{frameworks} \\
-  "${{arguments[@]}}"
+  "${{arguments[@]}}" -UAT_BUILD_ARM_VEC256_WITH_SLEEF
 """
 _TBD = """\
 --- !tapi-tbd

@@ -38,6 +38,8 @@ TORCH_CPU = WideHeader(
         r"/native/TensorTransformations\.cpp$",  # the same
         r"/UfuncCPU_add\.cpp$",  # defines what the header has defined
         r"/core/TensorMethods\.cpp$",  # specialises after use, as object_ptr.cpp
+        # Kernels compiled once per CPU capability, with flags and macros of their own: no header fits them all.
+        r"\.(DEFAULT|AVX2|AVX512|SVE256|VSX|ZVECTOR)\.cpp$",
     ),
 )
 

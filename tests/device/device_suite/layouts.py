@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Callable
+from typing import Any, Callable
 
 import torch
 
-Shape = tuple  # of int; tuple[int, ...] is no run-time value on Python 3.8
+Shape = Any  # a tuple of int: tuple[int, ...] is no run-time value on Python 3.8
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class Leg:
         Not torch.manual_seed: it seeds every back end and formats a stack for CUDA, 5 to 17 ms a call.
         """
         torch.default_generator.manual_seed(seed)
-        backend = getattr(torch, self.device.type, None)
+        backend: Any = getattr(torch, self.device.type, None)
         if self.device.type == "cpu":
             return
         if hasattr(backend, "manual_seed"):
@@ -93,7 +93,7 @@ class Bench:
 
     def synchronise(self) -> None:
         """Wait until the device has done its work; nothing to wait for on the CPU."""
-        backend = getattr(torch, self.device.type, None)
+        backend: Any = getattr(torch, self.device.type, None)
         if self.device.type != "cpu" and hasattr(backend, "synchronize"):
             backend.synchronize()
 

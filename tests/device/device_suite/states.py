@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Callable
 
 import torch
@@ -90,7 +91,7 @@ def run_case(case: Case, bench: Bench, references: References | None = None) -> 
     first: list[Leaf] = []
     for state in case.states:
         draw = _DRAWS[state]
-        reference = _refuse_without(case, lambda draw=draw: known.get(case, bench, draw, precise=True))
+        reference = _refuse_without(case, partial(known.get, case, bench, draw, precise=True))
         if state == "polluted":
             bench.pollute(_sizes(reference))
         try:
@@ -124,13 +125,18 @@ def _judge(
         error = compare_leaf(
             got,
             want,
-            lambda index=index: (own(1) or [None] * len(actual))[index],
+            partial(_leaf_of, own, index),
             terms=case.terms,
             factor=case.factor,
             floor=case.floor,
         )
         worst = max(worst, error, key=lambda item: item.max_rel_scaled)
     return worst
+
+
+def _leaf_of(own: Callable[[int], Any], index: int) -> Leaf | None:
+    leaves: list[Leaf] | None = own(1)
+    return leaves[index] if leaves is not None else None
 
 
 def _own_answers(case: Case, bench: Bench, known: References, draw: tuple[int, int]) -> Callable[[int], Any]:

@@ -25,7 +25,7 @@ class TouchRecorder:
             return contextlib.nullcontext()
         recorder = self
 
-        class Recording(TorchDispatchMode):  # type: ignore[misc]
+        class Recording(TorchDispatchMode):
             def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
                 recorder.seen.add(str(func))
                 return func(*args, **(kwargs or {}))

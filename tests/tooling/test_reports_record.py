@@ -166,3 +166,12 @@ def test_the_page_of_no_verdict_names_the_cause() -> None:
     )
 
     assert "needs 14.0" in text and "All cases" not in text
+
+
+def test_the_recorded_run_on_an_nvidia_gpu_has_no_false_alarm_and_every_report_takes_it() -> None:
+    recorded = load_record(Path(__file__).parents[1] / "recorded" / "records" / "cuda-h200-torch-2.11.0.json")
+
+    assert (recorded.verdict, recorded.partial, recorded.device) == ("rehearsed", False, "cuda")
+    assert set(recorded.counts) == {"passed", "skipped"} and recorded.counts["passed"] > 4000
+    for text in (markdown.render(recorded), html.render(recorded), junit.render(recorded)):
+        assert "A rehearsal on another accelerator (NVIDIA H200): it says nothing about MPS." in text

@@ -27,7 +27,7 @@ _READY = "ready"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shop:
-    """Where environments are kept, and how pip reaches the world."""
+    """Where environments are kept, and how pip reaches the world; `environ` forbids bytecode (see make_overlay)."""
 
     cache: Path
     environ: Mapping[str, str]
@@ -155,10 +155,9 @@ def _install(what: str, pip: tuple[str, ...], wanted: tuple[str, ...], shop: Sho
         BuildEnvironmentError: it failed; its last lines are told.
     """
     index = ("--no-index",) if shop.offline else ()
-    environ = {**shop.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     shop.reporter.started(what)
     try:
-        run_logged(Command(argv=(*pip, *index, *wanted), environ=environ), log=shop.log)
+        run_logged(Command(argv=(*pip, *index, *wanted), environ=shop.environ), log=shop.log)
     except CommandFailed as failure:
         raise BuildEnvironmentError(
             f"{what}: {failure}:\n" + "\n".join(failure.tail[-6:]), hint=f"the whole output is in {failure.log}"

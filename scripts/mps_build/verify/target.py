@@ -78,6 +78,7 @@ def _foreign_python(request: VerifyRequest, shop: Shop) -> Target:
     environ = suite_environ(os.environ)
     interpreter = describe_interpreter(Path(request.python or sys.executable), environ=environ.variables)
     folder, version = the_one_torch(interpreter)
+    sys.dont_write_bytecode = True  # it may be the Python that runs us: our own late imports must not write into it
     before = listing(interpreter)
     overlay = _overlay(interpreter, shop)
     return Target(

@@ -121,7 +121,7 @@ class Verification:
     def _shop(self) -> Shop:
         return Shop(
             cache=cache_folder() / "verify",
-            environ=fetch_environ(os.environ),
+            environ={**fetch_environ(os.environ), "PYTHONDONTWRITEBYTECODE": "1"},
             log=self.folder / "pip.log",
             reporter=self.console,
             offline=self.request.offline,

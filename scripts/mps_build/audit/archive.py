@@ -212,10 +212,10 @@ def _differences(header: bytes, entry: bytes, raw: bytes) -> Iterator[str]:
 
 def _wide_differences(header: bytes, zip64: bytes, *, size: int, packed: int) -> Iterator[str]:
     """Yield what the zip64 field of a member's own header says other than the directory."""
-    _, _, _, _, _, _, _, narrow_packed, narrow_size, _, _ = LOCAL.unpack_from(header)
-    wanted = struct.pack("<QQ", size, packed)
-    # APPNOTE 4.5.3: in a local header both sizes must be there, each saturated in its own place.
-    if zip64 != wanted or (narrow_size, narrow_packed) != (SATURATED, SATURATED):
+    narrow_packed, narrow_size = LOCAL.unpack_from(header)[7:9]
+    # APPNOTE 4.5.3: both sizes must be there. Old zipfile modules write them without need, beside plain ones.
+    is_same = zip64 == struct.pack("<QQ", size, packed)
+    if not is_same or narrow_size not in (size, SATURATED) or narrow_packed not in (packed, SATURATED):
         yield "has a zip64 field in its own header that does not repeat the directory"
 
 

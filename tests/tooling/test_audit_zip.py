@@ -90,7 +90,10 @@ def test_a_zip64_field_that_nobody_needed_is_plain(tmp_path: Path) -> None:
     with zipfile.ZipFile(stream, "w") as archive, archive.open("a.py", "w", force_zip64=True) as member:
         member.write(b"x")
 
-    assert faults(tmp_path, stream.getvalue()) == []
+    data = stream.getvalue()
+    assert faults(tmp_path, data) == []
+    (told,) = faults(tmp_path, patched(data, data.index(b"\1\0\x10\0") + 4, b"\x09"))
+    assert "does not repeat the directory" in told[1]
 
 
 def _two_names(data: bytes) -> bytes:

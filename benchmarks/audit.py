@@ -80,7 +80,9 @@ def main() -> None:
         audit = cost([sys.executable, str(DOOR), str(wheel)])
         quick = cost([sys.executable, str(DOOR), "--quick", str(wheel)])
         if run:  # the first one warms the disk's cache
-            floors.append(floor), audits.append(audit), quicks.append(quick)
+            floors.append(floor)
+            audits.append(audit)
+            quicks.append(quick)
             print(
                 f"run {run}: floor {floor.cpu:.2f} CPU s, {floor.wall:.2f} s; audit {audit.cpu:.2f} CPU s, "
                 f"{audit.wall:.2f} s, {audit.peak_mb:.0f} MB; quick {quick.wall:.2f} s"

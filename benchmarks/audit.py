@@ -1,6 +1,6 @@
 """What an audit costs, against one inflate-and-sha256 pass over the same wheel with Python's zlib and hashlib.
 
-    python benchmarks/audit.py WHEEL_OR_REQUIREMENT [--runs 5]      (default: torch==2.15.0)
+    python benchmarks/audit.py WHEEL_OR_REQUIREMENT [--runs 9]      (default: torch==2.15.0)
 
 Each run is a process of its own, measured whole by the kernel: start, imports, everything. Audit and
 floor take turns, so that a busy machine slows both; ratios are those of neighbours.
@@ -71,7 +71,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheel", nargs="?", default="torch==2.15.0")
     parser.add_argument("--python", help="the Python of a requirement")
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--runs", type=int, default=9)
     arguments = parser.parse_args()
     wheel, _ = find_wheel(arguments.wheel, arguments.python, Console())
     floors, audits, quicks = [], [], []

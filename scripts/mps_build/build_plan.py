@@ -32,6 +32,7 @@ class BuildRequest:
         launcher: the compiler cache (ccache, sccache) in front of every compiler.
         cache_variables, cache_dropped: how it is set, and what of the caller's settings is left out.
         host: what the receipt says of the machine.
+        recording: what its probes answered, scrubbed: a file that replays anywhere.
     """
 
     recipe: Recipe
@@ -57,6 +58,7 @@ class BuildRequest:
     cache_warnings: tuple[str, ...] = ()
     offline: bool = False
     host: Mapping[str, Any] = field(default_factory=dict)
+    recording: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def tag(self) -> str | None:

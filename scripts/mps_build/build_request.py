@@ -15,6 +15,7 @@ from .environ import Toolchain, check_path, fetch_environ, parse_settings
 from .errors import UsageError
 from .macos.host import observe
 from .macos.probes import LiveProber, RecordedProber
+from .macos.scrub import recorded as recorded_answers
 from .macos.toolchain import xcode_toolchain
 from .recipe import Recipe
 from .recipes import find_recipe, newest_stable, recipes_root
@@ -68,6 +69,7 @@ def plan(arguments: argparse.Namespace) -> tuple[BuildRequest, Workspace]:
         lifted=tuple(flag for flag, given in lifts.items() if given),
         offline=arguments.offline,
         host=host.document(),
+        recording=recorded_answers(prober)[0],
     )
     return request, workspace
 

@@ -151,6 +151,7 @@ class Finishing:
             "reasons": dict(sorted(self.environment.reasons.items())),
             "tools": dict(self.environment.tools) | dict(self.environment.toolchain.facts),
             "host": dict(request.host),
+            "host_recording": dict(request.recording),
             "audit": {name: audit[name] for name in ("profile", "kind", "verdict", "findings")},
             "steps": [
                 {"step": each.step, "digest": each.digest, "seconds": each.seconds, "facts": dict(each.facts)}

@@ -32,10 +32,10 @@ class Adoption:
 def recording_in(document: Any, *, name: str) -> dict[str, Any]:
     """Return the recording in a document: the document itself, or the part of a record that holds it."""
     if isinstance(document, dict) and "probes" not in document:
-        for key in _HOLDERS:
-            if isinstance(document.get(key), dict):
-                document = document[key]
-                break
+        # A receipt holds it beside the host, a record of verify_mps inside it.
+        places = [each for each in (document, document.get("host")) if isinstance(each, dict)]
+        held = [place[key] for place in places for key in _HOLDERS if isinstance(place.get(key), dict)]
+        document = held[0] if held else document
     recording_of(document, name=name)
     return dict(document)
 

@@ -10,12 +10,14 @@ from ..device.diagnosis import HostFacts
 from ..device.suite import Judgement, JudgeText
 from ..macos.host import observe
 from ..macos.probes import LiveProber, RecordedProber
+from ..macos.scrub import recorded
 from ..triage.device_texts import classify_device_text
 
 
 def observe_host(recording: Path | None) -> HostFacts:
     """Return what is known of this machine, or of a recorded one."""
-    host = observe(LiveProber() if recording is None else RecordedProber(recording))
+    prober = LiveProber() if recording is None else RecordedProber(recording)
+    host = observe(prober)
     metal = next((gpu["metal"] for gpu in host.first("gpus") or () if gpu.get("metal")), None)
     return HostFacts(
         system=host.system,
@@ -24,7 +26,7 @@ def observe_host(recording: Path | None) -> HostFacts:
         virtual=_known(host.virtual),
         rosetta=_known(host.rosetta),
         apple_silicon=_known(host.apple_silicon),
-        document={**host.document(), "metal": metal},
+        document={**host.document(), "metal": metal, "host_recording": recorded(prober)[0]},
     )
 
 

@@ -68,7 +68,7 @@ def plan(arguments: argparse.Namespace) -> tuple[BuildRequest, Workspace]:
         cache_warnings=cache.warnings,
         lifted=tuple(flag for flag, given in lifts.items() if given),
         offline=arguments.offline,
-        host=host.document(),
+        host={**host.document(), "recorded_on": host.recorded_on},
         recording=recorded_answers(prober)[0],
     )
     return request, workspace

@@ -83,7 +83,8 @@ def header_argv(unit: Unit, header: Path) -> tuple[str, ...]:
         else:
             kept.append(word)
     # Included, not read as the main file, where `#pragma once` would not hold against a circle of includes.
-    return (*kept, "-fsyntax-only", "-include", str(header), "-x", "c++", os.devnull)
+    # To an object, since zig makes one whatever -fsyntax-only says.
+    return (*kept, "-c", "-o", ".mps-build-header.o", "-include", str(header), "-x", "c++", os.devnull)
 
 
 def draw(units: Iterable[Unit], *, targets: Sequence[str], count: int, seed: int) -> tuple[Unit, ...]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from mps_build.errors import GateError
 from mps_build.macos.cmake_summary import parse_configure
+from mps_build.process import Command, SilentReporter
 from mps_build.recipe import Gate
 from mps_build.steps.check_gate import check_gate, judge
-from mps_build.steps.configure import ConfigureRun
+from mps_build.steps.configure import ConfigureRun, configure
 
 CASES = sorted(
     path for path in (Path(__file__).parents[1] / "recorded" / "darwin_configure").iterdir() if path.is_dir()
@@ -85,3 +87,23 @@ def test_the_variable_that_cmake_itself_holds_must_agree_with_the_summary() -> N
     keys = [each.key for each in judge(facts, WANTED, written={"USE_MPS": "OFF"})]
 
     assert keys == ["USE_MPS"]
+
+
+def test_a_standard_or_an_openmp_that_nobody_says_is_a_mismatch() -> None:
+    case = next(case for case in CASES if case.name == "on_metal")
+    log = _run(case).log_text.replace("USE_OPENMP ", "USE_OPENMPX")
+    facts = parse_configure(log, "")
+    wanted = WANTED.model_copy(update={"cxx_standard": "17"})
+
+    unsaid = {each.key: each.found for each in judge(facts, wanted, written=None)}
+    said = judge(facts, wanted, written={"USE_MPS": "1", "CMAKE_CXX_STANDARD": "17"})
+
+    assert unsaid == {"C++ standard": "not said", "OpenMP": "not said"}
+    assert said == ()  # an undefined USE_OPENMP is CMake's OFF
+
+
+def test_a_configure_that_never_read_the_overrides_is_stopped(tmp_path: Path) -> None:
+    command = Command(argv=(sys.executable, "-c", "print('configured')"), cwd=tmp_path, environ={})
+
+    with pytest.raises(GateError, match=r"did not read our overrides\.cmake"):
+        configure(command, build=tmp_path, log=tmp_path / "log", reporter=SilentReporter(), new_python=False)

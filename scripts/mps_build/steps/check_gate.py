@@ -54,7 +54,8 @@ def judge(
     """Return every point at which a configure differs from the gate.
 
     The summary decides, the cache explains (its USE_MPS says INTERNAL=1 behind a closed gate). `written`,
-    what overrides.cmake saw at the end of configure, must not contradict the summary.
+    what overrides.cmake saw at the end of configure, must not contradict the summary, and answers what neither
+    holds (a C++ standard that is no cache entry). What nobody says is a mismatch: never taken for right.
     """
     found: list[Mismatch] = []
     if not facts.generated:
@@ -62,15 +63,20 @@ def judge(
     found += _mps(facts, gate)
     if gate.use_mps and facts.use_mps:
         found += _metal(facts, gate, fresh=fresh)
-    if gate.cxx_standard and facts.cxx_standard and facts.cxx_standard != gate.cxx_standard:
-        reason = "another standard than this release is written in"
-        found.append(_mismatch("C++ standard", facts.cxx_standard, gate.cxx_standard, reason))
-    if facts.openmp is not None and facts.openmp != gate.openmp:
+    standard = _said(written, "CMAKE_CXX_STANDARD") or facts.cxx_standard
+    if gate.cxx_standard and standard != gate.cxx_standard:
+        reason = "another standard than this release is written in" if standard else "configure does not say which"
+        found.append(_mismatch("C++ standard", standard or "not said", gate.cxx_standard, reason))
+    openmp = facts.openmp
+    if openmp is None and written is not None:
+        openmp = _truth(_said(written, "USE_OPENMP"))
+    if openmp != gate.openmp:
         reason = "libomp was not found" if gate.openmp else "an OpenMP of the host leaked in"
-        found.append(_mismatch("OpenMP", _word(facts.openmp), _word(gate.openmp), reason))
-    if written is not None and facts.use_mps is not None and _truth(written.get("USE_MPS", "")) != facts.use_mps:
+        reason = "configure does not say whether" if openmp is None else reason
+        found.append(_mismatch("OpenMP", _word(openmp), _word(gate.openmp), reason))
+    if written is not None and facts.use_mps is not None and _truth(_said(written, "USE_MPS")) != facts.use_mps:
         reason = "the summary and CMake's own variable contradict each other"
-        found.append(_mismatch("USE_MPS", str(written.get("USE_MPS", "")), _word(facts.use_mps), reason))
+        found.append(_mismatch("USE_MPS", _said(written, "USE_MPS"), _word(facts.use_mps), reason))
     return tuple(found)
 
 
@@ -158,8 +164,13 @@ def _row(mismatch: Mismatch) -> dict[str, Any]:
     }
 
 
-def _truth(value: Any) -> bool:
-    text = str(value).upper()
+def _said(written: Mapping[str, Any] | None, name: str) -> str:
+    """Return a variable as overrides.cmake saw it; what CMake does not define is empty, and so false."""
+    return "" if written is None else str(written.get(name, ""))
+
+
+def _truth(text: str) -> bool:
+    text = text.upper()
     return text not in _FALSE and not text.endswith("-NOTFOUND")
 
 

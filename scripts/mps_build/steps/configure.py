@@ -92,7 +92,7 @@ def configure(command: Command, *, build: Path, log: Path, reporter: Reporter, n
             and nothing else, so that libtorch is not built again.
 
     Raises:
-        GateError: configure itself failed; the message holds its last lines.
+        GateError: configure itself failed (the message holds its last lines), or never read overrides.cmake.
     """
     cache = build / "CMakeCache.txt"
     if new_python and cache.is_file():
@@ -115,7 +115,14 @@ def configure(command: Command, *, build: Path, log: Path, reporter: Reporter, n
         error = GateError(f"configure failed ({failure}):\n{text}", hint=f"the whole output is in {log}")
         raise error from failure
     reporter.done()
-    return read_run(build, log)
+    ran = read_run(build, log)
+    if ran.facts is None:
+        # Without overrides.cmake nothing would stop a build that the back end configures again with MPS off.
+        raise GateError(
+            f"configure ended without {FACTS}: it did not read our overrides.cmake, or did not run CMake at all",
+            hint=f"CMAKE_PROJECT_TOP_LEVEL_INCLUDES takes CMake 3.24 or newer; the whole output is in {log}",
+        )
+    return ran
 
 
 def read_run(build: Path, log: Path) -> ConfigureRun:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from mps_build.rehearse_source import debian_place, debian_root, debian_tree  # 
 from mps_build.rehearsing import Prepared, Rehearsal  # noqa: E402
 from mps_build.steps.compile_objects import compile_objects  # noqa: E402
 from mps_build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines  # noqa: E402
+from record import record  # noqa: E402
 
 LAUNCHER = """\
 #!/usr/bin/python3 -SE
@@ -141,6 +143,8 @@ def configure(rehearsal: Rehearsal, ready: Prepared, way: Way, launcher: Path) -
         "TORCH_BUILD_VERSION": ready.recipe.version,
         "Python_EXECUTABLE": str(ready.python),
     }
+    # As on arm64, each kernel once: FindAVX asks by these whether the machine has them.
+    defines |= {f"CXX_HAS_{kind}_{number}": "OFF" for kind in ("AVX", "AVX2", "AVX512") for number in (1, 2, 3)}
     given = (f"-D{name}={value}" for name, value in defines.items())
     argv = ("cmake", "-GNinja", "-S", str(ready.tree.root), "-B", str(build), *given)
     environ = {**ready.environ, "COMPILE_TIMES": os.devnull}
@@ -185,21 +189,39 @@ def report(
 ) -> None:
     """Print what each way took, over the objects that every way made, and its ratio to stock."""
     objects = {unit.object for unit in drawn}
-    common = objects.intersection(*(set(of) for of in seconds.values()))
+    common = sorted(objects.intersection(*(set(of) for of in seconds.values())))
     console = rehearsal.console
     rows = []
-    totals: dict[str, float] = {}
     for name, of in seconds.items():
-        header = sum(cpu for output, cpu in of.items() if output.endswith(".pch"))
-        files = sum(of[output] for output in common)
-        totals[name] = header + files
-        ratios = [f"{totals[name] / totals[base]:.3f}" if base in totals else "" for base in ("stock", "stock_O0")]
+        ratios = [
+            f"{_ratio(of, seconds[base], common):.3f}" if base in seconds else "" for base in ("stock", "stock_O0")
+        ]
         left = len(objects) - len(objects & set(of))
-        rows.append((name, f"{files:.1f}", f"{header:.1f}", *ratios, str(left)))
+        rows.append((name, f"{sum(of[each] for each in common):.1f}", f"{_headers(of):.1f}", *ratios, str(left)))
     console.table(("way", "files, CPU s", "headers, CPU s", "of stock", "of stock -O0", "not compiled"), rows)
     console.print(
         f"{len(common)} files of {len(objects)} drawn (seed {arguments.seed}), {rehearsal.recipe.name}, clang"
     )
+    dice = random.Random(arguments.seed)
+    for name, base, figure, target in FIGURES:
+        if name in seconds and base in seconds:
+            again = [_ratio(seconds[name], seconds[base], dice.choices(common, k=len(common))) for _ in range(2000)]
+            low, high = sorted(again)[50], sorted(again)[1949]
+            command = f"python benchmarks/compile_profiles.py --units {arguments.units} --seed {arguments.seed}"
+            measured = _ratio(seconds[name], seconds[base], common)
+            row = record(figure, [low, measured, high], unit="ratio", command=command, target=target)
+            console.print(
+                f"{figure} {row['median']} (95 % of resampled draws: {row['low']} to {row['high']}; {target})"
+            )
+
+
+def _headers(of: Mapping[str, float]) -> float:
+    return sum(cpu for output, cpu in of.items() if output.endswith(".pch"))
+
+
+def _ratio(of: Mapping[str, float], base: Mapping[str, float], files: Sequence[str]) -> float:
+    """Return the CPU seconds of one way as a part of another's; precompiled headers count in full, in both."""
+    return (_headers(of) + sum(of[each] for each in files)) / (_headers(base) + sum(base[each] for each in files))
 
 
 def symbols(rehearsal: Rehearsal, ready: Prepared, drawn: Sequence[Unit], console: Console) -> None:

@@ -186,6 +186,12 @@ def schemas(session: nox.Session) -> None:
 
 
 @nox.session
+def completion(session: nox.Session) -> None:
+    """A completion script for bash, zsh or fish: `mps-build completion bash`."""
+    _door(session)
+
+
+@nox.session
 def benchmark(session: nox.Session) -> None:
     """Measure one of benchmarks/ (audit, driver, ...) and put its rows into benchmarks/results.json."""
     _install(session, "build")

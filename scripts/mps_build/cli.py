@@ -43,6 +43,7 @@ VERBS: Mapping[str, str] = {
     "verify_provenance": "a downloaded wheel against its receipt, its attestation and the recipe's pins",
     "ci": "what a workflow asks beside the sessions: trust, refs, outputs, upstream's commit, issues",
     "schemas": "the JSON Schemas of our data files, from the models that read them",
+    "completion": "a completion script for bash, zsh or fish",
 }
 
 
@@ -66,11 +67,25 @@ def main(verb: str | None = None, argv: Sequence[str] | None = None) -> int:
         if not arguments or arguments[0] in ("-h", "--help"):
             print(_overview())
             return 0 if arguments else UsageError.exit_code
-        verb = arguments.pop(0)
+        verb = arguments.pop(0).replace("-", "_")
     if verb not in VERBS:
-        print(f"error: no verb {verb!r}\n{_overview()}", file=sys.stderr)
-        return UsageError.exit_code
+        return _no_such(verb)
     return _run(verb, arguments)
+
+
+def parser_of(verb: str) -> argparse.ArgumentParser:
+    """Return the parser of a verb's arguments, as --help shows it."""
+    return _parser(verb, importlib.import_module(f".verbs.{verb}", __package__))
+
+
+def _no_such(verb: str) -> int:
+    from difflib import get_close_matches
+
+    near = get_close_matches(verb, VERBS, n=1, cutoff=0.6) or [each for each in VERBS if verb in each.split("_")][:1]
+    _print_error(f"no verb {verb!r}", f"did you mean `mps-build {near[0]}`?" if near else None)
+    if not near:
+        print(_overview(), file=sys.stderr)
+    return UsageError.exit_code
 
 
 class _Parser(argparse.ArgumentParser):

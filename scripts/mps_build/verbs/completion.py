@@ -1,0 +1,38 @@
+"""A script that completes verbs, options and recipes in your shell: for bash, zsh or fish.
+
+It holds all words itself, so that the shell starts nothing of ours at a tab; write it anew after an update.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from ..cli import VERBS, Outcome, parser_of
+from ..completion import SHELLS, script, verb_of
+from ..console import Console
+from ..errors import UsageError
+from ..recipes import all_recipes
+
+EXAMPLES = (
+    "bash >> ~/.bash_completion",
+    "zsh > ~/.zfunc/_mps-build",
+    "fish > ~/.config/fish/completions/mps-build.fish",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", nargs="?", choices=SHELLS, help="default: the one in $SHELL")
+
+
+def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+    shell = arguments.shell or os.path.basename(os.environ.get("SHELL", ""))  # noqa: PTH119 (a name, not a path of ours)
+    if shell not in SHELLS:
+        raise UsageError(
+            f"$SHELL is {shell or 'not set'}: for bash, zsh and fish only", hint="say which: mps-build completion bash"
+        )
+    recipes = [recipe.name for recipe in all_recipes()]
+    verbs = [verb_of(name, text, parser_of(name), known={"RECIPE": recipes}) for name, text in VERBS.items()]
+    sys.stdout.write(script(shell, verbs))
+    return Outcome(document={"shell": shell, "verbs": list(VERBS)})

@@ -49,16 +49,12 @@ def test_a_known_cause_comes_with_its_fix_and_its_line(tmp_path: Path, capsys: p
     assert document["fix"] in printed
 
 
-@pytest.mark.parametrize(
-    ("cause", "line"),
-    [  # as LLVM 22 said it of 1.13.1 here, and Apple's clang 21 in https://github.com/elixir-nx/xla/issues/128
-        ("N75", "c10/util/strong_type.h:1620:8: error: 'is_arithmetic' cannot be specialized: Users are not "
-                "allowed to specialize this standard library entity [-Winvalid-specialization]"),
-        ("N76", "clang: error: unsupported option '-mfpu=' for target 'arm64-apple-darwin24.1.0'"),
-    ],
-)  # fmt: skip
-def test_what_our_own_rehearsals_met_is_known(tmp_path: Path, cause: str, line: str) -> None:
-    assert _triage(tmp_path, _log(tmp_path, f"FAILED: a.o\n{line}\n"))["cause"] == cause
+def test_a_complaint_that_configure_survived_is_not_the_first_error(tmp_path: Path) -> None:
+    configure = "bash: line 1: xcrun: command not found\n-- Build files have been written to: /b\n"
+    log = _log(tmp_path, configure + "[1/2] Building a.o\nFAILED: a.o\na.cpp:1:2: error: expected ';'\n")
+
+    assert _triage(tmp_path, log)["first_error"]["text"] == "a.cpp:1:2: error: expected ';'"
+    assert _triage(tmp_path, _log(tmp_path, configure + "ninja: build stopped\n"))["first_error"]["line"] == 1
 
 
 def test_no_known_cause_is_an_answer_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

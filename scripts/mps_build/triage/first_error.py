@@ -66,6 +66,7 @@ _SUCCESS = re.compile(
 
 _CMAKE_HEAD = re.compile(r"\s*CMake (?:Error|Warning)(?: \(dev\))? at \S")
 _CMAKE_BODY_LINES = 12
+_STEP_FAILED = re.compile(r"\s*(?:FAILED: |make(?:\[\d+\])?: \*\*\* \[)")
 _CONFIGURED = re.compile(r"\s*-- Build files have been written to:")
 
 
@@ -75,13 +76,36 @@ def is_failure(line: str) -> bool:
 
 
 def first_error(lines: Sequence[Line]) -> Line | None:
-    """Return the first message that says what failed; failing that, the first that says that something did."""
-    frame = None
+    """Return the first message that says what failed; failing that, the first that says that something did.
+
+    What a program complained of while a configure ran that came to its end (`xcrun: command not found`) stopped
+    nothing: it is named only if nothing after it failed.
+    """
+    survived = _configured(lines)
+    after = _first_error(lines, start=survived)
+    if survived and (after is None or not _STRONG.match(after.text)):
+        return _first_error(lines, start=0) or after
+    return after
+
+
+def _configured(lines: Sequence[Line]) -> int:
+    """Return where the last configure ended well before the first step failed; 0 if none did."""
+    end = 0
     for index, line in enumerate(lines):
+        if _STEP_FAILED.match(line.text):
+            break
+        if _CONFIGURED.match(line.text):
+            end = index + 1
+    return end
+
+
+def _first_error(lines: Sequence[Line], *, start: int) -> Line | None:
+    frame = None
+    for index, line in enumerate(lines[start:], start):
         if is_quoted(line.text) or _INNOCENT.search(line.text):
             continue
         if _FRAME.search(line.text):
-            if frame is None and re.match(r"\s*(?:FAILED: |make(?:\[\d+\])?: \*\*\* \[)", line.text):
+            if frame is None and _STEP_FAILED.match(line.text):
                 frame = line
         elif _STRONG.match(line.text):
             return whole_message(lines, index)

@@ -134,7 +134,7 @@ def _zsh_named(option: Option, name: str) -> str:
 
 def _zsh_action(option: Option) -> str:
     if option.values and option.paths:
-        return f'{{_alternative "w:{option.metavar}:({" ".join(option.values)})" "f:file:_files"}}'
+        return f" _mps_build_either {' '.join(option.values)}"  # the blank first: nothing is put between the words
     if option.values:
         return f"({' '.join(option.values)})"
     return "_files" if option.paths else " "
@@ -143,6 +143,10 @@ def _zsh_action(option: Option) -> str:
 _ZSH = """\
 #compdef mps-build
 # made by `mps-build completion zsh`; put it as _mps-build into a folder of $fpath, or source it after compinit
+_mps_build_either() {{
+  compadd -- "$@"
+  _files
+}}
 _mps_build() {{
   local -a verbs
   verbs=(

@@ -29,6 +29,7 @@ class Expectation:
         commit: the commit that was to be built.
         members: paths that must be in the wheel.
         external_libraries: base names of libraries that another distribution brings (torch's, for companions).
+        requires: demands that METADATA must make, word for word, as the only ones for that distribution.
     """
 
     distribution: str = "torch"
@@ -38,6 +39,7 @@ class Expectation:
     commit: str | None = None
     members: tuple[str, ...] = ()
     external_libraries: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
     allow_jit_shaders: bool = False
     without_metal4: bool = False
 

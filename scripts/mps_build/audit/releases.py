@@ -40,6 +40,7 @@ class Wanted:
     commit: str | None = None
     members: tuple[str, ...] = ()
     external_libraries: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
     deployment_target: Version | None = None
     is_declared: bool = False
 
@@ -70,6 +71,7 @@ def wanted_of(distribution: str, version: str, expectation: Expectation | None, 
         commit=asked.commit,
         members=asked.members,
         external_libraries=external,
+        requires=asked.requires,
         deployment_target=release_of(asked.deployment_target) if asked.deployment_target else None,
         is_declared=expectation is not None,
     )

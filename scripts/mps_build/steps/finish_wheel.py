@@ -18,8 +18,10 @@ from ..artifacts import Wheel
 _EXECUTABLE = 0o111
 
 
-def finish_wheel(wheel: Path, *, output: Path, epoch: int, bill: Mapping[str, Any]) -> Wheel:
-    """Write the wheel anew to `output` (a folder) and return it.
+def finish_wheel(
+    wheel: Path, *, output: Path, epoch: int, bill: Mapping[str, Any], replaced: Mapping[str, bytes] | None = None
+) -> Wheel:
+    """Write the wheel anew to `output` (a folder) and return it; `replaced` are members with other contents.
 
     Members in the order of their names with RECORD last, one time stamp (`epoch`, seconds since 1970,
     not before 1980 where zip begins), modes 0644 and 0755, no extra fields. The bill (CycloneDX) goes
@@ -36,6 +38,7 @@ def finish_wheel(wheel: Path, *, output: Path, epoch: int, bill: Mapping[str, An
         bill_name = f"{info_folder}/sboms/mps-build.cdx.json"
         bill_bytes = json.dumps(bill, indent=2, sort_keys=True, ensure_ascii=False).encode() + b"\n"
         members = {info.filename: info for info in source.infolist() if not info.is_dir()}
+        given = {**(replaced or {}), bill_name: bill_bytes}
         rows: list[tuple[str, str, str]] = []
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as target:
             for name in sorted({*members, bill_name} - {record_name, f"{record_name}.jws", f"{record_name}.p7s"}):
@@ -43,7 +46,7 @@ def finish_wheel(wheel: Path, *, output: Path, epoch: int, bill: Mapping[str, An
                 new = _info(name, stamp, 0o755 if mode & _EXECUTABLE else 0o644)
                 hasher, size = hashlib.sha256(), 0
                 with target.open(new, "w", force_zip64=False) as out:
-                    for chunk in _chunks(source, members[name]) if name != bill_name else (bill_bytes,):
+                    for chunk in (given[name],) if name in given else _chunks(source, members[name]):
                         hasher.update(chunk)
                         size += len(chunk)
                         out.write(chunk)

@@ -11,7 +11,14 @@ from ..workspace import remove_tree
 
 
 def repair_wheel(
-    wheel: Path, *, python: Path, output: Path, environ: Mapping[str, str], exclude: tuple[str, ...], log: Path
+    wheel: Path,
+    *,
+    python: Path,
+    output: Path,
+    environ: Mapping[str, str],
+    exclude: tuple[str, ...],
+    log: Path,
+    ignore_missing: bool = False,
 ) -> Path:
     """Return the repaired wheel in `output`.
 
@@ -19,6 +26,8 @@ def repair_wheel(
         python: an interpreter with delocate (the tool's own, not the build's).
         exclude: libraries of another wheel (torch, for companions) that must not be copied in:
             https://github.com/pytorch/vision/issues/4401
+        ignore_missing: a companion's `@rpath/libtorch.dylib` leads nowhere until torch is loaded, and delocate stops
+            at it before it looks at `exclude`; what else is missing, the audit tells (P5).
 
     Raises:
         CompileError: delocate failed; its last words are in the message.
@@ -26,6 +35,7 @@ def repair_wheel(
     remove_tree(output)
     output.mkdir(parents=True)
     argv = [str(python), "-m", "delocate.cmd.delocate_wheel", "--require-archs", "arm64", "-v", "-w", str(output)]
+    argv += ["--ignore-missing-dependencies"] if ignore_missing else []
     for name in exclude:
         argv += ["-e", name]
     try:

@@ -67,6 +67,13 @@ def rpaths_are_unique(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
                 yield Hit(member, f"LC_RPATH {rpath} {count} times")
 
 
+@rule("P7", "a second copy of another package's library in one process registers its operators twice, or elsewhere")
+def external_libraries_stay_outside(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    for member in facts.modes:
+        if posixpath.basename(member) in wanted.external_libraries:
+            yield Hit(member, "is brought along; it belongs to the installed torch")
+
+
 def _is_strict(wanted: Wanted) -> bool:
     return wanted.is_torch or wanted.is_declared
 
@@ -89,4 +96,5 @@ RULES = (
     libraries_come_from_the_wheel_or_the_system,
     libraries_are_there,
     rpaths_are_unique,
+    external_libraries_stay_outside,
 )

@@ -47,6 +47,17 @@ def metadata_agrees(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
                 yield Hit(member, f"{key.title()}: {values[0]}; the file name says {wanted}")
 
 
+@rule("N5", "without that exact demand pip puts another build of it under C++ that was compiled for this one")
+def demands_are_exact(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    member = f"{facts.info_folders[0]}/METADATA" if facts.info_folders else None
+    lines = [re.sub(r"[\s()]", "", line) for line in facts.metadata.get("requires-dist", ())]
+    for demand in wanted.requires:
+        name = normalise(re.split(r"[^A-Za-z0-9._-]", demand)[0])
+        of_it = [line for line in lines if normalise(re.split(r"[^A-Za-z0-9._-]", line)[0]) == name]
+        if of_it != [demand]:
+            yield Hit(member, f"Requires-Dist: {' and '.join(of_it) or f'nothing of {name}'}; wanted {demand}")
+
+
 @rule("N4", "torch reports the version of torch/version.py, which must be the wheel's", torch_only=True)
 def version_file_agrees(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
     version = facts.version_literals.get("__version__")
@@ -120,6 +131,7 @@ RULES = (
     info_folder_agrees,
     metadata_agrees,
     version_file_agrees,
+    demands_are_exact,
     platform_is_macos_arm64,
     inner_tags_agree,
     build_tag_agrees,

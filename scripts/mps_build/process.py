@@ -198,7 +198,7 @@ class Running:
 
 @contextlib.contextmanager
 def watched(command: Command, *, log: Path) -> Iterator[Running]:
-    """Run a program whose caller watches it, output appended to `log`; nothing of its group outlives the block.
+    """Run a program whose caller watches it, output appended to `log`; nothing of its group outlives the block, or us.
 
     Raises:
         OSError: the program cannot be run at all.
@@ -215,10 +215,29 @@ def watched(command: Command, *, log: Path) -> Iterator[Running]:
             start_new_session=True,
         )
     try:
-        yield Running(process)
+        with _ended_with_us(process.pid):
+            yield Running(process)
     finally:
         kill_group(process.pid)
         process.wait()
+
+
+@contextlib.contextmanager
+def _ended_with_us(group: int) -> Iterator[None]:
+    """Let a shell wait on a pipe that only we hold: if we are killed it ends, and the shell kills the group.
+
+    A program that hangs in native code could not see our end by itself.
+    """
+    argv = ("/bin/sh", "-c", f"read -r _ || kill -s KILL -- -{group}")
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, start_new_session=True) as guard:
+        assert guard.stdin is not None
+        try:
+            yield
+        finally:
+            with contextlib.suppress(BrokenPipeError):
+                guard.stdin.write(b"\n")
+                guard.stdin.close()
 
 
 def run_interactive(command: Command) -> int:

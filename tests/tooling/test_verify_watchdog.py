@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,6 +98,43 @@ def test_cases_that_take_their_process_down_cost_one_case_each(tmp_path: Path) -
     assert abort.error == {"exit": -6, "signal": "SIGABRT", "cut": None, "category": "assertion"}
     assert "more memory than a case may" in str(only_case(run, "test_memory").reason)
     assert "though it had not finished" in str(only_case(run, "test_exit_with_0").reason)
+
+
+def test_a_case_ends_with_a_driver_that_is_killed(tmp_path: Path) -> None:
+    hang = """
+import signal, time
+from pathlib import Path
+
+def test_a():
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+    Path("pid").write_text(str(__import__("os").getpid()))
+    time.sleep(600)
+"""
+    driver = f"from test_verify_watchdog import *; drive(Path({str(tmp_path)!r}), {hang!r})"
+    here, scripts = Path(__file__).parent, Path(__file__).parents[2] / "scripts"
+    environ = {**os.environ, "PYTHONPATH": f"{here}:{scripts}"}
+    told = tmp_path / "run" / "pid"
+    with subprocess.Popen((sys.executable, "-c", driver), env=environ) as process:
+        _wait_until(lambda: told.exists() and told.read_text() != "")
+        process.kill()
+
+    _wait_until(lambda: not _runs(int(told.read_text())))
+
+
+def _wait_until(true: Callable[[], bool]) -> None:
+    until = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < until, "nothing happened in 30 s"
+        time.sleep(0.05)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")  # where nobody adopts it, it stays as a zombie
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
 def test_a_process_that_ends_between_two_cases_is_recorded_and_the_rest_still_runs(tmp_path: Path) -> None:

@@ -90,7 +90,7 @@ def pytest_generate_tests(metafunc: Any) -> None:
     if "case" not in metafunc.fixturenames:
         return
     run = metafunc.config.device_run
-    chosen = run.selection.choose(list(metafunc.module.cases))
+    chosen = run.selection.choose(metafunc.module.cases.listed(full=run.full))
     metafunc.parametrize(
         "case",
         [

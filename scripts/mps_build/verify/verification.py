@@ -30,7 +30,7 @@ from .request import VerifyRequest
 from .target import Target, prepare_target
 
 _WRITE_SECONDS = 2.0
-_LAYERS = ("smoke", "regressions", "layouts", "transformers", "models", "sweep")
+_LAYERS = ("smoke", "regressions", "layouts", "transformers", "models", "opinfo")
 _INTERRUPTED = Judged(
     verdict="not_verified", exit_code=130, cause="interrupted", message="interrupted", hint="run the same command again"
 )

@@ -84,8 +84,8 @@ def run_leg(case: Case, bench: Bench, leg: Leg, draw: tuple[int, int]) -> list[L
 def run_case(case: Case, bench: Bench, references: References | None = None) -> Error:
     """Return the largest error of the case over its states; raise Mismatch, Refused, or what the act raised."""
     if case.check:
-        case.act(bench)
-        return Error()
+        found = case.act(bench)
+        return found if isinstance(found, Error) else Error()
     known = references or References(keep=True)
     worst = Error()
     first: list[Leaf] = []

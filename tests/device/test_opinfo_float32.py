@@ -1,0 +1,15 @@
+"""Upstream's operator samples in float32: only with --full, and where the wheel's own test modules can be imported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from device_suite.opinfo import Sweep
+
+cases = Sweep(torch.float32, samples=5)
+
+
+def test_case(case: Any, ask: Any) -> None:
+    ask(case)

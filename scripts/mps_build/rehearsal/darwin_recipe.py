@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..environ import Toolchain
 from ..recipe import Recipe, Variable
 from .darwin_sdk import DarwinSdk
-from .linux_recipe import debian_variables, overlaid
+from .linux_recipe import debian_variables, overlaid, unoptimised_variables
 
 # setup.py's own Darwin branches look at the host; CMake is told what to build for, as below.
 _OF_THE_HOST = frozenset({"_PYTHON_HOST_PLATFORM", "ARCHFLAGS", "MACOSX_DEPLOYMENT_TARGET"})
@@ -31,7 +31,9 @@ def darwin_recipe(recipe: Recipe, sdk: DarwinSdk) -> Recipe:
     # BLAS is Accelerate here, as on a Mac.
     system = [variable for variable in debian_variables() if "BLAS" not in variable.name]
     gate = recipe.gate.model_copy(update={"openmp": False})
-    return recipe.model_copy(update={"environment": overlaid(kept, (*system, *own)), "gate": gate})
+    return recipe.model_copy(
+        update={"environment": overlaid(kept, (*system, *unoptimised_variables(), *own)), "gate": gate}
+    )
 
 
 def zig_toolchain(sdk: DarwinSdk) -> Toolchain:

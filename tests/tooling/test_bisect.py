@@ -243,9 +243,3 @@ def test_a_damaged_state_is_told_and_kept(tmp_path: Path, text: str) -> None:
         load_state(path)
 
     assert path.read_text() == text
-
-
-# Cases, commands, wheels.
-
-
-# The report and the verb.

@@ -65,6 +65,12 @@ def build_wheel(session: nox.Session) -> None:
 
 
 @nox.session
+def build_companions(session: nox.Session) -> None:
+    """torchvision and torchaudio for a torch that was built here: built against it, pinned to it, tried with it."""
+    _door(session, "build")
+
+
+@nox.session
 def audit_wheel(session: nox.Session) -> None:
     """What a wheel holds, and whether that is right: a path, or a requirement such as torch==2.15.0."""
     _door(session)

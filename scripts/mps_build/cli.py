@@ -24,6 +24,7 @@ from .errors import DiskFull, MpsBuildError, UsageError
 VERBS: Mapping[str, str] = {
     "doctor": "this host, or a recorded one, against one recipe or all",
     "build_wheel": "a recipe to an audited wheel",
+    "build_companions": "torchvision and torchaudio for a torch that was built here",
     "audit_wheel": "what a wheel holds, and whether that is right",
     "triage": "a failed log to its known cause and the fix",
     "verify_mps": "a torch to a verdict: does MPS on this Mac give right answers?",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+import tarfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,7 +19,7 @@ from ..workspace import remove_tree
 from .projects import PROJECTS, Project
 
 # Left behind by builds; copied, they would be taken for this build's (setup.py packs any .so that lies there).
-_LEFTOVERS = ("*.egg-info", "__pycache__", ".mypy_cache", "*.so", "*.dylib")
+_LEFTOVERS = ("*.egg-info", "__pycache__", ".mypy_cache", "*.so", "*.dylib", ".mps-build-*")
 _LEFTOVERS_AT_THE_TOP = ("build", "dist")
 
 
@@ -69,33 +70,59 @@ def check_tree(root: Path, project: Project, *, wanted: str) -> None:
     Raises:
         SourceError: another project, no version, or another version.
     """
-    if not any((root / mark).is_file() for mark in project.marks):
-        other = next(
-            (each.name for each in PROJECTS.values() if any((root / mark).is_file() for mark in each.marks)), ""
-        )
+    marks = {mark for each in PROJECTS.values() for mark in each.marks if (root / mark).is_file()}
+    try:
+        version = (root / "version.txt").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        version = None
+    _judge(str(root), marks, version, project=project, wanted=wanted)
+
+
+def check_choice(choice: SourceChoice, project: Project, *, wanted: str) -> None:
+    """Refuse what can be refused before anything is done: a folder, or a tarball, of something else.
+
+    Raises:
+        SourceError: as check_tree; or the tarball cannot be read.
+    """
+    place = Path(choice.place)
+    if choice.kind == "folder":
+        check_tree(place, project, wanted=wanted)
+    elif choice.kind == "tarball":
+        marks: set[str] = set()
+        version = None
+        try:
+            with tarfile.open(place) as archive:
+                for member in archive:
+                    name = member.name.removeprefix("./").partition("/")[2]
+                    marks |= {name} if member.isfile() else set()
+                    if name == "version.txt" and (file := archive.extractfile(member)):
+                        version = file.read(200).decode("utf-8", "replace")
+        except (tarfile.TarError, EOFError, OSError) as error:
+            raise SourceError(f"{place} cannot be unpacked: {error}", hint="download it again") from error
+        _judge(str(place), marks, version, project=project, wanted=wanted)
+
+
+def _judge(place: str, files: Collection[str], version: str | None, *, project: Project, wanted: str) -> None:
+    if not any(mark in files for mark in project.marks):
+        other = next((each.name for each in PROJECTS.values() if any(mark in files for mark in each.marks)), "")
         raise SourceError(
-            f"{root} is not {project.name}'s source: it has no {' or '.join(project.marks)}"
+            f"{place} is not {project.name}'s source: it has no {' or '.join(project.marks)}"
             + (f" (it is {other}'s)" if other else ""),
-            hint=f"give the folder that holds {project.name}'s setup.py",
+            hint=f"give the folder that holds {project.name}'s setup.py, or a tarball of one",
         )
-    found = _version(root)
-    if found is None:
+    try:
+        found = Version((version or "").strip())
+    except InvalidVersion:
         raise SourceError(
-            f"{root} does not say which version it is (no version.txt)", hint="give a whole tree of a release"
-        )
+            f"{place} does not say which version it is (version.txt: {version!r})",
+            hint="give a whole tree of a release",
+        ) from None
     # torchaudio's tags say 2.6.0a0 where the wheel is 2.6.0: only the release is compared.
     if found.release != Version(wanted).release:
         raise SourceError(
-            f"{root} is {project.name} {found}; the recipe's companion is {wanted}",
-            hint=f"check out its tag v{wanted}, or mend `companions` in a recipe file of your own",
+            f"{place} is {project.name} {found}; the recipe's companion is {wanted}",
+            hint=f"take its tag v{wanted}, or mend `companions` in a recipe file of your own",
         )
-
-
-def _version(root: Path) -> Version | None:
-    try:
-        return Version((root / "version.txt").read_text(encoding="utf-8").strip())
-    except (OSError, UnicodeDecodeError, InvalidVersion):
-        return None
 
 
 def has_mps_kernels(root: Path, project: Project) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +60,8 @@ def given_wheel(path: Path, recipe: Recipe, *, python: str | None, system: Syste
         reasons.append(f"is for {_spelled(pythons)}; {recipe.name} is for {', '.join(recipe.pythons)}")
     elif python is not None and found != python:
         reasons.append(f"is for Python {found}, --python asks for {python}")
+    if not zipfile.is_zipfile(path):
+        reasons.append("is no zip file (cut off?)")
     if reasons:
         hint = f"nox -s build_wheel -- {recipe.name} makes one that fits"
         if system == "macos" and all(platform.startswith(("linux", "manylinux")) for platform in platforms):

@@ -1,0 +1,1 @@
+"""The pipeline of companions: planned, fetched, built against one torch, audited, tried, delivered."""

@@ -2,7 +2,8 @@
 
 Its patches are applied to a real tree, its locked requirements resolved for a Mac and installed here, the tree is
 configured, and each C++ file that a patch touches is compiled. --wheel goes on to a Linux wheel that computes;
---darwin configures for macOS arm64 with MPS on, with zig and a stub SDK, and compiles C++ to Mach-O.
+--darwin configures for macOS arm64 with MPS on, with zig and a stub SDK, and compiles C++ to Mach-O;
+--companions builds torchvision and torchaudio against that Linux wheel, or against --torch.
 
 Everything lies below work/rehearsal/ and is made once: the same command again goes on where it stopped.
 """
@@ -17,21 +18,22 @@ import sys
 from pathlib import Path
 
 from ..cli import Outcome
+from ..compile_failure import explained
 from ..console import Console, human_seconds
 from ..environ import fetch_environ
-from ..errors import BuildEnvironmentError, CompileError, UsageError
+from ..errors import BuildEnvironmentError, CompileError, DiskFull, UsageError
 from ..process import Command, capture
 from ..receipts import Made
 from ..recipe import Recipe
 from ..recipes import find_recipe, locks_root
 from ..rehearsal.lock_trial import try_lock_for_mac
+from ..rehearse_companions import plan_trial, rehearse_companions
 from ..rehearse_darwin import rehearse_darwin
 from ..rehearse_linux import rehearse_linux
 from ..rehearse_source import choose_origin
 from ..rehearsing import Rehearsal, rehearsal_folder
-from ..triage import explain, render
 
-EXAMPLES = ("v2.6.0", "v2.6.0 --wheel", "v2.6.0 --darwin --draw 60 --seed 1", "v1.13.1 --darwin")
+EXAMPLES = ("v2.6.0", "v2.6.0 --wheel", "v2.6.0 --darwin --draw 60 --seed 1", "v1.13.1 --darwin", "v2.6.0 --companions")
 NOT_PROVED = (
     "not proved by any of this: that Objective-C++ and Metal compile (they need Apple's SDK), "
     "that the wheel loads on a Mac, that MPS gives right answers"
@@ -43,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--wheel", action="store_true", help="go on to a Linux wheel that imports and computes")
     mode.add_argument("--darwin", action="store_true", help="configure for macOS arm64 with zig and a stub SDK")
+    mode.add_argument("--companions", action="store_true", help="torchvision and torchaudio against the Linux wheel")
+    parser.add_argument("--torch", metavar="WHEEL", type=Path, help="--companions: a torch wheel of that root's Python")
+    parser.add_argument(
+        "--source", metavar="NAME=PATH", action="append", default=[], help="--companions: not Debian's tarball"
+    )
     parser.add_argument(
         "--tree",
         choices=("debian", "git"),
@@ -64,7 +71,10 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         raise UsageError(
             f"{recipe.name} needs no rehearsal", hint=f"it builds anywhere: nox -s build_wheel -- {recipe.name}"
         )
-    mode = "darwin" if arguments.darwin else "wheel" if arguments.wheel else "linux"
+    if (arguments.torch or arguments.source) and not arguments.companions:
+        raise UsageError("--torch and --source say what companions are made from", hint="add --companions")
+    trial = plan_trial(recipe, torch=arguments.torch, sources=arguments.source) if arguments.companions else None
+    mode = next((name for name in ("darwin", "wheel", "companions") if getattr(arguments, name)), "linux")
     rehearsal = Rehearsal(recipe, mode=mode, jobs=arguments.jobs, console=console)
     origin = choose_origin(recipe, needs_root=mode != "linux", wanted=arguments.tree)
     wheel: Path | None = None
@@ -72,7 +82,10 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         _try_lock(rehearsal, recipe, console)
     try:
         with rehearsal.workspace.held():
-            if arguments.darwin:
+            if trial:
+                torch = trial.torch.path if trial.torch else _torch_for_companions(rehearsal, mirror=arguments.mirror)
+                rehearse_companions(rehearsal, trial, torch=torch, mirror=arguments.mirror)
+            elif arguments.darwin:
                 rehearse_darwin(rehearsal, count=arguments.draw, seed=arguments.seed, mirror=arguments.mirror)
             else:
                 wheel = rehearse_linux(rehearsal, origin=origin, wheel=arguments.wheel, mirror=arguments.mirror)
@@ -89,6 +102,17 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         "cpu_seconds": cpu_seconds,
     }
     return Outcome(document={**document, "wheel": str(wheel) if wheel else None})
+
+
+def _torch_for_companions(rehearsal: Rehearsal, *, mirror: str | None) -> Path:
+    """Return the wheel of `rehearse --wheel`, made if it is not there yet."""
+    first = Rehearsal(rehearsal.recipe, mode="wheel", jobs=rehearsal.jobs, console=rehearsal.console)
+    with first.workspace.held():
+        wheel = rehearse_linux(first, origin="debian", wheel=True, mirror=mirror)
+    assert wheel is not None  # wheel=True ends with one, or raises
+    rehearsal.tried += first.tried
+    rehearsal.ledger.receipts += first.ledger.receipts
+    return wheel
 
 
 def _try_lock(rehearsal: Rehearsal, recipe: Recipe, console: Console) -> None:
@@ -122,17 +146,12 @@ def _try_lock(rehearsal: Rehearsal, recipe: Recipe, console: Console) -> None:
     console.line(result)
 
 
-def _explained(error: CompileError, rehearsal: Rehearsal) -> CompileError:
+def _explained(error: CompileError, rehearsal: Rehearsal) -> CompileError | DiskFull:
     """Return the error with the known cause, if there is one, else with the first error of the log."""
     logs = sorted(rehearsal.workspace.logs.glob("compile*.log"), key=lambda path: path.stat().st_mtime)
-    if not logs or "works" in str(error):
+    if not logs or "works" in str(error) or "triage" in error.document:
         return error
-    text = logs[-1].read_text(encoding="utf-8", errors="replace")
-    found = explain(text, release=rehearsal.recipe.release)
-    tail = "\n".join(text.splitlines()[-12:])
-    lines = "\n".join(render(found))
-    document = {**rehearsal.document(), **error.document, "triage": found.document()}
-    return CompileError(f"{error}\n{tail}\n\n{lines}", hint=error.hint, document=document)
+    return explained(error, logs[-1], release=rehearsal.recipe.release, document=rehearsal.document())
 
 
 def _print_result(rehearsal: Rehearsal, wheel: Path | None, console: Console, *, cpu_seconds: float) -> None:

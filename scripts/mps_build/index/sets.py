@@ -85,9 +85,18 @@ def _built_for(companion: WheelFile, torch: WheelFile) -> bool:
     exact = [each for each in pins if any(clause.operator in ("==", "===") for clause in each.specifier)]
     return (
         bool(exact)
-        and companion.interpreter == torch.interpreter
+        and _runs_on(companion, torch)
         and all(each.specifier.contains(torch.version, prereleases=True) for each in exact)
     )
+
+
+def _runs_on(companion: WheelFile, torch: WheelFile) -> bool:
+    """True for the same Python, and for a wheel of no Python in particular (torchvision from 0.29: py3-none)."""
+    if companion.interpreter == torch.interpreter or companion.interpreter == "py3":
+        return True
+    oldest = [tag.interpreter for tag in companion.tags if tag.abi == "abi3" and tag.interpreter.startswith("cp3")]
+    is_threaded = torch.interpreter.endswith("t")
+    return not is_threaded and any(int(each[3:]) <= int(torch.interpreter[3:]) for each in oldest)
 
 
 def _is_extra(requirement: Requirement) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ from ..steps.create_environment import find_interpreter
 from .facts import audited_kind
 from .request import VerifyRequest
 
+Extras = Callable[[Path, Interpreter], tuple[str, ...]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
@@ -47,8 +49,11 @@ class Target:
         return None if self.before is None else listing(self.interpreter).changed_since(self.before)
 
 
-def prepare_target(request: VerifyRequest, shop: Shop) -> Target:
+def prepare_target(request: VerifyRequest, shop: Shop, *, extras: Extras | None = None) -> Target:
     """Return the Python under test, ready to run the suite.
+
+    Args:
+        extras: what else goes into a venv that is made, by the wheel and its Python.
 
     Raises:
         UsageError: no such wheel, requirement or interpreter, or one that cannot be used here.
@@ -64,7 +69,8 @@ def prepare_target(request: VerifyRequest, shop: Shop) -> Target:
     else:
         path = fetch_wheel(request.requirement, python, shop)
     sha256 = sha256_of(path)
-    made = make_environment(path, sha256, python, shop, extras=sweep_requirements(path) if request.full else ())
+    wanted = extras(path, python) if extras else sweep_requirements(path) if request.full else ()
+    made = make_environment(path, sha256, python, shop, extras=wanted)
     environ = suite_environ(os.environ)
     return Target(
         interpreter=describe_interpreter(made, environ=environ.variables),

@@ -100,7 +100,7 @@ class Verification:
             )
             self._refuse(self._recorded_host())
         with self.console.step("Prepare the Python under test"):
-            target = prepare_target(self.request, self._shop())
+            target = self._prepare_target()
         with self.console.step("Ask torch for its device"):
             facts = self._probe(target, host)
         rows = self._active(issues, host, facts)
@@ -117,6 +117,9 @@ class Verification:
         record = self._record(judged, partial=self.suite_run.stopped is not None)
         self._write(record)
         return record
+
+    def _prepare_target(self) -> Target:
+        return prepare_target(self.request, self._shop())
 
     def _shop(self) -> Shop:
         return Shop(

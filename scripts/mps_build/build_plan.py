@@ -11,6 +11,7 @@ from .audit import Expectation
 from .environ import Toolchain
 from .recipe import Gate, Libomp, Recipe, WheelContents
 from .recipes import patches_root
+from .store_relay import Store
 
 Profile = Literal["release", "develop"]
 
@@ -31,6 +32,7 @@ class BuildRequest:
         official_version: no local version, the wheel is named as the official one.
         launcher: the compiler cache (ccache, sccache) in front of every compiler.
         cache_variables, cache_dropped: how it is set, and what of the caller's settings is left out.
+        cache_upstream: the fleet's Redis, which a relay of ours stands in front of while the build runs.
         host: what the receipt says of the machine.
         recording: what its probes answered, scrubbed: a file that replays anywhere.
     """
@@ -56,6 +58,7 @@ class BuildRequest:
     cache_variables: Mapping[str, str] = field(default_factory=dict)
     cache_dropped: tuple[str, ...] = ()
     cache_warnings: tuple[str, ...] = ()
+    cache_upstream: Store | None = None
     offline: bool = False
     host: Mapping[str, Any] = field(default_factory=dict)
     recording: Mapping[str, Any] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .build_plan import BuildRequest, gate_of
-from .compiler_cache import find_launcher
+from .compiler_cache import check_settings, find_launcher
 from .embedded_source import materialise
 from .environ import Toolchain, check_path, fetch_environ, parse_settings
 from .errors import UsageError
@@ -39,6 +39,7 @@ def plan(arguments: argparse.Namespace) -> tuple[BuildRequest, Workspace]:
     pythons = _pythons(arguments.python, recipe)
     patches = tuple(_patch(path) for path in arguments.patch)
     settings = parse_settings(arguments.settings)
+    check_settings(settings)
     recorded = getattr(arguments, "host", None)
     prober = RecordedProber(recorded) if recorded else LiveProber()
     cross = recipe.cross if sys.platform != "darwin" and not recorded else None
@@ -66,6 +67,7 @@ def plan(arguments: argparse.Namespace) -> tuple[BuildRequest, Workspace]:
         cache_variables=cache.variables,
         cache_dropped=cache.dropped,
         cache_warnings=cache.warnings,
+        cache_upstream=cache.upstream,
         lifted=tuple(flag for flag, given in lifts.items() if given),
         offline=arguments.offline,
         host={**host.document(), "recorded_on": host.recorded_on},
@@ -82,7 +84,8 @@ def _cache_choice(arguments: argparse.Namespace) -> CacheChoice:
             "--shared-cache goes with --cache sccache: ccache has no store of S3", hint="add --cache sccache"
         )
     if arguments.cache != "sccache" or arguments.dry_run:
-        return CacheChoice()
+        # Either would beat what decides whether checkouts share: the profile, and what build_wheel sets.
+        return CacheChoice(dropped=tuple(name for name in ("CCACHE_HASHDIR", "CCACHE_NOHASHDIR") if name in os.environ))
     named = any(os.environ.get(name) for name in ("MPS_BUILD_SHARED_CACHE", "SCCACHE_REDIS_ENDPOINT", "SCCACHE_BUCKET"))
     return choose_store(os.environ, shared=told or (arguments.profile == "develop" and named))
 

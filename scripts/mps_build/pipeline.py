@@ -10,7 +10,7 @@ from typing import Any
 
 from .artifacts import BuildEnvironment, SourceTree
 from .build_plan import BuildRequest
-from .compiler_cache import cache_counts, cache_gain, launchers
+from .compiler_cache import cache_counts, cache_gain, cache_settings, cache_troubles, launchers
 from .console import Console
 from .environ import Toolchain, build_environ, fetch_environ
 from .errors import CompileError
@@ -21,6 +21,7 @@ from .profiles import profile_lines, profile_settings
 from .receipts import Ledger, Made, Receipt, digest_of, fingerprint, step_digest
 from .recipe import Libomp
 from .recipes import locks_root
+from .shared_cache import relayed
 from .steps import configure as configuring
 from .steps.check_gate import check_gate
 from .steps.compile_wheel import build_command, compile_wheel
@@ -44,7 +45,10 @@ class Pipeline:
 
     def build(self) -> tuple[Delivered, ...]:
         """Run every step that its receipt does not spare, for each Python in turn."""
-        with self.workspace.held(), kept_awake():
+        request = self.request
+        through = relayed(request.cache_variables, request.cache_upstream, request.launcher, told=self.console.warn)
+        with self.workspace.held(), kept_awake(), through as variables:
+            self.request = replace(request, cache_variables=variables)
             with self.console.step("Source"):
                 tree, source = self._prepare_source()
             return tuple(self._build_for(python, tree, source) for python in self.request.pythons)
@@ -107,6 +111,7 @@ class Pipeline:
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create, key=venv.name)
         toolchain = self._cross_toolchain(venv) if request.cross else request.toolchain
         extra = {"PYTHONPATH": str(self.workspace.backend), **launchers(request.launcher), **request.cache_variables}
+        extra |= cache_settings(request.launcher, base=self._checkout(tree) if request.profile == "release" else None)
         extra |= profile_settings(request.profile, recipe)
         if request.bundled_libomp:
             extra["OpenMP_ROOT"] = str(self._libomp(request.bundled_libomp, venv))
@@ -228,6 +233,8 @@ class Pipeline:
             before = cache_counts(self.request.launcher, environment.environ)
             wheel = self._compile_or_halve(command, output=output, log=log)
             gain = cache_gain(before, cache_counts(self.request.launcher, environment.environ))
+            for trouble in cache_troubles(gain):
+                self.console.warn(trouble)
             return Made(files=(wheel,), facts={"cache": gain, "slowest": slowest_steps(self._build_folder(tree))})
 
         inputs = self._compile_inputs(configured.digest, environment, tree)
@@ -259,6 +266,11 @@ class Pipeline:
             environ=environment.environ,
             overrides=self.workspace.root / "overrides.cmake",
         )
+
+    def _checkout(self, tree: SourceTree) -> Path:
+        """Return the folder that holds the sources and the build: our own, else the caller's tree alone."""
+        root = self.workspace.root
+        return root if root in tree.root.parents else tree.root
 
     def _build_folder(self, tree: SourceTree) -> Path:
         build = self.workspace.build / self.request.profile

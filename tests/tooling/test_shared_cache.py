@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -70,7 +71,8 @@ def test_a_release_shares_nothing_unless_told() -> None:
     found = choose_store(environ, shared=False, answers=up)
 
     assert found.store == "local disk"
-    assert found.variables.keys() == {"SCCACHE_DIRECT", "SCCACHE_SERVER_PORT"}
+    assert not any(name.startswith("SCCACHE_REDIS") for name in found.variables)
+    assert found.upstream is None
     assert found.dropped == ("SCCACHE_REDIS_ENDPOINT",)
 
 
@@ -103,6 +105,15 @@ def test_base_folders_are_never_passed_on() -> None:
 
     assert found.dropped == ("SCCACHE_BASEDIRS",)
     assert found.warnings == ("SCCACHE_BASEDIRS gives wrong objects: left out",)
+
+
+@pytest.mark.parametrize("name", ["SCCACHE_CONF", "SCCACHE_SERVER_PORT", "SCCACHE_SERVER_UDS", "SCCACHE_DIRECT"])
+def test_no_file_and_no_running_server_of_the_callers_decides(name: str) -> None:
+    found = choose_store({name: "theirs", "MPS_BUILD_SHARED_CACHE": "redis://cache"}, shared=True, answers=up)
+
+    assert found.dropped == (name,)
+    assert found.variables.get(name) != "theirs"
+    assert found.variables["SCCACHE_CONF"] == os.devnull
 
 
 def test_other_settings_get_another_server() -> None:

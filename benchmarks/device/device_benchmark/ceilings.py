@@ -1,0 +1,68 @@
+"""What this device can do at most, as its own libraries show it: matrix products, and copies of memory."""
+
+from __future__ import annotations
+
+import time
+from typing import Callable
+
+import torch
+
+from .legs import Leg, read_back
+
+_SECONDS = {False: 1.5, True: 0.5}
+_SIDES = {False: (4096, 8192), True: (1024, 2048)}
+
+
+def best_seconds(leg: Leg, call: Callable[[], torch.Tensor], *, within: float) -> float:
+    """Return the shortest time of one call, in blocks that end when a number of the result is read.
+
+    Not by synchronise: what holds the others to account must not be fooled as they are.
+    """
+    with leg.entered():
+        read_back(call())
+        began = time.perf_counter()
+        read_back(call())
+        once = time.perf_counter() - began
+        calls = max(1, min(50, int(within / 8 / max(once, 1e-6))))
+        best, deadline = once, time.perf_counter() + within
+        while True:
+            began = time.perf_counter()
+            for _ in range(calls):
+                result = call()
+            read_back(result)
+            best = min(best, (time.perf_counter() - began) / calls)
+            if time.perf_counter() > deadline:
+                return best
+
+
+def flops_ceiling(leg: Leg, dtype: torch.dtype, *, quick: bool) -> tuple[float, str]:
+    """Return the highest FLOP/s of a large matrix product, and which one had it."""
+    found: dict[float, str] = {}
+    for side in _SIDES[quick]:
+        left, right = (torch.randn(side, side).to(device=leg.device, dtype=dtype) for _ in range(2))
+        for how, other in (("", right), (", second one transposed", right.t())):
+            seconds = best_seconds(leg, lambda a=left, b=other: torch.matmul(a, b), within=_SECONDS[quick] / 2)
+            found[2.0 * side**3 / seconds] = f"{side} x {side}{how}"
+    best = max(found)
+    return best, found[best]
+
+
+def bytes_ceiling(leg: Leg, *, quick: bool) -> float:
+    """Return the highest bytes/s of a copy from memory to memory of the device, read and written both counted."""
+    size = (1 << 25) if quick else (1 << 28)
+    source = torch.randn(1 << 20).to(leg.device).repeat(size >> 20)
+    target = torch.empty_like(source)
+    return 2.0 * size * 4 / best_seconds(leg, lambda: target.copy_(source), within=_SECONDS[quick])
+
+
+class Sentinel:
+    """A product of fixed size, timed before each row: what it loses in the course of a run is heat, or a neighbour."""
+
+    def __init__(self, leg: Leg, *, quick: bool) -> None:
+        side = 1024 if quick else 4096
+        self._leg = leg
+        self._left, self._right = (torch.randn(side, side).to(leg.device) for _ in range(2))
+        self._within = 0.15 if quick else 0.5
+
+    def seconds(self) -> float:
+        return best_seconds(self._leg, lambda: torch.matmul(self._left, self._right), within=self._within)

@@ -1,0 +1,191 @@
+"""Runs in the Python under test: measures the rows that it is asked for and writes each as a JSON line at once.
+
+    python measure.py --device mps --out rows.jsonl [--quick] [--skip ID,ID] [--lower ID=BATCH] [--plant FILE.py:NAME]
+
+Needs torch 1.12 or newer and the standard library. `nox -s benchmark_mps` calls it, reads its lines, and starts it
+again where it died.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(_HERE), str(_HERE.parents[1] / "tests" / "device")]
+
+import torch  # noqa: E402
+from device_suite.plants import Plant, PlantError  # noqa: E402
+
+from device_benchmark import ceilings  # noqa: E402
+from device_benchmark.intervals import growth, is_drift  # noqa: E402
+from device_benchmark.legs import Leg  # noqa: E402
+from device_benchmark.pace import Pace  # noqa: E402
+from device_benchmark.rows import Bench, Skipped, measure  # noqa: E402
+from device_benchmark.workloads import Workload, workloads  # noqa: E402
+
+# One row may hold the machine so long before it counts as hung.
+_ROW_LIMIT_SECONDS = {False: 3600.0, True: 170.0}
+_REFUSED = 4
+
+
+def main() -> int:
+    """Measure; 4 means that the arguments, a plant above all, are refused."""
+    arguments = _arguments()
+    told = _Told(arguments.out)
+    try:
+        plant = Plant(arguments.plant) if arguments.plant else None
+    except PlantError as error:
+        print(f"--plant: {error}", file=sys.stderr)
+        return _REFUSED
+    _exact()
+    run = _Run(arguments, told, plant)
+    run.go()
+    told.write("plant", hits=plant.hits if plant else None)
+    told.write("end")
+    return 0
+
+
+class _Run:
+    """The rows in their order."""
+
+    def __init__(self, arguments: argparse.Namespace, told: _Told, plant: Plant | None) -> None:
+        self._arguments, self._told = arguments, told
+        self._leg = Leg(arguments.device, around=plant.maker if plant else None)
+        self._ceilings: dict[str, float] = dict(json.loads(arguments.ceilings or "{}"))
+        self._beats: list[float] = []
+        known = workloads()
+        wanted = [row for row in known if not arguments.only or row.id in arguments.only or row.name in arguments.only]
+        self._rows = [row for row in wanted if row.id not in arguments.skip]
+        told.write("plan", ids=[row.id for row in wanted], names=sorted({row.name for row in known}))
+
+    def go(self) -> None:
+        quick = self._arguments.quick
+        total = self._arguments.seconds
+        pace = Pace(quick=quick, weights=sum(row.weight for row in self._rows), total=total)
+        bench = Bench(device=self._leg, cpu=Leg("cpu"), quick=quick, cpu_bfloat16=_cpu_likes_bfloat16())
+        self._told.write("facts", **_facts(bench))
+        if not self._rows:
+            return
+        self._measure_ceilings(quick)
+        sentinel = ceilings.Sentinel(self._leg, quick=quick)
+        for workload in self._rows:
+            self._beats.append(sentinel.seconds())
+            self._row(workload, bench, pace)
+            pace.passed(workload.weight)
+        self._beats.append(sentinel.seconds())
+        self._told.write(
+            "sentinel",
+            seconds=[float(f"{beat:.4g}") for beat in self._beats],
+            growth=growth(self._beats),
+            drift=is_drift(self._beats),
+        )
+
+    def _measure_ceilings(self, quick: bool) -> None:
+        if self._ceilings:
+            return
+        self._told.write("started", id="ceilings", limit_seconds=600.0)
+        dtypes = [torch.float32]
+        if self._leg.name != "cpu":
+            dtypes.append(torch.bfloat16)
+        which = {}
+        for dtype in dtypes:
+            name = "flops_per_second." + str(dtype).replace("torch.", "")
+            try:
+                self._ceilings[name], which[name] = ceilings.flops_ceiling(self._leg, dtype, quick=quick)
+            except (RuntimeError, TypeError) as error:  # no bfloat16 on this macOS
+                which[name] = str(error).splitlines()[0][:200]
+        self._ceilings["bytes_per_second"] = ceilings.bytes_ceiling(self._leg, quick=quick)
+        self._told.write("finished", id="ceilings", ceilings=self._ceilings, which=which)
+
+    def _row(self, workload: Workload, bench: Bench, pace: Pace) -> None:
+        began = time.monotonic()
+        self._told.write("started", id=workload.id, limit_seconds=_ROW_LIMIT_SECONDS[bench.quick])
+        row: dict[str, Any] = {"name": workload.name, "mode": workload.mode, "ratio": None, "flags": []}
+        try:
+            if pace.is_spent:
+                raise Skipped("no time was left for it")
+            row = measure(workload, bench, pace, self._ceilings, lowered=self._arguments.lower.get(workload.id))
+        except Skipped as why:
+            row.update(outcome="skipped", reason=str(why))
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}".strip().splitlines()[0][:400]
+            lacks = "bfloat16" in said.lower() and workload.dtype == "bfloat16"
+            row.update(outcome="skipped" if lacks else "failed", reason=said)
+        bench.device.free()
+        row["row_seconds"] = round(time.monotonic() - began, 2)
+        self._told.write("finished", id=workload.id, row=row)
+
+
+class _Told:
+    """Appends events to a file, each handed to the system at once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def write(self, event: str, **facts: Any) -> None:
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"event": event, **facts}) + "\n")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", choices=("mps", "cuda", "cpu"), required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seconds", type=float, help="for all rows together")
+    parser.add_argument("--only", type=_words, default=(), help="names or ids")
+    parser.add_argument("--skip", type=_words, default=(), help="ids that are measured already")
+    parser.add_argument("--lower", type=_lower, default={}, help="ID=BATCH,ID=BATCH: begin with these")
+    parser.add_argument("--ceilings", help="as measured before, in JSON")
+    parser.add_argument("--plant", metavar="FILE.py:NAME")
+    return parser.parse_args()
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.split(",") if word]
+
+
+def _lower(text: str) -> dict[str, int]:
+    pairs = (word.partition("=") for word in _words(text))
+    return {name: int(number) for name, _, number in pairs}
+
+
+def _exact() -> None:
+    """Have float32 mean float32 on both sides: a cuDNN convolution would take tf32 without being asked."""
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+
+
+def _cpu_likes_bfloat16() -> bool:
+    """True if the CPU multiplies bfloat16 at least as fast as float32."""
+    seconds = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        left = torch.randn(256, 256).to(dtype)
+        times = []
+        for _ in range(3):
+            began = time.perf_counter()
+            torch.matmul(left, left)
+            times.append(time.perf_counter() - began)
+        seconds[dtype] = min(times)
+    return seconds[torch.bfloat16] <= seconds[torch.float32] * 1.1
+
+
+def _facts(bench: Bench) -> dict[str, Any]:
+    return {
+        "torch": str(torch.__version__),
+        "threads": torch.get_num_threads(),
+        "cores": os.cpu_count(),
+        "cpu_bfloat16": bench.cpu_bfloat16,
+        "device": bench.device.name,
+    }
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

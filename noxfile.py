@@ -107,6 +107,12 @@ def compare(session: nox.Session) -> None:
 
 
 @nox.session
+def op_coverage(session: nox.Session) -> None:
+    """Which operators have an MPS kernel, run through a composite, or fall back: of a recipe, a tree, or a wheel."""
+    _door(session)
+
+
+@nox.session
 def shell(session: nox.Session) -> None:
     """A shell, or one command after a second `--`, in the exact environment of a build."""
     _door(session, "build")

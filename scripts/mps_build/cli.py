@@ -10,6 +10,7 @@ import errno
 import importlib
 import json
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,7 @@ VERBS: Mapping[str, str] = {
     "support": "recording, receipts, logs and versions as one scrubbed file, for an issue",
     "rehearse": "a macOS recipe tried on Linux: patches, lock, configure, C++; --wheel, --darwin",
     "compare": "two wheels, or two records, side by side",
+    "op_coverage": "which operators have an MPS kernel, run through a composite, or fall back to the CPU",
     "shell": "a shell, or one command, in the exact environment of a build",
     "clean": "what lies in work folder and cache: sizes, ages, and its removal",
     "lock": "the exact versions and hashes of each recipe's build requirements",
@@ -109,7 +111,7 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     except MpsBuildError as error:
         outcome = _outcome_of(error)
     except KeyboardInterrupt:
-        outcome = Outcome(exit_code=130, cause="interrupted", hint="the same command again goes on where it stopped")
+        outcome = Outcome(exit_code=130, cause="interrupted", hint=_to_go_on(verb, arguments))
         _print_error("interrupted", outcome.hint)
     except Exception as error:
         outcome = _unexpected(error)
@@ -118,13 +120,18 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     return _write_json(arguments, outcome)
 
 
+def _to_go_on(verb: str, arguments: Sequence[str]) -> str:
+    words = f" -- {shlex.join(arguments)}" if arguments else ""
+    return f"what is done is kept; to go on: nox -s {verb}{words}"
+
+
 def _parsed(parser: argparse.ArgumentParser, arguments: Sequence[str], *, takes_command: bool) -> argparse.Namespace:
     """Return the arguments; what stands behind `--` is a command, for the verbs that run one."""
     own, command = list(arguments), []
     if takes_command and "--" in own:
         place = own.index("--")
         own, command = own[:place], own[place + 1 :]
-    return parser.parse_args(own, argparse.Namespace(command=command))
+    return parser.parse_args(own, argparse.Namespace(command=command, given=tuple(own)))
 
 
 def _unexpected(error: Exception) -> Outcome:

@@ -49,18 +49,19 @@ class Target:
         return None if self.before is None else listing(self.interpreter).changed_since(self.before)
 
 
-def prepare_target(request: VerifyRequest, shop: Shop, *, extras: Extras | None = None) -> Target:
+def prepare_target(request: VerifyRequest, shop: Shop, *, extras: Extras | None = None, pytest: bool = True) -> Target:
     """Return the Python under test, ready to run the suite.
 
     Args:
         extras: what else goes into a venv that is made, by the wheel and its Python.
+        pytest: whether an interpreter that is not ours needs one beside it.
 
     Raises:
         UsageError: no such wheel, requirement or interpreter, or one that cannot be used here.
         BuildEnvironmentError: pip cannot install it.
     """
     if request.target is None:
-        return _foreign_python(request, shop)
+        return _foreign_python(request, shop, pytest=pytest)
     python = _chosen_python(request.python)
     if request.is_wheel:
         wheel = name_wheel(Path(request.target).absolute())
@@ -80,13 +81,13 @@ def prepare_target(request: VerifyRequest, shop: Shop, *, extras: Extras | None 
     )
 
 
-def _foreign_python(request: VerifyRequest, shop: Shop) -> Target:
+def _foreign_python(request: VerifyRequest, shop: Shop, *, pytest: bool) -> Target:
     environ = suite_environ(os.environ)
     interpreter = describe_interpreter(Path(request.python or sys.executable), environ=environ.variables)
     folder, version = the_one_torch(interpreter)
     sys.dont_write_bytecode = True  # it may be the Python that runs us: our own late imports must not write into it
     before = listing(interpreter)
-    overlay = _overlay(interpreter, shop)
+    overlay = _overlay(interpreter, shop) if pytest else None
     return Target(
         interpreter=interpreter,
         environ=suite_environ(os.environ, overlay=overlay),

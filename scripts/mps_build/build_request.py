@@ -33,6 +33,7 @@ def plan(arguments: argparse.Namespace) -> tuple[BuildRequest, Workspace]:
         UsageError: an argument that cannot be.
         HostError: this host cannot build the recipe; every reason at once.
     """
+    arguments.profile = arguments.profile or ("develop" if getattr(arguments, "editable", False) else "release")
     recipe = find_recipe(arguments.recipe) if arguments.recipe else newest_stable()
     workspace = Workspace(root=work_folder() / recipe.name)
     check_path(workspace.root, what="the work folder")

@@ -98,6 +98,29 @@ def build_environ(
     return environ, reasons
 
 
+def comparable(environ: Mapping[str, str], venv: Path, *, profile: str = "release") -> dict[str, str]:
+    """Return the variables that decide what libtorch is: not the home, the job count, or one Python's names.
+
+    In `develop` the version passes too: it says "dirty" from the first edit on, and a commit's name after each commit.
+    """
+    passing = {
+        "SETUPTOOLS_EXT_SUFFIX",
+        "HOME",
+        "TMPDIR",
+        "USER",
+        "LOGNAME",
+        "TERM",
+        "MAX_JOBS",
+        "CMAKE_BUILD_PARALLEL_LEVEL",
+        "GITHUB_ACTIONS",
+    } | ({"PYTORCH_BUILD_VERSION"} if profile == "develop" else set())
+    return {
+        name: value.replace(str(venv), "VENV")
+        for name, value in sorted(environ.items())
+        if name not in passing and not name.startswith(("CCACHE_", "SCCACHE_", "AWS_"))
+    }
+
+
 def parse_settings(texts: Iterable[str]) -> dict[str, str]:
     """Return NAME=VALUE arguments as a mapping.
 

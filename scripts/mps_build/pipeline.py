@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from .artifacts import BuildEnvironment, SourceTree
 from .build_plan import BuildRequest
 from .compiler_cache import cache_counts, cache_gain, cache_settings, cache_troubles, launchers
 from .console import Console
-from .environ import Toolchain, build_environ, fetch_environ
+from .environ import Toolchain, build_environ, comparable, fetch_environ
 from .errors import CompileError
 from .finishing import Delivered, Finishing
 from .prepare_source import prepare_source
@@ -75,7 +74,7 @@ class Pipeline:
         with self.console.step(f"Configure{suffix}"):
             configured = self.configure(environment, tree, source=source, environment_digest=prepared.digest)
         with self.console.step(f"Compile{suffix}"):
-            compiled = self._compile(environment, tree, configured)
+            compiled = self._compile(environment, tree, configured, source=source)
         with self.console.step(f"Audit{suffix}"):
             return Finishing(
                 request=self.request,
@@ -180,7 +179,7 @@ class Pipeline:
     ) -> Receipt:
         """Return the receipt of a configure that passed the gate; inputs that changed start a fresh build folder."""
         request, recipe = self.request, self.request.recipe
-        build = self._build_folder(tree)
+        build, develop = self._build_folder(tree), self.request.profile == "develop"
         place = self.workspace.root / "overrides.cmake"
         overrides = configuring.write_overrides(
             place,
@@ -189,8 +188,8 @@ class Pipeline:
         )
         shared = digest_of(
             {
-                "source": source if request.profile == "release" else None,
-                "environ": comparable(environment.environ, environment.python.parents[1]),
+                "source": None if develop else source,
+                "environ": comparable(environment.environ, environment.python.parents[1], profile=request.profile),
                 "toolchain": dict(environment.toolchain.facts),
                 "overrides": fingerprint(overrides)["sha256"],
                 "tools": {name: environment.tools.get(name) for name in ("cmake", "ninja")},
@@ -217,14 +216,17 @@ class Pipeline:
             kept.write_text(shared, encoding="utf-8")
             return Made(trees=(build,), facts={"configure": asdict(facts), "cmake": dict(ran.facts or {})})
 
-        inputs = {"shared": shared, "previous": environment_digest, "source": source, "argv": command.argv}
+        inputs: dict[str, Any] = {"shared": shared, "previous": environment_digest, "argv": command.argv}
+        # An edit is ninja's business, which configures again by itself where CMake's own files changed.
+        inputs |= {"version": environment.environ.get("PYTORCH_BUILD_VERSION")} if develop else {"source": source}
         key = self._key(environment)
         # The folder is configured for one Python at a time; another's wheel that still holds needs it no more.
-        compiled = self._compile_inputs(step_digest("configure", version=1, inputs=inputs), environment, tree)
+        digest = step_digest("configure", version=1, inputs=inputs)
+        compiled = self._compile_inputs(digest, environment, tree, source=source)
         unused = self.ledger.holds("compile_wheel", version=1, inputs=compiled, key=key)
         return self.ledger.run("configure", version=1, inputs=inputs, action=run, key=key, unused=unused)
 
-    def _compile(self, environment: BuildEnvironment, tree: SourceTree, configured: Receipt) -> Receipt:
+    def _compile(self, environment: BuildEnvironment, tree: SourceTree, configured: Receipt, *, source: str) -> Receipt:
         command = self._build_command(environment, tree)
 
         def run() -> Made:
@@ -237,7 +239,7 @@ class Pipeline:
                 self.console.warn(trouble)
             return Made(files=(wheel,), facts={"cache": gain, "slowest": slowest_steps(self._build_folder(tree))})
 
-        inputs = self._compile_inputs(configured.digest, environment, tree)
+        inputs = self._compile_inputs(configured.digest, environment, tree, source=source)
         return self.ledger.run("compile_wheel", version=1, inputs=inputs, action=run, key=self._key(environment))
 
     def _compile_or_halve(self, command: Command, *, output: Path, log: Path) -> Path:
@@ -253,8 +255,10 @@ class Pipeline:
             environ = {**(command.environ or {}), "MAX_JOBS": str(jobs), "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)}
             return compile_wheel(replace(command, environ=environ), output=output, log=log, reporter=self.console)
 
-    def _compile_inputs(self, configured: str, environment: BuildEnvironment, tree: SourceTree) -> dict[str, Any]:
-        return {"previous": configured, "argv": self._build_command(environment, tree).argv}
+    def _compile_inputs(
+        self, configured: str, environment: BuildEnvironment, tree: SourceTree, *, source: str
+    ) -> dict[str, Any]:
+        return {"previous": configured, "argv": self._build_command(environment, tree).argv, "source": source}
 
     def _build_command(self, environment: BuildEnvironment, tree: SourceTree) -> Command:
         return build_command(
@@ -288,23 +292,3 @@ def slowest_steps(build: Path, *, count: int = 8) -> list[tuple[str, float]]:
     log = build / ".ninja_log"
     told = parse_ninja_log(log.read_text(encoding="utf-8", errors="replace")) if log.is_file() else None
     return sorted(told.seconds, key=lambda step: -step[1])[:count] if told else []
-
-
-def comparable(environ: Mapping[str, str], venv: Path) -> dict[str, str]:
-    """Return the variables that decide what libtorch is: not the home, the job count, or one Python's names."""
-    passing = {
-        "SETUPTOOLS_EXT_SUFFIX",
-        "HOME",
-        "TMPDIR",
-        "USER",
-        "LOGNAME",
-        "TERM",
-        "MAX_JOBS",
-        "CMAKE_BUILD_PARALLEL_LEVEL",
-        "GITHUB_ACTIONS",
-    }
-    return {
-        name: value.replace(str(venv), "VENV")
-        for name, value in sorted(environ.items())
-        if name not in passing and not name.startswith(("CCACHE_", "SCCACHE_", "AWS_"))
-    }

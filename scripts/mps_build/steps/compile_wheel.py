@@ -34,12 +34,18 @@ def build_command(
     if backend == "setuptools":
         whole = {**environ, "CMAKE_PROJECT_TOP_LEVEL_INCLUDES": str(overrides)}
         return Command(argv=(*argv, str(source)), cwd=source, environ=whole)
+    given = config_settings(python=python, build=build, environ=environ, overrides=overrides)
+    argv += [f"-C{name}={value}" for name, value in given.items()]
+    return Command(argv=(*argv, str(source)), cwd=source, environ=environ)
+
+
+def config_settings(*, python: Path, build: Path, environ: Mapping[str, str], overrides: Path) -> dict[str, str]:
+    """Return what scikit-build-core is told: the folder that was configured, and the same values as there."""
     defines = forwarded(environ) | {
         "CMAKE_PROJECT_TOP_LEVEL_INCLUDES": str(overrides),
         "Python_EXECUTABLE": str(python),
     }
-    argv += [f"-Cbuild-dir={build}", *(f"-Ccmake.define.{name}={value}" for name, value in defines.items())]
-    return Command(argv=(*argv, str(source)), cwd=source, environ=environ)
+    return {"build-dir": str(build), **{f"cmake.define.{name}": value for name, value in defines.items()}}
 
 
 def compile_wheel(command: Command, *, output: Path, log: Path, reporter: Reporter) -> Path:
@@ -50,24 +56,37 @@ def compile_wheel(command: Command, *, output: Path, log: Path, reporter: Report
     """
     remove_tree(output)
     output.mkdir(parents=True)
+    run_build(command, log=log, reporter=reporter)
+    wheels = sorted(output.glob("*.whl"))
+    if len(wheels) != 1:
+        names = ", ".join(wheel.name for wheel in wheels) or "none"
+        raise CompileError(f"the build ended well but made not one wheel: {names}", hint=f"see {log}")
+    return wheels[0]
+
+
+def run_build(command: Command, *, log: Path, reporter: Reporter, title: str = "Compile") -> int:
+    """Run a build, its progress read from ninja's counters; return how many steps ninja had.
+
+    Raises:
+        CompileError: it failed. `log` holds all of its output.
+    """
     log.unlink(missing_ok=True)
-    reporter.started("Compile")
+    reporter.started(title)
+    steps = 0
 
     def watch(line: str) -> None:
+        nonlocal steps
         if match := _NINJA.match(line.strip()):
             done, total, what = match.groups()
-            reporter.advanced(int(done), total=int(total), note=_short(what))
+            steps = int(total)
+            reporter.advanced(int(done), total=steps, note=_short(what))
 
     try:
         run_logged(command, log=log, on_line=watch)
     except CommandFailed as failure:
         raise CompileError(f"the build failed ({_reason(failure)})", hint=f"the whole output is in {log}") from failure
     reporter.done()
-    wheels = sorted(output.glob("*.whl"))
-    if len(wheels) != 1:
-        names = ", ".join(wheel.name for wheel in wheels) or "none"
-        raise CompileError(f"the build ended well but made not one wheel: {names}", hint=f"see {log}")
-    return wheels[0]
+    return steps
 
 
 def _short(what: str) -> str:

@@ -7,20 +7,21 @@ and after success takes seconds.
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..build_plan import BuildRequest
-from ..build_request import plan
 from ..cli import Outcome
 from ..console import Console, human_bytes, human_seconds
 from ..errors import CompileError, DiskFull, UsageError
-from ..finishing import Delivered
-from ..forecast import forecast
-from ..pipeline import Pipeline
-from ..receipts import Receipt
-from ..triage import explain, render
-from ..workspace import Workspace
+
+if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait for all of this
+    from ..build_plan import BuildRequest
+    from ..editable import Remembered
+    from ..finishing import Delivered
+    from ..pipeline import Pipeline
+    from ..receipts import Receipt
+    from ..workspace import Workspace
 
 EXAMPLES = (
     "",
@@ -28,13 +29,14 @@ EXAMPLES = (
     "sample",
     "nightly --ref <40-hex commit>",
     "v2.6.0 --profile develop --set USE_DISTRIBUTED=0",
+    "v2.6.0 --source ~/pytorch --editable",
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="v2.6.0, 2.6, sample, nightly, a path")
     parser.add_argument("--python", metavar="X.Y[,X.Y]", help="Pythons to build for (default: the recipe's)")
-    parser.add_argument("--profile", choices=("release", "develop"), default="release")
+    parser.add_argument("--profile", choices=("release", "develop"), help="default: release; develop with --editable")
     parser.add_argument(
         "--source", metavar="SOURCE", help="your own tree as it stands, a tarball, or an address at HEAD"
     )
@@ -50,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wheelhouse", metavar="DIR", type=Path, help="where the wheel goes (default: wheelhouse/)")
     parser.add_argument("--cache", choices=("ccache", "sccache"), help="a compiler cache in front of every compiler")
     parser.add_argument("--shared-cache", action="store_true", help="sccache: use the fleet's store for a release too")
+    parser.add_argument("--editable", action="store_true", help="edit, build, import: no wheel (implies develop)")
     parser.add_argument("--dry-run", action="store_true", help="say what would be built, and whether it could")
     parser.add_argument("--host", metavar="FILE", type=Path, help="with --dry-run: a recorded host in this one's place")
     parser.add_argument("--offline", action="store_true", help="use only what the cache holds")
@@ -58,6 +61,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     if arguments.host and not arguments.dry_run:
         raise UsageError("--host replays a recorded host: only with --dry-run", hint="build on the host itself")
+    if arguments.editable and arguments.profile == "release":
+        raise UsageError("--editable is a build that changes under your hands: no release", hint="leave --profile out")
+    arguments.profile = arguments.profile or ("develop" if arguments.editable else "release")
+    if arguments.editable and not arguments.dry_run:
+        from ..editable import recall
+
+        if found := recall(arguments):
+            return _rebuilt(found, console)
+    from ..build_request import plan
+    from ..forecast import forecast
+    from ..pipeline import Pipeline
+
     request, workspace = plan(arguments)
     if request.host.get("recorded_on"):
         console.print(f"recorded on {request.host['recorded_on']}")
@@ -71,18 +86,69 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         return Outcome(document={"dry_run": True, **told})
     for warning in request.cache_warnings:
         console.warn(warning)
+    if arguments.editable:
+        return _editable(arguments, request, workspace, console)
     build = Pipeline(request, workspace=workspace, console=console)
     try:
         delivered = build.build()
     except CompileError as error:
-        raise _explained(error, request, workspace) from error
+        raise _explained(error, arguments, request, workspace) from error
     _print_result(delivered, build, console)
     return Outcome(document=_document(request, delivered, build))
 
 
-def _explained(error: CompileError, request: BuildRequest, workspace: Workspace) -> CompileError | DiskFull:
+def _editable(arguments: argparse.Namespace, request: BuildRequest, workspace: Workspace, console: Console) -> Outcome:
+    """The first run of --editable, or one after something else than the source changed."""
+    from ..editable_build import EditableBuild
+
+    try:
+        found, version, place = EditableBuild(request, workspace=workspace, console=console).make(arguments)
+    except CompileError as error:
+        raise _explained(error, arguments, request, workspace) from error
+    console.print()
+    console.table(("step", "time"), [(title, human_seconds(seconds)) for title, seconds in console.timings])
+    console.print(f"{found.module} {version}, imported from {place}")
+    _print_loop(found, console)
+    return Outcome(document={**_told(found), "version": version, "steps": None})
+
+
+def _rebuilt(found: Remembered, console: Console) -> Outcome:
+    """Every further run: ninja, and what it does not know of."""
+    from ..steps.rebuild_editable import rebuild
+
+    with found.workspace.held():
+        try:
+            steps = rebuild(found.editable, log=found.workspace.logs / "rebuild.log", reporter=console)
+        except CompileError as error:
+            text = (found.workspace.logs / "rebuild.log").read_text(encoding="utf-8", errors="replace")
+            lines = [line for line in text.splitlines() if ": error:" in line or ": fatal error:" in line]
+            tail = lines[:8] or text.splitlines()[-12:]
+            raise CompileError("\n".join([str(error), *tail]), hint=error.hint) from error
+    console.print(f"{found.module} is made anew: {steps} steps of ninja")
+    _print_loop(found, console)
+    return Outcome(document={**_told(found), "steps": steps})
+
+
+def _print_loop(found: Remembered, console: Console) -> None:
+    console.print(f"import it: {found.editable.python} -c 'import {found.module}'")
+    console.print(f"next: edit {found.editable.root}, and the same command again")
+    if found.module == "torch":
+        console.print(f"      nox -s verify_mps -- --python '{found.editable.python}' --op NAME")
+
+
+def _told(found: Remembered) -> dict[str, Any]:
+    editable = found.editable
+    return {"recipe": found.recipe, "tree": str(editable.root), "python": str(editable.python)}
+
+
+def _explained(
+    error: CompileError, arguments: argparse.Namespace, request: BuildRequest, workspace: Workspace
+) -> CompileError | DiskFull:
     """Return the error with the known cause, if there is one, else with the first error of the log."""
-    logs = sorted(workspace.logs.glob("compile_wheel-*.log"), key=lambda path: path.stat().st_mtime)
+    from ..triage import explain, render
+
+    found_logs = (path for kind in ("compile_wheel", "editable") for path in workspace.logs.glob(f"{kind}-*.log"))
+    logs = sorted(found_logs, key=lambda path: path.stat().st_mtime)
     if not logs:
         return error
     text = logs[-1].read_text(encoding="utf-8", errors="replace")
@@ -91,8 +157,13 @@ def _explained(error: CompileError, request: BuildRequest, workspace: Workspace)
     lines = "\n".join(render(found))
     # A compiler met the full disk, not we: N4 of the known causes.
     kind = DiskFull if found.cause == "N4" else CompileError
-    shell = f"nox -s shell -- {request.recipe.name} opens a shell in this build's environment"
+    shell = f"nox -s shell -- {_words_given(arguments)} opens a shell in this build's environment"
     return kind(f"{error}\n{tail}\n\n{lines}", hint=f"{error.hint}; {shell}", document={"triage": found.document()})
+
+
+def _words_given(arguments: argparse.Namespace) -> str:
+    """Return the arguments as they were typed, for another verb that takes the same."""
+    return shlex.join(getattr(arguments, "given", ()) or [arguments.recipe or ""])
 
 
 def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Console) -> None:

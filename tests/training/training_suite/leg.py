@@ -1,0 +1,143 @@
+"""One leg of a workload: which device it is for, what it writes, the plant that is held around it."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import platform
+import sys
+import warnings
+from pathlib import Path
+from typing import Any, ContextManager, Iterator
+
+import torch
+
+from .events import Events
+from .observer import Observer
+
+# The suite beside this one knows how a plant is loaded: docs/plants.md.
+sys.path.insert(0, str(Path(__file__).parents[2] / "device"))
+
+from device_suite.plants import Plant
+
+LIMIT_SECONDS = 900.0
+
+
+class Leg:
+    """What a workload was told, and where it tells what it saw.
+
+    `is_device` is true for the leg on the device under test; the other is the CPU's, which holds the float64
+    reference too and compares the first gradients.
+    """
+
+    def __init__(self, name: str, options: argparse.Namespace) -> None:
+        self.name = name
+        self.is_device = options.leg == "device"
+        self.events = Events(options.outcomes)
+        self.exchange: Path = options.exchange
+        self.steps: int | None = options.steps
+        self.compared: int = options.compared
+        self.force_cpu: bool = options.force_cpu
+        self.expected: str = options.expect
+        self._plant = Plant(options.plant) if options.plant and self.is_device else None
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Tell the beginning and the end; count the warnings that an operator fell back to the CPU."""
+        self.events.tell("started", id=self.name, limit_seconds=LIMIT_SECONDS)
+        self.events.tell("session", **_versions())
+        fallen: list[str] = []
+        shown = warnings.showwarning
+
+        def note(message: Any, *rest: Any, **more: Any) -> None:
+            if "fall back to run on the CPU" in str(message):
+                fallen.append(str(message).split("(Triggered", maxsplit=1)[0].strip())
+            shown(message, *rest, **more)
+
+        warnings.showwarning = note  # type: ignore[assignment]
+        try:
+            yield
+        finally:
+            warnings.showwarning = shown
+        self.events.tell("fallbacks", operators=sorted(set(fallen)))
+        if self._plant is not None:
+            self.events.tell("plant", name=self._plant.name, hits=self._plant.hits)
+        self.events.tell("finished", id=self.name)
+        self.events.tell("end")
+
+    def planted(self) -> ContextManager[Any]:
+        """Return what is to be held around the training: the plant, in the device's leg."""
+        return self._plant.maker() if self._plant is not None else contextlib.nullcontext()
+
+    def observer(self) -> Observer:
+        """Return the observer of the training itself."""
+        return Observer(self.events, compared=self.compared)
+
+    def reference(self) -> Observer:
+        """Return the observer of the same training's first steps in float64."""
+        return Observer(None, compared=self.compared, stop_after=self.compared)
+
+    def report(self, seen: Observer, accuracy: float, count: int, reference: Observer | None = None) -> None:
+        """Tell what a training came to; the CPU's leg compares with its reference and with the device's leg."""
+        self.events.tell("losses", losses=seen.losses, batches=seen.batches, steps=seen.steps)
+        self.events.tell("accuracy", value=accuracy, count=count)
+        path = self.exchange / "first_gradients.pt"
+        if self.is_device:
+            torch.save(seen.gradients, str(path))
+            return
+        if reference is None:
+            raise ValueError("the CPU's leg compares with a float64 reference")
+        self.events.tell("reference", losses=reference.losses, batches=reference.batches)
+        device = torch.load(str(path), map_location="cpu") if path.is_file() else None
+        self.events.tell("gradients", parameters=compare_gradients(device, seen.gradients, reference.gradients))
+
+
+def compare_gradients(device: Any, same: Any, reference: Any) -> dict[str, dict[str, Any]]:
+    """Return for each parameter how far the device's and the CPU's own first gradient lie from the float64 one."""
+    figures = {}
+    for name, gradient in reference.items():
+        wanted = gradient.double()
+        figures[name] = {
+            "device": _off(None if device is None else device.get(name), wanted),
+            "cpu": _off(same.get(name), wanted),
+            "scale": float(wanted.abs().max()) if wanted.numel() else 0.0,
+        }
+    return figures
+
+
+def _off(gradient: Any, wanted: torch.Tensor) -> float | None:
+    if gradient is None or gradient.shape != wanted.shape:
+        return None
+    if not wanted.numel():
+        return 0.0
+    return float((gradient.double() - wanted).abs().max())
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the options that every workload has."""
+    options = argparse.ArgumentParser(allow_abbrev=False)
+    options.add_argument("--leg", choices=("device", "cpu"), required=True)
+    options.add_argument("--expect", choices=("mps", "cuda", "cpu"), required=True)
+    options.add_argument("--outcomes", type=Path, required=True)
+    options.add_argument("--exchange", type=Path, required=True)
+    options.add_argument("--steps", type=int, help="end after so many steps (without a gate on the accuracy)")
+    options.add_argument("--compared", type=int, default=20, help="how many first steps are compared")
+    options.add_argument("--force-cpu", action="store_true", help="ask the library for the CPU by its own argument")
+    options.add_argument("--plant", metavar="FILE.py:NAME")
+    return options
+
+
+def _versions() -> dict[str, Any]:
+    """Return what runs here; libraries that were not imported are not asked."""
+    found = {
+        name: str(getattr(sys.modules[name], "__version__", "?"))
+        for name in ("torch", "accelerate", "transformers", "sklearn", "numpy")
+        if name in sys.modules
+    }
+    return dict(
+        found,
+        python=platform.python_version(),
+        threads=torch.get_num_threads(),
+        fallback=os.environ.get("PYTORCH_ENABLE_MPS_FALLBACK"),
+    )

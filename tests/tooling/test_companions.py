@@ -296,6 +296,8 @@ def test_a_companion_is_told_the_target_and_none_of_torchs_own_settings(tmp_path
 
     assert told["MACOSX_DEPLOYMENT_TARGET"] == "13.0" and told["_PYTHON_HOST_PLATFORM"] == "macosx-13.0-arm64"
     assert told["FORCE_MPS"] == "1" and told["TORCHVISION_USE_PNG"] == "0"
+    audio = {variable.name: variable.value for variable in plan(tmp_path).variables("torchaudio")}
+    assert audio["LDFLAGS"] == "-Wl,-rpath,@loader_path" and audio["BUILD_SOX"] == "0"
     assert not {"USE_MPS", "USE_DISTRIBUTED", "PYTORCH_BUILD_VERSION", "USE_OPENMP"} & told.keys()
 
 

@@ -58,6 +58,8 @@ class CompanionEnvironment:
         """
         plan, lock = self.plan, locks_root() / self.plan.recipe.lock_name(self.plan.torch.python)
         interpreter = self._interpreter()
+        if not lock.is_file():
+            raise BuildEnvironmentError(f"{lock} is missing", hint=f"nox -s lock -- {plan.recipe.name} writes it")
 
         def create() -> Made:
             tools = create_environment(

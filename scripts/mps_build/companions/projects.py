@@ -69,6 +69,8 @@ PROJECTS: Mapping[str, Project] = {
                 "USE_FFMPEG": ("0", "its build downloads FFmpeg; torchcodec has taken its place"),
                 "BUILD_SOX": ("0", "its build downloads SoX, which a Mac does not have when it runs"),
                 "BUILD_CPP_TEST": ("0", "no C++ tests in a wheel"),
+                # Without it the audit's P5 speaks, as it does of the official torchaudio 2.6.0.
+                "LDFLAGS": ("-Wl,-rpath,@loader_path", "its second library finds the first one beside it"),
             }
         ),
     ),

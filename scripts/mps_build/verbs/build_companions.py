@@ -76,7 +76,7 @@ def make_plan(arguments: argparse.Namespace) -> tuple[CompanionPlan, Workspace]:
     _check_python(arguments.python, recipe)
     if arguments.jobs is not None and arguments.jobs < 1:
         raise UsageError(f"--jobs {arguments.jobs}: no number of compilers", hint="1 or more")
-    workspace = Workspace(root=work_folder() / recipe.name / "companions")
+    workspace = Workspace(root=work_folder() / f"{recipe.name}-companions")
     check_path(workspace.root, what="the work folder")
     place = (arguments.wheelhouse or wheelhouse()).absolute()
     torch = arguments.torch and given_wheel(

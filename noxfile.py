@@ -89,6 +89,12 @@ def verify_mps(session: nox.Session) -> None:
 
 
 @nox.session
+def verify_training(session: nox.Session) -> None:
+    """Do Accelerate and Transformers train on this Mac as promised? A wheel, a requirement, or --python PATH."""
+    _door(session)
+
+
+@nox.session
 def rehearse(session: nox.Session) -> None:
     """On Linux, a macOS recipe: patches, lock, configure, C++; --wheel on to a Linux wheel, --darwin with zig."""
     _door(session)

@@ -29,6 +29,7 @@ VERBS: Mapping[str, str] = {
     "audit_wheel": "what a wheel holds, and whether that is right",
     "triage": "a failed log to its known cause and the fix",
     "verify_mps": "a torch to a verdict: does MPS on this Mac give right answers?",
+    "verify_training": "Accelerate and Transformers on a torch: do they train on this Mac as their pages promise?",
     "repro": "one failure of a record as a script of its own, and as an issue's text",
     "bisect_mps": "which version, and which commit, changed an answer",
     "support": "recording, receipts, logs and versions as one scrubbed file, for an issue",

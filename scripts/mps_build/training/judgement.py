@@ -10,8 +10,7 @@ from ..record import Case, Result
 from .leg import Told
 from .workloads import Workload
 
-# A device's plain sums are up to so many times worse than the CPU's, which are unusually good: 200 reductions summed with
-# one running accumulator lay within 8 times in all but those that the floor decides.
+# The CPU's own float32 is unusually good: plain sums elsewhere are up to so many times worse, and right.
 CPU_MULTIPLE = 8.0
 # Of the loss: a hundredfold of what float32 loses on its way through a small network; planted faults begin at 1e-2.
 LOSS_FLOOR = 1e-3
@@ -122,7 +121,10 @@ def _gradients(cpu: Told | None) -> Answer:
     nearest: tuple[float, float, float] = (-1.0, 0.0, 0.0)
     for name, row in reversed(list(figures.items())):
         if row["device"] is None or row["cpu"] is None:
-            return "failed", f"{name}: no gradient of that shape on {'the device' if row['device'] is None else 'the CPU'}"
+            return (
+                "failed",
+                f"{name}: no gradient of that shape on {'the device' if row['device'] is None else 'the CPU'}",
+            )
         off, own = _number(row["device"]), _number(row["cpu"])
         scale = max(_number(row["scale"]), SMALLEST_SHARE * widest)
         bound = max(CPU_MULTIPLE * own, GRADIENT_FLOOR * scale)
@@ -135,7 +137,7 @@ def _gradients(cpu: Told | None) -> Answer:
 
 
 def _losses(leg: Told, cpu: Told | None) -> Answer:
-    """Compare the first steps' losses: max(8 x the worst so far of the CPU against float64, floor), below the ceiling."""
+    """Compare the first steps' losses, if all legs saw the same batches."""
     ours, theirs = leg.last("losses"), cpu.last("losses") if cpu is not None else None
     reference = cpu.last("reference") if cpu is not None else None
     if ours is None:
@@ -153,7 +155,10 @@ def _losses(leg: Told, cpu: Told | None) -> Answer:
 
 
 def compare_losses(device: Sequence[float], cpu: Sequence[float], reference: Sequence[float]) -> Answer:
-    """Return the answer for three equally long rows of losses: the device's, the CPU's, and float64's."""
+    """Return the answer for three equally long rows of losses: the device's, the CPU's, and float64's.
+
+    The bound of a step: 8 x the CPU's worst error against float64 so far, at least the floor, at most the ceiling.
+    """
     worst = 0.0
     nearest = (-1.0, 0.0, 0.0)
     for step, (ours, theirs, true) in enumerate(zip(device, cpu, reference, strict=True), start=1):
@@ -163,7 +168,9 @@ def compare_losses(device: Sequence[float], cpu: Sequence[float], reference: Seq
         bound = min(max(CPU_MULTIPLE * worst, LOSS_FLOOR * abs(true)), LOSS_CEILING * abs(true))
         off = abs(ours - true)
         if not off <= bound:
-            reason = f"step {step}: loss {ours:.6f}, in float64 {true:.6f}, on the CPU {theirs:.6f}, allowed ±{bound:.2g}"
+            reason = (
+                f"step {step}: loss {ours:.6f}, in float64 {true:.6f}, on the CPU {theirs:.6f}, allowed ±{bound:.2g}"
+            )
             return "failed", reason, *_finite(off, bound)
         nearest = max(nearest, (off / bound if bound else 0.0, off, bound))
     return "passed", f"{len(device)} steps", nearest[1], nearest[2]

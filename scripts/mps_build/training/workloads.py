@@ -71,7 +71,5 @@ WORKLOADS = (
     Workload(name="transformers-generate", part="transformers", kind="cases", script="generate.py"),
     Workload(name="transformers-architectures", part="transformers", kind="cases", script="architectures.py"),
 )
-REAL_WEIGHTS = Workload(
-    name="transformers-real-weights", part="transformers", kind="cases", script="architectures.py"
-)
+REAL_WEIGHTS = Workload(name="transformers-real-weights", part="transformers", kind="cases", script="architectures.py")
 COMPARED_STEPS = 20

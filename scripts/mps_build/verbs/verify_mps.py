@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     verification = Verification(_request(arguments), console)
-    with _terminated_as_interrupted():
+    with terminated_as_interrupted():
         try:
             record = verification.run()
         except KeyboardInterrupt:
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
                 console.print(f"record   {verification.folder / 'record.json'}")
             raise
     write_reports(arguments, record)
-    _print_end(record, verification.folder / "record.json", console)
+    print_end(record, verification.folder / "record.json", console)
     return Outcome(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)
 
 
@@ -104,8 +104,8 @@ def _request(arguments: argparse.Namespace) -> VerifyRequest:
         python=arguments.python,
         device=arguments.device,
         full=arguments.full,
-        only=_words(arguments.only),
-        layers=_words(arguments.layer),
+        only=words(arguments.only),
+        layers=words(arguments.layer),
         op=arguments.op,
         plant=arguments.plant,
         accept_known=arguments.accept == "known",
@@ -120,12 +120,13 @@ def _request(arguments: argparse.Namespace) -> VerifyRequest:
     )
 
 
-def _words(text: str) -> tuple[str, ...]:
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a list such as `resnet50,bert`."""
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 @contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
+def terminated_as_interrupted() -> Iterator[None]:
     """Let SIGTERM end a run as Ctrl-C does: children killed, the partial record written."""
 
     def interrupt(number: int, frame: object) -> None:
@@ -138,7 +139,7 @@ def _terminated_as_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _print_end(record: Record, path: Path, console: Console) -> None:
+def print_end(record: Record, path: Path, console: Console) -> None:
     console.print()
     console.print(record.statement, style="bold")
     new = [case for case in record.cases if case.outcome in ("failed", "crashed", "timeout")]

@@ -95,6 +95,12 @@ def verify_training(session: nox.Session) -> None:
 
 
 @nox.session
+def benchmark_mps(session: nox.Session) -> None:
+    """How many times as fast as the CPU is the device? The models of the announcement of 2022, and kernels."""
+    _door(session, "picture")
+
+
+@nox.session
 def rehearse(session: nox.Session) -> None:
     """On Linux, a macOS recipe: patches, lock, configure, C++; --wheel on to a Linux wheel, --darwin with zig."""
     _door(session)
@@ -115,6 +121,12 @@ def compare(session: nox.Session) -> None:
 @nox.session
 def op_coverage(session: nox.Session) -> None:
     """Which operators have an MPS kernel, run through a composite, or fall back: of a recipe, a tree, or a wheel."""
+    _door(session)
+
+
+@nox.session
+def build_report(session: nox.Session) -> None:
+    """Where a build's time went, by ninja's own log: phases, critical path, busy cores, and the next lever."""
     _door(session)
 
 

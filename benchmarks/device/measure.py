@@ -20,6 +20,7 @@ _HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(_HERE), str(_HERE.parents[1] / "tests" / "device")]
 
 import torch  # noqa: E402
+from device_suite.outcomes import OutcomeLog  # noqa: E402
 from device_suite.plants import Plant, PlantError  # noqa: E402
 
 from device_benchmark import ceilings  # noqa: E402
@@ -37,7 +38,7 @@ _REFUSED = 4
 def main() -> int:
     """Measure; 4 means that the arguments, a plant above all, are refused."""
     arguments = _arguments()
-    told = _Told(arguments.out)
+    told = OutcomeLog(arguments.out)
     try:
         plant = Plant(arguments.plant) if arguments.plant else None
     except PlantError as error:
@@ -54,7 +55,7 @@ def main() -> int:
 class _Run:
     """The rows in their order."""
 
-    def __init__(self, arguments: argparse.Namespace, told: _Told, plant: Plant | None) -> None:
+    def __init__(self, arguments: argparse.Namespace, told: OutcomeLog, plant: Plant | None) -> None:
         self._arguments, self._told = arguments, told
         self._leg = Leg(arguments.device, around=plant.maker if plant else None)
         self._ceilings: dict[str, float] = dict(json.loads(arguments.ceilings or "{}"))
@@ -76,8 +77,10 @@ class _Run:
         sentinel = ceilings.Sentinel(self._leg, quick=quick)
         for workload in self._rows:
             self._beats.append(sentinel.seconds())
-            self._row(workload, bench, pace)
+            bad = self._row(workload, bench, pace)
             pace.passed(workload.weight)
+            if bad and self._arguments.plant:  # it is caught: no more is to be asked
+                break
         self._beats.append(sentinel.seconds())
         self._told.write(
             "sentinel",
@@ -103,14 +106,22 @@ class _Run:
         self._ceilings["bytes_per_second"] = ceilings.bytes_ceiling(self._leg, quick=quick)
         self._told.write("finished", id="ceilings", ceilings=self._ceilings, which=which)
 
-    def _row(self, workload: Workload, bench: Bench, pace: Pace) -> None:
+    def _row(self, workload: Workload, bench: Bench, pace: Pace) -> bool:
+        """Measure one row and tell it; true if there is any doubt about it."""
         began = time.monotonic()
         self._told.write("started", id=workload.id, limit_seconds=_ROW_LIMIT_SECONDS[bench.quick])
         row: dict[str, Any] = {"name": workload.name, "mode": workload.mode, "ratio": None, "flags": []}
         try:
             if pace.is_spent:
                 raise Skipped("no time was left for it")
-            row = measure(workload, bench, pace, self._ceilings, lowered=self._arguments.lower.get(workload.id))
+            row = measure(
+                workload,
+                bench,
+                pace,
+                self._ceilings,
+                lowered=self._arguments.lower.get(workload.id),
+                on_size=lambda key, number: self._told.write("size", id=workload.id, key=key, number=number),
+            )
         except Skipped as why:
             row.update(outcome="skipped", reason=str(why))
         except Exception as error:
@@ -120,17 +131,7 @@ class _Run:
         bench.device.free()
         row["row_seconds"] = round(time.monotonic() - began, 2)
         self._told.write("finished", id=workload.id, row=row)
-
-
-class _Told:
-    """Appends events to a file, each handed to the system at once."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def write(self, event: str, **facts: Any) -> None:
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"event": event, **facts}) + "\n")
+        return bool(row["flags"]) or row["outcome"] == "failed"
 
 
 def _arguments() -> argparse.Namespace:

@@ -7,7 +7,7 @@ import math
 import time
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Dict, Mapping
+from typing import Any, Callable, Dict, Mapping
 
 import torch
 
@@ -68,7 +68,13 @@ class _Sides:
 
 
 def measure(
-    workload: Workload, bench: Bench, pace: Pace, ceilings: Mapping[str, float], *, lowered: int | None = None
+    workload: Workload,
+    bench: Bench,
+    pace: Pace,
+    ceilings: Mapping[str, float],
+    *,
+    lowered: int | None = None,
+    on_size: Callable[[str, int], None] = lambda key, number: None,
 ) -> dict[str, Any]:
     """Return one row; the batch is halved for as long as memory is short, and the row says so.
 
@@ -79,6 +85,7 @@ def measure(
     while True:
         size = workload.size(quick=bench.quick, lowered=lowered)
         key, number = next(iter(size.items()))
+        on_size(key, number)
         try:
             row = _measure_size(workload, bench, pace, ceilings, size)
             return {**row, "lowered": events}

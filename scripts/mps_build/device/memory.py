@@ -33,11 +33,12 @@ def default_limit_bytes() -> int:
 
     A machine that begins to swap takes the other cases' time, and at last the whole session, with it.
     """
-    total = _total_bytes()
+    total = total_bytes()
     return int(min(total * 0.8, max(8 * _GIB, total * 0.5)))
 
 
-def _total_bytes() -> int:
+def total_bytes() -> int:
+    """Return the memory of this machine, or of the container that holds us."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         path = Path(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..benchmark_record import BenchmarkRecord
 from ..record import Case, Record
 
 BAD = ("failed", "crashed", "timeout")
@@ -44,7 +45,7 @@ def sentence(record: Record) -> str:
     return right if record.device == "mps" else f"{right} Nothing was asked of MPS."
 
 
-def facts(record: Record) -> list[tuple[str, str]]:
+def facts(record: Record | BenchmarkRecord) -> list[tuple[str, str]]:
     """Return what a reader wants to know of the circumstances, as pairs; what is not known is left out."""
     host, gpu, torch = record.host, record.gpu, record.torch
     wheel = torch.wheel

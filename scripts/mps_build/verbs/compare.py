@@ -1,6 +1,7 @@
-"""Two wheels, or two records of verify_mps, side by side.
+"""Two wheels, two records of verify_mps, or two of benchmark_mps, side by side.
 
-Of records: what fails now and did not, what passes now, whose error grew, what became slower.
+Of verifications: what fails now and did not, what passes now, whose error grew, what became slower.
+Of benchmarks: each row's ratio and step times, before and after; rows of other shapes are not compared.
 
 Of wheels: what should be equal of one version and commit, and where they differ. Each side is a .whl
 file, or a requirement such as torch==2.15.0, fetched for macOS arm64. Strong parts (files, Python sources,
@@ -16,10 +17,12 @@ from pathlib import Path
 
 from ..audit.parity import Parity, Part, compare_wheels
 from ..audit.render import printable
+from ..benchmark_record import is_benchmark, load_benchmark
 from ..cli import Outcome
 from ..console import Console, human_seconds
 from ..errors import UsageError
 from ..record import load_record
+from ..reports import benchmark_side_by_side
 from ..reports.side_by_side import compare_records, tables, verdict
 from .audit_wheel import find_wheel
 
@@ -52,6 +55,8 @@ def _is_record(side: str) -> bool:
 
 def _compare_records(sides: Sequence[str], arguments: argparse.Namespace, console: Console) -> Outcome:
     paths = [Path(side) / "record.json" if Path(side).is_dir() else Path(side) for side in sides]
+    if any(is_benchmark(path) for path in paths):
+        return _compare_benchmarks(paths, console)
     found = compare_records(load_record(paths[0]), load_record(paths[1]))
     for title, columns, rows in tables(found):
         shown = rows[: arguments.show]
@@ -61,6 +66,15 @@ def _compare_records(sides: Sequence[str], arguments: argparse.Namespace, consol
         console.print()
     console.print(f"{human_seconds(found.seconds[0])} before, {human_seconds(found.seconds[1])} after")
     console.print(verdict(found), style="bold")
+    return Outcome(document=found.document())
+
+
+def _compare_benchmarks(paths: Sequence[Path], console: Console) -> Outcome:
+    found = benchmark_side_by_side.compare_benchmarks(load_benchmark(paths[0]), load_benchmark(paths[1]))
+    for title, columns, rows in benchmark_side_by_side.tables(found):
+        console.table(columns, rows, title=title)
+        console.print()
+    console.print(benchmark_side_by_side.verdict(found), style="bold")
     return Outcome(document=found.document())
 
 

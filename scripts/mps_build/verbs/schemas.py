@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from ..benchmark_record import BenchmarkRecord
 from ..cli import Outcome
 from ..console import Console
 from ..errors import UsageError
@@ -22,7 +23,12 @@ from ..recipes import data_root
 from ..record import Record
 
 EXAMPLES = ("", "--check")
-MODELS: Mapping[str, type[BaseModel]] = {"recipe": Recipe, "record": Record, "recording": Recording}
+MODELS: Mapping[str, type[BaseModel]] = {
+    "benchmark": BenchmarkRecord,
+    "recipe": Recipe,
+    "record": Record,
+    "recording": Recording,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

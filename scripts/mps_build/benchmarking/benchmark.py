@@ -1,0 +1,322 @@
+"""One benchmark in order: the machine, the Python, torch, the rows, the doubts, the record."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import __version__
+from ..benchmark_record import BAD, BenchmarkRecord, Flag, Row, SkippedRow, to_json, write_record
+from ..console import Console
+from ..device import diagnosis
+from ..device.child import Limits
+from ..device.diagnosis import HostFacts
+from ..device.judgement import Judged
+from ..device.memory import total_bytes
+from ..errors import BuildEnvironmentError, DeviceUnusable, MpsBuildError, UsageError
+from ..process import kept_awake
+from ..recipes import data_root
+from ..verify import Verification
+from ..verify.facts import judge_text_on, observe_host
+from ..verify.target import Target, prepare_target
+from ..workspace import remove_tree, work_folder
+from .judging import END_OF_INTERRUPTION, judge, run_flags
+from .measuring import Event, Measured, MeasureRequest, events_in, measure
+from .request import QUICK_SECONDS, BenchmarkRequest
+from .thermal import NOT_RECORDED, thermal_notes, thermal_state
+
+_MEMORY_SHARE = 0.85
+
+
+class Benchmark(Verification):
+    """One run of the verb: what a verification does before its first case, and rows instead of cases."""
+
+    def __init__(self, request: BenchmarkRequest, console: Console) -> None:
+        super().__init__(request, console)
+        self.asked = request
+        self.programme = data_root() / "benchmarks" / "device" / "measure.py"
+        self.measured = Measured()
+        self.thermal: dict[str, Any] = {"before": NOT_RECORDED, "after": NOT_RECORDED}
+        self.row_thermal: dict[str, dict[str, Any] | str] = {}
+        self.sessions: list[dict[str, Any]] = []
+        self.keyed = False
+
+    def measure(self) -> BenchmarkRecord:
+        """Measure, and return the record; it lies in its folder too, from the first row on.
+
+        Raises:
+            MpsBuildError: nothing can be measured; its document is the record all the same.
+            KeyboardInterrupt: the partial record is in its folder.
+        """
+        try:
+            return self._measure()
+        except MpsBuildError as error:
+            judged = Judged(
+                verdict="not_verified",
+                exit_code=error.exit_code,
+                cause=error.cause,
+                message=str(error),
+                hint=error.hint,
+            )
+            record = self._benchmark(judged, partial=bool(self.measured.rows))
+            self.refused_record = self._keep(record)
+            error.document = {**to_json(record), **error.document}
+            raise
+        except KeyboardInterrupt:
+            self._keep(self.interrupted())
+            raise
+
+    refused_record: BenchmarkRecord | None = None
+
+    def interrupted(self) -> BenchmarkRecord:
+        """Return the record of a run that was interrupted: partial, and labelled so."""
+        return self._benchmark(END_OF_INTERRUPTION, partial=True)
+
+    def _measure(self) -> BenchmarkRecord:
+        request = self.asked
+        if not self.programme.is_file():
+            raise UsageError(f"{self.programme}: the measuring programme is not there", hint="a broken installation?")
+        request.check_plant()
+        host = observe_host(request.host_file)
+        self.draft.host = host.document
+        with self.console.step("Look at the machine"):
+            self._refuse(diagnosis.host_obstacle(host, request.device, self._wanted_version()))
+            self._refuse(self._recorded_host())
+        with self.console.step("Prepare the Python under test"):
+            target = self._prepare_target()
+        with self.console.step("Ask torch for its device"):
+            self._probe(target, host)
+        self._resume()
+        with self.console.step(f"Time {request.device} against the CPU"), kept_awake():
+            self._rows(target, host)
+        judged = judge(self._rows_found(), self._flags(), self.measured, device=request.device, plant=request.plant)
+        return self._keep(self._benchmark(judged, partial=False))
+
+    def _prepare_target(self) -> Target:
+        return prepare_target(self.request, self._shop(), pytest=False, extras=lambda wheel, python: ())
+
+    def _rows(self, target: Target, host: HostFacts) -> None:
+        request = self.asked
+        self.thermal["before"] = thermal_state()
+        deadline = time.monotonic() + QUICK_SECONDS if request.quick else None
+        self.console.started("Rows", unit="rows")
+        measure(
+            MeasureRequest(
+                interpreter=target.interpreter.executable,
+                programme=self.programme,
+                environ=target.environ.variables,
+                folder=self.folder,
+                device=request.device,
+                limits=Limits(
+                    case_seconds=170.0 if request.quick else 3600.0,
+                    memory_bytes=request.memory_bytes or int(total_bytes() * _MEMORY_SHARE),
+                ),
+                quick=request.quick,
+                deadline=deadline,
+                only=request.only,
+                plant=request.absolute_plant,
+            ),
+            self.measured,
+            judge_text=judge_text_on(host, self.draft.torch.version),
+            on_event=self._on_event,
+        )
+        self.console.done()
+        self.thermal["after"] = thermal_state()
+        if self.measured.refused is not None:
+            raise UsageError(f"the measuring programme refuses its options: {self.measured.refused}", hint=_PLANTS)
+        if self.measured.broken is not None:
+            raise self._broken(self.measured.broken)
+        unknown = [name for name in request.only if not any(name in (row, row.split(":")[0]) for row in self._plan())]
+        if unknown:
+            raise UsageError(f"no row {', '.join(unknown)}", hint=_ROWS)
+
+    def _plan(self) -> tuple[str, ...]:
+        return self.measured.plan
+
+    @staticmethod
+    def _broken(said: str) -> MpsBuildError:
+        if "ModuleNotFoundError" in said or "ImportError" in said:
+            return BuildEnvironmentError(f"the measuring programme cannot be run: {said}", hint=_PACKAGES)
+        return DeviceUnusable(f"the measuring programme died between rows: {said}", hint="run the same command again")
+
+    def _on_event(self, event: Event) -> None:
+        if event.get("event") != "finished":
+            return
+        if "row" in event:
+            self.row_thermal[str(event["id"])] = thermal_state()
+            self.console.advanced(len(self.measured.rows), total=len(self.measured.plan), note=str(event["id"]))
+            self.console.line(one_line(event["row"]))
+        self._keep(self.interrupted())
+
+    # What a run of the same thing left behind.
+
+    def _resume(self) -> None:
+        """Choose the folder, and take over what an interrupted run of the same thing measured.
+
+        Raises:
+            UsageError: --record names a folder that holds a benchmark of something else.
+        """
+        circumstances = self._circumstances()
+        key = hashlib.sha256(json.dumps(circumstances, sort_keys=True).encode()).hexdigest()
+        if self.request.folder is None:
+            self.folder = work_folder() / "benchmark" / f"{self.request.device}-{key[:16]}"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        told = self.folder / "circumstances.json"
+        before = json.loads(told.read_text(encoding="utf-8")) if told.is_file() else None
+        if before is not None and before != circumstances:
+            differing = sorted(name for name in circumstances if before.get(name) != circumstances[name])
+            raise UsageError(
+                f"--record {self.folder}: holds a benchmark of something else ({', '.join(differing)} differ)",
+                hint="name another folder",
+            )
+        self.keyed = True
+        if before is not None and (self.asked.fresh or not self._is_partial()):
+            self._start_over()
+        told.write_text(json.dumps(circumstances, indent=1) + "\n", encoding="utf-8")
+        for event in events_in(self.folder):
+            self.measured.take(event)
+        self.measured.sentinel.clear()  # of another session: the machine has cooled since
+        if self.measured.rows:
+            self.sessions.append({"rows": len(self.measured.rows), "note": "taken over from an interrupted run"})
+            self.console.line(f"{len(self.measured.rows)} rows are there from an interrupted run (--fresh: begin anew)")
+        self.sessions.append({"started": self.draft.started.isoformat(timespec="seconds")})
+
+    def _is_partial(self) -> bool:
+        try:
+            document = json.loads((self.folder / "record.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return True
+        return not isinstance(document, dict) or bool(document.get("partial"))
+
+    def _start_over(self) -> None:
+        for path in self.folder.glob("rows.*.jsonl"):
+            path.unlink()
+        record = self.folder / "record.json"
+        if record.is_file():
+            record.replace(self.folder / "record.before.json")
+        remove_tree(self.folder / "measure.log")
+
+    def _circumstances(self) -> dict[str, Any]:
+        """Return what must be equal for rows of two sessions to stand in one record."""
+        wheel = self.draft.torch.wheel
+        plant = self.request.plant
+        return {
+            "target": {**self.request.asked(), "sha256": wheel.sha256 if wheel else None},
+            "torch": [self.draft.torch.version, self.draft.torch.commit],
+            "python": [self.draft.python.executable, self.draft.python.version] if self.draft.python else None,
+            "device": [self.request.device, self.draft.gpu.get("name")],
+            "macos": self.draft.host.get("macos"),
+            "environment": dict(self.draft.environment.get("kept", {})),
+            "selection": self.request.selection(),
+            "plant": _digest([Path(plant.rpartition(":")[0])]) if plant else None,
+            "programme": _digest(sorted(self.programme.parent.rglob("*.py"))),
+        }
+
+    # The record.
+
+    def _rows_found(self) -> tuple[Row, ...]:
+        return tuple(
+            Row.model_validate({**facts, "thermal": self.row_thermal.get(name, NOT_RECORDED)})
+            for name, facts in self.measured.rows.items()
+            if facts.get("outcome") != "skipped"
+        )
+
+    def _flags(self) -> tuple[Flag, ...]:
+        return run_flags(self.measured)
+
+    def _benchmark(self, judged: Judged, *, partial: bool) -> BenchmarkRecord:
+        request, draft, measured = self.asked, self.draft, self.measured
+        rows = self._rows_found()
+        states = [self.thermal["before"], *(row.thermal for row in rows), self.thermal["after"]]
+        caught = any(row.flags or row.outcome in BAD for row in rows) or bool(self._flags())
+        planted = bool(request.plant) and not partial
+        return BenchmarkRecord(
+            tool=f"mps-build {__version__}",
+            statement=request.statement(draft.gpu),
+            verdict=_verdict(judged),
+            exit_code=judged.exit_code,
+            cause=judged.cause,
+            message=judged.message,
+            hint=judged.hint,
+            partial=partial,
+            device=request.device,
+            target=dict(draft.target),
+            selection=request.selection(),
+            torch=draft.torch,
+            python=draft.python,
+            host=dict(draft.host),
+            gpu=dict(draft.gpu),
+            cpu={key: measured.facts.get(key) for key in ("threads", "cores", "cpu_bfloat16") if measured.facts},
+            environment=dict(draft.environment),
+            ceilings=measured.ceilings,
+            ceilings_of=measured.ceilings_of,
+            thermal=self.thermal,
+            sentinel=tuple(measured.sentinel),
+            sessions=tuple(self.sessions),
+            flags=self._flags(),
+            plant=_plant_result(caught, measured, judged) if planted else None,
+            plant_hits=measured.plant_hits,
+            notes=(*draft.notes, *measured.notes, *_cpu_notes(measured.facts), *thermal_notes(states)),
+            started=draft.started.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - draft.began, 2),
+            rows=rows,
+            skipped=tuple(
+                SkippedRow(name=facts["name"], mode=facts["mode"], reason=str(facts.get("reason")))
+                for facts in measured.rows.values()
+                if facts.get("outcome") == "skipped"
+            ),
+            missing=measured.missing,
+        )
+
+    def _keep(self, record: BenchmarkRecord) -> BenchmarkRecord:
+        # A refusal must not lie over the record of a run that measured something.
+        if self.keyed or self.request.folder is None or not (self.folder / "record.json").exists():
+            write_record(record, self.folder / "record.json")
+        return record
+
+
+def one_line(row: Mapping[str, Any]) -> str:
+    """Return a row as one line of progress."""
+    name = f"{row['name']} {row['mode']}"
+    ratio = row.get("ratio")
+    doubts = "".join(f"  {flag['id']}" for flag in row.get("flags", ()))
+    if not ratio:
+        return f"{name}: {row.get('outcome')}{doubts} {row.get('reason') or ''}".rstrip()[:200]
+    return f"{name}: {ratio['median']:.2f} times the CPU ({ratio['low']:.2f} to {ratio['high']:.2f}){doubts}"
+
+
+_PLANTS = "see docs/plants.md"
+_ROWS = "rows: resnet50, bert, vgg16, decoder, matmul, matmul_bf16, conv, attention, layer_norm; or one's mode: " + (
+    "bert:training"
+)
+_PACKAGES = "it needs torch and Python's standard library; `nox -s audit_wheel` tells what is wrong with a wheel"
+
+
+def _verdict(judged: Judged) -> Any:
+    return {"verified": "measured", "regressed": "doubtful"}.get(judged.verdict, judged.verdict)
+
+
+def _plant_result(caught: bool, measured: Measured, judged: Judged) -> Any:
+    if measured.refused is not None or (judged.verdict == "not_verified" and not measured.rows):
+        return "error"
+    if caught:
+        return "caught"
+    return "not_exercised" if measured.plant_hits == 0 else "missed"
+
+
+def _cpu_notes(facts: Mapping[str, Any]) -> list[str]:
+    threads, cores = facts.get("threads"), facts.get("cores")
+    if not threads or not cores or threads * 2 >= cores:
+        return []
+    return [f"the CPU computed with {threads} of {cores} cores: ratios are larger than against all of them"]
+
+
+def _digest(files: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.name.encode() + b"\0" + (file.read_bytes() if file.is_file() else b""))
+    return digest.hexdigest()

@@ -15,6 +15,7 @@ from .pipeline import Pipeline
 from .process import kept_awake
 from .receipts import Made, Receipt
 from .recipes import locks_root, recipes_root
+from .second_tries import with_second_tries
 from .steps.build_editable import build_editable, create_runtime, first_command, import_it
 from .steps.create_environment import find_interpreter
 from .steps.rebuild_editable import Editable, editable_of
@@ -79,15 +80,23 @@ class EditableBuild(Pipeline):
                 reporter=self.console,
                 offline=request.offline,
             )
-            editable = build_editable(
-                backend,
+            editable = with_second_tries(
+                lambda command: build_editable(
+                    backend,
+                    command,
+                    build=build,
+                    output=self.workspace.root / "editable" / f"{key}-wheel",
+                    venv=venv,
+                    jobs=request.jobs,
+                    log=log,
+                    reporter=self.console,
+                ),
                 first,
                 build=build,
-                output=self.workspace.root / "editable" / f"{key}-wheel",
-                venv=venv,
-                jobs=request.jobs,
                 log=log,
-                reporter=self.console,
+                jobs=request.jobs,
+                release=request.recipe.release,
+                console=self.console,
             )
             return Made(trees=(venv,), facts={"requires": list(wanted), "editable": editable.document()})
 

@@ -12,7 +12,6 @@ from .build_plan import BuildRequest
 from .compiler_cache import cache_counts, cache_gain, cache_settings, cache_troubles, launchers
 from .console import Console
 from .environ import Toolchain, build_environ, comparable, fetch_environ
-from .errors import CompileError
 from .finishing import Delivered, Finishing
 from .prepare_source import prepare_source
 from .process import Command, kept_awake
@@ -20,13 +19,13 @@ from .profiles import profile_lines, profile_settings
 from .receipts import Ledger, Made, Receipt, digest_of, fingerprint, step_digest
 from .recipe import Libomp
 from .recipes import locks_root
+from .second_tries import with_second_tries
 from .shared_cache import relayed
 from .steps import configure as configuring
 from .steps.check_gate import check_gate
 from .steps.compile_wheel import build_command, compile_wheel
 from .steps.create_environment import create_environment, find_interpreter
 from .steps.provide_libomp import provide_libomp
-from .triage import explain
 from .triage.tools.ninja import parse_ninja_log
 from .workspace import Workspace, cache_folder, remove_tree
 from .zig import build_libcxx, cross_toolchain, libcxx_command
@@ -233,7 +232,15 @@ class Pipeline:
             output = self._compiled_folder(environment)
             log = self.workspace.logs / f"compile_wheel-{environment.python_version}.log"
             before = cache_counts(self.request.launcher, environment.environ)
-            wheel = self._compile_or_halve(command, output=output, log=log)
+            wheel = with_second_tries(
+                lambda command: compile_wheel(command, output=output, log=log, reporter=self.console),
+                command,
+                build=self._build_folder(tree),
+                log=log,
+                jobs=self.request.jobs,
+                release=self.request.recipe.release,
+                console=self.console,
+            )
             gain = cache_gain(before, cache_counts(self.request.launcher, environment.environ))
             for trouble in cache_troubles(gain):
                 self.console.warn(trouble)
@@ -241,19 +248,6 @@ class Pipeline:
 
         inputs = self._compile_inputs(configured.digest, environment, tree, source=source)
         return self.ledger.run("compile_wheel", version=1, inputs=inputs, action=run, key=self._key(environment))
-
-    def _compile_or_halve(self, command: Command, *, output: Path, log: Path) -> Path:
-        """Compile; where memory ran out (a compiler was killed), once more with half the jobs."""
-        try:
-            return compile_wheel(command, output=output, log=log, reporter=self.console)
-        except CompileError:
-            text = log.read_text(encoding="utf-8", errors="replace")
-            jobs = max(1, self.request.jobs // 2)
-            if jobs == self.request.jobs or explain(text, release=self.request.recipe.release).cause != "B59":
-                raise
-            self.console.warn(f"a compiler was killed, most likely for memory: once more with {jobs} jobs")
-            environ = {**(command.environ or {}), "MAX_JOBS": str(jobs), "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)}
-            return compile_wheel(replace(command, environ=environ), output=output, log=log, reporter=self.console)
 
     def _compile_inputs(
         self, configured: str, environment: BuildEnvironment, tree: SourceTree, *, source: str

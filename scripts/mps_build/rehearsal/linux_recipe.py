@@ -66,7 +66,7 @@ def split_variables(libtorch: Path) -> tuple[Variable, ...]:
 
 
 def unoptimised_variables() -> tuple[Variable, ...]:
-    """Return what has files compiled at -O0: a third less CPU time where a header is precompiled."""
+    """Return what has files compiled at -O0: they are compiled to be tried."""
     rows = {
         # Release always appends -O2 (cmake/public/utils.cmake), whatever the flags say; this type does not.
         "CMAKE_BUILD_TYPE": ("MinSizeRel", "the one build type whose optimisation level can be given"),

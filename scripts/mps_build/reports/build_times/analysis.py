@@ -1,0 +1,244 @@
+"""A build's log and graph as figures: seconds by phase and folder, cores kept busy, the critical path, a schedule."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .graph import Graph, longest_path, needed, source_root
+from .log import BuildLog, Step
+from .phases import COMPILE, HEADER, PHASES, folder_of, phase_of, target_of
+
+_TARGETS = frozenset({"c10", "torch_cpu", "torch_python"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Some steps together: how many, how long in all, and the longest."""
+
+    name: str
+    steps: int
+    seconds: float
+    longest: float
+    slowest: str
+
+    def document(self) -> dict[str, Any]:
+        longest = {"longest_seconds": round(self.longest, 3), "slowest": self.slowest}
+        return {"name": self.name, "steps": self.steps, "seconds": round(self.seconds, 3), **longest}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """One step in the picture: on which lane, from when to when (seconds since the first run, runs end to end)."""
+
+    step: Step
+    phase: str
+    lane: int
+    begin: float
+    end: float
+    is_critical: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Times:
+    """All figures of one build.
+
+    Attributes:
+        wall: of all runs together, without the time between them.
+        busy: seconds of all steps: on a machine with other work they are more than the CPU's.
+        jobs: the most steps at once.
+        critical: the chain of steps that waited for each other, None where build.ninja is not there.
+        scheduled: wall seconds that the same steps need, as they were ordered and longest chain first, by jobs;
+            empty without a graph.
+    """
+
+    wall: float
+    busy: float
+    jobs: int
+    runs: tuple[tuple[float, float, int], ...]
+    phases: tuple[Group, ...]
+    folders: tuple[Group, ...]
+    slowest: tuple[Group, ...]
+    again: float
+    critical: tuple[Step, ...] | None
+    as_ordered: float | None
+    scheduled: Mapping[int, float]
+    placed: tuple[Placed, ...]
+
+    @property
+    def mean_busy(self) -> float:
+        return self.busy / self.wall if self.wall else 0.0
+
+    @property
+    def critical_seconds(self) -> float | None:
+        return None if self.critical is None else sum(step.seconds for step in self.critical)
+
+    @property
+    def is_pytorch(self) -> bool:
+        """True if a target of PyTorch is among what was compiled."""
+        return any(target_of(placed.step.name) in _TARGETS for placed in self.placed)
+
+    def seconds_of(self, *phases: str) -> float:
+        return sum(group.seconds for group in self.phases if group.name in phases)
+
+
+def analyse(log: BuildLog, graph: Graph | None) -> Times:
+    """Return the figures."""
+    source = source_root(graph) if graph else None
+    makers = graph.makers() if graph else {}
+    edges = graph.edges if graph else ()
+
+    def phase(step: Step) -> str:
+        place = makers.get(step.name)
+        return phase_of(step.name, edges[place] if place is not None else None)
+
+    def folder(step: Step) -> str:
+        place = makers.get(step.name)
+        return folder_of(step.name, edges[place] if place is not None else None, source)
+
+    every = [step for run in log.runs for step in run.steps]
+    critical = _critical(log, graph) if graph else None
+    as_ordered: float | None = None
+    scheduled: dict[int, float] = {}
+    compiled = [step for step in every if phase(step) == COMPILE]
+    jobs = max((run.most_at_once() for run in log.runs), default=0)
+    if graph and every:
+        as_ordered, scheduled = _schedules(log, graph, jobs)
+    slowest = sorted(every, key=lambda step: -step.seconds)[:12]
+    return Times(
+        wall=sum(run.wall for run in log.runs),
+        busy=sum(run.busy for run in log.runs),
+        jobs=jobs,
+        runs=tuple((run.wall, run.busy, len(run.steps)) for run in log.runs),
+        phases=tuple(sorted(_groups(every, phase), key=lambda group: PHASES.index(group.name))),
+        folders=tuple(sorted(_groups(compiled, folder), key=lambda group: -group.seconds)),
+        slowest=tuple(
+            Group(name=phase(step), steps=1, seconds=step.seconds, longest=step.seconds, slowest=step.name)
+            for step in slowest
+        ),
+        again=log.done_again(),
+        critical=critical,
+        as_ordered=as_ordered,
+        scheduled=scheduled,
+        placed=_placed(log, phase, frozenset(step.name for step in critical or ())),
+    )
+
+
+def _groups(steps: Sequence[Step], name_of: Any) -> list[Group]:
+    found: dict[str, list[Step]] = {}
+    for step in steps:
+        found.setdefault(name_of(step), []).append(step)
+    groups = []
+    for name, members in found.items():
+        longest = max(members, key=lambda step: step.seconds)
+        seconds = sum(step.seconds for step in members)
+        groups.append(
+            Group(name=name, steps=len(members), seconds=seconds, longest=longest.seconds, slowest=longest.name)
+        )
+    return groups
+
+
+def _seconds(log: BuildLog, graph: Graph) -> list[float]:
+    """Return the seconds of each edge of the graph, by its last step; 0 for what never ran."""
+    last = log.last_steps()
+    return [max((last[each].seconds for each in edge.outputs if each in last), default=0.0) for edge in graph.edges]
+
+
+def _critical(log: BuildLog, graph: Graph) -> tuple[Step, ...]:
+    last = log.last_steps()
+    chain = longest_path(graph, _seconds(log, graph))
+    return tuple(next(last[each] for each in graph.edges[place].outputs if each in last) for place in chain)
+
+
+def _schedules(log: BuildLog, graph: Graph, jobs: int) -> tuple[float, dict[int, float]]:
+    """Return the wall seconds of the last steps in their own order, and longest chain first, for jobs and more."""
+    seconds = _seconds(log, graph)
+    last = log.last_steps()
+    starts: list[float] = []
+    base = 0.0
+    offsets: dict[int, float] = {}
+    for run in log.runs:
+        for step in run.steps:
+            offsets[id(step)] = base + step.start
+        base += run.wall
+    for edge in graph.edges:
+        starts.append(min((offsets[id(last[each])] for each in edge.outputs if each in last), default=base))
+    below = needed(graph)
+    chains = _chain_seconds(below, seconds)
+    as_ordered = schedule(below, seconds, [starts[place] for place in range(len(seconds))], jobs)
+    counts = sorted({jobs, jobs * 2, jobs * 4})
+    return as_ordered, {count: schedule(below, seconds, [-chain for chain in chains], count) for count in counts}
+
+
+def _chain_seconds(below: Sequence[Sequence[int]], seconds: Sequence[float]) -> list[float]:
+    """Return, of each edge, the seconds of the longest chain that begins with it."""
+    above: list[list[int]] = [[] for _ in below]
+    for place, others in enumerate(below):
+        for other in others:
+            above[other].append(place)
+    waiting = [len(others) for others in above]
+    total = [0.0] * len(below)
+    ready = [place for place, count in enumerate(waiting) if count == 0]
+    while ready:
+        place = ready.pop()
+        total[place] = seconds[place] + max((total[other] for other in above[place]), default=0.0)
+        for other in below[place]:
+            waiting[other] -= 1
+            if waiting[other] == 0:
+                ready.append(other)
+    return total
+
+
+def schedule(below: Sequence[Sequence[int]], seconds: Sequence[float], rank: Sequence[float], jobs: int) -> float:
+    """Return the wall seconds of running every edge with so many at once, of the ready ones the lowest rank first."""
+    above: list[list[int]] = [[] for _ in below]
+    for place, others in enumerate(below):
+        for other in others:
+            above[other].append(place)
+    waiting = [len(others) for others in below]
+    ready = [(rank[place], place) for place, count in enumerate(waiting) if count == 0]
+    heapq.heapify(ready)
+    running: list[tuple[float, int]] = []
+    now = 0.0
+    while ready or running:
+        while ready and (len(running) < jobs or seconds[ready[0][1]] == 0):
+            _, place = heapq.heappop(ready)
+            heapq.heappush(running, (now + seconds[place], place))
+            if seconds[place] == 0:
+                break
+        now, done = heapq.heappop(running)
+        for other in above[done]:
+            waiting[other] -= 1
+            if waiting[other] == 0:
+                heapq.heappush(ready, (rank[other], other))
+    return now
+
+
+def _placed(log: BuildLog, phase: Any, critical: frozenset[str]) -> tuple[Placed, ...]:
+    """Return every step on the first lane that is free when it begins; runs follow each other."""
+    placed = []
+    base = 0.0
+    for run in log.runs:
+        free: list[float] = []
+        for step in run.steps:
+            lane = next((number for number, until in enumerate(free) if until <= step.start), len(free))
+            free[lane : lane + 1] = [step.end]
+            placed.append(
+                Placed(
+                    step=step,
+                    phase=phase(step),
+                    lane=lane,
+                    begin=base + step.start,
+                    end=base + step.end,
+                    is_critical=step.name in critical,
+                )
+            )
+        base += run.wall
+    return tuple(placed)
+
+
+def has_precompiled_header(times: Times) -> bool:
+    """Tell whether the build compiled a precompiled header."""
+    return any(group.name == HEADER for group in times.phases)

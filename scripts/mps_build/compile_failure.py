@@ -9,7 +9,6 @@ from typing import Any
 from packaging.version import Version
 
 from .errors import CompileError, DiskFull
-from .triage import explain, render
 
 
 def explained(
@@ -21,6 +20,8 @@ def explained(
     document: Mapping[str, Any] | None = None,
 ) -> CompileError | DiskFull:
     """Return the error with the last lines of its log and the cause, if it is known."""
+    from .triage import explain, render  # its tables of causes are read only for a build that failed
+
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
     except OSError:

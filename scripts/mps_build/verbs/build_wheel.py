@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..cli import Outcome
+from ..compile_failure import explained
 from ..console import Console, human_bytes, human_seconds
 from ..errors import CompileError, DiskFull, UsageError
 
@@ -145,20 +146,12 @@ def _explained(
     error: CompileError, arguments: argparse.Namespace, request: BuildRequest, workspace: Workspace
 ) -> CompileError | DiskFull:
     """Return the error with the known cause, if there is one, else with the first error of the log."""
-    from ..triage import explain, render
-
     found_logs = (path for kind in ("compile_wheel", "editable") for path in workspace.logs.glob(f"{kind}-*.log"))
     logs = sorted(found_logs, key=lambda path: path.stat().st_mtime)
     if not logs:
         return error
-    text = logs[-1].read_text(encoding="utf-8", errors="replace")
-    found = explain(text, release=request.recipe.release)
-    tail = "\n".join(text.splitlines()[-12:])
-    lines = "\n".join(render(found))
-    # A compiler met the full disk, not we: N4 of the known causes.
-    kind = DiskFull if found.cause == "N4" else CompileError
     shell = f"nox -s shell -- {_words_given(arguments)} opens a shell in this build's environment"
-    return kind(f"{error}\n{tail}\n\n{lines}", hint=f"{error.hint}; {shell}", document={"triage": found.document()})
+    return explained(error, logs[-1], release=request.recipe.release, hint=f"{error.hint}; {shell}")
 
 
 def _words_given(arguments: argparse.Namespace) -> str:

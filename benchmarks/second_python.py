@@ -1,0 +1,195 @@
+"""What a second Python costs in a tree that has one built: CPU seconds of its bindings over a whole first build.
+
+    nox -s rehearse -- v2.6.0 --wheel                  (the first Python, Debian's 3.13: once)
+    python benchmarks/second_python.py --interpreter ~/.pyenv/versions/3.12.1/bin/python3.12
+
+Both Pythons build in one folder, as `build_wheel --python 3.13,3.12` does: configure forgets the first interpreter and
+nothing else. The tree is upstream's split build, so the bindings are compiled and libtorch is Debian's; what compiling
+libtorch costs comes from a recorded whole build (--first-cpu). The wheel made must hold the second Python's modules
+and compute. The tree is left configured for the second Python: another `rehearse --wheel` configures it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
+
+from mps_build.artifacts import SourceTree  # noqa: E402
+from mps_build.console import Console  # noqa: E402
+from mps_build.errors import CompileError, MpsBuildError, SourceError  # noqa: E402
+from mps_build.process import Command, CommandFailed, capture, run_logged  # noqa: E402
+from mps_build.receipts import Ledger  # noqa: E402
+from mps_build.recipes import find_recipe  # noqa: E402
+from mps_build.rehearsal.chroot import inner_environ  # noqa: E402
+from mps_build.rehearsal.debian_source import changelog_epoch  # noqa: E402
+from mps_build.rehearsal.linux_recipe import (  # noqa: E402
+    RELOCATABLE,
+    clang_toolchain,
+    linux_recipe,
+    overlaid,
+    split_variables,
+)
+from mps_build.rehearse_source import debian_root  # noqa: E402
+from mps_build.rehearsing import Place, Prepared, Rehearsal  # noqa: E402
+from mps_build.steps import configure as configuring  # noqa: E402
+from mps_build.steps.compile_wheel import build_command, compile_wheel  # noqa: E402
+from mps_build.triage.tools.ninja import parse_ninja  # noqa: E402
+from mps_build.wide_headers import TORCH_PYTHON, wide_header_lines  # noqa: E402
+from mps_build.workspace import remove_tree  # noqa: E402
+from record import record  # noqa: E402
+
+# A whole build of 2.6.0 on two cores: 1243 edges (torch_cpu 970 files, torch_python 150, c10 88), clang 19 at -O0 with
+# the wide headers, as the bindings here; from ninja's edge times. A cheaper first build would make the ratio worse:
+# this is the cheapest that is on record.
+FIRST_CPU_SECONDS = 5400.0
+SMOKE = ROOT / "scripts" / "mps_build" / "rehearsal" / "smoke.py"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--interpreter", type=Path, required=True, help="the second Python, in a folder of its own")
+    parser.add_argument("--release", default="v2.6.0")
+    parser.add_argument("--first-cpu", type=float, default=FIRST_CPU_SECONDS, help="CPU seconds of a whole first build")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args(argv)
+    try:
+        run(arguments, Console())
+    except MpsBuildError as error:
+        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    rehearsal = Rehearsal(find_recipe(arguments.release), mode="wheel", jobs=arguments.jobs, console=console)
+    # Receipts of its own: the first Python's stay as they are.
+    rehearsal.ledger = Ledger(rehearsal.workspace.root / "second-python-receipts")
+    with rehearsal.workspace.held():
+        ready = prepare(rehearsal, arguments.interpreter)
+        build = configuring.build_folder("setuptools", source=ready.tree.root, build=rehearsal.workspace.build)
+        with console.step("Configure"):
+            configured = cpu_of(lambda: configure(rehearsal, ready, build))
+        with console.step("Compile"):
+            compiled = cpu_of(lambda: compile_second(rehearsal, ready))
+        made = next((rehearsal.workspace.root / "compiled-second").glob("*.whl"))
+        with console.step("Smoke test"):
+            smoke(rehearsal, ready, made)
+    total = configured + compiled
+    console.table(
+        ("", "CPU s"),
+        [
+            ("configure for the second Python", f"{configured:.0f}"),
+            (f"compile, link and pack ({edges(rehearsal)} steps of ninja)", f"{compiled:.0f}"),
+            ("a whole first build, recorded", f"{arguments.first_cpu:.0f}"),
+        ],
+    )
+    command = f"python benchmarks/second_python.py --interpreter PYTHON3.12  # first build: {arguments.first_cpu:.0f} "
+    command += "CPU s, recorded, clang -O0 with wide headers"
+    row = record("python.second_ratio", [total / arguments.first_cpu], unit="ratio", command=command, target="<= 0.20")
+    console.print(f"python.second_ratio {row['median']} ({made.name}; target <= 0.20)")
+
+
+def prepare(rehearsal: Rehearsal, interpreter: Path) -> Prepared:
+    """Return the first Python's tree with an environment of the second's; its lock is installed here, uncounted."""
+    root = rehearsal.workspace.root
+    source = rehearsal.workspace.source
+    if not (source / "build" / ".ninja_log").is_file() or not (root / "finished").is_dir():
+        raise SourceError(
+            f"{root} holds no build of a first Python",
+            hint=f"nox -s rehearse -- {rehearsal.recipe.name} --wheel",
+        )
+    asked = capture(Command(argv=(str(interpreter), "-c", "import sys; print('%d.%d' % sys.version_info[:2])")))
+    version = asked.stdout.strip()
+    if not version:
+        raise SourceError(f"{interpreter} does not run: {asked.stderr.strip()}")
+    home = interpreter.resolve().parents[1]
+    chroot = debian_root(rehearsal, mirror=None)
+    chroot = replace(chroot, binds=(*chroot.binds, home))
+    place = Place(name=f"{home}", python=version, interpreter=home / "bin" / f"python{version}", wrap=chroot.inside)
+    environment = overlaid(linux_recipe(rehearsal.recipe, debian=True).environment, split_variables(root / "libtorch"))
+    recipe = linux_recipe(rehearsal.recipe, debian=True).model_copy(update={"environment": environment})
+    tree = SourceTree(
+        root=source, origin="the first Python's", commit=None, submodules={}, epoch=changelog_epoch(source)
+    )
+    return rehearsal.environment(recipe, tree, "second", place=place, toolchain=clang_toolchain(against_gcc=True))
+
+
+def configure(rehearsal: Rehearsal, ready: Prepared, build: Path) -> None:
+    """Configure the folder that stands for the second Python, as the pipeline does."""
+    root = rehearsal.workspace.root
+    overrides = configuring.write_overrides(
+        root / "overrides.cmake",
+        expect_mps=False,
+        profile_lines=RELOCATABLE + wide_header_lines((TORCH_PYTHON,), root),
+    )
+    command = configuring.configure_command(
+        "setuptools",
+        python=ready.python,
+        source=ready.tree.root,
+        build=build,
+        environ=ready.environ,
+        overrides=overrides,
+    )
+    log = rehearsal.log("configure-second-python")
+    configuring.configure(ready.wrap(command), build=build, log=log, reporter=rehearsal.console, new_python=True)
+
+
+def compile_second(rehearsal: Rehearsal, ready: Prepared) -> None:
+    """Compile and pack, by the step that build_wheel takes."""
+    root = rehearsal.workspace.root
+    command = build_command(
+        "setuptools",
+        python=ready.python,
+        source=ready.tree.root,
+        build=ready.tree.root / "build",
+        output=root / "compiled-second",
+        environ=ready.environ,
+        overrides=root / "overrides.cmake",
+    )
+    log = rehearsal.log("compile_wheel-second-python")
+    compile_wheel(ready.wrap(command), output=root / "compiled-second", log=log, reporter=rehearsal.console)
+
+
+def smoke(rehearsal: Rehearsal, ready: Prepared, wheel: Path) -> None:
+    """Install the wheel for the second Python and compute with it."""
+    venv = rehearsal.workspace.root / "second-python-smoke"
+    remove_tree(venv)
+    base = ready.python.resolve()
+    inside = str(venv / "bin" / "python")
+    for argv in (
+        (str(base), "-m", "venv", str(venv)),
+        (inside, "-m", "pip", "install", "-q", "--no-input", "numpy", str(wheel)),
+        (inside, "-I", str(SMOKE), str(venv / "smoke.json")),
+    ):
+        command = Command(argv=argv, cwd=rehearsal.workspace.root, environ=inner_environ())
+        try:
+            run_logged(ready.wrap(command), log=rehearsal.log("smoke-second-python"))
+        except CommandFailed as failure:
+            text = "\n".join(failure.tail[-8:])
+            raise CompileError(f"the second Python's wheel does not work:\n{text}") from failure
+
+
+def edges(rehearsal: Rehearsal) -> int:
+    """Return how many steps ninja ran for the second Python."""
+    told = parse_ninja(rehearsal.log("compile_wheel-second-python").read_text(encoding="utf-8", errors="replace"))
+    return told.done or 0 if told else 0
+
+
+def cpu_of(work: Callable[[], None]) -> float:
+    """Return the CPU seconds of all programs that `work` ran and waited for."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -6,25 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 from mps_build import cli
-
-HOSTS = Path(__file__).parents[1] / "recorded" / "specimens" / "hosts.yaml"
-
-
-def _recording(tmp_path: Path, name: str) -> Path:
-    host = next(each for each in yaml.safe_load(HOSTS.read_text(encoding="utf-8")) if each["id"] == name)
-    probes = [{key: probe.get(key) for key in ("argv", "stdout", "stderr", "exit")} for probe in host["probes"]]
-    path = tmp_path / "mac.json"
-    path.write_text(json.dumps({"schema": 1, "recorded_on": "2026-11-01", "tool": "test", "probes": probes}))
-    return path
+from recorded_macs import recorded_mac
 
 
 def test_a_recorded_mac_is_told_first_and_judged_as_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
-    recording = _recording(tmp_path, "m3max-64gb-15.3-all-well")
+    recording = recorded_mac(tmp_path, "m3max-64gb-15.3-all-well")
     answer = tmp_path / "answer.json"
 
     status = cli.main("build_wheel", ["v2.6.0", "--dry-run", "--host", str(recording), "--json", str(answer)])
@@ -37,4 +27,4 @@ def test_a_recorded_mac_is_told_first_and_judged_as_itself(
 
 
 def test_a_recorded_host_builds_nothing(tmp_path: Path) -> None:
-    assert cli.main("build_wheel", ["v2.6.0", "--host", str(_recording(tmp_path, "m3max-64gb-15.3-all-well"))]) == 2
+    assert cli.main("build_wheel", ["v2.6.0", "--host", str(recorded_mac(tmp_path, "m3max-64gb-15.3-all-well"))]) == 2

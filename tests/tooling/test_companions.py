@@ -32,12 +32,14 @@ from mps_build.companions.source import (
     tree_digest,
 )
 from mps_build.companions.torch_wheel import built_wheel, given_wheel
+from mps_build.compile_failure import explained
 from mps_build.environ import Toolchain
-from mps_build.errors import SourceError, UsageError
+from mps_build.errors import CompileError, DiskFull, SourceError, UsageError
 from mps_build.receipts import fingerprint
 from mps_build.recipes import all_recipes, find_recipe
 from mps_build.rehearsal.companion_parts import complete_torch
 from mps_build.rehearsal.elf import Loads, faults_of
+from recorded_macs import recorded_mac
 
 RECIPE = find_recipe("v2.6.0")
 MAC = "torch-2.6.0+mps.g1eba9b3-cp312-cp312-macosx_13_0_arm64.whl"
@@ -445,6 +447,23 @@ def test_a_right_filter_passes_and_each_planted_fault_is_seen() -> None:
         smoke.check_filter(lambda samples, a, b: smoke.filtered(samples, a, b)[1:], where="filter")
 
 
+# A build that fails.
+
+
+def test_a_failed_build_is_told_with_its_cause_and_a_disk_that_a_compiler_met_full_as_such(tmp_path: Path) -> None:
+    log = tmp_path / "compile.log"
+    log.write_text("building\nvision.cpp:5:10: fatal error: 'torch/types.h' file not found\n")
+    error = CompileError("the build failed (exit 1)", hint="see the log")
+
+    told = explained(error, log, release=RECIPE.release, hint="next: mend it", document={"recipe": "v2.6.0"})
+
+    assert "fatal error: 'torch/types.h' file not found" in str(told) and told.hint == "next: mend it"
+    assert told.document["recipe"] == "v2.6.0" and told.document["triage"]["first_error"]["line"] == 2
+    log.write_text("fatal error: error writing x.o: No space left on device\n")
+    assert isinstance(explained(error, log, release=None), DiskFull)
+    assert explained(error, tmp_path / "no.log", release=None) is error
+
+
 # The rehearsal's own parts.
 
 
@@ -526,6 +545,28 @@ def test_wrong_arguments_are_told_before_the_host_is_looked_at(
     assert main("build_companions", arguments) == code
 
     assert said in capsys.readouterr().err
+
+
+def test_a_dry_run_on_a_recorded_mac_tells_what_would_be_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
+    mac = recorded_mac(tmp_path, "m3max-64gb-15.3-all-well")
+    arguments = ["v2.6.0", "--torch", str(torch_wheel(tmp_path)), "--json", str(tmp_path / "answer.json")]
+
+    code = main("build_companions", [*arguments, "--dry-run", "--host", str(mac)])
+
+    document = json.loads((tmp_path / "answer.json").read_text())
+    assert code == 0, document
+    assert capsys.readouterr().out.startswith("recorded on 2026-11-01")
+    assert [(each["name"], each["version"]) for each in document["companions"]] == [
+        ("torchvision", "0.21.0+mps.g1eba9b3"),
+        ("torchaudio", "2.6.0+mps.g1eba9b3"),
+    ]
+    assert document["companions"][0]["environment"]["FORCE_MPS"] == "1"
+    assert not (tmp_path / "work").exists()
+    assert main("build_companions", [*arguments, "--host", str(mac)]) == 2
+    assert "only with --dry-run" in capsys.readouterr().err
 
 
 def test_the_rehearsal_takes_a_torch_only_with_companions(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -227,8 +228,6 @@ class CompanionBuild:
         return {finding.rule for finding in found.findings if finding.rule in self.plan.excused}
 
     def _expectation(self, tree: CompanionSource, wheel: Wheel) -> Expectation:
-        import zipfile
-
         with zipfile.ZipFile(wheel.path) as archive:
             missing = self.plan.project(tree.name).missing_extensions(archive.namelist())
         return Expectation(

@@ -26,6 +26,7 @@ class CompanionPlan:
         complete: done to the build's torch once it is installed, with its site-packages; a rehearsal's lacks headers.
         overlaid: variables in the place of a project's own (a rehearsal cannot force MPS).
         repaired: delocate looks at the wheel: on a Mac.
+        recorded_on: when the host was recorded that stands in for this one; None for this one.
         excused: the audit's rules that a wheel of another system cannot keep.
     """
 
@@ -45,6 +46,7 @@ class CompanionPlan:
     for_macos: bool = True
     repaired: bool = True
     excused: frozenset[str] = frozenset()
+    recorded_on: str | None = None
 
     def project(self, name: str) -> Project:
         return PROJECTS[name]

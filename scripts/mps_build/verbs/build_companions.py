@@ -21,7 +21,7 @@ from ..companions.torch_wheel import built_wheel, given_wheel
 from ..console import Console, human_bytes, human_seconds
 from ..environ import check_path, parse_settings
 from ..errors import UsageError
-from ..macos.probes import LiveProber
+from ..macos.probes import LiveProber, RecordedProber
 from ..macos.toolchain import xcode_toolchain
 from ..recipe import Recipe
 from ..recipes import find_recipe
@@ -51,12 +51,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], dest="settings")
     parser.add_argument("--jobs", metavar="N", type=int, help="compilers at once (default: from cores and memory)")
     parser.add_argument("--wheelhouse", metavar="DIR", type=Path, help="where the wheels go (default: wheelhouse/)")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be built, and whether it could")
+    parser.add_argument("--host", metavar="FILE", type=Path, help="with --dry-run: a recorded host in this one's place")
     parser.add_argument("--offline", action="store_true", help="use only what the cache holds")
 
 
 def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+    if arguments.host and not arguments.dry_run:
+        raise UsageError("--host replays a recorded host: only with --dry-run", hint="build on the host itself")
     plan, workspace = make_plan(arguments)
+    if plan.recorded_on:
+        console.print(f"recorded on {plan.recorded_on}")
     console.print(f"companions of {plan.recipe.name} for torch {plan.torch.version}, Python {plan.torch.python}")
+    if arguments.dry_run:
+        return _forecast(plan, console)
     return build_and_deliver(plan, workspace, console)
 
 
@@ -82,7 +90,7 @@ def make_plan(arguments: argparse.Namespace) -> tuple[CompanionPlan, Workspace]:
     torch = arguments.torch and given_wheel(
         arguments.torch.expanduser(), recipe, python=arguments.python, system="macos"
     )
-    host = check_host(recipe, LiveProber())
+    host = check_host(recipe, RecordedProber(arguments.host) if arguments.host else LiveProber())
     if torch is None:
         torch = built_wheel(
             recipe,
@@ -99,6 +107,7 @@ def make_plan(arguments: argparse.Namespace) -> tuple[CompanionPlan, Workspace]:
         wheelhouse=place,
         settings=settings,
         offline=arguments.offline,
+        recorded_on=host.recorded_on,
     )
     return plan, workspace
 
@@ -125,6 +134,20 @@ def build_and_deliver(plan: CompanionPlan, workspace: Workspace, console: Consol
     console.print(f"pins: {delivered.constraints}")
     console.print(f"next: pip install -c '{delivered.constraints}' {install}")
     return Outcome(document=_document(plan, delivered, build, tried))
+
+
+def _forecast(plan: CompanionPlan, console: Console) -> Outcome:
+    """Tell what would be built; nothing is fetched, so a folder's commit is not in the version yet."""
+    rows: list[dict[str, Any]] = []
+    for name, source in plan.sources.items():
+        told = {variable.name: variable.value for variable in plan.variables(name)}
+        version = plan.version(name, commit=None, dirty=False)
+        rows.append({"name": name, "version": version, "source": source.place, "environment": told})
+    console.table(("companion", "as", "from"), [(row["name"], row["version"], row["source"]) for row in rows])
+    console.print(f"torch: {plan.torch.path}")
+    console.print(f"into {plan.wheelhouse}, {plan.jobs} compilers at once")
+    document = {"dry_run": True, "recipe": plan.recipe.name, "torch": str(plan.torch.path), "companions": rows}
+    return Outcome(document={**document, "jobs": plan.jobs, "toolchain": dict(plan.toolchain.facts)})
 
 
 def _tried(name: str, tried: Any) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from .errors import UsageError
 from .process import Command, capture
 from .triage.tools.ccache import parse_ccache
+from .triage.tools.ninja import parse_ninja_log
 from .triage.tools.sccache import parse_sccache
 
 # PyTorch sets C and CXX by itself; without OBJC and OBJCXX no `.mm` ever hits.
@@ -129,3 +130,10 @@ def cache_troubles(gain: Mapping[str, float] | None) -> tuple[str, ...]:
     if gain and (count := int(gain.get("write_errors", 0))):
         told.append(f"the compiler cache did not take {count} objects: full, read-only or gone; the build went on")
     return tuple(told)
+
+
+def slowest_steps(build: Path, *, count: int = 8) -> list[tuple[str, float]]:
+    """Return the build's longest ninja steps as (output, seconds), longest first."""
+    log = build / ".ninja_log"
+    told = parse_ninja_log(log.read_text(encoding="utf-8", errors="replace")) if log.is_file() else None
+    return sorted(told.seconds, key=lambda step: -step[1])[:count] if told else []

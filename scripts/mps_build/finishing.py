@@ -88,8 +88,9 @@ class Finishing:
                     exclude=(),
                     log=self.workspace.logs / f"repair_wheel-{self.key}.log",
                 )
+            kept = _set_aside(output) if request.profile == "develop" else None
             remove_tree(output)
-            made = finish_wheel(wheel, output=output, epoch=tree.epoch, bill=bill)
+            made = finish_wheel(wheel, output=output, epoch=tree.epoch, bill=bill, previous=kept)
             return Made(files=(made.path,), facts={"name": made.path.name, "size": made.size, "sha256": made.sha256})
 
         inputs = {"previous": compiled.digest, "bill": bill, "epoch": tree.epoch, "platform": sys.platform}
@@ -159,6 +160,17 @@ class Finishing:
                 if each.step not in ("audit_wheel", "deliver_wheel")
             ],
         }
+
+
+def _set_aside(output: Path) -> Path | None:
+    """Move the last finished wheel out of the way, and return where it is: the next one takes over what is equal."""
+    last = sorted(output.glob("*.whl"))
+    if len(last) != 1:
+        return None
+    aside = output.with_name(f"{output.name}-last")
+    remove_tree(aside)
+    output.rename(aside)
+    return aside / last[0].name
 
 
 def _rejected(wheel: Wheel, audit: Mapping[str, Any]) -> AuditRejected:

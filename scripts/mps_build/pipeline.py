@@ -19,6 +19,7 @@ from .profiles import profile_lines, profile_settings
 from .receipts import Ledger, Made, Receipt, digest_of, fingerprint, step_digest
 from .recipe import Libomp
 from .recipes import locks_root
+from .repacking import repacked
 from .second_tries import with_second_tries
 from .shared_cache import relayed
 from .steps import configure as configuring
@@ -26,7 +27,6 @@ from .steps.check_gate import check_gate
 from .steps.compile_wheel import build_command, compile_wheel
 from .steps.create_environment import create_environment, find_interpreter
 from .steps.provide_libomp import provide_libomp
-from .triage.tools.ninja import parse_ninja_log
 from .workspace import Workspace, cache_folder, remove_tree
 from .zig import build_libcxx, cross_toolchain, libcxx_command
 
@@ -228,6 +228,19 @@ class Pipeline:
     def _compile(self, environment: BuildEnvironment, tree: SourceTree, configured: Receipt, *, source: str) -> Receipt:
         command = self._build_command(environment, tree)
 
+        def repack(output: Path, log: Path) -> Path | None:
+            build, overrides = self._build_folder(tree), self.workspace.root / "overrides.cmake"
+            return repacked(
+                self.request,
+                tree=tree,
+                environment=environment,
+                build=build,
+                overrides=overrides,
+                output=output,
+                log=log,
+                reporter=self.console,
+            )
+
         def run() -> Made:
             output = self._compiled_folder(environment)
             log = self.workspace.logs / f"compile_wheel-{environment.python_version}.log"
@@ -279,10 +292,3 @@ class Pipeline:
 
     def _key(self, environment: BuildEnvironment) -> str:
         return f"{self.request.profile}-{environment.python_version}"
-
-
-def slowest_steps(build: Path, *, count: int = 8) -> list[tuple[str, float]]:
-    """Return the build's longest ninja steps as (output, seconds), longest first."""
-    log = build / ".ninja_log"
-    told = parse_ninja_log(log.read_text(encoding="utf-8", errors="replace")) if log.is_file() else None
-    return sorted(told.seconds, key=lambda step: -step[1])[:count] if told else []

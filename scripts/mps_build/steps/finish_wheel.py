@@ -14,25 +14,36 @@ from pathlib import Path
 from typing import Any
 
 from ..artifacts import Wheel
+from .zip_members import carry, compressed, recorded
 
 _EXECUTABLE = 0o111
 
 
 def finish_wheel(
-    wheel: Path, *, output: Path, epoch: int, bill: Mapping[str, Any], replaced: Mapping[str, bytes] | None = None
+    wheel: Path,
+    *,
+    output: Path,
+    epoch: int,
+    bill: Mapping[str, Any],
+    replaced: Mapping[str, bytes] | None = None,
+    previous: Path | None = None,
 ) -> Wheel:
     """Write the wheel anew to `output` (a folder) and return it; `replaced` are members with other contents.
 
     Members in the order of their names with RECORD last, one time stamp (`epoch`, seconds since 1970,
     not before 1980 where zip begins), modes 0644 and 0755, no extra fields. The bill (CycloneDX) goes
     to .dist-info/sboms/, as PEP 770 has it: https://peps.python.org/pep-0770/
+
+    Args:
+        previous: a wheel that this function wrote before; what is equal in it is not compressed again.
+            The result has the same bytes with it and without.
     """
     output.mkdir(parents=True, exist_ok=True)
     destination = output / wheel.name
     beside = output / f".{wheel.name}.part"
     stamp = time.gmtime(max(epoch, 315532800))[:6]
     whole = hashlib.sha256()
-    with zipfile.ZipFile(wheel) as source, beside.open("w+b") as file:
+    with zipfile.ZipFile(wheel) as source, _Kept(previous, source) as kept, beside.open("w+b") as file:
         info_folder = _dist_info(source)
         record_name = f"{info_folder}/RECORD"
         bill_name = f"{info_folder}/sboms/mps-build.cdx.json"
@@ -44,6 +55,10 @@ def finish_wheel(
             for name in sorted({*members, bill_name} - {record_name, f"{record_name}.jws", f"{record_name}.p7s"}):
                 mode = members[name].external_attr >> 16 if name in members else 0o644
                 new = _info(name, stamp, 0o755 if mode & _EXECUTABLE else 0o644)
+                if name not in given and (old := kept.equal(name, new)):
+                    carry(target, new, kept.bytes_of(old), like=old)
+                    rows.append((name, *kept.rows[name]))
+                    continue
                 hasher, size = hashlib.sha256(), 0
                 with target.open(new, "w", force_zip64=False) as out:
                     for chunk in (given[name],) if name in given else _chunks(source, members[name]):
@@ -60,6 +75,34 @@ def finish_wheel(
         size = file.tell()
     beside.replace(destination)
     return Wheel(path=destination, size=size, sha256=whole.hexdigest())
+
+
+class _Kept:
+    """The members of an earlier finished wheel that the next one can take over as they are."""
+
+    def __init__(self, previous: Path | None, source: zipfile.ZipFile) -> None:
+        self._wheel = zipfile.ZipFile(previous) if previous else None
+        self.rows = dict(recorded(self._wheel)) if self._wheel else {}
+        self._wanted = recorded(source) if self._wheel else {}
+
+    def __enter__(self) -> _Kept:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._wheel:
+            self._wheel.close()
+
+    def equal(self, name: str, new: zipfile.ZipInfo) -> zipfile.ZipInfo | None:
+        """Return the earlier member, if both RECORDs name one hash and the rest of the entry is the same."""
+        if self._wheel is None or name not in self.rows or self.rows[name] != self._wanted.get(name):
+            return None
+        old = self._wheel.getinfo(name)
+        same = (old.external_attr, old.date_time, old.compress_type)
+        return old if same == (new.external_attr, new.date_time, new.compress_type) else None
+
+    def bytes_of(self, old: zipfile.ZipInfo) -> bytes:
+        assert self._wheel is not None
+        return compressed(self._wheel, old)
 
 
 def bill_of_materials(

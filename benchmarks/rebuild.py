@@ -1,0 +1,184 @@
+"""Seconds from saving one .cpp of real PyTorch to the process that has imported it: ours, plain ninja, a whole wheel.
+
+    nox -s rehearse -- v2.6.0 --wheel      # once: the tree, built (an hour on two cores)
+    nox -s benchmark -- rebuild [--rounds 5] [--wheel]
+
+Each round saves the file anew (one more comment line), so that every way compiles it; the ways alternate, so
+that a busy machine slows all of them. Ours is the whole command, `build_wheel v2.6.0 --editable`, from process start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
+
+from mps_build import cli  # noqa: E402
+from mps_build.console import Console  # noqa: E402
+from mps_build.editable import Remembered, remember  # noqa: E402
+from mps_build.environ import fetch_environ  # noqa: E402
+from mps_build.process import Command  # noqa: E402
+from mps_build.recipes import find_recipe  # noqa: E402
+from mps_build.rehearse_source import debian_place, debian_root  # noqa: E402
+from mps_build.rehearsing import Rehearsal  # noqa: E402
+from mps_build.steps.build_editable import build_editable, create_runtime, first_command, import_it  # noqa: E402
+from mps_build.steps.rebuild_editable import Editable  # noqa: E402
+from mps_build.workspace import cache_folder  # noqa: E402
+from record import record  # noqa: E402
+
+COMMAND = "nox -s benchmark -- rebuild"
+GIVEN = ["v2.6.0", "--editable"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bench:
+    """The built tree, how to run a command there, and the file that is edited."""
+
+    editable: Editable
+    environ: dict[str, str]
+    wrap: Callable[[Command], Command]
+    file: Path
+    folder: Path
+
+    def save(self) -> None:
+        with self.file.open("a", encoding="utf-8") as stream:
+            stream.write(f"// saved at {time.time_ns()}\n")
+
+    def run(self, *argv: str, cwd: Path | None = None, inside: bool = True) -> None:
+        command = Command(argv=argv, cwd=cwd or self.editable.root, environ=self.environ)
+        whole = self.wrap(command) if inside else Command(argv=argv, cwd=cwd)
+        ran = subprocess.run(whole.argv, cwd=whole.cwd, env=whole.environ, capture_output=True, text=True, check=False)
+        if ran.returncode:
+            raise SystemExit(f"{' '.join(argv)} ended with {ran.returncode}:\n{ran.stdout[-2000:]}{ran.stderr[-2000:]}")
+
+    def import_torch(self) -> None:
+        self.run(str(self.editable.python), "-I", "-c", "import torch", cwd=self.folder)
+
+    def seconds(self, way: Callable[[], None], *, then: Callable[[], None]) -> tuple[float, float]:
+        """Return (seconds from the save until the import is done, of which until the way was done)."""
+        began = time.perf_counter()
+        self.save()
+        way()
+        made = time.perf_counter() - began
+        then()
+        return time.perf_counter() - began, made
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--file", default="torch/csrc/utils/tensor_list.cpp")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--prepare", action="store_true", help="make the tree importable in place, and measure nothing")
+    arguments = parser.parse_args()
+    rehearsal = Rehearsal(find_recipe("v2.6.0"), mode="wheel", jobs=arguments.jobs, console=Console())
+    bench = prepare(rehearsal, arguments.file, arguments.jobs)
+    if arguments.prepare:
+        return
+    measure(bench, arguments.rounds, arguments.jobs)
+
+
+def prepare(rehearsal: Rehearsal, file: str, jobs: int) -> Bench:
+    """Return the tree of `rehearse --wheel`, importable in place, remembered for `build_wheel --editable`."""
+    root = rehearsal.workspace.root
+    kept = root / "receipts" / "configure.json"
+    if not kept.is_file() or not (root / "source" / "build" / "build.ninja").is_file():
+        raise SystemExit(f"no built tree in {root}: first `nox -s rehearse -- v2.6.0 --wheel`")
+    given = json.loads(kept.read_text(encoding="utf-8"))["inputs"]["environ"]
+    environ = {**given, "HOME": "/root", "TERM": "dumb", "MAX_JOBS": str(jobs), "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)}
+    chroot = debian_root(rehearsal, mirror=None)
+    wrap = chroot.inside
+    source = root / "source"
+    first = first_command(
+        "setuptools",
+        python=next((root / "environments").iterdir()) / "bin" / "python",
+        source=source,
+        build=source / "build",
+        output=root / "editable-wheel",
+        environ=environ,
+        overrides=root / "overrides.cmake",
+    )
+    venv, log = root / "editable", rehearsal.log("editable")
+    if not (venv / "done").is_file():
+        create_runtime(
+            interpreter=debian_place(rehearsal, chroot).interpreter,
+            destination=venv,
+            builder=first,
+            numpy=None,
+            cache=cache_folder(),
+            environ=fetch_environ(os.environ),
+            log=log,
+            reporter=rehearsal.console,
+            wrap=wrap,
+        )
+    began = time.perf_counter()
+    editable = build_editable(
+        "setuptools",
+        first,
+        build=source / "build",
+        output=root / "editable-wheel",
+        venv=venv,
+        jobs=jobs,
+        log=log,
+        reporter=rehearsal.console,
+        wrap=wrap,
+    )
+    (venv / "done").touch()
+    print(f"in place after {time.perf_counter() - began:.1f} s")
+    print(import_it(editable, "torch", environ={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, wrap=wrap))
+    parsed = cli.parser_of("build_wheel").parse_args(GIVEN)
+    parsed.profile = "develop"
+    remember(
+        parsed,
+        Remembered(workspace=rehearsal.workspace, editable=editable, module="torch", recipe="v2.6.0"),
+        watched=(root / "overrides.cmake",),
+    )
+    return Bench(editable=editable, environ=environ, wrap=wrap, file=source / file, folder=root)
+
+
+def measure(bench: Bench, rounds: int, jobs: int) -> None:
+    """Alternate the ways and put the figures on record; the file ends as it began."""
+    ninja = ("ninja", "-C", str(bench.editable.build), f"-j{jobs}")
+    ours = (sys.executable, str(ROOT / "scripts" / "build_wheel.py"), *GIVEN)
+    ways: dict[str, Callable[[], None]] = {
+        "ninja": lambda: bench.run(*ninja),
+        "ninja install": lambda: bench.run(*ninja, "install"),
+        "ours": lambda: bench.run(*ours, inside=False),
+    }
+    kept = bench.file.with_suffix(".kept")
+    shutil.copy2(bench.file, kept)
+    told: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+    try:
+        bench.seconds(ways["ours"], then=bench.import_torch)  # the first one warms the disk's cache
+        for _ in range(rounds):
+            for name, way in ways.items():
+                told[name].append(bench.seconds(way, then=bench.import_torch))
+    finally:
+        kept.replace(bench.file)
+        bench.run(*ninja, "install")
+    for name, pairs in told.items():
+        whole, made = (statistics.median(column) for column in zip(*pairs, strict=True))
+        print(f"{name:14} {whole:6.2f} s until imported, {made:6.2f} s until built   {[round(a, 2) for a, _ in pairs]}")
+    whole = [pair[0] for pair in told["ours"]]
+    print(record("rebuild.one_file_s", whole, unit="s", command=COMMAND, target="as short as ninja"))
+    base = statistics.median(pair[0] for pair in told["ninja install"])
+    print(
+        record(
+            "rebuild.editable_ratio", [each / base for each in whole], unit="ratio", command=COMMAND, target="<= 1.1"
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

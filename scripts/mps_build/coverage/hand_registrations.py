@@ -101,8 +101,8 @@ def _implementations(
             continue
         for match in re.finditer(rf"\b{name}\s*\(", body):
             given = dict(zip(parameters, _arguments(body, match.end() - 1), strict=False))
-            rest = {key: value for key, value in macros.items() if key != name}  # a macro never expands in itself
-            for first, others, _ in _implementations(_expanded(replacement, given), r"\w+", rest):
+            further = {key: value for key, value in macros.items() if key != name}  # a macro never expands in itself
+            for first, others, _ in _implementations(_expanded(replacement, given), r"\w+", further):
                 yield first, others, match.start()
 
 

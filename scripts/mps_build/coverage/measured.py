@@ -49,11 +49,17 @@ def load_touch_map(path: Path) -> dict[str, frozenset[str]]:
         raise UsageError(f"{path}: is no map of cases to operators: {error!r}") from error
 
 
-def measure(record: Record, touches: Mapping[str, frozenset[str]]) -> dict[str, Measured]:
-    """Return what the record tells of each operator that one of its cases dispatched."""
+def measure(
+    record: Record, touches: Mapping[str, frozenset[str]], *, on_cpu: frozenset[str] = frozenset()
+) -> dict[str, Measured]:
+    """Return what the record tells of each operator that one of its cases dispatched.
+
+    Args:
+        on_cpu: operators registered to fall back unasked: on MPS, their right answers are the CPU's.
+    """
     passed: dict[str, int] = {}
     failed: dict[str, int] = {}
-    named: dict[str, str] = {}
+    named: dict[str, str] = dict.fromkeys(on_cpu, "fell back") if record.device == "mps" else {}
     for case in record.cases:
         text = _text(case)
         named |= dict.fromkeys(_REFUSED.findall(text), "refused") | dict.fromkeys(_FELL_BACK.findall(text), "fell back")
@@ -66,10 +72,10 @@ def measure(record: Record, touches: Mapping[str, frozenset[str]]) -> dict[str, 
         for operator in blamed:
             tally[operator] = tally.get(operator, 0) + 1
             if tally is failed and _is_named_for(case.id, operator):
-                named.setdefault(operator, "wrong")
+                named[operator] = "wrong"
     return {
         operator: _measured(named.get(operator, ""), passed.get(operator, 0), failed.get(operator, 0))
-        for operator in sorted(passed.keys() | failed.keys() | named.keys())
+        for operator in sorted(passed.keys() | failed.keys() | (named.keys() - on_cpu))
     }
 
 

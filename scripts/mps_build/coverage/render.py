@@ -50,7 +50,9 @@ CSS = """
 .bar.tall { height: 26px; border-radius: 8px; } .bar.tall span { min-width: 2px; }
 .names { columns: 4 220px; margin: 0; padding: 0; list-style: none; } .names li { break-inside: avoid; }
 td .keys { color: var(--soft); font-size: 13px; }
-.number { text-align: right; }
+.number { text-align: right; } td.word { white-space: nowrap; }
+#cases { table-layout: fixed; } #cases td:first-child code { white-space: normal; }
+#cases th:nth-child(1) { width: 32%; } #cases th:nth-child(2) { width: 17%; } #cases th:nth-child(5) { width: 10%; }
 details summary { cursor: pointer; color: var(--soft); margin: 6px 0; }
 """
 
@@ -79,13 +81,13 @@ def summary(facts: Facts, counts: Counts) -> str:
 
 
 def transitions(changes: Sequence[Change]) -> list[tuple[str, str, str, str]]:
-    """Return (before, after, how many, examples), the most frequent first."""
+    """Return (status before, after, how many, examples), the most frequent first."""
     found = Counter((change.before, change.after) for change in changes)
     rows = []
     for (before, after), number in found.most_common():
         names = [change.name for change in changes if (change.before, change.after) == (before, after)]
         more = f" and {number - 3} more" if number > 3 else ""
-        rows.append((WORDS[before], WORDS[after], str(number), ", ".join(names[:3]) + more))
+        rows.append((before, after, str(number), ", ".join(names[:3]) + more))
     return rows
 
 
@@ -98,8 +100,9 @@ def page_body(
 ) -> str:
     """Return what stands inside the page's main part."""
     counts = count(tuple(rows))
-    parts = [f'<p class="statement">{escape(statement)}</p>', _headline(facts, counts)]
-    sides = [(facts, counts)] + ([(against[0], count(tuple(against[1])))] if against else [])
+    there = count(tuple(against[1])) if against else None
+    parts = [f'<p class="statement">{escape(statement)}</p>', _headline(facts, counts, against and against[0], there)]
+    sides = [(facts, counts)] + ([(against[0], there)] if against and there else [])
     parts.append(_section("How operators reach the GPU", "".join(_bar(*side) for side in sides) + _legend(), ""))
     parts.append(_section("Counts", _counts([side for _, side in sides], [side.label for side, _ in sides]), ""))
     if against:
@@ -109,13 +112,16 @@ def page_body(
     return "\n".join(part for part in parts if part)
 
 
-def _headline(facts: Facts, counts: Counts) -> str:
+def _headline(facts: Facts, counts: Counts, other: Facts | None, there: Counts | None) -> str:
+    share = f"{counts.share:.1%}" + (f" → {there.share:.1%}" if there else "")
     on_demand = counts.overloads.get(ON_DEMAND, 0)
-    return (
-        f'<div class="verdict soft"><h1>{counts.share:.1%} of CPU operators run on MPS</h1>'
+    told = (
         f"<p>{escape(summary(facts, counts))}; {on_demand} are refused unless PYTORCH_ENABLE_MPS_FALLBACK=1 "
-        "sends them to the CPU.</p></div>"
+        "sends them to the CPU.</p>"
     )
+    if other and there:
+        told += f"<p>{escape(summary(other, there))}; {there.overloads.get(ON_DEMAND, 0)} are refused.</p>"
+    return f'<div class="verdict soft"><h1>{share} of CPU operators run on MPS</h1>{told}</div>'
 
 
 def _bar(facts: Facts, counts: Counts) -> str:
@@ -138,7 +144,7 @@ def _counts(sides: Sequence[Counts], labels: Sequence[str]) -> str:
         f'<th class="number">{escape(label)}: overloads</th><th class="number">operators</th>' for label in labels
     )
     body = "".join(
-        f"<tr><td>{escape(name)}</td>"
+        f'<tr><td class="word">{escape(name)}</td>'
         + "".join(f'<td class="number">{number}</td>' for number in numbers)
         + f'<td class="what">{escape(meaning)}</td></tr>'
         for name, *numbers, meaning in table_rows(sides)
@@ -152,7 +158,7 @@ def _changes(facts: Facts, against: tuple[Facts, Sequence[Row], Sequence[Change]
     if not changes:
         return _section(title, "<p>Every operator has the same status.</p>", "0 differences")
     body = "".join(
-        f'<tr><td>{before}</td><td>{after}</td><td class="number">{number}</td>'
+        f'<tr><td>{_tag(before)}</td><td>{_tag(after)}</td><td class="number">{number}</td>'
         f'<td class="what">{escape(names)}</td></tr>'
         for before, after, number, names in transitions(changes)
     )
@@ -216,13 +222,18 @@ def _all(rows: Sequence[Row], measured: Mapping[str, Measured]) -> str:
     )
     body = "".join(
         f'<tr data-outcome="{row.status}"><td><code>{escape(row.name)}</code></td><td>{_tag(row.status)}</td>'
-        f'<td class="what">{escape(row.how + (" → " + row.through if row.through else ""))}</td>'
+        f'<td class="what">{escape(_how(row))}</td>'
         f'<td><span class="keys">{escape(", ".join(row.keys))}</span></td>'
         + (f"<td>{_measured(measured.get(row.name))}</td>" if measured else "")
         + "</tr>"
         for row in rows
     )
     return _section("All operators", tools + _table(head, body, "cases"), '<span id="shown"></span>')
+
+
+def _how(row: Row) -> str:
+    """Return the road in a few words; which composite it is stands among the keys."""
+    return f"calls {row.through}" if row.through else "" if row.how.startswith("Composite") else row.how
 
 
 def _measured(found: Measured | None) -> str:

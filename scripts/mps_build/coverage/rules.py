@@ -167,3 +167,37 @@ def _reason(old: Row | None, new: Row | None, left: Facts, right: Facts) -> str:
     gained, lost = set(new.keys) - set(old.keys), set(old.keys) - set(new.keys)
     told = [f"{word} {', '.join(sorted(keys))}" for word, keys in (("gained", gained), ("lost", lost)) if keys]
     return "; ".join(told) or (f"now calls {new.through}" if new.through else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelChange:
+    """One embedded metallib of two wheels: how many kernels on each side, and the names that only one has."""
+
+    section: str
+    left: int
+    right: int
+    only_left: tuple[str, ...]
+    only_right: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        only = {"only_left": list(self.only_left), "only_right": list(self.only_right)}
+        return {"section": self.section, "left": self.left, "right": self.right, **only}
+
+
+def compare_kernels(left: Facts, right: Facts) -> tuple[KernelChange, ...]:
+    """Return the metallibs of two wheels side by side; none where a side has no wheel to read them from."""
+    if not (left.kind == right.kind == "wheel"):
+        return ()
+    changes = []
+    for section in sorted(left.kernels.keys() | right.kernels.keys()):
+        old, new = (frozenset(side.kernels.get(section, ())) for side in (left, right))
+        changes.append(
+            KernelChange(
+                section=section,
+                left=len(old),
+                right=len(new),
+                only_left=tuple(sorted(old - new)),
+                only_right=tuple(sorted(new - old)),
+            )
+        )
+    return tuple(changes)

@@ -9,6 +9,7 @@ kernels, generated variants and composites are those of that very tree. Wants py
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import re
 import sys
@@ -32,22 +33,21 @@ _IMPL = re.compile(r'm\.impl\("([^"]+)"')
 
 def main(root: str, native_functions: str, tags: str) -> None:
     sys.path.insert(0, root)
-    from torchgen import gen  # type: ignore[import-not-found]
-    from torchgen.model import DispatchKey, NativeFunctionsGroup  # type: ignore[import-not-found]
-
+    gen = importlib.import_module("torchgen.gen")
+    keys = importlib.import_module("torchgen.model").DispatchKey
     parsed = gen.parse_native_yaml(native_functions, tags)
     groups = gen.get_grouped_native_functions(parsed.native_functions)
     registered = {}
     for name in KEYS:
-        if not hasattr(DispatchKey, name):
+        if not hasattr(keys, name):
             continue
-        index = parsed.backend_indices[DispatchKey[name]]
-        if index.dispatch_key is not DispatchKey[name]:  # torchgen's "nothing of that key"
+        index = parsed.backend_indices[keys[name]]
+        if index.dispatch_key is not keys[name]:  # torchgen's "nothing of that key"
             continue
         register = _register(index)
         found = [_IMPL.findall(text) for group in groups if _namespace(group) == "aten" for text in register(group)]
         registered[name] = sorted({name for names in found for name in names})
-    own = parsed.backend_indices[DispatchKey["MPS"]].index if hasattr(DispatchKey, "MPS") else {}
+    own = parsed.backend_indices[keys["MPS"]].index if hasattr(keys, "MPS") else {}
     others: dict[str, list[str]] = {}
     for key, index in parsed.backend_indices.items():
         for operator in index.index:
@@ -57,7 +57,7 @@ def main(root: str, native_functions: str, tags: str) -> None:
     document = {
         "registered": registered,
         "own": sorted(str(name) for name in own),
-        "through": _through(group for group in groups if isinstance(group, NativeFunctionsGroup)),
+        "through": _through(group for group in groups if hasattr(group, "functional")),
         "elsewhere": {name: sorted(others.get(name, ())) for name in operators if name not in known},
     }
     json.dump(document, sys.stdout)
@@ -65,18 +65,13 @@ def main(root: str, native_functions: str, tags: str) -> None:
 
 def _register(index: Any) -> Any:
     """Return torchgen's own writer of `m.impl(...)` lines; its parameters differ from release to release."""
-    from torchgen import dest
-    from torchgen.selective_build.selector import SelectiveBuilder  # type: ignore[import-not-found]
-
-    try:
-        from torchgen.utils import Target  # type: ignore[import-not-found]
-    except ImportError:
-        from torchgen.gen import Target
-
+    dest = importlib.import_module("torchgen.dest")
+    selector = importlib.import_module("torchgen.selective_build.selector").SelectiveBuilder
+    target = importlib.import_module("torchgen.utils").Target
     wanted = {
         "backend_index": index,
-        "target": Target.REGISTRATION,
-        "selector": SelectiveBuilder.get_nop_selector(),
+        "target": target.REGISTRATION,
+        "selector": selector.get_nop_selector(),
         "rocm": False,
         "symint": True,
         "cpp_namespace": "at::native",
@@ -100,18 +95,19 @@ def _through(groups: Any) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for group in groups:
-        forms = {kind: getattr(group, kind, None) for kind in ("functional", "inplace", "mutable", "out")}
+        forms: dict[str, Any] = {
+            kind: getattr(group, kind, None) for kind in ("functional", "inplace", "mutable", "out")
+        }
         if group.structured:
-            for kind in ("functional", "inplace"):
-                if forms[kind] is not None:
-                    found[str(forms[kind].func.name)] = str(group.out.func.name)
+            own = [forms["functional"], forms["inplace"]]
+            found |= {str(form.func.name): str(group.out.func.name) for form in own if form is not None}
             continue
-        if _is_generated(forms["out"]):
-            found[str(forms["out"].func.name)] = str(group.functional.func.name)
+        out = forms["out"]
+        if out is not None and _is_generated(out):
+            found[str(out.func.name)] = str(group.functional.func.name)
         if _is_generated(forms["functional"]):
-            target = next((forms[kind] for kind in ("inplace", "mutable", "out") if forms[kind] is not None), None)
-            if target is not None:
-                found[str(group.functional.func.name)] = str(target.func.name)
+            targets = [forms[kind] for kind in ("inplace", "mutable", "out") if forms[kind] is not None]
+            found |= {str(group.functional.func.name): str(target.func.name) for target in targets[:1]}
     return found
 
 

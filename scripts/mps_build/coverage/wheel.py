@@ -64,7 +64,7 @@ def _facts(path: Path, archive: zipfile.ZipFile, compiled: Compiled) -> Facts:
     by_hand: tuple[ByHand, ...] = ()
     if compiled.registered:
         native = {key: [name for name, _ in compiled.registered.get(key, ())] for key in headers if key != "CUDA"}
-        checks += _checks("the library", native, headers, more_is_news=("MPS",))
+        checks += _checks("the library", native, headers, by_hand=("MPS", "CPU"))
         by_hand = tuple(
             ByHand(operator=name, falls_back=falls_back, where=LIBRARY)
             for name, falls_back in compiled.registered.get("MPS", ())
@@ -108,9 +108,9 @@ def _checks(
     witness: str,
     says: Mapping[str, Iterable[str]],
     headers: Mapping[str, frozenset[str]],
-    more_is_news: tuple[str, ...] = (),
+    by_hand: tuple[str, ...] = (),
 ) -> list[str]:
-    """Return where a witness contradicts the headers; what it has more of a key in `more_is_news` is told elsewhere."""
+    """Return where a witness contradicts the headers; of keys in `by_hand` it may have more, that have no header."""
     found = []
     for key, names in headers.items():
         if key not in says:
@@ -119,7 +119,7 @@ def _checks(
         missing, more = sorted(names - other), sorted(other - names)
         if missing:
             found.append(f"{key}: headers declare, {witness} does not register: {_some(missing)}")
-        if more and key not in more_is_news:
+        if more and key not in by_hand:
             found.append(f"{key}: {witness} registers, headers do not declare: {_some(more)}")
     return found
 

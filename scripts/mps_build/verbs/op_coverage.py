@@ -24,8 +24,8 @@ from ..cli import Outcome
 from ..console import Console
 from ..coverage.measured import Measured, load_touch_map, measure, totals
 from ..coverage.model import Facts, from_document
-from ..coverage.render import CSS, page_body, summary, table_rows, transitions
-from ..coverage.rules import Change, Row, classify, compare, count, gaps
+from ..coverage.render import CSS, WORDS, page_body, summary, table_rows, transitions
+from ..coverage.rules import ALWAYS, Change, Row, classify, compare, compare_kernels, count, gaps
 from ..coverage.tree import NEEDED, facts_of_tree
 from ..coverage.wheel import LIBRARY, Compiled, facts_of_wheel
 from ..environ import fetch_environ
@@ -62,10 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     record = load_record(arguments.record) if arguments.record else None
     touches = load_touch_map(data_root() / "tests" / "device" / "touch_map.json") if record else {}
-    measured = measure(record, touches) if record else {}
     facts = _facts(arguments.source, arguments, console)
     other = _facts(arguments.against, arguments, console) if arguments.against else None
     rows = classify(facts)
+    on_cpu = frozenset(row.name for row in rows if row.status == ALWAYS)
+    measured = measure(record, touches, on_cpu=on_cpu) if record else {}
     changes = compare(facts, other) if other else ()
     others = classify(other) if other else ()
     _print(facts, rows, other, others, changes, console, arguments.show)
@@ -87,6 +88,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     if other:
         document["against"] = {"facts": other.document(), "counts": _counts(others)}
         document["changes"] = [change.document() for change in changes]
+        document["kernel_changes"] = [change.document() for change in compare_kernels(facts, other)]
     return Outcome(document=document)
 
 
@@ -207,13 +209,20 @@ def _print(
         console.print(summary(each, counts), style="bold")
         for text in (*each.checks, *each.notes):
             console.warn(text)
+        if each.kernels:
+            listed = ", ".join(f"{len(names)} in {section}" for section, names in sorted(each.kernels.items()))
+            console.print(f"Metal kernels: {listed}", style="dim")
     if other:
         console.print()
-        console.table(("from", "to", "overloads", "which"), transitions(changes), title=f"{len(changes)} differ")
+        moved = [(WORDS[before], WORDS[after], *rest) for before, after, *rest in transitions(changes)]
+        console.table(("from", "to", "overloads", "which"), moved, title=f"{len(changes)} differ")
         for change in changes[:most]:
             console.print(f"  {change.name}: {change.reason}", style="dim")
         if len(changes) > most:
             console.print(f"  and {len(changes) - most} more: --json or --html has them all", style="dim")
+        for kernels in compare_kernels(facts, other):
+            told = f"{len(kernels.only_left)} only here, {len(kernels.only_right)} only there"
+            console.print(f"Metal kernels in {kernels.section}: {kernels.left}, {kernels.right} there; {told}")
         return
     console.print()
     lacking = [row.name for row in gaps(rows)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from html import escape
 
 from .analysis import Placed, Times
-from .phases import PHASES
 
 COLOURS = {
     "configure": "#4aa3a8",
@@ -16,7 +15,7 @@ COLOURS = {
     "link": "#d1495b",
     "install": "#7d8996",
 }
-WIDTH, LEFT, RIGHT, TOP, BOTTOM = 1040.0, 44.0, 12.0, 26.0, 34.0
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 1040.0, 44.0, 12.0, 26.0, 56.0
 _TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400)
 _LEAST_PIXELS = 0.12
 _STYLE = """
@@ -40,6 +39,7 @@ def chart(times: Times) -> str:
     parts += _axis(times.wall, scale, lanes * height)
     parts += [_bar(placed, scale, height) for placed in _drawn(times.placed, scale)]
     parts += _runs(times, scale, lanes * height)
+    parts += _legend(times, total - 14)
     for lane in range(lanes):
         if lane % max(1, lanes // 8) == 0:
             parts.append(
@@ -89,9 +89,16 @@ def _runs(times: Times, scale: float, height: float) -> list[str]:
     return parts
 
 
-def legend() -> list[tuple[str, str]]:
-    """Return (phase, colour), in the order of the tables."""
-    return [(phase, COLOURS[phase]) for phase in PHASES]
+def _legend(times: Times, y: float) -> list[str]:
+    """Return a square and a word for each phase that is there."""
+    parts, x = [], LEFT
+    for phase in [*(group.name for group in times.phases), *(["critical path"] if times.critical else [])]:
+        colour = COLOURS.get(phase)
+        look = f'fill="{colour}"' if colour else 'class="critical" fill="none"'
+        parts.append(f'<rect x="{x:g}" y="{y - 9:g}" width="10" height="10" {look}/>')
+        parts.append(f'<text x="{x + 15:g}" y="{y:g}">{phase}</text>')
+        x += 15 + 6.4 * len(phase) + 18
+    return parts
 
 
 def clock(seconds: float) -> str:

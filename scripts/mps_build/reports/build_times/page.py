@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from .analysis import Times
-from .chart import chart, legend
+from .chart import chart
 from .levers import Lever
 from .words import folder_rows, headline, human, lever_rows, phase_rows, sentence, step_rows
 
@@ -38,7 +38,7 @@ def page_body(
         f'<p class="statement">{escape(named)}</p>',
         f'<div class="verdict soft"><h1>{escape(headline(times))}</h1><p>{escape(sentence(times))}.</p>'
         f'<p class="next">{escape(cache)}</p></div>',
-        _section("Every step, by lane", chart(times) + _legend(times), _lanes(times)),
+        _section("Every step, by lane", chart(times), _lanes(times)),
         _levers(found, times),
         _section(
             "By phase", _table(("phase", "steps", "time", "share", "longest"), phase_rows(times.phases, times.busy)), ""
@@ -62,12 +62,6 @@ def page_body(
 
 def _lanes(times: Times) -> str:
     return f"{len(times.placed)} steps; outlined: the critical path" if times.critical else f"{len(times.placed)} steps"
-
-
-def _legend(times: Times) -> str:
-    there = {group.name for group in times.phases}
-    items = "".join(f'<i style="background:{colour}"></i>{phase}' for phase, colour in legend() if phase in there)
-    return f'<p class="legend">{items}</p>'
 
 
 def _levers(found: Sequence[Lever], times: Times) -> str:
@@ -103,8 +97,8 @@ def _cell(column: str, text: str) -> str:
     if column in ("steps", "time", "saves"):
         return f'<td class="number">{escape(text)}</td>'
     if column == "share":
-        width = min(100, int(text.rstrip("%") or 0)) if text else 0
-        return f'<td class="share"><i style="width:{width}px"></i>{text}</td>'
+        width = min(100, int(text.strip("<%") or 0)) if text else 0
+        return f'<td class="share"><i style="width:{width}px"></i>{escape(text)}</td>'
     if column in ("longest", "how", "the figure is from"):
         return f'<td class="what">{escape(text)}</td>'
     if column in ("step", "folder"):

@@ -23,6 +23,17 @@ def human(seconds: float) -> str:
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def share_of(part: float, whole: float) -> str:
+    """Return a share in whole percents; what is less than one is not nothing.
+
+    >>> share_of(30, 60), share_of(0.1, 60), share_of(0, 60), share_of(1, 0)
+    ('50%', '<1%', '0%', '')
+    """
+    if not whole:
+        return ""
+    return "<1%" if 0 < part < whole / 100 else f"{part / whole:.0%}"
+
+
 def headline(times: Times) -> str:
     """Return the figure that a person asks for first."""
     runs = f" in {len(times.runs)} runs" if len(times.runs) > 1 else ""
@@ -49,7 +60,7 @@ def phase_rows(groups: Sequence[Group], whole: float) -> list[tuple[str, str, st
             group.name,
             str(group.steps),
             human(group.seconds),
-            f"{group.seconds / whole:.0%}" if whole else "",
+            share_of(group.seconds, whole),
             f"{short(group.slowest)} {human(group.longest)}",
         )
         for group in groups
@@ -62,8 +73,7 @@ def folder_rows(times: Times) -> list[tuple[str, str, str, str, str]]:
     rows = phase_rows(shown, times.busy)
     if rest:
         steps, seconds = sum(group.steps for group in rest), sum(group.seconds for group in rest)
-        share = f"{seconds / times.busy:.0%}" if times.busy else ""
-        rows.append((f"{len(rest)} more folders", str(steps), human(seconds), share, ""))
+        rows.append((f"{len(rest)} more folders", str(steps), human(seconds), share_of(seconds, times.busy), ""))
     return rows
 
 
@@ -73,7 +83,7 @@ def lever_rows(found: Sequence[Lever], wall: float) -> list[tuple[str, str, str,
         (
             lever.name,
             "not measured" if lever.saves is None else human(lever.saves),
-            "" if lever.saves is None or not wall else f"{lever.saves / wall:.0%}",
+            "" if lever.saves is None else share_of(lever.saves, wall),
             lever.how,
             lever.source,
         )

@@ -14,11 +14,13 @@ from typing import Any
 
 import pytest
 import small_wheels
+from git_history import ENVIRON, git, repository
 from mps_build.audit import Expectation, audit_wheel
 from mps_build.audit.releases import TORCH_LIBRARIES
 from mps_build.cli import main
 from mps_build.companion_building.delivery import matching_set
 from mps_build.companion_building.plan import CompanionPlan, chosen_companions
+from mps_build.companion_building.sources import Sources
 from mps_build.companions import smoke
 from mps_build.companions.metadata import pin_torch
 from mps_build.companions.projects import PROJECTS
@@ -35,10 +37,12 @@ from mps_build.companions.torch_wheel import built_wheel, given_wheel
 from mps_build.compile_failure import explained
 from mps_build.environ import Toolchain
 from mps_build.errors import CompileError, DiskFull, SourceError, UsageError
-from mps_build.receipts import fingerprint
+from mps_build.process import SilentReporter
+from mps_build.receipts import Ledger, fingerprint
 from mps_build.recipes import all_recipes, find_recipe
 from mps_build.rehearsal.companion_parts import complete_torch
 from mps_build.rehearsal.elf import Loads, faults_of
+from mps_build.workspace import Workspace
 from recorded_macs import recorded_mac
 
 RECIPE = find_recipe("v2.6.0")
@@ -276,6 +280,59 @@ def test_mps_kernels_are_found_in_the_source_itself(tmp_path: Path) -> None:
     kernel.write_text("")
 
     assert has_mps_kernels(tree, PROJECTS["torchvision"])
+
+
+def _sources(tmp_path: Path, **changed: Any) -> Sources:
+    return Sources(
+        plan=plan(tmp_path, **changed),
+        workspace=Workspace(root=tmp_path / "work"),
+        ledger=Ledger(tmp_path / "work" / "receipts"),
+        reporter=SilentReporter(),
+        environ=ENVIRON,
+    )
+
+
+def test_a_tag_gives_its_commit_and_a_tag_that_moves_later_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
+    files = {"torchvision/__init__.py": "", "version.txt": "0.21.0a0", "torchvision/csrc/ops/mps/nms_kernel.mm": ""}
+    first = repository(tmp_path / "vision", files)
+    git(tmp_path / "vision", "tag", "v0.21.0")
+    from_here = {"torchvision": SourceChoice(kind="git", place=str(tmp_path / "vision"))}
+
+    found = _sources(tmp_path, sources=from_here).obtain("torchvision")
+
+    assert (found.commit, found.dirty, found.has_mps_kernels) == (first, (), True)
+    git(tmp_path / "vision", "commit", "-q", "--allow-empty", "-m", "second")
+    git(tmp_path / "vision", "tag", "-f", "v0.21.0")
+    assert _sources(tmp_path, sources=from_here, offline=True).obtain("torchvision").commit == first
+    (found.root / "version.txt").write_text("0.21.0")
+    with pytest.raises(SourceError, match="was changed by hand"):
+        _sources(tmp_path, sources=from_here).obtain("torchvision")
+
+
+def test_a_tag_that_is_not_there_and_one_that_was_never_looked_up_are_told_apart(tmp_path: Path) -> None:
+    repository(tmp_path / "vision", {"version.txt": "0.21.0"})
+    from_here = {"torchvision": SourceChoice(kind="git", place=str(tmp_path / "vision"))}
+
+    with pytest.raises(SourceError, match=r"no branch or tag 'refs/tags/v0\.21\.0'") as raised:
+        _sources(tmp_path, sources=from_here).obtain("torchvision")
+    assert "--source torchvision=PATH" in (raised.value.hint or "")
+    with pytest.raises(SourceError, match="was never looked up, and --offline"):
+        _sources(tmp_path, sources=from_here, offline=True).obtain("torchvision")
+
+
+def test_a_folder_tells_its_commit_and_what_was_changed_in_it(tmp_path: Path) -> None:
+    commit = repository(tmp_path / "vision", {"torchvision/__init__.py": "", "version.txt": "0.21.0"})
+    own = {"torchvision": SourceChoice(kind="folder", place=str(tmp_path / "vision"))}
+
+    clean = _sources(tmp_path, sources=own).obtain("torchvision")
+    (tmp_path / "vision" / "version.txt").write_text("0.21.0\n")
+    changed = _sources(tmp_path, sources=own).obtain("torchvision")
+
+    assert (clean.commit, clean.dirty) == (commit, ()) and changed.dirty == ("version.txt",)
+    assert clean.digest != changed.digest
 
 
 # What is built, and as what.

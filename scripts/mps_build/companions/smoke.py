@@ -14,9 +14,9 @@ import random
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Tuple  # noqa: UP035  # the venv's Python may be 3.8
 
-Box = tuple[float, float, float, float]
+Box = Tuple[float, float, float, float]  # noqa: UP006
 # No ratio of small whole numbers: float32 and float64 then agree on which side an overlap lies.
 THRESHOLDS = (0.2137, 0.4567, 0.7331)
 

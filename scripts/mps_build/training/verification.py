@@ -59,7 +59,7 @@ class TrainingVerification(Verification):
         """Check what can be checked before the machine is looked at."""
         workloads = self.request.workloads()
         self.request.check_weights()
-        refuse_old_torch(self.table, self._wanted_version())
+        refuse_old_torch(self.table, self._wanted_version(), self.request.asked_versions)
         scripts = {workload.script for workload in workloads if workload.script}
         if missing := sorted(name for name in scripts if not (self.suite / name).is_file()):
             raise UsageError(f"{self.suite}: lacks {', '.join(missing)}", hint="a broken installation?")

@@ -124,11 +124,11 @@ def load_versions(path: Path = TABLE) -> Versions:
     return strict_yaml.load(path, Versions)
 
 
-def refuse_old_torch(table: Versions, torch: str | None) -> None:
-    """Refuse a torch for which neither library promises anything on MPS.
+def refuse_old_torch(table: Versions, torch: str | None, asked: dict[str, str] | None = None) -> None:
+    """Refuse a torch for which neither library promises anything on MPS, or that is too old for a version asked for.
 
     Raises:
-        UsageError: it is older than the table's oldest.
+        UsageError: it is older than the table's oldest, or than what such a version needs.
     """
     release = _release(torch)
     if release is not None and release < Version(table.oldest.torch):
@@ -137,6 +137,10 @@ def refuse_old_torch(table: Versions, torch: str | None) -> None:
             f"{table.oldest.reason} ({table.oldest.link})",
             hint=f"take torch {table.oldest.torch}.1 or later",
         )
+    if release is not None and asked:
+        found = next((row for row in table.sets if SpecifierSet(row.torch).contains(release)), None)
+        for library, version in asked.items():
+            _check_asked(table, library, version, torch=release, python=None, found=found)
 
 
 def choose(table: Versions, *, torch: str, python: str, asked: dict[str, str] | None = None) -> Libraries:
@@ -191,7 +195,7 @@ def python_release(python: str) -> Version:
 
 
 def _check_asked(
-    table: Versions, library: str, version: str, *, torch: Version, python: Version, found: LibrarySet | None
+    table: Versions, library: str, version: str, *, torch: Version, python: Version | None, found: LibrarySet | None
 ) -> None:
     try:
         floor = table.floors.of(library, version)
@@ -207,7 +211,7 @@ def _check_asked(
             + _fits(library, found),
             hint=f"{fitting} (or leave the choice to us), or a newer torch",
         )
-    if python < Version(floor.python):
+    if python is not None and python < Version(floor.python):
         raise UsageError(
             f"Python {python} is too old for {library} {version}, which needs {floor.python} or later"
             + _fits(library, found),

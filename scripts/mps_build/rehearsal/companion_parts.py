@@ -133,7 +133,7 @@ def complete_torch(site_packages: Path, headers: Path) -> None:
     torch = site_packages / "torch"
     for header in sorted(headers.rglob("*")):
         place = torch / "include" / header.relative_to(headers)
-        if header.is_file() and not place.exists():
+        if header.is_file() and not header.name.startswith(".") and not place.exists():
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(header, place)
     for library in LIBRARIES:

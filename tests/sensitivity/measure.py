@@ -1,7 +1,7 @@
 """Measure the suite's sensitivity to generic plants, and record which operators each case dispatches.
 
 python tests/sensitivity/measure.py --record tests/device/touch_map.json
-python tests/sensitivity/measure.py --generic report.json [--layers regressions,layouts] [--op aten.add.Tensor]
+python tests/sensitivity/measure.py --generic report.json [--sample 500] [--layers layouts] [--op aten.add.Tensor]
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import argparse
 import json
 import multiprocessing
 import os
+import random
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,17 +45,19 @@ def record(suite: Suite) -> tuple[TouchMap, dict[str, float]]:
 
 def count_false_alarms(suite: Suite, repeats: int) -> int:
     """Return how many cases failed without a plant, over all repeats, and tell which."""
-    alarms = 0
-    begun = time.process_time()
+    alarms, spent = 0, []
     for _ in range(repeats):
+        suite.forget_references()
+        begun = time.process_time()
         for case in suite.cases:
             asked = suite.ask(case)
             if asked.failure is not None:
                 alarms += 1
                 print(f"  false alarm: {case.id}: {asked.failure}")
-    spent = time.process_time() - begun
+        spent.append(round(time.process_time() - begun, 1))
+    each = ", ".join(map(str, spent))
     threads = torch.get_num_threads()
-    print(f"{alarms} false alarms in {repeats} x {len(suite.cases)} cases, {threads} threads, {spent:.0f} s of CPU")
+    print(f"{alarms} false alarms in {repeats} x {len(suite.cases)} cases, {threads} threads, s of CPU: {each}")
     return alarms
 
 
@@ -67,7 +71,7 @@ def traits(suite: Suite, seconds: dict[str, float]) -> dict[str, set[str]]:
 
 
 def measure(
-    suite: Suite, touch: TouchMap, seconds: dict[str, float], only: str, shard: tuple[int, int], until: float
+    suite: Suite, touch: TouchMap, seconds: dict[str, float], only: str, pick: Pick, until: float
 ) -> list[dict[str, Any]]:
     """Return one row for each generic plant: caught by which case, survived, or without effect."""
     by_operator: dict[str, list[Any]] = {}
@@ -75,18 +79,44 @@ def measure(
         for name in touch.by_case[case.id]:
             by_operator.setdefault(name, []).append(case)
     possible = traits(suite, seconds)
+    every = [
+        (overload, kind)
+        for overload in sorted(by_operator)
+        if overload.split(".")[1] not in UNDEFINED and overload.startswith(only)
+        for kind in KINDS
+        if kind in possible.get(overload, set())
+    ]
+    chosen = pick.of(every)
+    print(f"{len(chosen)} of {len(every)} plants, {pick.told}")
     rows = []
-    for number, overload in enumerate(sorted(by_operator)):
-        if number % shard[1] != shard[0]:
-            continue
+    for overload, kind in chosen:
         if time.monotonic() > until:
-            print(f"out of time before {overload}: the rest is not measured")
+            print(f"out of time: {len(chosen) - len(rows)} of them are not measured")
             break
-        if overload.split(".")[1] in UNDEFINED or (only and not overload.startswith(only)):
-            continue
         cases = [case for case in in_order(by_operator[overload], seconds) if seconds[case.id] <= SLOW_SECONDS]
-        rows += [_in_a_child(suite, overload, kind, cases) for kind in KINDS if kind in possible.get(overload, set())]
+        rows.append(_in_a_child(suite, overload, kind, cases))
     return rows
+
+
+@dataclass(frozen=True)
+class Pick:
+    """Which plants are measured: all, a sample by a fixed seed, and of these every Nth for several processes."""
+
+    sample: int
+    seed: int
+    part: int
+    parts: int
+
+    @property
+    def told(self) -> str:
+        """Return the choice in words."""
+        drawn = f"drawn with seed {self.seed}" if self.sample else "all"
+        return drawn + (f", part {self.part} of {self.parts}" if self.parts > 1 else "")
+
+    def of(self, every: list[Any]) -> list[Any]:
+        """Return the chosen ones, in their order."""
+        drawn = random.Random(self.seed).sample(every, min(self.sample, len(every))) if self.sample else every
+        return sorted(drawn)[self.part :: self.parts]
 
 
 def measure_functions(
@@ -158,6 +188,8 @@ def main() -> None:
     parser.add_argument("--layers", default=",".join(suite_in_process.DEFAULT_LAYERS))
     parser.add_argument("--op", default="", help="only overloads that begin with this")
     parser.add_argument("--shard", default="0/1", help="I/N: every Nth overload, for several processes side by side")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="only N generic plants, drawn with --seed")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--minutes", type=float, default=60.0, help="then stop and report what there is")
     given = parser.parse_args()
     until = time.monotonic() + given.minutes * 60
@@ -171,14 +203,16 @@ def main() -> None:
     touch, seconds = record(suite)
     print(f"{len(suite.cases)} cases, {sum(seconds.values()):.1f} s of CPU for one pass, {len(suite.refused)} refused")
     if given.record:
-        kept = {case: used for case, used in known.by_case.items() if case in listed}
+        # The sweep is recorded by pytest: --full --record-touch, once for each of its files.
+        kept = {case: used for case, used in known.by_case.items() if case in listed or case.startswith("opinfo-")}
         TouchMap({**kept, **touch.by_case}).save(Path(given.record))
     if given.functions:
         rows, silent = measure_functions(suite, seconds, (part, parts), until)
         Path(given.functions).write_text(json.dumps({"rows": rows, "not_called": silent}, indent=0), encoding="utf-8")
         _tell(rows)
     if given.generic:
-        rows = measure(suite, touch, seconds, given.op, (part, parts), until)
+        pick = Pick(given.sample, given.seed, part, parts)
+        rows = measure(suite, touch, seconds, given.op, pick, until)
         Path(given.generic).write_text(json.dumps(rows, indent=0) + "\n", encoding="utf-8")
         _tell(rows)
 

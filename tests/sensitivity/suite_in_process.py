@@ -45,6 +45,10 @@ class Suite:
         self._references = References(keep=True)
         self.refused: dict[str, str] = {}
 
+    def forget_references(self) -> None:
+        """Compute every reference anew, as a first run does."""
+        self._references = References(keep=True)
+
     def ask(self, case: Case, maker: PlantMaker | None = None) -> Asked:
         """Return what comes of a case under a plant."""
         begun = time.process_time()

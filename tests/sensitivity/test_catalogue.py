@@ -1,6 +1,6 @@
 """Every bug of the catalogue that a CPU can imitate is planted, and the suite's own cases of that issue must notice it.
 
-python -m pytest -c tests/device/pytest.ini --rootdir tests/sensitivity tests/sensitivity --device cpu
+python -m pytest -c tests/device/pytest.ini --rootdir tests/sensitivity tests/sensitivity
 """
 
 from __future__ import annotations

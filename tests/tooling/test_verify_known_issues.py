@@ -152,5 +152,7 @@ def test_a_newest_release_on_a_newest_mac_has_few_known_issues() -> None:
     assert len(active_issues(load_issues(SHIPPED), here)) < 20
 
 
-def test_a_rehearsal_has_no_known_issues() -> None:
-    assert active_issues(load_issues(SHIPPED), Circumstances(device="cpu", torch="2.13.0")) == ()
+def test_a_rehearsal_has_no_known_issue_in_the_default_layers() -> None:
+    rows = active_issues(load_issues(SHIPPED), Circumstances(device="cpu", torch="2.13.0"))
+
+    assert [row.id for row in rows if not all(case.startswith("opinfo-") for case in row.cases)] == []

@@ -17,12 +17,21 @@ class Leg:
 
     Args:
         precise: floating bases are raised to float64 (complex to complex128): the reference.
+        tested: the leg under test, not one that tells what is right.
         around: makes the context manager to hold around the run: a plant, or a recorder.
     """
 
-    def __init__(self, device: torch.device, *, precise: bool = False, around: PlantMaker | None = None) -> None:
+    def __init__(
+        self,
+        device: torch.device,
+        *,
+        precise: bool = False,
+        tested: bool = False,
+        around: PlantMaker | None = None,
+    ) -> None:
         self.device = device
         self.precise = precise
+        self.tested = tested
         self._around = around
         self._stack = contextlib.ExitStack()
 
@@ -77,7 +86,7 @@ class Bench:
 
     def leg(self) -> Leg:
         """Return a leg on the device under test: `with bench.leg() as leg:`."""
-        return Leg(self.device, around=self.around)
+        return Leg(self.device, tested=True, around=self.around)
 
     def reference(self) -> Leg:
         """Return a leg in float64 on the CPU, without any plant."""

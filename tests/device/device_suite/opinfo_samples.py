@@ -74,7 +74,7 @@ def draw_samples(op: Any, dtype: torch.dtype, count: int, *, seed: int) -> list[
     gradients = bool(getattr(op, "supports_autograd", False)) and dtype.is_floating_point
     listed = []
     for drawn in op.sample_inputs("cpu", dtype, requires_grad=gradients):
-        if _strided((drawn.input, drawn.args, drawn.kwargs)) and _elements(drawn) <= _ELEMENTS:
+        if _can_be_asked(drawn):
             listed.append(drawn)
         if len(listed) == _LISTED:
             break
@@ -83,7 +83,8 @@ def draw_samples(op: Any, dtype: torch.dtype, count: int, *, seed: int) -> list[
     samples = []
     for turn, place in enumerate(chosen):
         samples.append(_place(listed[place], "as drawn"))
-        samples.append(_place(listed[place], ODD_LAYOUTS[turn % len(ODD_LAYOUTS)]))
+        if samples[-1].bases:
+            samples.append(_place(listed[place], ODD_LAYOUTS[turn % len(ODD_LAYOUTS)]))
     return samples
 
 
@@ -143,12 +144,12 @@ def _in_layout(tensor: torch.Tensor, bases: list[Any], layout: str) -> Slot:
     )
 
 
-def _strided(value: Any) -> bool:
-    return all(tensor.layout == torch.strided and not tensor.is_quantized for tensor in tensors_in(value))
-
-
-def _elements(drawn: Any) -> int:
-    return max((int(tensor.numel()) for tensor in tensors_in((drawn.input, drawn.args, drawn.kwargs))), default=0)
+def _can_be_asked(drawn: Any) -> bool:
+    """Say whether a sample is small and plain, and runs on the device at all."""
+    tensors = tensors_in((drawn.input, drawn.args, drawn.kwargs))
+    if not tensors:
+        return "device" in drawn.kwargs
+    return all(one.layout == torch.strided and not one.is_quantized and one.numel() <= _ELEMENTS for one in tensors)
 
 
 def _seed_all(seed: int) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from mps_build.rehearse_source import debian_place, debian_root, debian_tree  # 
 from mps_build.rehearsing import Prepared, Rehearsal  # noqa: E402
 from mps_build.steps.compile_objects import compile_objects  # noqa: E402
 from mps_build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines  # noqa: E402
+from mps_build.workspace import remove_tree  # noqa: E402
 from record import record  # noqa: E402
 
 LAUNCHER = """\
@@ -81,6 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--release", default="v2.6.0")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--resume", action="store_true", help="go on with an interrupted run's times")
     parser.add_argument("--ways", default=",".join(way.name for way in WAYS))
     arguments = parser.parse_args(argv)
     ways = [way for way in WAYS if way.name in arguments.ways.split(",")]
@@ -109,14 +112,18 @@ def run(arguments: argparse.Namespace, ways: Sequence[Way], console: Console) ->
         for way in ways:
             with console.step(way.name):
                 build = configure(rehearsal, ready, way, launcher)
-                units = read_units(build)
-                drawn = drawn or draw(
-                    units, targets=("torch_cpu", "torch_python"), count=arguments.units, seed=arguments.seed
-                )
-                seconds[way.name] = measure(rehearsal, ready, way, build, drawn)
+                drawn = drawn or drawn_units(build, arguments)
+                seconds[way.name] = measure(rehearsal, ready, way, build, drawn, resume=arguments.resume)
         report(rehearsal, seconds, drawn, arguments)
         if "stock" in seconds and "release" in seconds:
             symbols(rehearsal, ready, drawn, console)
+
+
+def drawn_units(build: Path, arguments: argparse.Namespace) -> tuple[Unit, ...]:
+    """Return the draw: of what arm64 compiles too, so not the copies of a kernel for x86's AVX2 and AVX-512."""
+    targets, count = ("torch_cpu", "torch_python"), int(arguments.units)
+    more = draw(read_units(build), targets=targets, count=2 * count, seed=arguments.seed)
+    return tuple(unit for unit in more if not re.search(r"\.AVX(2|512)\.cpp", unit.object))[:count]
 
 
 def configure(rehearsal: Rehearsal, ready: Prepared, way: Way, launcher: Path) -> Path:
@@ -143,8 +150,6 @@ def configure(rehearsal: Rehearsal, ready: Prepared, way: Way, launcher: Path) -
         "TORCH_BUILD_VERSION": ready.recipe.version,
         "Python_EXECUTABLE": str(ready.python),
     }
-    # As on arm64, each kernel once: FindAVX asks by these whether the machine has them.
-    defines |= {f"CXX_HAS_{kind}_{number}": "OFF" for kind in ("AVX", "AVX2", "AVX512") for number in (1, 2, 3)}
     given = (f"-D{name}={value}" for name, value in defines.items())
     argv = ("cmake", "-GNinja", "-S", str(ready.tree.root), "-B", str(build), *given)
     environ = {**ready.environ, "COMPILE_TIMES": os.devnull}
@@ -154,31 +159,47 @@ def configure(rehearsal: Rehearsal, ready: Prepared, way: Way, launcher: Path) -
     return build
 
 
-def measure(rehearsal: Rehearsal, ready: Prepared, way: Way, build: Path, drawn: Sequence[Unit]) -> dict[str, float]:
-    """Compile the draw from nothing and return the CPU seconds of each object, precompiled headers included."""
+def measure(
+    rehearsal: Rehearsal, ready: Prepared, way: Way, build: Path, drawn: Sequence[Unit], *, resume: bool
+) -> dict[str, float]:
+    """Compile the draw from nothing and return the CPU seconds of each object, precompiled headers included.
+
+    Args:
+        resume: what an interrupted run measured is kept, and not measured again.
+    """
     kept = rehearsal.workspace.root / "ways" / way.name
-    kept.mkdir(parents=True, exist_ok=True)
     times = kept / "times"
-    times.unlink(missing_ok=True)
-    for unit in drawn:
+    if not resume:
+        remove_tree(kept)
+    kept.mkdir(parents=True, exist_ok=True)
+    measured = _read_times(times)
+    left = [unit for unit in drawn if unit.object not in measured]
+    for unit in left:
         (build / unit.object).unlink(missing_ok=True)
-    for header in build.rglob("cmake_pch.h*.pch"):
-        header.unlink()
-    argv = ("ninja", "-C", str(build), f"-j{rehearsal.jobs}", "-k", "0", *(unit.object for unit in drawn))
+    if not measured:
+        for header in build.rglob("cmake_pch.h*.pch"):
+            header.unlink()
+    argv = ("ninja", "-C", str(build), f"-j{rehearsal.jobs}", "-k", "0", *(unit.object for unit in left))
     environ = {**ready.environ, "COMPILE_TIMES": str(times)}
     command = ready.wrap(Command(argv=argv, cwd=build, environ=environ))
     try:
         log = rehearsal.log(f"compile-{way.name}")
-        compile_objects(command, what=f"files, {way.name}", log=log, reporter=rehearsal.console)
+        if left:
+            compile_objects(command, what=f"files, {way.name}", log=log, reporter=rehearsal.console)
     except CompileError as error:
         rehearsal.console.warn(str(error))
     rehearsal.console.done()
-    for unit in drawn:
+    for unit in left:
         if (build / unit.object).is_file():
             shutil.copy2(build / unit.object, kept / unit.object.replace("/", "_"))
     wanted = {unit.object for unit in drawn}
-    rows = (line.split("\t") for line in times.read_text(encoding="utf-8").splitlines())
-    return {output: float(cpu) for output, cpu in rows if output in wanted or output.endswith(".pch")}
+    return {output: cpu for output, cpu in _read_times(times).items() if output in wanted or output.endswith(".pch")}
+
+
+def _read_times(path: Path) -> dict[str, float]:
+    """Return the CPU seconds of each output that the launcher noted."""
+    rows = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()) if path.is_file() else ()
+    return {output: float(cpu) for output, cpu in rows}
 
 
 def report(

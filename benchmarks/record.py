@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import platform
 import statistics
+import tempfile
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
-RESULTS = Path(__file__).with_name("results.json")
+from readme import README, RESULTS, render
 
 
-def record(name: str, values: Sequence[float], *, unit: str, command: str, target: str) -> dict[str, object]:
-    """Add the row of `name`, or put it in the old one's place; return it.
+def record(
+    name: str, values: Sequence[float], *, unit: str, command: str, target: str, versions: str = ""
+) -> dict[str, object]:
+    """Add the row of `name`, or put it in the old one's place, and write README.md anew; return the row.
 
     Args:
         values: every measurement of this run; median, least and most are kept.
         target: what it is held against, as the issue words it (`<= 1.1`).
+        versions: the programs that the figure is of, beside Python (`clang 19.1.7, ccache 4.11.2`).
     """
     row: dict[str, object] = {
         "name": name,
@@ -30,13 +35,22 @@ def record(name: str, values: Sequence[float], *, unit: str, command: str, targe
         "machine": machine(),
         "date": datetime.now(timezone.utc).date().isoformat(),
         "target": target,
-    }
-    rows = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
-    rows = sorted([*(each for each in rows if each["name"] != name), row], key=lambda each: str(each["name"]))
-    beside = RESULTS.with_name(f".{RESULTS.name}.{os.getpid()}")
-    beside.write_text(json.dumps(rows, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    beside.replace(RESULTS)
+    } | ({"versions": versions} if versions else {})
+    # Two benchmarks may end at once.
+    with (Path(tempfile.gettempdir()) / "mps-build-benchmarks.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _keep(row)
     return row
+
+
+def _keep(row: dict[str, object]) -> None:
+    rows = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
+    rows = sorted([*(each for each in rows if each["name"] != row["name"]), row], key=lambda each: str(each["name"]))
+    texts = {RESULTS: json.dumps(rows, indent=2, ensure_ascii=False) + "\n", README: render(rows)}
+    for path, text in texts.items():
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
 
 
 def machine() -> str:

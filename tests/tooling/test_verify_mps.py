@@ -46,7 +46,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
     monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    monkeypatch.setattr(target, "make_overlay", lambda interpreter, shop: tmp_path)
+    monkeypatch.setattr(target, "make_overlay", lambda interpreter, shop, **_: tmp_path)
     write_suite(tmp_path / "suite", SUITE)
     (tmp_path / "suite" / "known_issues.yaml").write_text(ISSUES)
 
@@ -204,7 +204,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(tmp_pat
     program = (
         "import sys; sys.path.insert(0, sys.argv.pop(1)); from pathlib import Path\n"
         "from mps_build.cli import main; from mps_build.verify import target\n"
-        "target.make_overlay = lambda interpreter, shop: Path('/')\n"
+        "target.make_overlay = lambda interpreter, shop, **_: Path('/')\n"
         "raise SystemExit(main('verify_mps', sys.argv[1:]))\n"
     )
     argv = [sys.executable, "-c", program, str(SCRIPTS), "--python", str(python), "--device", "cpu"]

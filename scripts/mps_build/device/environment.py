@@ -36,15 +36,19 @@ class Shop:
     offline: bool = False
 
 
+# Beside numpy, which an interpreter that is not ours has or has not.
+SWEEP_EXTRAS = ("expecttest", "pyyaml")
+
+
 def sweep_requirements(wheel: Path) -> tuple[str, ...]:
     """Return what upstream's operator samples import (torch.testing._internal); only the full sweep uses them.
 
     >>> sweep_requirements(Path("torch-2.2.2-cp311-none-macosx_11_0_arm64.whl"))
-    ('numpy<2', 'expecttest')
+    ('numpy<2', 'expecttest', 'pyyaml')
     """
     _, version, _, _ = parse_wheel_filename(wheel.name)
     # Compiled against numpy 1 up to 2.2: https://github.com/pytorch/pytorch/issues/107302
-    return ("numpy<2" if version < Version("2.3") else "numpy", "expecttest")
+    return ("numpy<2" if version < Version("2.3") else "numpy", *SWEEP_EXTRAS)
 
 
 def sha256_of(path: Path) -> str:
@@ -111,13 +115,14 @@ def make_environment(
     return python
 
 
-def make_overlay(interpreter: Interpreter, shop: Shop) -> Path:
+def make_overlay(interpreter: Interpreter, shop: Shop, *, extras: tuple[str, ...] = ()) -> Path:
     """Return a folder with pytest for an interpreter that is not ours: it goes on PYTHONPATH, nothing goes in.
 
     Raises:
         BuildEnvironmentError: pip cannot fill it.
     """
     key = f"{interpreter.implementation.lower()}-{interpreter.short}-{interpreter.platform}-{interpreter.machine}"
+    key = "-".join((key, *extras))
     overlay = shop.cache / "overlays" / key
     with _held(overlay):
         if (overlay / _READY).is_file():
@@ -133,7 +138,9 @@ def make_overlay(interpreter: Interpreter, shop: Shop) -> Path:
             "--target",
             str(overlay),
         )
-        _install(f"Fetch pytest for {interpreter.executable}", (*pip, "--target", str(overlay)), PYTEST, shop)
+        _install(
+            f"Fetch pytest for {interpreter.executable}", (*pip, "--target", str(overlay)), (*PYTEST, *extras), shop
+        )
         (overlay / _READY).write_text(f"{interpreter.executable}\n")
     return overlay
 

@@ -15,6 +15,7 @@ from packaging.version import Version
 from ..device.environ import SuiteEnviron, suite_environ
 from ..device.environment import (
     OLDEST_PYTEST,
+    SWEEP_EXTRAS,
     Shop,
     fetch_wheel,
     make_environment,
@@ -87,7 +88,7 @@ def _foreign_python(request: VerifyRequest, shop: Shop, *, pytest: bool) -> Targ
     folder, version = the_one_torch(interpreter)
     sys.dont_write_bytecode = True  # it may be the Python that runs us: our own late imports must not write into it
     before = listing(interpreter)
-    overlay = _overlay(interpreter, shop) if pytest else None
+    overlay = _overlay(interpreter, shop, extras=SWEEP_EXTRAS if request.full else ()) if pytest else None
     return Target(
         interpreter=interpreter,
         environ=suite_environ(os.environ, overlay=overlay),
@@ -96,10 +97,10 @@ def _foreign_python(request: VerifyRequest, shop: Shop, *, pytest: bool) -> Targ
     )
 
 
-def _overlay(interpreter: Interpreter, shop: Shop) -> Path | None:
+def _overlay(interpreter: Interpreter, shop: Shop, *, extras: tuple[str, ...]) -> Path | None:
     """Return the folder with pytest; None where none can be fetched and the interpreter has one that will do."""
     try:
-        return make_overlay(interpreter, shop)
+        return make_overlay(interpreter, shop, extras=extras)
     except BuildEnvironmentError:
         if interpreter.pytest is None or Version(interpreter.pytest) < OLDEST_PYTEST:
             raise

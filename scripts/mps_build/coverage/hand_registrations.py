@@ -75,7 +75,8 @@ def _only_refuses(kernel: str, code: str) -> bool:
         after = _closing(code, match.end() - 1) + 1
         opening = re.compile(r"\s*\{").match(code, after)
         if opening:
-            statements = code[opening.end() : _closing(code, opening.end() - 1)].strip().rstrip(";")
+            body = code[opening.end() : _closing(code, opening.end() - 1)]
+            statements = re.sub(_STRING, '""', body).strip().rstrip(";")
             return bool(_ALWAYS_FAILS.match(statements[statements.rfind(";") + 1 :]))
     return False
 

@@ -121,7 +121,7 @@ def _headline(facts: Facts, counts: Counts, other: Facts | None, there: Counts |
     )
     if other and there:
         told += f"<p>{escape(summary(other, there))}; {there.overloads.get(ON_DEMAND, 0)} are refused.</p>"
-    return f'<div class="verdict soft"><h1>{share} of CPU operators run on MPS</h1>{told}</div>'
+    return f'<div class="verdict soft"><h1>{share} of overloads with a CPU kernel run on MPS</h1>{told}</div>'
 
 
 def _bar(facts: Facts, counts: Counts) -> str:

@@ -54,12 +54,14 @@ class Way:
     """One way to compile: the optimisation level, whether with the wide headers.
 
     `plain`: the header's templates stay uninstantiated, so that an object holds what it would hold without it.
+    `lines`: CMake lines of its own, for overrides.cmake.
     """
 
     name: str
     level: str
     headers: bool
     plain: bool = False
+    lines: str = ""
 
 
 FIGURES = (
@@ -133,7 +135,7 @@ def configure(rehearsal: Rehearsal, ready: Prepared, way: Way, launcher: Path) -
     folder = rehearsal.workspace.root
     lines = wide_header_lines((TORCH_CPU, TORCH_PYTHON), folder) if way.headers else ""
     instantiate = "OFF" if way.plain else "ON"
-    lines = f'set(CMAKE_PCH_INSTANTIATE_TEMPLATES {instantiate} CACHE BOOL "" FORCE)\n{lines}'
+    lines = f'{way.lines}set(CMAKE_PCH_INSTANTIATE_TEMPLATES {instantiate} CACHE BOOL "" FORCE)\n{lines}'
     (folder / "overrides.cmake").write_text(lines, encoding="utf-8")
     defines = {variable.name: variable.value for variable in ready.recipe.environment}
     defines |= {

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
 
 from compile_profiles import LAUNCHER, Way, configure  # noqa: E402
-from mps_build.compiler_cache import cache_settings  # noqa: E402
+from mps_build.compiler_cache import cache_lines, cache_settings  # noqa: E402
 from mps_build.console import Console  # noqa: E402
 from mps_build.errors import CompileError, MpsBuildError  # noqa: E402
 from mps_build.process import Command, capture  # noqa: E402
@@ -37,8 +37,8 @@ from mps_build.triage.tools.ccache import parse_ccache  # noqa: E402
 from mps_build.workspace import cache_folder, remove_tree  # noqa: E402
 from record import record  # noqa: E402
 
-STOCK = Way(name="stock", level="-O2", headers=False)
 CCACHE = Path("/usr/bin/ccache")  # in the Debian root
+STOCK = Way(name="stock", level="-O2", headers=False, lines=cache_lines(CCACHE, across=True))
 TARGETS = ("torch_cpu", "torch_python", "c10")
 
 

@@ -76,6 +76,13 @@ def cache_settings(launcher: Path | None, *, base: Path | None) -> dict[str, str
     return {"CCACHE_BASEDIR": str(base), "CCACHE_NOHASHDIR": "1", "CCACHE_SLOPPINESS": "", **remote}
 
 
+def cache_lines(launcher: Path | None, *, across: bool) -> str:
+    """Return what ccache adds to overrides.cmake where its hits go across checkouts: generated files without a path."""
+    if launcher is None or not across or launcher.name.startswith("sccache"):
+        return ""
+    return Path(__file__).with_suffix(".cmake").read_text(encoding="utf-8")
+
+
 def check_settings(names: Iterable[str]) -> None:
     """Refuse a --set that would undo what keeps a compiler cache right.
 

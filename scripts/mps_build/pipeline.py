@@ -9,7 +9,7 @@ from typing import Any
 
 from .artifacts import BuildEnvironment, SourceTree
 from .build_plan import BuildRequest
-from .compiler_cache import cache_counts, cache_gain, cache_settings, cache_troubles, launchers
+from .compiler_cache import cache_counts, cache_gain, cache_lines, cache_settings, cache_troubles, launchers
 from .console import Console
 from .environ import Toolchain, build_environ, comparable, fetch_environ
 from .finishing import Delivered, Finishing
@@ -183,7 +183,8 @@ class Pipeline:
         overrides = configuring.write_overrides(
             place,
             expect_mps=request.gate.use_mps,
-            profile_lines=profile_lines(request.profile, self.workspace.root / "wide_headers"),
+            profile_lines=profile_lines(request.profile, self.workspace.root / "wide_headers")
+            + cache_lines(request.launcher, across=request.profile == "release"),
         )
         shared = digest_of(
             {

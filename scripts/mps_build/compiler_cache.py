@@ -76,6 +76,11 @@ def cache_settings(launcher: Path | None, *, base: Path | None) -> dict[str, str
     return {"CCACHE_BASEDIR": str(base), "CCACHE_NOHASHDIR": "1", "CCACHE_SLOPPINESS": "", **remote}
 
 
+def checkout_of(source: Path, workspace: Path) -> Path:
+    """Return the folder that holds the sources and the build: our own, else the caller's tree alone."""
+    return workspace if workspace in source.parents else source
+
+
 def cache_lines(launcher: Path | None, *, across: bool) -> str:
     """Return what ccache adds to overrides.cmake where its hits go across checkouts: generated files without a path."""
     if launcher is None or not across or launcher.name.startswith("sccache"):

@@ -9,7 +9,16 @@ from typing import Any
 
 from .artifacts import BuildEnvironment, SourceTree
 from .build_plan import BuildRequest
-from .compiler_cache import cache_counts, cache_gain, cache_lines, cache_settings, cache_troubles, launchers
+from .compiler_cache import (
+    cache_counts,
+    cache_gain,
+    cache_lines,
+    cache_settings,
+    cache_troubles,
+    checkout_of,
+    launchers,
+    slowest_steps,
+)
 from .console import Console
 from .environ import Toolchain, build_environ, comparable, fetch_environ
 from .finishing import Delivered, Finishing
@@ -109,7 +118,8 @@ class Pipeline:
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create, key=venv.name)
         toolchain = self._cross_toolchain(venv) if request.cross else request.toolchain
         extra = {"PYTHONPATH": str(self.workspace.backend), **launchers(request.launcher), **request.cache_variables}
-        extra |= cache_settings(request.launcher, base=self._checkout(tree) if request.profile == "release" else None)
+        if request.profile == "release":
+            extra |= cache_settings(request.launcher, base=checkout_of(tree.root, self.workspace.root))
         extra |= profile_settings(request.profile, recipe)
         if request.bundled_libomp:
             extra["OpenMP_ROOT"] = str(self._libomp(request.bundled_libomp, venv))
@@ -184,7 +194,7 @@ class Pipeline:
             place,
             expect_mps=request.gate.use_mps,
             profile_lines=profile_lines(request.profile, self.workspace.root / "wide_headers")
-            + cache_lines(request.launcher, across=request.profile == "release"),
+            + cache_lines(request.launcher, across=not develop),
         )
         shared = digest_of(
             {
@@ -278,11 +288,6 @@ class Pipeline:
             environ=environment.environ,
             overrides=self.workspace.root / "overrides.cmake",
         )
-
-    def _checkout(self, tree: SourceTree) -> Path:
-        """Return the folder that holds the sources and the build: our own, else the caller's tree alone."""
-        root = self.workspace.root
-        return root if root in tree.root.parents else tree.root
 
     def _build_folder(self, tree: SourceTree) -> Path:
         build = self.workspace.build / self.request.profile

@@ -13,6 +13,7 @@ from mps_build.compiler_cache import (
     cache_lines,
     cache_settings,
     cache_troubles,
+    checkout_of,
 )
 from mps_build.process import Command, capture
 
@@ -42,6 +43,12 @@ def test_a_build_with_a_precompiled_header_and_sccache_get_no_base_folder() -> N
     assert (
         cache_lines(CCACHE, across=False) == cache_lines(SCCACHE, across=True) == cache_lines(None, across=True) == ""
     )
+
+
+def test_a_callers_own_tree_is_the_whole_checkout() -> None:
+    """Its build folder may lie elsewhere: then its generated files hit nothing, and nothing wrong comes out."""
+    assert checkout_of(Path("/work/v2.6.0/source"), Path("/work/v2.6.0")) == Path("/work/v2.6.0")
+    assert checkout_of(Path("/home/me/pytorch"), Path("/work/v2.6.0")) == Path("/home/me/pytorch")
 
 
 def test_entries_that_were_lost_and_objects_not_taken_are_told() -> None:

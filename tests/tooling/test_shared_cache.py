@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+from mps_build.build_request import plan
+from mps_build.compiler_cache import cache_settings
 from mps_build.errors import UsageError
 from mps_build.shared_cache import choose_store, redacted, store_problem
+from mps_build.verbs import build_wheel
 
 
 @contextmanager
@@ -74,6 +79,45 @@ def test_a_release_shares_nothing_unless_told() -> None:
     assert not any(name.startswith("SCCACHE_REDIS") for name in found.variables)
     assert found.upstream is None
     assert found.dropped == ("SCCACHE_REDIS_ENDPOINT",)
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_shared"),
+    [
+        ("--cache sccache", False),
+        ("--cache sccache --shared-cache", True),
+        ("--cache sccache --profile develop", True),
+        ("--cache ccache", False),
+        ("", False),
+    ],
+)
+def test_build_wheel_shares_only_when_told(
+    flags: str, is_shared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the arguments to the variables of every compiler, with a store in the caller's environment."""
+    for name in ("ccache", "sccache"):
+        (tmp_path / name).write_text("#!/bin/sh\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    for name in ("MPS_BUILD_WORK", "MPS_BUILD_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setenv("CCACHE_REMOTE_STORAGE", "redis://theirs")
+    monkeypatch.setenv("SCCACHE_REDIS_ENDPOINT", "tcp://theirs")
+    monkeypatch.setattr("mps_build.shared_cache.store_problem", up)
+    monkeypatch.setenv("MPS_BUILD_SHARED_CACHE", "redis://fleet")
+    parser = argparse.ArgumentParser()
+    build_wheel.add_arguments(parser)
+
+    request, workspace = plan(parser.parse_args(["sample", *flags.split()]))
+
+    assert (request.cache_upstream is not None) == is_shared
+    settings = cache_settings(request.launcher, base=workspace.root)
+    whole = {**request.cache_variables, **settings}
+    assert ("SCCACHE_REDIS_ENDPOINT" in whole) == is_shared
+    if request.launcher and request.launcher.name == "ccache":
+        assert whole["CCACHE_REMOTE_STORAGE"] == ""
+    if request.launcher and request.launcher.name == "sccache":
+        assert "SCCACHE_REDIS_ENDPOINT" in request.cache_dropped
 
 
 def test_s3_takes_its_keys_from_the_environment() -> None:

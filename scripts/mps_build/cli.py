@@ -98,7 +98,7 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong with the arguments as every other fault is said."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint=f"nox -s {self.prog.split()[2]} -- --help")
+        raise UsageError(message, hint=f"`{self.prog} --help` shows them all")
 
 
 def _run(verb: str, arguments: Sequence[str]) -> int:
@@ -148,10 +148,12 @@ def _unexpected(error: Exception) -> Outcome:
 
 
 def _parser(verb: str, module: ModuleType) -> argparse.ArgumentParser:
-    examples = "\n".join(f"  nox -s {verb} -- {example}".rstrip(" -") for example in module.EXAMPLES)
+    from .console import as_called
+
+    examples = "\n".join(as_called(f"  nox -s {verb} -- {example}".rstrip(" -")) for example in module.EXAMPLES)
     parser = _Parser(
-        prog=f"nox -s {verb} --",
-        description=module.__doc__,
+        prog=as_called(f"nox -s {verb} --").strip(),
+        description=as_called(module.__doc__ or ""),
         epilog=f"examples:\n{examples}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -162,9 +164,13 @@ def _parser(verb: str, module: ModuleType) -> argparse.ArgumentParser:
 
 
 def _overview() -> str:
+    from .workspace import in_checkout
+
     width = max(map(len, VERBS))
     rows = "\n".join(f"  {name:<{width}}  {summary}" for name, summary in VERBS.items())
-    return f"usage: mps-build VERB [ARGUMENTS]   (the same as: nox -s VERB -- ARGUMENTS)\n\n{rows}"
+    same = "   (the same as: nox -s VERB -- ARGUMENTS)" if in_checkout() else ""
+    more = "`mps-build VERB --help` shows its arguments, with examples"
+    return f"usage: mps-build VERB [ARGUMENTS]{same}\n\n{rows}\n\n{more}"
 
 
 def _outcome_of(error: MpsBuildError) -> Outcome:

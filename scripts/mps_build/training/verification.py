@@ -83,12 +83,10 @@ class TrainingVerification(Verification):
         )
         self._known = as_suite_reads_them(rows)
         self._judge_text = judge_text_on(host, self.draft.torch.version)
-        self.console.started("Workloads", total=len(workloads), unit="workloads")
         try:
             for number, workload in enumerate(workloads, start=1):
-                self.console.advanced(number - 1, total=len(workloads), note=workload.name)
+                self.console.started(f"{number}/{len(workloads)} {workload.name}", unit="cases")
                 bench = self._run_workload(workload, bench)
-                self.console.advanced(number, total=len(workloads))
         except _Stopped:
             pass
         self.console.done()
@@ -135,7 +133,7 @@ class TrainingVerification(Verification):
         self._stop_if(leg)
 
     def _leg(self, workload: Workload, bench: Bench, which: Any) -> Told:
-        self.console.line(f"{workload.name} on {self.request.device if which == 'device' else 'the CPU'}")
+        self.console.line(f"{workload.name}: on {self.request.device if which == 'device' else 'the CPU'}")
         told = run_leg(
             bench.training(workload, which),
             folder=self.folder,
@@ -210,7 +208,7 @@ class TrainingVerification(Verification):
     def _remember_session(self, told: Told) -> None:
         session = told.last("session")
         if session is not None:
-            kept = {name: value for name, value in session.items() if name not in ("event", "output_bytes")}
+            kept = {name: value for name, value in session.items() if name not in ("event", "output_bytes", "fallback")}
             self._remember(libraries={**self._training_facts().get("libraries", {}), **kept})
 
     def _training_facts(self) -> dict[str, Any]:

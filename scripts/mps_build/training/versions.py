@@ -88,7 +88,7 @@ class Tested(_Declared):
     accelerate: Exact
     transformers: Exact
     device: Literal["mps", "cuda", "cpu"]
-    on: Text
+    host: Text
     date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
 
 

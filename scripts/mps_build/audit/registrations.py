@@ -128,7 +128,9 @@ def _calls(
     """
     registers: dict[int, int] = {}
     falls_back = False
-    for place, (word,) in zip(range(begin, end, 4), struct.iter_unpack("<I", data[begin:end]), strict=False):
+    code = data[begin:end]
+    words = struct.iter_unpack("<I", code[: len(code) // 4 * 4])
+    for place, (word,) in zip(range(begin, end, 4), words, strict=False):
         target = word & 0x1F
         if word & 0x9F000000 in (0x90000000, 0x10000000):
             distance = (word >> 5 & 0x7FFFF) << 2 | word >> 29 & 3

@@ -128,8 +128,11 @@ def longest_path(graph: Graph, seconds: Sequence[float]) -> tuple[int, ...]:
     below = needed(graph)
     total = [0.0] * len(below)
     previous: list[int] = [-1] * len(below)
+    done: set[int] = set()
     for place in _in_order(below):
-        longest = max(below[place], key=lambda other: total[other], default=-1)
+        # Of a circle, which ninja would refuse, only what was reached before counts: the chain has an end.
+        longest = max((other for other in below[place] if other in done), key=total.__getitem__, default=-1)
+        done.add(place)
         previous[place] = longest
         total[place] = seconds[place] + (total[longest] if longest >= 0 else 0.0)
     place = max(range(len(total)), key=total.__getitem__, default=-1)

@@ -19,6 +19,7 @@ from training_suite.cases import (
     Wrong,
     largest,
     moved,
+    on_the_cpu,
     run_cases,
 )
 from training_suite.leg import Leg, parser
@@ -50,12 +51,13 @@ def leg_of(master: torch.nn.Module, batch: dict[str, torch.Tensor], device: Any,
 
 def ask(bench: Bench, master: torch.nn.Module, batch: dict[str, torch.Tensor]) -> None:
     """Compare one model's leg on the device with the CPU's in its own type and in float64."""
+    with on_the_cpu():
+        same = leg_of(master, batch, "cpu", torch.float32)
+        reference = leg_of(master, batch, "cpu", torch.float64)
     with bench.planted():
         device = leg_of(master, batch, bench.device, torch.float32)
         bench.is_there("output", device["output"], device["loss"])
         bench.is_there("gradients", *device["gradients"].values())
-    same = leg_of(master, batch, "cpu", torch.float32)
-    reference = leg_of(master, batch, "cpu", torch.float64)
     bench.compare("output", device["output"], same["output"], reference["output"], floor=OUTPUT_FLOOR)
     bench.compare("loss", device["loss"], same["loss"], reference["loss"], floor=OUTPUT_FLOOR)
     least = SMALLEST_SHARE * largest(reference["gradients"].values())

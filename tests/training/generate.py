@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import transformers
 
-from training_suite.cases import Bench, Wrong, moved, run_cases
+from training_suite.cases import Bench, Wrong, moved, on_the_cpu, run_cases
 from training_suite.leg import Leg, parser
 from training_suite.models import LENGTH, ROWS, VOCABULARY, build
 
@@ -48,10 +48,11 @@ def write(model: torch.nn.Module, batch: dict[str, torch.Tensor], device: Any, d
 def greedy(bench: Bench, *, name: str, padded: bool = False, **how: Any) -> None:
     """The device writes what the CPU writes; where the best two scores are a tie, either may follow."""
     model, batch = writer(name), prompt(padded=padded)
+    with on_the_cpu():
+        reference = write(model, batch, "cpu", torch.float64, output_scores=True, **how)
     with bench.planted():
         device = write(model, batch, bench.device, torch.float32, **how).sequences
         bench.is_there("tokens", device)
-    reference = write(model, batch, "cpu", torch.float64, output_scores=True, **how)
     got, wanted = device.cpu(), reference.sequences
     if got.shape != wanted.shape:
         raise Wrong(f"{tuple(got.shape)} tokens, the CPU wrote {tuple(wanted.shape)}")
@@ -87,10 +88,11 @@ def beams(bench: Bench, *, name: str) -> None:
     """Three beams end in the CPU's tokens, or in others that score as well."""
     model, batch = writer(name), prompt()
     how = {"num_beams": 3, "output_scores": True}
+    with on_the_cpu():
+        reference = write(model, batch, "cpu", torch.float64, **how)
     with bench.planted():
         device = write(model, batch, bench.device, torch.float32, **how)
         bench.is_there("tokens", device.sequences)
-    reference = write(model, batch, "cpu", torch.float64, **how)
     off = (device.sequences_scores.cpu().double() - reference.sequences_scores).abs().max()
     if not float(off) <= TIE * float(reference.sequences_scores.abs().max()):
         raise Wrong(f"the beams' scores are off by {float(off):.3g}")

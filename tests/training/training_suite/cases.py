@@ -6,7 +6,7 @@ import contextlib
 import math
 import time
 import traceback
-from typing import Any, Callable, ContextManager, Iterable, Mapping
+from typing import Any, Callable, ContextManager, Iterable, Iterator, Mapping
 
 import torch
 
@@ -33,6 +33,15 @@ class Wrong(AssertionError):
 
 class NotHere(Exception):
     """This version of the library has no such thing: the case is skipped."""
+
+
+@contextlib.contextmanager
+def on_the_cpu() -> Iterator[None]:
+    """Hold around what only the CPU does: what it cannot do says nothing of the device."""
+    try:
+        yield
+    except Exception as raised:
+        raise NotHere(f"not even the CPU can: {type(raised).__name__}: {raised}"[:1000]) from raised
 
 
 class Bench:

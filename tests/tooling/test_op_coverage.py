@@ -13,14 +13,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from git_history import ENVIRON, repository
 from mps_build import cli
 from mps_build.coverage.hand_registrations import read_registrations
 from mps_build.coverage.headers import read_headers
 from mps_build.coverage.measured import load_touch_map, measure
 from mps_build.coverage.model import ByHand, Facts, from_document
 from mps_build.coverage.rules import Row, classify, compare, compare_kernels, count, gaps
-from mps_build.coverage.tree import facts_of_tree
+from mps_build.coverage.tree import NEEDED, facts_of_tree
+from mps_build.errors import SourceError
 from mps_build.record import Case, Record
+from mps_build.verbs.op_coverage import unpack_needed
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "op_coverage"
 TOUCH_MAP = Path(__file__).parents[1] / "device" / "touch_map.json"
@@ -404,6 +407,25 @@ def test_bad_input_says_what_is_wrong(
     error = capsys.readouterr().err
     assert said in error
     assert "Traceback" not in error
+
+
+def test_of_a_commit_only_what_is_read_is_unpacked(tmp_path: Path) -> None:
+    files = {f"{folder}/file.txt": folder for folder in NEEDED if folder != "version.txt"} | {"version.txt": "9.9.9\n"}
+    commit = repository(tmp_path / "upstream", {**files, "third_party/large.txt": "not needed"})
+    (tmp_path / "tree").mkdir()
+    unpack_needed(tmp_path / "upstream", commit, tmp_path / "tree", ENVIRON)
+
+    found = {
+        path.relative_to(tmp_path / "tree").as_posix() for path in (tmp_path / "tree").rglob("*") if path.is_file()
+    }
+    assert found == set(files)
+
+
+def test_a_commit_that_is_no_pytorch_is_said(tmp_path: Path) -> None:
+    commit = repository(tmp_path / "upstream", {"README": "hello"})
+
+    with pytest.raises(SourceError, match="is no PyTorch that can be read"):
+        unpack_needed(tmp_path / "upstream", commit, tmp_path, ENVIRON)
 
 
 TREES = os.environ.get("MPS_BUILD_TREES")

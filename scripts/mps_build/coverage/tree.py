@@ -16,9 +16,9 @@ from .model import ByHand, Facts
 CHILD = Path(__file__).with_name("torchgen_child.py")
 NATIVE = "aten/src/ATen/native"
 # What of a tree is read: enough to fetch of a commit that is not on the disk.
-NEEDED = (f"{NATIVE}/native_functions.yaml", f"{NATIVE}/tags.yaml", "torchgen", "aten/src/ATen", "version.txt")
+NEEDED = ("aten/src/ATen", "torch/csrc", "torchgen", "version.txt")
 # Where MPS kernels are registered by hand: everywhere below these, in files that mention the key.
-_SEARCHED = ("aten/src", "torch/csrc", "torch/lib", "caffe2")
+_SEARCHED = ("aten/src/ATen", "torch/csrc")
 _CODE = frozenset({".mm", ".cpp", ".cc", ".h", ".hpp", ".metal", ".inl"})
 _CHILD_SECONDS = 300.0
 

@@ -13,7 +13,8 @@ import json
 import os
 import tarfile
 import tempfile
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ def _facts(source: str, arguments: argparse.Namespace, console: Console) -> Fact
         raise UsageError(f"{recipe.name} is no PyTorch: it has no operators", hint="name a release, as v2.6.0")
     label = f"PyTorch {recipe.version}, source"
     built = Workspace(root=work_folder() / recipe.name).source
-    if (built / NEEDED[0]).is_file():
+    if (built / NEEDED[0]).is_dir():
         return facts_of_tree(built, label=f"{label} in {built}")
     return _of_commit(recipe, label, arguments, console)
 
@@ -140,8 +141,6 @@ def _from_file(path: Path) -> Facts:
 
 def _compiled(wheel: Path, console: Console) -> Compiled:
     """Return what the wheel's library registers; a library that cannot be read is told, not fatal."""
-    import zipfile
-
     console.started("Read the library's registrations", unit="bytes")
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -170,19 +169,29 @@ def _of_commit(recipe: Recipe, label: str, arguments: argparse.Namespace, consol
     console.done()
     with tempfile.TemporaryDirectory(prefix="mps-build-coverage-") as name:
         root = Path(name).resolve()
-        packed = root / "tree.tar"
-        argv = ("git", "archive", "--format=tar", "-o", str(packed), recipe.commit)
-        made = capture(Command(argv=argv, cwd=mirror.path, environ=environ), timeout_seconds=300)
-        if not made.ok:
-            raise SourceError(f"{recipe.commit[:12]} cannot be unpacked: {made.stderr.strip()}")
-        with tarfile.open(packed) as archive:
-            wanted = [each for each in archive if each.isfile() and _is_needed(each.name)]
-            archive.extractall(root / "tree", members=wanted, filter="data")
-        return facts_of_tree(root / "tree", label=label)
+        unpack_needed(mirror.path, recipe.commit, root, environ)
+        return facts_of_tree(root, label=label)
 
 
-def _is_needed(name: str) -> bool:
-    return any(name == each or name.startswith(f"{each}/") for each in NEEDED)
+def unpack_needed(repository: Path, commit: str, root: Path, environ: Mapping[str, str]) -> None:
+    """Put into `root` the files of a commit that coverage reads.
+
+    Raises:
+        SourceError: one of them is not there.
+    """
+    packed = root / "tree.tar"
+    argv = ("git", "archive", "--format=tar", "-o", str(packed), commit, "--", *NEEDED)
+    made = capture(Command(argv=argv, cwd=repository, environ=environ), timeout_seconds=300)
+    if not made.ok:
+        hint = "torchgen is there from 1.12 on, the first release with MPS"
+        raise SourceError(f"{commit[:12]} is no PyTorch that can be read: {made.stderr.strip()}", hint=hint)
+    with tarfile.open(packed) as archive:
+        for member in archive:
+            content = archive.extractfile(member) if member.isfile() else None
+            if content is not None:
+                (root / member.name).parent.mkdir(parents=True, exist_ok=True)
+                (root / member.name).write_bytes(content.read())
+    packed.unlink()
 
 
 def _write(path: Path, text: str) -> None:

@@ -106,17 +106,25 @@ def _pythons(argument: str | None, recipe: Recipe) -> tuple[str, ...]:
 
 def _patch(path: Path) -> Path:
     if not path.is_file():
-        raise UsageError(f"--patch {path}: no such file")
+        raise UsageError(
+            f"--patch {path}: no such file", hint=f"look there: ls '{path.parent}'; git format-patch makes one"
+        )
     return path.absolute()
 
 
 def _source(recipe: Recipe, arguments: argparse.Namespace) -> dict[str, Any]:
     """Return origin, repository and commit of a request."""
     if arguments.source and (arguments.repo or arguments.ref):
-        raise UsageError("--source names the source whole: it goes with neither --repo nor --ref")
+        raise UsageError(
+            "--source names the source whole: it goes with neither --repo nor --ref",
+            hint="another commit of a repository: --repo URL --ref REF; a tree as it stands: --source FOLDER",
+        )
     if recipe.source.kind == "embedded":
         if arguments.source or arguments.repo or arguments.ref:
-            raise UsageError(f"{recipe.name} brings its own source: --source, --repo and --ref are for releases")
+            raise UsageError(
+                f"{recipe.name} brings its own source: --source, --repo and --ref are for releases",
+                hint=f"nox -s build_wheel -- {recipe.name}",
+            )
         place = cache_folder() / "embedded" / recipe.name
         made = materialise(recipes_root() / recipe.name, place, expected=recipe.commit)
         return {"origin": "git", "repository": str(made.url), "commit": made.commit}

@@ -112,7 +112,7 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
     except SystemExit as stop:  # --help
         return int(stop.code or 0)
     except MpsBuildError as error:
-        outcome = _outcome_of(error)
+        outcome = _outcome_of(error, hint=_next_command(error, verb))
     except KeyboardInterrupt:
         outcome = Outcome(exit_code=130, cause="interrupted", hint=_to_go_on(verb, arguments))
         _print_error("interrupted", outcome.hint)
@@ -173,10 +173,16 @@ def _overview() -> str:
     return f"usage: mps-build VERB [ARGUMENTS]{same}\n\n{rows}\n\n{more}"
 
 
-def _outcome_of(error: MpsBuildError) -> Outcome:
-    return Outcome(
-        document={"error": str(error), **error.document}, exit_code=error.exit_code, cause=error.cause, hint=error.hint
-    )
+def _outcome_of(error: MpsBuildError, *, hint: str | None = None) -> Outcome:
+    document = {"error": str(error), **error.document}
+    return Outcome(document=document, exit_code=error.exit_code, cause=error.cause, hint=error.hint or hint)
+
+
+def _next_command(error: MpsBuildError, verb: str) -> str:
+    """Return what to type after an error that says no more than what is wrong."""
+    if isinstance(error, UsageError):
+        return f"`nox -s {verb} -- --help` shows what it takes, with examples"
+    return "the same command again goes on where it stopped; `nox -s support` packs what an issue needs, scrubbed"
 
 
 def _print_error(message: str, hint: str | None) -> None:

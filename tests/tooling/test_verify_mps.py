@@ -231,6 +231,20 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(tmp_pat
     assert [(case["id"], case["outcome"]) for case in document["cases"]] == [("test_a", "passed")]
     assert load_record(tmp_path / "record" / "record.json").partial
     assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path) in _read(path)]
+    assert document["hint"].startswith("to go on: nox -s verify_mps -- --python")
+    resume = document["hint"].partition(" --resume ")[2]
+    assert resume == str(tmp_path / "record")
+
+    (tmp_path / "suite" / "test_standin_0.py").write_text("def test_a(): assert False\ndef test_b(): pass\n")
+    again = subprocess.run([*argv, "--resume", resume], env=environ, capture_output=True, text=True, check=False)
+
+    document = json.loads((tmp_path / "a.json").read_text())
+    assert (again.returncode, document["partial"]) == (0, False), again.stderr
+    assert [(case["id"], case["outcome"]) for case in document["cases"]] == [("test_a", "passed"), ("test_b", "passed")]
+
+    once_more = subprocess.run([*argv, "--resume", resume], env=environ, capture_output=True, text=True, check=False)
+
+    assert (once_more.returncode, "came to its end" in once_more.stderr) == (2, True)
 
 
 def _read(path: Path) -> str:

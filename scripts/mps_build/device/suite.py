@@ -132,8 +132,11 @@ class _GroupRun:
         self._seen: dict[str, None] = {}
 
     def go(self) -> None:
-        after: str | None = None
-        for number in range(1, 1_000_000):
+        names = {file.name for file in self._files}
+        self._seen |= {case.id: None for case in self._run.cases if case.file in names}  # of a run that is resumed
+        after = next((case_id for case_id in reversed(self._seen) if "::" not in case_id), None)
+        first = 1 + len(list(self._request.folder.glob(f"{self._name}.*.outcomes.jsonl")))
+        for number in range(first, 1_000_000):
             bad = self._run.bad
             end = self._child(number, after)
             if end.exit == 1 and self._run.bad == bad:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--suite", metavar="DIR", type=Path, help="another suite of the form that tests/device/README.md tells"
     )
     parser.add_argument("--record", metavar="DIR", type=Path, help="where the record and the logs go")
+    parser.add_argument("--resume", metavar="DIR", type=Path, help="go on with an interrupted run: its record's folder")
     parser.add_argument("--offline", action="store_true", help="ask no network: use what the cache holds")
     parser.add_argument("--junit", metavar="FILE", type=Path, help="write JUnit XML as well")
     parser.add_argument("--html", metavar="FILE", type=Path, help="write one self-contained page as well")
@@ -66,6 +68,8 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
             record = verification.run()
         except KeyboardInterrupt:
             record = verification.interrupted_record()
+            record = record.model_copy(update={"hint": _to_go_on(arguments, verification)})
+            console.print(f"interrupted: {record.hint}", style="bold")
         except MpsBuildError:
             if verification.refusal is not None:
                 write_reports(arguments, verification.refusal)
@@ -74,6 +78,14 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     write_reports(arguments, record)
     print_end(record, verification.folder / "record.json", console)
     return Outcome(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)
+
+
+def _to_go_on(arguments: argparse.Namespace, verification: Verification) -> str:
+    """Return the command that goes on after the last case that came to its end."""
+    given = list(getattr(arguments, "given", ()))
+    if verification.suite_run.cases and "--resume" not in given:
+        given += ["--resume", str(verification.folder)]
+    return f"to go on: nox -s verify_mps -- {shlex.join(given)}"
 
 
 def write_reports(arguments: argparse.Namespace, record: Record) -> None:
@@ -114,7 +126,8 @@ def _request(arguments: argparse.Namespace) -> VerifyRequest:
         case_seconds=arguments.case_timeout,
         memory_bytes=int(memory * 1_000_000_000) if memory is not None else None,
         host_file=arguments.host,
-        folder=arguments.record,
+        folder=arguments.resume or arguments.record,
+        resume=arguments.resume is not None,
         suite=arguments.suite.absolute() if arguments.suite else None,
         known_issues=arguments.known_issues,
     )

@@ -18,6 +18,7 @@ class VerifyRequest:
     """What to verify, on what, and how much of the suite.
 
     `target` is a wheel's path or a requirement; without it, `python` is an interpreter that has its torch.
+    `resume`: the record in `folder` is of an interrupted run of the same question, whose cases are taken over.
     """
 
     target: str | None = None
@@ -35,6 +36,7 @@ class VerifyRequest:
     memory_bytes: int | None = None
     host_file: Path | None = None
     folder: Path | None = None
+    resume: bool = False
     suite: Path | None = None
     known_issues: Path | None = None
 

@@ -22,11 +22,12 @@ from ..environ import fetch_environ
 from ..errors import HostError, MpsBuildError, UsageError
 from ..issues import Circumstances, Issue, active_issues, as_suite_reads_them, load_issues
 from ..recipes import data_root
-from ..record import Case, Python, Record, Torch, to_json, write_record
+from ..record import Case, Python, Record, Torch, load_record, to_json, write_record
 from ..workspace import cache_folder, work_folder
 from .draft import Draft, known_issues
 from .facts import judge_text_on, observe_host
 from .request import VerifyRequest
+from .resume import not_the_same
 from .target import Target, prepare_target
 
 _WRITE_SECONDS = 2.0
@@ -72,7 +73,8 @@ class Verification:
                 hint=error.hint,
             )
             self.refusal = record = self._record(judged, partial=bool(self.suite_run.cases))
-            self._write(record)
+            if not self.request.resume:  # what was to be resumed stays as it is
+                self._write(record)
             error.document = {**to_json(record), **error.document}
             if self.request.plant:
                 error.document["plant"] = "error"
@@ -88,6 +90,7 @@ class Verification:
         issues = load_issues(self.request.known_issues or self.suite / "known_issues.yaml")
         files = self._suite_files()
         self.request.check_plant()
+        earlier = self._take_up()
         host = observe_host(self.request.host_file)
         if self.request.python and self.request.host_file is None:
             host = replace(host, rosetta=None)  # that is said of our own Python; the probe asks the one under test
@@ -103,6 +106,9 @@ class Verification:
             target = self._prepare_target()
         with self.console.step("Ask torch for its device"):
             facts = self._probe(target, host)
+        if earlier is not None:
+            self._refuse(not_the_same(earlier, self.draft.torch, self.request, self.folder))
+            self.console.line(f"{len(earlier.cases)} cases of the interrupted run are taken over")
         rows = self._active(issues, host, facts)
         with self.console.step(f"Ask the device: {self.request.device}"):
             self._drive(files, target, rows, host)
@@ -117,6 +123,15 @@ class Verification:
         record = self._record(judged, partial=self.suite_run.stopped is not None)
         self._write(record)
         return record
+
+    def _take_up(self) -> Record | None:
+        """Take over what an interrupted run found; whether it asked the same is known once torch is asked."""
+        if not self.request.resume:
+            return None
+        earlier = load_record(self.folder / "record.json")
+        self.draft.torch, self.suite_run.cases = earlier.torch, list(earlier.cases)
+        self.suite_run.bad = sum(case.outcome in BAD for case in earlier.cases)
+        return earlier
 
     def _prepare_target(self) -> Target:
         return prepare_target(self.request, self._shop())
@@ -226,7 +241,9 @@ class Verification:
                     hint="ids are in any record, under `cases`",
                 )
             file_of = {case: file.name for file, cases in counted.items() for case in cases}
-            suite = replace(suite, files=tuple(counted), file_of=file_of)
+            done = {case.id for case in self.suite_run.cases}
+            left = tuple(file for file, cases in counted.items() if not done.issuperset(cases))
+            suite = replace(suite, files=left, file_of=file_of)
             self.total = len(file_of)
         judge_text = judge_text_on(host, self.draft.torch.version)
         run_suite(suite, judge_text=judge_text, on_case=self._on_case, run=self.suite_run)

@@ -1,0 +1,33 @@
+"""Whether an interrupted run asked what is asked now: only then its answers may be taken over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import UsageError
+from ..record import Record, Torch
+from .request import VerifyRequest
+
+
+def not_the_same(earlier: Record, torch: Torch, request: VerifyRequest, folder: Path) -> UsageError | None:
+    """Return why the earlier record cannot be gone on with; None where it can."""
+    differences = [
+        name
+        for name, before, now in (
+            ("torch", earlier.torch.version, torch.version),
+            ("torch's commit", earlier.torch.commit, torch.commit),
+            ("the device", earlier.device, request.device),
+            ("what was chosen of the suite", earlier.selection, request.selection()),
+        )
+        if before != now
+    ]
+    if not earlier.partial:
+        return UsageError(
+            f"{folder}: that run came to its end ({earlier.verdict})", hint="leave --resume out to run it once more"
+        )
+    if differences:
+        return UsageError(
+            f"{folder}: another question was asked there: {', '.join(differences)} is not the same",
+            hint="leave --resume out to begin anew",
+        )
+    return None

@@ -10,10 +10,12 @@ header's own cost counts in full, although a whole build would share it among se
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import random
 import re
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -248,27 +250,49 @@ def _ratio(of: Mapping[str, float], base: Mapping[str, float], files: Sequence[s
 
 
 def symbols(rehearsal: Rehearsal, ready: Prepared, drawn: Sequence[Unit], console: Console) -> None:
-    """Say whether release's objects define the same external symbols as stock's."""
-    different = []
+    """Say whether release's objects define the same external symbols as stock's, and hold the same code."""
+    exported, code = [], []
     compared = 0
     for unit in drawn:
-        tables = []
-        for way in ("stock", "release"):
-            path = rehearsal.workspace.root / "ways" / way / unit.object.replace("/", "_")
-            if not path.is_file():
-                break
-            command = ready.wrap(
-                Command(argv=("llvm-nm", "--extern-only", "--defined-only", "-j", str(path)), environ=ready.environ)
-            )
-            told = subprocess.run(command.argv, env=command.environ, capture_output=True, text=True, check=True)
-            tables.append(sorted(told.stdout.split()))
-        if len(tables) == 2:
-            compared += 1
-            if tables[0] != tables[1]:
-                different.append(unit.object)
-    console.print(f"release against stock: {compared} objects, {len(different)} with other exported symbols")
-    for name in different[:10]:
+        pair = [rehearsal.workspace.root / "ways" / way / unit.object.replace("/", "_") for way in ("stock", "release")]
+        if not all(path.is_file() for path in pair):
+            continue
+        compared += 1
+        if len({_exported(ready, path) for path in pair}) == 2:
+            exported.append(unit.object)
+        if len({_code(path) for path in pair}) == 2:
+            code.append(unit.object)
+    console.print(f"release against stock: {compared} objects, {len(exported)} with other exported symbols")
+    console.print(f"release against stock: {len(code)} with other machine code or constants")
+    for name in (*exported[:10], *code[:10]):
         console.line(name)
+
+
+def _exported(ready: Prepared, path: Path) -> str:
+    argv = ("llvm-nm", "--extern-only", "--defined-only", "-j", str(path))
+    command = ready.wrap(Command(argv=argv, environ=ready.environ))
+    told = subprocess.run(command.argv, env=command.environ, capture_output=True, text=True, check=True)
+    return "\n".join(sorted(told.stdout.split()))
+
+
+def _code(path: Path) -> tuple[tuple[str, str], ...]:
+    """Return the sections of an x86-64 ELF object that hold code and constants, each with a digest of its bytes.
+
+    Relocations are not among them: they name symbols, whose order alone may differ.
+    """
+    data = path.read_bytes()
+    (table,) = struct.unpack_from("<Q", data, 0x28)
+    size, count, names_at = struct.unpack_from("<HHH", data, 0x3A)
+    first = struct.unpack_from("<IIQQQQIIQQ", data, table)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", data, table + i * size) for i in range(count or first[5])]
+    names = headers[first[6] if names_at == 0xFFFF else names_at][4]
+    sections = []
+    for name_at, kind, _, _, offset, length, *_ in headers:
+        name = data[names + name_at : data.index(b"\0", names + name_at)].decode()
+        if name.startswith((".text", ".rodata", ".data")):
+            held = data[offset : offset + length] if kind != 8 else b""  # SHT_NOBITS holds no bytes
+            sections.append((name, hashlib.sha256(held).hexdigest()))
+    return tuple(sorted(sections))
 
 
 if __name__ == "__main__":

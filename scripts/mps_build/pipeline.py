@@ -189,12 +189,11 @@ class Pipeline:
         """Return the receipt of a configure that passed the gate; inputs that changed start a fresh build folder."""
         request, recipe = self.request, self.request.recipe
         build, develop = self._build_folder(tree), self.request.profile == "develop"
-        place = self.workspace.root / "overrides.cmake"
+        lines = profile_lines(request.profile, self.workspace.root / "wide_headers", cached=bool(request.launcher))
         overrides = configuring.write_overrides(
-            place,
+            self.workspace.root / "overrides.cmake",
             expect_mps=request.gate.use_mps,
-            profile_lines=profile_lines(request.profile, self.workspace.root / "wide_headers")
-            + cache_lines(request.launcher, across=not develop),
+            profile_lines=lines + cache_lines(request.launcher, across=not develop),
         )
         shared = digest_of(
             {

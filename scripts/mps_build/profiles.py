@@ -1,4 +1,4 @@
-"""What a profile changes: `release` nothing; `develop` what is built less of and how headers are read."""
+"""What a profile changes: `release` how headers are read, `develop` also what is built less of; neither MPS, nor -O."""
 
 from __future__ import annotations
 
@@ -26,9 +26,18 @@ _LEFT_OUT: Mapping[str, str] = {
 _ONE_CHECKOUT: Mapping[str, str] = {"CCACHE_BASEDIR": "", "CCACHE_SLOPPINESS": "pch_defines,time_macros"}
 
 
-def profile_lines(profile: Profile, folder: Path) -> str:
-    """Return what the profile adds to overrides.cmake; its headers are copied to `folder`."""
-    return wide_header_lines((TORCH_CPU, TORCH_PYTHON), folder) if profile == "develop" else ""
+def profile_lines(profile: Profile, folder: Path, *, cached: bool) -> str:
+    """Return what the profile adds to overrides.cmake; its headers are copied to `folder`.
+
+    In `release` the header's templates stay uninstantiated, so that an object holds what it would hold without it
+    (docs/faster_builds.md has the comparison). Behind a compiler cache it has no header: hits across checkouts and
+    hosts are worth more, and the two do not go together.
+    """
+    if profile == "release" and cached:
+        return ""
+    instantiate = "ON" if profile == "develop" else "OFF"
+    setting = f'set(CMAKE_PCH_INSTANTIATE_TEMPLATES {instantiate} CACHE BOOL "" FORCE)\n'
+    return setting + wide_header_lines((TORCH_CPU, TORCH_PYTHON), folder)
 
 
 def profile_settings(profile: Profile, recipe: Recipe) -> dict[str, str]:

@@ -10,10 +10,17 @@ from mps_build.recipes import all_recipes, find_recipe
 from mps_build.wide_headers import TORCH_CPU
 
 
-def test_a_release_build_is_the_recipe_and_nothing_else(tmp_path: Path) -> None:
+def test_a_release_build_sets_nothing_and_its_headers_instantiate_nothing(tmp_path: Path) -> None:
     for recipe in all_recipes():
         assert profile_settings("release", recipe) == {}
-    assert profile_lines("release", tmp_path) == ""
+    lines = profile_lines("release", tmp_path, cached=False)
+
+    assert "set(CMAKE_PCH_INSTANTIATE_TEMPLATES OFF" in lines
+    assert "set(CMAKE_PCH_INSTANTIATE_TEMPLATES ON" in profile_lines("develop", tmp_path, cached=False)
+
+
+def test_a_release_build_behind_a_cache_has_no_precompiled_header(tmp_path: Path) -> None:
+    assert profile_lines("release", tmp_path, cached=True) == ""
     assert list(tmp_path.iterdir()) == []
 
 
@@ -37,7 +44,7 @@ def test_the_sample_is_no_torch_and_loses_no_part() -> None:
 
 
 def test_develops_headers_lie_in_the_builds_own_folder(tmp_path: Path) -> None:
-    text = profile_lines("develop", tmp_path)
+    text = profile_lines("develop", tmp_path, cached=True)
 
     assert {path.name for path in tmp_path.iterdir()} == {"torch_cpu.h", "torch_python.h"}
     for target in ("torch_cpu", "torch_python"):

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
@@ -33,7 +34,10 @@ from mps_build.recipes import find_recipe  # noqa: E402
 from mps_build.rehearse_source import debian_place, debian_root  # noqa: E402
 from mps_build.rehearsing import Rehearsal  # noqa: E402
 from mps_build.steps.build_editable import build_editable, create_runtime, first_command, import_it  # noqa: E402
+from mps_build.steps.compile_wheel import build_command  # noqa: E402
+from mps_build.steps.finish_wheel import finish_wheel  # noqa: E402
 from mps_build.steps.rebuild_editable import Editable  # noqa: E402
+from mps_build.steps.repack_wheel import files_of, make_commands, repack_wheel  # noqa: E402
 from mps_build.workspace import cache_folder  # noqa: E402
 from record import record  # noqa: E402
 
@@ -57,7 +61,7 @@ class Bench:
 
     def run(self, *argv: str, cwd: Path | None = None, inside: bool = True) -> None:
         command = Command(argv=argv, cwd=cwd or self.editable.root, environ=self.environ)
-        whole = self.wrap(command) if inside else Command(argv=argv, cwd=cwd)
+        whole = self.wrap(command) if inside else Command(argv=argv, cwd=cwd or ROOT)
         ran = subprocess.run(whole.argv, cwd=whole.cwd, env=whole.environ, capture_output=True, text=True, check=False)
         if ran.returncode:
             raise SystemExit(f"{' '.join(argv)} ended with {ran.returncode}:\n{ran.stdout[-2000:]}{ran.stderr[-2000:]}")
@@ -66,13 +70,14 @@ class Bench:
         self.run(str(self.editable.python), "-I", "-c", "import torch", cwd=self.folder)
 
     def seconds(self, way: Callable[[], None], *, then: Callable[[], None]) -> tuple[float, float]:
-        """Return (seconds from the save until the import is done, of which until the way was done)."""
-        began = time.perf_counter()
+        """Return (wall, CPU) seconds from the save until the import is done."""
+        began, before = time.perf_counter(), os.times()
         self.save()
         way()
-        made = time.perf_counter() - began
         then()
-        return time.perf_counter() - began, made
+        after = os.times()
+        cpu = after.children_user + after.children_system - before.children_user - before.children_system
+        return time.perf_counter() - began, cpu + (after.user - before.user)
 
 
 def main() -> None:
@@ -80,13 +85,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--file", default="torch/csrc/utils/tensor_list.cpp")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--wheel", action="store_true", help="up to a finished wheel, against `python -m build`")
     parser.add_argument("--prepare", action="store_true", help="make the tree importable in place, and measure nothing")
     arguments = parser.parse_args()
     rehearsal = Rehearsal(find_recipe("v2.6.0"), mode="wheel", jobs=arguments.jobs, console=Console())
     bench = prepare(rehearsal, arguments.file, arguments.jobs)
     if arguments.prepare:
         return
-    measure(bench, arguments.rounds, arguments.jobs)
+    if arguments.wheel:
+        measure_wheel(bench, arguments.rounds, arguments.jobs)
+    else:
+        measure(bench, arguments.rounds, arguments.jobs)
 
 
 def prepare(rehearsal: Rehearsal, file: str, jobs: int) -> Bench:
@@ -168,16 +177,70 @@ def measure(bench: Bench, rounds: int, jobs: int) -> None:
         kept.replace(bench.file)
         bench.run(*ninja, "install")
     for name, pairs in told.items():
-        whole, made = (statistics.median(column) for column in zip(*pairs, strict=True))
-        print(f"{name:14} {whole:6.2f} s until imported, {made:6.2f} s until built   {[round(a, 2) for a, _ in pairs]}")
-    whole = [pair[0] for pair in told["ours"]]
-    print(record("rebuild.one_file_s", whole, unit="s", command=COMMAND, target="as short as ninja"))
-    base = statistics.median(pair[0] for pair in told["ninja install"])
-    print(
-        record(
-            "rebuild.editable_ratio", [each / base for each in whole], unit="ratio", command=COMMAND, target="<= 1.1"
-        )
-    )
+        wall, cpu = (statistics.median(column) for column in zip(*pairs, strict=True))
+        print(f"{name:14} {wall:6.2f} s wall, {cpu:6.2f} s CPU until imported   {[round(a, 2) for a, _ in pairs]}")
+    print(f"load of the machine: {os.getloadavg()}")
+    walls, cpus = zip(*told["ours"], strict=True)
+    print(record("rebuild.one_file_s", walls, unit="s", command=COMMAND, target="as short as ninja"))
+    for column, row, each_of in ((0, "rebuild.editable_ratio", walls), (1, "rebuild.editable_cpu_ratio", cpus)):
+        base = statistics.median(pair[column] for pair in told["ninja install"])
+        print(record(row, [each / base for each in each_of], unit="ratio", command=COMMAND, target="<= 1.1"))
+
+
+def measure_wheel(bench: Bench, rounds: int, jobs: int) -> None:
+    """One edit up to a finished wheel, as build_wheel --profile develop makes it, against `python -m build`."""
+    root, build = bench.folder, bench.editable.build
+    python = next((root / "environments").iterdir()) / "bin" / "python"
+    given: dict[str, Any] = {
+        "python": python,
+        "source": bench.editable.root,
+        "build": build,
+        "environ": bench.environ,
+        "overrides": root / "overrides.cmake",
+    }
+    whole = build_command("setuptools", output=root / "bench-whole", **given)
+    (make,) = make_commands("setuptools", jobs=jobs, **given)
+    bill = {"bench": True}
+
+    def stock() -> None:
+        bench.run(*whole.argv)
+
+    def ours() -> None:
+        bench.run(*make.argv)
+        last = next((root / "bench-raw").glob("*.whl"))
+        files = files_of("setuptools", source=bench.editable.root, build=build, previous=last)
+        if files is None:
+            raise SystemExit("the next wheel would hold other members than the last: nothing to repack")
+        wheel, changed = repack_wheel(last, files, output=root / "bench-raw")
+        finished = next((root / "bench-finished").glob("*.whl"))
+        aside = finished.rename(root / "bench-last.whl")
+        finish_wheel(wheel, output=root / "bench-finished", epoch=10**9, bill=bill, previous=aside)
+        print(f"packed anew: {len(changed)} of {len(files)}: {', '.join(changed[:6])}")
+
+    kept = bench.file.with_suffix(".kept")
+    shutil.copy2(bench.file, kept)
+    told: dict[str, list[tuple[float, float]]] = {"python -m build": [], "ours": []}
+    try:
+        bench.save()
+        stock()
+        shutil.rmtree(root / "bench-raw", ignore_errors=True)
+        shutil.copytree(root / "bench-whole", root / "bench-raw")
+        finish_wheel(next((root / "bench-raw").glob("*.whl")), output=root / "bench-finished", epoch=10**9, bill=bill)
+        for _ in range(rounds):
+            told["ours"].append(bench.seconds(ours, then=lambda: None))
+            told["python -m build"].append(bench.seconds(stock, then=lambda: None))
+    finally:
+        kept.replace(bench.file)
+    for name, pairs in told.items():
+        wall, cpu = (statistics.median(column) for column in zip(*pairs, strict=True))
+        print(f"{name:16} {wall:6.1f} s wall, {cpu:6.1f} s CPU   {[round(a, 1) for a, _ in pairs]}")
+    print(f"load of the machine: {os.getloadavg()}")
+    walls, cpus = zip(*told["ours"], strict=True)
+    command = f"{COMMAND} --wheel"
+    print(record("rebuild.wheel_s", walls, unit="s", command=command, target="less than python -m build"))
+    for column, row, each in ((0, "rebuild.wheel_ratio", walls), (1, "rebuild.wheel_cpu_ratio", cpus)):
+        base = statistics.median(pair[column] for pair in told["python -m build"])
+        print(record(row, [one / base for one in each], unit="ratio", command=command, target="< 1"))
 
 
 if __name__ == "__main__":

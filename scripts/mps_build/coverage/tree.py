@@ -35,7 +35,8 @@ def facts_of_tree(root: Path, *, label: str | None = None) -> Facts:
         hint = "give the root of a PyTorch tree: the folder that holds aten/ and torchgen/"
         raise SourceError(f"{root}: is no PyTorch source tree: {NATIVE}/native_functions.yaml is missing", hint=hint)
     if not (root / "torchgen").is_dir():
-        raise MpsNotBuilt(f"{root}: has no torchgen/, so it is older than 1.12, the first release with MPS")
+        hint = "check out a release from 1.12 on"
+        raise MpsNotBuilt(f"{root}: has no torchgen/, so it is older than 1.12, the first release with MPS", hint=hint)
     told = ask_torchgen(root, yaml, yaml.with_name("tags.yaml"))
     version = _version(root)
     by_hand, notes = _by_hand(root)

@@ -1,6 +1,6 @@
 """What a warm compiler cache saves, over a seeded draw of real PyTorch files: in a fresh build folder, and elsewhere.
 
-    python benchmarks/compiler_cache.py [--units 44] [--seed 1] [--release v2.6.0]
+    python benchmarks/compiler_cache.py [--units 40] [--seed 1] [--release v2.6.0]
 
 Needs what `nox -s rehearse -- v2.6.0` needs; uses the same Debian root. Stock settings (-O2, no precompiled header)
 and ccache as `build_wheel --cache ccache` sets it. The draw is compiled three times: with an empty cache; in a build
@@ -59,7 +59,7 @@ class Pass:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--units", type=int, default=44)
+    parser.add_argument("--units", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--release", default="v2.6.0")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)

@@ -21,26 +21,39 @@ import torch.overrides
 
 import function_plants
 import suite_in_process
-from device_suite.touch import TouchMap, TouchRecorder
+from device_suite.touch import TouchMap
 from function_plants import FunctionPlant, FunctionRecorder, name_of
 from generic_plants import KINDS, UNDEFINED, GenericPlant, Traits
 from suite_in_process import SLOW_SECONDS, Suite, in_order
 
 
-def record(suite: Suite) -> tuple[TouchMap, dict[str, float]]:
-    """Return which operators each case dispatches on its device, and what each case costs; all must pass."""
-    recorder = TouchRecorder()
+@dataclass(frozen=True)
+class Recorded:
+    """What the cases do when all is well: the overloads each dispatches, its CPU seconds, how overloads are called."""
+
+    touch: TouchMap
+    seconds: dict[str, float]
+    traits: dict[str, set[str]]
+
+
+def record(suite: Suite) -> Recorded:
+    """Return what each case dispatches on its device, and what it costs; all must pass."""
     touched: dict[str, list[str]] = {}
     seconds: dict[str, float] = {}
+    together: dict[str, set[str]] = {}
     for case in suite.cases:
         asked = suite.ask(case)  # healthy, and the references come to be
         if asked.failure is not None:
             raise SystemExit(f"{case.id} fails without a plant: {asked.failure}")
-        again = suite.ask(case, recorder.maker)
-        touched[case.id], seconds[case.id] = recorder.take(), again.seconds
+        mode = Traits()
+        again = suite.ask(case, lambda mode=mode: mode)
+        touched[case.id], seconds[case.id] = sorted(mode.seen), again.seconds
         if again.failure is not None:
             raise SystemExit(f"{case.id} fails while it is recorded: {again.failure}")
-    return TouchMap(touched), seconds
+        if again.seconds <= SLOW_SECONDS:
+            for overload, kinds in mode.seen.items():
+                together.setdefault(overload, set()).update(kinds)
+    return Recorded(TouchMap(touched), seconds, together)
 
 
 def count_false_alarms(suite: Suite, repeats: int) -> int:
@@ -61,30 +74,18 @@ def count_false_alarms(suite: Suite, repeats: int) -> int:
     return alarms
 
 
-def traits(suite: Suite, seconds: dict[str, float]) -> dict[str, set[str]]:
-    """Return which kinds of fault could change each overload at all, from how it is called."""
-    mode = Traits()
-    for case in suite.cases:
-        if seconds[case.id] <= SLOW_SECONDS:
-            suite.ask(case, lambda: mode)
-    return mode.seen
-
-
-def measure(
-    suite: Suite, touch: TouchMap, seconds: dict[str, float], only: str, pick: Pick, until: float
-) -> list[dict[str, Any]]:
+def measure(suite: Suite, recorded: Recorded, only: str, pick: Pick, until: float) -> list[dict[str, Any]]:
     """Return one row for each generic plant: caught by which case, survived, or without effect."""
     by_operator: dict[str, list[Any]] = {}
     for case in suite.cases:
-        for name in touch.by_case[case.id]:
+        for name in recorded.touch.by_case[case.id]:
             by_operator.setdefault(name, []).append(case)
-    possible = traits(suite, seconds)
     every = [
         (overload, kind)
         for overload in sorted(by_operator)
         if overload.split(".")[1] not in UNDEFINED and overload.startswith(only)
         for kind in KINDS
-        if kind in possible.get(overload, set())
+        if kind in recorded.traits.get(overload, set())
     ]
     chosen = pick.of(every)
     print(f"{len(chosen)} of {len(every)} plants, {pick.told}")
@@ -93,7 +94,8 @@ def measure(
         if time.monotonic() > until:
             print(f"out of time: {len(chosen) - len(rows)} of them are not measured")
             break
-        cases = [case for case in in_order(by_operator[overload], seconds) if seconds[case.id] <= SLOW_SECONDS]
+        quick = [case for case in by_operator[overload] if recorded.seconds[case.id] <= SLOW_SECONDS]
+        cases = in_order(quick, recorded.seconds)
         rows.append(_in_a_child(suite, overload, kind, cases))
     return rows
 
@@ -200,19 +202,20 @@ def main() -> None:
     known = TouchMap.load(Path(given.record)) if given.record and given.missing else TouchMap({})
     listed = {case.id for case in suite.cases}
     suite.cases = [case for case in suite.cases if case.id not in known.by_case]
-    touch, seconds = record(suite)
-    print(f"{len(suite.cases)} cases, {sum(seconds.values()):.1f} s of CPU for one pass, {len(suite.refused)} refused")
+    recorded = record(suite)
+    spent = sum(recorded.seconds.values())
+    print(f"{len(suite.cases)} cases, {spent:.1f} s of CPU for one pass while recorded, {len(suite.refused)} refused")
     if given.record:
         # The sweep is recorded by pytest: --full --record-touch, once for each of its files.
         kept = {case: used for case, used in known.by_case.items() if case in listed or case.startswith("opinfo-")}
-        TouchMap({**kept, **touch.by_case}).save(Path(given.record))
+        TouchMap({**kept, **recorded.touch.by_case}).save(Path(given.record))
     if given.functions:
-        rows, silent = measure_functions(suite, seconds, (part, parts), until)
+        rows, silent = measure_functions(suite, recorded.seconds, (part, parts), until)
         Path(given.functions).write_text(json.dumps({"rows": rows, "not_called": silent}, indent=0), encoding="utf-8")
         _tell(rows)
     if given.generic:
         pick = Pick(given.sample, given.seed, part, parts)
-        rows = measure(suite, touch, seconds, given.op, pick, until)
+        rows = measure(suite, recorded, given.op, pick, until)
         Path(given.generic).write_text(json.dumps(rows, indent=0) + "\n", encoding="utf-8")
         _tell(rows)
 

@@ -1,7 +1,7 @@
 """What a second host of a fleet finds in the shared compiler cache: real PyTorch files, two hosts, one Redis.
 
     python benchmarks/compiler_cache.py                (once: it makes the configured checkout that is used here)
-    python benchmarks/second_host.py [--units 16] [--seed 1]
+    python benchmarks/second_host.py [--units 40] [--seed 1] [--targets c10]
 
 Two hosts are two network namespaces; the Redis is in a third. Both build at one path, as docs/fleet.md says, and have
 no cache of their own. Each asks for the store as `build_wheel --cache sccache --shared-cache` does, through the relay.
@@ -23,7 +23,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
 
-from compiler_cache import TARGETS  # noqa: E402
 from mps_build.console import Console  # noqa: E402
 from mps_build.errors import CompileError, HostError, MpsBuildError, SourceError  # noqa: E402
 from mps_build.process import Command, CommandFailed, capture, run_logged  # noqa: E402
@@ -41,8 +40,11 @@ from two_hosts import inside, two_hosts  # noqa: E402
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--units", type=int, default=16)
+    parser.add_argument("--units", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--targets", default="c10", help="CMake targets to draw from, by commas: c10,torch_cpu,torch_python"
+    )
     parser.add_argument("--release", default="v2.6.0")
     parser.add_argument("--store", help=argparse.SUPPRESS)
     parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)
@@ -67,7 +69,8 @@ def both(arguments: argparse.Namespace, console: Console) -> None:
     with two_hosts(folder) as (hosts, address):
         for host in hosts:
             place = folder / f"{host}.json"
-            options = ("--units", str(arguments.units), "--seed", str(arguments.seed), "--release", arguments.release)
+            options = ("--units", str(arguments.units), "--seed", str(arguments.seed), "--targets", arguments.targets)
+            options += ("--release", arguments.release)
             own = (sys.executable, __file__, *options, "--store", address, "--result", str(place))
             with console.step(f"host {host}"):
                 try:
@@ -84,6 +87,7 @@ def both(arguments: argparse.Namespace, console: Console) -> None:
         raise CompileError("the first host was not cold, or the second got other objects", hint=f"see {folder}")
     rate = second["hits"] / max(second["hits"] + second["misses"], len(second["digests"]))
     command = f"python benchmarks/second_host.py --units {arguments.units} --seed {arguments.seed}"
+    command += f" --targets {arguments.targets}"
     record("cache.second_host_hits", [rate], unit="ratio", command=command, target=">= 0.99")
     console.print(f"cache.second_host_hits {rate:.4f} over {len(second['digests'])} files (target >= 0.99)")
 
@@ -112,7 +116,9 @@ def as_host(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
         ready = rehearsal.environment(recipe, tree, source, place=place, toolchain=clang_toolchain(against_gcc=False))
         environ = {**ready.environ, **variables}
         digests = {}
-        for unit in draw(read_units(build), targets=TARGETS, count=arguments.units, seed=arguments.seed):
+        for unit in draw(
+            read_units(build), targets=arguments.targets.split(","), count=arguments.units, seed=arguments.seed
+        ):
             (build / unit.object).unlink(missing_ok=True)
             (build / unit.object).parent.mkdir(parents=True, exist_ok=True)
             compiler = unit.argv[next(at for at, word in enumerate(unit.argv) if word.endswith("clang++")) :]

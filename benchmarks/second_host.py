@@ -70,8 +70,8 @@ def both(arguments: argparse.Namespace, console: Console) -> None:
         for host in hosts:
             place = folder / f"{host}.json"
             options = ("--units", str(arguments.units), "--seed", str(arguments.seed), "--targets", arguments.targets)
-            options += ("--release", arguments.release)
-            own = (sys.executable, __file__, *options, "--store", address, "--result", str(place))
+            release = ("--release", arguments.release)
+            own = (sys.executable, __file__, *options, *release, "--store", address, "--result", str(place))
             with console.step(f"host {host}"):
                 try:
                     run_logged(Command(argv=inside(host, own)), log=folder / f"{host}.log", on_line=console.line)

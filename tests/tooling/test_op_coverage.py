@@ -22,7 +22,7 @@ from mps_build.coverage.model import ByHand, Facts, from_document
 from mps_build.coverage.rules import Row, classify, compare, compare_kernels, count, gaps
 from mps_build.coverage.tree import NEEDED, facts_of_tree
 from mps_build.errors import SourceError
-from mps_build.record import Case, Record
+from mps_build.record import Case, Record, Torch, write_record
 from mps_build.verbs.op_coverage import unpack_needed
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "op_coverage"
@@ -361,6 +361,20 @@ def test_the_session_compares_saved_documents_and_writes_a_page_that_needs_nothi
     assert "http" not in html.replace("http://www.w3.org", "")
     again = cli.main("op_coverage", [str(answer), "--json", str(tmp_path / "again.json")])
     assert (again, json.loads((tmp_path / "again.json").read_text())["facts"]) == (0, document["facts"])
+
+
+def test_a_record_of_another_torch_is_joined_with_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, answer = tmp_path / "record.json", tmp_path / "answer.json"
+    touched = next(name for name, operators in load_touch_map(TOUCH_MAP).items() if "cumsum" in operators)
+    write_record(record(case(touched, "passed")).model_copy(update={"torch": Torch(version="2.11.0")}), path)
+    sides = [str(RECORDED / "v2.6.0-source.json"), "--record", str(path)]
+    status = cli.main("op_coverage", [*sides, "--json", str(answer), "--html", str(tmp_path / "page.html")])
+
+    printed, document = capsys.readouterr().out, json.loads(answer.read_text())
+    assert status == 0
+    assert "the record is of torch 2.11.0, the operators are of 2.6.0a0" in printed
+    assert {row["name"]: row.get("measured") for row in document["operators"]}["cumsum"] == "right"
+    assert "On this Mac." in (tmp_path / "page.html").read_text()
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 
 from ..record import Case, Record
+from .page import whole_page
 from .words import BAD, by_layer, facts, headline, issue_link, plural, sentence, share_of_bound
 
 _TONES = {
@@ -25,7 +25,6 @@ _SLOWEST = 10
 
 def render(record: Record) -> str:
     """Return the page; its first line of text is what the run can say at all."""
-    here = Path(__file__)
     body = "\n".join(
         (
             f'<p class="statement">{escape(record.statement)}</p>',
@@ -40,13 +39,7 @@ def render(record: Record) -> str:
         )
     )
     title = f"{headline(record)}: torch {record.torch.version or ''} on {record.device}"
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>\n{here.with_name('page.css').read_text(encoding='utf-8')}</style>\n</head>\n"
-        f"<body>\n<main>\n{body}\n</main>\n"
-        f"<script>\n{here.with_name('page.js').read_text(encoding='utf-8')}</script>\n</body>\n</html>\n"
-    )
+    return whole_page(title, body)
 
 
 def _verdict(record: Record) -> str:

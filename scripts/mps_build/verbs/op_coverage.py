@@ -71,6 +71,8 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     changes = compare(facts, other) if other else ()
     others = classify(other) if other else ()
     _print(facts, rows, other, others, changes, console, arguments.show)
+    if record and _minor(record.torch.version) != _minor(facts.version):
+        console.warn(f"the record is of torch {record.torch.version}, the operators are of {facts.version}")
     if record:
         _print_measured(measured, record.statement, console, arguments.show)
     if arguments.html:
@@ -91,6 +93,11 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         document["changes"] = [change.document() for change in changes]
         document["kernel_changes"] = [change.document() for change in compare_kernels(facts, other)]
     return Outcome(document=document)
+
+
+def _minor(version: str | None) -> list[str]:
+    """Return major and minor: a tree calls itself 2.6.0a0, its wheel 2.6.0 or 2.6.0+mps.g1eba9b3."""
+    return (version or "").split(".")[:2]
 
 
 def _found(measured: dict[str, Measured], name: str) -> dict[str, Any]:

@@ -11,11 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from mps_build.build_plan import BuildRequest
 from mps_build.build_request import plan
 from mps_build.compiler_cache import cache_settings
+from mps_build.console import Console
 from mps_build.errors import UsageError
+from mps_build.pipeline import Pipeline
 from mps_build.shared_cache import choose_store, redacted, store_problem
 from mps_build.verbs import build_wheel
+from mps_build.workspace import Workspace
 
 
 @contextmanager
@@ -81,6 +85,21 @@ def test_a_release_shares_nothing_unless_told() -> None:
     assert found.dropped == ("SCCACHE_REDIS_ENDPOINT",)
 
 
+def planned(flags: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[BuildRequest, Workspace]:
+    """Return what build_wheel is asked for on a host with both caches (they note how they are called) and a store."""
+    for name in ("ccache", "sccache"):
+        (folder / name).write_text(f'#!/bin/sh\necho "$@" >> {folder}/calls\n', encoding="utf-8")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    for name in ("MPS_BUILD_WORK", "MPS_BUILD_CACHE"):
+        monkeypatch.setenv(name, str(folder / name))
+    monkeypatch.setattr("mps_build.shared_cache.store_problem", up)
+    monkeypatch.setenv("MPS_BUILD_SHARED_CACHE", "redis://fleet")
+    parser = argparse.ArgumentParser()
+    build_wheel.add_arguments(parser)
+    return plan(parser.parse_args(["sample", *flags.split()]))
+
+
 @pytest.mark.parametrize(
     ("flags", "is_shared"),
     [
@@ -95,20 +114,10 @@ def test_build_wheel_shares_only_when_told(
     flags: str, is_shared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the arguments to the variables of every compiler, with a store in the caller's environment."""
-    for name in ("ccache", "sccache"):
-        (tmp_path / name).write_text("#!/bin/sh\n", encoding="utf-8")
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    for name in ("MPS_BUILD_WORK", "MPS_BUILD_CACHE"):
-        monkeypatch.setenv(name, str(tmp_path / name))
     monkeypatch.setenv("CCACHE_REMOTE_STORAGE", "redis://theirs")
     monkeypatch.setenv("SCCACHE_REDIS_ENDPOINT", "tcp://theirs")
-    monkeypatch.setattr("mps_build.shared_cache.store_problem", up)
-    monkeypatch.setenv("MPS_BUILD_SHARED_CACHE", "redis://fleet")
-    parser = argparse.ArgumentParser()
-    build_wheel.add_arguments(parser)
 
-    request, workspace = plan(parser.parse_args(["sample", *flags.split()]))
+    request, workspace = planned(flags, tmp_path, monkeypatch)
 
     assert (request.cache_upstream is not None) == is_shared
     settings = cache_settings(request.launcher, base=workspace.root)
@@ -118,6 +127,25 @@ def test_build_wheel_shares_only_when_told(
         assert whole["CCACHE_REMOTE_STORAGE"] == ""
     if request.launcher and request.launcher.name == "sccache":
         assert "SCCACHE_REDIS_ENDPOINT" in request.cache_dropped
+
+
+def test_a_build_goes_through_the_relay_and_ends_its_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    request, workspace = planned("--cache sccache --shared-cache", tmp_path, monkeypatch)
+    seen: list[str] = []
+
+    def build_for(self: Pipeline, python: str, tree: object, source: str) -> None:
+        endpoint = self.request.cache_variables["SCCACHE_REDIS_ENDPOINT"]
+        with socket.create_connection(("127.0.0.1", int(endpoint.rpartition(":")[2]))) as connection:
+            connection.sendall(b"*1\r\n$4\r\nPING\r\n")
+            seen.append(connection.recv(64).decode())
+
+    monkeypatch.setattr(Pipeline, "_prepare_source", lambda self: (None, "source"))
+    monkeypatch.setattr(Pipeline, "_build_for", build_for)
+
+    Pipeline(request, workspace=workspace, console=Console()).build()
+
+    assert seen == ["+PONG\r\n"]
+    assert (tmp_path / "calls").read_text(encoding="utf-8").endswith("--stop-server\n")
 
 
 def test_s3_takes_its_keys_from_the_environment() -> None:

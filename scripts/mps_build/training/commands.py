@@ -73,6 +73,7 @@ class Bench:
         """Return two processes on the device."""
         launched = (*self.accelerate, "launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1")
         launched += ("--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0")
+        launched += ("--config_file", str(self.config)) if self.config is not None else ()
         script = str(self.scripts / workload.script)
         return self.command((*launched, script, "--outcomes", str(self.outcomes(workload, "device"))))
 

@@ -271,6 +271,13 @@ def test_the_picture_is_sound_svg_with_every_long_step_and_the_critical_path(tmp
         assert float(bar.get("x", "0")) + float(bar.get("width", "0")) <= 1040.5
 
 
+def test_only_the_last_making_of_a_step_is_outlined() -> None:
+    twice = read(log_text(7, (0, 4000, at(0), "a", "1"), (0, 1000, at(50), "a", "9")))
+    times = analyse(twice, parse_graph("build a: C b\n"))
+
+    assert [(placed.step.seconds, placed.is_critical) for placed in times.placed] == [(4.0, False), (1.0, True)]
+
+
 def test_the_session_writes_table_page_picture_and_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     build = recorded("v2.6.0-bindings", tmp_path)
     page, picture, answer = tmp_path / "p.html", tmp_path / "p.svg", tmp_path / "a.json"

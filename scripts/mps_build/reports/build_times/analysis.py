@@ -122,7 +122,7 @@ def analyse(log: BuildLog, graph: Graph | None) -> Times:
         critical=critical,
         as_ordered=as_ordered,
         scheduled=scheduled,
-        placed=_placed(log, phase, frozenset(step.name for step in critical or ())),
+        placed=_placed(log, phase, frozenset(id(step) for step in critical or ())),
     )
 
 
@@ -216,7 +216,7 @@ def schedule(below: Sequence[Sequence[int]], seconds: Sequence[float], rank: Seq
     return now
 
 
-def _placed(log: BuildLog, phase: Any, critical: frozenset[str]) -> tuple[Placed, ...]:
+def _placed(log: BuildLog, phase: Any, critical: frozenset[int]) -> tuple[Placed, ...]:
     """Return every step on the first lane that is free when it begins; runs follow each other."""
     placed = []
     base = 0.0
@@ -232,7 +232,7 @@ def _placed(log: BuildLog, phase: Any, critical: frozenset[str]) -> tuple[Placed
                     lane=lane,
                     begin=base + step.start,
                     end=base + step.end,
-                    is_critical=step.name in critical,
+                    is_critical=id(step) in critical,
                 )
             )
         base += run.wall

@@ -94,5 +94,5 @@ def _by_ratio(times: Times, results: Mapping[str, Mapping[str, Any]], cache_used
 def _by_repeats(times: Times) -> list[Lever]:
     if not times.again or not times.mean_busy:
         return []
-    source = "this log: steps whose outputs a later step made again"
-    return [Lever(name="compile nothing twice", saves=times.again / times.mean_busy, source=source)]
+    source, how = "this log: steps whose outputs a later step made again", "`ninja -d explain` says why it does so"
+    return [Lever(name="compile nothing twice", saves=times.again / times.mean_busy, source=source, how=how)]

@@ -21,6 +21,7 @@ from mps_build.coverage.measured import load_touch_map, measure
 from mps_build.coverage.model import ByHand, Facts, from_document
 from mps_build.coverage.rules import Row, classify, compare, compare_kernels, count, gaps
 from mps_build.coverage.tree import NEEDED, facts_of_tree
+from mps_build.coverage.wheel import Compiled, facts_of_wheel
 from mps_build.errors import SourceError
 from mps_build.record import Case, Record, Torch, write_record
 from mps_build.verbs.op_coverage import unpack_needed
@@ -270,6 +271,42 @@ def test_a_declaration_of_a_header_is_matched_to_the_overload_with_its_arguments
     assert registered["CUDA"] == {"add_"}
     assert operators == {"add.Tensor", "add.out", "add_", "add.Scalar", "view"}
     assert strange == ("odd_mps_dispatch.h: none of its 1 declarations is the call of an operator",)
+
+
+def small_wheel(path: Path, **more: str) -> Path:
+    """Return a wheel whose headers declare abs.out and cos for MPS and CPU."""
+    tensor, out = "const at::Tensor & self", "at::Tensor & out"
+    declared = f"TORCH_API at::Tensor & abs_outf({tensor}, {out});\nTORCH_API at::Tensor cos({tensor});\n"
+    with zipfile.ZipFile(path, "w") as archive:
+        folder = "torch/include/ATen/ops"
+        archive.writestr(f"{folder}/abs_ops.h", operator("abs", "out", "at::Tensor &", f"{tensor}, {out}"))
+        archive.writestr(f"{folder}/cos_ops.h", operator("cos", "", "at::Tensor", tensor))
+        for key in ("mps", "cpu"):
+            archive.writestr(f"{folder}/abs_{key}_dispatch.h", declared)
+        for name, text in more.items():
+            archive.writestr(name.replace("__", "/") + ".py", text)
+            archive.writestr("torchgen/packaged/ATen/native/native_functions.yaml", "")
+    return path
+
+
+def test_where_a_wheels_witnesses_contradict_each_other_that_is_told(tmp_path: Path) -> None:
+    native = {"MPS": (("abs.out", False), ("svd", True)), "CPU": (("abs.out", False), ("cos", False), ("gru", False))}
+    told = facts_of_wheel(small_wheel(tmp_path / "torch-9.9-x.whl"), Compiled(registered=native))
+
+    assert told.checks == ("MPS: headers declare, the library does not register: cos",)
+    assert told.notes == ("it carries no torchgen: what its generated composites call is not known",)
+    assert [(each.operator, each.falls_back) for each in told.by_hand] == [("svd", True)]
+    assert (told.version, statuses(classify(told))["svd"]) == ("9.9", "falls_back_always")
+
+
+def test_a_wheel_whose_library_or_torchgen_cannot_be_asked_is_read_by_its_headers(tmp_path: Path) -> None:
+    wheel = small_wheel(tmp_path / "torch-9.9-x.whl", torchgen__gen="raise ValueError('too new')")
+    told = facts_of_wheel(wheel, Compiled(fault="no arm64"))
+
+    assert told.registered["MPS"] == {"abs.out", "cos"}
+    assert told.notes[0].startswith("its torchgen could not be asked: WHEEL/torchgen does not read")
+    assert told.notes[0].endswith("ValueError: too new")
+    assert "registrations by hand are not known: no arm64" in told.notes[1]
 
 
 def record(*cases: Case, device: str = "mps") -> Record:

@@ -1,6 +1,6 @@
 """What a warm compiler cache saves, over a seeded draw of real PyTorch files: in a fresh build folder, and elsewhere.
 
-    python benchmarks/compiler_cache.py [--units 40] [--seed 1] [--release v2.6.0]
+    python benchmarks/compiler_cache.py [--units 40] [--seed 1] [--targets torch_cpu,torch_python,c10]
 
 Needs what `nox -s rehearse -- v2.6.0` needs; uses the same Debian root. Stock settings (-O2, no precompiled header)
 and ccache as `build_wheel --cache ccache` sets it. The draw is compiled three times: with an empty cache; in a build
@@ -39,7 +39,6 @@ from record import record  # noqa: E402
 
 CCACHE = Path("/usr/bin/ccache")  # in the Debian root
 STOCK = Way(name="stock", level="-O2", headers=False, lines=cache_lines(CCACHE, across=True))
-TARGETS = ("torch_cpu", "torch_python", "c10")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--units", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--targets", default="torch_cpu,torch_python,c10", help="CMake targets to draw from, by commas")
+    parser.add_argument("--again", action="store_true", help="cold pass: use the build folder that is configured")
     parser.add_argument("--release", default="v2.6.0")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args(argv)
@@ -76,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 for name in names:
                     with console.step(f"{name}: {rehearsal.workspace.root}"):
                         passes[name] = one_pass(rehearsal, ready, name, cache, arguments)
-        report(passes, arguments, console)
+        report(passes, versions(ready), arguments, console)
     except MpsBuildError as error:
         print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
         return error.exit_code
@@ -95,9 +96,13 @@ def prepare(rehearsal: Rehearsal) -> Prepared:
 def one_pass(rehearsal: Rehearsal, ready: Prepared, name: str, cache: Path, arguments: argparse.Namespace) -> Pass:
     """Configure a build folder made anew and compile the draw in it, each step timed."""
     root = rehearsal.workspace.root
-    remove_tree(root / "build")
-    build = configure(rehearsal, ready, STOCK, launcher(root))
-    drawn = draw(read_units(build), targets=TARGETS, count=arguments.units, seed=arguments.seed)
+    build = root / "build"
+    if not (arguments.again and name == "cold" and (build / "build.ninja").is_file()):
+        remove_tree(build)
+        configure(rehearsal, ready, STOCK, launcher(root))
+    drawn = draw(read_units(build), targets=arguments.targets.split(","), count=arguments.units, seed=arguments.seed)
+    for unit in drawn:
+        (build / unit.object).unlink(missing_ok=True)
     times = root / "times"
     times.unlink(missing_ok=True)
     settings = {**cache_settings(CCACHE, base=root), "CCACHE_DIR": str(cache), "COMPILE_TIMES": str(times)}
@@ -141,7 +146,16 @@ def counted(ready: Prepared) -> tuple[int, int]:
     return stats.hits or 0, stats.misses or 0
 
 
-def report(passes: Mapping[str, Pass], arguments: argparse.Namespace, console: Console) -> None:
+def versions(ready: Prepared) -> str:
+    """Return compiler and cache with their versions, as they name themselves."""
+    lines = []
+    for program in ("clang++", str(CCACHE)):
+        asked = capture(ready.wrap(Command(argv=(program, "--version"), cwd=ready.tree.root, environ=ready.environ)))
+        lines.append(asked.stdout.partition("\n")[0].strip())
+    return ", ".join(lines)
+
+
+def report(passes: Mapping[str, Pass], tools: str, arguments: argparse.Namespace, console: Console) -> None:
     """Print the passes, write the rows."""
     cold = passes["cold"]
     common = sorted(set.intersection(*(set(each.seconds) for each in passes.values())))
@@ -153,13 +167,14 @@ def report(passes: Mapping[str, Pass], arguments: argparse.Namespace, console: C
         rows.append((name, *told))
     console.table(("pass", "CPU s", "hits", "misses", "hit rate", "objects as the cold pass's"), rows)
     command = f"python benchmarks/compiler_cache.py --units {arguments.units} --seed {arguments.seed}"
+    command += f" --targets {arguments.targets}"
     dice = random.Random(arguments.seed)
     for name, figure in (("warm", "cache.warm"), ("other path", "cache.other_path")):
         each = passes[name]
         again = sorted(_ratio(each, cold, dice.choices(common, k=len(common))) for _ in range(2000))
         values = [again[50], _ratio(each, cold, common), again[1949]]
-        record(f"{figure}_ratio", values, unit="ratio", command=command, target="<= 0.08")
-        record(f"{figure}_hits", [each.hit_rate], unit="ratio", command=command, target=">= 0.99")
+        record(f"{figure}_ratio", values, unit="ratio", command=command, target="<= 0.08", versions=tools)
+        record(f"{figure}_hits", [each.hit_rate], unit="ratio", command=command, target=">= 0.99", versions=tools)
         console.print(
             f"{figure}: {values[1]:.4f} of the cold CPU time (resampled draws: {values[0]:.4f} to {values[2]:.4f}), "
             f"{each.hit_rate:.1%} hits, over {len(common)} files"

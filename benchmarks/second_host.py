@@ -88,7 +88,8 @@ def both(arguments: argparse.Namespace, console: Console) -> None:
     rate = second["hits"] / max(second["hits"] + second["misses"], len(second["digests"]))
     command = f"python benchmarks/second_host.py --units {arguments.units} --seed {arguments.seed}"
     command += f" --targets {arguments.targets}"
-    record("cache.second_host_hits", [rate], unit="ratio", command=command, target=">= 0.99")
+    versions = second["versions"]
+    record("cache.second_host_hits", [rate], unit="ratio", command=command, target=">= 0.99", versions=versions)
     console.print(f"cache.second_host_hits {rate:.4f} over {len(second['digests'])} files (target >= 0.99)")
 
 
@@ -129,6 +130,10 @@ def as_host(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
                 raise CompileError(f"{unit.source.name} does not compile: {failure.tail[-3:]}") from failure
             console.line(unit.source.name)
             digests[unit.object] = fingerprint(build / unit.object)["sha256"]
+        names = [
+            capture(ready.wrap(Command(argv=(program, "--version"), cwd=build, environ=environ))).stdout
+            for program in ("clang++", sccache)
+        ]
         asked = capture(ready.wrap(Command(argv=(sccache, "--show-stats"), cwd=build, environ=environ)))
     stats = parse_sccache(asked.stdout)
     if stats is None:
@@ -138,6 +143,7 @@ def as_host(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
         "misses": stats.misses,
         "store": choice.store,
         "told": told,
+        "versions": ", ".join(name.partition("\n")[0].strip() for name in names),
         "seconds": time.monotonic() - began,
         "digests": digests,
     }

@@ -175,3 +175,17 @@ def test_the_recorded_run_on_an_nvidia_gpu_has_no_false_alarm_and_every_report_t
     assert set(recorded.counts) == {"passed", "skipped"} and recorded.counts["passed"] > 4000
     for text in (markdown.render(recorded), html.render(recorded), junit.render(recorded)):
         assert "A rehearsal on another accelerator (NVIDIA H200): it says nothing about MPS." in text
+
+
+@pytest.mark.parametrize(("part", "least"), [("float32", 600), ("halves", 900), ("int64", 400)])
+def test_the_recorded_sweep_on_an_nvidia_gpu_failed_only_where_upstream_expects_it(part: str, least: int) -> None:
+    """linear's out= ignores a gapped destination, on the CPU too; since then the sweep knows upstream's mark for it."""
+    recorded = load_record(
+        Path(__file__).parents[1] / "recorded" / "records" / f"cuda-h200-torch-2.11.0-opinfo-{part}.json"
+    )
+    failed = {case.id.rpartition("-")[0]: case.reason for case in recorded.cases if case.outcome == "failed"}
+
+    assert (recorded.partial, recorded.device, recorded.selection["full"]) == (False, "cuda", True)
+    assert set(recorded.counts) <= {"passed", "skipped", "known", "failed"} and recorded.counts["passed"] > least
+    assert set(failed) <= {"opinfo-nn.functional.linear"}
+    assert all("into out" in str(reason) for reason in failed.values())

@@ -37,9 +37,18 @@ MEANINGS: Mapping[str, str] = {
     "python.second_ratio": "CPU time of a second Python in one tree over a whole first build",
     "rebuild.one_file_s": "after an edit of one .cpp: compile, link and repack",
     "suite.cases_cpu_s": "the device suite's cases on a CPU",
+    "suite.catalogue_caught": "planted bugs of the catalogue that the device suite catches",
+    "suite.catalogue_plants": "bugs of the catalogue that are planted",
+    "suite.cpu_s": "the default layers after imports, one thread",
+    "suite.cpu_two_threads_s": "the same with two threads",
     "suite.false_alarms": "cases that fail on a healthy torch",
+    "suite.full_s": "`verify_mps --full`, wall time",
     "suite.generic_caught": "generic plants that the device suite catches",
-    "suite.generic_plants": "generic plants tried",
+    "suite.generic_plants": "generic plants that change a bit",
+    **{
+        f"suite.plants_per_second.{layer}": f"generic plants that the layer `{layer}` alone catches in a CPU second"
+        for layer in ("smoke", "regressions", "layouts", "transformers", "models")
+    },
     "verify.overhead_s": "what the driver of `verify_mps` adds to pytest",
 }
 HEAD = """\

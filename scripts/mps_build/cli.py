@@ -10,6 +10,7 @@ import errno
 import importlib
 import json
 import os
+import re
 import shlex
 import sys
 import traceback
@@ -98,7 +99,14 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong with the arguments as every other fault is said."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint=f"`{self.prog} --help` shows them all")
+        hint = f"`{self.prog} --help` shows them all"
+        wrong = re.search(r"unrecognized arguments:.*?(--[\w-]+)", message)
+        if wrong:
+            from difflib import get_close_matches
+
+            near = get_close_matches(wrong[1], self._option_string_actions, n=1)
+            hint = f"did you mean {near[0]}? {hint}" if near else hint
+        raise UsageError(message, hint=hint)
 
 
 def _run(verb: str, arguments: Sequence[str]) -> int:
@@ -163,11 +171,22 @@ def _parser(verb: str, module: ModuleType) -> argparse.ArgumentParser:
     return parser
 
 
+def _row(head: str, text: str) -> str:
+    """Return a row of the overview, wrapped under its own beginning where the terminal is narrow."""
+    from textwrap import wrap
+
+    try:
+        columns = os.get_terminal_size().columns
+    except OSError:
+        return head + text
+    return head + f"\n{' ' * len(head)}".join(wrap(text, max(columns - len(head), 20)))
+
+
 def _overview() -> str:
     from .workspace import in_checkout
 
     width = max(map(len, VERBS))
-    rows = "\n".join(f"  {name:<{width}}  {summary}" for name, summary in VERBS.items())
+    rows = "\n".join(_row(f"  {name:<{width}}  ", summary) for name, summary in VERBS.items())
     same = "   (the same as: nox -s VERB -- ARGUMENTS)" if in_checkout() else ""
     more = "`mps-build VERB --help` shows its arguments, with examples"
     return f"usage: mps-build VERB [ARGUMENTS]{same}\n\n{rows}\n\n{more}"

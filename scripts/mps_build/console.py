@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -49,7 +50,15 @@ class Console:
         self.timings: list[tuple[str, float]] = []
 
     def print(self, text: str = "", *, style: str | None = None) -> None:
-        self._rich.print(Text(as_called(text), style=style or ""))
+        text = as_called(text)
+        if not self._rich.is_terminal:
+            self._rich.print(Text(text, style=style or ""))
+            return
+        for line in text.split("\n"):
+            # A command stays one line, to be copied whole; the terminal folds it.
+            command = bool(_SESSION.search(line)) or "mps-build " in line
+            folded = line if command else hanging(line, self._rich.width)
+            self._rich.print(Text(folded, style=style or ""), soft_wrap=command)
 
     def warn(self, text: str) -> None:
         self._rich.print(Text(f"warning: {as_called(text)}", style="yellow"))
@@ -106,6 +115,21 @@ class Console:
         if self._live:
             self._live.stop()
             self._live = None
+
+
+def hanging(line: str, width: int) -> str:
+    """Return a line folded at `width`, what follows under the beginning of its own text: behind the last wide gap.
+
+    >>> hanging("STOP Xcode   none: it runs on macOS alone", 30)
+    'STOP Xcode   none: it runs on\\n             macOS alone'
+    """
+    if len(line) <= width:
+        return line
+    gaps = [match.end() for match in re.finditer(r" {2,}|^ +", line) if match.end() <= width // 2]
+    indent = " " * (gaps[-1] if gaps else 0)
+    head, text = line[: len(indent)], line[len(indent) :]
+    folded = textwrap.wrap(text, max(width - len(indent), 20), break_long_words=False, break_on_hyphens=False)
+    return head + f"\n{indent}".join(folded)
 
 
 def progress_line(title: str, done: int, total: int | None, unit: str, seconds: float, note: str = "") -> str:

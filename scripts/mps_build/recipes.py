@@ -112,5 +112,6 @@ def _near(wanted: str, known: list[str]) -> str:
         releases = [stem for stem in ordered if _is_release(stem)]
         of_minor = [stem for stem in releases if Version(stem).release[:2] == number.release[:2]]
         older = [stem for stem in releases if Version(stem) < number]
-        close = of_minor or [*older[-1:], *releases[len(older) : len(older) + 1]]
+        alike = difflib.get_close_matches(wanted, releases, n=1, cutoff=0.7)  # 2.66 is a slip for 2.6
+        close = of_minor or list(dict.fromkeys([*alike, *older[-1:], *releases[len(older) : len(older) + 1]]))
     return f"near: {', '.join(close)}; all: {', '.join(ordered)}" if close else f"there are: {', '.join(ordered)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -9,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from mps_build import cli
-from mps_build.console import as_called
+from mps_build.console import Console, as_called, hanging
+from mps_build.errors import HostError, MpsBuildError, UsageError
+from rich.console import Console as RichConsole
 
 ROOT = Path(__file__).parents[2]
 
@@ -87,3 +90,33 @@ def test_commands_in_messages_are_what_this_user_types() -> None:
 
     assert as_called(text, checkout=False) == "`mps-build clean` shows ours; mps-build doctor v2.6.0"
     assert as_called(text, checkout=True) == text
+
+
+def test_a_long_line_is_folded_under_its_own_beginning_and_a_command_is_not() -> None:
+    assert hanging("ok   Disk    1 GiB free, forty wanted", 30) == "ok   Disk    1 GiB free, forty\n             wanted"
+
+    out = io.StringIO()
+    console = Console(rich=RichConsole(file=out, force_terminal=True, width=30, color_system=None))
+    console.print("next: nox -s verify_mps -- '/a/rather/long/path/to/a/wheel.whl'")
+    assert out.getvalue().count("\n") == 1
+
+
+def test_a_wrong_option_names_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main("build_wheel", ["sample", "--profle", "develop"]) == 2
+    assert "did you mean --profile?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("error", "said"), [(UsageError("wrong"), "--help"), (HostError("wrong"), "nox -s support")])
+def test_an_error_without_a_hint_of_its_own_still_names_the_next_command(
+    error: MpsBuildError, said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr("mps_build.verbs.matrix.all_recipes", fail)
+
+    status = cli.main("matrix", ["--json", str(tmp_path / "answer.json")])
+
+    document = json.loads((tmp_path / "answer.json").read_text())
+    assert status == error.exit_code
+    assert said in document["hint"]

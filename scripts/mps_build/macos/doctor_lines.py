@@ -13,7 +13,7 @@ _MARKS: dict[Level, str] = {
 _STYLES: dict[Level, str] = {
     "blocker": "red", "warning": "yellow", "not_understood": "yellow", "not_recorded": "dim", "note": "dim", "ok": "",
 }  # fmt: skip
-_WIDTH = 110
+_WIDTH = 79  # a terminal of 80 folds nothing again
 _INDENT = " " * 22
 
 

@@ -177,7 +177,9 @@ def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Co
 def _words(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name}={each}" for name, each in value.items())
-    return ", ".join(value) if isinstance(value, list) else "-" if value is None else str(value)
+    if isinstance(value, list):
+        return ", ".join(value) or "none"
+    return "-" if value is None else str(value)
 
 
 def _print_compile(receipt: Receipt, console: Console) -> None:

@@ -58,7 +58,8 @@ class _Run:
     def __init__(self, arguments: argparse.Namespace, told: OutcomeLog, plant: Plant | None) -> None:
         self._arguments, self._told = arguments, told
         self._leg = Leg(arguments.device, around=plant.maker if plant else None)
-        self._ceilings: dict[str, float] = dict(json.loads(arguments.ceilings or "{}"))
+        known_ceilings = json.loads(arguments.ceilings or "{}")
+        self._ceilings = ceilings.Ceilings(self._leg, quick=arguments.quick, values=known_ceilings)
         self._beats: list[float] = []
         known = workloads()
         wanted = [row for row in known if not arguments.only or row.id in arguments.only or row.name in arguments.only]
@@ -73,7 +74,7 @@ class _Run:
         self._told.write("facts", **_facts(bench))
         if not self._rows:
             return
-        self._measure_ceilings(quick)
+        self._measure_ceilings()
         sentinel = ceilings.Sentinel(self._leg, quick=quick)
         for workload in self._rows:
             self._beats.append(sentinel.seconds())
@@ -82,6 +83,7 @@ class _Run:
             if bad and self._arguments.plant:  # it is caught: no more is to be asked
                 break
         self._beats.append(sentinel.seconds())
+        self._tell_ceilings()  # a row may have had them measured again
         self._told.write(
             "sentinel",
             seconds=[float(f"{beat:.4g}") for beat in self._beats],
@@ -89,22 +91,14 @@ class _Run:
             drift=is_drift(self._beats),
         )
 
-    def _measure_ceilings(self, quick: bool) -> None:
-        if self._ceilings:
-            return
-        self._told.write("started", id="ceilings", limit_seconds=600.0)
-        dtypes = [torch.float32]
-        if self._leg.name != "cpu":
-            dtypes.append(torch.bfloat16)
-        which = {}
-        for dtype in dtypes:
-            name = "flops_per_second." + str(dtype).replace("torch.", "")
-            try:
-                self._ceilings[name], which[name] = ceilings.flops_ceiling(self._leg, dtype, quick=quick)
-            except (RuntimeError, TypeError) as error:  # no bfloat16 on this macOS
-                which[name] = str(error).splitlines()[0][:200]
-        self._ceilings["bytes_per_second"] = ceilings.bytes_ceiling(self._leg, quick=quick)
-        self._told.write("finished", id="ceilings", ceilings=self._ceilings, which=which)
+    def _measure_ceilings(self) -> None:
+        if not self._ceilings.values:
+            self._told.write("started", id="ceilings", limit_seconds=600.0)
+            self._ceilings.measure()
+            self._tell_ceilings()
+
+    def _tell_ceilings(self) -> None:
+        self._told.write("finished", id="ceilings", ceilings=self._ceilings.values, which=self._ceilings.which)
 
     def _row(self, workload: Workload, bench: Bench, pace: Pace) -> bool:
         """Measure one row and tell it; true if there is any doubt about it."""

@@ -55,6 +55,51 @@ def bytes_ceiling(leg: Leg, *, quick: bool) -> float:
     return 2.0 * size * 4 / best_seconds(leg, lambda: target.copy_(source), within=_SECONDS[quick])
 
 
+class Ceilings:
+    """What was measured, by name (`flops_per_second.float32`, `bytes_per_second`), and again where it is doubted."""
+
+    def __init__(self, leg: Leg, *, quick: bool, values: dict[str, float] | None = None) -> None:
+        self._leg, self._quick = leg, quick
+        self.values: dict[str, float] = dict(values or {})
+        self.which: dict[str, str] = {}
+
+    @property
+    def is_of_cpu(self) -> bool:
+        return self._leg.name == "cpu"
+
+    def measure(self) -> None:
+        """Measure all of them."""
+        for dtype in ("float32", "bfloat16") if self._leg.name != "cpu" else ("float32",):
+            self._measure(f"flops_per_second.{dtype}")
+        self._measure("bytes_per_second")
+
+    def of(self, figure: str, dtype: str) -> float | None:
+        """Return the ceiling of a figure, if it could be measured."""
+        return self.values.get(self._name(figure, dtype))
+
+    def again(self, figure: str, dtype: str) -> float:
+        """Return a ceiling that something went beyond, measured again: the machine may have been busy."""
+        self._measure(self._name(figure, dtype))
+        return self.values[self._name(figure, dtype)]
+
+    @staticmethod
+    def _name(figure: str, dtype: str) -> str:
+        return figure if figure == "bytes_per_second" else f"{figure}.{dtype}"
+
+    def _measure(self, name: str) -> None:
+        try:
+            if name == "bytes_per_second":
+                value, which = bytes_ceiling(self._leg, quick=self._quick), "copy"
+            else:
+                dtype = getattr(torch, name.partition(".")[2])
+                value, which = flops_ceiling(self._leg, dtype, quick=self._quick)
+        except (RuntimeError, TypeError) as error:  # no bfloat16 on this macOS, or no memory
+            self.which[name] = str(error).splitlines()[0][:200]
+            return
+        if value > self.values.get(name, 0.0):
+            self.values[name], self.which[name] = value, which
+
+
 class Sentinel:
     """A product of fixed size, timed before each row: what it loses in the course of a run is heat, or a neighbour."""
 

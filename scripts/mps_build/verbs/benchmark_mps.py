@@ -157,7 +157,7 @@ def _cells(row: Row) -> list[str]:
         dtypes(row),
         ratio(row),
         *steps,
-        human_seconds(first) if first is not None else "",
+        f"{first:.3g} s" if first is not None else "",
         achieved(row),
         doubts(row),
     ]

@@ -1,0 +1,150 @@
+"""The meter of benchmark_mps on the CPU: it reads 1.0 of itself, and no planted fault gets past it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Iterator
+
+import pytest
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import meter_plants
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks" / "device"))
+
+from device_benchmark.ceilings import Ceilings
+from device_benchmark.images import resnet50, vgg16
+from device_benchmark.jobs import ModelJob
+from device_benchmark.legs import Leg
+from device_benchmark.pace import Pace
+from device_benchmark.rows import Bench, Skipped, measure
+from device_benchmark.texts import Bert, Decoder
+from device_benchmark.workloads import Workload, _layer_norm_job, _matmul_job, workloads
+
+MATMUL = Workload("matmul", "kernel", _matmul_job, ({"n": 640}, {"n": 640}))
+LAYER_NORM = Workload("layer_norm", "kernel", _layer_norm_job, ({"rows": 2048, "width": 512},) * 2)
+
+
+def _tiny_job(mode: str, *, batch: int) -> ModelJob:
+    model = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Dropout(0.1), nn.Linear(512, 10))
+    return ModelJob(model, torch.randn(batch, 256), torch.randint(0, 10, (batch,)), mode, "AdamW")
+
+
+TINY = {mode: Workload("tiny", mode, _tiny_job, ({"batch": 256},) * 2) for mode in ("training", "inference")}
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Iterator[None]:
+    meter_plants.forget()
+    yield
+    meter_plants.forget()
+
+
+def _row(workload: Workload, plant: Any = None, ceiling: float | None = None, seconds: float = 4.0) -> dict[str, Any]:
+    leg = Leg("cpu", around=plant)
+    values = {"flops_per_second.float32": ceiling} if ceiling else {}
+    bench = Bench(device=leg, cpu=Leg("cpu"), quick=True, cpu_bfloat16=False)
+    pace = Pace(quick=True, weights=1.0, total=seconds)
+    return measure(workload, bench, pace, Ceilings(leg, quick=True, values=values))
+
+
+def _flags(row: dict[str, Any]) -> set[str]:
+    return {flag["id"] for flag in row["flags"]}
+
+
+@pytest.mark.parametrize("workload", [MATMUL, LAYER_NORM, *TINY.values()], ids=lambda workload: workload.id)
+def test_the_cpu_against_itself_reads_one_within_its_interval(workload: Workload) -> None:
+    row = _row(workload)
+
+    assert row["outcome"] == "measured", row
+    assert row["ratio"]["low"] <= 1.0 <= row["ratio"]["high"], row
+    assert len(row["samples"]["cpu"]) == row["pairs"] >= 3
+
+
+def test_a_device_Twice_as_slow_reads_a_half() -> None:
+    row = _row(MATMUL, plant=lambda: _Twice())
+
+    assert row["ratio"]["high"] < 0.8
+    assert row["ratio"]["low"] <= 0.5 <= row["ratio"]["high"] * 1.3
+
+
+class _Twice(TorchDispatchMode):
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if str(func) == "aten.mm.default":
+            func(*args)
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    ("plant", "workload", "flag"),
+    [
+        ("NoSynchronise", MATMUL, "unsynchronised"),
+        ("NoSynchronise", LAYER_NORM, "unsynchronised"),
+        ("WrongMatmul", MATMUL, "wrong_result"),
+        ("WrongMatmul", TINY["training"], "wrong_result"),
+        ("WrongMatmul", TINY["inference"], "wrong_result"),
+        ("WrongLater", MATMUL, "wrong_result"),
+    ],
+)
+def test_a_planted_fault_is_flagged_and_its_ratio_withheld(plant: str, workload: Workload, flag: str) -> None:
+    row = _row(workload, plant=getattr(meter_plants, plant))
+
+    assert meter_plants.HITS[plant] > 0
+    assert flag in _flags(row), row
+    assert row["ratio"] is None
+
+
+def test_work_that_was_never_done_is_flagged_though_its_result_is_right() -> None:
+    row = _row(MATMUL, plant=meter_plants.SkippedWork, ceiling=1e9)
+
+    assert meter_plants.HITS["SkippedWork"] > 0
+    assert "beyond_ceiling" in _flags(row), row
+    assert row["ratio"] is None
+
+
+def test_a_planted_thermal_drift_is_flagged_and_the_ratio_kept() -> None:
+    row = _row(MATMUL, plant=meter_plants.heating, seconds=20.0)
+
+    assert meter_plants.HITS["heating"] > 0
+    assert "drift" in _flags(row), row
+    assert row["ratio"] is not None
+    assert row["drift"]["device"] > 0.1
+
+
+def test_a_batch_is_halved_until_it_fits_and_the_row_says_so() -> None:
+    row = _row(MATMUL, plant=meter_plants.NoMemory)
+
+    assert row["size"] == {"n": 80}
+    assert [text.partition(":")[0] for text in row["lowered"]] == ["n 640 -> 320", "n 320 -> 160", "n 160 -> 80"]
+    assert "MPS backend out of memory" in row["lowered"][0]
+
+
+def test_a_row_that_never_fits_is_skipped_with_the_reason() -> None:
+    def job(mode: str, *, batch: int) -> Any:
+        raise RuntimeError("MPS backend out of memory")
+
+    with pytest.raises(Skipped, match="out of memory even with batch 1"):
+        _row(Workload("huge", "training", job, ({"batch": 8},) * 2))
+
+
+def test_the_models_are_of_the_announced_size() -> None:
+    if not hasattr(torch, "set_default_device"):
+        pytest.skip("this torch builds no model without memory")
+    with torch.device("meta"):
+        counts = [sum(weight.numel() for weight in make().parameters()) for make in (resnet50, vgg16, Bert, Decoder)]
+
+    # As torchvision and transformers count them: resnet50, vgg16, BertForMaskedLM, GPT2LMHeadModel.
+    assert counts == [25_557_032, 138_357_544, 109_514_298, 124_439_808]
+
+
+def test_every_announced_row_is_there_in_its_announced_shape() -> None:
+    shapes = {row.id: row.size(quick=False) for row in workloads()}
+
+    for mode in ("training", "inference"):
+        assert shapes[f"resnet50:{mode}"] == {"batch": 128}
+        assert shapes[f"vgg16:{mode}"] == {"batch": 64}
+        assert shapes[f"bert:{mode}"] == {"batch": 64, "sequence": 512}
+    assert all(row.reduced(row.size(quick=True)) for row in workloads())

@@ -38,14 +38,16 @@ class CompanionTrial:
     sources: Mapping[str, SourceChoice]
 
 
-def plan_trial(recipe: Recipe, *, torch: Path | None, sources: Sequence[str]) -> CompanionTrial:
+def plan_trial(
+    recipe: Recipe, *, torch: Path | None, sources: Sequence[str], only: Sequence[str] = ()
+) -> CompanionTrial:
     """Return what is asked for, checked before anything is made; what no source names is Debian's tarball.
 
     Raises:
         UsageError: no companions, a torch that does not fit, a source that is not there.
         SourceError: Debian has no companions of that release.
     """
-    names = chosen_companions(recipe, ())
+    names = chosen_companions(recipe, tuple(only))
     given = parse_sources(sources, names)
     if any(choice.kind == "git" for choice in given.values()):
         debian_companions(recipe.version)

@@ -50,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source", metavar="NAME=PATH", action="append", default=[], help="--companions: not Debian's tarball"
     )
+    parser.add_argument("--only", metavar="NAME", action="append", default=[], help="--companions: this one alone")
     parser.add_argument(
         "--tree",
         choices=("debian", "git"),
@@ -71,9 +72,13 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         raise UsageError(
             f"{recipe.name} needs no rehearsal", hint=f"it builds anywhere: nox -s build_wheel -- {recipe.name}"
         )
-    if (arguments.torch or arguments.source) and not arguments.companions:
-        raise UsageError("--torch and --source say what companions are made from", hint="add --companions")
-    trial = plan_trial(recipe, torch=arguments.torch, sources=arguments.source) if arguments.companions else None
+    if (arguments.torch or arguments.source or arguments.only) and not arguments.companions:
+        raise UsageError("--torch, --source and --only say what companions are made from", hint="add --companions")
+    trial = (
+        plan_trial(recipe, torch=arguments.torch, sources=arguments.source, only=arguments.only)
+        if arguments.companions
+        else None
+    )
     mode = next((name for name in ("darwin", "wheel", "companions") if getattr(arguments, name)), "linux")
     rehearsal = Rehearsal(recipe, mode=mode, jobs=arguments.jobs, console=console)
     origin = choose_origin(recipe, needs_root=mode != "linux", wanted=arguments.tree)

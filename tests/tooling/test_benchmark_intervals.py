@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 import sys
 from collections.abc import Iterator
@@ -17,9 +18,7 @@ PROGRAMME = Path(__file__).parents[2] / "benchmarks" / "device"
 def intervals() -> Iterator[ModuleType]:
     sys.path.insert(0, str(PROGRAMME))
     try:
-        from device_benchmark import intervals
-
-        yield intervals
+        yield importlib.import_module("device_benchmark.intervals")
     finally:
         sys.path.remove(str(PROGRAMME))
 

@@ -16,6 +16,7 @@ import pytest
 from mps_build.benchmark_record import load_benchmark
 from mps_build.benchmarking import benchmark
 from mps_build.cli import main
+from mps_build.device.child import Limits
 from mps_build.device.diagnosis import HostFacts
 from mps_build.verify import target
 from stand_in_suite import write_python
@@ -177,7 +178,7 @@ def test_a_process_killed_for_its_memory_comes_back_with_half_the_batch(run: Run
 
 
 def test_a_row_that_hangs_is_ended(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    limits = benchmark.Limits
+    limits = Limits
     monkeypatch.setattr(
         benchmark, "Limits", lambda *, case_seconds, memory_bytes: limits(case_seconds=1, memory_bytes=memory_bytes)
     )
@@ -198,13 +199,13 @@ def test_a_row_during_which_the_gpu_dropped_work_is_withheld(run: Run) -> None:
     assert document["rows"][1]["ratio"]["median"] == 7.0
 
 
-def test_few_threads_of_many_cores_are_named(run: Run) -> None:
+def test_few_threads_of_many_cores_are_named(run: Run, tmp_path: Path) -> None:
     _, document = run(acts={**GOOD})
     assert not document["notes"]
 
     programme = PROGRAMME.replace('acts.get("threads", 8)', "1")
     assert programme != PROGRAMME
-    Path(benchmark.data_root() / "benchmarks" / "device" / "measure.py").write_text(programme)
+    (tmp_path / "benchmarks" / "device" / "measure.py").write_text(programme)
     _, document = run()
 
     assert document["notes"] == ["the CPU computed with 1 of 8 cores: ratios are larger than against all of them"]
@@ -239,8 +240,8 @@ def test_an_unknown_row_is_named_with_those_there_are(run: Run) -> None:
     assert "resnet51" in document["error"] and "resnet50" in document["hint"]
 
 
-def test_a_torch_that_cannot_run_the_programme_is_an_environment_error(run: Run) -> None:
-    (benchmark.data_root() / "benchmarks" / "device" / "measure.py").write_text("import no_such_package\n")
+def test_a_torch_that_cannot_run_the_programme_is_an_environment_error(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "benchmarks" / "device" / "measure.py").write_text("import no_such_package\n")
     status, document = run()
 
     assert (status, document["cause"]) == (6, "environment")

@@ -12,8 +12,8 @@ from .picture import Box, Line, Mark, Picture, Words, check_pillow, to_png, to_s
 
 __all__ = ["check_pillow", "picture", "png", "svg"]
 
-_WIDTH, _MARGIN, _GAP = 960, 48, 56
-_TOP, _PLOT = 128, 250
+_WIDTH, _MARGIN, _GAP = 960, 48, 76
+_TOP, _PLOT = 150, 250
 _INK, _SOFT, _GRID, _FAINT = "#1c1e21", "#5d646d", "#e3e7ec", "#b3bac3"
 _COLOURS = {"training": "#0b66c3", "inference": "#6c4ad1"}
 _MODERN = {"training": "#7fb2e5", "inference": "#b7a5ea"}
@@ -41,12 +41,12 @@ def picture(record: BenchmarkRecord) -> Picture:
     top = _top_of(record)
     notes = [*_notes(record)]
     wrapped = [line for note in notes for line in textwrap.wrap(note, 140)]
-    height = _TOP + _PLOT + 96 + 18 * len(wrapped)
+    height = _TOP + _PLOT + 112 + 18 * len(wrapped)
     marks = [*_heading(record)]
     width = (_WIDTH - 2 * _MARGIN - _GAP) / 2
     for place, (mode, title) in enumerate(_PANELS):
         marks += _panel(record, mode, title, _MARGIN + place * (width + _GAP), width, top)
-    below = _TOP + _PLOT + 84
+    below = _TOP + _PLOT + 100
     marks += [
         Words(x=_MARGIN, y=below + 18 * number, text=line, size=12, colour=_SOFT) for number, line in enumerate(wrapped)
     ]
@@ -73,7 +73,7 @@ def _panel(record: BenchmarkRecord, mode: str, title: str, left: float, width: f
     def at(value: float) -> float:
         return base - _PLOT * min(value, top) / top
 
-    yield Words(x=left, y=_TOP - 14, text=title, size=16, colour=_INK, bold=True)
+    yield Words(x=left, y=_TOP - 18, text=title, size=16, colour=_INK, bold=True)
     for tick in _ticks(top):
         yield Line(x1=left, y1=at(tick), x2=left + width, y2=at(tick), colour=_GRID)
         yield Words(x=left - 8, y=at(tick) + 4, text=f"{tick:g}×", size=12, colour=_SOFT, anchor="end")
@@ -84,7 +84,7 @@ def _panel(record: BenchmarkRecord, mode: str, title: str, left: float, width: f
         )
     yield Line(x1=left, y1=base, x2=left + width, y2=base, colour=_FAINT)
     yield Line(x1=left, y1=at(1), x2=left + width, y2=at(1), colour=_INK, width=1.5, dashed=True)
-    yield Words(x=left + width, y=at(1) - 5, text="CPU", size=11, colour=_INK, anchor="end")
+    yield Words(x=left + width + 5, y=at(1) + 4, text="CPU", size=11, colour=_INK)
 
 
 def _bar(row: Row | None, name: str, mode: str, middle: float, width: float, at: object) -> Iterator[Mark]:

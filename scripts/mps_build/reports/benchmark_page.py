@@ -15,13 +15,17 @@ _TONES = {"measured": "good", "doubtful": "bad"}
 _CSS = """
 .picture { padding: 0; overflow: hidden; background: #ffffff; }
 .picture svg { display: block; width: 100%; height: auto; }
-td.range { min-width: 130px; }
+td.range { min-width: 84px; }
 .scale { position: relative; height: 14px; background: var(--idle-soft); border-radius: 7px; margin-top: 4px; }
 .scale i { position: absolute; top: 5px; height: 4px; background: var(--link); opacity: .45; border-radius: 2px; }
 .scale b { position: absolute; top: 1px; width: 4px; height: 12px; margin-left: -2px; background: var(--link); }
 td small { color: var(--soft); display: block; }
 td.name { white-space: nowrap; }
 """
+_WINOGRAD = (
+    '<p class="legend">Operations are counted as the formula has them. Convolutions may reach more than a matrix '
+    "product does: Winograd's algorithm needs fewer multiplications for the same 3x3 convolution.</p>"
+)
 
 
 def render(record: BenchmarkRecord) -> str:
@@ -56,7 +60,7 @@ def _verdict(record: BenchmarkRecord) -> str:
     found = len(record.rows) - withheld
     said = f"{found} {'row' if found == 1 else 'rows'} measured" + (f", {withheld} withheld" if withheld else "")
     lines = [f"<p>{escape(record.message or said)}</p>"] if record.message == said else [f"<p>{escape(said)}.</p>"]
-    if record.message:
+    if record.message and record.cause != "interrupted":
         lines.append(f"<p>{escape(record.message)}</p>")
     lines += [f'<p class="next">{escape(note)}</p>' for note in record.notes]
     return f'<div class="verdict {tone}"><h1>{escape(headline(record))}</h1>{"".join(lines)}</div>'
@@ -85,13 +89,14 @@ def _row(row: Row, most: float) -> str:
     first = _time(row.first_step_seconds.get("device"))
     tone = "idle" if row.outcome == "measured" else "bad"
     doubt = f'<span class="tag {tone}">{escape(doubts(row))}</span>' if doubts(row) else ""
+    reaches = escape(achieved(row)).replace(", ", "<br>")
     reduced = f"<small>reduced: {escape(row.reduced)}</small>" if row.reduced else ""
     return (
         f'<tr><td class="name">{escape(title(row))}<small>{escape(shape(row))}, {escape(dtypes(row))}</small>{reduced}'
         f'</td><td>{escape(row.mode)}</td><td class="number">{escape(ratio(row))}</td>'
         f'<td class="range">{_range(row, most)}</td>'
         f'<td class="number">{times[0]}</td><td class="number">{times[1]}</td>'
-        f'<td class="number">{first}</td><td class="number">{escape(achieved(row))}</td><td>{doubt}</td></tr>'
+        f'<td class="number">{first}</td><td class="number">{reaches}</td><td>{doubt}</td></tr>'
     )
 
 
@@ -143,7 +148,7 @@ def _ceilings(record: BenchmarkRecord) -> str:
         what = f"matrix product, {dtype}" if is_flops else "copy, read and written both counted"
         how = record.ceilings_of.get(name, "")
         rows.append(f'<tr><td>{what}</td><td class="number">{shown}</td><td class="what">{escape(how)}</td></tr>')
-    body = f'<div class="wide"><table><tbody>{"".join(rows)}</tbody></table></div>'
+    body = f'<div class="wide"><table><tbody>{"".join(rows)}</tbody></table></div>' + _WINOGRAD
     return _section("What this device reaches at most, as its own libraries show it", body, rows)
 
 

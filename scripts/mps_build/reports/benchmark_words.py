@@ -27,6 +27,8 @@ ANNOUNCEMENT = (
 def headline(record: BenchmarkRecord) -> str:
     """Return the verdict as a heading; a partial record never looks whole."""
     words = {"measured": "Measured", "rehearsed": "Rehearsed", "doubtful": "Doubtful", "not_verified": "Not measured"}
+    if record.cause == "interrupted":
+        return "Interrupted (partial record)"
     return words[record.verdict] + (" (partial record)" if record.partial else "")
 
 

@@ -168,7 +168,7 @@ def _png_words(draw: Any, words: Words) -> None:
     stroke = 0.6 if words.bold else 0
     draw.text(
         (words.x * _SCALE, words.y * _SCALE),
-        words.text,
+        words.text.replace("×", "x"),  # Pillow's own font has no times sign
         fill=words.colour,
         font=font,
         anchor=anchor,

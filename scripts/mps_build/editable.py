@@ -63,7 +63,8 @@ def recall(arguments: argparse.Namespace) -> Remembered | None:
     if any(_stamp(Path(path)) != stamp for path, stamp in document["watched"].items()):
         return None
     editable = editable_of(document["editable"])
-    if not (editable.python.exists() and (editable.build / "build.ninja").is_file()):
+    # The interpreter is a link, which in a rehearsal points into the root.
+    if not (os.path.lexists(editable.python) and (editable.build / "build.ninja").is_file()):
         return None
     return Remembered(
         workspace=Workspace(root=Path(document["workspace"])),

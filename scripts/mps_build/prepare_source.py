@@ -108,9 +108,13 @@ class _Preparing:
                 offline=request.offline,
             )
             exclude_ours(tree.root)
-            return Made(trees=(tree.root,), facts={"submodules": dict(tree.submodules), "epoch": tree.epoch})
+            return Made(
+                trees=(tree.root,), facts={"commit": commit, "submodules": dict(tree.submodules), "epoch": tree.epoch}
+            )
 
         inputs = {"repository": request.repository, "commit": commit, "tag": request.tag}
+        if not self.ledger.holds("fetch_source", version=1, inputs=inputs):
+            self._refuse_to_lose_edits()
         receipt = self.ledger.run("fetch_source", version=1, inputs=inputs, action=fetch)
         submodules, epoch = receipt.facts["submodules"], receipt.facts["epoch"]
         origin = request.repository
@@ -126,7 +130,34 @@ class _Preparing:
             return Made(trees=(tree.root,), facts={"patches": digests, "changed": changed, "state": state})
 
         inputs = {"previous": fetched.digest, "patches": digests}
+        if not self.ledger.holds("apply_patches", version=1, inputs=inputs):
+            self._refuse_to_lose_edits()
         return self.ledger.run("apply_patches", version=1, inputs=inputs, action=patch_tree)
+
+    def _refuse_to_lose_edits(self) -> None:
+        """Refuse to make anew a tree that somebody edited since it was patched: in `develop` that is his work.
+
+        Raises:
+            SourceError: naming the files.
+        """
+        fetched, patched = self.ledger.kept("fetch_source"), self.ledger.kept("apply_patches")
+        if not fetched or not patched or not (self.root / ".git").exists():
+            return
+        pinned = {"": str(fetched.get("commit", "")), **fetched["submodules"]}
+        if not pinned[""]:
+            return
+        try:
+            changed, state = source_state(self.root, pinned, environ=self.environ)
+        except SourceError:
+            return  # no tree any more that git could read
+        if state == patched["state"]:
+            return
+        edited = [name for name in changed if name not in patched["changed"]] or list(changed)
+        raise SourceError(
+            f"{self.root} was edited ({', '.join(edited[:8])}), and what is asked for now would make it anew",
+            hint=f"keep the edits: `git -C '{self.root}' diff HEAD > edits.patch`, then `rm -r '{self.root}'`; "
+            f"or build that tree as it stands: --source '{self.root}'",
+        )
 
     def _apply(self, root: Path) -> None:
         """The recipe's patches and then the caller's, all or none."""

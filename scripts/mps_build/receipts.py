@@ -98,6 +98,11 @@ class Ledger:
         kept = _read(self._path(step, key))
         return bool(kept and kept.get("digest") == digest_of(_whole(step, version, inputs)) and _outputs_hold(kept))
 
+    def kept(self, step: str, *, key: str = "") -> Mapping[str, Any] | None:
+        """Return the facts that the step left last time, whatever its inputs were; None if it never came to its end."""
+        document = _read(self._path(step, key))
+        return document["facts"] if document and isinstance(document.get("facts"), dict) else None
+
     def _path(self, step: str, key: str) -> Path:
         return self._folder / (f"{step}-{key}.json" if key else f"{step}.json")
 

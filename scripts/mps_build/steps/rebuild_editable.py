@@ -53,7 +53,11 @@ def editable_of(document: Mapping[str, Any]) -> Editable:
         told = document[name]
         if told is None:
             return None
-        return Command(argv=tuple(told["argv"]), cwd=Path(told["cwd"]), environ={**environ, **told["more"]})
+        return Command(
+            argv=tuple(told["argv"]),
+            cwd=Path(told["cwd"]) if told["cwd"] else None,
+            environ={**environ, **told["more"]},
+        )
 
     remake = command("remake")
     assert remake is not None
@@ -131,4 +135,4 @@ def _told(command: Command | None, environ: Mapping[str, str]) -> dict[str, Any]
     if command is None:
         return None
     more = {name: value for name, value in (command.environ or {}).items() if environ.get(name) != value}
-    return {"argv": list(command.argv), "cwd": str(command.cwd), "more": more}
+    return {"argv": list(command.argv), "cwd": str(command.cwd) if command.cwd else None, "more": more}

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from .. import __version__
@@ -23,10 +20,11 @@ from ..recipes import data_root
 from ..verify import Verification
 from ..verify.facts import judge_text_on, observe_host
 from ..verify.target import Target, prepare_target
-from ..workspace import remove_tree, work_folder
+from ..workspace import work_folder
 from .judging import END_OF_INTERRUPTION, judge, run_flags
-from .measuring import Event, Measured, MeasureRequest, events_in, measure
+from .measuring import Event, Measured, MeasureRequest, measure
 from .request import QUICK_SECONDS, BenchmarkRequest
+from .resuming import circumstances, key_of, left_behind
 from .thermal import NOT_RECORDED, thermal_notes, thermal_state
 
 _MEMORY_SHARE = 0.85
@@ -152,69 +150,19 @@ class Benchmark(Verification):
             self.console.line(one_line(event["row"]))
         self._keep(self.interrupted())
 
-    # What a run of the same thing left behind.
-
     def _resume(self) -> None:
-        """Choose the folder, and take over what an interrupted run of the same thing measured.
-
-        Raises:
-            UsageError: --record names a folder that holds a benchmark of something else.
-        """
-        circumstances = self._circumstances()
-        key = hashlib.sha256(json.dumps(circumstances, sort_keys=True).encode()).hexdigest()
+        """Choose the folder, and take over what an interrupted run of the same thing measured."""
+        found = circumstances(self.draft, self.asked, self.programme)
         if self.request.folder is None:
-            self.folder = work_folder() / "benchmark" / f"{self.request.device}-{key[:16]}"
-        self.folder.mkdir(parents=True, exist_ok=True)
-        told = self.folder / "circumstances.json"
-        before = json.loads(told.read_text(encoding="utf-8")) if told.is_file() else None
-        if before is not None and before != circumstances:
-            differing = sorted(name for name in circumstances if before.get(name) != circumstances[name])
-            raise UsageError(
-                f"--record {self.folder}: holds a benchmark of something else ({', '.join(differing)} differ)",
-                hint="name another folder",
-            )
-        self.keyed = True
-        if before is not None and (self.asked.fresh or not self._is_partial()):
-            self._start_over()
-        told.write_text(json.dumps(circumstances, indent=1) + "\n", encoding="utf-8")
-        for event in events_in(self.folder):
+            self.folder = work_folder() / "benchmark" / f"{self.request.device}-{key_of(found)}"
+        for event in left_behind(self.folder, found, fresh=self.asked.fresh):
             self.measured.take(event)
+        self.keyed = True
         self.measured.sentinel.clear()  # of another session: the machine has cooled since
         if self.measured.rows:
             self.sessions.append({"rows": len(self.measured.rows), "note": "taken over from an interrupted run"})
             self.console.line(f"{len(self.measured.rows)} rows are there from an interrupted run (--fresh: begin anew)")
         self.sessions.append({"started": self.draft.started.isoformat(timespec="seconds")})
-
-    def _is_partial(self) -> bool:
-        try:
-            document = json.loads((self.folder / "record.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return True
-        return not isinstance(document, dict) or bool(document.get("partial"))
-
-    def _start_over(self) -> None:
-        for path in self.folder.glob("rows.*.jsonl"):
-            path.unlink()
-        record = self.folder / "record.json"
-        if record.is_file():
-            record.replace(self.folder / "record.before.json")
-        remove_tree(self.folder / "measure.log")
-
-    def _circumstances(self) -> dict[str, Any]:
-        """Return what must be equal for rows of two sessions to stand in one record."""
-        wheel = self.draft.torch.wheel
-        plant = self.request.plant
-        return {
-            "target": {**self.request.asked(), "sha256": wheel.sha256 if wheel else None},
-            "torch": [self.draft.torch.version, self.draft.torch.commit],
-            "python": [self.draft.python.executable, self.draft.python.version] if self.draft.python else None,
-            "device": [self.request.device, self.draft.gpu.get("name")],
-            "macos": self.draft.host.get("macos"),
-            "environment": dict(self.draft.environment.get("kept", {})),
-            "selection": self.request.selection(),
-            "plant": _digest([Path(plant.rpartition(":")[0])]) if plant else None,
-            "programme": _digest(sorted(self.programme.parent.rglob("*.py"))),
-        }
 
     # The record.
 
@@ -313,10 +261,3 @@ def _cpu_notes(facts: Mapping[str, Any]) -> list[str]:
     if not threads or not cores or threads * 2 >= cores:
         return []
     return [f"the CPU computed with {threads} of {cores} cores: ratios are larger than against all of them"]
-
-
-def _digest(files: list[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.name.encode() + b"\0" + (file.read_bytes() if file.is_file() else b""))
-    return digest.hexdigest()

@@ -47,8 +47,8 @@ class Leg:
         """
         if self.name == "mps":
             backend: Any = getattr(torch, "mps", None)
-            if backend is None:  # torch 1.12 and 1.13 have the C function alone
-                torch._C._mps_synchronize()  # type: ignore[attr-defined]
+            if backend is None:  # before 2.0 nothing waits but a copy to the CPU, behind all work in its queue
+                read_back(torch.ones(1, device=self.device))
             else:
                 backend.synchronize()
         elif self.name == "cuda":

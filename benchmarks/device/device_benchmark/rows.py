@@ -85,7 +85,7 @@ def measure(
     """
     events: list[str] = []
     while True:
-        size = workload.size(quick=bench.quick, lowered=lowered)
+        size = workload.size(quick=bench.quick, on_cpu=bench.device.name == "cpu", lowered=lowered)
         key, number = next(iter(size.items()))
         on_size(key, number)
         try:

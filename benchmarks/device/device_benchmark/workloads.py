@@ -19,7 +19,8 @@ _WINOGRAD = 4.0
 
 @dataclass(frozen=True)
 class Workload:
-    """One row. `sizes` are (announced or full, quick); the first of a size is what a memory shortage halves.
+    """One row. `sizes` are full (as announced), quick, and quick where both sides are the CPU, if that differs;
+    the first number of a size is what a memory shortage halves.
 
     `job` makes what runs, on the CPU: a model with its batch, or a kernel with its inputs.
     """
@@ -27,7 +28,7 @@ class Workload:
     name: str
     mode: str
     job: Callable[..., Job]
-    sizes: tuple[dict[str, int], dict[str, int]]
+    sizes: tuple[dict[str, int], ...]
     dtype: str = "float32"
     weight: float = 1.0
     facts: dict[str, Any] = field(default_factory=dict)
@@ -36,9 +37,9 @@ class Workload:
     def id(self) -> str:
         return f"{self.name}:{self.mode}"
 
-    def size(self, *, quick: bool, lowered: int | None = None) -> dict[str, int]:
+    def size(self, *, quick: bool, on_cpu: bool = False, lowered: int | None = None) -> dict[str, int]:
         """Return the shape to run; `lowered` replaces the number that a memory shortage halves."""
-        size = dict(self.sizes[1 if quick else 0])
+        size = dict((self.sizes[-1] if on_cpu else self.sizes[1]) if quick else self.sizes[0])
         if lowered is not None:
             size[next(iter(size))] = lowered
         return size
@@ -107,20 +108,24 @@ _SDPA = {"attention": "scaled_dot_product_attention" if HAS_SDPA else "eager: th
 def workloads() -> tuple[Workload, ...]:
     """Return every row, cheap ones first: an interruption then leaves most of them."""
     kernels = (
-        Workload("matmul", "kernel", _matmul_job, ({"n": 8192}, {"n": 2048}), weight=0.4),
+        Workload("matmul", "kernel", _matmul_job, ({"n": 8192}, {"n": 2048}, {"n": 1024}), weight=0.4),
         Workload("matmul_bf16", "kernel", _matmul_job, ({"n": 8192}, {"n": 2048}), dtype="bfloat16", weight=0.3),
         Workload(
             "conv",
             "kernel",
             _conv_job,
-            ({"batch": 32, "channels": 256, "side": 56}, {"batch": 2, "channels": 256, "side": 56}),
+            tuple({"batch": batch, "channels": 256, "side": 56} for batch in (32, 2, 1)),
             weight=0.4,
         ),
         Workload(
             "attention",
             "kernel",
             _attention_job,
-            ({"batch": 8, "heads": 12, "sequence": 2048}, {"batch": 1, "heads": 12, "sequence": 1024}),
+            (
+                {"batch": 8, "heads": 12, "sequence": 2048},
+                {"batch": 1, "heads": 12, "sequence": 1024},
+                {"batch": 1, "heads": 12, "sequence": 512},
+            ),
             weight=0.4,
             facts=_SDPA,
         ),
@@ -128,7 +133,7 @@ def workloads() -> tuple[Workload, ...]:
             "layer_norm",
             "kernel",
             _layer_norm_job,
-            ({"rows": 8192, "width": 8192}, {"rows": 4096, "width": 4096}),
+            ({"rows": 8192, "width": 8192}, {"rows": 4096, "width": 4096}, {"rows": 2048, "width": 4096}),
             weight=0.3,
         ),
     )

@@ -70,6 +70,7 @@ class EditableBuild(Pipeline):
 
         def run() -> Made:
             wanted = create_runtime(
+                backend,
                 interpreter=find_interpreter(environment.python_version, environ=self.fetch_environ),
                 destination=venv,
                 builder=first,

@@ -182,6 +182,7 @@ def _setup_py(tmp_path_factory: pytest.TempPathFactory) -> Era:
         overrides=overrides,
     )
     create_runtime(
+        "setuptools",
         interpreter=Path(sys.executable),
         destination=work / "runtime",
         builder=first,
@@ -211,7 +212,9 @@ def _scikit(tmp_path_factory: pytest.TempPathFactory) -> Era:
     recipe = find_recipe("sample")
     embedded = materialise(recipes_root() / "sample", work / "embedded", expected=recipe.commit)
     own = tuple(each for each in recipe.environment if each.name == "USE_MPS")
-    recipe = recipe.model_copy(update={"environment": own, "gate": Gate(use_mps=False, cxx_standard="20", openmp=False)})
+    recipe = recipe.model_copy(
+        update={"environment": own, "gate": Gate(use_mps=False, cxx_standard="20", openmp=False)}
+    )
     request = BuildRequest(
         recipe=recipe,
         pythons=(OURS,),

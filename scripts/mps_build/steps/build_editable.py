@@ -18,9 +18,19 @@ Wrap = Callable[[Command], Command]
 _BUILD = (
     "import build, json, sys; build.ProjectBuilder(sys.argv[1]).build('editable', sys.argv[2], json.loads(sys.argv[3]))"
 )
-_REQUIREMENTS = "import json, sys; from build.util import project_wheel_metadata as told\n" + (
-    "print(json.dumps(told(sys.argv[1], isolated=False).get_all('Requires-Dist') or []))"
-)
+# What the project requires at run time. setup.py is asked by `egg_info`, the one question at which PyTorch's does not
+# build all of libtorch first.
+_REQUIREMENTS = {
+    "setuptools": (
+        "import json, pathlib, subprocess, sys; from importlib.metadata import PathDistribution as Found\n"
+        "subprocess.check_call([sys.executable, 'setup.py', '-q', 'egg_info'], stdout=sys.stderr)\n"
+        "print(json.dumps(Found(next(pathlib.Path().glob('*.egg-info'))).requires or []))"
+    ),
+    "scikit-build-core": (
+        "import json; from build.util import project_wheel_metadata as told\n"
+        "print(json.dumps(told('.', isolated=False).get_all('Requires-Dist') or []))"
+    ),
+}
 # scikit-build-core's import hook knows what its own rebuild would install, and where.
 _ASK_HOOK = """
 import json, sys
@@ -110,6 +120,7 @@ def build_editable(
 
 
 def create_runtime(
+    backend: Backend,
     *,
     interpreter: Path,
     destination: Path,
@@ -133,7 +144,7 @@ def create_runtime(
     """
     reporter.started("Create the environment that imports it")
     remove_tree(destination)
-    asking = (builder.argv[0], "-c", _REQUIREMENTS, str(builder.cwd))
+    asking = (builder.argv[0], "-c", _REQUIREMENTS[backend])
     asked = capture(wrap(Command(argv=asking, cwd=builder.cwd, environ=builder.environ)), timeout_seconds=600)
     if not asked.ok:
         raise BuildEnvironmentError(f"the project tells no metadata:\n{asked.stderr[-800:]}", hint=f"see {log}")

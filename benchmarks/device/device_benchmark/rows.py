@@ -229,7 +229,7 @@ def _doubts(job: Job, blocks: dict[str, list[Block]], row: dict[str, Any], ceili
         flags.append(
             {
                 "id": "unsynchronised",
-                "text": f"reading a result took another {tail:.0%} of a block's time after the synchronise: "
+                "text": f"reading a result took another {tail:.1f} times a block's time after the synchronise: "
                 "it had not waited for the work",
             }
         )

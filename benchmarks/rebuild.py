@@ -5,7 +5,8 @@
 
 Each round saves the file anew (one more comment line), so that every way compiles it; the ways alternate, so
 that a busy machine slows all of them, and what goes on record are CPU seconds, which neighbours do not lengthen:
-these steps follow one another, so on an idle machine they are the wall's. Ours is the whole command, `build_wheel v2.6.0 --editable`, from process start.
+these steps follow one another, so on an idle machine they are the wall's. Ours is the whole command,
+`build_wheel v2.6.0 --editable`, from process start.
 """
 
 from __future__ import annotations

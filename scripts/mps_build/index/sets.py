@@ -92,7 +92,7 @@ def _built_for(companion: WheelFile, torch: WheelFile) -> bool:
 
 def _runs_on(companion: WheelFile, torch: WheelFile) -> bool:
     """True for the same Python, and for a wheel of no Python in particular (torchvision from 0.29: py3-none)."""
-    if companion.interpreter == torch.interpreter or companion.interpreter == "py3":
+    if companion.interpreter in (torch.interpreter, "py3"):
         return True
     oldest = [tag.interpreter for tag in companion.tags if tag.abi == "abi3" and tag.interpreter.startswith("cp3")]
     is_threaded = torch.interpreter.endswith("t")

@@ -1,3 +1,23 @@
+# Whether a source defines a macro before it includes anything: headers may read it (PYBIND11_DETAILED_ERROR_MESSAGES in
+# torch/csrc/mps/Module.cpp of 2.6.0), and a precompiled header was read without it. The names left out only make other
+# headers stop the compiler, or mean nothing since C++11.
+function(mps_build_defines_first path result)
+  set(${result} FALSE PARENT_SCOPE)
+  if(NOT EXISTS "${path}")
+    return() # generated later
+  endif()
+  file(STRINGS "${path}" lines REGEX "^[ \t]*#[ \t]*(define|include)" LIMIT_COUNT 8)
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^[ \t]*#[ \t]*include")
+      return()
+    endif()
+    if(NOT line MATCHES "define[ \t]+(TORCH_ASSERT_[A-Z_]+|__STDC_FORMAT_MACROS)")
+      set(${result} TRUE PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+endfunction()
+
 # A precompiled header for one target's C++ (not its C, not its Objective-C++), less the sources that
 # break with it. Sources may be generator expressions: a whole list of files is matched entry by entry.
 function(mps_build_wide_header target header excluded)
@@ -28,7 +48,8 @@ function(mps_build_wide_header target header excluded)
   get_target_property(directory ${target} SOURCE_DIR)
   foreach(source IN LISTS sources)
     get_filename_component(path "${source}" ABSOLUTE BASE_DIR "${directory}")
-    if(source MATCHES "${excluded}" OR path IN_LIST left_out)
+    mps_build_defines_first("${path}" defines_first)
+    if(source MATCHES "${excluded}" OR path IN_LIST left_out OR defines_first)
       set_source_files_properties("${source}" TARGET_DIRECTORY ${target} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     endif()
   endforeach()

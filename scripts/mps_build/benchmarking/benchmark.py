@@ -18,7 +18,7 @@ from ..errors import BuildEnvironmentError, DeviceUnusable, MpsBuildError, Usage
 from ..process import kept_awake
 from ..recipes import data_root
 from ..verify import Verification
-from ..verify.facts import judge_text_on, observe_host
+from ..verify.facts import judge_text_on, observe_host, recorded_line
 from ..verify.target import Target, prepare_target
 from ..workspace import work_folder
 from .judging import END_OF_INTERRUPTION, judge, run_flags
@@ -84,6 +84,8 @@ class Benchmark(Verification):
         request.check_plant()
         host = observe_host(request.host_file)
         self.draft.host = host.document
+        if request.host_file is not None:
+            self.console.print(recorded_line(request.host_file))
         with self.console.step("Look at the machine"):
             self._refuse(diagnosis.host_obstacle(host, request.device, self._wanted_version()))
             self._refuse(self._recorded_host())

@@ -72,11 +72,12 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
             return _rebuilt(found, console)
     from ..build_request import plan
     from ..forecast import forecast
+    from ..macos.probes import RecordedProber
     from ..pipeline import Pipeline
 
+    if arguments.host:  # said first: a host that cannot build is an error already in the plan
+        console.print(f"recorded on {RecordedProber(arguments.host).recorded_on}")
     request, workspace = plan(arguments)
-    if request.host.get("recorded_on"):
-        console.print(f"recorded on {request.host['recorded_on']}")
     at = f" at {request.commit[:12]}" if request.commit else ""
     console.print(f"{request.recipe.name}: {request.repository}{at}", style="bold")
     if request.cross:

@@ -30,6 +30,11 @@ def observe_host(recording: Path | None) -> HostFacts:
     )
 
 
+def recorded_line(recording: Path) -> str:
+    """Return what is said first of all that is judged on a recorded host."""
+    return f"recorded on {RecordedProber(recording).recorded_on}"
+
+
 def judge_text_on(host: HostFacts, torch: str | None) -> JudgeText:
     """Return triage's classifier of device texts, told what is known of the machine."""
     facts: dict[str, Any] = {

@@ -25,7 +25,7 @@ from ..recipes import data_root
 from ..record import Case, Python, Record, Torch, load_record, to_json, write_record
 from ..workspace import cache_folder, work_folder
 from .draft import Draft, known_issues
-from .facts import judge_text_on, observe_host
+from .facts import judge_text_on, observe_host, recorded_line
 from .request import VerifyRequest
 from .resume import not_the_same
 from .target import Target, prepare_target
@@ -95,6 +95,8 @@ class Verification:
         if self.request.python and self.request.host_file is None:
             host = replace(host, rosetta=None)  # that is said of our own Python; the probe asks the one under test
         self.draft.host = host.document
+        if self.request.host_file is not None:
+            self.console.print(recorded_line(self.request.host_file))
         with self.console.step("Look at the machine"):
             self._refuse(
                 diagnosis.host_obstacle(

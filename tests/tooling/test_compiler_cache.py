@@ -29,9 +29,9 @@ file(WRITE "${CMAKE_BINARY_DIR}/aten/src/ATen/Generated.cpp" "#include \\"/usr/i
 
 
 def test_ccache_shares_across_checkouts_and_with_nobody_else() -> None:
-    found = cache_settings(CCACHE, base=Path("/work/v2.6.0"))
+    found = cache_settings(CCACHE, base=Path("/build/v2.6.0"))
 
-    assert found["CCACHE_BASEDIR"] == "/work/v2.6.0"
+    assert found["CCACHE_BASEDIR"] == "/build/v2.6.0"
     assert found["CCACHE_REMOTE_STORAGE"] == found["CCACHE_SECONDARY_STORAGE"] == ""
     assert found["CCACHE_SLOPPINESS"] == "", "what lets it keep a precompiled header"
 
@@ -47,8 +47,8 @@ def test_a_build_with_a_precompiled_header_and_sccache_get_no_base_folder() -> N
 
 def test_a_callers_own_tree_is_the_whole_checkout() -> None:
     """Its build folder may lie elsewhere: then its generated files hit nothing, and nothing wrong comes out."""
-    assert checkout_of(Path("/work/v2.6.0/source"), Path("/work/v2.6.0")) == Path("/work/v2.6.0")
-    assert checkout_of(Path("/home/me/pytorch"), Path("/work/v2.6.0")) == Path("/home/me/pytorch")
+    assert checkout_of(Path("/build/v2.6.0/source"), Path("/build/v2.6.0")) == Path("/build/v2.6.0")
+    assert checkout_of(Path("/home/me/pytorch"), Path("/build/v2.6.0")) == Path("/home/me/pytorch")
 
 
 def test_entries_that_were_lost_and_objects_not_taken_are_told() -> None:

@@ -6,14 +6,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from .errors import UsageError
-from .record import PlantResult, Python, Torch
+from .record import PlantResult, Python, RecordPart, Torch, read_model
 
 SCHEMA: Literal["mps-build/benchmark/1"] = "mps-build/benchmark/1"
 
@@ -22,11 +20,7 @@ BAD: tuple[RowOutcome, ...] = ("wrong", "untrusted", "failed", "crashed", "timeo
 BenchmarkVerdict = Literal["measured", "rehearsed", "doubtful", "not_verified"]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-
-class Ratio(_Part):
+class Ratio(RecordPart):
     """How many times as fast as the CPU: a median of pairs, and its 99 % interval."""
 
     median: float
@@ -34,14 +28,14 @@ class Ratio(_Part):
     high: float
 
 
-class Flag(_Part):
+class Flag(RecordPart):
     """A doubt: `wrong_result`, `unsynchronised`, `beyond_ceiling`, `gpu_fault` withhold a ratio; `drift` does not."""
 
     id: str
     text: str
 
 
-class Row(_Part):
+class Row(RecordPart):
     """One model or kernel in one mode. `ratio` is None where it is withheld; `seconds` are of one step."""
 
     name: str
@@ -76,7 +70,7 @@ class Row(_Part):
         return f"{self.name}:{self.mode}"
 
 
-class SkippedRow(_Part):
+class SkippedRow(RecordPart):
     """A row that was not measured, and why."""
 
     name: str
@@ -84,7 +78,7 @@ class SkippedRow(_Part):
     reason: str
 
 
-class BenchmarkRecord(_Part):
+class BenchmarkRecord(RecordPart):
     """One benchmark. `statement` is the first line of every report: what this run can and cannot say."""
 
     schema_: Literal["mps-build/benchmark/1"] = Field(default=SCHEMA, alias="schema")
@@ -125,19 +119,6 @@ class BenchmarkRecord(_Part):
         return next((row for row in self.rows if row.id == row_id), None)
 
 
-def to_json(record: BenchmarkRecord) -> dict[str, Any]:
-    """Return the record as the document that is written."""
-    return record.model_dump(mode="json", by_alias=True)
-
-
-def write_record(record: BenchmarkRecord, path: Path) -> None:
-    """Write the record beside its place and rename it: a reader never sees half of one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(json.dumps(to_json(record), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    beside.replace(path)
-
-
 def is_benchmark(path: Path) -> bool:
     """True for a file that calls itself a benchmark's record, of this schema or another."""
     try:
@@ -153,23 +134,5 @@ def load_benchmark(path: Path) -> BenchmarkRecord:
     Raises:
         UsageError: no such file, no JSON, no record of a benchmark, one of another schema, or a damaged one.
     """
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
-    except json.JSONDecodeError as error:
-        raise UsageError(
-            f"{path}:{error.lineno}: is no JSON: {error.msg}", hint="give a record of benchmark_mps"
-        ) from error
-    schema = document.get("schema") if isinstance(document, dict) else None
-    if schema != SCHEMA:
-        found = f"its schema is {schema!r}" if schema else "it names no schema"
-        raise UsageError(
-            f"{path}: is no record of schema {SCHEMA}: {found}",
-            hint="a benchmark is compared with a benchmark: `nox -s benchmark_mps` writes them",
-        )
-    try:
-        return BenchmarkRecord.model_validate(document)
-    except ValidationError as error:
-        faults = "\n  ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:10])
-        raise UsageError(f"{path}: is a damaged record:\n  {faults}") from error
+    hint = "a benchmark is compared with a benchmark: `nox -s benchmark_mps` writes them"
+    return read_model(path, BenchmarkRecord, schema=SCHEMA, hint=hint)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -21,11 +21,16 @@ Verdict = Literal["verified", "rehearsed", "regressed", "known_issues_only", "no
 PlantResult = Literal["caught", "missed", "not_exercised", "error"]
 
 
-class _Part(BaseModel):
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class RecordPart(BaseModel):
+    """A part of a record: it stays as it was written, and what a later version adds is kept."""
+
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-class Case(_Part):
+class Case(RecordPart):
     """One case; `largest` and `bound` are the largest error of any comparison, and what it may be.
 
     `file` is the suite's file that asks it.
@@ -44,7 +49,7 @@ class Case(_Part):
     file: str | None = None
 
 
-class WheelFile(_Part):
+class WheelFile(RecordPart):
     """The wheel that was installed; `kind` is the audit's word (precompiled metallib, or compiled at first use)."""
 
     file: str
@@ -52,7 +57,7 @@ class WheelFile(_Part):
     kind: str | None = None
 
 
-class Torch(_Part):
+class Torch(RecordPart):
     """The torch under test."""
 
     version: str | None = None
@@ -60,7 +65,7 @@ class Torch(_Part):
     wheel: WheelFile | None = None
 
 
-class Python(_Part):
+class Python(RecordPart):
     """The interpreter that ran the cases; `unchanged` is the listing of a foreign one, before against after."""
 
     executable: str
@@ -69,7 +74,7 @@ class Python(_Part):
     unchanged: bool | None = None
 
 
-class KnownIssue(_Part):
+class KnownIssue(RecordPart):
     """One row of known_issues.yaml that held for this torch on this host."""
 
     id: str
@@ -82,7 +87,7 @@ class KnownIssue(_Part):
     cases: tuple[str, ...] = ()
 
 
-class Record(_Part):
+class Record(RecordPart):
     """One verification. `statement` is the first line of every report: what this run can and cannot say."""
 
     schema_: Literal["mps-build/record/1"] = Field(default=SCHEMA, alias="schema")
@@ -112,12 +117,12 @@ class Record(_Part):
     cases: tuple[Case, ...] = ()
 
 
-def to_json(record: Record) -> dict[str, Any]:
+def to_json(record: BaseModel) -> dict[str, Any]:
     """Return the record as the document that is written."""
     return record.model_dump(mode="json", by_alias=True)
 
 
-def write_record(record: Record, path: Path) -> None:
+def write_record(record: BaseModel, path: Path) -> None:
     """Write the record beside its place and rename it: a reader never sees half of one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
@@ -138,23 +143,27 @@ def load_record(path: Path) -> Record:
     Raises:
         UsageError: no such file, no JSON, no record, a record of another schema, or a damaged one.
     """
+    return read_model(path, Record, schema=SCHEMA, hint="`nox -s verify_mps` writes records")
+
+
+def read_model(path: Path, model: type[_Model], *, schema: str, hint: str) -> _Model:
+    """Return the model that the JSON in `path` holds, once it names that schema.
+
+    Raises:
+        UsageError: as for `load_record`; each names the file, and `hint` says who writes the right one.
+    """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
+        raise UsageError(f"{path}: cannot be read: {error}", hint=hint) from error
     except json.JSONDecodeError as error:
-        raise UsageError(
-            f"{path}:{error.lineno}: is no JSON: {error.msg}", hint="give a record of verify_mps"
-        ) from error
-    schema = document.get("schema") if isinstance(document, dict) else None
-    if schema != SCHEMA:
-        found = f"its schema is {schema!r}" if schema else "it names no schema"
-        raise UsageError(
-            f"{path}: is no record of schema {SCHEMA}: {found}",
-            hint="make it again with this tool's verify_mps (or read it with the tool that wrote it)",
-        )
+        raise UsageError(f"{path}:{error.lineno}: is no JSON: {error.msg}", hint=hint) from error
+    named = document.get("schema") if isinstance(document, dict) else None
+    if named != schema:
+        found = f"its schema is {named!r}" if named else "it names no schema"
+        raise UsageError(f"{path}: is no record of schema {schema}: {found}", hint=hint)
     try:
-        return Record.model_validate(document)
+        return model.model_validate(document)
     except ValidationError as error:
         faults = "\n  ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:10])
         raise UsageError(f"{path}: is a damaged record:\n  {faults}") from error

@@ -10,9 +10,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from mps_build.benchmark_record import BenchmarkRecord, Flag, Ratio, Row, load_benchmark, write_record
+from mps_build.benchmark_record import BenchmarkRecord, Flag, Ratio, Row, load_benchmark
 from mps_build.cli import main
 from mps_build.errors import UsageError
+from mps_build.record import write_record
 from mps_build.reports import bars, benchmark_page, picture
 from mps_build.reports.benchmark_side_by_side import compare_benchmarks, verdict
 

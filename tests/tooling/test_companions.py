@@ -554,7 +554,9 @@ def test_a_linux_companion_may_load_torch_and_the_system_and_nothing_else() -> N
     assert faults_of(members, {members[0]: Loads(needed=("libc.so.6",), search=())}) == (
         "no library of it loads torch's",
     )
-    strange = faults_of(members, {**right, "x.so": Loads(needed=("libpng16.so.16",), search=("/build/venv/torch/lib",))})
+    strange = faults_of(
+        members, {**right, "x.so": Loads(needed=("libpng16.so.16",), search=("/build/venv/torch/lib",))}
+    )
     assert strange == (
         "x.so: loads libpng16.so.16, which is neither torch's nor the system's",
         "x.so: searches /build/venv/torch/lib",

@@ -13,6 +13,7 @@ from mps_build.macos.probe_table import PROBES
 from mps_build.macos.situations import SITUATIONS
 from specimen_judge import specimens
 
+ONE_ANSWER = {"probes": [{"argv": ["sw_vers", "-productVersion"], "stdout": "15.6.1\n", "stderr": "", "exit": 0}]}
 HOSTS = {row["id"]: row for row in specimens("hosts")}
 
 
@@ -101,7 +102,7 @@ def test_a_live_host_that_is_recorded_replays_with_the_same_findings(
 
 
 def test_without_a_recipe_the_newest_release_is_meant(tmp_path: Path) -> None:
-    recording = _file(tmp_path, {"probes": []})
+    recording = _file(tmp_path, ONE_ANSWER)
 
     assert _doctor(tmp_path, "--host", str(recording))[1]["recipe"].startswith("v2.")
 
@@ -109,7 +110,7 @@ def test_without_a_recipe_the_newest_release_is_meant(tmp_path: Path) -> None:
 def test_another_patch_release_is_judged_by_the_recipe_of_its_minor(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    recording = _file(tmp_path, {"probes": []})
+    recording = _file(tmp_path, ONE_ANSWER)
 
     assert _doctor(tmp_path, "2.7.0", "--host", str(recording))[1]["recipe"] == "v2.7.1"
     assert "no recipe for 2.7.0" in capsys.readouterr().out
@@ -163,6 +164,8 @@ PROBE = {"argv": ["sw_vers"], "stdout": "", "stderr": "", "exit": 0}
         (json.dumps({"probes": [PROBE, PROBE]}).encode(), "holds a probe twice: sw_vers"),
         (b'{"probes": [{"argv": ["a"], "stdout": "\n\xff"}]}', "mac.json:2: is no UTF-8: byte 0xff"),
         (b"", "is no JSON"),
+        (b'{"probes": []}', "answers none of our probes"),
+        (b'{"probes": [{"argv": ["frobnicate"], "stdout": "x"}]}', "answers none of our probes"),
     ],
 )
 def test_a_bad_recording_ends_in_one_clear_sentence(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mps_build import recipes as recipe_files
-from mps_build.errors import HostError
+from mps_build.errors import HostError, UsageError
 from mps_build.macos.findings import Finding
 from mps_build.macos.host import Host, observe
 from mps_build.macos.metal import PROOF_MARK
@@ -141,12 +141,17 @@ def test_every_error_situation_has_a_line_with_what_mends_it(situation: Any) -> 
     assert lines[0].link == situation.link
 
 
-def test_nothing_recorded_is_neither_well_nor_ill() -> None:
-    findings = inspect(_host(), find_recipe("v2.15.0"))
+def test_what_is_not_recorded_is_neither_well_nor_ill() -> None:
+    findings = inspect(_host(_probe("git", "--version", stdout="git version 2.50.1\n")), find_recipe("v2.15.0"))
 
     assert blockers(findings) == []
-    assert {finding.id for finding in findings if finding.level == "ok"} == set()
+    assert {finding.id for finding in findings if finding.level == "ok"} == {"git"}
     assert warnings(findings) == ["gpu_unknown", "virtual_unknown", "xcode_unknown"]
+
+
+def test_a_recording_that_answers_no_probe_of_ours_is_no_host() -> None:
+    with pytest.raises(UsageError, match="answers none of our probes"):
+        _host()
 
 
 def test_a_path_or_a_status_never_proves_the_metal_compiler() -> None:

@@ -6,8 +6,6 @@ https://github.com/pytorch/pytorch/issues/82707 in small.
 
 from __future__ import annotations
 
-import argparse
-
 import torch
 import torch.nn.functional as F
 from accelerate import Accelerator
@@ -15,7 +13,7 @@ from accelerate.utils import set_seed
 from torch.utils.data import DataLoader
 
 from training_suite.encoder import Classifier
-from training_suite.leg import Leg, parser
+from training_suite.leg import Leg, run_training
 from training_suite.observer import Observer
 from training_suite.paraphrases import LONGEST, VOCABULARY, Paraphrases, near_synonyms
 
@@ -82,18 +80,5 @@ def training_function(leg: Leg, seen: Observer, dtype: torch.dtype) -> tuple[flo
     return right / count, count
 
 
-def main(options: argparse.Namespace) -> None:
-    leg = Leg("accelerate-paraphrase", options)
-    with leg.running():
-        seen = leg.observer()
-        with leg.planted():
-            accuracy, count = training_function(leg, seen, torch.float32)
-        reference = None
-        if not leg.is_device:
-            reference = leg.reference()
-            training_function(leg, reference, torch.float64)
-        leg.report(seen, accuracy, count, reference)
-
-
 if __name__ == "__main__":
-    main(parser().parse_args())
+    run_training("accelerate-paraphrase", training_function)

@@ -5,7 +5,6 @@ Launched by `accelerate launch`: it says nothing of a device, Accelerate chooses
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ from accelerate.utils import set_seed
 from sklearn.datasets import load_digits
 from torch.utils.data import DataLoader, TensorDataset
 
-from training_suite.leg import Leg, parser
+from training_suite.leg import Leg, run_training
 from training_suite.observer import Observer
 
 CONFIG = {"lr": 1e-2, "num_epochs": 8, "seed": 42, "batch_size": 64}
@@ -93,18 +92,5 @@ def training_function(leg: Leg, seen: Observer, dtype: torch.dtype) -> tuple[flo
     return right / count, count
 
 
-def main(options: argparse.Namespace) -> None:
-    leg = Leg("accelerate-vision", options)
-    with leg.running():
-        seen = leg.observer()
-        with leg.planted():
-            accuracy, count = training_function(leg, seen, torch.float32)
-        reference = None
-        if not leg.is_device:
-            reference = leg.reference()
-            training_function(leg, reference, torch.float64)
-        leg.report(seen, accuracy, count, reference)
-
-
 if __name__ == "__main__":
-    main(parser().parse_args())
+    run_training("accelerate-vision", training_function)

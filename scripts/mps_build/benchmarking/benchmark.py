@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import __version__
-from ..benchmark_record import BAD, BenchmarkRecord, Flag, Row, SkippedRow, to_json, write_record
+from ..benchmark_record import BAD, BenchmarkRecord, Flag, Row, SkippedRow
 from ..console import Console
 from ..device import diagnosis
 from ..device.child import Limits
@@ -17,6 +17,7 @@ from ..device.memory import total_bytes
 from ..errors import BuildEnvironmentError, DeviceUnusable, MpsBuildError, UsageError
 from ..process import kept_awake
 from ..recipes import data_root
+from ..record import to_json, write_record
 from ..verify import Verification
 from ..verify.facts import judge_text_on, observe_host, recorded_line
 from ..verify.target import Target, prepare_target

@@ -70,9 +70,10 @@ def expectation_of(adoption: Adoption, recipe: Recipe) -> dict[str, Any]:
 def file_stem(host: Host) -> str:
     """Return a name for the files of a recording: chip, macOS, Xcode.
 
-    >>> from .probes import RecordedProber
-    >>> file_stem(observe(RecordedProber(Recording(probes=()))))
-    'chip-unknown-macos-unknown'
+    >>> from .recording import RecordedProbe
+    >>> answer = RecordedProbe(argv=("sw_vers", "-productVersion"), stdout="14.6.1\\n", exit=0)
+    >>> file_stem(observe(RecordedProber(Recording(probes=(answer,)))))
+    'chip-unknown-macos-14.6.1'
     """
     xcode = f"-xcode-{host.xcode.version}" if host.xcode else ""
     words = f"{host.chip or 'chip-unknown'}-macos-{host.macos or 'unknown'}{xcode}"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from ..errors import UsageError
 from .installed_xcodes import Xcode, distinct, without_owner, xcodes_of
 from .observation import Observation, observations, values
 from .probe_table import PROBES, probes_of_xcodes, proofs_of_xcodes
@@ -75,11 +76,7 @@ class Host:
 
     def was_answered(self, *programs: str) -> bool:
         """Say whether a probe of one of these programs told anything at all."""
-        return any(
-            row.facts.keys() - {"noise", "not_understood"}
-            for row in self.observations
-            if any(call.program in programs for call in row.calls)
-        )
+        return any(_tells(row) for row in self.observations if any(call.program in programs for call in row.calls))
 
     def document(self) -> dict[str, Any]:
         """Return what receipts and `--json` hold of a host: nothing that names a person or a machine."""
@@ -112,9 +109,18 @@ class Host:
 
 
 def observe(prober: Prober) -> Host:
-    """Return what a prober's answers tell of its host; further Xcodes are asked beside the rest once they are found."""
+    """Return what a prober's answers tell of its host; further Xcodes are asked beside the rest once they are found.
+
+    Raises:
+        UsageError: a recording without one answer that tells anything: no verdict may rest on it.
+    """
     prober.ask([probe for probe in prober.standard() if probe.name in ("developer_dir", "xcode_paths", "applications")])
     rows = observations(prober)
+    if prober.recorded_on is not None and not any(_tells(row) for row in rows):
+        raise UsageError(
+            f"the recorded host answers none of our probes (of its {len(rows)} none tells anything)",
+            hint="a recording is made on a Mac by: nox -s doctor -- --record FILE",
+        )
     chosen = next(values(rows, "developer_dir", "xcode-select"), None)
     paths = {entry["path"] for entries in values(rows, "xcodes") for entry in entries}
     others = sorted(path for path in paths if not str(chosen or "").startswith(f"{path}/"))
@@ -160,6 +166,10 @@ def _host(rows: tuple[Observation, ...], prober: Prober, chosen: str | None) -> 
         observations=rows,
         recorded_on=prober.recorded_on,
     )
+
+
+def _tells(row: Observation) -> bool:
+    return bool(row.facts.keys() - {"noise", "not_understood"})
 
 
 def _three_state(values: Iterator[Any]) -> ThreeState:

@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from ..benchmark_record import BenchmarkRecord, Row
+from .side_by_side import circumstances
 
 # A change of a step's time counts when the two sets of samples hardly overlap and it is more than this.
 _LEAST_CHANGE = 0.05
@@ -55,7 +56,7 @@ def compare_benchmarks(before: BenchmarkRecord, after: BenchmarkRecord) -> Bench
     """Return what changed; rows of other shapes are named and not compared."""
     old, new = {row.id: row for row in before.rows}, {row.id: row for row in after.rows}
     return BenchmarkComparison(
-        differences=_differences(before, after),
+        differences=circumstances(before, after, threads=(before.cpu.get("threads"), after.cpu.get("threads"))),
         rows=tuple(_change(old[name], new[name]) for name in old if name in new),
         only_before=tuple(name for name in old if name not in new),
         only_after=tuple(name for name in new if name not in old),
@@ -150,23 +151,6 @@ def _word(old: Row, new: Row, factor: float | None) -> str:
 
 def _share_above(values: Sequence[float], others: Sequence[float]) -> float:
     return sum(value > other for value in values for other in others) / (len(values) * len(others))
-
-
-def _differences(before: BenchmarkRecord, after: BenchmarkRecord) -> dict[str, tuple[str, str]]:
-    pairs = {
-        "torch": (before.torch.version, after.torch.version),
-        "commit": (before.torch.commit, after.torch.commit),
-        "wheel": (before.torch.wheel and before.torch.wheel.sha256, after.torch.wheel and after.torch.wheel.sha256),
-        "device": (before.device, after.device),
-        "gpu": (before.gpu.get("name"), after.gpu.get("name")),
-        "macos": (before.host.get("macos"), after.host.get("macos")),
-        "chip": (before.host.get("chip"), after.host.get("chip")),
-        "python": (before.python and before.python.version, after.python and after.python.version),
-        "CPU threads": (before.cpu.get("threads"), after.cpu.get("threads")),
-        "quick": (before.selection.get("quick"), after.selection.get("quick")),
-        "plant": (before.selection.get("plant"), after.selection.get("plant")),
-    }
-    return {name: (str(one), str(other)) for name, (one, other) in pairs.items() if one != other}
 
 
 def _times(value: float | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ..benchmark_record import BenchmarkRecord
 from ..record import Case, Record
 from .words import BAD, share_of_bound
 
@@ -52,7 +53,7 @@ def compare_records(before: Record, after: Record) -> Comparison:
     """Return what changed from one record to another; a case that only one of them ran is no change of its outcome."""
     old, new = _by_id(before.cases), _by_id(after.cases)
     both = [name for name in new if name in old]
-    differences = _differences(before, after)
+    differences = circumstances(before, after)
     return Comparison(
         same_circumstances=not differences,
         differences=differences,
@@ -83,9 +84,11 @@ def _outcomes(old: Case, new: Case) -> Change:
     return Change(id=new.id, before=old.outcome, after=new.outcome, reason=new.reason)
 
 
-def _differences(before: Record, after: Record) -> dict[str, tuple[str, str]]:
+def circumstances(
+    before: Record | BenchmarkRecord, after: Record | BenchmarkRecord, **more: tuple[object, object]
+) -> dict[str, tuple[str, str]]:
     """Return the circumstances that differ: a failure on another machine is not yet a failure of another torch."""
-    pairs = {
+    pairs: dict[str, tuple[object, object]] = {
         "torch": (before.torch.version, after.torch.version),
         "commit": (before.torch.commit, after.torch.commit),
         "wheel": (before.torch.wheel and before.torch.wheel.sha256, after.torch.wheel and after.torch.wheel.sha256),
@@ -94,8 +97,10 @@ def _differences(before: Record, after: Record) -> dict[str, tuple[str, str]]:
         "macos": (before.host.get("macos"), after.host.get("macos")),
         "chip": (before.host.get("chip"), after.host.get("chip")),
         "python": (before.python and before.python.version, after.python and after.python.version),
-        "plant": (before.selection.get("plant"), after.selection.get("plant")),
-        "full": (before.selection.get("full"), after.selection.get("full")),
+        **{
+            choice: (before.selection.get(choice), after.selection.get(choice)) for choice in ("full", "quick", "plant")
+        },
+        **more,
     }
     return {name: (str(one), str(other)) for name, (one, other) in pairs.items() if one != other}
 

@@ -15,14 +15,16 @@ import argparse
 import os
 from pathlib import Path
 
-from ..benchmark_record import BenchmarkRecord, Row, to_json
+from ..benchmark_record import BenchmarkRecord, Row
 from ..benchmarking import Benchmark, BenchmarkRequest
 from ..cli import Outcome
 from ..console import Console, human_seconds
-from ..errors import MpsBuildError, UsageError
+from ..errors import MpsBuildError
+from ..record import to_json
 from ..reports import bars, benchmark_page
 from ..reports.benchmark_words import achieved, doubts, dtypes, ratio, shape
-from .verify_mps import terminated_as_interrupted, words
+from ..verify.options import add_run_options, add_torch_options, torch_fields, words
+from .verify_mps import terminated_as_interrupted
 
 EXAMPLES = (
     "torch==2.13.0 --svg speed-up.svg --html speed-up.html",
@@ -33,18 +35,11 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", nargs="?", metavar="WHEEL_OR_REQUIREMENT")
-    parser.add_argument("--python", metavar="PATH", help="an interpreter (or, beside a wheel, also a version: 3.12)")
-    parser.add_argument("--device", choices=("mps", "cuda", "cpu"), default="mps")
+    add_torch_options(parser)
     parser.add_argument("--quick", action="store_true", help="under three minutes: smaller batches and sequences")
     parser.add_argument("--only", metavar="ROW[,ROW]", default="", help="only these rows: resnet50, or bert:training")
     parser.add_argument("--fresh", action="store_true", help="measure anew what an interrupted run has measured")
-    parser.add_argument("--plant", metavar="FILE.py:NAME", help="a fault around the device's work: docs/plants.md")
-    parser.add_argument("--memory-limit", metavar="GB", type=float, help="what the measuring process may hold")
-    parser.add_argument("--host", metavar="FILE", type=Path, help="diagnose a recorded host instead of this one")
-    parser.add_argument("--record", metavar="DIR", type=Path, help="where the record and the logs go")
-    parser.add_argument("--offline", action="store_true", help="ask no network: use what the cache holds")
-    parser.add_argument("--html", metavar="FILE", type=Path, help="write one self-contained page as well")
+    add_run_options(parser)
     parser.add_argument("--svg", metavar="FILE", type=Path, help="draw the announcement's bars")
     parser.add_argument("--png", metavar="FILE", type=Path, help="the same as pixels (needs Pillow)")
 
@@ -79,29 +74,10 @@ def write_reports(arguments: argparse.Namespace, record: BenchmarkRecord) -> Non
 
 
 def _request(arguments: argparse.Namespace) -> BenchmarkRequest:
-    if arguments.target is None and arguments.python is None and arguments.host is None:
-        raise UsageError(
-            "neither a wheel, nor a requirement, nor --python",
-            hint="for example: nox -s benchmark_mps -- torch==2.13.0",
-        )
-    memory = arguments.memory_limit
-    if memory is not None and memory <= 0:
-        raise UsageError("--memory-limit takes a number above 0")
+    fields = torch_fields(arguments, "benchmark_mps")
     if arguments.png is not None:
         bars.check_pillow()  # before minutes are spent, not after
-    return BenchmarkRequest(
-        target=arguments.target,
-        python=arguments.python,
-        device=arguments.device,
-        quick=arguments.quick,
-        fresh=arguments.fresh,
-        only=words(arguments.only),
-        plant=arguments.plant,
-        offline=arguments.offline,
-        memory_bytes=int(memory * 1_000_000_000) if memory is not None else None,
-        host_file=arguments.host,
-        folder=arguments.record,
-    )
+    return BenchmarkRequest(**fields, quick=arguments.quick, fresh=arguments.fresh, only=words(arguments.only))
 
 
 def _parent(path: Path) -> Path:

@@ -24,6 +24,14 @@ from ..errors import KnownIssuesOnly, MpsBuildError, UsageError
 from ..record import Case, Record, to_json
 from ..reports import html, junit, markdown
 from ..verify import Verification, VerifyRequest
+from ..verify.options import (
+    add_run_options,
+    add_torch_options,
+    add_verdict_options,
+    torch_fields,
+    verdict_fields,
+    words,
+)
 
 EXAMPLES = (
     "torch==2.13.0",
@@ -36,40 +44,38 @@ _SHOWN = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", nargs="?", metavar="WHEEL_OR_REQUIREMENT")
-    parser.add_argument("--python", metavar="PATH", help="an interpreter (or, beside a wheel, also a version: 3.12)")
-    parser.add_argument("--device", choices=("mps", "cuda", "cpu"), default="mps")
+    add_torch_options(parser)
     parser.add_argument("--full", action="store_true", help="also what needs much memory or minutes")
     parser.add_argument("--only", metavar="ID[,ID]", default="", help="only these cases (ids or shell patterns)")
     parser.add_argument("--layer", metavar="NAME[,NAME]", default="", help="only these layers of the suite")
     parser.add_argument("--op", metavar="NAME", help="only cases that dispatch this operator (aten.add.Tensor)")
-    parser.add_argument("--plant", metavar="FILE.py:NAME", help="a fault around each device leg: docs/plants.md")
-    parser.add_argument("--accept", choices=("known",), help="known: known issues alone are no failure")
-    parser.add_argument("--allow-virtual", action="store_true", help="run on a virtual Mac too (without a verdict)")
-    parser.add_argument("--host", metavar="FILE", type=Path, help="diagnose a recorded host instead of this one")
     parser.add_argument("--case-timeout", metavar="SECONDS", type=float, default=120.0, help="least time of a case")
-    parser.add_argument("--memory-limit", metavar="GB", type=float, help="what the suite's process may hold")
-    parser.add_argument("--known-issues", metavar="FILE", type=Path, help="instead of the suite's known_issues.yaml")
     parser.add_argument(
         "--suite", metavar="DIR", type=Path, help="another suite of the form that tests/device/README.md tells"
     )
-    parser.add_argument("--record", metavar="DIR", type=Path, help="where the record and the logs go")
     parser.add_argument("--resume", metavar="DIR", type=Path, help="go on with an interrupted run: its record's folder")
-    parser.add_argument("--offline", action="store_true", help="ask no network: use what the cache holds")
-    parser.add_argument("--junit", metavar="FILE", type=Path, help="write JUnit XML as well")
-    parser.add_argument("--html", metavar="FILE", type=Path, help="write one self-contained page as well")
-    parser.add_argument("--markdown", metavar="FILE", type=Path, help="write a job summary as well")
+    add_run_options(parser)
+    add_verdict_options(parser)
 
 
 def run(arguments: argparse.Namespace, console: Console) -> Outcome:
-    verification = Verification(_request(arguments), console)
+    return concluded(Verification(_request(arguments), console), arguments, console, verb="verify_mps")
+
+
+def concluded(
+    verification: Verification, arguments: argparse.Namespace, console: Console, *, verb: str, resumes: bool = True
+) -> Outcome:
+    """Run it to a record, however it ends; write the reports that were asked for, and tell the end."""
     with terminated_as_interrupted():
         try:
             record = verification.run()
         except KeyboardInterrupt:
-            record = verification.interrupted_record()
-            record = record.model_copy(update={"hint": _to_go_on(arguments, verification)})
-            console.print(f"interrupted: {record.hint}", style="bold")
+            given = list(getattr(arguments, "given", ()))
+            if resumes and verification.suite_run.cases and "--resume" not in given:
+                given += ["--resume", str(verification.folder)]
+            hint = f"to go on: nox -s {verb} -- {shlex.join(given)}"
+            record = verification.interrupted_record().model_copy(update={"hint": hint})
+            console.print(f"interrupted: {hint}", style="bold")
         except MpsBuildError:
             if verification.refusal is not None:
                 write_reports(arguments, verification.refusal)
@@ -78,14 +84,6 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     write_reports(arguments, record)
     print_end(record, verification.folder / "record.json", console)
     return Outcome(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)
-
-
-def _to_go_on(arguments: argparse.Namespace, verification: Verification) -> str:
-    """Return the command that goes on after the last case that came to its end."""
-    given = list(getattr(arguments, "given", ()))
-    if verification.suite_run.cases and "--resume" not in given:
-        given += ["--resume", str(verification.folder)]
-    return f"to go on: nox -s verify_mps -- {shlex.join(given)}"
 
 
 def write_reports(arguments: argparse.Namespace, record: Record) -> None:
@@ -104,38 +102,21 @@ def write_reports(arguments: argparse.Namespace, record: Record) -> None:
 
 
 def _request(arguments: argparse.Namespace) -> VerifyRequest:
-    if arguments.target is None and arguments.python is None and arguments.host is None:
-        raise UsageError(
-            "neither a wheel, nor a requirement, nor --python", hint="for example: nox -s verify_mps -- torch==2.13.0"
-        )
-    if arguments.case_timeout <= 0 or (arguments.memory_limit is not None and arguments.memory_limit <= 0):
-        raise UsageError("--case-timeout and --memory-limit take numbers above 0")
-    memory = arguments.memory_limit
+    if arguments.case_timeout <= 0:
+        raise UsageError("--case-timeout takes a number above 0")
+    fields = {**torch_fields(arguments, "verify_mps"), **verdict_fields(arguments)}
+    if arguments.resume is not None:
+        fields["folder"] = arguments.resume
     return VerifyRequest(
-        target=arguments.target,
-        python=arguments.python,
-        device=arguments.device,
+        **fields,
         full=arguments.full,
         only=words(arguments.only),
         layers=words(arguments.layer),
         op=arguments.op,
-        plant=arguments.plant,
-        accept_known=arguments.accept == "known",
-        allow_virtual=arguments.allow_virtual,
-        offline=arguments.offline,
         case_seconds=arguments.case_timeout,
-        memory_bytes=int(memory * 1_000_000_000) if memory is not None else None,
-        host_file=arguments.host,
-        folder=arguments.resume or arguments.record,
         resume=arguments.resume is not None,
         suite=arguments.suite.absolute() if arguments.suite else None,
-        known_issues=arguments.known_issues,
     )
-
-
-def words(text: str) -> tuple[str, ...]:
-    """Return the words of a list such as `resnet50,bert`."""
-    return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 @contextmanager

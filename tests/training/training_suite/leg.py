@@ -9,7 +9,7 @@ import platform
 import sys
 import warnings
 from pathlib import Path
-from typing import Any, ContextManager, Iterator
+from typing import Any, Callable, ContextManager, Iterator
 
 import torch
 
@@ -91,6 +91,23 @@ class Leg:
         self.events.tell("reference", losses=reference.losses, batches=reference.batches)
         device = torch.load(str(path), map_location="cpu") if path.is_file() else None
         self.events.tell("gradients", parameters=compare_gradients(device, seen.gradients, reference.gradients))
+
+
+def run_training(name: str, training_function: Callable[[Leg, Observer, torch.dtype], tuple[float, int]]) -> None:
+    """Run the leg that the command line asks for: the training, and on the CPU its reference in float64 too.
+
+    `training_function` returns (accuracy, of how many examples).
+    """
+    leg = Leg(name, parser().parse_args())
+    with leg.running():
+        seen = leg.observer()
+        with leg.planted():
+            accuracy, count = training_function(leg, seen, torch.float32)
+        reference = None
+        if not leg.is_device:
+            reference = leg.reference()
+            training_function(leg, reference, torch.float64)
+        leg.report(seen, accuracy, count, reference)
 
 
 def compare_gradients(device: Any, same: Any, reference: Any) -> dict[str, dict[str, Any]]:

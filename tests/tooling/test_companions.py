@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import tarfile
 import zipfile
 from dataclasses import replace
@@ -13,15 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import small_wheels
 from git_history import ENVIRON, git, repository
-from mps_build.audit import Expectation, audit_wheel
-from mps_build.audit.releases import TORCH_LIBRARIES
-from mps_build.cli import main
-from mps_build.companion_building.delivery import matching_set
 from mps_build.companion_building.plan import CompanionPlan, chosen_companions
 from mps_build.companion_building.sources import Sources
-from mps_build.companions import smoke
 from mps_build.companions.metadata import pin_torch
 from mps_build.companions.projects import PROJECTS
 from mps_build.companions.source import (
@@ -34,17 +25,12 @@ from mps_build.companions.source import (
     tree_digest,
 )
 from mps_build.companions.torch_wheel import built_wheel, given_wheel
-from mps_build.compile_failure import explained
 from mps_build.environ import Toolchain
-from mps_build.errors import CompileError, DiskFull, SourceError, UsageError
+from mps_build.errors import SourceError, UsageError
 from mps_build.process import SilentReporter
 from mps_build.receipts import Ledger, fingerprint
 from mps_build.recipes import all_recipes, find_recipe
-from mps_build.rehearsal.companion_parts import complete_torch
-from mps_build.rehearsal.elf import Loads, faults_of
-from mps_build.triage import explain
 from mps_build.workspace import Workspace
-from recorded_macs import recorded_mac
 
 RECIPE = find_recipe("v2.6.0")
 MAC = "torch-2.6.0+mps.g1eba9b3-cp312-cp312-macosx_13_0_arm64.whl"
@@ -386,275 +372,13 @@ def test_every_release_names_companions_that_can_be_built() -> None:
 # What the wheel must be.
 
 
-def _companion(folder: Path, **changed: Any) -> Path:
-    name = changed.pop("name", "torchvision-0.21.0+mps.g1-cp312-cp312-macosx_13_0_arm64.whl")
-    demand = changed.pop("demand", "torch==2.6.0+mps.g1")
-    extra = changed.pop("extra", {})
-    image = small_wheels.Image(
-        file_type=8,
-        minos=(13, 0),
-        dependencies=tuple(
-            (path, "strong") for path in changed.pop("loads", ("@rpath/libtorch_cpu.dylib", "@rpath/libc10.dylib"))
-        ),
-        **changed,
-    )
-    info = "torchvision-0.21.0+mps.g1.dist-info"
-    headers = ["Metadata-Version: 2.1", "Name: torchvision", "Version: 0.21.0+mps.g1", "Requires-Dist: numpy"]
-    headers += [f"Requires-Dist: {demand}"] if demand else []
-    files = {
-        "torchvision/__init__.py": b"",
-        "torchvision/_C.so": small_wheels.macho(image),
-        f"{info}/METADATA": "\n".join([*headers, "", ""]).encode(),
-        **extra,
-    }
-    return small_wheels.write_wheel(folder, files, name=name)
-
-
-def _errors(wheel: Path) -> list[str]:
-    expectation = Expectation(
-        distribution="torchvision",
-        deployment_target="13.0",
-        metal_sections={},
-        external_libraries=TORCH_LIBRARIES,
-        requires=("torch==2.6.0+mps.g1",),
-    )
-    found = audit_wheel(wheel, profile="strict", expectation=expectation)
-    return [f"{finding.rule} {finding.evidence}" for finding in found.findings if finding.level == "error"]
-
-
-def test_a_companion_that_leaves_torch_outside_is_accepted(tmp_path: Path) -> None:
-    assert _errors(_companion(tmp_path)) == []
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"demand": "torch==2.6.0"}, "N5 Requires-Dist: torch==2.6.0; wanted torch==2.6.0+mps.g1"),
-        ({"demand": ""}, "N5 Requires-Dist: nothing of torch"),
-        ({"extra": {"torchvision/.dylibs/libc10.dylib": b""}}, "P7 is brought along"),
-        ({"loads": ("/Users/me/venv/torch/lib/libtorch_cpu.dylib",)}, "P4 loads /Users/me/venv"),
-        ({"loads": ("@rpath/libpng16.dylib",)}, "P5 loads @rpath/libpng16.dylib"),
-        ({"rpaths": ("/Users/me/venv/lib/torch/lib",)}, "P1 LC_RPATH /Users/me/venv"),
-    ],
-)
-def test_a_companion_that_mixes_torches_or_needs_the_builders_disk_is_rejected(
-    tmp_path: Path, changed: dict[str, Any], said: str
-) -> None:
-    assert any(error.startswith(said) for error in _errors(_companion(tmp_path, **changed))), said
-
-
-def test_a_wheel_without_its_compiled_part_is_named_by_the_pattern_that_nothing_fits() -> None:
-    assert PROJECTS["torchvision"].missing_extensions(["torchvision/__init__.py"]) == ("torchvision/_C*.so",)
-    assert not PROJECTS["torchvision"].missing_extensions(["torchvision/_C_stable.so"])
-    assert not PROJECTS["torchaudio"].missing_extensions(["torchaudio/lib/libtorchaudio.so"])
-
-
-def test_the_pins_hold_this_torch_and_every_companion_that_fits_it_and_no_other(tmp_path: Path) -> None:
-    asked = plan(tmp_path)
-    house = asked.wheelhouse
-    fresh = torch_wheel(house, "torchvision-0.21.0+mps.g1eba9b3-cp312-cp312-macosx_13_0_arm64.whl")
-    torch_wheel(house, "torchaudio-2.6.0+mps.g1eba9b3-cp312-cp312-macosx_13_0_arm64.whl")
-    torch_wheel(house, "torchaudio-2.6.0+mps.g1eba9b3-cp311-cp311-macosx_13_0_arm64.whl")
-    (house / "torchaudio-2.5.0-cp312-cp312-macosx_13_0_arm64.whl").write_bytes(b"damaged")
-
-    matched = matching_set(asked, [fresh])
-
-    assert matched.constraints() == (
-        "torch==2.6.0+mps.g1eba9b3\ntorchvision==0.21.0+mps.g1eba9b3\ntorchaudio==2.6.0+mps.g1eba9b3\n"
-    )
-
-
 # What they must compute.
-
-
-def test_a_right_suppression_passes_and_each_planted_fault_is_seen() -> None:
-    def plain(boxes: list[smoke.Box], scores: list[float], threshold: float) -> list[int]:
-        return smoke.kept_boxes(boxes, scores, threshold)
-
-    def unsorted(boxes: list[smoke.Box], scores: list[float], threshold: float) -> list[int]:
-        return sorted(plain(boxes, scores, threshold))
-
-    def lax(boxes: list[smoke.Box], scores: list[float], threshold: float) -> list[int]:
-        return plain(boxes, scores, threshold * 1.1)
-
-    def all_of_them(boxes: list[smoke.Box], scores: list[float], threshold: float) -> list[int]:
-        return plain(boxes, scores, 1.0)
-
-    assert smoke.check_nms(plain, where="cpu") == 12
-    for fault in (unsorted, lax, all_of_them):
-        with pytest.raises(SystemExit, match="torchvision::nms on cpu keeps"):
-            smoke.check_nms(fault, where="cpu")
-
-
-def test_suppression_by_hand() -> None:
-    boxes = [(0.0, 0.0, 10.0, 10.0), (0.0, 0.0, 10.0, 9.0), (20.0, 20.0, 30.0, 30.0)]
-
-    assert smoke.overlap(boxes[0], boxes[1]) == 0.9 and smoke.overlap(boxes[0], boxes[2]) == 0.0
-    assert smoke.kept_boxes(boxes, [0.5, 0.9, 0.1], 0.7) == [1, 2]
-    assert smoke.kept_boxes(boxes, [0.5, 0.9, 0.1], 0.95) == [1, 0, 2]
-
-
-def test_a_right_filter_passes_and_each_planted_fault_is_seen() -> None:
-    assert smoke.filtered([1.0, 0.0, 0.0], [1.0, -0.5], [2.0, 0.0]) == [2.0, 1.0, 0.5]
-    assert smoke.check_filter(smoke.filtered, where="filter") == 0.0
-    with pytest.raises(SystemExit, match="differs from the plain filter"):
-        smoke.check_filter(lambda samples, a, b: smoke.filtered(samples, [*a[:-1], 0.0], b), where="filter")
-    with pytest.raises(SystemExit, match="differs from the plain filter by nan"):
-        smoke.check_filter(lambda samples, a, b: [float("nan")] * len(samples), where="filter")
-    with pytest.raises(SystemExit, match="answers 299 samples"):
-        smoke.check_filter(lambda samples, a, b: smoke.filtered(samples, a, b)[1:], where="filter")
 
 
 # A build that fails.
 
 
-def test_a_failed_build_is_told_with_its_cause_and_a_disk_that_a_compiler_met_full_as_such(tmp_path: Path) -> None:
-    log = tmp_path / "compile.log"
-    log.write_text("building\nvision.cpp:5:10: fatal error: 'torch/types.h' file not found\n")
-    error = CompileError("the build failed (exit 1)", hint="see the log")
-
-    told = explained(error, log, release=RECIPE.release, hint="next: mend it", document={"recipe": "v2.6.0"})
-
-    assert "fatal error: 'torch/types.h' file not found" in str(told) and told.hint == "next: mend it"
-    assert told.document["recipe"] == "v2.6.0" and told.document["triage"]["first_error"]["line"] == 2
-    log.write_text("fatal error: error writing x.o: No space left on device\n")
-    assert isinstance(explained(error, log, release=None), DiskFull)
-    assert explained(error, tmp_path / "no.log", release=None) is error
-
-
-@pytest.mark.parametrize(
-    ("after", "first"),
-    [
-        ("a.cpp:1:2: error: no type named 'X'\n", "a.cpp:1:2: error: no type named 'X'"),
-        ("FAILED: a.o\nninja: build stopped: subcommand failed.\n", "FAILED: a.o"),
-        ("", "fatal: not a git repository"),
-    ],
-)
-def test_a_question_to_git_that_found_no_repository_is_not_the_first_error_unless_it_is_the_only_one(
-    after: str, first: str
-) -> None:
-    found = explain(f"fatal: not a git repository (or any of the parent directories): .git\n{after}").first_error
-
-    assert found is not None and found.text.startswith(first)
-
-
 # The rehearsal's own parts.
 
 
-def test_a_linux_companion_may_load_torch_and_the_system_and_nothing_else() -> None:
-    members = ["torchaudio/lib/libtorchaudio.so", "torchaudio/lib/_torchaudio.so"]
-    right = {
-        members[0]: Loads(needed=("libc10.so.2.6", "libtorch_cpu.so.2.6", "libstdc++.so.6", "libc.so.6"), search=()),
-        members[1]: Loads(
-            needed=("libtorchaudio.so", "libtorch_python.so", "ld-linux-x86-64.so.2"), search=("$ORIGIN",)
-        ),
-    }
-
-    assert faults_of(members, right) == ()
-    assert faults_of(members, {members[0]: Loads(needed=("libc.so.6",), search=())}) == (
-        "no library of it loads torch's",
-    )
-    strange = faults_of(
-        members, {**right, "x.so": Loads(needed=("libpng16.so.16",), search=("/build/venv/torch/lib",))}
-    )
-    assert strange == (
-        "x.so: loads libpng16.so.16, which is neither torch's nor the system's",
-        "x.so: searches /build/venv/torch/lib",
-    )
-    assert faults_of([*members, "torchaudio/lib/libtorch_cpu.so"], right) == (
-        "torchaudio/lib/libtorch_cpu.so: is torch's own library",
-    )
-
-
-def test_a_split_built_torch_is_completed_and_what_it_brought_stays(tmp_path: Path) -> None:
-    headers, site = tmp_path / "headers", tmp_path / "site"
-    for place, text in ((headers, "Debian's"), (site / "torch" / "include", "the wheel's")):
-        (place / "torch").mkdir(parents=True)
-        (place / "torch" / "library.h").write_text(text)
-    (headers / "torch" / "types.h").write_text("Debian's")
-    (site / "torch" / "lib").mkdir()
-    (site / "torch" / "lib" / "libc10.so.2.6").write_text("")
-
-    for _ in range(2):
-        complete_torch(site, headers)
-
-    torch = site / "torch"
-    assert (torch / "include" / "torch" / "library.h").read_text() == "the wheel's"
-    assert (torch / "include" / "torch" / "types.h").read_text() == "Debian's"
-    assert (torch / "lib" / "libc10.so").resolve() == (torch / "lib" / "libc10.so.2.6")
-    assert "add_library" in (torch / "share" / "cmake" / "Torch" / "TorchConfig.cmake").read_text()
-
-
 # The verb.
-
-
-@pytest.mark.skipif(sys.platform == "darwin", reason="a Mac may build it")
-def test_a_host_that_cannot_build_the_recipe_says_every_reason_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
-
-    code = main("build_companions", ["v2.6.0", "--json", str(tmp_path / "answer.json")])
-
-    document = json.loads((tmp_path / "answer.json").read_text())
-    assert code == 3 and document["cause"] == "host"
-    assert {"not_macos", "xcode_missing", "metal_compiler_missing"} <= set(document["blockers"])
-    assert "this host cannot build v2.6.0" in capsys.readouterr().err
-    assert not (tmp_path / "work").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (["sample"], 2, "sample names no companions"),
-        (["v2.6.0", "--only", "torchtext"], 2, "invalid choice"),
-        (["v2.6.0", "--python", "3.7"], 2, "is not for Python 3.7"),
-        (["v2.6.0", "--jobs", "0"], 2, "no number of compilers"),
-        (["v2.6.0", "--set", "X"], 2, "is not NAME=VALUE"),
-        (["v2.6.0", "--torch", "nowhere.whl"], 2, "no such file"),
-        (["v9.9"], 2, "no recipe"),
-    ],
-)
-def test_wrong_arguments_are_told_before_the_host_is_looked_at(
-    arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main("build_companions", arguments) == code
-
-    assert said in capsys.readouterr().err
-
-
-def test_a_dry_run_on_a_recorded_mac_tells_what_would_be_built(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
-    mac = recorded_mac(tmp_path, "m3max-64gb-15.3-all-well")
-    arguments = ["v2.6.0", "--torch", str(torch_wheel(tmp_path)), "--json", str(tmp_path / "answer.json")]
-
-    code = main("build_companions", [*arguments, "--dry-run", "--host", str(mac)])
-
-    document = json.loads((tmp_path / "answer.json").read_text())
-    assert code == 0, document
-    assert capsys.readouterr().out.startswith("recorded on 2026-11-01")
-    assert [(each["name"], each["version"]) for each in document["companions"]] == [
-        ("torchvision", "0.21.0+mps.g1eba9b3"),
-        ("torchaudio", "2.6.0+mps.g1eba9b3"),
-    ]
-    assert document["companions"][0]["environment"]["FORCE_MPS"] == "1"
-    assert not (tmp_path / "work").exists()
-    assert main("build_companions", [*arguments, "--host", str(mac)]) == 2
-    assert "only with --dry-run" in capsys.readouterr().err
-
-
-def test_the_rehearsal_takes_a_torch_only_with_companions(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main("rehearse", ["v2.6.0", "--torch", "x.whl"]) == 2
-    assert "add --companions" in capsys.readouterr().err
-
-
-def test_the_smoke_script_is_told_apart_from_a_torch_that_is_missing(tmp_path: Path) -> None:
-    script = Path(smoke.__file__)
-    argv = [sys.executable, "-I", "-S", str(script), str(tmp_path / "result.json"), "torchvision"]
-
-    ended = subprocess.run(argv, capture_output=True, text=True, check=False, env={"PATH": os.environ["PATH"]})
-
-    assert ended.returncode != 0 and "No module named 'torch'" in ended.stderr
-    assert not (tmp_path / "result.json").exists()

@@ -66,7 +66,7 @@ cases.add(
     make=_make((253, 144, 768), 2304),
     terms=768,
     full=True,
-    memory_bytes=6 << 30,
+    memory_bytes=7 << 30,
     states=("fresh",),
     limit_seconds=600,
 )
@@ -120,7 +120,7 @@ cases.add(
     make=_make((65537, 11, 128), 512),
     terms=128,
     full=True,
-    memory_bytes=10 << 30,
+    memory_bytes=18 << 30,
     states=("fresh",),
     limit_seconds=600,
 )

@@ -51,7 +51,7 @@ cases.add(
     issue="111634",
     make=_zeros_by_ones(911),
     full=True,
-    memory_bytes=10 << 30,
+    memory_bytes=12 << 30,
     states=("fresh",),
     limit_seconds=300,
 )

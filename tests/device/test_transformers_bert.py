@@ -72,7 +72,11 @@ def _adamw(weights: Any, batches: Any, *, transposed: bool, **options: Any) -> A
         losses.append(loss.detach())
     # The table of token types has two rows and the places may be longer than the batch: those rows need not move.
     moved = [bool((w[name].detach() != before[name]).any()) for name in w if name not in ("types", "places")]
-    return losses[0], moved, parameters_and_state(optimiser)
+    # A key's bias moves no softmax: its gradient is rounding noise, and the second moment that squared.
+    states = [
+        kept if not name.endswith("key.bias") else kept[:1] for name, kept in zip(w, parameters_and_state(optimiser))
+    ]
+    return losses[0], moved, states
 
 
 def _steps(d: Any) -> Any:

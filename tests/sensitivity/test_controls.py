@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import torch
 
+from device_suite.cases import Case
 from device_suite.compare import Leaf, Mismatch, compare_leaf
+from device_suite.selection import MEMORY_LIMIT, why_not_here
 from device_suite.touch import TouchMap
 from planting import Plot
 from suite_in_process import DEVICE_TESTS, Suite
@@ -93,3 +95,12 @@ def test_rounding_is_not_wrong() -> None:
     third = Leaf("x", torch.tensor([1 / 3], dtype=torch.float64), "cpu", (1,))
 
     assert compare_leaf(_leaf(1 / 3), third, lambda: None, terms=1, factor=4).max_abs < 1e-7
+
+
+def test_a_case_that_needs_more_memory_than_the_driver_allows_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case("large", "regressions", torch.neg, memory_bytes=2 << 20)
+
+    assert why_not_here(case, device=torch.device("cpu"), full=False) is None
+    monkeypatch.setenv(MEMORY_LIMIT, str(1 << 20))
+    said = why_not_here(case, device=torch.device("cpu"), full=False)
+    assert said is not None and said.endswith("are what the watchdog allows")

@@ -296,4 +296,5 @@ def suite_command(
     argv += ["--plant", request.plant] if request.plant else []
     argv += ["--known", str(known), "--outcomes", str(outcomes)]
     argv += ["--after", after] if after is not None else []
-    return Command(argv=tuple(argv), cwd=request.folder, environ=request.environ)
+    limit = {"DEVICE_SUITE_MEMORY_BYTES": str(request.limits.memory_bytes)}
+    return Command(argv=tuple(argv), cwd=request.folder, environ={**request.environ, **limit})

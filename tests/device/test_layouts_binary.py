@@ -30,7 +30,8 @@ add_layout_cases(cases, *present(pointwise("add", "any", "any", options={"alpha"
 add_layout_cases(cases, *present(pointwise("sub", "any", "any", options={"alpha": -3}, label="sub_alpha")))
 add_layout_cases(cases, *present(pointwise("rsub", "any", "any", inplace=None, out=None)))
 for _name in ("div", "true_divide", "divide"):
-    add_layout_cases(cases, *present(pointwise(_name, "any", "positive")))
+    # A quotient need not be rounded exactly, and its gradient has three of them.
+    add_layout_cases(cases, *present(pointwise(_name, "any", "positive", factor=16)))
 for _mode in ("floor", "trunc"):
     add_layout_cases(
         cases,
@@ -124,7 +125,14 @@ for _name in ("add", "sub", "mul", "truediv", "eq", "ne", "lt", "le", "gt", "ge"
     _write = getattr(operator, "i" + _name, None)
     add_layout_cases(
         cases,
-        Op(f"operator_{_name}", (Arg("r n"), Arg("r n", "positive")), (_act,), inplace=_write, dtypes=(torch.float32,)),
+        Op(
+            f"operator_{_name}",
+            (Arg("r n"), Arg("r n", "positive")),
+            (_act,),
+            inplace=_write,
+            dtypes=(torch.float32,),
+            factor=16 if _name == "truediv" else 4,
+        ),
     )
 for _name in ("and_", "or_", "xor"):
     _write = getattr(operator, "i" + _name.strip("_"))
@@ -191,12 +199,12 @@ def _with_numbers(x: Any) -> Any:
 
 
 def _write_numbers(x: Any) -> Any:
+    x.fmod_(2)  # before any rounding: behind one it may jump
     x += 2
     x *= 3
     x -= 1
     x /= 2
     x.add_(1).mul_(0.5).sub_(0.25).div_(4).pow_(2).clamp_(min=0.01)
-    x.fmod_(0.5)
     return x
 
 

@@ -120,7 +120,7 @@ def _weights_of_a_transposed_layer_move(w: Any, x: Any) -> Any:
     return parameter, bool((parameter.detach() != before).all()), parameters_and_state(optimiser)
 
 
-@cases.case("issue-77988", issue="77988", make=lambda d: (d.normal(100 + d.k, 100), d.normal(100 + d.k, 100)), terms=4)
+@cases.case("issue-77988", issue="77988", make=lambda d: (d.normal(100 + d.k, 100), d.normal(100 + d.k, 100)), terms=64)
 def _a_step_by_hand(w: Any, x: Any) -> Any:
     weight = leaf(w)
     (weight * x).sum().backward()

@@ -1,0 +1,93 @@
+"""A healthy device that rounds otherwise: every computed number moves by a unit or so in its last place.
+
+No plant: a suite that calls this wrong would call every other back end wrong. What moves data or chooses among it stays
+exact, and so do whole numbers, which any hardware computes exactly while they are small.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# Operators whose results are some of their inputs, or drawn, or a step of one: nothing is rounded in them.
+EXACT = frozenset(
+    """_local_scalar_dense _reshape_copy _to_copy abs alias amax amin arange argmax argmin bernoulli cat cauchy ceil
+    clamp clamp_max clamp_min clone col2im complex constant_pad_nd copy copysign cummax cummin detach diag_embed
+    diagonal_backward dropout embedding empty exponential eye fill flip floor fmax fmin full gather geometric
+    hardtanh heaviside im2col imag index index_add index_copy index_fill index_put index_select kthvalue leaky_relu
+    lift_fresh log_normal masked_fill masked_scatter masked_select max max_pool2d_with_indices
+    max_pool3d_with_indices maximum median min minimum mode multinomial nan_to_num nanmedian native_dropout neg
+    new_empty new_full new_ones new_zeros nextafter normal one_hot ones pad poisson polar rand rand_like randint
+    randint_like randn randn_like random randperm real reflection_pad1d reflection_pad2d reflection_pad3d relu
+    repeat repeat_interleave replication_pad1d replication_pad2d replication_pad3d resize roll rot90 round scatter
+    scatter_reduce select_backward select_scatter set sgn sign slice_backward slice_scatter sort stack take
+    threshold topk tril triu trunc unfold_backward uniform unique_consecutive upsample_nearest1d upsample_nearest2d
+    upsample_nearest3d view_as_complex view_as_real where zero zeros
+    """.split()  # noqa: SIM905 - a list of a hundred words reads better so
+)
+
+
+class RoundsOtherwise(TorchDispatchMode):
+    """Scales what is computed by 1 + r `units` eps, r in [-1, 1] by place alone: equal calls stay equal."""
+
+    def __init__(self, units: float = 1.0) -> None:
+        super().__init__()
+        self.units, self.moved = units, 0
+        self._noise: dict[tuple[torch.Size, torch.dtype], torch.Tensor] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        answer = func(*args, **kwargs)
+        schema = func._schema
+        if "linalg_vector_norm" in schema.name and len(args) > 1 and args[1] in (float("inf"), float("-inf")):
+            return answer  # the largest of them, or the least
+        name = schema.name.split("::")[1].rstrip("_").removeprefix("_foreach_")
+        if name in EXACT or any(one.alias_info is not None and not one.alias_info.is_write for one in schema.returns):
+            return answer
+        if schema.is_mutable:
+            for one, value in zip(schema.arguments, args):
+                if one.alias_info is not None and one.alias_info.is_write:
+                    self._move_in_place(value)
+            for one in schema.arguments:
+                if one.kwarg_only and one.alias_info is not None and one.alias_info.is_write:
+                    self._move_in_place(kwargs.get(one.name))
+            return answer
+        return self._moved(answer)
+
+    def _moved(self, value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return type(value)(self._moved(each) for each in value)
+        if not _is_computed(value):
+            return value
+        self.moved += 1
+        moved = value * (1 + self._noise_like(value) * torch.finfo(value.dtype).eps)
+        return torch.where(_is_whole(value), value, moved.to(value.dtype))
+
+    def _move_in_place(self, value: Any) -> None:
+        for each in value if isinstance(value, (tuple, list)) else (value,):
+            if _is_computed(each):
+                each.copy_(self._moved(each))
+
+    def _noise_like(self, value: torch.Tensor) -> torch.Tensor:
+        key = (value.shape, value.dtype)
+        if key not in self._noise:
+            generator = torch.Generator().manual_seed(value.numel())
+            wide = torch.float64 if value.dtype == torch.float64 else torch.float32
+            self._noise[key] = (torch.rand(value.shape, generator=generator, dtype=wide) * 2 - 1) * self.units
+        return self._noise[key]
+
+
+def _is_computed(value: Any) -> bool:
+    return (
+        isinstance(value, torch.Tensor)
+        and value.layout == torch.strided
+        and value.dtype.is_floating_point
+        and value.device.type != "meta"
+        and not value._is_zerotensor()
+    )
+
+
+def _is_whole(value: torch.Tensor) -> torch.Tensor:
+    return (value == value.round()) | ~torch.isfinite(value)

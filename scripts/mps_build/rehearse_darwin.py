@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from .environ import fetch_environ
 from .errors import BuildEnvironmentError, CompileError
 from .process import Command, CommandFailed, capture, run_logged
-from .receipts import Ledger, Made
+from .receipts import Ledger, Made, Receipt
 from .recipes import locks_root
 from .rehearsal.chroot import Chroot
 from .rehearsal.darwin_recipe import darwin_recipe, zig_toolchain
@@ -19,7 +20,7 @@ from .rehearsal.objects import Unit, draw, macho_kind, read_units
 from .rehearse_source import debian_place, debian_root, debian_tree
 from .rehearsing import Prepared, Rehearsal
 from .steps.configure import build_folder
-from .wide_headers import TORCH_CPU, wide_header_lines
+from .wide_headers import C10, TORCH_CPU, wide_header_lines
 from .workspace import cache_folder
 
 
@@ -39,7 +40,7 @@ def rehearse_darwin(rehearsal: Rehearsal, *, count: int, seed: int, mirror: str 
         recipe = darwin_recipe(rehearsal.recipe, sdk)
         ready = rehearsal.environment(recipe, tree, source, place=place, toolchain=zig_toolchain(sdk))
     with console.step("Configure"):
-        receipt = rehearsal.configure(ready, lines=wide_header_lines((TORCH_CPU,), workspace.root))
+        receipt = rehearsal.configure(ready, lines=wide_header_lines((C10, TORCH_CPU), workspace.root))
         facts = receipt.facts["configure"]
         rehearsal.note(
             "configure for macOS arm64",
@@ -47,10 +48,16 @@ def rehearse_darwin(rehearsal: Rehearsal, *, count: int, seed: int, mirror: str 
             "the real CMakeLists turn MPS on when an SDK and its frameworks answer; not what Apple's SDK says",
             receipt,
         )
-    with console.step("c10"):
-        _c10(rehearsal, ready, sdk)
-    with console.step(f"{count} files of torch_cpu, seed {seed}"):
-        _draw(rehearsal, ready, count=count, seed=seed)
+    with console.step(f"c10 and {count} files of torch_cpu, seed {seed}"):
+        build = build_folder(ready.recipe.backend, source=ready.tree.root, build=workspace.build)
+        units = read_units(build)
+        drawn = draw(units, targets=("torch_cpu",), count=count, seed=seed)
+        # At once: no core waits while generated code or a precompiled header is made.
+        what = ["c10", *(unit.object for unit in drawn)]
+        receipt = rehearsal.compile(ready, what, what="c10 and drawn files", log="compile_drawn")
+        console.done()
+        _judge_c10(rehearsal, ready, sdk, build, files=sum(unit.target == "c10" for unit in units), receipt=receipt)
+        _judge_drawn(rehearsal, build, drawn, seed=seed)
     with console.step("Patched files"):
         rehearsal.compile_patched(ready)
 
@@ -126,12 +133,10 @@ def package_lines(lock: str, name: str) -> str:
     return "".join(f"{line.replace('    ', ' ')}\n" for line in kept)
 
 
-def _c10(rehearsal: Rehearsal, ready: Prepared, sdk: DarwinSdk) -> None:
-    """Compile c10 and link it; ask LLVM, which wrote none of it, what it is."""
-    build = build_folder(ready.recipe.backend, source=ready.tree.root, build=rehearsal.workspace.build)
-    objects = [unit.object for unit in read_units(build) if unit.target == "c10"]
-    receipt = rehearsal.compile(ready, ["c10"], what="c10", log="compile_c10")
-    rehearsal.console.done()
+def _judge_c10(
+    rehearsal: Rehearsal, ready: Prepared, sdk: DarwinSdk, build: Path, *, files: int, receipt: Receipt
+) -> None:
+    """Ask LLVM, which wrote none of it, what c10 became."""
     library = next(iter(sorted((build / "lib").glob("libc10*.dylib"))), None)
     if library is None or macho_kind(library.resolve()) != "dylib":
         raise CompileError(f"c10 ended well but left no arm64 dylib in {build / 'lib'}")
@@ -143,19 +148,15 @@ def _c10(rehearsal: Rehearsal, ready: Prepared, sdk: DarwinSdk) -> None:
     weak = told.stdout.count("LC_LOAD_WEAK_DYLIB")
     rehearsal.note(
         "c10",
-        f"{len(objects)} files compiled, {library.resolve().name} linked: arm64 Mach-O, minos {minimum[1]}, "
+        f"{files} files compiled, {library.resolve().name} linked: arm64 Mach-O, minos {minimum[1]}, "
         f"{weak} weak frameworks",
         "c10 is right C++ for macOS arm64; it was never loaded on a Mac",
         receipt,
     )
 
 
-def _draw(rehearsal: Rehearsal, ready: Prepared, *, count: int, seed: int) -> None:
-    """Compile a seeded draw of torch_cpu's C++, with the wide precompiled header."""
-    build = build_folder(ready.recipe.backend, source=ready.tree.root, build=rehearsal.workspace.build)
-    units = draw(read_units(build), targets=("torch_cpu",), count=count, seed=seed)
-    receipt = rehearsal.compile(ready, [unit.object for unit in units], what="drawn files", log="compile_drawn")
-    rehearsal.console.done()
+def _judge_drawn(rehearsal: Rehearsal, build: Path, units: Sequence[Unit], *, seed: int) -> None:
+    """Look at each object of the seeded draw of torch_cpu's C++."""
     wrong = [unit.object for unit in units if not _is_object(build, unit)]
     if wrong:
         raise CompileError(f"{len(wrong)} of the objects are no arm64 Mach-O: {', '.join(wrong[:5])}")
@@ -163,7 +164,6 @@ def _draw(rehearsal: Rehearsal, ready: Prepared, *, count: int, seed: int) -> No
         "torch_cpu",
         f"{len(units)} C++ files (seed {seed}) compiled to arm64 Mach-O, with the wide precompiled header",
         "the C++ of this release compiles for macOS arm64; not its Objective-C++, not Metal",
-        receipt,
     )
 
 

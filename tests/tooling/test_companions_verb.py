@@ -96,6 +96,8 @@ def test_a_split_built_torch_is_completed_and_what_it_brought_stays(tmp_path: Pa
     for place, text in ((headers, "Debian's"), (site / "torch" / "include", "the wheel's")):
         (place / "torch").mkdir(parents=True)
         (place / "torch" / "library.h").write_text(text)
+        (place / "ATen").mkdir()
+        (place / "ATen" / "Config.h").write_text(text)
     (headers / "torch" / "types.h").write_text("Debian's")
     (site / "torch" / "lib").mkdir()
     (site / "torch" / "lib" / "libc10.so.2.6").write_text("")
@@ -106,6 +108,9 @@ def test_a_split_built_torch_is_completed_and_what_it_brought_stays(tmp_path: Pa
     torch = site / "torch"
     assert (torch / "include" / "torch" / "library.h").read_text() == "the wheel's"
     assert (torch / "include" / "torch" / "types.h").read_text() == "Debian's"
+    assert (torch / "include" / "ATen" / "Config.h").read_text() == "Debian's", (
+        "libtorch is Debian's, and so is what it is"
+    )
     assert (torch / "lib" / "libc10.so").resolve() == (torch / "lib" / "libc10.so.2.6")
     assert "add_library" in (torch / "share" / "cmake" / "Torch" / "TorchConfig.cmake").read_text()
 

@@ -125,15 +125,21 @@ def fetch_headers(
     return made, named
 
 
+_DESCRIBE_LIBTORCH = ("ATen/Config.h", "c10/macros/cmake_macros.h")
+
+
 def complete_torch(site_packages: Path, headers: Path) -> None:
     """Give an installed split-built torch what a whole build installs: headers, linker names, a package for CMake.
 
-    What the wheel brought stays as it is.
+    What the wheel brought stays as it is, but for what describes libtorch, which is Debian's: its Config.h says by what
+    it computes in parallel, and torchaudio asked for functions of the other kind.
     """
     torch = site_packages / "torch"
     for header in sorted(headers.rglob("*")):
-        place = torch / "include" / header.relative_to(headers)
-        if header.is_file() and not header.name.startswith(".") and not place.exists():
+        name = header.relative_to(headers)
+        place = torch / "include" / name
+        wanted = not place.exists() or name.as_posix() in _DESCRIBE_LIBTORCH
+        if header.is_file() and not header.name.startswith(".") and wanted:
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(header, place)
     for library in LIBRARIES:

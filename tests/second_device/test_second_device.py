@@ -1,6 +1,7 @@
-"""What the CPU in the device's place cannot show, on a second device that is built here (second_device/).
+"""What the CPU in the device's place cannot show, on a second device that is built here.
 
 Built once per torch by its own C++ tools; where they are not there, each test is skipped and says which is missing.
+It needs a process of its own: a device must be there before autograd's engine starts a thread for each.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from device_suite.compare import Mismatch
 from device_suite.legs import Bench
 from device_suite.states import Refused, run_case
 from generic_plants import GenericPlant
-from second_device import NAME, Unavailable, load
 from suite_in_process import Suite
+from twin import NAME, Unavailable, load
 
 # What this small device itself cannot do; no news about the suite.
 UNABLE = {
@@ -113,7 +114,8 @@ class Threads(TorchDispatchMode):
 
     def __init__(self, operator: str) -> None:
         super().__init__()
-        self.operator, self.seen = operator, set[int]()
+        self.operator = operator
+        self.seen: set[int] = set()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if str(func) == self.operator:

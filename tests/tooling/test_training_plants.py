@@ -72,10 +72,8 @@ def test_a_model_that_silently_stays_on_another_device_is_noticed(rehearse: Any,
     status, _ = rehearse("--only", "accelerate-vision", "--record", str(tmp_path / "record"))
     assert status == 0
     workload = next(row for row in WORKLOADS if row.name == "accelerate-vision")
-    legs = {
-        name: [json.loads(line) for line in (tmp_path / "record" / f"{workload.name}.{name}.outcomes.jsonl").open()]
-        for name in ("device", "cpu")
-    }
+    files = {name: tmp_path / "record" / f"{workload.name}.{name}.outcomes.jsonl" for name in ("device", "cpu")}
+    legs = {name: [json.loads(line) for line in file.read_text().splitlines()] for name, file in files.items()}
 
     cases = judge_training(workload, "mps", Told(events=legs["device"]), Told(events=legs["cpu"]))
 

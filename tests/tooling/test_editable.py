@@ -97,10 +97,10 @@ def test_what_setuptools_compiled_and_copied_is_seen_to_be_old(tmp_path: Path) -
         "made": build / "lib.linux-cpython-313" / "functorch" / "_C.so",
         "placed": root / "functorch" / "_C.so",
     }
-    for time, file in enumerate(files.values()):
+    for second, file in enumerate(files.values()):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
-        os.utime(file, (1000 + time, 1000 + time))
+        os.utime(file, (1000 + second, 1000 + second))
     assert (stale_sources(root, build), stale_copies(root, build)) == ((), ())
 
     os.utime(files["stub.c"], (2000, 2000))

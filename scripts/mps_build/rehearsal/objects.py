@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
+from ..compile_commands import object_of
 from ..errors import GateError
 
 CXX = (".cpp", ".cc", ".cxx", ".c")
@@ -47,10 +48,7 @@ def read_units(build: Path) -> tuple[Unit, ...]:
 
 
 def _unit(entry: Mapping[str, str]) -> Unit:
-    argv = tuple(shlex.split(entry["command"]))
-    # An older CMake (3.25) says the object in the command only.
-    output = entry["output"] if "output" in entry else argv[argv.index("-o") + 1]
-    return Unit(source=Path(entry["file"]), object=output, argv=argv)
+    return Unit(source=Path(entry["file"]), object=object_of(entry), argv=tuple(shlex.split(entry["command"])))
 
 
 def neighbour(units: Iterable[Unit], header: Path) -> Unit | None:

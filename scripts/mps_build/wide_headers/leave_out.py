@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..compile_commands import object_of
 from ..receipts import write_whole
 
 LIST = "mps-build-without-wide-header.txt"
@@ -43,7 +44,6 @@ def _sources(build: Path, failed: Iterable[str]) -> Iterable[str]:
         return
     wanted = set(failed)
     for entry in entries:
-        command = entry.get("command", "")
-        output = entry.get("output") or next(iter(re.findall(r" -o (\S+)", command)), "")
-        if output in wanted and "cmake_pch.hxx" in command and not _HEADER.search(output):
+        output = object_of(entry)
+        if output in wanted and "cmake_pch.hxx" in entry["command"] and not _HEADER.search(output):
             yield entry["file"]

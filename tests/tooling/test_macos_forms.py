@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
-import pkgutil
 import random
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from mps_build import macos
 from mps_build.macos.commands import calls_of
 from mps_build.macos.parsers import parse_probe
 from specimen_judge import specimens
@@ -183,11 +179,6 @@ def test_a_path_that_a_wrapped_message_may_have_torn_is_left_out() -> None:
 )
 def test_the_program_that_answers_is_found_behind_wrappers_and_scripts(argv: list[str], programs: list[str]) -> None:
     assert [call.program for call in calls_of(argv)] == programs
-
-
-@pytest.mark.parametrize("name", sorted(module.name for module in pkgutil.iter_modules(macos.__path__)))
-def test_the_examples_in_docstrings_hold(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(f"mps_build.macos.{name}")).failed == 0
 
 
 def test_variables_before_a_program_are_its_own() -> None:

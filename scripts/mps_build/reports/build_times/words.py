@@ -15,7 +15,7 @@ def human(seconds: float) -> str:
     """Return a duration as a person reads it.
 
     >>> human(4.25), human(754), human(7300)
-    ('4.2 s', '12 min 34 s', '2 h 02 min')
+    ('4.2 s', '12 min 34 s', '2 h 01 min')
     """
     if seconds < 60:
         return f"{seconds:.1f} s"

@@ -1,0 +1,17 @@
+"""Every example in a docstring holds."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import mps_build
+import pytest
+
+MODULES = sorted(module.name for module in pkgutil.walk_packages(mps_build.__path__, "mps_build."))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_a_module_hold(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0

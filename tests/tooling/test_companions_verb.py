@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,26 +13,11 @@ from mps_build.cli import main
 from mps_build.companions import smoke
 from mps_build.compile_failure import explained
 from mps_build.errors import CompileError, DiskFull
-from mps_build.recipes import find_recipe
 from mps_build.rehearsal.companion_parts import complete_torch
 from mps_build.rehearsal.elf import Loads, faults_of
 from mps_build.triage import explain
 from recorded_macs import recorded_mac
-
-RECIPE = find_recipe("v2.6.0")
-MAC = "torch-2.6.0+mps.g1eba9b3-cp312-cp312-macosx_13_0_arm64.whl"
-
-
-def torch_wheel(folder: Path, name: str = MAC) -> Path:
-    """Write a wheel of nothing but metadata, sound enough to be read."""
-    folder.mkdir(parents=True, exist_ok=True)
-    distribution, version, *_ = name.split("-")
-    with zipfile.ZipFile(folder / name, "w") as archive:
-        text = f"Metadata-Version: 2.1\nName: {distribution}\nVersion: {version}\n"
-        if distribution != "torch":
-            text += "Requires-Dist: torch==2.6.0+mps.g1eba9b3\n"
-        archive.writestr(f"{distribution}-{version}.dist-info/METADATA", text)
-    return folder / name
+from small_companions import RECIPE, torch_wheel
 
 
 def test_a_failed_build_is_told_with_its_cause_and_a_disk_that_a_compiler_met_full_as_such(tmp_path: Path) -> None:

@@ -5,32 +5,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 from mps_build.coverage.model import ByHand, Facts, from_document
-from mps_build.coverage.rules import Row, classify, compare, compare_kernels, count, gaps
-
-RECORDED = Path(__file__).parents[1] / "recorded" / "op_coverage"
-TOUCH_MAP = Path(__file__).parents[1] / "device" / "touch_map.json"
-
-
-def recorded(name: str) -> Facts:
-    return from_document(json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8")), named=name)
-
-
-def facts(label: str = "a", **registered: str) -> Facts:
-    return Facts(
-        label=label,
-        kind="source",
-        version="9.9",
-        registered={key: frozenset(names.split()) for key, names in registered.items()},
-    )
-
-
-def statuses(rows: tuple[Row, ...]) -> dict[str, str]:
-    return {row.name: row.status for row in rows}
+from mps_build.coverage.rules import classify, compare, compare_kernels, count, gaps
+from small_coverage import facts, recorded, statuses
 
 
 def test_the_order_is_the_dispatchers_own_kernel_then_composites_then_the_fallback() -> None:

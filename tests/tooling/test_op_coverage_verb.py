@@ -12,31 +12,11 @@ import pytest
 from git_history import ENVIRON, repository
 from mps_build import cli
 from mps_build.coverage.measured import load_touch_map, measure
-from mps_build.coverage.model import Facts, from_document
 from mps_build.coverage.tree import NEEDED, facts_of_tree
 from mps_build.errors import SourceError
 from mps_build.record import Case, Record, Torch, write_record
 from mps_build.verbs.op_coverage import unpack_needed
-
-RECORDED = Path(__file__).parents[1] / "recorded" / "op_coverage"
-TOUCH_MAP = Path(__file__).parents[1] / "device" / "touch_map.json"
-
-
-def recorded(name: str) -> Facts:
-    return from_document(json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8")), named=name)
-
-
-def operator(name: str, overload: str, result: str, arguments: str, *, old: bool = False) -> str:
-    """Return a struct as an _ops.h has it; `old` as up to 2.5."""
-    constants = {"name": f"aten::{name}", "overload_name": overload}
-    lines = [
-        f'  STATIC_CONSTEXPR_STR_INL_EXCEPT_WIN_CUDA({key}, "{value}")'
-        if old
-        else f'  static constexpr const char* {key} = "{value}";'
-        for key, value in constants.items()
-    ]
-    body = "\n".join(lines)
-    return f"struct TORCH_API {name}_{overload} {{\n{body}\n  static {result} call({arguments});\n}};\n"
+from small_coverage import RECORDED, TOUCH_MAP, operator, recorded
 
 
 def record(*cases: Case, device: str = "mps") -> Record:

@@ -8,23 +8,9 @@ from pathlib import Path
 import pytest
 from mps_build.coverage.hand_registrations import read_registrations
 from mps_build.coverage.headers import read_headers
-from mps_build.coverage.model import Facts
-from mps_build.coverage.rules import Row, classify
+from mps_build.coverage.rules import classify
 from mps_build.coverage.wheel import Compiled, facts_of_wheel
-
-
-def facts(label: str = "a", **registered: str) -> Facts:
-    return Facts(
-        label=label,
-        kind="source",
-        version="9.9",
-        registered={key: frozenset(names.split()) for key, names in registered.items()},
-    )
-
-
-def statuses(rows: tuple[Row, ...]) -> dict[str, str]:
-    return {row.name: row.status for row in rows}
-
+from small_coverage import operator, statuses
 
 REGISTRATIONS = """
 #define OURS(NAME) m.impl(#NAME, TORCH_FN(NAME##_mps))
@@ -77,19 +63,6 @@ def test_registrations_by_hand_are_read_through_macros_and_loops() -> None:
 
 def test_a_name_that_cannot_be_read_is_told_with_its_line() -> None:
     assert read_registrations("a/b.mm", REGISTRATIONS).unread == ("a/b.mm:28: lib.impl(computed_name(), …)",)
-
-
-def operator(name: str, overload: str, result: str, arguments: str, *, old: bool = False) -> str:
-    """Return a struct as an _ops.h has it; `old` as up to 2.5."""
-    constants = {"name": f"aten::{name}", "overload_name": overload}
-    lines = [
-        f'  STATIC_CONSTEXPR_STR_INL_EXCEPT_WIN_CUDA({key}, "{value}")'
-        if old
-        else f'  static constexpr const char* {key} = "{value}";'
-        for key, value in constants.items()
-    ]
-    body = "\n".join(lines)
-    return f"struct TORCH_API {name}_{overload} {{\n{body}\n  static {result} call({arguments});\n}};\n"
 
 
 @pytest.mark.parametrize("old", [True, False])

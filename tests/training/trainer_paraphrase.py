@@ -6,7 +6,6 @@ of 2e-5 is for 110 million trained weights, and is scaled to the tiny model here
 
 from __future__ import annotations
 
-import argparse
 import inspect
 from typing import Any
 
@@ -21,7 +20,7 @@ from transformers import (
     set_seed,
 )
 
-from training_suite.leg import Leg, parser
+from training_suite.leg import Leg, run_training
 from training_suite.observer import Observer
 from training_suite.paraphrases import VOCABULARY, Paraphrases, near_synonyms
 from training_suite.trainer_arguments import device_arguments, renamed
@@ -142,19 +141,6 @@ def train(leg: Leg, seen: Observer, dtype: torch.dtype) -> tuple[float, int]:
     return float(trainer.evaluate()["eval_accuracy"]), len(asked)
 
 
-def main(options: argparse.Namespace) -> None:
-    leg = Leg("transformers-trainer", options)
-    transformers.logging.set_verbosity_error()
-    with leg.running():
-        seen = leg.observer()
-        with leg.planted():
-            value, count = train(leg, seen, torch.float32)
-        reference = None
-        if not leg.is_device:
-            reference = leg.reference()
-            train(leg, reference, torch.float64)
-        leg.report(seen, value, count, reference)
-
-
 if __name__ == "__main__":
-    main(parser().parse_args())
+    transformers.logging.set_verbosity_error()
+    run_training("transformers-trainer", train)

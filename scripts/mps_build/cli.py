@@ -20,8 +20,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from . import __version__
-from .errors import DiskFull, MpsBuildError, UsageError
+from mps_build import __version__
+from mps_build.common.errors import DiskFull, MpsBuildError, UsageError
 
 VERBS: Mapping[str, str] = {
     "doctor": "this host, or a recorded one, against one recipe or all",
@@ -82,7 +82,7 @@ def main(verb: str | None = None, argv: Sequence[str] | None = None) -> int:
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
     """Return the parser of a verb's arguments, as --help shows it."""
-    return _parser(verb, importlib.import_module(f".verbs.{verb}", __package__))
+    return _parser(verb, importlib.import_module(f".commands.{verb}", __package__))
 
 
 def _no_such(verb: str) -> int:
@@ -110,11 +110,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _run(verb: str, arguments: Sequence[str]) -> int:
-    from .console import Console
+    from mps_build.common.console import Console
 
     console = Console()
     try:
-        module = importlib.import_module(f".verbs.{verb}", __package__)
+        module = importlib.import_module(f".commands.{verb}", __package__)
         parsed = _parsed(_parser(verb, module), arguments, takes_command=hasattr(module, "TAKES_COMMAND"))
         outcome: Outcome = module.run(parsed, console)
     except SystemExit as stop:  # --help
@@ -156,7 +156,7 @@ def _unexpected(error: Exception) -> Outcome:
 
 
 def _parser(verb: str, module: ModuleType) -> argparse.ArgumentParser:
-    from .console import as_called
+    from mps_build.common.console import as_called
 
     examples = "\n".join(as_called(f"  nox -s {verb} -- {example}".rstrip(" -")) for example in module.EXAMPLES)
     parser = _Parser(
@@ -183,7 +183,7 @@ def _row(head: str, text: str) -> str:
 
 
 def _overview() -> str:
-    from .workspace import in_checkout
+    from mps_build.common.workspace import in_checkout
 
     width = max(map(len, VERBS))
     rows = "\n".join(_row(f"  {name:<{width}}  ", summary) for name, summary in VERBS.items())
@@ -205,7 +205,7 @@ def _next_command(error: MpsBuildError, verb: str) -> str:
 
 
 def _print_error(message: str, hint: str | None) -> None:
-    from .console import as_called
+    from mps_build.common.console import as_called
 
     sys.stdout.flush()
     print(f"error: {as_called(message)}", file=sys.stderr)

@@ -1,0 +1,197 @@
+"""A kernel's result against float64, in units in the last place, beside the CPU's own error in the same type."""
+
+from __future__ import annotations
+
+import torch
+
+# Significant bits, and the exponent (of frexp) of the smallest normal number.
+FORMATS = {torch.float16: (11, -13), torch.bfloat16: (8, -125), torch.float32: (24, -125), torch.float64: (53, -1021)}
+COMPONENT = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
+WIDER = 8  # how many times worse than the CPU's own error is still no finding
+
+
+def take_view(view, buffers):
+    """Return a tensor over a buffer: dtype, shape, strides and offset in elements."""
+    dtype = getattr(torch, view["dtype"])
+    buffer = buffers[view["buffer"]]
+    size = torch.empty((), dtype=dtype).element_size()
+    flat = torch.frombuffer(buffer, dtype=torch.uint8)[: len(buffer) // size * size].view(dtype)
+    return torch.as_strided(flat, view["shape"], view["strides"], view["offset"])
+
+
+def widen(value):
+    """Return an input for the float64 reference: floats widened, integers and bools as they are."""
+    if isinstance(value, torch.Tensor):
+        if value.dtype.is_complex:
+            return value.to(torch.complex64).to(torch.complex128)
+        if value.dtype.is_floating_point:
+            return value.to(torch.float32).to(torch.float64)
+    return value
+
+
+def compare(function, inputs, got, question, row):
+    """Return the largest error in ulp, the bound, and the first element that is wrong."""
+    out = got.dtype
+    if not (out.is_floating_point or out.is_complex):
+        return exact(function, inputs, got, question)
+    wide = {name: widen(value) for name, value in inputs.items()}
+    if not row.get("integers"):
+        wide = {
+            name: value.to(torch.float64) if isinstance(value, torch.Tensor) and not (value.dtype.is_floating_point or value.dtype.is_complex) else value
+            for name, value in wide.items()
+        }
+    want = function(**wide)
+    cpu = native(function, inputs, out)
+    want = want.to(torch.complex128 if out.is_complex else torch.float64).broadcast_to(got.shape)
+    bound = question.get("ulp") or row.get("ulp", 4)
+    if isinstance(bound, dict):
+        bound = bound.get(str(out).removeprefix("torch."), bound.get("else", 4))
+    return judge(got, want, cpu, bound, question, inputs, scale=question.get("scale") or 0.0, row=row)
+
+
+def native(function, inputs, out):
+    """Return what the CPU answers in the kernel's own types, or None where it has no such operator."""
+    try:
+        answer = function(**{name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in inputs.items()})
+        return answer.to(out)
+    except Exception:
+        return None
+
+
+def exact(function, inputs, got, question):
+    want = None
+    for attempt in (lambda v: v, _whole, widen):
+        try:
+            want = function(**{name: attempt(value) for name, value in inputs.items()})
+            break
+        except (RuntimeError, NotImplementedError, TypeError) as error:
+            failure = error
+    if want is None:
+        raise failure
+    if want.dtype != got.dtype:
+        want = _cast(want, got.dtype)
+    want = want.broadcast_to(got.shape)
+    wrong = _bits(got) != _bits(want.contiguous())
+    found = {"max_ulp": 0.0, "bound_ulp": 0.0, "wrong": int(wrong.sum()), "count": got.numel()}
+    if found["wrong"]:
+        at = int(torch.nonzero(wrong.reshape(-1))[0])
+        found |= {"index": at, "got": _show(got, at), "want": _show(want, at), **_inputs_at(inputs, got, at)}
+    return found
+
+
+def _bits(tensor):
+    kinds = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return tensor.contiguous().view(kinds[tensor.element_size()]) if tensor.dtype != torch.bool else tensor.to(torch.int8)
+
+
+def _whole(value):
+    """Unsigned types that the CPU does not compute in: as int64 (uint64 keeps its bits)."""
+    if isinstance(value, torch.Tensor) and value.dtype in (torch.uint16, torch.uint32):
+        return value.to(torch.int64)
+    if isinstance(value, torch.Tensor) and value.dtype == torch.uint64:
+        return value.view(torch.int64)
+    return value
+
+
+def _cast(want, dtype):
+    if dtype == torch.uint64 and want.dtype == torch.int64:
+        return want.view(torch.uint64)
+    return want.to(dtype)
+
+
+def ulp_of(want, dtype):
+    """Return the distance of neighbours of `dtype` at each float64 value."""
+    bits, lowest = FORMATS[dtype]
+    _, exponent = torch.frexp(torch.where(torch.isfinite(want), want, torch.ones_like(want)))
+    return torch.ldexp(torch.ones_like(want), torch.clamp(exponent, min=lowest) - bits)
+
+
+def error_in_ulp(got, want, dtype, scale):
+    """Return each element's error: 0 for equal infinities and two NaNs, infinite where one of the two is not finite."""
+    g = got.to(torch.float64)
+    largest, smallest = torch.finfo(dtype).max, torch.finfo(dtype).smallest_normal
+    unit = ulp_of(want, dtype)
+    # Rounding may carry a value over the largest number: both answers are right half a step beyond it.
+    near_top = (want.abs() > largest * (1 - 2.0 ** (2 - FORMATS[dtype][0]))) & torch.isfinite(want)
+    error = (g - want).abs()
+    error = torch.clamp(error - scale, min=0) / unit
+    error = torch.where(want.abs() > largest, torch.where(torch.isinf(g) & (g.sign() == want.sign()), 0.0, error), error)
+    error = torch.where(near_top & torch.isinf(g) & (g.sign() == want.sign()), torch.zeros_like(error), error)
+    error = torch.where((want.abs() < smallest) & (g == 0), torch.zeros_like(error), error)
+    error = torch.where(torch.isnan(want) & torch.isnan(g), torch.zeros_like(error), error)
+    error = torch.where(torch.isinf(want) & (g == want), torch.zeros_like(error), error)
+    return torch.nan_to_num(error, nan=float("inf"), posinf=float("inf"))
+
+
+def judge(got, want, cpu, bound, question, inputs, *, scale, row):
+    out = got.dtype
+    if out.is_complex:
+        component = COMPONENT[out]
+        g, w = torch.view_as_real(got.to(torch.complex64)), torch.view_as_real(want)
+        # A complex product's small component may lose digits: the error is measured against the larger one.
+        size = w.abs().amax(-1, keepdim=True).expand_as(w)
+        error = _complex_error(g, w, size, component, scale)
+        theirs = _complex_error(torch.view_as_real(cpu.to(torch.complex64)).broadcast_to(g.shape), w, size, component, scale) if cpu is not None else None
+        error, theirs = error.amax(-1), theirs.amax(-1) if theirs is not None else None
+    else:
+        error = error_in_ulp(got, want, out, scale)
+        theirs = error_in_ulp(cpu.broadcast_to(got.shape), want, out, scale) if cpu is not None else None
+    allowed = torch.full_like(error, float(bound))
+    if theirs is not None:
+        if not row.get("strict"):
+            allowed = torch.maximum(allowed, WIDER * theirs)
+        same = cpu.broadcast_to(got.shape)
+        error = torch.where(_equal(got, same), torch.zeros_like(error), error)
+    wrong = ~(error <= allowed)
+    if row.get("signed_zero") and not out.is_complex:
+        zero = (got == 0) & (want == 0) & (torch.signbit(got.to(torch.float64)) != torch.signbit(want))
+        wrong |= zero
+    finite = error[torch.isfinite(error)]
+    found = {"max_ulp": float(finite.max()) if finite.numel() else 0.0, "bound_ulp": float(bound)}
+    found |= {"wrong": int(wrong.sum()), "count": got.numel()}
+    if theirs is not None and theirs.numel():
+        held = theirs[torch.isfinite(theirs)]
+        found["cpu_ulp"] = float(held.max()) if held.numel() else 0.0
+    if found["wrong"]:
+        worst = torch.where(wrong, torch.nan_to_num(error, posinf=1e300), torch.full_like(error, -1)).reshape(-1)
+        at = int(worst.argmax())
+        found |= {"index": at, "got": _show(got, at), "want": _show(want, at), "ulp": min(float(error.reshape(-1)[at]), 1e300)}
+        if cpu is not None:
+            found["cpu"] = _show(cpu.broadcast_to(got.shape), at)
+        found |= _inputs_at(inputs, got, at)
+    return found
+
+
+def _equal(a, b):
+    return (a == b) | ((a != a) & (b != b))
+
+
+def _complex_error(g, w, size, component, scale):
+    unit = ulp_of(size, component)
+    error = torch.clamp((g.to(torch.float64) - w).abs() - scale, min=0) / unit
+    smallest, largest = torch.finfo(component).smallest_normal, torch.finfo(component).max
+    error = torch.where((w.abs() < smallest) & (g == 0), torch.zeros_like(error), error)
+    error = torch.where(torch.isnan(w) & torch.isnan(g), torch.zeros_like(error), error)
+    error = torch.where((g == w), torch.zeros_like(error), error)
+    error = torch.where((w.abs() > largest) & torch.isinf(g), torch.zeros_like(error), error)
+    # C's rules for infinite and undefined complex results leave much open: only where all parts are finite is it judged.
+    finite = torch.isfinite(w).all(-1, keepdim=True).expand_as(w)
+    return torch.where(finite, torch.nan_to_num(error, nan=float("inf"), posinf=float("inf")), torch.zeros_like(error))
+
+
+def _show(tensor, at):
+    value = tensor.contiguous().reshape(-1)[at].item()
+    return repr(value)
+
+
+def _inputs_at(inputs, got, at):
+    """Say what stood at the place, where inputs and result have one shape."""
+    shown = {}
+    for name, value in inputs.items():
+        if isinstance(value, torch.Tensor) and value.shape == got.shape:
+            shown[name] = _show(value, at)
+        elif isinstance(value, torch.Tensor) and value.numel() == 1:
+            shown[name] = _show(value, 0)
+        elif not isinstance(value, torch.Tensor):
+            shown[name] = repr(value)[:80]
+    return {"inputs": shown}

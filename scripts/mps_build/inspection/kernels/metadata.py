@@ -24,6 +24,7 @@ BUILTINS = {
     "thread_execution_width": (22, 1),
     "dispatch_threads_per_threadgroup": (23, 3),
 }
+_ARRAY = re.compile(r'^%"struct\.metal::array[.\d]*" = type \{ \[(\d+) x', re.MULTILINE)
 _TOKEN = re.compile(r'\s*(?:!"((?:[^"\\]|\\.)*)"|!(\d+)|i\d+ (-?\d+)|(null)|ptr @("[^"]*"|[\w.$-]+)|[^,]+)')
 
 
@@ -73,11 +74,13 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """A kernel's arguments, and the most threads of a threadgroup it was compiled for."""
+    """A kernel's arguments, the most threads of a threadgroup it was compiled for, and the lengths of the
+    `metal::array` types that its code knows (how many elements a thread of an element-wise kernel takes)."""
 
     function: str
     arguments: tuple[Argument, ...]
     max_threads: int | None
+    arrays: tuple[int, ...] = ()
 
 
 def parse_metadata(text: str) -> Metadata:
@@ -93,8 +96,9 @@ def parse_metadata(text: str) -> Metadata:
     kernels = re.findall(r"^!air\.kernel = !\{(.*)\}$", text, re.MULTILINE)
     if len(kernels) != 1 or not re.fullmatch(r"!\d+", kernels[0]):
         raise Malformed("the module has not exactly one kernel")
+    arrays = tuple(int(length) for length in _ARRAY.findall(text))
     try:
-        return _kernel(list(_tokens(nodes[kernels[0][1:]])), nodes)
+        return _kernel(list(_tokens(nodes[kernels[0][1:]])), nodes, arrays)
     except (KeyError, IndexError, ValueError, StopIteration) as error:
         raise Malformed(f"the kernel's metadata cannot be read ({error!r})") from error
 
@@ -117,7 +121,7 @@ def _tokens(text: str) -> Iterator[Token]:
             yield "other", match[0].strip()
 
 
-def _kernel(parts: list[Token], nodes: dict[str, str]) -> Metadata:
+def _kernel(parts: list[Token], nodes: dict[str, str], arrays: tuple[int, ...]) -> Metadata:
     most = None
     for _, node in parts[3:]:
         option = list(_tokens(nodes[node]))
@@ -125,7 +129,7 @@ def _kernel(parts: list[Token], nodes: dict[str, str]) -> Metadata:
             most = int(option[1][1])
     references = [node for _, node in _tokens(nodes[parts[2][1]])]
     arguments = tuple(_argument(list(_tokens(nodes[node])), nodes) for node in references)
-    return Metadata(function=parts[0][1], arguments=arguments, max_threads=most)
+    return Metadata(function=parts[0][1], arguments=arguments, max_threads=most, arrays=arrays)
 
 
 def _argument(parts: list[Token], nodes: dict[str, str]) -> Argument:

@@ -114,7 +114,8 @@ class Known:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
-    """A result against torch on the CPU.
+    """A result against torch on the CPU. An `inout` buffer's view among the inputs is what it holds afterwards:
+    give a second, `input` Buffer (or `before`) for what it held before.
 
     Args:
         name: a row of references/*.yaml (an expression), or a function of judge/functions.py.
@@ -135,12 +136,17 @@ Check = Same | Known | Reference
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """Launches in order, and what must hold after the last one. `label` says which case it is."""
+    """Launches in order, and what must hold after the last one.
+
+    Args:
+        label: which case it is: shapes, strides, dtypes.
+        loose: why the bits may depend on the order of threads (float atomics); then only the checks hold.
+    """
 
     label: str
     steps: Sequence[Step]
     checks: Sequence[Check]
-    note: str = ""
+    loose: str = ""
 
 
 def dense_strides(shape: Sequence[int]) -> Shape:

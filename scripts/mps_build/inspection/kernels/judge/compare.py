@@ -133,6 +133,7 @@ def judge(got, want, cpu, bound, question, inputs, *, scale, row):
         error = _complex_error(g, w, size, component, scale)
         theirs = _complex_error(torch.view_as_real(cpu.to(torch.complex64)).broadcast_to(g.shape), w, size, component, scale) if cpu is not None else None
         error, theirs = error.amax(-1), theirs.amax(-1) if theirs is not None else None
+        error = torch.where(_all_finite(inputs, error), error, torch.zeros_like(error))
     else:
         error = error_in_ulp(got, want, out, scale)
         theirs = error_in_ulp(cpu.broadcast_to(got.shape), want, out, scale) if cpu is not None else None
@@ -140,9 +141,9 @@ def judge(got, want, cpu, bound, question, inputs, *, scale, row):
     if theirs is not None:
         if not row.get("strict"):
             allowed = torch.maximum(allowed, WIDER * theirs)
-        same = cpu.broadcast_to(got.shape)
-        error = torch.where(_equal(got, same), torch.zeros_like(error), error)
     wrong = ~(error <= allowed)
+    if theirs is not None:
+        wrong &= ~_equal(got, cpu.broadcast_to(got.shape))
     if row.get("signed_zero") and not out.is_complex:
         zero = (got == 0) & (want == 0) & (torch.signbit(got.to(torch.float64)) != torch.signbit(want))
         wrong |= zero
@@ -175,8 +176,17 @@ def _complex_error(g, w, size, component, scale):
     error = torch.where((g == w), torch.zeros_like(error), error)
     error = torch.where((w.abs() > largest) & torch.isinf(g), torch.zeros_like(error), error)
     # C's rules for infinite and undefined complex results leave much open: only where all parts are finite is it judged.
-    finite = torch.isfinite(w).all(-1, keepdim=True).expand_as(w)
+    finite = (w.abs() <= largest).all(-1, keepdim=True).expand_as(w)
     return torch.where(finite, torch.nan_to_num(error, nan=float("inf"), posinf=float("inf")), torch.zeros_like(error))
+
+
+def _all_finite(inputs, error):
+    """Where the inputs are finite; everywhere, if inputs and result have other shapes."""
+    where = torch.ones_like(error, dtype=torch.bool)
+    for value in inputs.values():
+        if isinstance(value, torch.Tensor) and value.shape == error.shape and (value.is_complex() or value.is_floating_point()):
+            where &= torch.isfinite(value.to(torch.complex64) if value.is_complex() else value.to(torch.float32))
+    return where
 
 
 def _show(tensor, at):

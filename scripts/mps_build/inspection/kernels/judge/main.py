@@ -9,6 +9,7 @@ of a question is ever evaluated.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import socket
@@ -20,7 +21,11 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import torch
 from compare import compare, take_view
-from functions import FUNCTIONS
+
+FUNCTIONS = {}
+for _module in sorted(os.listdir(os.path.dirname(os.path.abspath(__file__)))):
+    if _module.endswith(".py") and _module not in ("main.py", "compare.py", "client.py", "__init__.py"):
+        FUNCTIONS.update(importlib.import_module(_module[:-3]).FUNCTIONS)
 
 warnings.filterwarnings("ignore")
 torch.set_num_threads(1)

@@ -153,7 +153,7 @@ class Store:
 
 def _metadata(head: dict[str, Any]) -> Metadata:
     arguments = tuple(Argument(**{**each, "fields": _fields(each["fields"])}) for each in head["arguments"])
-    return Metadata(function=head["function"], arguments=arguments, max_threads=head["max_threads"])
+    return Metadata(function=head["function"], arguments=arguments, max_threads=head["max_threads"], arrays=tuple(head["arrays"]))
 
 
 def _fields(rows: list[dict[str, Any]]) -> tuple[Field, ...]:

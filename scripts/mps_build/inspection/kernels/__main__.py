@@ -66,9 +66,11 @@ def main() -> int:
 
         tasks = tasks_of(libraries, lambda _, name: any(fnmatch.fnmatchcase(name, each) for each in options.patterns))
         counts: collections.Counter[str] = collections.Counter()
+        seconds: collections.Counter[str] = collections.Counter()
         for done in examine_all(setting, tasks[:: options.every], workers=options.jobs):
             verdict = done.verdict
             counts[verdict["outcome"]] += 1
+            seconds[done.family] += done.seconds
             if verdict["outcome"] == "not_bound" and options.only_bound:
                 continue
             name = libraries[0].functions[done.task.function].name
@@ -77,6 +79,7 @@ def main() -> int:
                 for key in ("reason", "inputs", "max_ulp", "bound_ulp", "cpu_ulp", "where", "programs", "threads", "inactive"):
                     if verdict.get(key):
                         print(f"    {key}: {verdict[key]}")
+    print({family: round(each, 2) for family, each in seconds.most_common(12)})
     print(dict(counts), f"{time.monotonic() - began:.1f} s")
     return 0
 

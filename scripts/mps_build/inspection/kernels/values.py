@@ -97,56 +97,97 @@ def _eps(name: str) -> float:
     return {"half": 2.0**-10, "half2": 2.0**-10, "bfloat": 2.0**-7}.get(name, 2.0**-23)
 
 
+POOL = 4096
+
+
+def _one(random_: random.Random, dtype: DType) -> float:
+    """Return a random number of a type: half of them small, the others of any size."""
+    pick = random_.random()
+    if dtype.kind == "bool":
+        return random_.randrange(2)
+    if dtype.is_exact:
+        return random_.randrange(256) - 128 if pick < 0.5 else random_.getrandbits(64)
+    if pick < 0.5:
+        return random_.uniform(-4, 4)
+    if pick < 0.7:
+        return random_.uniform(-120, 120)
+    tiny, _, largest = _limits(dtype.name)
+    exponent = random_.uniform(math.log2(tiny), math.log2(largest))
+    return random_.choice((-1.0, 1.0)) * 2.0**exponent
+
+
+@cache
+def _pool(seed: int, name: str) -> tuple[bytes, bytes]:
+    """Return the edges of a type and random values, each shuffled, as bytes."""
+    random_, dtype = random.Random(f"{seed}:{name}"), DTYPES[name]
+    numbers = list(edges(name))
+    random_.shuffle(numbers)
+    if dtype.kind == "complex":
+        pairs = list(itertools.product(numbers, repeat=2))
+        random_.shuffle(pairs)
+        numbers = [each for pair in pairs[:512] for each in pair]
+    components = 2 if dtype.kind == "complex" else 1
+    return pack(dtype, numbers), pack(dtype, [_one(random_, dtype) for _ in range(POOL * components)])  # type: ignore[arg-type]
+
+
+@cache
+def _pair_pool(seed: int, first: str, second: str) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]]:
+    """Return pairs of operands: edges against edges; then equal, neighbouring and independent values."""
+    random_, one, two = random.Random(f"{seed}:{first}:{second}"), DTYPES[first], DTYPES[second]
+    product = list(itertools.product(edges(first), edges(second)))
+    random_.shuffle(product)
+    others = []
+    for _ in range(POOL):
+        x, pick = _one(random_, one), random_.random()
+        near = x * (1 + 2.0**-20) if not (one.is_exact or two.is_exact) else x
+        others.append((x, x if pick < 0.1 else near if pick < 0.2 else _one(random_, two)))
+    return _packed_pairs(one, two, product), _packed_pairs(one, two, others)
+
+
+def _packed_pairs(one: DType, two: DType, pairs: list[tuple[float, float]]) -> tuple[bytes, bytes]:
+    left = [_finite(one, x) for x, _ in pairs]
+    right = [_finite(two, y) for _, y in pairs]
+    if one.kind == "complex" and two.kind == "complex":
+        left, right = left[: len(left) // 2 * 2], right[: len(right) // 2 * 2]
+    elif one.kind == "complex":
+        left = [part for each in left for part in (each, 0.5)]
+    elif two.kind == "complex":
+        right = [part for each in right for part in (each, 0.5)]
+    return pack(one, left), pack(two, right)
+
+
+def _turned(data: bytes, size: int, begin: int, count: int) -> bytes:
+    """Return `count` elements from a pool, from element `begin` on, and from the beginning again after its end."""
+    if not data or not count:
+        return b""
+    at = begin * size % len(data)
+    whole = data[at:] + data[:at]
+    return (whole * (count * size // len(data) + 1))[: count * size]
+
+
 class Values:
     """A seeded source of inputs: equal seed, kernel and call give equal bytes."""
 
     def __init__(self, seed: int, salt: str) -> None:
         self.random = random.Random(f"{seed}:{salt}")
+        self.seed = seed
 
     def sweep(self, dtype: DType, count: int) -> bytes:
-        """Return `count` elements: all edges that fit, then every exponent, then ordinary sizes; in random order."""
-        components = 2 if dtype.kind == "complex" else 1
-        numbers = list(edges(dtype.name))
-        if components == 2:
-            pairs = list(itertools.product(numbers, repeat=2))
-            self.random.shuffle(pairs)
-            numbers = [each for pair in pairs[: count // 4] for each in pair]
-        else:
-            self.random.shuffle(numbers)
-        wanted = count * components
-        numbers = numbers[:wanted]
-        numbers += [self._one(dtype) for _ in range(wanted - len(numbers))]  # type: ignore[misc]
-        return pack(dtype, numbers)
-
-    def _one(self, dtype: DType) -> float:
-        pick = self.random.random()
-        if dtype.is_exact:
-            if dtype.kind == "bool":
-                return self.random.randrange(2)
-            return self.random.randrange(256) - 128 if pick < 0.5 else self.random.getrandbits(64)
-        if pick < 0.5:
-            return self.random.uniform(-4, 4)
-        if pick < 0.7:
-            return self.random.uniform(-120, 120)
-        tiny, _, largest = _limits(dtype.name)
-        exponent = self.random.uniform(math.log2(tiny), math.log2(largest))
-        return self.random.choice((-1.0, 1.0)) * 2.0**exponent
+        """Return `count` elements: edges for a half of them (as many as there are), then small and any-sized numbers."""
+        first, rest = _pool(self.seed, dtype.name)
+        part = min(len(first) // dtype.size, (count + 1) // 2)
+        begin = self.random.getrandbits(16)
+        return _turned(first, dtype.size, begin, part) + _turned(rest, dtype.size, begin, count - part)
 
     def pairs(self, first: DType, second: DType, count: int) -> tuple[bytes, bytes]:
         """Return two operands: edges against edges, equal and neighbouring values, and independent ones."""
-        left, right = list(edges(first.name)), list(edges(second.name))
-        product = list(itertools.product(left, right))
-        self.random.shuffle(product)
-        chosen = product[: count // 2]
-        while len(chosen) < (count if "complex" not in (first.kind, second.kind) else 2 * count):
-            x = self._one(first)
-            pick = self.random.random()
-            y = x if pick < 0.1 else x * (1 + 2.0**-20) if pick < 0.2 and not first.is_exact else self._one(second)
-            chosen.append((x, y))
-        self.random.shuffle(chosen)
-        one, two = [x for x, _ in chosen], [y for _, y in chosen]
-        cut_one, cut_two = count * (2 if first.kind == "complex" else 1), count * (2 if second.kind == "complex" else 1)
-        return pack(first, [_finite(first, x) for x in one[:cut_one]]), pack(second, [_finite(second, y) for y in two[:cut_two]])
+        (left, right), (more_left, more_right) = _pair_pool(self.seed, first.name, second.name)
+        part = min(len(left) // first.size, (count + 1) // 2)
+        begin = self.random.getrandbits(16)
+        return (
+            _turned(left, first.size, begin, part) + _turned(more_left, first.size, begin, count - part),
+            _turned(right, second.size, begin, part) + _turned(more_right, second.size, begin, count - part),
+        )
 
     def moderate(self, dtype: DType, count: int, low: float = -2.0, high: float = 2.0) -> bytes:
         """Return ordinary values between two bounds (whole numbers for integers), for sums and products of many."""
@@ -174,3 +215,10 @@ def _finite(dtype: DType, number: float) -> float:
 def every_value(dtype: DType) -> bytes:
     """Return all values of a type of 8 or 16 bits."""
     return b"".join(each.to_bytes(dtype.size, "little") for each in range(1 << 8 * dtype.size))
+
+
+def fill_pools(seed: int) -> None:
+    """Make the pools of all types before workers fork: they share them."""
+    for name in DTYPES:
+        _pool(seed, name)
+        _pair_pool(seed, name, name)

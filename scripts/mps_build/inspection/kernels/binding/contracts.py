@@ -19,7 +19,7 @@ from ..values import Values
 from .pack import WrongBinding, pack_argument
 
 FOLDER = Path(__file__).resolve().parents[1] / "contracts"
-_PLACE = re.compile(r"<(\w+)(?::(type|int|word|any|rest))?>")
+_PLACE = re.compile(r"(?<!\?P)<(\w+)(?::(type|int|word|any|rest))?>")
 _TYPES = "|".join(sorted([*DTYPES, "float3", "uint32_t", "uint64_t", "u32", "u64", "i32", "i64"], key=len, reverse=True))
 _PIECES = {"type": f"(?:{_TYPES})", "int": r"\d+", "word": r"[A-Za-z0-9]+", "any": r"\w+?", "rest": r"\w*"}
 
@@ -131,6 +131,18 @@ class Case:
     references: Mapping[str, Mapping[str, Any]]
     is_quick: bool = False
 
+    def first_companion(self, kernel: Kernel) -> Kernel:
+        """Return the first of a kernel's companions that the library has.
+
+        Raises:
+            NotBound: it has none of them.
+        """
+        names = companions_of(kernel)
+        found = next((self.kernels[name] for name in names if name in self.kernels and name != kernel.name), None)
+        if found is None:
+            raise NotBound(f"the library has no {names[0] if names else 'kernel'} to compare with")
+        return found
+
     def companion(self, name: str) -> Kernel:
         """Return another kernel of the library.
 
@@ -220,7 +232,11 @@ def possible_operators(name: str) -> set[str]:
 
 
 def companions_of(kernel: Kernel) -> tuple[str, ...]:
-    """Return the names of the kernels that this kernel's programs launch beside it."""
+    """Return the names of the kernels that this kernel's programs may launch beside it.
+
+    A row's `*type*` stands for any element type: not all of the names need exist.
+    """
     if kernel.contract is None:
         return ()
-    return tuple(each.format(**{**kernel.parts, "name": kernel.name}) for each in kernel.contract.companions)
+    names = [each.format(**{**kernel.parts, "name": kernel.name}) for each in kernel.contract.companions]
+    return tuple(name.replace("*type*", each) for name in names for each in (DTYPES if "*type*" in name else ("",)))

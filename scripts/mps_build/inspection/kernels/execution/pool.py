@@ -7,6 +7,7 @@ import os
 import selectors
 import signal
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -108,6 +109,8 @@ def _start(setting: Setting, inherited: Sequence[int]) -> _Worker:
             for descriptor in (*inherited, orders_in, answers_out):
                 os.close(descriptor)
             serve(setting, orders_out, answers_in)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(0)
     os.close(orders_out)

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..binding.contracts import Case, Kernel, companions_of, match_kernel
+from ..binding.contracts import Case, Kernel, companions_of, load_contracts, match_kernel
 from ..code.compiler import host_target, translator_version
 from ..examine import Verdict, examine
 from ..judge.client import Judge
@@ -25,7 +25,7 @@ from ..library import Function, Library
 from ..machine.code import Code, Plant, Refused, Store, compile_kernel, publish_runtime
 from ..machine.device import Device
 from ..machine.runtime import load_runtime
-from ..values import Values
+from ..values import Values, fill_pools
 from .sandbox import close_the_door, limit_process
 
 
@@ -51,6 +51,8 @@ def serve(setting: Setting, orders: int, answers: int) -> None:
     host_target()
     publish_runtime(runtime)
     version = translator_version()
+    load_contracts()
+    fill_pools(setting.seed)
     gc.freeze()
     with os.fdopen(orders, "r") as lines:
         for line in lines:
@@ -140,7 +142,7 @@ class _Batch:
         function = library.functions[number]
         say(self._answers, {"event": "run", "function": number})
         code = self._codes[function.name]
-        began = time.perf_counter()
+        began = time.process_time()
         if isinstance(code, Refused):
             verdict = Verdict(outcome="not_compiled", reason=code.reason)
         elif kernel is None or judge is None:
@@ -162,7 +164,7 @@ class _Batch:
             "body": code.body,
             "family": family,
             "operator": kernel.parts.get("op", "") if kernel else "",
-            "seconds": round(time.perf_counter() - began, 4),
+            "seconds": round(time.process_time() - began, 4),
         }
         say(self._answers, message)
 

@@ -32,6 +32,8 @@ def widen(value):
 def compare(function, inputs, got, question, row):
     """Return the largest error in ulp, the bound, and the first element that is wrong."""
     out = got.dtype
+    if question["name"] == "cast":
+        return converted(inputs["x"], got)
     if not (out.is_floating_point or out.is_complex):
         return exact(function, inputs, got, question)
     wide = {name: widen(value) for name, value in inputs.items()}
@@ -47,6 +49,41 @@ def compare(function, inputs, got, question, row):
     if isinstance(bound, dict):
         bound = bound.get(str(out).removeprefix("torch."), bound.get("else", 4))
     return judge(got, want, cpu, bound, question, inputs, scale=question.get("scale") or 0.0, row=row)
+
+
+def converted(source, got):
+    """A result that a kernel wrote as another type; out of range, a conversion to integers has no right answer."""
+    target = got.dtype
+    x = source.real if source.is_complex() and not target.is_complex else source
+    wide = x.to(torch.complex64) if x.is_complex() else x
+    if target == torch.bool:
+        want, valid = (wide != 0), None
+    elif target.is_complex or target.is_floating_point:
+        # To 16 bits by way of float, as a cast in Metal's C++ goes; the CPU does the same.
+        want, valid = (wide if wide.is_complex() or x.is_floating_point() else wide.to(torch.float32)).to(target), None
+    elif x.is_floating_point():
+        f = x.to(torch.float64)
+        info = torch.iinfo(target)
+        valid = torch.isfinite(f) & (f > float(info.min) - 1) & (f < float(info.max) + 1)
+        valid &= (f.abs() < 2.0**63) if target in (torch.int64, torch.uint64) else valid
+        want = torch.where(valid, f, torch.zeros_like(f)).to(torch.int64)
+        want = want.to(target) if target != torch.uint64 else want.view(torch.uint64)
+    else:
+        want, valid = x.to(torch.int64) if x.dtype != torch.uint64 else x.view(torch.int64), None
+        want = want.to(target) if target != torch.uint64 else want.view(torch.uint64)
+    wrong = _bits(got) != _bits(want.contiguous())
+    if target.is_complex:
+        want_parts, got_parts = torch.view_as_real(want.to(torch.complex64)), torch.view_as_real(got.to(torch.complex64))
+        wrong = ~_equal(want_parts, got_parts).all(-1)
+    elif target.is_floating_point:
+        wrong = ~_equal(want.to(torch.float32), got.to(torch.float32))
+    if valid is not None:
+        wrong = wrong.reshape(valid.shape) & valid
+    found = {"max_ulp": 0.0, "bound_ulp": 0.0, "wrong": int(wrong.sum()), "count": got.numel()}
+    if found["wrong"]:
+        at = int(torch.nonzero(wrong.reshape(-1))[0])
+        found |= {"index": at, "got": _show(got, at), "want": _show(want, at), "inputs": {"x": _show(source, at)}}
+    return found
 
 
 def native(function, inputs, out):
@@ -80,6 +117,8 @@ def exact(function, inputs, got, question):
 
 
 def _bits(tensor):
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.to(torch.complex64))
     kinds = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     return tensor.contiguous().view(kinds[tensor.element_size()]) if tensor.dtype != torch.bool else tensor.to(torch.int8)
 
@@ -175,8 +214,8 @@ def _complex_error(g, w, size, component, scale):
     error = torch.where(torch.isnan(w) & torch.isnan(g), torch.zeros_like(error), error)
     error = torch.where((g == w), torch.zeros_like(error), error)
     error = torch.where((w.abs() > largest) & torch.isinf(g), torch.zeros_like(error), error)
-    # C's rules for infinite and undefined complex results leave much open: only where all parts are finite is it judged.
-    finite = (w.abs() <= largest).all(-1, keepdim=True).expand_as(w)
+    # C's rules for infinite and undefined complex results leave much open: only where the magnitude is finite is it judged.
+    finite = (torch.linalg.vector_norm(w, dim=-1, keepdim=True) <= largest).expand_as(w)
     return torch.where(finite, torch.nan_to_num(error, nan=float("inf"), posinf=float("inf")), torch.zeros_like(error))
 
 

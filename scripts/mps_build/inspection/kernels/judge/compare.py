@@ -44,11 +44,13 @@ def compare(function, inputs, got, question, row):
         }
     want = function(**wide)
     cpu = native(function, inputs, out)
+    magnitude = question["magnitude"](**wide) if question.get("magnitude") else None
     want = want.to(torch.complex128 if out.is_complex else torch.float64).broadcast_to(got.shape)
     bound = question.get("ulp") or row.get("ulp", 4)
     if isinstance(bound, dict):
         bound = bound.get(str(out).removeprefix("torch."), bound.get("else", 4))
-    return judge(got, want, cpu, bound, question, inputs, scale=question.get("scale") or 0.0, row=row)
+    scale = question.get("scale") or 0.0
+    return judge(got, want, cpu, bound, inputs, scale=scale, row=row, magnitude=magnitude)
 
 
 def converted(source, got):
@@ -145,11 +147,16 @@ def ulp_of(want, dtype):
     return torch.ldexp(torch.ones_like(want), torch.clamp(exponent, min=lowest) - bits)
 
 
-def error_in_ulp(got, want, dtype, scale):
-    """Return each element's error: 0 for equal infinities and two NaNs, infinite where one of the two is not finite."""
+def error_in_ulp(got, want, dtype, scale, magnitude=None, loose=False):
+    """Return each element's error: 0 for equal infinities and two NaNs, infinite where one of the two is not finite.
+
+    Args:
+        magnitude: how large the numbers are that the formula adds: errors are in units of that, where it is larger.
+        loose: infinities and NaN are not told apart.
+    """
     g = got.to(torch.float64)
     largest, smallest = torch.finfo(dtype).max, torch.finfo(dtype).smallest_normal
-    unit = ulp_of(want, dtype)
+    unit = ulp_of(want if magnitude is None else torch.maximum(want.abs(), magnitude.expand_as(want).nan_to_num(largest)), dtype)
     # Rounding may carry a value over the largest number: both answers are right half a step beyond it.
     near_top = (want.abs() > largest * (1 - 2.0 ** (2 - FORMATS[dtype][0]))) & torch.isfinite(want)
     error = (g - want).abs()
@@ -159,23 +166,30 @@ def error_in_ulp(got, want, dtype, scale):
     error = torch.where((want.abs() < smallest) & (g == 0), torch.zeros_like(error), error)
     error = torch.where(torch.isnan(want) & torch.isnan(g), torch.zeros_like(error), error)
     error = torch.where(torch.isinf(want) & (g == want), torch.zeros_like(error), error)
+    if loose:
+        either = ~torch.isfinite(g) & (~torch.isfinite(want) | (want.abs() > largest))
+        error = torch.where(either, torch.zeros_like(error), error)
+    if magnitude is not None:
+        error = torch.where(magnitude.expand_as(want) <= largest, error, torch.zeros_like(error))
     return torch.nan_to_num(error, nan=float("inf"), posinf=float("inf"))
 
 
-def judge(got, want, cpu, bound, question, inputs, *, scale, row):
-    out = got.dtype
+def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude):
+    out, loose = got.dtype, bool(row.get("loose"))
     if out.is_complex:
         component = COMPONENT[out]
         g, w = torch.view_as_real(got.to(torch.complex64)), torch.view_as_real(want)
         # A complex product's small component may lose digits: the error is measured against the larger one.
         size = w.abs().amax(-1, keepdim=True).expand_as(w)
+        if magnitude is not None:
+            size = torch.maximum(size, magnitude.unsqueeze(-1).expand_as(w).nan_to_num(0.0))
         error = _complex_error(g, w, size, component, scale)
         theirs = _complex_error(torch.view_as_real(cpu.to(torch.complex64)).broadcast_to(g.shape), w, size, component, scale) if cpu is not None else None
         error, theirs = error.amax(-1), theirs.amax(-1) if theirs is not None else None
         error = torch.where(_all_finite(inputs, error), error, torch.zeros_like(error))
     else:
-        error = error_in_ulp(got, want, out, scale)
-        theirs = error_in_ulp(cpu.broadcast_to(got.shape), want, out, scale) if cpu is not None else None
+        error = error_in_ulp(got, want, out, scale, magnitude, loose)
+        theirs = error_in_ulp(cpu.broadcast_to(got.shape), want, out, scale, magnitude, loose) if cpu is not None else None
     allowed = torch.full_like(error, float(bound))
     if theirs is not None:
         if not row.get("strict"):
@@ -215,7 +229,7 @@ def _complex_error(g, w, size, component, scale):
     error = torch.where((g == w), torch.zeros_like(error), error)
     error = torch.where((w.abs() > largest) & torch.isinf(g), torch.zeros_like(error), error)
     # C's rules for infinite and undefined complex results leave much open: only where the magnitude is finite is it judged.
-    finite = (torch.linalg.vector_norm(w, dim=-1, keepdim=True) <= largest).expand_as(w)
+    finite = ((torch.linalg.vector_norm(w, dim=-1, keepdim=True) <= largest) & (size <= largest)).all(-1, keepdim=True).expand_as(w)
     return torch.where(finite, torch.nan_to_num(error, nan=float("inf"), posinf=float("inf")), torch.zeros_like(error))
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import socket
 import struct
@@ -27,6 +28,7 @@ for _module in sorted(os.listdir(os.path.dirname(os.path.abspath(__file__)))):
     if _module.endswith(".py") and _module not in ("main.py", "compare.py", "client.py", "__init__.py"):
         FUNCTIONS.update(importlib.import_module(_module[:-3]).FUNCTIONS)
 
+NAMES = {"torch": torch, "F": torch.nn.functional, "math": math, **FUNCTIONS}
 warnings.filterwarnings("ignore")
 torch.set_num_threads(1)
 
@@ -36,19 +38,21 @@ class Judge:
         self.references = references
         self.compiled = {}
 
-    def expression(self, name):
-        if name not in self.compiled:
-            if name in FUNCTIONS:
-                self.compiled[name] = FUNCTIONS[name]
+    def expression(self, name, key="expr"):
+        """Return the function of a row's expression; a question's name is only ever looked up."""
+        if (name, key) not in self.compiled:
+            if name in FUNCTIONS and key == "expr":
+                self.compiled[name, key] = FUNCTIONS[name]
             else:
-                code = compile(self.references[name]["expr"], name, "eval")
-                names = {"torch": torch, "F": torch.nn.functional, "math": __import__("math"), **FUNCTIONS}
-                self.compiled[name] = lambda code=code, names=names, **inputs: eval(code, {**names, **inputs})
-        return self.compiled[name]
+                code = compile(self.references[name][key], name, "eval")
+                self.compiled[name, key] = lambda code=code, **inputs: eval(code, {**NAMES, **inputs})
+        return self.compiled[name, key]
 
     def answer(self, question, buffers):
         row = self.references.get(question["name"], {})
         inputs = {name: _input(value, buffers) for name, value in question["inputs"].items()}
+        if row.get("magnitude"):
+            question["magnitude"] = self.expression(question["name"], "magnitude")
         got = take_view(question["got"], buffers)
         return compare(self.expression(question["name"]), inputs, got, question, row)
 

@@ -155,9 +155,11 @@ def common_numbers(stored: DType, computed: DType, case: Case, count: int) -> li
     """Return numbers that both types hold exactly, so that the cast itself is known."""
     kinds = {stored.kind, computed.kind}
     low, high = (0, 1) if "bool" in kinds else (0, 100) if "unsigned" in kinds else (-100, 100)
+    if "float8" in stored.name + computed.name:
+        low, high = max(low, -8), min(high, 8)
     components = 2 if stored.kind == "complex" else 1
     numbers: list[float] = [case.values.random.randint(low, high) for _ in range(count * components)]
-    if kinds <= {"float", "complex"}:
+    if kinds <= {"float", "complex"} and high > 8:
         numbers = [each / 8 for each in numbers]
     return numbers
 

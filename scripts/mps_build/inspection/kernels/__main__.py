@@ -41,6 +41,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--every", type=int, default=1, help="every n-th kernel")
     parser.add_argument("--only-bound", action="store_true", help="say nothing of kernels without a contract")
+    parser.add_argument("--json", type=Path, help="all verdicts, one a line")
     options = parser.parse_args()
     require_llvm()
     libraries = (_library(options.library),)
@@ -69,6 +70,10 @@ def main() -> int:
         seconds: collections.Counter[str] = collections.Counter()
         for done in examine_all(setting, tasks[:: options.every], workers=options.jobs):
             verdict = done.verdict
+            if options.json:
+                with options.json.open("a") as file:
+                    name = libraries[0].functions[done.task.function].name
+                    file.write(json.dumps({"name": name, "family": done.family, "seconds": done.seconds, **verdict}) + "\n")
             counts[verdict["outcome"]] += 1
             seconds[done.family] += done.seconds
             if verdict["outcome"] == "not_bound" and options.only_bound:

@@ -51,8 +51,9 @@ class Judge:
     def answer(self, question, buffers):
         row = self.references.get(question["name"], {})
         inputs = {name: _input(value, buffers) for name, value in question["inputs"].items()}
-        if row.get("magnitude"):
-            question["magnitude"] = self.expression(question["name"], "magnitude")
+        for key in ("magnitude", "overflow"):
+            if row.get(key):
+                question[key] = self.expression(question["name"], key)
         got = take_view(question["got"], buffers)
         return compare(self.expression(question["name"]), inputs, got, question, row)
 

@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -78,18 +77,13 @@ def compile_kernel(bitcode: bytes, *, plant: Plant | None = None, level: int = 0
     )
 
 
-@cache
-def _machine() -> Any:
-    import llvmlite.binding as llvm
-
-    compiler.host_target()
-    return llvm.Target.from_default_triple().create_target_machine(opt=0, codemodel="jitdefault", jit=True)
-
-
 def _load(objectcode: bytes) -> tuple[Any, int]:
     import llvmlite.binding as llvm
 
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _machine())
+    # An engine takes its target machine over, and frees it: one for each.
+    compiler.host_target()
+    machine = llvm.Target.from_default_triple().create_target_machine(opt=0, codemodel="jitdefault", jit=True)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
     engine.add_object_file(llvm.ObjectFileRef.from_data(objectcode))
     engine.finalize_object()
     return engine, int(engine.get_function_address(ENTRY))

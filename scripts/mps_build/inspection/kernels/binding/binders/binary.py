@@ -7,6 +7,7 @@ from typing import Any
 
 from ...dtypes import DType
 from ...program import Check, Program, Reference, Same, Step, View
+from ...values import pack
 from ..contracts import Case, Kernel
 from .elementwise import (
     GROUP,
@@ -51,7 +52,7 @@ def dense(kernel: Kernel, case: Case) -> Iterator[Program]:
     values = alphas(kernel, case)
     for alpha in values:
         for count in (4099, 1, 70) if alpha is values[0] else (4099,):
-            operands = [dense_view(data, kind) for data, kind in zip(draw(kinds, case, count), kinds, strict=True)]
+            operands = [dense_view(data, kind) for data, kind in zip(draw(kinds, case, count, _row(kernel, case)), kinds, strict=True)]
             out = dense_output(target, (count,))
             inputs = {**dict(zip(NAMES, operands, strict=False)), **alpha.get("inputs", {})}
             step = dense_step(kernel, operands, out, alpha)
@@ -59,10 +60,27 @@ def dense(kernel: Kernel, case: Case) -> Iterator[Program]:
             yield Program(label=f"{count} elements{_said(alpha)}", steps=[step], checks=[check])
 
 
-def draw(kinds: Sequence[DType], case: Case, count: int) -> list[bytes]:
-    """Return operands: pairs at the edges; a third independent of both."""
+def draw(kinds: Sequence[DType], case: Case, count: int, row: Mapping[str, Any] | None = None) -> list[bytes]:
+    """Return operands: pairs at the edges, a third independent of both; or what the reference's `draw` asks for."""
+    if row and row.get("draw"):
+        return [_between(kind, case, count, row["draw"].get(name)) for kind, name in zip(kinds, NAMES, strict=False)]
     first, second = case.values.pairs(kinds[0], kinds[1], count)
     return [first, second, *(case.values.sweep(kind, count) for kind in kinds[2:])]
+
+
+def _between(kind: DType, case: Case, count: int, bounds: Sequence[Any] | None) -> bytes:
+    if bounds is None:
+        return case.values.sweep(kind, count)
+    if len(bounds) == 3:
+        low = bounds[0] if kind.kind not in ("unsigned", "bool") else max(bounds[0], 0)
+        return case.values.whole(kind, count, low, bounds[1]) if kind.is_exact else pack(
+            kind, [float(each) for each in case.values.integers(count, low, bounds[1])]
+        )
+    return case.values.moderate(kind, count, bounds[0], bounds[1])
+
+
+def _row(kernel: Kernel, case: Case) -> Mapping[str, Any]:
+    return case.references.get(kernel.parts.get("op", ""), {})
 
 
 def dense_step(kernel: Kernel, operands: Sequence[View], out: View, alpha: Alpha) -> Step:
@@ -82,7 +100,7 @@ def several_per_thread(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`op_dense_ilp4`: against the dense form, at every remainder of a thread's share."""
     companion, kinds, target, alpha = _beside(kernel, case)
     for count in (1, 3, 6, 515):
-        operands = [dense_view(data, kind) for data, kind in zip(draw(kinds, case, count), kinds, strict=True)]
+        operands = [dense_view(data, kind) for data, kind in zip(draw(kinds, case, count, _row(kernel, case)), kinds, strict=True)]
         want, out = dense_output(target, (count,)), dense_output(target, (count,))
         steps = [dense_step(companion, operands, want, alpha), dense_step(kernel, operands, out, alpha)]
         yield Program(label=f"{count} elements", steps=steps, checks=[Same(got=out, want=want)])
@@ -100,7 +118,7 @@ def repeated(kernel: Kernel, case: Case) -> Iterator[Program]:
     names = operands_of(kernel)
     short = next(number for number, name in enumerate(names) if name in ("broadcast", "scalar"))
     for count, length in ((515, 1),) if names[short] == "scalar" else ((515, 1), (510, 30), (7, 7)):
-        data = draw(kinds, case, count)
+        data = draw(kinds, case, count, _row(kernel, case))
         operands = [dense_view(each, kind) for each, kind in zip(data, kinds, strict=True)]
         for begin in range(3 if names[short] == "scalar" and not case.is_quick else 1):
             size = kinds[short].size
@@ -176,7 +194,7 @@ def strided(kernel: Kernel, case: Case) -> Iterator[Program]:
     companion, kinds, target, alpha = _beside(kernel, case)
     for shape, order, order_out in layouts_of(case):
         count = _count(shape)
-        data = draw(kinds, case, count)
+        data = draw(kinds, case, count, _row(kernel, case))
         operands = [dense_view(each, kind, shape) for each, kind in zip(data, kinds, strict=True)]
         orders = [order, order_out, order][: len(kinds)]
         shown = [
@@ -194,7 +212,7 @@ def _expanded(
 ) -> Program:
     """A program whose second operand is expanded: stride 0 along one dimension."""
     shape = (4, 9)
-    data = draw(kinds, case, 36)
+    data = draw(kinds, case, 36, _row(kernel, case))
     row = data[1][: 9 * kinds[1].size]
     operands = [dense_view(each, kind, shape) for each, kind in zip(data, kinds, strict=True)]
     operands[1] = dense_view(row * 4, kinds[1], shape)
@@ -259,7 +277,7 @@ def inner_contiguous(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`op_inner_contiguous`: the innermost dimension of all is dense; threads (its length / W, the outer elements)."""
     companion, kinds, target, alpha = _beside(kernel, case)
     for shape, order, order_out in layouts_of(case):
-        data = draw(kinds, case, _count(shape))
+        data = draw(kinds, case, _count(shape), _row(kernel, case))
         last = len(shape) - 1
         orders = [(*(d for d in each if d != last), last) for each in (order, order_out)]
         operands = [dense_view(each, kind, shape) for each, kind in zip(data, kinds, strict=True)]

@@ -28,13 +28,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
 
 from mps_build import cli  # noqa: E402
+from mps_build.build.artifacts import Editable  # noqa: E402
 from mps_build.build.editable_state import Remembered, remember  # noqa: E402
 from mps_build.build.rehearsal.session import Rehearsal  # noqa: E402
 from mps_build.build.rehearsal.source import debian_place, debian_root  # noqa: E402
 from mps_build.build.steps.build_editable import build_editable, create_runtime, first_command, import_it  # noqa: E402
 from mps_build.build.steps.compile_wheel import build_command  # noqa: E402
 from mps_build.build.steps.finish_wheel import finish_wheel  # noqa: E402
-from mps_build.build.steps.rebuild_editable import Editable  # noqa: E402
 from mps_build.build.steps.repack_wheel import files_of, make_commands, repack_wheel  # noqa: E402
 from mps_build.common.console import Console  # noqa: E402
 from mps_build.common.environment import fetch_environ  # noqa: E402

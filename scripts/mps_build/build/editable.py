@@ -8,19 +8,18 @@ from pathlib import Path
 
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
+from mps_build.common.interpreters import find_interpreter
 from mps_build.common.process import kept_awake
 from mps_build.common.receipts import Made, Receipt
 from mps_build.common.recipe.catalogue import locks_root, recipes_root
 from mps_build.common.workspace import cache_folder
 
-from .artifacts import BuildEnvironment, SourceTree
+from .artifacts import BuildEnvironment, Editable, SourceTree, editable_of
 from .editable_state import Remembered, forget, remember
 from .pipeline import Pipeline
 from .plan import BuildRequest
 from .retry import with_second_tries
 from .steps.build_editable import build_editable, create_runtime, first_command, import_it
-from .steps.create_environment import find_interpreter
-from .steps.rebuild_editable import Editable, editable_of
 
 _CHOSEN_XCODE = Path("/var/db/xcode_select_link")
 

@@ -17,7 +17,7 @@ from mps_build import __version__
 from mps_build.common.receipts import digest_of, write_whole
 from mps_build.common.workspace import Workspace, work_folder
 
-from .steps.rebuild_editable import Editable, editable_of
+from .artifacts import Editable, editable_of
 
 _SCHEMA = 1
 # What neither the tree nor the venv depends on.

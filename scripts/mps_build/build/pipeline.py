@@ -9,6 +9,7 @@ from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.environment import Toolchain, build_environ, comparable, fetch_environ
+from mps_build.common.interpreters import find_interpreter
 from mps_build.common.process import Command, kept_awake
 from mps_build.common.receipts import Ledger, Made, Receipt, digest_of, fingerprint, step_digest
 from mps_build.common.recipe.catalogue import locks_root
@@ -16,6 +17,7 @@ from mps_build.common.recipe.model import Libomp
 from mps_build.common.workspace import Workspace, cache_folder, remove_tree
 
 from .artifacts import BuildEnvironment, SourceTree
+from .backend import build_folder
 from .compiler_cache.launcher import (
     cache_counts,
     cache_gain,
@@ -36,7 +38,7 @@ from .source import prepare_source
 from .steps import configure as configuring
 from .steps.check_gate import check_gate
 from .steps.compile_wheel import build_command, compile_wheel
-from .steps.create_environment import create_environment, find_interpreter
+from .steps.create_environment import create_environment
 from .steps.provide_libomp import provide_libomp
 from .zig.toolchain import build_libcxx, cross_toolchain, libcxx_command
 
@@ -291,7 +293,7 @@ class Pipeline:
 
     def _build_folder(self, tree: SourceTree) -> Path:
         build = self.workspace.build / self.request.profile
-        return configuring.build_folder(self.request.recipe.backend, source=tree.root, build=build)
+        return build_folder(self.request.recipe.backend, source=tree.root, build=build)
 
     def _compiled_folder(self, environment: BuildEnvironment) -> Path:
         return self.workspace.root / "compiled" / self._key(environment)

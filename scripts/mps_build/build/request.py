@@ -22,9 +22,9 @@ from mps_build.host.toolchain import xcode_toolchain
 from .compiler_cache.launcher import check_settings, find_launcher
 from .compiler_cache.store import CacheChoice, choose_store
 from .plan import BuildRequest, gate_of
+from .source_state import tree_commits
 from .steps.check_host import check_host
 from .steps.fetch_source import resolve_ref
-from .steps.source_state import tree_commits
 
 
 def plan(arguments: argparse.Namespace) -> tuple[BuildRequest, Workspace]:

@@ -12,10 +12,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import data_root, find_recipe, newest_stable
+from mps_build.common.result import Result
 from mps_build.host.recordings.adoption import adopt, expectation_of, faults_of, file_stem, recording_in
 from mps_build.host.recordings.recording import load_document
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--into", type=Path, metavar="DIR", help="another folder than tests/recorded/hosts/")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     document = recording_in(load_document(arguments.file), name=str(arguments.file))
     if faults := faults_of(document):
         raise UsageError(
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     _write(paths[0], document)
     _write(paths[1], expectation)
     _print(expectation, paths, console)
-    return Outcome(document={"recording": str(paths[0]), "expectation": str(paths[1]), **expectation})
+    return Result(document={"recording": str(paths[0]), "expectation": str(paths[1]), **expectation})
 
 
 def _hosts_folder() -> Path:

@@ -15,10 +15,10 @@ import json
 import shutil
 from pathlib import Path
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.errors import AuditRejected, UsageError
 from mps_build.common.process import Command, capture
+from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder
 from mps_build.inspection.audit import Audit, Expectation, audit_installed, audit_wheel
 from mps_build.inspection.audit.model import PROFILES
@@ -59,12 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--without-metal4", action="store_true", help="accept a wheel without the Metal 4 kernels")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     audit = _audit(arguments, console)
     print_audit(audit, console)
     if audit.verdict == "accepted":
-        return Outcome(document=audit.document())
-    return Outcome(
+        return Result(document=audit.document())
+    return Result(
         document=audit.document(),
         exit_code=AuditRejected.exit_code,
         cause=AuditRejected.cause,

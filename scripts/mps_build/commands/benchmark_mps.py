@@ -15,11 +15,11 @@ import argparse
 import os
 from pathlib import Path
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console, human_seconds
 from mps_build.common.errors import MpsBuildError
 from mps_build.common.records.benchmark import BenchmarkRecord, Row
 from mps_build.common.records.verification import to_json
+from mps_build.common.result import Result
 from mps_build.verify.benchmark import Benchmark, BenchmarkRequest
 from mps_build.verify.options import add_run_options, add_torch_options, torch_fields, words
 from mps_build.verify.reports import bars, benchmark_page
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--png", metavar="FILE", type=Path, help="the same as pixels (needs Pillow)")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     benchmark = Benchmark(_request(arguments), console)
     with terminated_as_interrupted():
         try:
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
             raise
     write_reports(arguments, record)
     _print_end(record, benchmark.folder / "record.json", console)
-    return Outcome(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)
+    return Result(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)
 
 
 def write_reports(arguments: argparse.Namespace, record: BenchmarkRecord) -> None:

@@ -15,10 +15,10 @@ import argparse
 import os
 from pathlib import Path
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.process import kept_awake
+from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, remove_tree, work_folder
 from mps_build.verify.bisection import report
 from mps_build.verify.bisection.predicate import split_command
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", metavar="FILE", type=Path, help="write the report as Markdown as well")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     asked = _asked(arguments)
     folder = work_folder() / "bisect" / folder_name(asked.question)
     with Workspace(root=folder).held(), kept_awake():
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     if arguments.markdown:
         arguments.markdown.parent.mkdir(parents=True, exist_ok=True)
         arguments.markdown.write_text(report.markdown(state, findings), encoding="utf-8")
-    return Outcome(document={**report.document(state, findings), "state": str(path)})
+    return Result(document={**report.document(state, findings), "state": str(path)})
 
 
 def _asked(arguments: argparse.Namespace) -> Asked:

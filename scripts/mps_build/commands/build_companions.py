@@ -18,12 +18,12 @@ from mps_build.build.companions.projects import PROJECTS
 from mps_build.build.companions.source import check_choice, parse_sources
 from mps_build.build.companions.torch_wheel import built_wheel, given_wheel
 from mps_build.build.steps.check_host import check_host
-from mps_build.cli import Outcome
 from mps_build.common.console import Console, human_bytes, human_seconds
 from mps_build.common.environment import check_path, parse_settings
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.model import Recipe
+from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, wheelhouse, work_folder
 from mps_build.host.probes.probers import LiveProber, RecordedProber
 from mps_build.host.toolchain import xcode_toolchain
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--offline", action="store_true", help="use only what the cache holds")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     if arguments.host and not arguments.dry_run:
         raise UsageError("--host replays a recorded host: only with --dry-run", hint="build on the host itself")
     plan, workspace = make_plan(arguments)
@@ -112,7 +112,7 @@ def make_plan(arguments: argparse.Namespace) -> tuple[CompanionPlan, Workspace]:
     return plan, workspace
 
 
-def build_and_deliver(plan: CompanionPlan, workspace: Workspace, console: Console) -> Outcome:
+def build_and_deliver(plan: CompanionPlan, workspace: Workspace, console: Console) -> Result:
     """Build, audit, try and deliver the companions of a plan, and tell what came of it."""
     build = CompanionBuild(plan, workspace=workspace, console=console)
     with workspace.held():
@@ -133,10 +133,10 @@ def build_and_deliver(plan: CompanionPlan, workspace: Workspace, console: Consol
     install = " ".join(f"'{path}'" for path in (plan.torch.path, *delivered.wheels.values()))
     console.print(f"pins: {delivered.constraints}")
     console.print(f"next: pip install -c '{delivered.constraints}' {install}")
-    return Outcome(document=_document(plan, delivered, build, tried))
+    return Result(document=_document(plan, delivered, build, tried))
 
 
-def _forecast(plan: CompanionPlan, console: Console) -> Outcome:
+def _forecast(plan: CompanionPlan, console: Console) -> Result:
     """Tell what would be built; nothing is fetched, so a folder's commit is not in the version yet."""
     rows: list[dict[str, Any]] = []
     for name, source in plan.sources.items():
@@ -147,7 +147,7 @@ def _forecast(plan: CompanionPlan, console: Console) -> Outcome:
     console.print(f"torch: {plan.torch.path}")
     console.print(f"into {plan.wheelhouse}, {plan.jobs} compilers at once")
     document = {"dry_run": True, "recipe": plan.recipe.name, "torch": str(plan.torch.path), "companions": rows}
-    return Outcome(document={**document, "jobs": plan.jobs, "toolchain": dict(plan.toolchain.facts)})
+    return Result(document={**document, "jobs": plan.jobs, "toolchain": dict(plan.toolchain.facts)})
 
 
 def _tried(name: str, tried: Any) -> str:

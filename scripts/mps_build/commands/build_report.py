@@ -31,12 +31,12 @@ from mps_build.build.report.words import (
     sentence,
     step_rows,
 )
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.page import whole_page
 from mps_build.common.receipts import write_whole
 from mps_build.common.recipe.catalogue import data_root, find_recipe
+from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, work_folder
 
 EXAMPLES = ("v2.6.0", "~/pytorch/build", "sample --html build.html --svg build.svg", "~/pytorch/build --run 2")
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--svg", metavar="FILE", type=Path, help="write the picture alone")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     folder, receipts = _find(arguments.build)
     log = _chosen(_log(folder), arguments.run)
     times = analyse(log, read_graph(folder))
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         "cache": cache,
         "notes": notes,
     }
-    return Outcome(document=whole)
+    return Result(document=whole)
 
 
 def _find(argument: str | None) -> tuple[Path, Path | None]:

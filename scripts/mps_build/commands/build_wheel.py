@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mps_build.build.failure import explained
-from mps_build.cli import Outcome
 from mps_build.common.console import Console, human_bytes, human_seconds
 from mps_build.common.errors import CompileError, DiskFull, UsageError
+from mps_build.common.result import Result
 
 if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait for all of this
     from mps_build.build.editable_state import Remembered
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--offline", action="store_true", help="use only what the cache holds")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     if arguments.host and not arguments.dry_run:
         raise UsageError("--host replays a recorded host: only with --dry-run", hint="build on the host itself")
     if arguments.editable and arguments.profile == "release":
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     if arguments.dry_run:
         told = forecast(request, workspace)
         console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in told.items()])
-        return Outcome(document={"dry_run": True, **told})
+        return Result(document={"dry_run": True, **told})
     for warning in request.cache_warnings:
         console.warn(warning)
     if arguments.editable:
@@ -96,10 +96,10 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     except CompileError as error:
         raise _explained(error, arguments, request, workspace) from error
     _print_result(delivered, build, console)
-    return Outcome(document=_document(request, delivered, build))
+    return Result(document=_document(request, delivered, build))
 
 
-def _editable(arguments: argparse.Namespace, request: BuildRequest, workspace: Workspace, console: Console) -> Outcome:
+def _editable(arguments: argparse.Namespace, request: BuildRequest, workspace: Workspace, console: Console) -> Result:
     """The first run of --editable, or one after something else than the source changed."""
     from mps_build.build.editable import EditableBuild
 
@@ -111,10 +111,10 @@ def _editable(arguments: argparse.Namespace, request: BuildRequest, workspace: W
     console.table(("step", "time"), [(title, human_seconds(seconds)) for title, seconds in console.timings])
     console.print(f"{found.module} {version}, imported from {place}")
     _print_loop(found, console)
-    return Outcome(document={**_told(found), "version": version, "steps": None})
+    return Result(document={**_told(found), "version": version, "steps": None})
 
 
-def _rebuilt(found: Remembered, console: Console) -> Outcome:
+def _rebuilt(found: Remembered, console: Console) -> Result:
     """Every further run: ninja, and what it does not know of."""
     from mps_build.build.steps.rebuild_editable import rebuild
 
@@ -128,7 +128,7 @@ def _rebuilt(found: Remembered, console: Console) -> Outcome:
             raise CompileError("\n".join([str(error), *tail]), hint=error.hint) from error
     console.print(f"{found.module} is made anew: {steps} steps of ninja")
     _print_loop(found, console)
-    return Outcome(document={**_told(found), "steps": steps})
+    return Result(document={**_told(found), "steps": steps})
 
 
 def _print_loop(found: Remembered, console: Console) -> None:

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.build.steps.fetch_source import resolve_ref
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import SourceError, UsageError
 from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import all_recipes, data_root, find_recipe
+from mps_build.common.result import Result
 from mps_build.common.workspace import work_folder
 from mps_build.publish.fleet.regressions import LABEL, Action, Seen, decide, look_at_build, look_at_record
 from mps_build.publish.fleet.trust import check_labels, check_ref, check_trust
@@ -52,9 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="issues: say what would be done")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     document: dict[str, Any] = _ASKED[arguments.what](arguments, console)
-    return Outcome(document=document)
+    return Result(document=document)
 
 
 def _trust(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:

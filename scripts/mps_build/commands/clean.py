@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 import time
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console, human_bytes
 from mps_build.common.errors import UsageError
+from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, cache_folder, remove_tree, work_folder
 from mps_build.host.disk_usage import Leftover, leftovers
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would be freed, and free nothing")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     found = leftovers(work_folder(), cache_folder())
     chosen = _chosen(found, arguments)
     now = time.time()
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         console.print(
             f"{human_bytes(total)} in {work_folder()} and {cache_folder()}; nothing removed: name what to free"
         )
-    return Outcome(
+    return Result(
         document={
             "found": [each.document() for each in found],
             "chosen": [str(each.path) for each in chosen],

@@ -15,11 +15,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console, human_seconds
 from mps_build.common.errors import UsageError
 from mps_build.common.records.benchmark import is_benchmark, load_benchmark
 from mps_build.common.records.verification import load_record
+from mps_build.common.result import Result
 from mps_build.inspection.audit.parity import Parity, Part, compare_wheels
 from mps_build.inspection.audit.render import printable
 from mps_build.verify.reports import benchmark_side_by_side
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     sides = (arguments.left, arguments.right)
     if any(_is_record(side) for side in sides):
         return _compare_records(sides, arguments, console)
@@ -54,7 +54,7 @@ def _is_record(side: str) -> bool:
     return side.endswith(".json") or (Path(side) / "record.json").is_file()
 
 
-def _compare_records(sides: Sequence[str], arguments: argparse.Namespace, console: Console) -> Outcome:
+def _compare_records(sides: Sequence[str], arguments: argparse.Namespace, console: Console) -> Result:
     paths = [Path(side) / "record.json" if Path(side).is_dir() else Path(side) for side in sides]
     if any(is_benchmark(path) for path in paths):
         return _compare_benchmarks(paths, console)
@@ -67,23 +67,23 @@ def _compare_records(sides: Sequence[str], arguments: argparse.Namespace, consol
         console.print()
     console.print(f"{human_seconds(found.seconds[0])} before, {human_seconds(found.seconds[1])} after")
     console.print(verdict(found), style="bold")
-    return Outcome(document=found.document())
+    return Result(document=found.document())
 
 
-def _compare_benchmarks(paths: Sequence[Path], console: Console) -> Outcome:
+def _compare_benchmarks(paths: Sequence[Path], console: Console) -> Result:
     found = benchmark_side_by_side.compare_benchmarks(load_benchmark(paths[0]), load_benchmark(paths[1]))
     for title, columns, rows in benchmark_side_by_side.tables(found):
         console.table(columns, rows, title=title)
         console.print()
     console.print(benchmark_side_by_side.verdict(found), style="bold")
-    return Outcome(document=found.document())
+    return Result(document=found.document())
 
 
-def _compare_wheels(sides: Sequence[str], arguments: argparse.Namespace, console: Console) -> Outcome:
+def _compare_wheels(sides: Sequence[str], arguments: argparse.Namespace, console: Console) -> Result:
     paths = [_wheel(side, arguments.python, console) for side in sides]
     parity = compare_wheels(paths[0], paths[1], console)
     _print_parity(parity, arguments.show, console)
-    return Outcome(document=parity.document())
+    return Result(document=parity.document())
 
 
 def _wheel(side: str, python: str | None, console: Console) -> Path:

@@ -9,7 +9,7 @@ import argparse
 import os
 import sys
 
-from mps_build.cli import VERBS, Outcome, parser_of
+from mps_build.cli import VERBS, Result, parser_of
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import all_recipes
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", nargs="?", choices=SHELLS, help="default: the one in $SHELL")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     shell = arguments.shell or os.path.basename(os.environ.get("SHELL", ""))  # noqa: PTH119 (a name, not a path of ours)
     if shell not in SHELLS:
         raise UsageError(
@@ -36,4 +36,4 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     recipes = [recipe.name for recipe in all_recipes()]
     verbs = [verb_of(name, text, parser_of(name), known={"RECIPE": recipes}) for name, text in VERBS.items()]
     sys.stdout.write(script(shell, verbs))
-    return Outcome(document={"shell": shell, "verbs": list(VERBS)})
+    return Result(document={"shell": shell, "verbs": list(VERBS)})

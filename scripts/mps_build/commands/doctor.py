@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, newest_stable
 from mps_build.common.recipe.model import Recipe
+from mps_build.common.result import Result
 from mps_build.host.host import Host, observe
 from mps_build.host.probes.probers import LiveProber, Prober, RecordedProber, RecordingProber
 from mps_build.host.recordings.scrub import recorded
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--record", type=Path, metavar="FILE", help="write what this host answers")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     if arguments.host and arguments.record:
         raise UsageError("--host and --record do not go together: a recording is of a live host")
     if arguments.all and arguments.recipe:
@@ -84,7 +84,7 @@ def _prober(arguments: argparse.Namespace) -> Prober:
     return RecordingProber() if arguments.record else LiveProber()
 
 
-def _one(host: Host, recipe: Recipe, console: Console) -> Outcome:
+def _one(host: Host, recipe: Recipe, console: Console) -> Result:
     findings = inspect(host, recipe)
     stopping = blockers(findings)
     console.print(f"{recipe.name} on {_named(host)}", style="bold")
@@ -118,7 +118,7 @@ def _print_end(host: Host, recipe: Recipe, findings: Sequence[Finding], console:
             console.print(f"  nox -s {command:<42} {purpose}")
 
 
-def _all(host: Host, recipes: tuple[Recipe, ...], console: Console) -> Outcome:
+def _all(host: Host, recipes: tuple[Recipe, ...], console: Console) -> Result:
     rows = outlooks(host, recipes)
     console.print(f"every recipe on {_named(host)}", style="bold")
     console.table(("recipe", "builds here", "with", "because of"), [_row(row) for row in rows])
@@ -136,10 +136,10 @@ def _row(row: Outlook) -> tuple[str, str, str, str]:
     return row.recipe, "no" if row.blockers else "yes", row.xcode or "-", ", ".join(row.blockers)
 
 
-def _outcome(document: dict[str, Any], stopping: list[str], name: str) -> Outcome:
+def _outcome(document: dict[str, Any], stopping: list[str], name: str) -> Result:
     if not stopping:
-        return Outcome(document=document)
-    return Outcome(
+        return Result(document=document)
+    return Result(
         document=document,
         exit_code=3,
         cause="host",

@@ -11,12 +11,12 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, locks_root
 from mps_build.common.recipe.locks import lock_fault, make_lock
 from mps_build.common.recipe.model import Recipe
+from mps_build.common.result import Result
 
 EXAMPLES = ("", "v2.6.0", "--check", "--upgrade v2.15.0")
 
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--upgrade", action="store_true", help="make fresh locks anew as well")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     recipes = tuple(find_recipe(name) for name in arguments.recipes) or all_recipes()
     faults = dict(_faults(recipes))
     left_over = () if arguments.recipes else _left_over(recipes)
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     for path in left_over:
         path.unlink()
     console.print(f"{len(written)} locks made, {len(left_over)} left over removed, the rest were fresh")
-    return Outcome(document={"made": written, "removed": [path.name for path in left_over]})
+    return Result(document={"made": written, "removed": [path.name for path in left_over]})
 
 
 def _faults(recipes: tuple[Recipe, ...]) -> Iterator[tuple[str, str]]:
@@ -67,12 +67,12 @@ def _left_over(recipes: tuple[Recipe, ...]) -> tuple[Path, ...]:
     return tuple(path for path in sorted(locks_root().glob("*.txt")) if path.name not in known)
 
 
-def _report(faults: dict[str, str], left_over: tuple[Path, ...], console: Console) -> Outcome:
+def _report(faults: dict[str, str], left_over: tuple[Path, ...], console: Console) -> Result:
     rows = [*faults.items(), *((path.name, "is left over: no recipe names it") for path in left_over)]
     document = {"faults": dict(rows)}
     if not rows:
         console.print("every lock is fresh")
-        return Outcome(document=document)
+        return Result(document=document)
     console.table(("lock", "fault"), rows)
     raise UsageError(
         f"{len(rows)} of the locks are not as the recipes ask", hint="run `nox -s lock`", document=document

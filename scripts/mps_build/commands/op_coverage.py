@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from mps_build import __version__
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import SourceError, UsageError
@@ -30,6 +29,7 @@ from mps_build.common.receipts import write_whole
 from mps_build.common.recipe.catalogue import data_root, find_recipe
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.records.verification import load_record
+from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, cache_folder, work_folder
 from mps_build.inspection.audit.macho import Malformed
 from mps_build.inspection.audit.registrations import read_library
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--offline", action="store_true", help="use only what is in the cache")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     record = load_record(arguments.record) if arguments.record else None
     touches = load_touch_map(data_root() / "tests" / "device" / "touch_map.json") if record else {}
     facts = _facts(arguments.source, arguments, console)
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         document["against"] = {"facts": other.document(), "counts": _counts(others)}
         document["changes"] = [change.document() for change in changes]
         document["kernel_changes"] = [change.document() for change in compare_kernels(facts, other)]
-    return Outcome(document=document)
+    return Result(document=document)
 
 
 def _minor(version: str | None) -> list[str]:

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.result import Result
 from mps_build.publish.fleet.costs import Costs, measured_costs
 from mps_build.publish.fleet.simulate import Plan, Shape, best_shape, one_python_tested, plan
 
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--receipts", metavar="DIR", type=Path, help="measured costs: receipts and records below DIR")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     shape = Shape(**{name: getattr(arguments, name) for name in Shape.__dataclass_fields__})
     if shape.tests > _MOST or shape.builders + shape.testers > 200:
         raise UsageError(f"{shape.tests} tests on {shape.builders + shape.testers} Macs are more than a plan here")
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     for line in advice:
         console.print(line)
     _job_summary(rows, advice)
-    return Outcome(
+    return Result(
         document={
             "plan": _document(planned),
             "best": _document(best),

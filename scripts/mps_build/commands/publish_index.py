@@ -16,9 +16,9 @@ from datetime import date, datetime, timezone
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console, human_bytes
 from mps_build.common.errors import UsageError
+from mps_build.common.result import Result
 from mps_build.common.wheels.sets import MatchedSet, matched_sets
 from mps_build.common.wheels.wheel_file import BESIDE, WheelFile, read_wheels
 from mps_build.publish.index.retention import REASON, Retention, retain
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would be written, yanked and deleted")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     site = (arguments.output or arguments.folder / "index").absolute()
     check_place(site)
     wheels = read_wheels(arguments.folder)
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
                     wheel.path.with_name(wheel.file + suffix).unlink(missing_ok=True)
         console.print(f"next: serve {site}; try it with `python -m http.server -d '{site}'`")
     _job_summary(sets, kept)
-    return Outcome(document=_document(site, sets, staying, kept, notes, dry_run=arguments.dry_run))
+    return Result(document=_document(site, sets, staying, kept, notes, dry_run=arguments.dry_run))
 
 
 def _print(sets: tuple[MatchedSet, ...], wheels: tuple[WheelFile, ...], kept: Retention, console: Console) -> None:

@@ -17,7 +17,6 @@ from pathlib import Path
 from mps_build.build.patches.file import Patch, read_patch
 from mps_build.build.patches.survey import Standing, survey
 from mps_build.build.steps.fetch_source import resolve_ref
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import PatchError, SourceError, UsageError
@@ -25,6 +24,7 @@ from mps_build.common.mirror import mirror_of
 from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, patches_root
 from mps_build.common.recipe.model import Recipe
+from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder, work_folder
 
 EXAMPLES = ("v2.6.0", "main", "work/v2.6.0/source --recipe v2.6.0", "v2.16.0 --recipe v2.15.0")
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--offline", action="store_true", help="use only what is in the cache")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     recipe = _recipe(arguments)
     listed = recipe.patches + recipe.rehearsal_patches if recipe else ()
     series = [read_patch(patches_root() / name) for name in listed]
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
             hint="write them anew for this source, or take them off the recipe's list",
             document=document,
         )
-    return Outcome(document=document)
+    return Result(document=document)
 
 
 def _recipe(arguments: argparse.Namespace) -> Recipe | None:

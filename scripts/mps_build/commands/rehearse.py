@@ -24,7 +24,6 @@ from mps_build.build.rehearsal.linux import rehearse_linux
 from mps_build.build.rehearsal.lock_trial import try_lock_for_mac
 from mps_build.build.rehearsal.session import Rehearsal, rehearsal_folder
 from mps_build.build.rehearsal.source import choose_origin
-from mps_build.cli import Outcome
 from mps_build.common.console import Console, human_seconds
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError, DiskFull, UsageError
@@ -32,6 +31,7 @@ from mps_build.common.process import Command, capture
 from mps_build.common.receipts import Made
 from mps_build.common.recipe.catalogue import find_recipe, locks_root
 from mps_build.common.recipe.model import Recipe
+from mps_build.common.result import Result
 
 EXAMPLES = ("v2.6.0", "v2.6.0 --wheel", "v2.6.0 --darwin --draw 60 --seed 1", "v1.13.1 --darwin", "v2.6.0 --companions")
 NOT_PROVED = (
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     recipe = find_recipe(arguments.recipe)
     if recipe.source.kind == "embedded":
         raise UsageError(
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         "not_proved": NOT_PROVED,
         "cpu_seconds": cpu_seconds,
     }
-    return Outcome(document={**document, "wheel": str(wheel) if wheel else None})
+    return Result(document={**document, "wheel": str(wheel) if wheel else None})
 
 
 def _torch_for_companions(rehearsal: Rehearsal, *, mirror: str | None) -> Path:

@@ -11,11 +11,11 @@ import difflib
 import re
 from pathlib import Path
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.verification import Case, Record, load_record
+from mps_build.common.result import Result
 from mps_build.verify.reports.embedded_suite import embed
 from mps_build.verify.reports.repro import render_issue, render_script
 
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--issue", metavar="FILE", type=Path, help="the issue's text (default: repro_<case>.md)")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     path = arguments.record / "record.json" if arguments.record.is_dir() else arguments.record
     record = load_record(path)
     case = _find(record, arguments.case)
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     if case.outcome in ("passed", "skipped"):
         console.warn(f"{case.id} {case.outcome} in this record: the script will show nothing wrong")
     console.print(f"next: python {script_path}")
-    return Outcome(document={"case": case.id, "script": str(script_path), "issue": str(issue_path)})
+    return Result(document={"case": case.id, "script": str(script_path), "issue": str(issue_path)})
 
 
 def _find(record: Record, case_id: str) -> Case:

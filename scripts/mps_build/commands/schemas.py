@@ -13,13 +13,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.records.benchmark import BenchmarkRecord
 from mps_build.common.records.verification import Record
+from mps_build.common.result import Result
 from mps_build.host.recordings.recording import Recording
 
 EXAMPLES = ("", "--check")
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="change nothing; fail if one differs")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     folder = data_root() / "schemas"
     changed: list[str] = []
     for name, model in MODELS.items():
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     if arguments.check and changed:
         raise UsageError(f"not as the models say: {', '.join(changed)}", hint="run `nox -s schemas`")
     console.print(f"{len(changed)} schemas written, {len(MODELS) - len(changed)} were as the models say")
-    return Outcome(document={"changed": changed})
+    return Result(document={"changed": changed})
 
 
 def schema_text(name: str, model: type[BaseModel]) -> str:

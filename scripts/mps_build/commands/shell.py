@@ -10,9 +10,9 @@ import os
 
 from mps_build.build.pipeline import Pipeline
 from mps_build.build.request import plan
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.process import Command, run_interactive
+from mps_build.common.result import Result
 
 from . import build_wheel
 
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = f"{parser.prog} [RECIPE] [OPTIONS] [-- COMMAND ...]"
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     request, workspace = plan(arguments)
     build = Pipeline(request, workspace=workspace, console=console)
     tree, environment = build.prepare(request.pythons[0])
@@ -36,4 +36,4 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     console.print(f"in {tree.root}: {' '.join(argv)}")
     status = run_interactive(Command(argv=argv, cwd=tree.root, environ={**environment.environ, **terminal}))
     document = {"argv": list(argv), "cwd": str(tree.root), "environment": dict(environment.environ)}
-    return Outcome(document=document, exit_code=status, cause=None if status == 0 else "command")
+    return Result(document=document, exit_code=status, cause=None if status == 0 else "command")

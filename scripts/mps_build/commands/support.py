@@ -11,9 +11,9 @@ import argparse
 from datetime import datetime, timezone
 from pathlib import Path
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console, human_bytes
 from mps_build.common.errors import UsageError
+from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder, work_folder
 from mps_build.host.support import collect, write_bundle
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--total-size", metavar="MB", type=int, default=20, help="all texts together, newest first")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
     output: Path = (arguments.output or Path(f"mps-build-support-{stamp}.tar.gz")).absolute()
     _check(arguments, output)
@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     removed = [(kind, str(count)) for kind, count in sorted(bundle.removed.items())]
     console.table(("taken out", "times"), removed or [("nothing", "")])
     console.print(f"{output}: {human_bytes(output.stat().st_size)}; read it before you attach it")
-    return Outcome(
+    return Result(
         document={
             "output": str(output),
             "entries": [{"name": each.name, "bytes": len(each.data), "note": each.note} for each in bundle.entries],

@@ -15,11 +15,11 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.logs.file import read_log_file
 from mps_build.common.logs.text import clean_line
+from mps_build.common.result import Result
 from mps_build.host.triage import DeviceText, Triage, classify_device_text, explain, render, render_device_text
 from mps_build.host.triage.tools.read import read_tool_output
 
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     process.add_argument("--virtual", action="store_true", default=None, help="it ran in a virtual machine")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     text = read_log_file(arguments.log)
     release = _release(arguments.recipe)
     host = _host(arguments)
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
         found = found.without_cause()
     spoken = device if is_of_a_process or device.category not in ("unknown", "noise") else None
     _print(found, spoken, console)
-    return Outcome(document=_document(arguments, text, release, found, spoken), cause=found.cause, hint=found.fix)
+    return Result(document=_document(arguments, text, release, found, spoken), cause=found.cause, hint=found.fix)
 
 
 def _print(found: Triage, device: DeviceText | None, console: Console) -> None:

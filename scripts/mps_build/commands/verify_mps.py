@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console, human_seconds
 from mps_build.common.errors import KnownIssuesOnly, MpsBuildError, UsageError
 from mps_build.common.records.verification import Case, Record, to_json
+from mps_build.common.result import Result
 from mps_build.verify import Verification, VerifyRequest
 from mps_build.verify.options import (
     add_run_options,
@@ -58,13 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_verdict_options(parser)
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     return concluded(Verification(_request(arguments), console), arguments, console, verb="verify_mps")
 
 
 def concluded(
     verification: Verification, arguments: argparse.Namespace, console: Console, *, verb: str, resumes: bool = True
-) -> Outcome:
+) -> Result:
     """Run it to a record, however it ends; write the reports that were asked for, and tell the end."""
     with terminated_as_interrupted():
         try:
@@ -83,7 +83,7 @@ def concluded(
             raise
     write_reports(arguments, record)
     print_end(record, verification.folder / "record.json", console)
-    return Outcome(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)
+    return Result(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)
 
 
 def write_reports(arguments: argparse.Namespace, record: Record) -> None:

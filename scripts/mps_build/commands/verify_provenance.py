@@ -15,11 +15,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.errors import AuditRejected, UsageError
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import find_recipe, patches_root
+from mps_build.common.result import Result
 from mps_build.publish.provenance.attestation import ISSUER, PREDICATE, check_chain, read_attestation
 from mps_build.publish.provenance.claims import Check, read_receipt, recipe_checks, wheel_checks
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--without-attestation", action="store_true", help="look at no signature, and say so")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     wheel: Path = arguments.wheel
     if not wheel.is_file():
         raise UsageError(f"{wheel}: no such file", hint="give the wheel's path")
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Outcome:
     return _told(checks, arguments, console)
 
 
-def _told(checks: list[Check], arguments: argparse.Namespace, console: Console) -> Outcome:
+def _told(checks: list[Check], arguments: argparse.Namespace, console: Console) -> Result:
     console.table(("", "claim", "found"), [("ok" if each.holds else "NO", each.claim, each.found) for each in checks])
     console.print()
     failed = [each for each in checks if not each.holds]
@@ -79,8 +79,8 @@ def _told(checks: list[Check], arguments: argparse.Namespace, console: Console) 
     }
     if not failed:
         console.print(f"all {len(checks)} claims hold", style="bold")
-        return Outcome(document=document)
-    return Outcome(
+        return Result(document=document)
+    return Result(
         document={**document, "error": f"{len(failed)} of {len(checks)} claims do not hold: {failed[0].claim}"},
         exit_code=AuditRejected.exit_code,
         cause="provenance",

@@ -16,8 +16,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
+from mps_build.common.result import Result
 from mps_build.verify.options import (
     add_run_options,
     add_torch_options,
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_verdict_options(parser)
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
+def run(arguments: argparse.Namespace, console: Console) -> Result:
     verification = TrainingVerification(_request(arguments), console)
     return concluded(verification, arguments, console, verb="verify_training", resumes=False)
 

@@ -15,7 +15,7 @@ from mps_build.common.receipts import Ledger, Made, Receipt
 from mps_build.common.recipe.catalogue import locks_root
 from mps_build.common.workspace import cache_folder
 
-from ..steps.configure import build_folder
+from ..backend import build_folder
 from ..wide_headers import C10, TORCH_CPU, wide_header_lines
 from .chroot import Chroot
 from .darwin_recipe import darwin_recipe, zig_toolchain

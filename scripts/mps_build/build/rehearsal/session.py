@@ -18,6 +18,7 @@ from mps_build.common.recipe.model import Recipe
 from mps_build.common.workspace import Workspace, cache_folder, remove_tree, work_folder
 
 from ..artifacts import SourceTree
+from ..backend import build_folder
 from ..steps import configure as configuring
 from ..steps.check_gate import check_gate
 from ..steps.compile_objects import compile_objects
@@ -149,7 +150,7 @@ class Rehearsal:
     def configure(self, ready: Prepared, *, lines: str) -> Receipt:
         """Return the receipt of a configure that passed the gate; other inputs, a fresh build folder."""
         backend, tree = ready.recipe.backend, ready.tree.root
-        build = configuring.build_folder(backend, source=tree, build=self.workspace.build)
+        build = build_folder(backend, source=tree, build=self.workspace.build)
         place = self.workspace.root / "overrides.cmake"
         overrides = configuring.write_overrides(place, expect_mps=ready.recipe.gate.use_mps, profile_lines=lines)
         command = configuring.configure_command(
@@ -177,7 +178,7 @@ class Rehearsal:
         """Compile each C++ file that a patch touches; name those that only a Mac can compile."""
         names = self.patched_files()
         files = [ready.tree.root / name for name in names]
-        build = configuring.build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
+        build = build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
         units = read_units(build)
         found, left = units_of(units, [file for file in files if file.suffix in _SOURCES])
         headers = [file for file in files if file.suffix in _HEADERS]
@@ -213,7 +214,7 @@ class Rehearsal:
 
     def compile(self, ready: Prepared, objects: list[str], *, what: str, log: str) -> Receipt:
         """Compile the named objects and what they need first; a second time there is nothing to do."""
-        build = configuring.build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
+        build = build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
         argv = ("ninja", "-C", str(build), f"-j{self.jobs}", "-k", "0", *objects)
         command = ready.wrap(Command(argv=argv, cwd=build, environ=ready.environ))
 

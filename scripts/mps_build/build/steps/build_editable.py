@@ -10,9 +10,9 @@ from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
 from mps_build.common.workspace import remove_tree
 
-from .compile_wheel import config_settings, run_build
-from .configure import Backend
-from .rebuild_editable import Editable, run_logged_or_fail
+from ..artifacts import Editable
+from ..backend import Backend, config_settings
+from ..ninja import run_build, run_logged_or_fail
 
 Wrap = Callable[[Command], Command]
 # What it is installed as (PEP 660), without `pip install -e`: that wants the back end in the importing venv too.

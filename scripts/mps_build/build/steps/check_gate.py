@@ -10,7 +10,7 @@ from mps_build.common.cmake_summary import ConfigureFacts, parse_configure
 from mps_build.common.errors import GateError
 from mps_build.common.recipe.model import Gate
 
-from .configure import ConfigureRun
+from ..backend import ConfigureRun
 
 _FALSE = {"", "0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND"}
 

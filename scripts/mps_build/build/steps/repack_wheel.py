@@ -12,8 +12,8 @@ from pathlib import Path
 
 from mps_build.common.process import Command
 
-from .configure import Backend
-from .zip_members import carry, compressed, recorded
+from ..backend import Backend
+from ..zip_members import carry, compressed, recorded
 
 _OF_PYTHON = (".py", ".pyi")
 

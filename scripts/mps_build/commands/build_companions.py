@@ -105,16 +105,14 @@ def make_plan(options: Options) -> tuple[CompanionPlan, Workspace]:
     workspace = Workspace(root=work_folder() / f"{recipe.name}-companions")
     check_path(workspace.root, what="the work folder")
     place = (options.wheelhouse or wheelhouse()).absolute()
+    given = options.torch and given_wheel(options.torch.expanduser(), recipe, python=options.python, system="macos")
     host = check_host(recipe, RecordedProber(options.host) if options.host else LiveProber())
-    if options.torch is not None:
-        torch = given_wheel(options.torch.expanduser(), recipe, python=options.python, system="macos")
-    else:
-        torch = built_wheel(
-            recipe,
-            python=options.python or recipe.default_python,
-            receipts=work_folder() / recipe.name / "receipts",
-            wheelhouse=place,
-        )
+    torch = given or built_wheel(
+        recipe,
+        python=options.python or recipe.default_python,
+        receipts=work_folder() / recipe.name / "receipts",
+        wheelhouse=place,
+    )
     plan = CompanionPlan(
         recipe=recipe,
         torch=torch,

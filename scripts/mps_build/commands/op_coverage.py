@@ -252,8 +252,8 @@ def _print(
         if len(changes) > most:
             console.print(f"  and {len(changes) - most} more: --json or --html has them all", style="dim")
         for kernels in compare_kernels(facts, other):
-            told = f"{len(kernels.only_left)} only here, {len(kernels.only_right)} only there"
-            console.print(f"Metal kernels in {kernels.section}: {kernels.left}, {kernels.right} there; {told}")
+            reported = f"{len(kernels.only_left)} only here, {len(kernels.only_right)} only there"
+            console.print(f"Metal kernels in {kernels.section}: {kernels.left}, {kernels.right} there; {reported}")
         return
     console.print()
     lacking = [row.name for row in gaps(rows)]

@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
 
 from mps_build.build.artifacts import SourceTree  # noqa: E402
+from mps_build.build.backend import build_folder  # noqa: E402
 from mps_build.build.rehearsal.chroot import inner_environ  # noqa: E402
 from mps_build.build.rehearsal.debian_source import changelog_epoch  # noqa: E402
 from mps_build.build.rehearsal.linux_recipe import (  # noqa: E402
@@ -82,7 +83,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     rehearsal.ledger = Ledger(rehearsal.workspace.root / "second-python-receipts")
     with rehearsal.workspace.held():
         ready = prepare(rehearsal, arguments.interpreter)
-        build = configuring.build_folder("setuptools", source=ready.tree.root, build=rehearsal.workspace.build)
+        build = build_folder("setuptools", source=ready.tree.root, build=rehearsal.workspace.build)
         with console.step("Configure"):
             configured = cpu_of(lambda: configure(rehearsal, ready, build))
         if arguments.units:

@@ -7,8 +7,8 @@ from pathlib import Path
 from mps_build.common.process import Reporter
 
 from .artifacts import BuildEnvironment, SourceTree
+from .ninja import run_build
 from .plan import BuildRequest
-from .steps.compile_wheel import run_build
 from .steps.repack_wheel import files_of, make_commands, repack_wheel
 
 

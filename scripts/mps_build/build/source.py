@@ -14,9 +14,9 @@ from mps_build.common.workspace import Workspace, cache_folder
 
 from .artifacts import SourceTree
 from .plan import BuildRequest
+from .source_state import exclude_ours, restore, source_state, tree_commits
 from .steps.apply_patches import apply_patches
 from .steps.fetch_source import fetch_source
-from .steps.source_state import exclude_ours, restore, source_state, tree_commits
 from .steps.unpack_source import unpack_source
 
 

@@ -9,17 +9,28 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.cli import Outcome
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import data_root, find_recipe, newest_stable
+from mps_build.common.result import Result
 from mps_build.host.recordings.adoption import adopt, expectation_of, faults_of, file_stem, recording_in
 from mps_build.host.recordings.recording import load_document
 
 EXAMPLES = ("mac.json", "mac.json --recipe v2.9.1 --name m3-max-15.3")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    file: Path
+    recipe: str | None
+    name: str | None
+    into: Path | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,27 +40,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--into", type=Path, metavar="DIR", help="another folder than tests/recorded/hosts/")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Outcome:
-    document = recording_in(load_document(arguments.file), name=str(arguments.file))
+def run(options: Options, console: Console) -> Result:
+    document = recording_in(load_document(options.file), name=str(options.file))
     if faults := faults_of(document):
         raise UsageError(
-            f"{arguments.file}: is not scrubbed:\n  " + "\n  ".join(faults),
+            f"{options.file}: is not scrubbed:\n  " + "\n  ".join(faults),
             hint="do not send or commit it; record again with `nox -s doctor -- --record FILE`, "
             "or write XXXXXXXXXX in their place",
             document={"left_over": list(faults)},
         )
-    recipe = find_recipe(arguments.recipe) if arguments.recipe else newest_stable()
-    adoption = adopt(document, name=str(arguments.file))
+    recipe = find_recipe(options.recipe) if options.recipe else newest_stable()
+    adoption = adopt(document, name=str(options.file))
     expectation = expectation_of(adoption, recipe)
-    folder = arguments.into or _hosts_folder()
-    stem = _stem(file_stem(adoption.host) if arguments.name is None else arguments.name)
+    folder = options.into or _hosts_folder()
+    stem = _stem(file_stem(adoption.host) if options.name is None else options.name)
     paths = folder / f"{stem}.json", folder / f"{stem}.expect.json"
     if taken := [path for path in paths if path.exists()]:
         raise UsageError(f"{taken[0]} is there already", hint="give another name with --name")
     _write(paths[0], document)
     _write(paths[1], expectation)
     _print(expectation, paths, console)
-    return Outcome(document={"recording": str(paths[0]), "expectation": str(paths[1]), **expectation})
+    return Result(document={"recording": str(paths[0]), "expectation": str(paths[1]), **expectation})
 
 
 def _hosts_folder() -> Path:

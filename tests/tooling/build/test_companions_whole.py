@@ -20,12 +20,12 @@ from git_history import git, repository
 from mps_build.build.companions.plan import CompanionPlan
 from mps_build.build.companions.source import SourceChoice
 from mps_build.build.companions.torch_wheel import given_wheel
-from mps_build.cli import Outcome
 from mps_build.commands.build_companions import build_and_deliver
 from mps_build.common.console import Console
 from mps_build.common.environment import Toolchain
 from mps_build.common.errors import AuditRejected, CompileError, SourceError
 from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace
 
 RECIPE = find_recipe("v2.6.0")
@@ -116,7 +116,7 @@ def _asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[CompanionPlan, Pat
     return plan, folder
 
 
-def _build(plan: CompanionPlan, folder: Path) -> Outcome:
+def _build(plan: CompanionPlan, folder: Path) -> Result:
     return build_and_deliver(plan, Workspace(root=folder / "work"), Console())
 
 

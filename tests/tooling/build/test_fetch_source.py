@@ -19,8 +19,8 @@ from typing import Any
 import pytest
 from git_history import ENVIRON, git, repository
 from mps_build.build.artifacts import SourceTree
+from mps_build.build.source_state import exclude_ours, restore, source_state
 from mps_build.build.steps.fetch_source import fetch_source, resolve_ref
-from mps_build.build.steps.source_state import exclude_ours, restore, source_state
 from mps_build.common.errors import SourceError
 from mps_build.common.process import SilentReporter
 

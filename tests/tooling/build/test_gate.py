@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from mps_build.build.backend import ConfigureRun
 from mps_build.build.steps.check_gate import check_gate, judge
-from mps_build.build.steps.configure import ConfigureRun, configure
+from mps_build.build.steps.configure import configure
 from mps_build.common.cmake_summary import parse_configure
 from mps_build.common.errors import GateError
 from mps_build.common.process import Command, SilentReporter

@@ -260,7 +260,7 @@ def test_what_cannot_be_rehearsed_is_said_and_nothing_is_made(
 
 
 def test_the_smoke_script_fails_and_writes_nothing_where_torch_does_not_load(tmp_path: Path) -> None:
-    smoke = Path(sys.modules["mps_build"].__path__[0]) / "rehearsal" / "smoke.py"
+    smoke = Path(sys.modules["mps_build"].__path__[0]) / "build" / "rehearsal" / "smoke.py"
     (tmp_path / "torch.py").write_text("raise ImportError('libtorch_cpu.so.2.6: cannot open')\n", encoding="utf-8")
     environ: dict[str, Any] = {**os.environ, "PYTHONPATH": str(tmp_path)}
     result = tmp_path / "result.json"

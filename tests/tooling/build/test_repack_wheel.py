@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mps_build.build.steps.compile_wheel import build_command, compile_wheel, run_build
-from mps_build.build.steps.configure import build_folder, configure, configure_command, write_overrides
+from mps_build.build.backend import build_folder
+from mps_build.build.ninja import run_build
+from mps_build.build.steps.compile_wheel import build_command, compile_wheel
+from mps_build.build.steps.configure import configure, configure_command, write_overrides
 from mps_build.build.steps.finish_wheel import finish_wheel
 from mps_build.build.steps.repack_wheel import files_of, make_commands, repack_wheel, staging
 from mps_build.common.process import Command, SilentReporter, capture

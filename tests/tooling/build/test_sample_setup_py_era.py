@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from mps_build.build.backend import ConfigureRun, build_folder
 from mps_build.build.steps.check_gate import check_gate
 from mps_build.build.steps.compile_wheel import build_command, compile_wheel
-from mps_build.build.steps.configure import ConfigureRun, build_folder, configure, configure_command, write_overrides
+from mps_build.build.steps.configure import configure, configure_command, write_overrides
 from mps_build.common.errors import CompileError, GateError
 from mps_build.common.process import Command, SilentReporter, capture
 from mps_build.common.recipe.model import Gate

@@ -11,6 +11,7 @@ from typing import Any
 from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, CompileError
+from mps_build.common.interpreters import find_interpreter
 from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
 from mps_build.common.receipts import Ledger, Made, Receipt, fingerprint
 from mps_build.common.recipe.catalogue import locks_root
@@ -20,7 +21,7 @@ from mps_build.common.workspace import Workspace, cache_folder, remove_tree
 
 from ..artifacts import Wheel
 from ..failure import explained
-from ..steps.create_environment import create_environment, find_interpreter
+from ..steps.create_environment import create_environment
 from .plan import CompanionPlan
 
 _SMOKE = Path(__file__).with_name("smoke.py")

@@ -11,8 +11,8 @@ from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import Made
 from mps_build.common.workspace import remove_tree
 
+from ..backend import build_folder
 from ..steps.compile_wheel import build_command, compile_wheel
-from ..steps.configure import build_folder
 from ..steps.finish_wheel import bill_of_materials, finish_wheel
 from ..wide_headers import TORCH_PYTHON, wide_header_lines
 from .chroot import Chroot

@@ -18,8 +18,8 @@ from mps_build.common.recipe.model import Recipe
 from mps_build.common.workspace import Workspace, cache_folder, remove_tree, work_folder
 
 from ..artifacts import SourceTree
-from ..steps import configure as configuring
-from ..steps.check_gate import check_gate
+from ..backend import build_folder
+from ..configuring import configuring
 from ..steps.compile_objects import compile_objects
 from ..steps.create_environment import create_environment
 from .objects import Unit, header_argv, neighbour, read_units, units_of
@@ -149,26 +149,26 @@ class Rehearsal:
     def configure(self, ready: Prepared, *, lines: str) -> Receipt:
         """Return the receipt of a configure that passed the gate; other inputs, a fresh build folder."""
         backend, tree = ready.recipe.backend, ready.tree.root
-        build = configuring.build_folder(backend, source=tree, build=self.workspace.build)
-        place = self.workspace.root / "overrides.cmake"
-        overrides = configuring.write_overrides(place, expect_mps=ready.recipe.gate.use_mps, profile_lines=lines)
-        command = configuring.configure_command(
-            backend, python=ready.python, source=tree, build=build, environ=ready.environ, overrides=overrides
+        build = build_folder(backend, source=tree, build=self.workspace.build)
+        call = configuring(
+            backend,
+            python=ready.python,
+            source=tree,
+            build=build,
+            environ=ready.environ,
+            root=self.workspace.root,
+            gate=ready.recipe.gate,
+            profile_lines=lines,
+            wrap=ready.wrap,
         )
 
         def run() -> Made:
-            remove_tree(build)
-            log = self.log("configure")
-            ran = configuring.configure(
-                ready.wrap(command), build=build, log=log, reporter=self.console, new_python=False
-            )
-            facts = check_gate(ran, ready.recipe.gate, fresh=True)
-            return Made(trees=(build,), facts={"configure": asdict(facts), "cmake": dict(ran.facts or {})})
+            return Made(trees=(build,), facts=call.run(fresh=True, log=self.log("configure"), reporter=self.console))
 
         inputs = {
             "previous": ready.digest,
             "environ": {name: ready.environ[name] for name in sorted(ready.environ) if name not in _PASSING},
-            "overrides": fingerprint(overrides)["sha256"],
+            "overrides": fingerprint(call.overrides)["sha256"],
             "gate": ready.recipe.gate.model_dump(),
         }
         return self.ledger.run("configure", version=1, inputs=inputs, action=run)
@@ -177,7 +177,7 @@ class Rehearsal:
         """Compile each C++ file that a patch touches; name those that only a Mac can compile."""
         names = self.patched_files()
         files = [ready.tree.root / name for name in names]
-        build = configuring.build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
+        build = build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
         units = read_units(build)
         found, left = units_of(units, [file for file in files if file.suffix in _SOURCES])
         headers = [file for file in files if file.suffix in _HEADERS]
@@ -213,7 +213,7 @@ class Rehearsal:
 
     def compile(self, ready: Prepared, objects: list[str], *, what: str, log: str) -> Receipt:
         """Compile the named objects and what they need first; a second time there is nothing to do."""
-        build = configuring.build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
+        build = build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
         argv = ("ninja", "-C", str(build), f"-j{self.jobs}", "-k", "0", *objects)
         command = ready.wrap(Command(argv=argv, cwd=build, environ=ready.environ))
 

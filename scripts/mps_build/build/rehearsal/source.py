@@ -10,6 +10,7 @@ from typing import Literal
 from mps_build.common.environment import Toolchain, fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, SourceError
 from mps_build.common.git import git
+from mps_build.common.interpreters import find_interpreter
 from mps_build.common.mirror import mirror_of
 from mps_build.common.process import capture
 from mps_build.common.receipts import Ledger, Made, fingerprint
@@ -21,7 +22,6 @@ from ..artifacts import SourceTree
 from ..plan import BuildRequest
 from ..source import prepare_source
 from ..steps.apply_patches import apply_patches
-from ..steps.create_environment import find_interpreter
 from .chroot import Chroot, check_host, find_mirror, make_root
 from .debian_source import SOURCES, debian_source, unpack_source
 from .session import Place, Rehearsal, rehearsal_folder

@@ -10,9 +10,9 @@ from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
 from mps_build.common.workspace import remove_tree
 
-from .compile_wheel import config_settings, run_build
-from .configure import Backend
-from .rebuild_editable import Editable, run_logged_or_fail
+from ..artifacts import Editable
+from ..backend import Backend, config_settings
+from ..ninja import run_build, run_logged_or_fail
 
 Wrap = Callable[[Command], Command]
 # What it is installed as (PEP 660), without `pip install -e`: that wants the back end in the importing venv too.
@@ -103,12 +103,12 @@ def build_editable(
     run_logged_or_fail(
         wrap(Command(argv=(*pip, "--force-reinstall", str(wheel)), cwd=output, environ=first.environ)), log
     )
-    told = capture(
+    summary = capture(
         wrap(Command(argv=(str(python), "-I", "-c", _ASK_HOOK, str(build)), cwd=output, environ=first.environ))
     )
-    if not told.stdout.strip():
-        raise CompileError(f"{wheel.name} installs no import hook: {told.stderr.strip()}", hint=f"see {log}")
-    place, options = json.loads(told.stdout.splitlines()[-1])
+    if not summary.stdout.strip():
+        raise CompileError(f"{wheel.name} installs no import hook: {summary.stderr.strip()}", hint=f"see {log}")
+    place, options = json.loads(summary.stdout.splitlines()[-1])
     argv = ("cmake", "--install", str(build), "--prefix", place, *options)
     return Editable(
         root=root,

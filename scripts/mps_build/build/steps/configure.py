@@ -6,30 +6,19 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
 from mps_build.common.errors import GateError
+from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, Reporter, run_logged
-from mps_build.common.receipts import write_whole
 
-Backend = Literal["setuptools", "scikit-build-core"]
+from ..backend import Backend, ConfigureRun, forwarded
+
 FACTS = "mps-build-facts.json"
 # What setup.py and FindPython remember of the interpreter; a further Python in one tree must not inherit it.
 _PYTHON_ENTRY = re.compile(
     r"^_?(Python3?_|PYTHON|FIND_PACKAGE_MESSAGE_DETAILS_Python|NUMPY_|Numpy|PYBIND11_PYTHON)", re.I
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigureRun:
-    """What a configure left to judge: its log, its cache and, if it came to its end, the facts it wrote."""
-
-    log_text: str
-    cache_text: str
-    facts: Mapping[str, Any] | None
-    build: Path
 
 
 def write_overrides(destination: Path, *, expect_mps: bool, profile_lines: str = "") -> Path:
@@ -38,11 +27,6 @@ def write_overrides(destination: Path, *, expect_mps: bool, profile_lines: str =
     expected = f"set(MPS_BUILD_EXPECT_USE_MPS {'ON' if expect_mps else 'OFF'})\n"
     write_whole(destination, expected + profile_lines + template)
     return destination
-
-
-def build_folder(backend: Backend, *, source: Path, build: Path) -> Path:
-    """Return where the back end builds: setup.py knows only build/ beside itself."""
-    return source / "build" if backend == "setuptools" else build
 
 
 def configure_command(
@@ -75,13 +59,6 @@ def _architecture(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return what scikit-build-core derives from ARCHFLAGS on a Mac: it does so in its own call, so ours must too."""
     wanted = re.findall(r"-arch (\S+)", environ.get("ARCHFLAGS", "")) if sys.platform == "darwin" else []
     return (f"-DCMAKE_OSX_ARCHITECTURES={';'.join(wanted)}",) if wanted else ()
-
-
-def forwarded(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that every PyTorch build hands to CMake: USE_*, BUILD_*, CMAKE_* (not CMake's own)."""
-    own = {"CMAKE_BUILD_PARALLEL_LEVEL", "CMAKE_GENERATOR", "CMAKE_ARGS", "CMAKE_BUILD_TYPE"}
-    names = sorted(name for name in environ if name.startswith(("USE_", "BUILD_", "CMAKE_")) and name not in own)
-    return {name: environ[name] for name in names}
 
 
 def configure(command: Command, *, build: Path, log: Path, reporter: Reporter, new_python: bool) -> ConfigureRun:

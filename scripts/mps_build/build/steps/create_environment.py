@@ -3,36 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
 from mps_build.common.workspace import remove_tree
-
-_ASK_VERSION = (
-    "import sys, sysconfig; print('%d.%d%s' % (*sys.version_info[:2], "
-    "'t' if sysconfig.get_config_var('Py_GIL_DISABLED') else ''))"
-)
-
-
-def find_interpreter(version: str, *, environ: Mapping[str, str]) -> Path:
-    """Return a Python of that version: ours if it fits, else one on PATH, else uv's, else pyenv's.
-
-    Raises:
-        BuildEnvironmentError: none was found.
-    """
-    candidates = [sys.executable, f"python{version}", *_uv_python(version, environ), *_pyenv_pythons(version)]
-    for candidate in candidates:
-        captured = capture(Command(argv=(candidate, "-c", _ASK_VERSION), environ=environ))
-        if captured.ok and captured.stdout.strip() == version:
-            where = capture(Command(argv=(candidate, "-c", "import sys; print(sys.executable)"), environ=environ))
-            return Path(where.stdout.strip() or candidate)
-    raise BuildEnvironmentError(
-        f"no Python {version} was found (looked at ours, PATH, uv and pyenv)",
-        hint=f"`uv python install {version}`, or choose another with --python",
-    )
 
 
 def create_environment(
@@ -112,13 +88,3 @@ def _hint(text: str, log: Path) -> str:
     if "No matching distribution" in text or "Could not find a version" in text:
         return "is the network there? offline, run once without --offline; else see `nox -s lock -- --check`"
     return f"the whole output is in {log}"
-
-
-def _uv_python(version: str, environ: Mapping[str, str]) -> list[str]:
-    found = capture(Command(argv=("uv", "python", "find", "--no-python-downloads", version), environ=environ))
-    return [found.stdout.strip()] if found.ok else []
-
-
-def _pyenv_pythons(version: str) -> list[str]:
-    versions = Path.home() / ".pyenv" / "versions"
-    return [str(path / "bin" / "python") for path in sorted(versions.glob(f"{version}*"), reverse=True)]

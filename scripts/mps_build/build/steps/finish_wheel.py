@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..artifacts import Wheel
-from .zip_members import carry, compressed, recorded
+from ..zip_members import carry, compressed, recorded
 
 _EXECUTABLE = 0o111
 

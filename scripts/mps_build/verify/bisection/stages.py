@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mps_build.build.steps.create_environment import find_interpreter
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, UsageError
+from mps_build.common.interpreters import find_interpreter
 from mps_build.common.process import Reporter
 from mps_build.common.workspace import remove_tree
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from packaging.version import Version
 
-from mps_build.build.steps.create_environment import find_interpreter
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.interpreters import find_interpreter
 from mps_build.common.records.verification import WheelFile
 
 from ..facts import audited_kind

@@ -113,7 +113,7 @@ def native(function, inputs, out):
 
 def exact(function, inputs, got, question):
     want = None
-    for attempt in (lambda v: v, _whole, widen):
+    for attempt in (lambda v: v, _whole, _numbers, widen):
         try:
             want = function(**{name: attempt(value) for name, value in inputs.items()})
             break
@@ -146,6 +146,11 @@ def _whole(value):
     if isinstance(value, torch.Tensor) and value.dtype == torch.uint64:
         return value.view(torch.int64)
     return value
+
+
+def _numbers(value):
+    """Bools as numbers, where an operator knows no bools; the result is a bool again."""
+    return value.to(torch.int64) if isinstance(value, torch.Tensor) and value.dtype == torch.bool else value
 
 
 def _cast(want, dtype):

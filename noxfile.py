@@ -211,8 +211,8 @@ def refresh_patches(session: nox.Session) -> None:
 
 
 @nox.session
-def schemas(session: nox.Session) -> None:
-    """The JSON Schemas of our data files, from the models that read them."""
+def regenerate(session: nox.Session) -> None:
+    """Write every generated file and table anew; `-- --check` only looks."""
     _command(session)
 
 

@@ -179,4 +179,4 @@ def _write_recording(prober: Prober, path: Path, console: Console) -> None:
         raise UsageError(f"--record {path}: cannot be written: {error.strerror}") from error
     taken = ", ".join(f"{count} {kind}" for kind, count in sorted(removed.items())) or "nothing"
     console.print(f"recorded {len(document['probes'])} probes in {path}; taken out: {taken}")
-    console.print("read it before you send it; docs/recorded_macs.md says what each probe may reveal")
+    console.print("read it before you send it; docs/host/recorded_macs.md says what each probe may reveal")

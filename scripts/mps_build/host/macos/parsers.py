@@ -19,7 +19,7 @@ NOT_UNDERSTOOD: Mapping[str, Any] = {"not_understood": True}
 def parse_probe(
     argv: Sequence[str], stdout: str, stderr: str, exit: int | None = None, env: Mapping[str, str] | None = None
 ) -> Facts:
-    """Return what a probe's answer tells, by the vocabulary of docs/recorded_macs.md, or `not_understood`.
+    """Return what a probe's answer tells, by the vocabulary of docs/host/recorded_macs.md, or `not_understood`.
 
     An error beats whatever else was printed, since what it says holds and the rest may not.
 

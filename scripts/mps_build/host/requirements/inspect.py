@@ -71,7 +71,7 @@ def _not_understood(host: Host) -> Iterator[Finding]:
                 level="not_understood",
                 what="Not understood",
                 found=f"`{shlex.join(row.argv)[:120]}` answered: {' / '.join(lines[:3])[:300]}{more}",
-                mend="send this answer in: nox -s doctor -- --record FILE, see docs/recorded_macs.md",
+                mend="send this answer in: nox -s doctor -- --record FILE, see docs/host/recorded_macs.md",
             )
 
 

@@ -19,7 +19,7 @@ _ROSETTA_LINK = "https://github.com/pytorch/pytorch/issues/98919"
 
 
 def machine_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
-    """Yield the machine's lines, blockers and warnings in the order of their table in docs/recorded_macs.md."""
+    """Yield the machine's lines, blockers and warnings in the order of their table in docs/host/recorded_macs.md."""
     yield from _virtual(host)
     yield from _rosetta(host)
     yield from _chip(host)

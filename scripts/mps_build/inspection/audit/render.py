@@ -83,7 +83,7 @@ def fact_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def rules_table() -> str:
-    """Return every rule as a Markdown table, as docs/audit.md shows it."""
+    """Return every rule as a Markdown table, as docs/inspect/audit.md shows it."""
     rows = ["| rule | level | judged | holds for | why |", "|---|---|---|---|---|"]
     for rule in ALL:
         judged = "whole files" if rule.needs_full else "headers"

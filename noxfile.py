@@ -7,10 +7,20 @@ packages live in its own venv.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
 import nox
+
+if sys.version_info < (3, 10):
+    # Said before the first install: a session's venv has the Python that runs nox.
+    print(
+        "error: mps-build needs Python 3.10 or newer; this nox runs under Python {}.{}: "
+        "python3.12 -m pip install nox, then python3.12 -m nox ...".format(*sys.version_info),
+        file=sys.stderr,
+    )
+    sys.exit(2)
 
 ROOT = Path(__file__).parent
 PACKAGE = {"PYTHONPATH": str(ROOT / "scripts")}
@@ -44,7 +54,19 @@ def _command(session: nox.Session, group: str = "tool") -> None:
         try:
             session.run("python", "-m", "mps_build", session.name, *session.posargs, env=PACKAGE)
         except nox.command.CommandFailed as failure:
-            sys.exit(failure.return_code or 1)
+            sys.exit(_status(failure))
+
+
+def _status(failure: Exception) -> int:
+    """Return the exit status of the command that failed, as a shell gives it; 1 where nox ran none.
+
+    `CommandFailed.return_code` came with nox 2026.7; before, the status stands in the message alone
+    (https://github.com/wntrblm/nox/blob/2025.02.09/nox/command.py).
+    """
+    code = getattr(failure, "return_code", None)
+    if code is None and (said := re.fullmatch(r"Returned code (-?\d+)", str(failure))):
+        code = int(said[1])
+    return 1 if not code else 128 - code if code < 0 else code
 
 
 @nox.session

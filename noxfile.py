@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nox
 
-if sys.version_info < (3, 10):
+if sys.version_info < (3, 10):  # noqa: UP036  # an old pip installs a nox that still starts
     # Said before the first install: a session's venv has the Python that runs nox.
     print(
         "error: mps-build needs Python 3.10 or newer; this nox runs under Python {}.{}: "

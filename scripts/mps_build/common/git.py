@@ -53,7 +53,15 @@ def answer(command: Command, *, timeout_seconds: float = 60.0) -> str:
 
 
 def succeeds(command: Command) -> bool:
-    return capture(command, timeout_seconds=60.0).ok
+    """Say whether git ends well.
+
+    Raises:
+        SourceError: it did not answer in time, which is neither yes nor no.
+    """
+    captured = capture(command, timeout_seconds=60.0)
+    if captured.timed_out:
+        raise SourceError(f"`{command}`: {captured.stderr}", hint="is the disk or a network folder slow? try it again")
+    return captured.ok
 
 
 def run_git(command: Command, *, log: Path, on_bytes: Callable[[int], None] = lambda count: None) -> None:

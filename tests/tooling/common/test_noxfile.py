@@ -1,4 +1,4 @@
-"""noxfile.py under each nox and each Python that may run it: statuses pass through, an old Python is named in a line."""
+"""noxfile.py under each nox and each Python that may run it: statuses pass, an old Python is named in a line."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from mps_build.common.workspace import Workspace, cache_folder, remove_tree
 
 from ..artifacts import Wheel
 from ..failure import explained
-from ..steps.create_environment import create_environment
+from ..steps.create_environment import create_environment, installed_versions
 from .plan import CompanionPlan
 
 _SMOKE = Path(__file__).with_name("smoke.py")
@@ -201,8 +201,7 @@ class CompanionEnvironment:
 
     def _listed(self, python: Path) -> dict[str, str]:
         argv = (str(python), "-m", "pip", "--disable-pip-version-check", "list", "--format=freeze")
-        listed = capture(self.plan.wrap(Command(argv=argv, environ=self.environ)), timeout_seconds=120)
-        return dict(sorted(line.split("==", 1) for line in listed.stdout.splitlines() if "==" in line))
+        return installed_versions(self.plan.wrap(Command(argv=argv, environ=self.environ)))
 
     def _log(self, name: str) -> Path:
         return self.workspace.logs / f"{name}-{self.plan.torch.python}.log"

@@ -84,13 +84,13 @@ def adopt(session: nox.Session) -> None:
 @nox.session
 def build_wheel(session: nox.Session) -> None:
     """A recipe to an audited wheel in wheelhouse/."""
-    _command(session, "build")
+    _command(session)
 
 
 @nox.session
 def build_companions(session: nox.Session) -> None:
     """torchvision and torchaudio for a torch that was built here: built against it, pinned to it, tried with it."""
-    _command(session, "build")
+    _command(session)
 
 
 @nox.session
@@ -156,13 +156,13 @@ def build_report(session: nox.Session) -> None:
 @nox.session
 def shell(session: nox.Session) -> None:
     """A shell, or one command after a second `--`, in the exact environment of a build."""
-    _command(session, "build")
+    _command(session)
 
 
 @nox.session
 def bisect_mps(session: nox.Session) -> None:
     """Which version, and which commit, changed an answer: releases, nightlies, commits."""
-    _command(session, "build")
+    _command(session)
 
 
 @nox.session
@@ -247,8 +247,7 @@ def completion(session: nox.Session) -> None:
 @nox.session
 def benchmark(session: nox.Session) -> None:
     """Measure one of benchmarks/ (audit, driver, ...) for benchmarks/results.json; `readme` writes the page of all."""
-    _install(session, "build")
-    _install(session, "tests")
+    _install(session, "benchmark")
     if not session.posargs:
         names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
         names = [name for name in names if name not in ("record", "two_hosts")]

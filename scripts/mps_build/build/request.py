@@ -25,6 +25,7 @@ from .plan import BuildRequest, gate_of
 from .source_state import tree_commits
 from .steps.check_host import check_host
 from .steps.fetch_source import resolve_ref
+from .steps.repair_wheel import check_delocate
 
 
 def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
@@ -33,6 +34,7 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
     Raises:
         UsageError: an argument that cannot be.
         HostError: this host cannot build the recipe; every reason at once.
+        BuildEnvironmentError: a program that the build calls at its end is missing.
     """
     recipe = find_recipe(options.recipe) if options.recipe else newest_stable()
     workspace = Workspace(root=work_folder() / recipe.name)
@@ -45,6 +47,8 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
     prober = RecordedProber(recorded) if recorded else LiveProber()
     cross = recipe.cross if sys.platform != "darwin" and not recorded else None
     host = observe(prober) if cross else check_host(recipe, prober)
+    if sys.platform == "darwin" and not recorded:
+        check_delocate(Path(sys.executable))
     source = _source(recipe, options)
     gate = cross.gate if cross else recipe.gate
     cache = _cache_choice(options)

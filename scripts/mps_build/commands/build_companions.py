@@ -8,6 +8,7 @@ Then the wheels go beside the torch, with constraints.txt. A step whose receipt 
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from mps_build.build.companions.projects import PROJECTS
 from mps_build.build.companions.source import check_choice, parse_sources
 from mps_build.build.companions.torch_wheel import built_wheel, given_wheel
 from mps_build.build.steps.check_host import check_host
+from mps_build.build.steps.repair_wheel import check_delocate
 from mps_build.common.console import Console, human_bytes, human_seconds
 from mps_build.common.environment import check_path, parse_settings
 from mps_build.common.errors import UsageError
@@ -107,6 +109,8 @@ def make_plan(options: Options) -> tuple[CompanionPlan, Workspace]:
     place = (options.wheelhouse or wheelhouse()).absolute()
     given = options.torch and given_wheel(options.torch.expanduser(), recipe, python=options.python, system="macos")
     host = check_host(recipe, RecordedProber(options.host) if options.host else LiveProber())
+    if sys.platform == "darwin" and not options.host:
+        check_delocate(Path(sys.executable))
     torch = given or built_wheel(
         recipe,
         python=options.python or recipe.default_python,

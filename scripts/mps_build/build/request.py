@@ -9,7 +9,8 @@ from typing import Any
 
 from mps_build.common.environment import Toolchain, check_path, fetch_environ, parse_settings
 from mps_build.common.errors import UsageError
-from mps_build.common.recipe.catalogue import find_recipe, newest_stable, recipes_root
+from mps_build.common.interpreters import PythonSearch, search_interpreter
+from mps_build.common.recipe.catalogue import build_python, find_recipe, newest_stable, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.workspace import Workspace, cache_folder, wheelhouse, work_folder
@@ -47,6 +48,7 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
     prober = RecordedProber(recorded) if recorded else LiveProber()
     cross = recipe.cross if sys.platform != "darwin" and not recorded else None
     host = observe(prober) if cross else check_host(recipe, prober)
+    interpreters = {} if recorded else _interpreters(pythons)
     if sys.platform == "darwin" and not recorded:
         check_delocate(Path(sys.executable))
     source = _source(recipe, options)
@@ -76,8 +78,22 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
         offline=options.offline,
         host={**host.document(), "recorded_on": host.recorded_on},
         recording=recorded_answers(prober)[0],
+        interpreters=interpreters,
     )
     return request, workspace
+
+
+def _interpreters(pythons: tuple[str, ...]) -> dict[str, PythonSearch]:
+    """Return the Python of each version, looked for before gigabytes of source are fetched.
+
+    Raises:
+        BuildEnvironmentError: one is not here; each that was passed over is named.
+    """
+    environ = fetch_environ(os.environ)
+    found = {python: search_interpreter(python, environ=environ) for python in pythons}
+    for search in found.values():
+        search.result()
+    return found
 
 
 def _cache_choice(options: BuildOptions) -> CacheChoice:
@@ -95,10 +111,7 @@ def _cache_choice(options: BuildOptions) -> CacheChoice:
 
 
 def _pythons(argument: str | None, recipe: Recipe) -> tuple[str, ...]:
-    ours = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    # The embedded source tries a toolchain: any Python will do, and ours is there.
-    default = ours if recipe.source.kind == "embedded" and ours in recipe.pythons else recipe.default_python
-    wanted = tuple(part.strip() for part in argument.split(",")) if argument else (default,)
+    wanted = tuple(part.strip() for part in argument.split(",")) if argument else (build_python(recipe),)
     unknown = [python for python in wanted if python not in recipe.pythons]
     if unknown:
         raise UsageError(

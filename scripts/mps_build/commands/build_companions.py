@@ -8,6 +8,7 @@ Then the wheels go beside the torch, with constraints.txt. A step whose receipt 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +23,9 @@ from mps_build.build.companions.torch_wheel import built_wheel, given_wheel
 from mps_build.build.steps.check_host import check_host
 from mps_build.build.steps.repair_wheel import check_delocate
 from mps_build.common.console import Console, human_bytes, human_seconds
-from mps_build.common.environment import check_path, parse_settings
+from mps_build.common.environment import check_path, fetch_environ, parse_settings
 from mps_build.common.errors import UsageError
+from mps_build.common.interpreters import find_python
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
@@ -122,6 +124,7 @@ def make_plan(options: Options) -> tuple[CompanionPlan, Workspace]:
         torch=torch,
         sources=sources,
         toolchain=xcode_toolchain(host),
+        python=None if options.host else find_python(torch.python, environ=fetch_environ(os.environ)),
         jobs=options.jobs or host.jobs,
         wheelhouse=place,
         settings=settings,

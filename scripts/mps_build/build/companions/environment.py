@@ -11,7 +11,7 @@ from typing import Any
 from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, CompileError
-from mps_build.common.interpreters import find_interpreter
+from mps_build.common.interpreters import find_python
 from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
 from mps_build.common.receipts import Ledger, Made, Receipt, fingerprint
 from mps_build.common.recipe.catalogue import locks_root
@@ -87,7 +87,7 @@ class CompanionEnvironment:
             return Made(trees=(self.venv,), facts={"tools": self._listed(self.python)})
 
         inputs = {
-            "interpreter": str(interpreter),
+            "interpreter": plan.python.identity() if plan.python else str(interpreter),
             "lock": fingerprint(lock)["sha256"],
             "torch": self.torch_sha256,
             "needs": {**_BUILD_NEEDS, **_CMAKE},
@@ -142,7 +142,8 @@ class CompanionEnvironment:
         return self.ledger.run("smoke", version=1, inputs=inputs, action=run, key=plan.torch.python).facts
 
     def _interpreter(self) -> Path:
-        return self.plan.interpreter or find_interpreter(self.plan.torch.python, environ=self.environ)
+        found = self.plan.python
+        return self.plan.interpreter or (found or find_python(self.plan.torch.python, environ=self.environ)).base
 
     def _install(
         self, python: Path, *, wheels: Sequence[Path], wanted: list[str], pins: list[str], log: str = "environment"

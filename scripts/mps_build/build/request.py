@@ -17,7 +17,7 @@ from mps_build.common.workspace import Workspace, cache_folder, wheelhouse, work
 from mps_build.host.host import observe
 from mps_build.host.probes.probers import LiveProber, RecordedProber
 from mps_build.host.recordings.scrub import recorded as recorded_answers
-from mps_build.host.toolchain import xcode_toolchain
+from mps_build.host.toolchain import use_xcode, xcode_toolchain
 
 from .compiler_cache.launcher import check_settings, find_launcher
 from .compiler_cache.store import CacheChoice, choose_store
@@ -51,6 +51,8 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
     interpreters = {} if recorded else _interpreters(pythons)
     if sys.platform == "darwin" and not recorded:
         check_delocate(Path(sys.executable))
+    if not recorded and not cross:
+        use_xcode(host)
     source = _source(recipe, options)
     gate = cross.gate if cross else recipe.gate
     cache = _cache_choice(options)

@@ -31,7 +31,7 @@ from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, wheelhouse, work_folder
 from mps_build.host.probes.probers import LiveProber, RecordedProber
-from mps_build.host.toolchain import xcode_toolchain
+from mps_build.host.toolchain import use_xcode, xcode_toolchain
 
 EXAMPLES = (
     "v2.6.0",
@@ -111,6 +111,8 @@ def make_plan(options: Options) -> tuple[CompanionPlan, Workspace]:
     place = (options.wheelhouse or wheelhouse()).absolute()
     given = options.torch and given_wheel(options.torch.expanduser(), recipe, python=options.python, system="macos")
     host = check_host(recipe, RecordedProber(options.host) if options.host else LiveProber())
+    if not options.host:
+        use_xcode(host)
     if sys.platform == "darwin" and not options.host:
         check_delocate(Path(sys.executable))
     torch = given or built_wheel(

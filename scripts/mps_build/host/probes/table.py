@@ -120,6 +120,11 @@ PROBES: tuple[Probe, ...] = (
     ),
     _mac("volumes", "df", "-h", why="space on the Data volume", reveals="names of volumes"),
     _mac("thermal", "pmset", "-g", "therm", why="a throttled machine times nothing"),
+    _mac(
+        "thermal_pressure",
+        *("notifyutil", "-g", "com.apple.system.thermalpressurelevel"),
+        why="on Apple silicon pmset records nothing, however hot it is",
+    ),
     _mac("battery", "pmset", "-g", "batt", why="timings on battery differ"),
     _mac("low_power", "sh", "-c", "pmset -g | grep lowpowermode", why="timings in low power mode differ"),
     _mac("session", "launchctl", "managername", why="without a session on the screen MPS may find no GPU"),

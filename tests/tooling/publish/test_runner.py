@@ -356,7 +356,9 @@ def test_the_scripts_work_in_posix_mode_too(mac: Mac, monkeypatch: pytest.Monkey
 
     assert mac.install().ok
     assert mac.run("setup.sh", "--dry-run").ok
-    assert _hook(mac).ok
+    job = {"GITHUB_EVENT_NAME": "push", "GITHUB_REPOSITORY": "owner/wheels", "GITHUB_REF": "refs/heads/main"}
+    work = str(mac.root / "opt/mps-build/work")
+    assert mac.run(mac.root / "usr/local/libexec/mps-build/job-started.sh", **job, MPS_BUILD_WORK=work).ok
     assert mac.run("setup.sh", "uninstall", "--runner", str(mac.runner)).ok
 
 

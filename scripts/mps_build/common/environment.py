@@ -40,6 +40,8 @@ _FETCH_NAMES = _BUILD_NAMES | {
     "SSH_AUTH_SOCK",
     "XDG_CACHE_HOME",
     "XDG_CONFIG_HOME",
+    # git, otool, install_name_tool and codesign in /usr/bin are shims: each asks for the chosen Xcode.
+    "DEVELOPER_DIR",
 }
 _FETCH_PREFIXES = ("PIP_", "UV_", "GIT_")
 _LOCALE = {"LC_ALL": "C.UTF-8" if os.uname().sysname != "Darwin" else "en_US.UTF-8"}
@@ -60,6 +62,12 @@ class Toolchain:
 def fetch_environ(inherited: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of pip and git."""
     return _allowed(inherited, _FETCH_NAMES, _FETCH_PREFIXES) | _LOCALE
+
+
+def repair_environ(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of delocate: Apple's otool and codesign come before those of Homebrew and conda."""
+    environ = fetch_environ(inherited)
+    return environ | {"PATH": os.pathsep.join([*SYSTEM_PATH, *filter(None, [environ.get("PATH")])])}
 
 
 def build_environ(

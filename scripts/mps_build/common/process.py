@@ -85,7 +85,8 @@ def neutral_environ() -> dict[str, str]:
 def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
     """Run a program for its answer: stdin closed, a neutral locale, bytes that are no UTF-8 replaced.
 
-    Never raises for what the program does: a missing program, a failure and a time-out are answers.
+    Never raises for what the program does: a missing program, a failure and a time-out are answers. What was
+    printed before a time-out is dropped: half an answer reads like another one.
     """
     environ = dict(command.environ) if command.environ is not None else neutral_environ()
     try:
@@ -107,12 +108,14 @@ def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
                 timed_out = True
     except OSError as error:
         return Captured(argv=command.argv, stdout="", stderr=str(error), exit=None)
+    if timed_out:
+        said = f"no answer within {timeout_seconds:g} seconds"
+        return Captured(argv=command.argv, stdout="", stderr=said, exit=None, timed_out=True)
     return Captured(
         argv=command.argv,
         stdout=stdout.decode("utf-8", "replace"),
         stderr=stderr.decode("utf-8", "replace"),
-        exit=None if timed_out else process.returncode,
-        timed_out=timed_out,
+        exit=process.returncode,
     )
 
 

@@ -42,6 +42,8 @@ class CacheCounts:
 def find_launcher(name: str, *, path: str | None) -> Path:
     """Return the cache's program, by its whole path: the build's own PATH does not reach it.
 
+    Links are kept: what Homebrew's lead to is named for the version, and gone after an upgrade.
+
     Raises:
         UsageError: it is not installed.
     """
@@ -50,7 +52,7 @@ def find_launcher(name: str, *, path: str | None) -> Path:
         raise UsageError(
             f"--cache {name}: not found", hint=f"install it (brew install {name}), or build without --cache"
         )
-    return Path(found).resolve()
+    return Path(found).absolute()
 
 
 def launchers(launcher: Path | None) -> dict[str, str]:

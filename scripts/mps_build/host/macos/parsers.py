@@ -259,6 +259,7 @@ _READERS: Mapping[str, Parser] = {
     "df": _df,
     "diskutil": _diskutil,
     "pmset": _pmset,
+    "notifyutil": lambda answer, call: resources.parse_thermal_pressure(answer),
     "vm_stat": lambda answer, call: resources.parse_vm_stat(answer),
     "memory_pressure": lambda answer, call: resources.parse_memory_pressure(answer),
     "launchctl": _launchctl,

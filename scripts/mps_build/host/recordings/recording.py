@@ -20,7 +20,10 @@ _HOW = "a recording is made on a Mac by: nox -s doctor -- --record FILE"
 
 
 class RecordedProbe(BaseModel):
-    """One command and what it answered; `env` are variables that were set for it, `exit` null is not known."""
+    """One command and what it answered; `env` are variables that were set for it, `exit` null is not known.
+
+    `timed_out`: it did not answer, which says nothing of what it was asked about.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -29,6 +32,7 @@ class RecordedProbe(BaseModel):
     stderr: str = ""
     exit: int | None = None
     env: dict[str, str] = Field(default_factory=dict)
+    timed_out: bool = False
 
     def words(self) -> tuple[str, ...]:
         """Return the argv, with the variables written out before it."""
@@ -106,7 +110,11 @@ def recording_of(document: Any, *, name: str) -> Recording:
 
 def recording_document(answers: Iterable[Captured], *, recorded_on: str, tool: str) -> dict[str, Any]:
     """Return answers as the JSON document of a recording (not scrubbed yet)."""
-    probes = [{"argv": list(a.argv), "stdout": a.stdout, "stderr": a.stderr, "exit": a.exit} for a in answers]
+    probes = [
+        {"argv": list(a.argv), "stdout": a.stdout, "stderr": a.stderr, "exit": a.exit}
+        | ({"timed_out": True} if a.timed_out else {})
+        for a in answers
+    ]
     return {"schema": SCHEMA_VERSION, "recorded_on": recorded_on, "tool": tool, "probes": probes}
 
 

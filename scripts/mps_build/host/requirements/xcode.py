@@ -56,6 +56,11 @@ def choose_xcode(host: Host, recipe: Recipe) -> Xcode | None:
     return next((x for x in suiting if x.chosen), max(suiting, key=lambda x: tuple(map(int, x.version.split(".")))))
 
 
+def chosen_suits(host: Host, recipe: Recipe) -> bool:
+    """Say whether the Xcode that this machine has chosen builds the recipe, so that no other one is looked for."""
+    return host.xcode is not None and not _faults(host.xcode, recipe)
+
+
 def xcode_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
     xcode = choose_xcode(host, recipe)
     suits = xcode is not None and not _faults(xcode, recipe)

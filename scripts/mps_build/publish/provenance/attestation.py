@@ -172,11 +172,21 @@ def _holds(key: Any, signature: bytes, message: bytes) -> bool:
     return True
 
 
+def check_libraries() -> None:
+    """Refuse, before any file is read, to check an attestation where nothing can.
+
+    Raises:
+        UsageError: `sigstore` is not installed.
+    """
+    for name in ("sigstore.models", "sigstore.verify", "cryptography.exceptions"):
+        _library(name)
+
+
 def _library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
         raise UsageError(
             f"{name.split('.', maxsplit=1)[0]} is not installed here: the attestation cannot be checked",
-            hint="`nox -s verify_provenance` brings it along; elsewhere: pip install sigstore",
+            hint="`nox -s verify_provenance` in a clone brings it; else: pip install 'mps-build[provenance]'",
         ) from error

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build import __version__
+from mps_build.common.json_text import read_json
 from mps_build.common.receipts import digest_of, write_whole
 from mps_build.common.workspace import Workspace, work_folder
 
@@ -56,10 +57,10 @@ def remember(arguments: argparse.Namespace, found: Remembered, *, watched: Itera
 def recall(arguments: argparse.Namespace) -> Remembered | None:
     """Return the build that these arguments made last time, if nothing that it rests on has changed."""
     try:
-        document = json.loads(_place(arguments).read_text(encoding="utf-8"))
+        document = read_json(_place(arguments))
     except (OSError, ValueError):
         return None
-    if (document.get("schema"), document.get("tool")) != (_SCHEMA, __version__):
+    if not isinstance(document, dict) or (document.get("schema"), document.get("tool")) != (_SCHEMA, __version__):
         return None
     if any(_stamp(Path(path)) != stamp for path, stamp in document["watched"].items()):
         return None

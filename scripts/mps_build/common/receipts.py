@@ -15,6 +15,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from .json_text import read_json
+
 SCHEMA = 1
 
 
@@ -142,7 +144,7 @@ def write_whole(path: Path, text: str) -> None:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) else None

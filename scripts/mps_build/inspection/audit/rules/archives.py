@@ -39,11 +39,18 @@ def nothing_runs_at_start(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
     # An editable install has its .pth file by intention.
     level: Level | None = "warning" if facts.is_installed else None
     for member in facts.modes:
-        *folders, name = member.casefold().split("/")
-        # site-packages: the wheel's root, and what its .data folder is spread to.
-        is_at_root = not folders or folders[0].endswith(".data")
-        if is_at_root and (name.endswith(_STARTUP_SUFFIXES) or name.split(".")[0] in _STARTUP_MODULES):
+        first, *inside = _in_site_packages(member.casefold())
+        if first.split(".")[0] in _STARTUP_MODULES or (not inside and first.endswith(_STARTUP_SUFFIXES)):
             yield Hit(member, "is run or obeyed at every start of Python", level)
+
+
+def _in_site_packages(member: str) -> list[str]:
+    """Return the parts of a member's path in site-packages, which the wheel's .data folder is spread to as well."""
+    parts = member.split("/")
+    if len(parts) < 3 or not parts[0].endswith(".data"):
+        return parts
+    last = max((at for at, part in enumerate(parts[:-1]) if part in ("site-packages", "dist-packages")), default=1)
+    return parts[last + 1 :]
 
 
 @rule("R1", "RECORD must be there and list each file once")

@@ -9,15 +9,28 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe
 from mps_build.common.recipe.support_table import matrix, support_table, with_table
 from mps_build.common.result import Result
 
 EXAMPLES = ("", "v2.14.1 v2.15.0 --per-recipe", "--default-python", "--readme README.md", "--readme README.md --check")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    recipes: tuple[str, ...]
+    per_recipe: bool
+    default_python: bool
+    readme: Path | None
+    check: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,14 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="with --readme: change nothing, fail if it differs")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    chosen = tuple(find_recipe(name) for name in arguments.recipes)
+def run(options: Options, console: Console) -> Result:
+    chosen = tuple(find_recipe(name) for name in options.recipes)
     releases = chosen or tuple(recipe for recipe in all_recipes() if recipe.release is not None)
-    if arguments.readme:
-        return _readme(arguments.readme, support_table(releases), check=arguments.check, console=console)
-    if arguments.check:
+    if options.readme:
+        return _readme(options.readme, support_table(releases), check=options.check, console=console)
+    if options.check:
         raise UsageError("--check goes with --readme FILE")
-    document = matrix(releases, per_recipe=arguments.per_recipe, only_default=arguments.default_python)
+    document = matrix(releases, per_recipe=options.per_recipe, only_default=options.default_python)
     console.print(json.dumps(document, separators=(",", ":")))
     return Result(document=document)
 
@@ -53,8 +66,6 @@ def _readme(path: Path, table: str, *, check: bool, console: Console) -> Result:
         raise UsageError(
             f"{path}: the support table is not what the recipes say", hint=f"run `nox -s matrix -- --readme {path}`"
         )
-    beside = path.with_name(f".{path.name}.part")
-    beside.write_text(wanted, encoding="utf-8")
-    beside.replace(path)
+    write_whole(path, wanted)
     console.print(f"{path}: the support table was written")
     return Result(document={"changed": True})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import socket
 import threading
@@ -16,7 +15,7 @@ from mps_build.build.compiler_cache.store import choose_store, redacted, store_p
 from mps_build.build.pipeline import Pipeline
 from mps_build.build.plan import BuildRequest
 from mps_build.build.request import plan
-from mps_build.commands import build_wheel
+from mps_build.commands.shared.parser import parse_options
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.workspace import Workspace
@@ -95,9 +94,7 @@ def planned(flags: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[
         monkeypatch.setenv(name, str(folder / name))
     monkeypatch.setattr("mps_build.build.compiler_cache.store.store_problem", up)
     monkeypatch.setenv("MPS_BUILD_SHARED_CACHE", "redis://fleet")
-    parser = argparse.ArgumentParser()
-    build_wheel.add_arguments(parser)
-    return plan(parser.parse_args(["sample", *flags.split()]))
+    return plan(parse_options("build_wheel", ["sample", *flags.split()]))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +136,7 @@ def test_a_build_goes_through_the_relay_and_ends_its_server(tmp_path: Path, monk
             connection.sendall(b"*1\r\n$4\r\nPING\r\n")
             seen.append(connection.recv(64).decode())
 
-    monkeypatch.setattr(Pipeline, "_prepare_source", lambda self: (None, "source"))
+    monkeypatch.setattr(Pipeline, "prepare_source", lambda self: (None, "source"))
     monkeypatch.setattr(Pipeline, "_build_for", build_for)
 
     Pipeline(request, workspace=workspace, console=Console()).build()

@@ -61,7 +61,11 @@ def _faults(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
         if name in seen:
             yield "Z1", name, "is there twice"
         elif key in by_key:
-            yield "Z1", name, f"is the same file as {by_key[key]} where case does not count, nor Unicode normalisation (macOS)"
+            yield (
+                "Z1",
+                name,
+                f"is the same file as {by_key[key]} where case does not count, nor Unicode normalisation (macOS)",
+            )
         seen.add(name)
         by_key[key] = name
         if not _PLAIN.fullmatch(name):

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build import __version__
+from mps_build.common.json_text import parse_json
 from mps_build.common.logs.text import clean_lines
 from mps_build.common.process import Command, capture
 from mps_build.common.workspace import CHECKOUT, in_checkout
@@ -231,8 +232,8 @@ def _entry(name: str, path: Path, limit: int, scrubber: Scrubber) -> Entry | Non
     note = "" if is_whole else f"the last {len(data)} of {size} bytes"
     if is_whole and name.endswith(".json"):
         try:
-            return Entry(name=scrubber.text(name), data=_json(scrubber.value(json.loads(text))))
-        except (ValueError, RecursionError):
+            return Entry(name=scrubber.text(name), data=_json(scrubber.value(parse_json(text))))
+        except ValueError:
             note = "no JSON"
     lines = "\n".join(line.text for line in clean_lines(text)) if "\x1b" in text else text
     return Entry(name=scrubber.text(name), data=scrubber.text(lines).encode(), note=note)

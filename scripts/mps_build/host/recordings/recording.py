@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import parse_json
 from mps_build.common.process import Captured
 
 SCHEMA_VERSION = 1
@@ -80,9 +81,9 @@ def load_document(path: Path) -> Any:
             f"{path}:{line}: is no UTF-8: byte {data[error.start]:#04x} at {error.start}", hint=_HOW
         ) from error
     try:
-        return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        line, why = (error.lineno, error.msg) if isinstance(error, json.JSONDecodeError) else (1, "nested too deep")
+        return parse_json(text)
+    except ValueError as error:
+        line, why = (error.lineno, error.msg) if isinstance(error, json.JSONDecodeError) else (1, str(error))
         raise UsageError(f"{path}:{line}: is no JSON: {why}", hint=_HOW) from error
 
 

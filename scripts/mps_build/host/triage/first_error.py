@@ -124,8 +124,13 @@ def _speaks(text: str) -> bool:
 
 
 def _last_words(lines: Sequence[Line], frame: int, *, start: int) -> int | None:
-    """Return the complaint, or else the last speaking line, before a frame."""
-    near = [i for i in range(max(frame - _NEAR, start), frame) if _speaks(lines[i].text)]
+    """Return the complaint, or else the last speaking line, before a frame and after the command that it is about."""
+    near: list[int] = []
+    for index in range(frame - 1, max(frame - _NEAR, start) - 1, -1):
+        if is_quoted(lines[index].text):
+            break
+        if _speaks(lines[index].text):
+            near.insert(0, index)
     complaints = [i for i in near if words.COMPLAINT.match(lines[i].text)]
     return complaints[-1] if complaints else near[-1] if near else None
 

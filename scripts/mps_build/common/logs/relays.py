@@ -44,6 +44,7 @@ _NATIVE = re.compile(
 _TOKEN = re.compile(r"[ \t]+|[0-9A-Za-z_]+|.", re.DOTALL)
 _HEAD = 160
 _SAMPLE = 1500
+_DEEPEST = 40
 _LEVELS = frozenset("INFO WARN WARNING ERROR DEBUG TRACE NOTICE CRITICAL FATAL VERBOSE I W E D".split())
 _LEVELS_OF_OUTPUT = frozenset("stdout stderr out err info error build simple debug warn O E".split())
 _CALENDAR = re.compile(rf"(?:{_DAY}|{_MONTH})$")
@@ -66,46 +67,50 @@ def without_fixed_prefix(line: str) -> str:
 def infer_prefix(lines: Sequence[str]) -> re.Pattern[str] | None:
     """Return what most lines of one log begin with, if it is a collector's: a stamp, a number, a name with its mark.
 
-    Lines count from four on. What differs from line to line may be numbers, identifiers, levels and dates.
+    Three lines are enough. What differs from line to line may be numbers, identifiers, levels and dates. What
+    only some of the lines with a prefix go on with is their own text.
     """
     filled = [line for line in lines if line.strip()]
     step = max(len(filled) // _SAMPLE, 1)
-    heads = [line.lstrip()[:_HEAD] for line in filled[::step]]
-    if len(heads) < 4:
+    heads = [line.lstrip()[:_HEAD].rstrip() + " " for line in filled[::step]]  # a prefix alone has lost its blank
+    if len(heads) < 3:
         return None
-    depth, alive = _shared(heads)
-    while depth:
-        kinds = [_kind(token) for token in alive[0][:depth]]
-        if _is_boundary(alive, kinds) and _is_of_a_collector(alive, kinds, share=len(alive) / len(heads)):
-            return _pattern(alive, kinds)
-        depth -= 1
+    counts, alive = _shared(heads)
+    kinds = [_kind(token) for token in alive[0][: len(counts)]]
+    fitting = [d for d in range(1, len(counts) + 1) if _is_boundary(alive, kinds[:d])]
+    widest = max((counts[depth - 1] for depth in fitting), default=0)
+    for depth in reversed(fitting):
+        share = counts[depth - 1] / len(heads)
+        if counts[depth - 1] >= 0.93 * widest and _is_of_a_collector(alive, kinds[:depth], share=share):
+            return _pattern(alive, kinds[:depth])
     return None
 
 
-def _shared(heads: Sequence[str]) -> tuple[int, list[list[str]]]:
-    """Return how many tokens most heads share, and the tokens of those that share them."""
-    alive = [(_TOKEN.findall(head), head) for head in heads]
-    native = [False] * len(heads)
+def _shared(heads: Sequence[str]) -> tuple[list[int], list[list[str]]]:
+    """Return how many heads share the first token, the first two and so on, and the tokens of those that go furthest."""
+    rows = [_TOKEN.findall(head) for head in heads]
     offsets = [0] * len(heads)
     indices = list(range(len(heads)))
-    depth = 0
-    while depth < 40:
-        candidates: Counter[str] = Counter()
-        for index in indices:
-            tokens, head = alive[index]
-            native[index] = native[index] or depth >= len(tokens) or bool(_NATIVE.match(head, offsets[index]))
-            if not native[index]:
-                candidates[_kind(tokens[depth])] += 1
-        if not candidates:
+    counts: list[int] = []
+    while len(counts) < _DEEPEST:
+        depth = len(counts)
+        open_ended = [i for i in indices if depth < len(rows[i]) and not _is_native(heads[i], offsets[i])]
+        kinds = Counter(_kind(rows[i][depth]) for i in open_ended)
+        kind, _ = kinds.most_common(1)[0] if kinds else ("", 0)
+        going_on = [i for i in open_ended if _kind(rows[i][depth]) == kind]
+        if len(going_on) < max(0.5 * len(heads), 3) or (depth == 0 and len(going_on) < 0.6 * len(heads)):
             break
-        kind, count = candidates.most_common(1)[0]
-        if count < 0.6 * len(heads) or count < 3:
-            break
-        indices = [i for i in indices if not native[i] and _kind(alive[i][0][depth]) == kind]
+        indices = going_on
+        counts.append(len(indices))
         for index in indices:
-            offsets[index] += len(alive[index][0][depth])
-        depth += 1
-    return depth, [alive[index][0] for index in indices]
+            offsets[index] += len(rows[index][depth])
+    return counts, [rows[index] for index in indices] or rows
+
+
+def _is_native(head: str, offset: int) -> bool:
+    """Whether the line's own text begins at this offset, which is not inside a word or a path."""
+    before = head[offset - 1 : offset]
+    return not before.isalnum() and before not in ("/", "-", "_", ".") and bool(_NATIVE.match(head, offset))
 
 
 def _kind(token: str) -> str:
@@ -137,7 +142,7 @@ def _is_boundary(alive: Sequence[Sequence[str]], kinds: Sequence[str]) -> bool:
 
 
 def _is_constant(alive: Sequence[Sequence[str]], depth: int) -> bool:
-    return len({tuple(tokens[:depth]) for tokens in alive}) == 1
+    return len({"".join(tokens[:depth]).rstrip() for tokens in alive}) == 1
 
 
 def _is_of_a_collector(alive: Sequence[Sequence[str]], kinds: Sequence[str], *, share: float) -> bool:
@@ -149,7 +154,10 @@ def _is_of_a_collector(alive: Sequence[Sequence[str]], kinds: Sequence[str], *, 
     if "0" in kinds or "X0" in kinds:
         if set(kinds) <= {"0", " ", "\t", ":", "|", ".", ")", "]", "[", "#", "│", "→", "-", ">"} and kinds.count("0") == 1:
             return _counts_up([tokens[kinds.index("0")] for tokens in alive])
-        return not _is_constant(alive, depth) or bool(marks & _STRONG_SEPARATORS) or (share >= 0.9 and len(alive) >= 8)
+        has_a_clock = kinds.count("0") + kinds.count("X0") >= 3 or "DATE" in kinds
+        if marks & _STRONG_SEPARATORS or "\t" in kinds or has_a_clock or ("LEVEL" in kinds and marks) or not words:
+            return True
+        return _is_constant(alive, depth) and (share >= 0.9 and len(alive) >= 8 or share == 1 and len(alive) >= 4)
     if "DATE" in kinds:
         return True
     if "LEVEL" in kinds or "STREAM" in kinds:
@@ -172,7 +180,8 @@ def _counts_up(numbers: Sequence[str]) -> bool:
 
 def _pattern(alive: Sequence[Sequence[str]], kinds: Sequence[str]) -> re.Pattern[str]:
     forms = {" ": r"[ \t]+", "\t": r"[ \t]+", "0": r"\d+", "X0": r"[0-9A-Za-z_]+", "DATE": r"[A-Za-z]+"}
-    forms["LEVEL"] = r"[A-Z]+" if "0" in kinds or "X0" in kinds else r"(?!ERROR|FATAL|CRITICAL)[A-Z]+"
+    is_more_than_a_level = any(kind[0].isalnum() and kind != "LEVEL" for kind in kinds)
+    forms["LEVEL"] = r"[A-Z]+" if is_more_than_a_level else r"(?!ERROR|FATAL|CRITICAL)[A-Z]+"
     forms["STREAM"] = r"[A-Za-z]+"
     parts = [forms.get(kind) or re.escape(kind) for kind in kinds]
     if kinds[-1] in (" ", "\t"):

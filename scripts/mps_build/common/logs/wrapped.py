@@ -11,7 +11,7 @@ _QUOTED = re.compile(r"\s*\"(?:[^\"\\]|\\.)*\",?\s*$")
 _WRITTEN_END = re.compile(r"(?<!\\)(?:\\r)?\\n")
 _SAMPLE = 200
 # Below this many written line ends, a `\n` is part of a message.
-_ENDS_OF_A_LOG = 4
+_ENDS_OF_A_LOG = 3
 
 
 def unwrap(lines: Sequence[str]) -> list[str]:

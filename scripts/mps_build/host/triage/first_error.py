@@ -132,7 +132,17 @@ def _last_words(lines: Sequence[Line], frame: int, *, start: int) -> int | None:
         if _speaks(lines[index].text):
             near.insert(0, index)
     complaints = [i for i in near if words.COMPLAINT.match(lines[i].text)]
-    return complaints[-1] if complaints else near[-1] if near else None
+    last = complaints[-1] if complaints else near[-1] if near else None
+    if last is None:
+        return None
+    # What a program says after its first complaint sums up: "rsync: connection closed", "rsync error: ...".
+    program = _program(lines[last].text)
+    return next((i for i in near if program and _program(lines[i].text) == program), last)
+
+
+def _program(text: str) -> str | None:
+    match = words.PROGRAM.match(text)
+    return match[1] if match else None
 
 
 def _words_below(lines: Sequence[Line], frame: int) -> int | None:
@@ -169,6 +179,11 @@ def whole_message(lines: Sequence[Line], index: int) -> Line:
             break
         parts.append(line.text)
     return Line(number=lines[head].number, text=squeeze(" ".join(parts)))
+
+
+def is_a_good_end(line: str) -> bool:
+    """Whether a line says that a configure, a build or an installation came to its end."""
+    return bool(words.CONFIGURED.match(line) or words.SUCCESS.match(line)) and not words.LAST_STEP.match(line)
 
 
 def ends_well(lines: Sequence[Line], *, configured_is_well: bool) -> bool:

@@ -124,6 +124,8 @@ SUCCESS = re.compile(
     )""",
     re.VERBOSE,
 )
+# Reached although a step failed, with `ninja -k`.
+LAST_STEP = re.compile(r"\s*\[(\d+)/\1\]")
 CMAKE_HEAD = re.compile(r"\s*CMake (?:Error|Warning)(?: \(dev\))? (?:at \S|in \S|: ?\S)")
 STEP_FAILED = re.compile(r"\s*(?:FAILED: |g?make(?:\[\d+\])?: \*\*\* \[)")
 CONFIGURED = re.compile(r"\s*-- Build files have been written to:")
@@ -141,3 +143,4 @@ MUTE = re.compile(
 )
 PYTHON_TRACEBACK = re.compile(r"\s*(?:E\s+)?Traceback \(most recent call last\):")
 RAISED = re.compile(r"\s*[A-Za-z_][\w.]{1,120}(?::\s|:?$)")
+PROGRAM = re.compile(r"\s*([a-z][\w.+-]{1,40})(?: error| fatal)?: ")

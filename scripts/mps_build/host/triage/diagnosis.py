@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,12 +13,6 @@ from . import first_error
 from .log import Log, read_log
 from .matching import Found, Reading, find, healed
 from .rules import Catalogue, Cause, load_catalogue
-
-# A build that ended well and yet has no MPS says so only here.
-_MPS_IS_MISSED = re.compile(
-    r"not (?:compiled|built|linked) with (?:support for )?(?:MPS|mps)\b|mps\.is_built\(\)\)?[\"' :)]{0,8}False|MPS built\?: False"
-    r"|MPS is not built|without MPS (?:support|enabled)|built with MPS\W{1,4}(?:False|no)\b"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +74,7 @@ def explain(
     found = [] if _is_blocked(reading) else find(reading, release)
     is_quiet = any(each.cause.quiet for each in found)
     well = exit == 0 or first_error.ends_well(log.lines, configured_is_well=not is_quiet)
-    if well and not (is_quiet and _MPS_IS_MISSED.search(log.text)):
+    if well and not (is_quiet and _mps_is_missed(reading)):
         # What sounded like a cause went by: the log goes on to a good end.
         quiet = tuple(f"{each.cause.id}: {each.cause.title}" for each in found if each.cause.quiet)
         return _triage(None, (), (*quiet, *_notes(log, rows, None)), None, failed=False)
@@ -117,6 +110,11 @@ def _is_blocked(reading: Reading) -> bool:
     return any(next(reading.hits(pattern), None) for pattern in reading.rows.blockers)
 
 
+def _mps_is_missed(reading: Reading) -> bool:
+    """Whether a program found no MPS in its torch; a build that ended well and yet has none says so only here."""
+    return reading.holds("<mps_is_missed>")
+
+
 def _choose(found: list[Found], reading: Reading) -> Found | None:
     """Return the cause among what was found: no effect of another, no mere frame, then the first in the log."""
     effects = {name for each in found for name in each.cause.explains}
@@ -133,7 +131,7 @@ def _something_failed_before(each: Found, reading: Reading) -> bool:
 
 def _is_beside_the_point(each: Found, reading: Reading) -> bool:
     """Whether a quiet fault stands in a log that later failed of something else."""
-    if not each.cause.quiet or _MPS_IS_MISSED.search(reading.log.text):
+    if not each.cause.quiet or _mps_is_missed(reading):
         return False
     return any(reading.log.lines[index].number > each.line.number for index in reading.failures)
 

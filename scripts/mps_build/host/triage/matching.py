@@ -12,7 +12,7 @@ from packaging.version import Version
 from mps_build.common.logs.text import Line
 
 from . import first_error
-from .log import Log
+from .log import Log, is_quoted
 from .rules import Catalogue, Cause, Matcher
 
 _WARNING = re.compile(r"\bwarning: |\bnote: |\bWARNING\b|\b\w{0,60}Warning: |CMake (?:Deprecation )?Warning\b")
@@ -112,11 +112,13 @@ def _is_borne_out(reading: Reading, matcher: Matcher, hit: re.Match[str]) -> boo
         return not reading.messages or not _only_warns(log, index)
     if matcher.alone and not reading.failures:
         return True
-    said = _first_from(reading.messages, index + 1)
-    said = _first_from(reading.failures, index + 1) if said is None else said
+    said = _first_from(reading.messages, index)
+    said = _first_from(reading.failures, index) if said is None else said
     if said is None:
         return False
-    until = min(said + _LENGTH_OF_A_MESSAGE, len(log.lines) - 1)
+    until = said
+    while until + 1 < len(log.lines) and until < said + _LENGTH_OF_A_MESSAGE and not is_quoted(log.lines[until + 1].text):
+        until += 1
     begin = max(hit.end(), log.starts[max(said - _BEFORE_A_MESSAGE, 0)])
     end = log.starts[until] + len(log.lines[until].text)
     return reading.rows.compiled(matcher.then).search(log.text, begin, end) is not None

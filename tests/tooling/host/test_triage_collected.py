@@ -1,4 +1,4 @@
-"""Forty logs in the dress of every collector: the cause, if one is sure, and the first error are found in each."""
+"""Sixty logs in the dress of collectors: the cause, if one is sure, and the first error are found in each."""
 
 from __future__ import annotations
 
@@ -16,23 +16,37 @@ RECORDED = Path(__file__).parents[2] / "recorded"
 ROWS: list[dict[str, Any]] = yaml.safe_load((RECORDED / "triage_collected.yaml").read_text("utf-8"))
 
 
+EVERY = 3
+
+
+def _dressed(number: int, every: int) -> dict[str, str]:
+    """Return a row in every so-manieth dress, as it is among them."""
+    chosen = list(COLLECTORS)[number % every :: every]
+    return {dress: COLLECTORS[dress](ROWS[number]["text"]) for dress in ("as it is", *chosen)}
+
+
 def _shows(row: dict[str, Any], text: str) -> bool:
     error = explain(text).first_error
     return error is None if row["shown"] is None else error is not None and row["shown"] in " ".join(error.text.split())
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["what"] for row in ROWS])
-def test_no_dress_changes_the_cause(row: dict[str, Any]) -> None:
-    named = {dress: explain(put_on(row["text"])).cause for dress, put_on in COLLECTORS.items()}
+@pytest.mark.parametrize("every", [EVERY, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", range(len(ROWS)), ids=[row["what"] for row in ROWS])
+def test_no_dress_changes_the_cause(number: int, every: int) -> None:
+    named = {dress: explain(text).cause for dress, text in _dressed(number, every).items()}
 
-    assert named == dict.fromkeys(COLLECTORS, row["cause"])
+    assert named == dict.fromkeys(named, ROWS[number]["cause"])
 
 
-def test_the_first_error_is_named_in_95_of_100_logs() -> None:
-    seen = [(row["what"], dress, _shows(row, put_on(row["text"]))) for row in ROWS for dress, put_on in COLLECTORS.items()]
+def test_the_first_error_is_named_in_99_of_100_logs() -> None:
+    seen = [
+        (row["what"], dress, _shows(row, text))
+        for number, row in enumerate(ROWS)
+        for dress, text in _dressed(number, EVERY).items()
+    ]
     missed = [(what, dress) for what, dress, shown in seen if not shown]
 
-    assert len(seen) > 1500
+    assert len(seen) > 900
     assert len(missed) <= 0.01 * len(seen), missed
 
 

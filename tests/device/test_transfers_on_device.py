@@ -112,7 +112,7 @@ for _dtype in DTYPES:
 
 def _small_writes(x: torch.Tensor, y: torch.Tensor, offset: int, step: int) -> Any:
     """Write through views that begin within a word, by each family of kernels; the neighbours must stay."""
-    dtype, device = x.dtype, x.device
+    device = x.device
     places = torch.tensor([0, 2, 5], device=device)
     mask = torch.tensor([True, False, True, True, False, False, True], device=device)
 

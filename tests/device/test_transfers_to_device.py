@@ -1,4 +1,4 @@
-"""Host tensors of every layout and dtype on their way to the device: each spelling, with and without a change of dtype."""
+"""Host tensors of every layout and dtype on their way to the device, in each spelling, converted or not."""
 
 from __future__ import annotations
 

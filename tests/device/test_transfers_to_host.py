@@ -39,7 +39,7 @@ def _reads(leg: Any, view: torch.Tensor) -> Any:
         "numbers": torch.tensor(view.tolist(), dtype=view.dtype),
         "contiguous": view.contiguous().cpu(),
         "negated": (~view if view.dtype == torch.bool else -view).cpu(),
-        "item": [attempt(lambda one=one: torch.tensor(one.item())) for one in view.reshape(-1)[-3:]],
+        "item": [attempt(lambda one=one: torch.tensor(one.item(), dtype=one.dtype)) for one in view.reshape(-1)[-3:]],
         "numpy": attempt(lambda: torch.from_numpy(view.cpu().numpy().copy())),
     }
 

@@ -1,4 +1,4 @@
-"""Sequences: a producer that leaves an unusual layout, then a consumer that is sensitive to it; all pairs, with gradients."""
+"""Sequences: a producer that leaves an unusual layout, then a consumer sensitive to it; all pairs, with gradients."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _asked(produce: Producer, consume: Consumer) -> Any:
 def _add(produce: Producer, consume: Consumer, dtype: torch.dtype = torch.float32) -> None:
     if (consume.writes or consume.distinct) and produce.shared:
         return  # several places are one element: what is written is undefined, and the largest is not unique
-    if consume.exact and not produce.view or consume.distinct and dtype == torch.bfloat16:
+    if (consume.exact and not produce.view) or (consume.distinct and dtype == torch.bfloat16):
         return  # rounding decides which of two is larger
 
     def make(d: Any) -> Any:

@@ -98,7 +98,7 @@ for _dtype in DTYPES:
     cases.add(
         f"transfer-dlpack-{short(_dtype)}",
         lambda leg, *bases: [
-            attempt(lambda view=VIEWS[name][1](base): _exchanged(leg, view) + 0)
+            attempt(lambda name=name, base=base: _exchanged(leg, VIEWS[name][1](base)) + 0)
             for name, base in zip(("dense", "gapped", "transposed", "channels_last", "rows"), bases)
         ],
         make=lambda d, dtype=_dtype: tuple(

@@ -1,4 +1,4 @@
-"""Views as host tensors and device tensors come: dense, gapped, offset, transposed, expanded, without dimensions, empty."""
+"""Views as host and device tensors come: dense, gapped, offset, transposed, expanded, 0-d, empty."""
 
 from __future__ import annotations
 

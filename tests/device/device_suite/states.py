@@ -72,8 +72,7 @@ def run_leg(case: Case, bench: Bench, leg: Leg, draw: tuple[int, int]) -> list[L
 def run_case(case: Case, bench: Bench, references: References | None = None) -> Error:
     """Return the largest error of the case over its states; raise Mismatch, Refused, or what the act raised."""
     if case.check:
-        found = case.act(bench)
-        return found if isinstance(found, Error) else Error()
+        return _checked(case, bench)
     known = references or References(keep=True)
     worst = Error()
     first: list[Leaf] = []
@@ -97,6 +96,16 @@ def run_case(case: Case, bench: Bench, references: References | None = None) -> 
             raise Mismatch(f"{state}: {wrong}", wrong.error) from None
         first = first or actual
     return worst
+
+
+def _checked(case: Case, bench: Bench) -> Error:
+    try:
+        found = case.act(bench)
+    except Exception as raised:
+        if case.may_be_missing and bench.device.type != "cpu" and says_missing(raised):
+            raise Refused(f"not on this device: {raised}") from raised
+        raise
+    return found if isinstance(found, Error) else Error()
 
 
 def _judge(

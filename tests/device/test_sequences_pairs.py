@@ -63,7 +63,7 @@ def _add(produce: Producer, consume: Consumer, dtype: torch.dtype = torch.float3
         f"sequence-{produce.name}-{consume.name}" + ("" if dtype == torch.float32 else "-" + str(dtype)[6:]),
         _asked(produce, consume),
         make=make,
-        terms=256,
+        terms=256 if dtype == torch.float32 else 64,
         floor=0.25 if dtype == torch.float32 else 0.0,
         since="2.0",
         states=("fresh", "polluted") if produce.name in _FEW and dtype == torch.float32 else ("fresh",),

@@ -32,7 +32,7 @@ OPTIONS: dict[str, tuple[dict[str, Any], dict[str, tuple[Any, ...]]]] = {
     "RMSprop": ({"lr": 0.01, **_EPS}, {"momentum": (None, 0.5), "centered": (False, True), "alpha": (None, 0.75)}),
     "ASGD": ({"lr": 0.05}, {"lambd": (None, 0.125), "alpha": (None, 0.5), "t0": (None, 1.0)}),
     "Rprop": ({"lr": 0.05}, {"etas": (None, (0.25, 1.5)), "step_sizes": (None, (1e-3, 0.0625))}),
-    "Adafactor": ({"lr": 0.05}, {"beta2_decay": (None, -0.5), "d": (None, 0.5)}),
+    "Adafactor": ({"lr": 0.05}, {"beta2_decay": (None, -0.5), "d": (None, 2.0)}),
 }
 COMMON: dict[str, tuple[Any, ...]] = {
     "weight_decay": (None, 0.125),
@@ -65,6 +65,8 @@ def _allowed(name: str) -> Any:
         if way == "fused" and (
             name not in _FUSED or row["layout"] == "step2" or row["gradients"] not in ("plain", "one_missing")
         ):
+            return False
+        if row["weight_decay"] is not None and not _has(name, "weight_decay"):
             return False
         if row["tensor_lr"] and (way in ("foreach", "default", "capturable") or name not in ("SGD", "Adam", "AdamW")):
             return False
@@ -146,6 +148,7 @@ for _name in OPTIONS:
             f"neural-{_name}-" + label(_row),
             _stepped(_name, _row),
             make=_make(_row),
+            factor=16 if _row["way"] == "differentiable" else 4,
             terms=64 if _row["dtype"] == torch.float32 else 16,
             floor=0.25,
             since="2.5",

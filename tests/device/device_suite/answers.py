@@ -22,6 +22,7 @@ REFUSALS = (
     "must be on supported devices",
     "ComplexFloat is not supported",
     "Unknown device type",
+    "autocast device_type",
 )
 
 

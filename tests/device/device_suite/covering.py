@@ -15,8 +15,8 @@ from typing import Any, Callable, Dict
 STORE = Path(__file__).parent / "coverings.json"
 _SAMPLE = 6000  # rows of which the greedy search chooses, where there are more
 
-Row = Dict[str, Any]  # noqa: UP006 - evaluated, and Python 3.8 has no dict[...]
-Factors = Dict[str, "tuple[Any, ...]"]  # noqa: UP006
+Row = Dict[str, Any]
+Factors = Dict[str, "tuple[Any, ...]"]
 made: dict[str, Any] = {}
 making = False
 

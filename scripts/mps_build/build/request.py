@@ -78,8 +78,8 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
 
 def _cache_choice(options: BuildOptions) -> CacheChoice:
     """Return how the compiler cache is set; a release shares a store only if told (--shared-cache)."""
-    told = options.shared_cache
-    if told and options.cache != "sccache":
+    summary = options.shared_cache
+    if summary and options.cache != "sccache":
         raise UsageError(
             "--shared-cache goes with --cache sccache: ccache has no store of S3", hint="add --cache sccache"
         )
@@ -87,7 +87,7 @@ def _cache_choice(options: BuildOptions) -> CacheChoice:
         # Either would beat what decides whether checkouts share: the profile, and what build_wheel sets.
         return CacheChoice(dropped=tuple(name for name in ("CCACHE_HASHDIR", "CCACHE_NOHASHDIR") if name in os.environ))
     named = any(os.environ.get(name) for name in ("MPS_BUILD_SHARED_CACHE", "SCCACHE_REDIS_ENDPOINT", "SCCACHE_BUCKET"))
-    return choose_store(os.environ, shared=told or (options.chosen_profile == "develop" and named))
+    return choose_store(os.environ, shared=summary or (options.chosen_profile == "develop" and named))
 
 
 def _pythons(argument: str | None, recipe: Recipe) -> tuple[str, ...]:

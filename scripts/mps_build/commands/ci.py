@@ -152,12 +152,14 @@ def _collect(options: Options, console: Console) -> dict[str, Any]:
         raise UsageError("collect: where to? --results DIR")
     root = work_folder() / find_recipe(options.recipe).name
     options.results.mkdir(parents=True, exist_ok=True)
-    told = options.results / "build.json"
+    summary = options.results / "build.json"
     if options.build and options.build.is_file():
-        shutil.copy2(options.build, told)
+        shutil.copy2(options.build, summary)
     else:
         text = "the build ended without a result: cut off at its time limit, or cancelled"
-        told.write_text(json.dumps({"exit_code": 124, "cause": "unfinished", "error": text}) + "\n", encoding="utf-8")
+        summary.write_text(
+            json.dumps({"exit_code": 124, "cause": "unfinished", "error": text}) + "\n", encoding="utf-8"
+        )
     found = [
         *root.glob("logs/*"),
         *root.glob("receipts/*.json"),

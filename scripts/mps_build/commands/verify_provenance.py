@@ -80,10 +80,10 @@ def run(options: Options, console: Console) -> Result:
     checks += recipe_checks(receipt, recipe, patches_root=patches_root(), commit=options.commit)
     if not options.without_attestation:
         checks += _attestation_checks(options, wheel)
-    return _told(checks, options, console)
+    return _summary(checks, options, console)
 
 
-def _told(checks: list[Check], options: Options, console: Console) -> Result:
+def _summary(checks: list[Check], options: Options, console: Console) -> Result:
     console.table(("", "claim", "found"), [("ok" if each.holds else "NO", each.claim, each.found) for each in checks])
     console.print()
     failed = [each for each in checks if not each.holds]
@@ -110,14 +110,14 @@ def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
     bundle: Path = options.bundle or wheel.with_name(f"{wheel.name}.sigstore.json")
     if not bundle.is_file():
         return [Check(claim="an attestation lies beside the wheel", holds=False, found=f"no {bundle.name}")]
-    told = read_attestation(bundle)
-    digest, identity = fingerprint(wheel)["sha256"], told.identity
-    names = [name for sha256, name in told.subjects if sha256 == digest]
+    summary = read_attestation(bundle)
+    digest, identity = fingerprint(wheel)["sha256"], summary.identity
+    names = [name for sha256, name in summary.subjects if sha256 == digest]
     signer = options.signer_repository or options.repository
     workflow = f"https://github.com/{signer}/.github/workflows/{options.workflow}@"
     checks = [
         Check(claim="it attests this wheel", holds=bool(names), found=names[0] if names else "other files"),
-        Check(claim="it is SLSA provenance", holds=told.predicate == PREDICATE, found=told.predicate),
+        Check(claim="it is SLSA provenance", holds=summary.predicate == PREDICATE, found=summary.predicate),
         Check(
             claim="GitHub's identity signed it", holds=identity.get("issuer") == ISSUER, found=_of(identity, "issuer")
         ),
@@ -136,7 +136,7 @@ def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
             holds=identity.get("runner") == "github-hosted",
             found=_of(identity, "runner"),
         ),
-        Check(claim="the certificate's key signed it", holds=told.signature_holds, found="ECDSA over the envelope"),
+        Check(claim="the certificate's key signed it", holds=summary.signature_holds, found="ECDSA over the envelope"),
     ]
     assert options.repository is not None
     try:

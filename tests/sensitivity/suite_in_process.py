@@ -22,7 +22,10 @@ from device_suite.legs import Bench, PlantMaker  # noqa: E402
 from device_suite.selection import why_not_here  # noqa: E402
 from device_suite.states import References, Refused, run_case  # noqa: E402
 
-DEFAULT_LAYERS = ("smoke", "regressions", "layouts", "transformers", "models")
+DEFAULT_LAYERS = (
+    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
+    *("complex", "autocast", "transformers", "models"),
+)
 # Cases that start processes or take seconds say nothing about an operator that a quick one does not say.
 SLOW_SECONDS = 1.0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from mps_build.common.workspace import cache_folder
 
 from .artifacts import BuildEnvironment, Editable, SourceTree, editable_of
 from .editable_state import Remembered, forget, remember
+from .options import BuildOptions
 from .pipeline import Pipeline
 from .plan import BuildRequest
 from .retry import with_second_tries
@@ -27,7 +27,7 @@ _CHOSEN_XCODE = Path("/var/db/xcode_select_link")
 class EditableBuild(Pipeline):
     """A build that ends in a tree that is imported where it lies."""
 
-    def make(self, arguments: argparse.Namespace) -> tuple[Remembered, str, str]:
+    def make(self, options: BuildOptions) -> tuple[Remembered, str, str]:
         """Return the build, its version, and where it is imported from.
 
         Raises:
@@ -36,7 +36,7 @@ class EditableBuild(Pipeline):
         request = self.request
         _refuse(request)
         python = request.pythons[0]
-        forget(arguments)
+        forget(options)
         with self.workspace.held(), kept_awake():
             with self.console.step("Source"):
                 tree, source = self._prepare_source()
@@ -49,7 +49,7 @@ class EditableBuild(Pipeline):
             module = request.recipe.wheel.distribution.replace("-", "_")
             version, place = import_it(editable, module, environ=fetch_environ(os.environ))
         found = Remembered(workspace=self.workspace, editable=editable, module=module, recipe=request.recipe.name)
-        remember(arguments, found, watched=watched(request, lock=locks_root() / request.recipe.lock_name(python)))
+        remember(options, found, watched=watched(request, lock=locks_root() / request.recipe.lock_name(python)))
         return found, version, place
 
     def _build(self, environment: BuildEnvironment, tree: SourceTree, configured: Receipt) -> Editable:

@@ -15,7 +15,9 @@ import os
 import re
 import resource
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from mps_build.build.failure import explained
 from mps_build.build.rehearsal.companions import plan_trial, rehearse_companions
@@ -38,6 +40,24 @@ NOT_PROVED = (
     "not proved by any of this: that Objective-C++ and Metal compile (they need Apple's SDK), "
     "that the wheel loads on a Mac, that MPS gives right answers"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    recipe: str
+    wheel: bool
+    darwin: bool
+    companions: bool
+    torch: Path | None
+    source: tuple[str, ...]
+    only: tuple[str, ...]
+    tree: Literal["debian", "git"] | None
+    draw: int
+    seed: int
+    jobs: int
+    mirror: str | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,34 +86,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    recipe = find_recipe(arguments.recipe)
+def run(options: Options, console: Console) -> Result:
+    recipe = find_recipe(options.recipe)
     if recipe.source.kind == "embedded":
         raise UsageError(
             f"{recipe.name} needs no rehearsal", hint=f"it builds anywhere: nox -s build_wheel -- {recipe.name}"
         )
-    if (arguments.torch or arguments.source or arguments.only) and not arguments.companions:
+    if (options.torch or options.source or options.only) and not options.companions:
         raise UsageError("--torch, --source and --only say what companions are made from", hint="add --companions")
     trial = (
-        plan_trial(recipe, torch=arguments.torch, sources=arguments.source, only=arguments.only)
-        if arguments.companions
+        plan_trial(recipe, torch=options.torch, sources=options.source, only=options.only)
+        if options.companions
         else None
     )
-    mode = next((name for name in ("darwin", "wheel", "companions") if getattr(arguments, name)), "linux")
-    rehearsal = Rehearsal(recipe, mode=mode, jobs=arguments.jobs, console=console)
-    origin = choose_origin(recipe, needs_root=mode != "linux", wanted=arguments.tree)
+    mode = next((name for name in ("darwin", "wheel", "companions") if getattr(options, name)), "linux")
+    rehearsal = Rehearsal(recipe, mode=mode, jobs=options.jobs, console=console)
+    origin = choose_origin(recipe, needs_root=mode != "linux", wanted=options.tree)
     wheel: Path | None = None
     with console.step("Lock for a Mac"):
         _try_lock(rehearsal, recipe, console)
     try:
         with rehearsal.workspace.held():
             if trial:
-                torch = trial.torch.path if trial.torch else _torch_for_companions(rehearsal, mirror=arguments.mirror)
-                rehearse_companions(rehearsal, trial, torch=torch, mirror=arguments.mirror)
-            elif arguments.darwin:
-                rehearse_darwin(rehearsal, count=arguments.draw, seed=arguments.seed, mirror=arguments.mirror)
+                torch = trial.torch.path if trial.torch else _torch_for_companions(rehearsal, mirror=options.mirror)
+                rehearse_companions(rehearsal, trial, torch=torch, mirror=options.mirror)
+            elif options.darwin:
+                rehearse_darwin(rehearsal, count=options.draw, seed=options.seed, mirror=options.mirror)
             else:
-                wheel = rehearse_linux(rehearsal, origin=origin, wheel=arguments.wheel, mirror=arguments.mirror)
+                wheel = rehearse_linux(rehearsal, origin=origin, wheel=options.wheel, mirror=options.mirror)
     except CompileError as error:
         raise _explained(error, rehearsal) from error
     used = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -73,7 +73,7 @@ def read_source(text: str) -> Source:
 
 
 def _head(text: str, brace: int) -> int:
-    """Return where the statement begins that a block belongs to: behind the last `;`, `{` or `}` outside of parentheses."""
+    """Return where the statement of a block begins: behind the last `;`, `{` or `}` outside of parentheses."""
     depth, place = 0, brace - 1
     while place >= 0:
         sign = text[place]

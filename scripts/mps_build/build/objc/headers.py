@@ -142,7 +142,8 @@ def _methods(interface: Interface) -> Iterator[str]:
             named = each.selector
         rest = ", ..." if "..." in each.arguments else ""
         is_late = each.since and not (interface.since and version(interface.since) >= version(each.since))
-        yield f"{'+' if each.is_class else '-'} ({each.returns}){named}{rest}{_available(each.since) if is_late else ''};"
+        late = _available(each.since) if is_late else ""
+        yield f"{'+' if each.is_class else '-'} ({each.returns}){named}{rest}{late};"
 
 
 def _function(each: Function) -> str:

@@ -12,7 +12,7 @@ from mps_build.common.process import Reporter
 
 from ..objc.model import load_frameworks, version
 from .compiler import Checker, compile_file
-from .diagnostics import Diagnostic, Known, Said, judge, newer_than_target, read_output
+from .diagnostics import Diagnostic, Known, Said, concerns, judge, newer_than_target, read_output
 from .guards import Names, calls, function_around, guarded, read_names
 from .text import Source, blanked, read_source
 
@@ -94,6 +94,8 @@ def _ours(said: Said, checker: Checker, file: Path) -> bool:
     """Tell whether a thing that was said concerns the author: errors anywhere, warnings in the tree's MPS code."""
     if said.kind == "error":
         return True
+    if not concerns(said):
+        return False
     path = Path(said.file)
     return path == file or any(folder in path.parents for folder in checker.tree.folders)
 

@@ -24,7 +24,8 @@ _QUIET = (
     "pragma-once-outside-header",
 )
 _HALF_SIMD = "MPS_BUILD_SIMD_TYPES_ONLY"
-# `zig c++ -c -fsyntax-only` (without -c it builds its libc++ first) ends like this where the file is right: it looks for the object that it did not ask for.
+# `zig c++ -c -fsyntax-only` ends like this where the file is right: it looks for an object that nobody asked for.
+# Without -c it builds its libc++ first, a minute and a half of CPU.
 _NO_OBJECT = "failed to rename"
 
 

@@ -14,6 +14,7 @@ from ..objc.model import load_frameworks, version
 from .compiler import Checker, compile_file
 from .diagnostics import Diagnostic, Known, Said, concerns, judge, newer_than_target, read_output
 from .guards import Names, calls, function_around, guarded, read_names
+from .shared_header import flags_with, may_share, shared_header
 from .text import Source, blanked, read_source
 
 _DEEPEST = 4
@@ -56,8 +57,10 @@ def check_files(checker: Checker, files: Sequence[Path], *, jobs: int, reporter:
     reporter.started("Check Objective-C++", total=len(files), unit="files")
     done = 0
     outputs: list[list[Said]] = []
+    header = shared_header(checker, files)
+    shared = {file: flags_with(header) for file in files if header and may_share(file)}
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        for text in pool.map(lambda file: compile_file(checker, file), files):
+        for text in pool.map(lambda file: compile_file(checker, file, *shared.get(file, ())), files):
             outputs.append(read_output(text))
             done += 1
             reporter.advanced(done)

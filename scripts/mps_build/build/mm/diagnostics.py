@@ -191,8 +191,12 @@ class Known:
         return [each.name for each in self._types.values() if any(one.selector == selector for one in each.methods)]
 
     def is_whole(self, interface: Interface | None) -> bool:
-        own = list(self.chain(interface))
-        return bool(own) and all(each.whole for each in own)
+        """Tell whether a class and all that it comes from are declared whole, so that what is missing is not there."""
+        while interface is not None and interface.whole:
+            if interface.superclass in (None, "NSObject"):
+                return True
+            interface = self._types.get(str(interface.superclass))
+        return False
 
 
 def _selector(said: Said, signed: str, receiver: Interface | None, known: Known) -> tuple[str, str]:

@@ -1,0 +1,1 @@
+"""A release's whole build, rehearsed on Linux."""

@@ -1,0 +1,73 @@
+"""libSystem, libc++ and the compiler's runtime for the linker, out of zig's own package and cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...errors import BuildEnvironmentError
+from ...process import Command, capture
+from ...receipts import write_whole
+from ...rehearsal.chroot import Chroot
+from ...rehearse_darwin import run_in_root
+from ...rehearsing import Rehearsal
+from .text_stubs import exported_names, parse_defined, text_stub
+from .whole_toolchain import WholeToolchain
+
+_ARCHIVES = ("libc++.a", "libc++abi.a", "libcompiler_rt.a")
+_PROBE = "#include <string>\nstd::string probe() { return std::to_string(1.0); }\n"
+_MACHO_64 = b"\xcf\xfa\xed\xfe"
+
+
+def write_system_stubs(
+    rehearsal: Rehearsal, chroot: Chroot, whole: WholeToolchain, *, zig: Path, cache: Path, llvm: Path
+) -> tuple[Path, ...]:
+    """Write the text stubs of libSystem and libc++ and copy the runtime; return the files.
+
+    Every name of zig's libSystem.tbd is in the stub (LLD cannot read zig's own file, which names newer processors);
+    libc++'s are those that zig's libc++ defines.
+
+    Raises:
+        BuildEnvironmentError: zig made no archive for this target, or its libSystem.tbd cannot be read.
+    """
+    system = zig.parent / "lib/libc/darwin/libSystem.tbd"
+    try:
+        names = exported_names(system.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BuildEnvironmentError(f"zig's list of libSystem: {error}", hint="remove ziglang from the cache") from error
+    folder = whole.library_folder
+    probe = whole.sdk.folder / "probe.cpp"
+    write_whole(probe, _PROBE)
+    # Compiled and linked by zig in one call, so that it makes its archives.
+    run_in_root(rehearsal, chroot, (str(whole.sdk.tools / "c++"), "-shared", str(probe), "-o", f"{probe}.dylib"))
+    found = {name: _newest(cache, name) for name in _ARCHIVES}
+    listed = _list(chroot, llvm, (found["libc++.a"], found["libc++abi.a"]))
+    stubs = {
+        "libSystem": ("/usr/lib/libSystem.B.dylib", names),
+        "libc++": ("/usr/lib/libc++.1.dylib", listed),
+    }
+    for name, (install_name, symbols) in stubs.items():
+        write_whole(folder / f"{name}.tbd", text_stub(install_name, symbols))
+    # CMake and setup.py ask for these by names of their own.
+    for alias in ("libm", "libpthread", "libdl", "libc"):
+        write_whole(folder / f"{alias}.tbd", text_stub("/usr/lib/libSystem.B.dylib", names))
+    whole.runtime.write_bytes(found["libcompiler_rt.a"].read_bytes())
+    return (whole.runtime, *(folder / f"{name}.tbd" for name in stubs))
+
+
+def _newest(cache: Path, name: str) -> Path:
+    """Return the archive of that name that zig made last for a Mac."""
+    archives = sorted(cache.glob(f"o/*/{name}"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for archive in archives:
+        if _MACHO_64 in archive.read_bytes()[: 1 << 20]:
+            return archive
+    raise BuildEnvironmentError(
+        f"zig left no {name} for macOS in {cache}", hint=f"remove {cache} and run the same command again"
+    )
+
+
+def _list(chroot: Chroot, llvm: Path, archives: tuple[Path, ...]) -> frozenset[str]:
+    argv = (str(llvm / "llvm-nm"), "--defined-only", "--extern-only", "--format=just-symbols", *map(str, archives))
+    answer = capture(chroot.inside(Command(argv=argv)), timeout_seconds=120)
+    if not answer.ok:
+        raise BuildEnvironmentError(f"llvm-nm cannot read zig's libc++: {answer.stderr.strip()}")
+    return parse_defined(answer.stdout)

@@ -1,0 +1,46 @@
+"""Text stubs of system libraries (tapi): what a linker needs of a library that is not there."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable
+
+_BLOCK = re.compile(r"^  - targets: +\[(?P<targets>[^\]]*)\]\n(?P<body>(?:    [^\n]*\n)+)", re.MULTILINE)
+_NAMES = re.compile(r"^    (?P<kind>symbols|weak-symbols|thread-local-symbols): +\[(?P<names>[^\]]*)\]", re.MULTILINE)
+_ARM64 = ("arm64-macos", "arm64e-macos")
+
+
+def exported_names(text: str) -> frozenset[str]:
+    """Return what a text stub, its reexported libraries included, exports for macOS on arm64.
+
+    >>> sorted(exported_names("exports:\\n  - targets:  [ arm64e-macos ]\\n    symbols:  [ _a, '$ld$x', _b ]\\n"))
+    ['_a', '_b']
+    """
+    found: set[str] = set()
+    for block in _BLOCK.finditer(text):
+        targets = {target.strip() for target in block["targets"].split(",")}
+        if targets.isdisjoint(_ARM64):
+            continue
+        for match in _NAMES.finditer(block["body"]):
+            found.update(name.strip().strip("'\"") for name in match["names"].split(","))
+    return frozenset(name for name in found if name and not name.startswith("$"))
+
+
+def text_stub(install_name: str, symbols: Iterable[str], *, version: str = "1") -> str:
+    """Return a text stub (tapi, version 4) of one library for macOS on arm64."""
+    names = textwrap.fill(", ".join(sorted(symbols)), 110, break_long_words=False, break_on_hyphens=False)
+    exports = f"exports:\n  - targets: [ arm64-macos ]\n    symbols: [\n{textwrap.indent(names, '      ')} ]\n"
+    return (
+        "--- !tapi-tbd\ntbd-version: 4\ntargets: [ arm64-macos ]\n"
+        f"install-name: '{install_name}'\ncurrent-version: {version}\n{exports if names else ''}...\n"
+    )
+
+
+def parse_defined(nm: str) -> frozenset[str]:
+    r"""Return the names that `llvm-nm --defined-only --extern-only --format=just-symbols` lists of archives.
+
+    >>> sorted(parse_defined("\nstring.o:\n__ZNSt3__1a\n\nx.o:\n_b\n"))
+    ['__ZNSt3__1a', '_b']
+    """
+    return frozenset(line for line in nm.splitlines() if line and not line.endswith(":"))

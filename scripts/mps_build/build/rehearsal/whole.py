@@ -1,0 +1,152 @@
+"""A release built whole for macOS arm64 on Linux, by the pipeline's own steps: source to audited wheel."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from ...artifacts import SourceTree
+from ...environ import fetch_environ
+from ...errors import BuildEnvironmentError, SourceError
+from ...process import Command, capture
+from ...receipts import Made, Receipt
+from ...rehearsal.chroot import Chroot
+from ...rehearsal.darwin_recipe import zig_toolchain
+from ...rehearsal.darwin_sdk import DarwinSdk, stub_sources, write_sdk
+from ...rehearse_darwin import run_in_root, zig_program
+from ...rehearse_source import debian_place, debian_root, debian_tree
+from ...rehearsing import Place, Prepared, Rehearsal, rehearsal_folder
+from ...steps.provide_libomp import provide_libomp
+from ...wide_headers import C10, TORCH_CPU, TORCH_PYTHON, wide_header_lines
+from ...workspace import cache_folder
+from .system_stubs import write_system_stubs
+from .whole_recipe import rehearsal_version, relocatable_lines, whole_recipe
+from .whole_toolchain import WholeToolchain, write_toolchain
+
+SDK_VERSION = "14.5"
+
+
+def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None) -> Prepared:
+    """Return the configured tree of a whole rehearsal: root, source, stub SDK, environment, gate."""
+    console = rehearsal.console
+    with console.step("Debian root"):
+        chroot = debian_root(rehearsal, mirror=mirror)
+        place = debian_place(rehearsal, chroot)
+    with console.step("Source and patches"):
+        tree, source = debian_tree(rehearsal, chroot)
+        _take_back_version(tree)
+    with console.step("Stub SDK"):
+        libomp = _libomp(rehearsal)
+        whole = _toolchain(rehearsal, chroot, place, tree)
+        seen = replace(chroot, placed=(*chroot.placed, (whole.sdk.system, Path("/System"))))
+        place = replace(place, name=f"{place.name} with a stub SDK", wrap=seen.inside)
+    with console.step("Environment"):
+        recipe = whole_recipe(rehearsal.recipe, whole.sdk, libomp=libomp)
+        ready = rehearsal.environment(recipe, tree, source, place=place, toolchain=zig_toolchain(whole.sdk))
+        environ = {**ready.environ, "PYTORCH_BUILD_VERSION": rehearsal_version(recipe.version)}
+        ready = replace(ready, environ=environ)
+    with console.step("Configure"):
+        lines = relocatable_lines(libomp) + wide_header_lines(
+            (C10, TORCH_CPU, TORCH_PYTHON), rehearsal.workspace.root / "wide_headers"
+        )
+        receipt = rehearsal.configure(ready, lines=lines)
+        _note_configure(rehearsal, receipt)
+    return ready
+
+
+def _note_configure(rehearsal: Rehearsal, receipt: Receipt) -> None:
+    facts = receipt.facts["configure"]
+    rehearsal.note(
+        "configure for macOS arm64",
+        f"USE_MPS ON with SDK {facts['sdk_version']} (a stub), shaders as source, OpenMP {facts['openmp']}",
+        "the real CMakeLists turn MPS on when an SDK and its frameworks answer; not what Apple's SDK says",
+        receipt,
+    )
+
+
+def _take_back_version(tree: SourceTree) -> None:
+    """Undo Debian's patch that fixes the version: the wheel is marked by the release's own variable."""
+    patch = tree.root / "debian/patches/2000-version.patch"
+    text = (tree.root / "tools/generate_torch_version.py").read_text(encoding="utf-8")
+    if not patch.is_file() or "PYTORCH_BUILD_VERSION" in text:
+        return
+    argv = ("patch", "-R", "-p1", "--batch", "-d", str(tree.root), "-i", str(patch))
+    done = capture(Command(argv=argv))
+    if not done.ok:
+        reason = done.stdout.strip() or done.stderr.strip()
+        raise SourceError(f"{patch.name} of Debian cannot be taken back: {reason}", hint="apt-get install patch")
+
+
+def _libomp(rehearsal: Rehearsal) -> Path:
+    """Return the folder with the recipe's declared libomp and its header."""
+    libomp, folder = rehearsal.recipe.libomp, rehearsal.workspace.root / "libomp"
+    if libomp is None:
+        return folder
+
+    def provide() -> Made:
+        provide_libomp(
+            libomp,
+            python=rehearsal_folder() / "pip" / "venv" / "bin" / "python",
+            destination=folder,
+            cache=cache_folder(),
+            environ=fetch_environ(os.environ),
+            log=rehearsal.log("provide_libomp"),
+            offline=False,
+        )
+        return Made(files=(folder / "lib" / "libomp.dylib", folder / "include" / "omp.h"))
+
+    rehearsal.ledger.run("provide_libomp", version=1, inputs=libomp.model_dump(), action=provide)
+    return folder
+
+
+def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceTree) -> WholeToolchain:
+    """Return the stub SDK with compilers that compile by zig and link by LLD, and stand-ins of libraries."""
+    folder, cache = rehearsal.workspace.root / "darwin", cache_folder() / "zig"
+    zig = zig_program(rehearsal, chroot, place.python)
+    target, llvm = rehearsal.recipe.deployment_target, _llvm(chroot)
+    sdk = write_sdk(
+        folder, root=chroot.root, zig=zig, cache=cache, target=target, version=SDK_VERSION, has_metal=False
+    )
+    whole = WholeToolchain(sdk=sdk, objc=folder / "objc" / "include", runtime=folder / "libcompiler_rt.a")
+    sources = stub_sources(sdk)
+    libraries = {library.with_suffix(".a"): source for library, source in sources.items()}
+
+    def make() -> Made:
+        rehearsal.console.started("Stub libraries (the first use of zig builds its libc++, a minute or two)")
+        made = write_system_stubs(rehearsal, chroot, whole, zig=zig, cache=cache, llvm=llvm)
+        for library, source in libraries.items():
+            compiled = source.with_suffix(".o")
+            run_in_root(rehearsal, chroot, (str(sdk.tools / "cc"), "-c", "-O1", "-o", str(compiled), str(source)))
+            run_in_root(rehearsal, chroot, (str(sdk.tools / "ar"), "rcs", str(library), str(compiled)))
+        return Made(files=(*libraries, *made))
+
+    write_toolchain(
+        whole,
+        zig=zig,
+        cache=cache,
+        llvm=llvm,
+        target=target,
+        sdk_version=SDK_VERSION,
+        source=tree.root,
+        python_include=Path(f"/usr/include/python{place.python}"),
+    )
+    inputs = {"zig": str(zig), "target": target, "sources": [path.read_text() for path in sources.values()]}
+    rehearsal.ledger.run("stub_archives", version=1, inputs=inputs, action=make)
+    rehearsal.console.done()
+    return whole
+
+
+def _llvm(chroot: Chroot) -> Path:
+    """Return LLVM's folder of programs, as seen inside.
+
+    Raises:
+        BuildEnvironmentError: clang or its linker for Mach-O is missing in the root.
+    """
+    for folder in sorted(chroot.root.glob("usr/lib/llvm-*/bin"), reverse=True):
+        if (folder / "clang").exists() and (folder / "ld64.lld").exists():
+            return Path("/") / folder.relative_to(chroot.root)
+    raise BuildEnvironmentError(
+        f"the Debian root {chroot.root} has no clang with ld64.lld",
+        hint="remove its receipts folder beside it, and the packages are installed again",
+    )

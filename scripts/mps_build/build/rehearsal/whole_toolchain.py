@@ -1,0 +1,118 @@
+"""The compilers of a whole rehearsal: zig compiles, LLD links, both behind the names that CMake and setup.py call."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...receipts import write_whole
+from ...rehearsal.darwin_sdk import DarwinSdk
+from ...zig_files import write_if_new, write_overlay
+
+# What zig's own flags leave different from Apple's clang; each was seen in objects (docs/rehearse.md).
+_COMPILE_FLAGS = (
+    # zig adds checks and debug information of its own at -O0.
+    "-fno-sanitize=undefined",
+    "-g0",
+    # clang from 18 on names some templates otherwise than Apple's of Xcode 15.
+    "-fclang-abi-compat=17",
+    # zig's libc++ headers come without Apple's availability marks: objects would call what only a newer libc++ has.
+    "-U_LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS",
+    "-D_LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS=1",
+    # Debian's tree links a compiled fmt; the release takes it from its headers.
+    "-DFMT_HEADER_ONLY=1",
+)
+_PROGRAM = """\
+#!/bin/bash
+# Written by mps-build for macOS arm64: zig compiles, LLD links (zig's own linker writes another libc++ into every
+# library). CMake hands over folders of the host's headers: those are dropped, the few that are needed come as links.
+arguments=()
+pending=
+link=yes
+for each in "$@"; do
+  if [ -n "$pending" ]; then
+    case "$each" in /usr/include|/usr/include/*-linux-gnu) ;; *) arguments+=("$pending" "$each") ;; esac
+    pending=
+    continue
+  fi
+  case "$each" in
+    -isystem|-idirafter) pending=$each; continue ;;
+    -I/usr/include|-I/usr/include/*-linux-gnu|-isystem/usr/include) continue ;;
+    -c|-E|-S|-M|-MM|-fsyntax-only|-v|-V|--version|-print-*|--print-*|-dump*|-qversion|-###) link= ;;
+    *.c|*.cc|*.cpp|*.cxx|*.m|*.mm|*.s|*.S|-) link= ;;
+  esac
+  arguments+=("$each")
+done
+if [ -n "$link" ] && [ $# -gt 0 ]; then
+  linked=()
+  for each in "${{arguments[@]}}"; do
+    # Flags of the compiler that a linker's driver would act on.
+    case "$each" in -fopenmp*|-Xpreprocessor) ;; *) linked+=("$each") ;; esac
+  done
+  exec {driver} -target arm64-apple-macosx{target} -isysroot {sdk} -fuse-ld=lld "${{linked[@]}}" {runtime}
+fi
+export ZIG_GLOBAL_CACHE_DIR={cache} ZIG_LOCAL_CACHE_DIR={cache}/local
+# sleef's header in an x86-64 root declares nothing for arm64: PyTorch's branch without sleef is compiled instead.
+exec {zig} {mode} -target aarch64-macos.{target} {flags} -ivfsoverlay {overlay} \\
+  -idirafter {include} -idirafter {objc} -F{frameworks} "${{arguments[@]}}" -UAT_BUILD_ARM_VEC256_WITH_SLEEF
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeToolchain:
+    """Where the whole rehearsal's compilers and stubs lie, beside the stub SDK.
+
+    Attributes:
+        objc: folder of the declarations of Apple's frameworks, made at run time.
+        runtime: zig's compiler-rt, as an archive (`@available` calls into it).
+    """
+
+    sdk: DarwinSdk
+    objc: Path
+    runtime: Path
+
+    @property
+    def library_folder(self) -> Path:
+        """Return where the linker looks for text stubs of libraries."""
+        return self.sdk.sdk / "usr" / "lib"
+
+
+def write_toolchain(
+    whole: WholeToolchain,
+    *,
+    zig: Path,
+    cache: Path,
+    llvm: Path,
+    target: str,
+    sdk_version: str,
+    source: Path,
+    python_include: Path,
+) -> None:
+    """Write `cc` and `c++` over the plain rehearsal's, and what the linker asks of an SDK.
+
+    Args:
+        llvm: the folder of LLVM's programs (clang, lld), as seen inside the root.
+        source: the tree; its name in `__FILE__` is cut down to a neutral one.
+        python_include: the folder of Python.h, as seen inside.
+    """
+    sdk = whole.sdk
+    settings = {"CanonicalName": f"macosx{sdk_version}", "Version": sdk_version, "MaximumDeploymentTarget": "99.0"}
+    write_whole(sdk.sdk / "SDKSettings.json", json.dumps(settings) + "\n")
+    write_overlay(sdk.folder, include=python_include, free_threaded=False)
+    words = {
+        "zig": shlex.quote(str(zig)),
+        "cache": shlex.quote(str(cache)),
+        "include": shlex.quote(str(sdk.headers)),
+        "objc": shlex.quote(str(whole.objc)),
+        "frameworks": shlex.quote(str(sdk.sdk / "System/Library/Frameworks")),
+        "overlay": shlex.quote(str(sdk.folder / "python-headers.json")),
+        "sdk": shlex.quote(str(sdk.sdk)),
+        "runtime": shlex.quote(str(whole.runtime)),
+        "target": target,
+        "flags": shlex.join((*_COMPILE_FLAGS, f"-ffile-prefix-map={source}=pytorch")),
+    }
+    for name, mode, driver in (("cc", "cc", "clang"), ("c++", "c++", "clang++")):
+        text = _PROGRAM.format(mode=mode, driver=shlex.quote(str(llvm / driver)), **words)
+        write_if_new(sdk.tools / name, text, executable=True)

@@ -1,1 +1,1 @@
-"""What only a build needs: from a recipe to an audited wheel, and its rehearsal on Linux."""
+"""The build: from a recipe to an audited wheel, and what only a build needs."""

@@ -10,7 +10,8 @@ from ...receipts import write_whole
 from ...rehearsal.chroot import Chroot
 from ...rehearse_darwin import run_in_root
 from ...rehearsing import Rehearsal
-from .text_stubs import exported_names, parse_defined, text_stub
+from ..objc import write_stubs
+from .library_names import exported_names, parse_defined
 from .whole_toolchain import WholeToolchain
 
 _ARCHIVES = ("libc++.a", "libc++abi.a", "libcompiler_rt.a")
@@ -21,7 +22,7 @@ _MACHO_64 = b"\xcf\xfa\xed\xfe"
 def write_system_stubs(
     rehearsal: Rehearsal, chroot: Chroot, whole: WholeToolchain, *, zig: Path, cache: Path, llvm: Path
 ) -> tuple[Path, ...]:
-    """Write the text stubs of libSystem and libc++ and copy the runtime; return the files.
+    """Write the text stubs of macOS's libraries and copy the runtime; return the files.
 
     Every name of zig's libSystem.tbd is in the stub (LLD cannot read zig's own file, which names newer processors);
     libc++'s are those that zig's libc++ defines.
@@ -34,24 +35,20 @@ def write_system_stubs(
         names = exported_names(system.read_text(encoding="utf-8"))
     except OSError as error:
         raise BuildEnvironmentError(f"zig's list of libSystem: {error}", hint="remove ziglang from the cache") from error
-    folder = whole.library_folder
     probe = whole.sdk.folder / "probe.cpp"
     write_whole(probe, _PROBE)
     # Compiled and linked by zig in one call, so that it makes its archives.
     run_in_root(rehearsal, chroot, (str(whole.sdk.tools / "c++"), "-shared", str(probe), "-o", f"{probe}.dylib"))
     found = {name: _newest(cache, name) for name in _ARCHIVES}
     listed = _list(chroot, llvm, (found["libc++.a"], found["libc++abi.a"]))
-    stubs = {
-        "libSystem": ("/usr/lib/libSystem.B.dylib", names),
-        "libc++": ("/usr/lib/libc++.1.dylib", listed),
-    }
-    for name, (install_name, symbols) in stubs.items():
-        write_whole(folder / f"{name}.tbd", text_stub(install_name, symbols))
-    # CMake and setup.py ask for these by names of their own.
+    # Frameworks and libobjc know what the official wheel imports and no more: another name stops the link.
+    more = {"libSystem.B": names, "libc++.1": listed}
+    stubs = write_stubs(whole.sdk.sdk, release=rehearsal.recipe.version, extra=more)
+    system_stub = stubs.libraries / "libSystem.tbd"
     for alias in ("libm", "libpthread", "libdl", "libc"):
-        write_whole(folder / f"{alias}.tbd", text_stub("/usr/lib/libSystem.B.dylib", names))
+        write_whole(stubs.libraries / f"{alias}.tbd", system_stub.read_text(encoding="utf-8"))
     whole.runtime.write_bytes(found["libcompiler_rt.a"].read_bytes())
-    return (whole.runtime, *(folder / f"{name}.tbd" for name in stubs))
+    return (whole.runtime, system_stub, stubs.libraries / "libc++.tbd")
 
 
 def _newest(cache: Path, name: str) -> Path:

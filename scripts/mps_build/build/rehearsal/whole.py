@@ -20,14 +20,15 @@ from ...rehearsing import Place, Prepared, Rehearsal, rehearsal_folder
 from ...steps.provide_libomp import provide_libomp
 from ...wide_headers import C10, TORCH_CPU, TORCH_PYTHON, wide_header_lines
 from ...workspace import cache_folder
+from ..objc import write_frameworks
 from .system_stubs import write_system_stubs
-from .whole_recipe import rehearsal_version, relocatable_lines, whole_recipe
-from .whole_toolchain import WholeToolchain, write_toolchain
+from .whole_recipe import cache_variables, rehearsal_version, relocatable_lines, whole_recipe
+from .whole_toolchain import WholeToolchain, compiler_digest, write_toolchain
 
 SDK_VERSION = "14.5"
 
 
-def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None) -> Prepared:
+def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool = False) -> Prepared:
     """Return the configured tree of a whole rehearsal: root, source, stub SDK, environment, gate."""
     console = rehearsal.console
     with console.step("Debian root"):
@@ -38,6 +39,7 @@ def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None) -> Prepared:
         _take_back_version(tree)
     with console.step("Stub SDK"):
         libomp = _libomp(rehearsal)
+        compiler = compiler_digest(zig_program(rehearsal, chroot, place.python).parents[2].name)
         whole = _toolchain(rehearsal, chroot, place, tree)
         seen = replace(chroot, placed=(*chroot.placed, (whole.sdk.system, Path("/System"))))
         place = replace(place, name=f"{place.name} with a stub SDK", wrap=seen.inside)
@@ -45,6 +47,8 @@ def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None) -> Prepared:
         recipe = whole_recipe(rehearsal.recipe, whole.sdk, libomp=libomp)
         ready = rehearsal.environment(recipe, tree, source, place=place, toolchain=zig_toolchain(whole.sdk))
         environ = {**ready.environ, "PYTORCH_BUILD_VERSION": rehearsal_version(recipe.version)}
+        if cache:
+            environ |= cache_variables(Path("/usr/bin/ccache"), store=cache_folder() / "ccache", compiler=compiler)
         ready = replace(ready, environ=environ)
     with console.step("Configure"):
         lines = relocatable_lines(libomp) + wide_header_lines(
@@ -108,7 +112,8 @@ def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceT
     sdk = write_sdk(
         folder, root=chroot.root, zig=zig, cache=cache, target=target, version=SDK_VERSION, has_metal=False
     )
-    whole = WholeToolchain(sdk=sdk, objc=folder / "objc" / "include", runtime=folder / "libcompiler_rt.a")
+    declared = write_frameworks(folder / "objc", sdk=SDK_VERSION)
+    whole = WholeToolchain(sdk=sdk, objc=declared.flags, runtime=folder / "libcompiler_rt.a")
     sources = stub_sources(sdk)
     libraries = {library.with_suffix(".a"): source for library, source in sources.items()}
 

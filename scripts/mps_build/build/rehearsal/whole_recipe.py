@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ...build_plan import gate_of
+from ...compiler_cache import launchers
 from ...recipe import Recipe, Variable
 from ...rehearsal.darwin_recipe import darwin_recipe
 from ...rehearsal.darwin_sdk import DarwinSdk
@@ -18,6 +19,8 @@ _DARWIN_BEHIND_MACOS = 9
 
 # Debian gives libraries versions and blanks their rpaths; the official ones have one name and look beside themselves.
 RELOCATABLE = """\
+# CMake asks a Mac's sw_vers which macOS this is, and without an answer knows no rpaths and no @rpath ids.
+set(CMAKE_SHARED_LIBRARY_RUNTIME_C_FLAG "-Wl,-rpath,")
 set(HAVE_SOVERSION OFF CACHE BOOL "one copy of each library in the wheel" FORCE)
 set(OpenMP_C_FLAGS "{openmp}" CACHE STRING "as CMake has it for Apple's clang" FORCE)
 set(OpenMP_CXX_FLAGS "{openmp}" CACHE STRING "as CMake has it for Apple's clang" FORCE)
@@ -84,3 +87,20 @@ def whole_recipe(recipe: Recipe, sdk: DarwinSdk, *, libomp: Path) -> Recipe:
     own = [Variable(name=name, value=value, reason=why) for name, (value, why) in rows.items()]
     gate = gate_of(recipe.gate, allow_jit_shaders=True, without_metal4=True)
     return recipe.model_copy(update={"environment": overlaid(plain.environment, own), "gate": gate})
+
+
+def cache_variables(launcher: Path, *, store: Path, compiler: str) -> dict[str, str]:
+    """Return how ccache stands before zig: of one checkout, since a precompiled header names its own folder.
+
+    Args:
+        compiler: what identifies the compiler; the program that CMake calls is a script.
+    """
+    return {
+        **launchers(launcher),
+        "CCACHE_DIR": str(store),
+        "CCACHE_BASEDIR": "",
+        "CCACHE_SLOPPINESS": "pch_defines,time_macros",
+        "CCACHE_COMPILERTYPE": "clang",
+        "CCACHE_COMPILERCHECK": f"string:{compiler}",
+        "CCACHE_DEPEND": "1",
+    }

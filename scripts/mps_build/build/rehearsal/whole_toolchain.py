@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...receipts import write_whole
+from ...receipts import digest_of, write_whole
 from ...rehearsal.darwin_sdk import DarwinSdk
 from ...zig_files import write_if_new, write_overlay
 
@@ -23,6 +23,9 @@ _COMPILE_FLAGS = (
     "-D_LIBCPP_HAS_VENDOR_AVAILABILITY_ANNOTATIONS=1",
     # Debian's tree links a compiled fmt; the release takes it from its headers.
     "-DFMT_HEADER_ONLY=1",
+    # A precompiled header with its inputs' times in it would never be the same twice for a compiler cache.
+    "-Xclang",
+    "-fno-pch-timestamp",
 )
 _PROGRAM = """\
 #!/bin/bash
@@ -31,6 +34,7 @@ _PROGRAM = """\
 arguments=()
 pending=
 link=yes
+objc=()
 for each in "$@"; do
   if [ -n "$pending" ]; then
     case "$each" in /usr/include|/usr/include/*-linux-gnu) ;; *) arguments+=("$pending" "$each") ;; esac
@@ -41,7 +45,8 @@ for each in "$@"; do
     -isystem|-idirafter) pending=$each; continue ;;
     -I/usr/include|-I/usr/include/*-linux-gnu|-isystem/usr/include) continue ;;
     -c|-E|-S|-M|-MM|-fsyntax-only|-v|-V|--version|-print-*|--print-*|-dump*|-qversion|-###) link= ;;
-    *.c|*.cc|*.cpp|*.cxx|*.m|*.mm|*.s|*.S|-) link= ;;
+    *.m|*.mm) link=; objc=({objc}) ;;
+    *.c|*.cc|*.cpp|*.cxx|*.s|*.S|-) link= ;;
   esac
   arguments+=("$each")
 done
@@ -56,7 +61,7 @@ fi
 export ZIG_GLOBAL_CACHE_DIR={cache} ZIG_LOCAL_CACHE_DIR={cache}/local
 # sleef's header in an x86-64 root declares nothing for arm64: PyTorch's branch without sleef is compiled instead.
 exec {zig} {mode} -target aarch64-macos.{target} {flags} -ivfsoverlay {overlay} \\
-  -idirafter {include} -idirafter {objc} -F{frameworks} "${{arguments[@]}}" -UAT_BUILD_ARM_VEC256_WITH_SLEEF
+  -idirafter {include} -F{frameworks} "${{arguments[@]}}" "${{objc[@]}}" -UAT_BUILD_ARM_VEC256_WITH_SLEEF
 """
 
 
@@ -65,18 +70,23 @@ class WholeToolchain:
     """Where the whole rehearsal's compilers and stubs lie, beside the stub SDK.
 
     Attributes:
-        objc: folder of the declarations of Apple's frameworks, made at run time.
+        objc: flags that let a compiler see the declarations of Apple's frameworks, made at run time.
         runtime: zig's compiler-rt, as an archive (`@available` calls into it).
     """
 
     sdk: DarwinSdk
-    objc: Path
+    objc: tuple[str, ...]
     runtime: Path
 
     @property
     def library_folder(self) -> Path:
         """Return where the linker looks for text stubs of libraries."""
         return self.sdk.sdk / "usr" / "lib"
+
+
+def compiler_digest(zig_version: str) -> str:
+    """Return what a compiler cache takes for the compiler's identity: zig and its flags stand behind a script."""
+    return f"zig {zig_version} {digest_of([*_COMPILE_FLAGS, _PROGRAM])[:16]}"
 
 
 def write_toolchain(
@@ -105,7 +115,7 @@ def write_toolchain(
         "zig": shlex.quote(str(zig)),
         "cache": shlex.quote(str(cache)),
         "include": shlex.quote(str(sdk.headers)),
-        "objc": shlex.quote(str(whole.objc)),
+        "objc": shlex.join(whole.objc),
         "frameworks": shlex.quote(str(sdk.sdk / "System/Library/Frameworks")),
         "overlay": shlex.quote(str(sdk.folder / "python-headers.json")),
         "sdk": shlex.quote(str(sdk.sdk)),

@@ -1,10 +1,8 @@
-"""Text stubs of system libraries (tapi): what a linker needs of a library that is not there."""
+"""Which names a system library has: read from a text stub (tapi), or from llvm-nm's list of archives."""
 
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Iterable
 
 _BLOCK = re.compile(r"^  - targets: +\[(?P<targets>[^\]]*)\]\n(?P<body>(?:    [^\n]*\n)+)", re.MULTILINE)
 _NAMES = re.compile(r"^    (?P<kind>symbols|weak-symbols|thread-local-symbols): +\[(?P<names>[^\]]*)\]", re.MULTILINE)
@@ -25,16 +23,6 @@ def exported_names(text: str) -> frozenset[str]:
         for match in _NAMES.finditer(block["body"]):
             found.update(name.strip().strip("'\"") for name in match["names"].split(","))
     return frozenset(name for name in found if name and not name.startswith("$"))
-
-
-def text_stub(install_name: str, symbols: Iterable[str], *, version: str = "1") -> str:
-    """Return a text stub (tapi, version 4) of one library for macOS on arm64."""
-    names = textwrap.fill(", ".join(sorted(symbols)), 110, break_long_words=False, break_on_hyphens=False)
-    exports = f"exports:\n  - targets: [ arm64-macos ]\n    symbols: [\n{textwrap.indent(names, '      ')} ]\n"
-    return (
-        "--- !tapi-tbd\ntbd-version: 4\ntargets: [ arm64-macos ]\n"
-        f"install-name: '{install_name}'\ncurrent-version: {version}\n{exports if names else ''}...\n"
-    )
 
 
 def parse_defined(nm: str) -> frozenset[str]:

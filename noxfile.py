@@ -1,4 +1,4 @@
-"""The sessions a user calls: each installs one dependency group and runs one door.
+"""The sessions a user calls: each installs one dependency group and runs one command.
 
 Imports nothing of ours: nox does not put this folder on sys.path, and a session's
 packages live in its own venv.
@@ -13,6 +13,7 @@ from pathlib import Path
 import nox
 
 ROOT = Path(__file__).parent
+PACKAGE = {"PYTHONPATH": str(ROOT / "scripts")}
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 
 nox.needs_version = ">=2025.2.9"
@@ -32,8 +33,8 @@ def _install(session: nox.Session, group: str) -> None:
         stamp.write_text(wanted, encoding="utf-8")
 
 
-def _door(session: nox.Session, group: str = "tool") -> None:
-    """Run scripts/<session>.py where the caller stands, and pass its exit status on.
+def _command(session: nox.Session, group: str = "tool") -> None:
+    """Run the command of the session's name where the caller stands, and pass its exit status on.
 
     nox makes every failure a 1; the status is a contract (README, "Exit codes"), so it
     leaves by `sys.exit`, which nox lets through.
@@ -41,7 +42,7 @@ def _door(session: nox.Session, group: str = "tool") -> None:
     _install(session, group)
     with session.chdir(session.invoked_from):
         try:
-            session.run("python", str(ROOT / "scripts" / f"{session.name}.py"), *session.posargs)
+            session.run("python", "-m", "mps_build", session.name, *session.posargs, env=PACKAGE)
         except nox.command.CommandFailed as failure:
             sys.exit(failure.return_code or 1)
 
@@ -49,145 +50,145 @@ def _door(session: nox.Session, group: str = "tool") -> None:
 @nox.session
 def doctor(session: nox.Session) -> None:
     """This host (or `--host FILE`) against one recipe, or all."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def adopt(session: nox.Session) -> None:
     """A recording that a user sent: checked for names and numbers, filed among the tests."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def build_wheel(session: nox.Session) -> None:
     """A recipe to an audited wheel in wheelhouse/."""
-    _door(session, "build")
+    _command(session, "build")
 
 
 @nox.session
 def build_companions(session: nox.Session) -> None:
     """torchvision and torchaudio for a torch that was built here: built against it, pinned to it, tried with it."""
-    _door(session, "build")
+    _command(session, "build")
 
 
 @nox.session
 def audit_wheel(session: nox.Session) -> None:
     """What a wheel holds, and whether that is right: a path, or a requirement such as torch==2.15.0."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def triage(session: nox.Session) -> None:
     """A failed log to its known cause and the fix."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def verify_mps(session: nox.Session) -> None:
     """Does MPS on this Mac give right answers? A wheel, a requirement, or --python PATH, to a verdict."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def verify_training(session: nox.Session) -> None:
     """Do Accelerate and Transformers train on this Mac as promised? A wheel, a requirement, or --python PATH."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def benchmark_mps(session: nox.Session) -> None:
     """How many times as fast as the CPU is the device? The models of the announcement of 2022, and kernels."""
-    _door(session, "picture")
+    _command(session, "picture")
 
 
 @nox.session
 def rehearse(session: nox.Session) -> None:
     """On Linux, a macOS recipe: patches, lock, configure, C++; --wheel on to a Linux wheel, --darwin with zig."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def repro(session: nox.Session) -> None:
     """One failure of a record as a stand-alone script, and as the text of an issue for upstream."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def compare(session: nox.Session) -> None:
     """Two wheels, or two records, side by side."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def op_coverage(session: nox.Session) -> None:
     """Which operators have an MPS kernel, run through a composite, or fall back: of a recipe, a tree, or a wheel."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def build_report(session: nox.Session) -> None:
     """Where a build's time went, by ninja's own log: phases, critical path, busy cores, and the next lever."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def shell(session: nox.Session) -> None:
     """A shell, or one command after a second `--`, in the exact environment of a build."""
-    _door(session, "build")
+    _command(session, "build")
 
 
 @nox.session
 def bisect_mps(session: nox.Session) -> None:
     """Which version, and which commit, changed an answer: releases, nightlies, commits."""
-    _door(session, "build")
+    _command(session, "build")
 
 
 @nox.session
 def support(session: nox.Session) -> None:
     """Recording, receipts, logs and versions as one scrubbed file, for an issue."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def clean(session: nox.Session) -> None:
     """Sizes and ages of what lies in the work folder and the cache; removes what is named."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def lock(session: nox.Session) -> None:
     """Versions and hashes of every recipe's build requirements, into build_recipes/locks/."""
-    _door(session, "lock")
+    _command(session, "lock")
 
 
 @nox.session
 def matrix(session: nox.Session) -> None:
     """The recipes and their Pythons, for a workflow (JSON) or for the README (a table)."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def plan_fleet(session: nox.Session) -> None:
     """How long so many Macs take to build and test so much; the bottleneck and the best shape."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def publish_index(session: nox.Session) -> None:
     """A static package index of the wheels in a folder."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def verify_provenance(session: nox.Session) -> None:
     """A downloaded wheel against its receipt, its attestation and the recipe's pins."""
-    _door(session, "provenance")
+    _command(session, "provenance")
 
 
 @nox.session
 def ci(session: nox.Session) -> None:
     """What a workflow asks beside the sessions: trust, refs, outputs, upstream's commit, issues."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
@@ -206,19 +207,19 @@ def workflows(session: nox.Session) -> None:
 @nox.session
 def refresh_patches(session: nox.Session) -> None:
     """Which patches apply to a tree or a tag, are upstream already, or conflict."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def schemas(session: nox.Session) -> None:
     """The JSON Schemas of our data files, from the models that read them."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
 def completion(session: nox.Session) -> None:
     """A completion script for bash, zsh or fish: `mps-build completion bash`."""
-    _door(session)
+    _command(session)
 
 
 @nox.session
@@ -230,7 +231,7 @@ def benchmark(session: nox.Session) -> None:
         names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
         names = [name for name in names if name not in ("record", "two_hosts")]
         session.error(f"say which: {', '.join(names)}")
-    session.run("python", str(ROOT / "benchmarks" / f"{session.posargs[0]}.py"), *session.posargs[1:])
+    session.run("python", str(ROOT / "benchmarks" / f"{session.posargs[0]}.py"), *session.posargs[1:], env=PACKAGE)
 
 
 @nox.session
@@ -244,7 +245,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def typecheck(session: nox.Session) -> None:
-    """mypy --strict over the sources, the doors, the noxfile, the benchmarks and the tests."""
+    """mypy --strict over the sources, the noxfile, the benchmarks and the tests."""
     _install(session, "typecheck")
     benchmarks = sorted(map(str, Path("benchmarks").glob("*.py")))  # benchmarks/device runs in the venv of a torch
     session.run("mypy", "noxfile.py", "scripts", *benchmarks, "tests/tooling")

@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
-from mps_build.console import Console
-from mps_build.verbs.audit_wheel import find_wheel
+from mps_build.commands.audit_wheel import find_wheel
+from mps_build.common.console import Console
 from record import record
 
-DOOR = Path(__file__).parents[1] / "scripts" / "audit_wheel.py"
+ENTRY = (sys.executable, "-m", "mps_build", "audit_wheel")
 COMMAND = "python benchmarks/audit.py torch==2.15.0"
 FLOOR = """
 import hashlib, sys, zipfile, zlib
@@ -77,8 +77,8 @@ def main() -> None:
     floors, audits, quicks = [], [], []
     for run in range(arguments.runs + 1):
         floor = cost([sys.executable, "-c", FLOOR, str(wheel)])
-        audit = cost([sys.executable, str(DOOR), str(wheel)])
-        quick = cost([sys.executable, str(DOOR), "--quick", str(wheel)])
+        audit = cost([*ENTRY, str(wheel)])
+        quick = cost([*ENTRY, "--quick", str(wheel)])
         if run:  # the first one warms the disk's cache
             floors.append(floor)
             audits.append(audit)

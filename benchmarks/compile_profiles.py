@@ -25,17 +25,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
 
-from mps_build.console import Console  # noqa: E402
-from mps_build.errors import CompileError, MpsBuildError  # noqa: E402
-from mps_build.process import Command, run_logged  # noqa: E402
-from mps_build.recipes import find_recipe  # noqa: E402
-from mps_build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
-from mps_build.rehearsal.objects import Unit, draw, read_units  # noqa: E402
-from mps_build.rehearse_source import debian_place, debian_root, debian_tree  # noqa: E402
-from mps_build.rehearsing import Prepared, Rehearsal  # noqa: E402
-from mps_build.steps.compile_objects import compile_objects  # noqa: E402
-from mps_build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines  # noqa: E402
-from mps_build.workspace import remove_tree  # noqa: E402
+from mps_build.build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
+from mps_build.build.rehearsal.objects import Unit, draw, read_units  # noqa: E402
+from mps_build.build.rehearsal.session import Prepared, Rehearsal  # noqa: E402
+from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree  # noqa: E402
+from mps_build.build.steps.compile_objects import compile_objects  # noqa: E402
+from mps_build.build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines  # noqa: E402
+from mps_build.common.console import Console  # noqa: E402
+from mps_build.common.errors import CompileError, MpsBuildError  # noqa: E402
+from mps_build.common.process import Command, run_logged  # noqa: E402
+from mps_build.common.recipe.catalogue import find_recipe  # noqa: E402
+from mps_build.common.workspace import remove_tree  # noqa: E402
 from record import record  # noqa: E402
 
 LAUNCHER = """\

@@ -22,19 +22,19 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
 
 from compile_profiles import LAUNCHER, Way, configure  # noqa: E402
-from mps_build.compiler_cache import cache_lines, cache_settings  # noqa: E402
-from mps_build.console import Console  # noqa: E402
-from mps_build.errors import CompileError, MpsBuildError  # noqa: E402
-from mps_build.process import Command, capture  # noqa: E402
-from mps_build.receipts import fingerprint  # noqa: E402
-from mps_build.recipes import find_recipe  # noqa: E402
-from mps_build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
-from mps_build.rehearsal.objects import draw, read_units  # noqa: E402
-from mps_build.rehearse_source import debian_place, debian_root, debian_tree  # noqa: E402
-from mps_build.rehearsing import Prepared, Rehearsal  # noqa: E402
-from mps_build.steps.compile_objects import compile_objects  # noqa: E402
-from mps_build.triage.tools.ccache import parse_ccache  # noqa: E402
-from mps_build.workspace import cache_folder, remove_tree  # noqa: E402
+from mps_build.build.compiler_cache.launcher import cache_lines, cache_settings  # noqa: E402
+from mps_build.build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
+from mps_build.build.rehearsal.objects import draw, read_units  # noqa: E402
+from mps_build.build.rehearsal.session import Prepared, Rehearsal  # noqa: E402
+from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree  # noqa: E402
+from mps_build.build.steps.compile_objects import compile_objects  # noqa: E402
+from mps_build.common.console import Console  # noqa: E402
+from mps_build.common.errors import CompileError, MpsBuildError  # noqa: E402
+from mps_build.common.process import Command, capture  # noqa: E402
+from mps_build.common.receipts import fingerprint  # noqa: E402
+from mps_build.common.recipe.catalogue import find_recipe  # noqa: E402
+from mps_build.common.workspace import cache_folder, remove_tree  # noqa: E402
+from mps_build.host.triage.tools.ccache import parse_ccache  # noqa: E402
 from record import record  # noqa: E402
 
 CCACHE = Path("/usr/bin/ccache")  # in the Debian root

@@ -23,17 +23,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
 
-from mps_build.console import Console  # noqa: E402
-from mps_build.errors import CompileError, HostError, MpsBuildError, SourceError  # noqa: E402
-from mps_build.process import Command, CommandFailed, capture, run_logged  # noqa: E402
-from mps_build.receipts import fingerprint  # noqa: E402
-from mps_build.recipes import find_recipe  # noqa: E402
-from mps_build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
-from mps_build.rehearsal.objects import draw, read_units  # noqa: E402
-from mps_build.rehearse_source import debian_place, debian_root, debian_tree  # noqa: E402
-from mps_build.rehearsing import Rehearsal  # noqa: E402
-from mps_build.shared_cache import choose_store, relayed  # noqa: E402
-from mps_build.triage.tools.sccache import parse_sccache  # noqa: E402
+from mps_build.build.compiler_cache.store import choose_store, relayed  # noqa: E402
+from mps_build.build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
+from mps_build.build.rehearsal.objects import draw, read_units  # noqa: E402
+from mps_build.build.rehearsal.session import Rehearsal  # noqa: E402
+from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree  # noqa: E402
+from mps_build.common.console import Console  # noqa: E402
+from mps_build.common.errors import CompileError, HostError, MpsBuildError, SourceError  # noqa: E402
+from mps_build.common.process import Command, CommandFailed, capture, run_logged  # noqa: E402
+from mps_build.common.receipts import fingerprint  # noqa: E402
+from mps_build.common.recipe.catalogue import find_recipe  # noqa: E402
+from mps_build.host.triage.tools.sccache import parse_sccache  # noqa: E402
 from record import record  # noqa: E402
 from two_hosts import inside, two_hosts  # noqa: E402
 

@@ -25,29 +25,30 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
 
-from mps_build.artifacts import SourceTree  # noqa: E402
-from mps_build.console import Console  # noqa: E402
-from mps_build.errors import CompileError, MpsBuildError, SourceError  # noqa: E402
-from mps_build.process import Command, CommandFailed, capture, run_logged  # noqa: E402
-from mps_build.receipts import Ledger  # noqa: E402
-from mps_build.recipes import find_recipe  # noqa: E402
-from mps_build.rehearsal.chroot import inner_environ  # noqa: E402
-from mps_build.rehearsal.debian_source import changelog_epoch  # noqa: E402
-from mps_build.rehearsal.linux_recipe import (  # noqa: E402
+from mps_build.build.artifacts import SourceTree  # noqa: E402
+from mps_build.build.backend import build_folder  # noqa: E402
+from mps_build.build.rehearsal.chroot import inner_environ  # noqa: E402
+from mps_build.build.rehearsal.debian_source import changelog_epoch  # noqa: E402
+from mps_build.build.rehearsal.linux_recipe import (  # noqa: E402
     RELOCATABLE,
     clang_toolchain,
     linux_recipe,
     overlaid,
     split_variables,
 )
-from mps_build.rehearsal.objects import draw, read_units  # noqa: E402
-from mps_build.rehearse_source import debian_root  # noqa: E402
-from mps_build.rehearsing import Place, Prepared, Rehearsal  # noqa: E402
-from mps_build.steps import configure as configuring  # noqa: E402
-from mps_build.steps.compile_wheel import build_command, compile_wheel  # noqa: E402
-from mps_build.triage.tools.ninja import parse_ninja  # noqa: E402
-from mps_build.wide_headers import TORCH_PYTHON, wide_header_lines  # noqa: E402
-from mps_build.workspace import remove_tree  # noqa: E402
+from mps_build.build.rehearsal.objects import draw, read_units  # noqa: E402
+from mps_build.build.rehearsal.session import Place, Prepared, Rehearsal  # noqa: E402
+from mps_build.build.rehearsal.source import debian_root  # noqa: E402
+from mps_build.build.steps import configure as configuring  # noqa: E402
+from mps_build.build.steps.compile_wheel import build_command, compile_wheel  # noqa: E402
+from mps_build.build.wide_headers import TORCH_PYTHON, wide_header_lines  # noqa: E402
+from mps_build.common.console import Console  # noqa: E402
+from mps_build.common.errors import CompileError, MpsBuildError, SourceError  # noqa: E402
+from mps_build.common.process import Command, CommandFailed, capture, run_logged  # noqa: E402
+from mps_build.common.receipts import Ledger  # noqa: E402
+from mps_build.common.recipe.catalogue import find_recipe  # noqa: E402
+from mps_build.common.workspace import remove_tree  # noqa: E402
+from mps_build.host.triage.tools.ninja import parse_ninja  # noqa: E402
 from record import record  # noqa: E402
 
 # A whole build of 2.6.0 on two cores: 1243 edges (torch_cpu 970 files, torch_python 150, c10 88), clang 19 at -O0 with
@@ -56,7 +57,7 @@ from record import record  # noqa: E402
 FIRST_CPU_SECONDS = 5400.0
 # Of the same record: all links of a build (21 s of two lanes, some of it five files) and packing the wheel (31).
 LINK_AND_PACK_CPU_SECONDS = 60.0
-SMOKE = ROOT / "scripts" / "mps_build" / "rehearsal" / "smoke.py"
+SMOKE = ROOT / "scripts" / "mps_build" / "build" / "rehearsal" / "smoke.py"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -82,7 +83,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     rehearsal.ledger = Ledger(rehearsal.workspace.root / "second-python-receipts")
     with rehearsal.workspace.held():
         ready = prepare(rehearsal, arguments.interpreter)
-        build = configuring.build_folder("setuptools", source=ready.tree.root, build=rehearsal.workspace.build)
+        build = build_folder("setuptools", source=ready.tree.root, build=rehearsal.workspace.build)
         with console.step("Configure"):
             configured = cpu_of(lambda: configure(rehearsal, ready, build))
         if arguments.units:

@@ -139,8 +139,8 @@ def measure_full(given: argparse.Namespace) -> Figures:
     """Return the wall seconds of the driver with --full; fail where the rehearsal did not come out clean."""
     with tempfile.TemporaryDirectory() as temporary:
         found = Path(temporary) / "record.json"
-        door = (sys.executable, str(ROOT / "scripts" / "verify_mps.py"), "--python", given.python, "--device", "cpu")
-        _told((*door, "--full", "--json", str(found)), threads=None, may_fail=True)
+        command = (sys.executable, "-m", "mps_build", "verify_mps", "--python", given.python, "--device", "cpu")
+        _told((*command, "--full", "--json", str(found)), threads=None, may_fail=True)
         document = json.loads(found.read_text(encoding="utf-8"))
     print(f"verdict {document['verdict']}, {document['counts']}")
     if document["verdict"] != "rehearsed":

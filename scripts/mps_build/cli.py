@@ -15,13 +15,14 @@ import shlex
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from . import __version__
-from .errors import DiskFull, MpsBuildError, UsageError
+from mps_build import __version__
+from mps_build.common.errors import DiskFull, MpsBuildError, UsageError
+
+from .common.result import Result
 
 VERBS: Mapping[str, str] = {
     "doctor": "this host, or a recorded one, against one recipe or all",
@@ -54,16 +55,6 @@ VERBS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How a verb ended without an exception: its JSON document and, if not 0, its cause."""
-
-    document: Mapping[str, Any] = field(default_factory=dict)
-    exit_code: int = 0
-    cause: str | None = None
-    hint: str | None = None
-
-
 def main(verb: str | None = None, argv: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit status; `verb` None takes it from the arguments."""
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -82,7 +73,7 @@ def main(verb: str | None = None, argv: Sequence[str] | None = None) -> int:
 
 def parser_of(verb: str) -> argparse.ArgumentParser:
     """Return the parser of a verb's arguments, as --help shows it."""
-    return _parser(verb, importlib.import_module(f".verbs.{verb}", __package__))
+    return _parser(verb, importlib.import_module(f".commands.{verb}", __package__))
 
 
 def _no_such(verb: str) -> int:
@@ -110,25 +101,25 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _run(verb: str, arguments: Sequence[str]) -> int:
-    from .console import Console
+    from mps_build.common.console import Console
 
     console = Console()
     try:
-        module = importlib.import_module(f".verbs.{verb}", __package__)
+        module = importlib.import_module(f".commands.{verb}", __package__)
         parsed = _parsed(_parser(verb, module), arguments, takes_command=hasattr(module, "TAKES_COMMAND"))
-        outcome: Outcome = module.run(parsed, console)
+        result: Result = module.run(parsed, console)
     except SystemExit as stop:  # --help
         return int(stop.code or 0)
     except MpsBuildError as error:
-        outcome = _outcome_of(error, hint=_next_command(error, verb))
+        result = _outcome_of(error, hint=_next_command(error, verb))
     except KeyboardInterrupt:
-        outcome = Outcome(exit_code=130, cause="interrupted", hint=_to_go_on(verb, arguments))
-        _print_error("interrupted", outcome.hint)
+        result = Result(exit_code=130, cause="interrupted", hint=_to_go_on(verb, arguments))
+        _print_error("interrupted", result.hint)
     except Exception as error:
-        outcome = _unexpected(error)
-    if "error" in outcome.document:
-        _print_error(str(outcome.document["error"]), outcome.hint)
-    return _write_json(arguments, outcome)
+        result = _unexpected(error)
+    if "error" in result.document:
+        _print_error(str(result.document["error"]), result.hint)
+    return _write_json(arguments, result)
 
 
 def _to_go_on(verb: str, arguments: Sequence[str]) -> str:
@@ -145,18 +136,18 @@ def _parsed(parser: argparse.ArgumentParser, arguments: Sequence[str], *, takes_
     return parser.parse_args(own, argparse.Namespace(command=command, given=tuple(own)))
 
 
-def _unexpected(error: Exception) -> Outcome:
-    """Return the outcome of a full disk, or of a bug of ours: only the latter shows a traceback."""
+def _unexpected(error: Exception) -> Result:
+    """Return the result of a full disk, or of a bug of ours: only the latter shows a traceback."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         hint = "free some space (`nox -s clean` shows ours) and run the same command again"
         return _outcome_of(DiskFull(f"no space left: {error}", hint=hint))
     traceback.print_exception(error)
     hint = "please report it with the lines above"
-    return Outcome(document={"error": f"a bug of mps-build: {error!r}"}, exit_code=1, cause="bug", hint=hint)
+    return Result(document={"error": f"a bug of mps-build: {error!r}"}, exit_code=1, cause="bug", hint=hint)
 
 
 def _parser(verb: str, module: ModuleType) -> argparse.ArgumentParser:
-    from .console import as_called
+    from mps_build.common.console import as_called
 
     examples = "\n".join(as_called(f"  nox -s {verb} -- {example}".rstrip(" -")) for example in module.EXAMPLES)
     parser = _Parser(
@@ -183,7 +174,7 @@ def _row(head: str, text: str) -> str:
 
 
 def _overview() -> str:
-    from .workspace import in_checkout
+    from mps_build.common.workspace import in_checkout
 
     width = max(map(len, VERBS))
     rows = "\n".join(_row(f"  {name:<{width}}  ", summary) for name, summary in VERBS.items())
@@ -192,9 +183,9 @@ def _overview() -> str:
     return f"usage: mps-build VERB [ARGUMENTS]{same}\n\n{rows}\n\n{more}"
 
 
-def _outcome_of(error: MpsBuildError, *, hint: str | None = None) -> Outcome:
+def _outcome_of(error: MpsBuildError, *, hint: str | None = None) -> Result:
     document = {"error": str(error), **error.document}
-    return Outcome(document=document, exit_code=error.exit_code, cause=error.cause, hint=error.hint or hint)
+    return Result(document=document, exit_code=error.exit_code, cause=error.cause, hint=error.hint or hint)
 
 
 def _next_command(error: MpsBuildError, verb: str) -> str:
@@ -205,7 +196,7 @@ def _next_command(error: MpsBuildError, verb: str) -> str:
 
 
 def _print_error(message: str, hint: str | None) -> None:
-    from .console import as_called
+    from mps_build.common.console import as_called
 
     sys.stdout.flush()
     print(f"error: {as_called(message)}", file=sys.stderr)
@@ -213,22 +204,22 @@ def _print_error(message: str, hint: str | None) -> None:
         print(f"hint: {as_called(hint)}", file=sys.stderr)
 
 
-def _write_json(arguments: Sequence[str], outcome: Outcome) -> int:
+def _write_json(arguments: Sequence[str], result: Result) -> int:
     """Write the document where --json says, also for arguments that were wrong; return the exit status."""
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     finder.add_argument("--json", type=Path)
     try:
         path: Path | None = finder.parse_known_args(list(arguments))[0].json
     except argparse.ArgumentError:
-        return outcome.exit_code
+        return result.exit_code
     if path is None:
-        return outcome.exit_code
-    document = {**outcome.document, "exit_code": outcome.exit_code, "cause": outcome.cause, "hint": outcome.hint}
+        return result.exit_code
+    document = {**result.document, "exit_code": result.exit_code, "cause": result.cause, "hint": result.hint}
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
         beside.replace(path)
     except OSError as error:
         _print_error(f"--json {path} cannot be written: {error}", "name a file in a folder that is there")
-        return outcome.exit_code or UsageError.exit_code
-    return outcome.exit_code
+        return result.exit_code or UsageError.exit_code
+    return result.exit_code

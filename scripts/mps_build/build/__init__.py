@@ -1,1 +1,1 @@
-"""The build: from a recipe to an audited wheel, and what only a build needs."""
+"""Build a wheel: from a recipe to an audited wheel, and what only a build needs."""

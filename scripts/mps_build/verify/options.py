@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError
+from mps_build.common.errors import UsageError
 
 
 def add_torch_options(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from ..errors import UsageError
+from mps_build.common.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

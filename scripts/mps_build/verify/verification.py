@@ -8,27 +8,28 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from ..console import Console
-from ..device import diagnosis
-from ..device.child import Limits
-from ..device.collect import collect
-from ..device.diagnosis import HostFacts, ProbeFacts
-from ..device.environment import Shop
-from ..device.judgement import BAD, Judged, judge_run
-from ..device.memory import default_limit_bytes
-from ..device.suite import SuiteRequest, SuiteRun, layer_of, run_suite
-from ..device.wheel_fit import name_wheel
-from ..environ import fetch_environ
-from ..errors import HostError, MpsBuildError, UsageError
-from ..issues import Circumstances, Issue, active_issues, as_suite_reads_them, load_issues
-from ..recipes import data_root
-from ..record import Case, Python, Record, Torch, load_record, to_json, write_record
-from ..workspace import cache_folder, work_folder
+from mps_build.common.console import Console
+from mps_build.common.environment import fetch_environ
+from mps_build.common.errors import HostError, MpsBuildError, UsageError
+from mps_build.common.known_issues import Circumstances, Issue, active_issues, as_suite_reads_them, load_issues
+from mps_build.common.recipe.catalogue import data_root
+from mps_build.common.records.verification import Case, Python, Record, Torch, load_record, to_json, write_record
+from mps_build.common.workspace import cache_folder, work_folder
+
 from .draft import Draft, known_issues
 from .facts import judge_text_on, observe_host, recorded_line
+from .judgement import BAD, Judged, judge_run
 from .request import VerifyRequest
 from .resume import not_the_same
-from .target import Target, prepare_target
+from .suite.child import Limits
+from .suite.collect import collect
+from .suite.driver import SuiteRequest, SuiteRun, layer_of, run_suite
+from .suite.memory import default_limit_bytes
+from .target import diagnosis
+from .target.diagnosis import HostFacts, ProbeFacts
+from .target.environment import Shop
+from .target.resolve import Target, prepare_target
+from .target.wheel_fit import name_wheel
 
 _WRITE_SECONDS = 2.0
 _LAYERS = ("smoke", "regressions", "layouts", "transformers", "models", "opinfo")

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...receipts import write_whole
+from mps_build.common.receipts import write_whole
+
 from .model import load_frameworks, version
 
 IMPORTS = Path(__file__).parent / "imports"

@@ -1,1 +1,1 @@
-"""A release's whole build, rehearsed on Linux."""
+"""Trying a macOS recipe on Linux: a Debian root with PyTorch's build dependencies, and a Darwin that is only a stub."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import plistlib
 from pathlib import Path
 
-from ...receipts import write_whole
+from mps_build.common.receipts import write_whole
 
 MODULE = "_mps_build_sysconfigdata"
 _SITE = """\
@@ -59,7 +59,9 @@ build_time_vars = {{
 """
 
 
-def write_darwin_python(folder: Path, *, tools: Path, target: str, darwin: str, system: Path, macos: str) -> dict[str, str]:
+def write_darwin_python(
+    folder: Path, *, tools: Path, target: str, darwin: str, system: Path, macos: str
+) -> dict[str, str]:
     """Write the two modules to `folder` and macOS's own version file below `system`; return the variables for it.
 
     Args:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...errors import BuildEnvironmentError
-from ...process import Command, capture
-from ...receipts import write_whole
-from ...rehearsal.chroot import Chroot
-from ...rehearse_darwin import run_in_root
-from ...rehearsing import Rehearsal
+from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.process import Command, capture
+from mps_build.common.receipts import write_whole
+
 from ..objc import write_stubs
+from .chroot import Chroot
+from .darwin import run_in_root
 from .library_names import exported_names, parse_defined
+from .session import Rehearsal
 from .whole_toolchain import WholeToolchain
 
 _ARCHIVES = ("libc++.a", "libc++abi.a", "libcompiler_rt.a")
@@ -34,7 +35,9 @@ def write_system_stubs(
     try:
         names = exported_names(system.read_text(encoding="utf-8"))
     except OSError as error:
-        raise BuildEnvironmentError(f"zig's list of libSystem: {error}", hint="remove ziglang from the cache") from error
+        raise BuildEnvironmentError(
+            f"zig's list of libSystem: {error}", hint="remove ziglang from the cache"
+        ) from error
     probe = whole.sdk.folder / "probe.cpp"
     write_whole(probe, _PROBE)
     # Compiled and linked by zig in one call, so that it makes its archives.

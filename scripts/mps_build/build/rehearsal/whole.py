@@ -6,21 +6,22 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from ...artifacts import SourceTree
-from ...environ import fetch_environ
-from ...errors import BuildEnvironmentError, SourceError
-from ...process import Command, capture
-from ...receipts import Made, Receipt
-from ...rehearsal.chroot import Chroot
-from ...rehearsal.darwin_recipe import zig_toolchain
-from ...rehearsal.darwin_sdk import DarwinSdk, stub_sources, write_sdk
-from ...rehearse_darwin import run_in_root, zig_program
-from ...rehearse_source import debian_place, debian_root, debian_tree
-from ...rehearsing import Place, Prepared, Rehearsal, rehearsal_folder
-from ...steps.provide_libomp import provide_libomp
-from ...wide_headers import C10, TORCH_CPU, TORCH_PYTHON, wide_header_lines
-from ...workspace import cache_folder
+from mps_build.common.environment import fetch_environ
+from mps_build.common.errors import BuildEnvironmentError, SourceError
+from mps_build.common.process import Command, capture
+from mps_build.common.receipts import Made, Receipt
+from mps_build.common.workspace import cache_folder
+
+from ..artifacts import SourceTree
 from ..objc import write_frameworks
+from ..steps.provide_libomp import provide_libomp
+from ..wide_headers import C10, TORCH_CPU, TORCH_PYTHON, wide_header_lines
+from .chroot import Chroot
+from .darwin import run_in_root, zig_program
+from .darwin_recipe import zig_toolchain
+from .darwin_sdk import stub_sources, write_sdk
+from .session import Place, Prepared, Rehearsal, rehearsal_folder
+from .source import debian_place, debian_root, debian_tree
 from .system_stubs import write_system_stubs
 from .whole_recipe import cache_variables, rehearsal_version, relocatable_lines, whole_recipe
 from .whole_toolchain import WholeToolchain, compiler_digest, write_toolchain
@@ -109,9 +110,7 @@ def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceT
     folder, cache = rehearsal.workspace.root / "darwin", cache_folder() / "zig"
     zig = zig_program(rehearsal, chroot, place.python)
     target, llvm = rehearsal.recipe.deployment_target, _llvm(chroot)
-    sdk = write_sdk(
-        folder, root=chroot.root, zig=zig, cache=cache, target=target, version=SDK_VERSION, has_metal=False
-    )
+    sdk = write_sdk(folder, root=chroot.root, zig=zig, cache=cache, target=target, version=SDK_VERSION, has_metal=False)
     declared = write_frameworks(folder / "objc", sdk=SDK_VERSION)
     whole = WholeToolchain(sdk=sdk, objc=declared.flags, runtime=folder / "libcompiler_rt.a")
     sources = stub_sources(sdk)

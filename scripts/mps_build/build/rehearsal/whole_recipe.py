@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...build_plan import gate_of
-from ...compiler_cache import launchers
-from ...recipe import Recipe, Variable
-from ...rehearsal.darwin_recipe import darwin_recipe
-from ...rehearsal.darwin_sdk import DarwinSdk
-from ...rehearsal.linux_recipe import overlaid
+from mps_build.common.recipe.model import Recipe, Variable
+
+from ..compiler_cache.launcher import launchers
+from ..plan import gate_of
+from .darwin_recipe import darwin_recipe
+from .darwin_sdk import DarwinSdk
+from .linux_recipe import overlaid
 
 LABEL = "rehearsal.linux"
 _UNOPTIMISED = "-O0 -g0 -DNDEBUG"
@@ -61,7 +62,7 @@ def darwin_number(macos: str) -> str:
     >>> darwin_number("13.0")
     '22.0.0'
     """
-    return f"{int(macos.split('.')[0]) + _DARWIN_BEHIND_MACOS}.0.0"
+    return f"{int(macos.split('.', maxsplit=1)[0]) + _DARWIN_BEHIND_MACOS}.0.0"
 
 
 def relocatable_lines(libomp: Path) -> str:

@@ -1,0 +1,46 @@
+"""Wheel -> wheel: on macOS, delocate copies in what the wheel must carry and signs it again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from mps_build.common.errors import CompileError
+from mps_build.common.process import Command, CommandFailed, run_logged
+from mps_build.common.workspace import remove_tree
+
+
+def repair_wheel(
+    wheel: Path,
+    *,
+    python: Path,
+    output: Path,
+    environ: Mapping[str, str],
+    exclude: tuple[str, ...],
+    log: Path,
+    ignore_missing: bool = False,
+) -> Path:
+    """Return the repaired wheel in `output`.
+
+    Args:
+        python: an interpreter with delocate (the tool's own, not the build's).
+        exclude: libraries of another wheel (torch, for companions) that must not be copied in:
+            https://github.com/pytorch/vision/issues/4401
+        ignore_missing: a companion's `@rpath/libtorch.dylib` leads nowhere until torch is loaded, and delocate stops
+            at it before it looks at `exclude`; what else is missing, the audit tells (P5).
+
+    Raises:
+        CompileError: delocate failed; its last words are in the message.
+    """
+    remove_tree(output)
+    output.mkdir(parents=True)
+    argv = [str(python), "-m", "delocate.cmd.delocate_wheel", "--require-archs", "arm64", "-v", "-w", str(output)]
+    argv += ["--ignore-missing-dependencies"] if ignore_missing else []
+    for name in exclude:
+        argv += ["-e", name]
+    try:
+        run_logged(Command(argv=(*argv, str(wheel)), environ=environ), log=log)
+    except CommandFailed as failure:
+        text = "\n".join(failure.tail[-6:])
+        raise CompileError(f"delocate failed:\n{text}", hint=f"the whole output is in {log}") from failure
+    return next(output.glob("*.whl"))

@@ -1,0 +1,39 @@
+"""A shell, or one command, in the exact environment of a build: its venv, its variables, its source.
+
+The source is fetched and patched and the environment made first, if they are not there yet.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from mps_build.build.pipeline import Pipeline
+from mps_build.build.request import plan
+from mps_build.common.console import Console
+from mps_build.common.process import Command, run_interactive
+from mps_build.common.result import Result
+
+from . import build_wheel
+
+EXAMPLES = ("v2.6.0", "v2.6.0 -- cmake --version", "sample -- ninja -C build -t commands")
+
+# What stands behind a `--` of its own is run; without it, your shell.
+TAKES_COMMAND = True
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    build_wheel.add_arguments(parser)
+    parser.usage = f"{parser.prog} [RECIPE] [OPTIONS] [-- COMMAND ...]"
+
+
+def run(arguments: argparse.Namespace, console: Console) -> Result:
+    request, workspace = plan(arguments)
+    build = Pipeline(request, workspace=workspace, console=console)
+    tree, environment = build.prepare(request.pythons[0])
+    terminal = {name: os.environ[name] for name in ("TERM", "SHELL", "USER", "LOGNAME") if name in os.environ}
+    argv = tuple(arguments.command) or (os.environ.get("SHELL", "/bin/sh"),)
+    console.print(f"in {tree.root}: {' '.join(argv)}")
+    status = run_interactive(Command(argv=argv, cwd=tree.root, environ={**environment.environ, **terminal}))
+    document = {"argv": list(argv), "cwd": str(tree.root), "environment": dict(environment.environ)}
+    return Result(document=document, exit_code=status, cause=None if status == 0 else "command")

@@ -1,0 +1,146 @@
+"""A wheel, its receipt, its bill of materials and the recipe's pins, one against the other."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mps_build.common.errors import UsageError
+from mps_build.common.receipts import fingerprint
+from mps_build.common.recipe.model import Recipe
+
+_GIT_VERSION = re.compile(r"^git_version\s*=\s*'([0-9a-f]{40})'", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One claim that was looked at, with what was found."""
+
+    claim: str
+    holds: bool
+    found: str
+
+
+def read_receipt(wheel: Path, receipt: Path) -> dict[str, Any]:
+    """Return the receipt.
+
+    Raises:
+        UsageError: there is none, or it is none.
+    """
+    try:
+        document = json.loads(receipt.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"{receipt} cannot be read: {error}", hint=f"download it from beside the wheel: {wheel.name}.receipt.json"
+        ) from error
+    wanted = {"wheel": dict, "recipe": dict, "patches": dict, "submodules": dict, "dirty": list, "profile": str}
+    wrong = [
+        key for key, kind in wanted.items() if not isinstance(document, dict) or not isinstance(document.get(key), kind)
+    ]
+    if wrong:
+        raise UsageError(f"{receipt} is no receipt of build_wheel: it lacks {', '.join(wrong)}")
+    return dict(document)
+
+
+def wheel_checks(wheel: Path, receipt: Mapping[str, Any]) -> list[Check]:
+    """Hold the file, and what is inside, against the receipt."""
+    told, printed = receipt["wheel"], fingerprint(wheel)
+    checks = [
+        Check(claim="the receipt is this wheel's", holds=told.get("file") == wheel.name, found=str(told.get("file"))),
+        Check(
+            claim="the wheel's sha256 is the receipt's",
+            holds=told.get("sha256") == printed["sha256"],
+            found=printed["sha256"],
+        ),
+    ]
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            names = archive.namelist()
+            bills = [name for name in names if name.endswith(".dist-info/sboms/mps-build.cdx.json")]
+            bill = json.loads(archive.read(bills[0])) if len(bills) == 1 else None
+            version = archive.read("torch/version.py").decode("utf-8", "replace") if "torch/version.py" in names else ""
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise UsageError(f"{wheel} cannot be read: {error}", hint="download it again") from error
+    checks += _bill_checks(bill, receipt)
+    if version:
+        match = _GIT_VERSION.search(version)
+        found = match[1] if match else "no commit"
+        checks.append(
+            Check(
+                claim="torch/version.py names the receipt's commit", holds=found == receipt.get("commit"), found=found
+            )
+        )
+    return checks
+
+
+def _bill_checks(bill: object, receipt: Mapping[str, Any]) -> list[Check]:
+    if not isinstance(bill, dict):
+        return [Check(claim="the wheel holds its bill of materials", holds=False, found="none")]
+    subject = bill.get("metadata", {}).get("component", {})
+    properties = {each.get("name"): each.get("value") for each in subject.get("properties", [])}
+    commit = properties.get("mps-build:commit")
+    submodules = {
+        each["name"]: each["version"]
+        for each in bill.get("components", [])
+        if str(each.get("bom-ref", "")).startswith("submodule:")
+    }
+    notes = subject.get("pedigree", {}).get("notes", "")
+    patches = dict(re.findall(r"(\S+) sha256:([0-9a-f]{64})", notes))
+    return [
+        Check(
+            claim="its bill of materials names the receipt's commit",
+            holds=commit == (receipt.get("commit") or "unknown"),
+            found=str(commit),
+        ),
+        Check(
+            claim="its bill of materials names the receipt's submodules",
+            holds=submodules == receipt["submodules"],
+            found=f"{len(submodules)} submodules",
+        ),
+        Check(
+            claim="its bill of materials names the receipt's patches",
+            holds=patches == receipt["patches"],
+            found=", ".join(patches) or "no patch",
+        ),
+    ]
+
+
+def recipe_checks(receipt: Mapping[str, Any], recipe: Recipe, *, patches_root: Path, commit: str | None) -> list[Check]:
+    """Hold the receipt against the recipe as it stands here; `commit` is asked for where the recipe pins none."""
+    pinned = commit or recipe.commit
+    ours = recipe.model_dump(mode="json")
+    told = receipt["recipe"]
+    changed = sorted(key for key in ours.keys() | told.keys() if ours.get(key) != told.get(key))
+    patches = {name: fingerprint(patches_root / name)["sha256"] for name in recipe.patches}
+    return [
+        Check(
+            claim=f"built from the commit that {'you name' if commit else recipe.name + ' pins'}",
+            holds=pinned is not None and receipt.get("commit") == pinned,
+            found=str(receipt.get("commit")),
+        ),
+        Check(
+            claim=f"built by {recipe.name} as it stands here",
+            holds=not changed,
+            found=f"differs in {', '.join(changed)}" if changed else "equal",
+        ),
+        Check(
+            claim="with the recipe's patches and no other",
+            holds=receipt["patches"] == patches,
+            found=", ".join(receipt["patches"]) or "no patch",
+        ),
+        Check(
+            claim="from a tree without changes of its own",
+            holds=not receipt["dirty"],
+            found=f"{len(receipt['dirty'])} changed files" if receipt["dirty"] else "clean",
+        ),
+        Check(
+            claim="as a release, with no requirement lifted and no setting changed",
+            holds=receipt["profile"] == "release" and not receipt.get("lifted") and not receipt.get("settings"),
+            found=" ".join([receipt["profile"], *receipt.get("lifted", []), *receipt.get("settings", {})]),
+        ),
+    ]

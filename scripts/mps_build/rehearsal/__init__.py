@@ -1,1 +1,0 @@
-"""Trying a macOS recipe on Linux: a Debian root with PyTorch's build dependencies, and a Darwin that is only a stub."""

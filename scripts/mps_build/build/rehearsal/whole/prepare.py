@@ -12,19 +12,19 @@ from mps_build.common.process import Command, capture
 from mps_build.common.receipts import Made, Receipt
 from mps_build.common.workspace import cache_folder
 
-from ..artifacts import SourceTree
-from ..objc import write_frameworks
-from ..steps.provide_libomp import provide_libomp
-from ..wide_headers import C10, TORCH_CPU, TORCH_PYTHON, wide_header_lines
-from .chroot import Chroot
-from .darwin import run_in_root, zig_program
-from .darwin_recipe import zig_toolchain
-from .darwin_sdk import stub_sources, write_sdk
-from .session import Place, Prepared, Rehearsal, rehearsal_folder
-from .source import debian_place, debian_root, debian_tree
+from ...artifacts import SourceTree
+from ...objc import write_frameworks
+from ...steps.provide_libomp import provide_libomp
+from ...wide_headers import C10, TORCH_CPU, TORCH_PYTHON, wide_header_lines
+from ..chroot import Chroot
+from ..darwin import run_in_root, zig_program
+from ..darwin_recipe import zig_toolchain
+from ..darwin_sdk import stub_sources, write_sdk
+from ..session import Place, Prepared, Rehearsal, rehearsal_folder
+from ..source import debian_place, debian_root, debian_tree
+from .recipe import cache_variables, rehearsal_version, relocatable_lines, whole_recipe
 from .system_stubs import write_system_stubs
-from .whole_recipe import cache_variables, rehearsal_version, relocatable_lines, whole_recipe
-from .whole_toolchain import WholeToolchain, compiler_digest, write_toolchain
+from .toolchain import WholeToolchain, compiler_digest, write_toolchain
 
 SDK_VERSION = "14.5"
 

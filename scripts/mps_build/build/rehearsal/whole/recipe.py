@@ -7,11 +7,11 @@ from pathlib import Path
 
 from mps_build.common.recipe.model import Recipe, Variable
 
-from ..compiler_cache.launcher import launchers
-from ..plan import gate_of
-from .darwin_recipe import darwin_recipe
-from .darwin_sdk import DarwinSdk
-from .linux_recipe import overlaid
+from ...compiler_cache.launcher import launchers
+from ...plan import gate_of
+from ..darwin_recipe import darwin_recipe
+from ..darwin_sdk import DarwinSdk
+from ..linux_recipe import overlaid
 
 LABEL = "rehearsal.linux"
 _UNOPTIMISED = "-O0 -g0 -DNDEBUG"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from mps_build.common.receipts import digest_of, write_whole
 
-from ..zig.files import write_if_new, write_overlay
-from .darwin_sdk import DarwinSdk
+from ...zig.files import write_if_new, write_overlay
+from ..darwin_sdk import DarwinSdk
 
 # What zig's own flags leave different from Apple's clang; each was seen in objects (docs/rehearse.md).
 _COMPILE_FLAGS = (

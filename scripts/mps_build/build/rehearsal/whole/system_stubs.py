@@ -8,12 +8,12 @@ from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.process import Command, capture
 from mps_build.common.receipts import write_whole
 
-from ..objc import write_stubs
-from .chroot import Chroot
-from .darwin import run_in_root
+from ...objc import write_stubs
+from ..chroot import Chroot
+from ..darwin import run_in_root
+from ..session import Rehearsal
 from .library_names import exported_names, parse_defined
-from .session import Rehearsal
-from .whole_toolchain import WholeToolchain
+from .toolchain import WholeToolchain
 
 _ARCHIVES = ("libc++.a", "libc++abi.a", "libcompiler_rt.a")
 _PROBE = "#include <string>\nstd::string probe() { return std::to_string(1.0); }\n"

@@ -5,7 +5,11 @@
 #include <dispatch/dispatch.h>
 #include <mach/vm_page_size.h>
 #include <mach/vm_param.h>
+#ifdef MPS_BUILD_SIMD_TYPES_ONLY
+#include <simd/vector_types.h>
+#else
 #include <simd/simd.h>
+#endif
 #include <os/availability.h>
 
 #define NS_ENUM(type, name) enum name : type name; enum name : type

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 
 _BLOCK = re.compile(r"^  - targets: +\[(?P<targets>[^\]]*)\]\n(?P<body>(?:    [^\n]*\n)+)", re.MULTILINE)
-_NAMES = re.compile(r"^    (?P<kind>symbols|weak-symbols|thread-local-symbols): +\[(?P<names>[^\]]*)\]", re.MULTILINE)
+_NAMES = re.compile(
+    r"^    (?P<kind>symbols|weak-symbols|thread-local-symbols|objc-classes): +\[(?P<names>[^\]]*)\]", re.MULTILINE
+)
+_OF_A_CLASS = ("_OBJC_CLASS_$_", "_OBJC_METACLASS_$_")
 _ARM64 = ("arm64-macos", "arm64e-macos")
 
 
@@ -21,7 +24,10 @@ def exported_names(text: str) -> frozenset[str]:
         if targets.isdisjoint(_ARM64):
             continue
         for match in _NAMES.finditer(block["body"]):
-            found.update(name.strip().strip("'\"") for name in match["names"].split(","))
+            names = [name.strip().strip("'\"") for name in match["names"].split(",")]
+            if match["kind"] == "objc-classes":
+                names = [prefix + name for name in names for prefix in _OF_A_CLASS]
+            found.update(names)
     return frozenset(name for name in found if name and not name.startswith("$"))
 
 

@@ -22,15 +22,22 @@ from ..darwin_recipe import zig_toolchain
 from ..darwin_sdk import stub_sources, write_sdk
 from ..session import Place, Prepared, Rehearsal, rehearsal_folder
 from ..source import debian_place, debian_root, debian_tree
-from .recipe import cache_variables, rehearsal_version, relocatable_lines, whole_recipe
+from .darwin_python import write_darwin_python
+from .mac_tools import write_mac_tools
+from .recipe import cache_variables, darwin_number, rehearsal_version, relocatable_lines, whole_recipe
+from .source_files import list_files
 from .system_stubs import write_system_stubs
 from .toolchain import WholeToolchain, compiler_digest, write_toolchain
 
 SDK_VERSION = "14.5"
 
 
-def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool = False) -> Prepared:
-    """Return the configured tree of a whole rehearsal: root, source, stub SDK, environment, gate."""
+def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool = False) -> tuple[Prepared, WholeToolchain]:
+    """Return the configured tree of a whole rehearsal, and its compilers: root, source, stub SDK, environment, gate.
+
+    Args:
+        cache: whether ccache stands before the compilers.
+    """
     console = rehearsal.console
     with console.step("Debian root"):
         chroot = debian_root(rehearsal, mirror=mirror)
@@ -38,6 +45,11 @@ def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool = Fal
     with console.step("Source and patches"):
         tree, source = debian_tree(rehearsal, chroot)
         _take_back_version(tree)
+        if (
+            not (listed := source_list(rehearsal)).is_file()
+            or listed.stat().st_mtime < (tree.root / "setup.py").stat().st_mtime
+        ):
+            list_files(tree.root, listed)
     with console.step("Stub SDK"):
         libomp = _libomp(rehearsal)
         compiler = compiler_digest(zig_program(rehearsal, chroot, place.python).parents[2].name)
@@ -57,7 +69,27 @@ def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool = Fal
         )
         receipt = rehearsal.configure(ready, lines=lines)
         _note_configure(rehearsal, receipt)
-    return ready
+    return ready, whole
+
+
+def source_list(rehearsal: Rehearsal) -> Path:
+    """Return the file that names what the tree held before anything was built in it."""
+    return rehearsal.workspace.root / "source-files.txt"
+
+
+def packing(rehearsal: Rehearsal, ready: Prepared, whole: WholeToolchain) -> Prepared:
+    """Return the same tree with the environment in which setup.py takes this host for a Mac."""
+    folder, target = whole.sdk.folder / "python", rehearsal.recipe.deployment_target
+    variables = write_darwin_python(
+        folder,
+        tools=whole.sdk.tools,
+        target=target,
+        darwin=darwin_number(target),
+        system=whole.sdk.system,
+        macos=SDK_VERSION,
+    )
+    path = os.pathsep.join([str(folder), ready.environ["PYTHONPATH"]])
+    return replace(ready, environ={**ready.environ, **variables, "PYTHONPATH": path})
 
 
 def _note_configure(rehearsal: Rehearsal, receipt: Receipt) -> None:
@@ -112,13 +144,13 @@ def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceT
     target, llvm = rehearsal.recipe.deployment_target, _llvm(chroot)
     sdk = write_sdk(folder, root=chroot.root, zig=zig, cache=cache, target=target, version=SDK_VERSION, has_metal=False)
     declared = write_frameworks(folder / "objc", sdk=SDK_VERSION)
-    whole = WholeToolchain(sdk=sdk, objc=declared.flags, runtime=folder / "libcompiler_rt.a")
+    whole = WholeToolchain(sdk=sdk, objc=declared.flags, runtime=folder / "libcompiler_rt.a", llvm=llvm)
     sources = stub_sources(sdk)
     libraries = {library.with_suffix(".a"): source for library, source in sources.items()}
 
     def make() -> Made:
         rehearsal.console.started("Stub libraries (the first use of zig builds its libc++, a minute or two)")
-        made = write_system_stubs(rehearsal, chroot, whole, zig=zig, cache=cache, llvm=llvm)
+        made = write_system_stubs(rehearsal, chroot, whole, zig=zig, cache=cache)
         for library, source in libraries.items():
             compiled = source.with_suffix(".o")
             run_in_root(rehearsal, chroot, (str(sdk.tools / "cc"), "-c", "-O1", "-o", str(compiled), str(source)))
@@ -129,12 +161,12 @@ def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceT
         whole,
         zig=zig,
         cache=cache,
-        llvm=llvm,
         target=target,
         sdk_version=SDK_VERSION,
         source=tree.root,
         python_include=Path(f"/usr/include/python{place.python}"),
     )
+    write_mac_tools(sdk.tools, llvm=whole.llvm, macos=SDK_VERSION)
     inputs = {"zig": str(zig), "target": target, "sources": [path.read_text() for path in sources.values()]}
     rehearsal.ledger.run("stub_archives", version=1, inputs=inputs, action=make)
     rehearsal.console.done()

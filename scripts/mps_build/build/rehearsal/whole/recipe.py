@@ -20,8 +20,6 @@ _DARWIN_BEHIND_MACOS = 9
 
 # Debian gives libraries versions and blanks their rpaths; the official ones have one name and look beside themselves.
 RELOCATABLE = """\
-# CMake asks a Mac's sw_vers which macOS this is, and without an answer knows no rpaths and no @rpath ids.
-set(CMAKE_SHARED_LIBRARY_RUNTIME_C_FLAG "-Wl,-rpath,")
 set(HAVE_SOVERSION OFF CACHE BOOL "one copy of each library in the wheel" FORCE)
 set(OpenMP_C_FLAGS "{openmp}" CACHE STRING "as CMake has it for Apple's clang" FORCE)
 set(OpenMP_CXX_FLAGS "{openmp}" CACHE STRING "as CMake has it for Apple's clang" FORCE)
@@ -37,6 +35,10 @@ function(mps_build_relocatable)
       endif()
     endif()
   endforeach()
+  if(TARGET torch_cpu)
+    # Apple's Foundation brings both along; the stub has its own names only.
+    target_link_options(torch_cpu PRIVATE "-Wl,-weak-lobjc" "SHELL:-framework CoreFoundation")
+  endif()
   # At -O0 the names that this one registers are made before another call, where the audit's reader cannot see them.
   if(TARGET torch_cpu)
     set_property(SOURCE "${{CMAKE_SOURCE_DIR}}/aten/src/ATen/mps/MPSFallback.mm" TARGET_DIRECTORY torch_cpu

@@ -21,7 +21,7 @@ _MACHO_64 = b"\xcf\xfa\xed\xfe"
 
 
 def write_system_stubs(
-    rehearsal: Rehearsal, chroot: Chroot, whole: WholeToolchain, *, zig: Path, cache: Path, llvm: Path
+    rehearsal: Rehearsal, chroot: Chroot, whole: WholeToolchain, *, zig: Path, cache: Path
 ) -> tuple[Path, ...]:
     """Write the text stubs of macOS's libraries and copy the runtime; return the files.
 
@@ -43,7 +43,7 @@ def write_system_stubs(
     # Compiled and linked by zig in one call, so that it makes its archives.
     run_in_root(rehearsal, chroot, (str(whole.sdk.tools / "c++"), "-shared", str(probe), "-o", f"{probe}.dylib"))
     found = {name: _newest(cache, name) for name in _ARCHIVES}
-    listed = _list(chroot, llvm, (found["libc++.a"], found["libc++abi.a"]))
+    listed = _list(chroot, whole.llvm, (found["libc++.a"], found["libc++abi.a"]))
     # Frameworks and libobjc know what the official wheel imports and no more: another name stops the link.
     more = {"libSystem.B": names, "libc++.1": listed}
     stubs = write_stubs(whole.sdk.sdk, release=rehearsal.recipe.version, extra=more)

@@ -73,16 +73,13 @@ class WholeToolchain:
     Attributes:
         objc: flags that let a compiler see the declarations of Apple's frameworks, made at run time.
         runtime: zig's compiler-rt, as an archive (`@available` calls into it).
+        llvm: the folder of LLVM's programs (clang, lld, llvm-nm), as seen inside the root.
     """
 
     sdk: DarwinSdk
     objc: tuple[str, ...]
     runtime: Path
-
-    @property
-    def library_folder(self) -> Path:
-        """Return where the linker looks for text stubs of libraries."""
-        return self.sdk.sdk / "usr" / "lib"
+    llvm: Path
 
 
 def compiler_digest(zig_version: str) -> str:
@@ -95,7 +92,6 @@ def write_toolchain(
     *,
     zig: Path,
     cache: Path,
-    llvm: Path,
     target: str,
     sdk_version: str,
     source: Path,
@@ -104,7 +100,6 @@ def write_toolchain(
     """Write `cc` and `c++` over the plain rehearsal's, and what the linker asks of an SDK.
 
     Args:
-        llvm: the folder of LLVM's programs (clang, lld), as seen inside the root.
         source: the tree; its name in `__FILE__` is cut down to a neutral one.
         python_include: the folder of Python.h, as seen inside.
     """
@@ -125,5 +120,5 @@ def write_toolchain(
         "flags": shlex.join((*_COMPILE_FLAGS, f"-ffile-prefix-map={source}=pytorch")),
     }
     for name, mode, driver in (("cc", "cc", "clang"), ("c++", "c++", "clang++")):
-        text = _PROGRAM.format(mode=mode, driver=shlex.quote(str(llvm / driver)), **words)
+        text = _PROGRAM.format(mode=mode, driver=shlex.quote(str(whole.llvm / driver)), **words)
         write_if_new(sdk.tools / name, text, executable=True)

@@ -24,6 +24,7 @@ from mps_build.build.rehearsal.linux import rehearse_linux
 from mps_build.build.rehearsal.lock_trial import try_lock_for_mac
 from mps_build.build.rehearsal.session import Rehearsal, rehearsal_folder
 from mps_build.build.rehearsal.source import choose_origin
+from mps_build.build.rehearsal.whole.rehearsal import Whole, rehearse_whole
 from mps_build.common.console import Console, human_seconds
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError, DiskFull, UsageError
@@ -42,10 +43,16 @@ NOT_PROVED = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", metavar="RECIPE", help="v2.6.0, 2.6, a path")
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--wheel", action="store_true", help="go on to a Linux wheel that imports and computes")
-    mode.add_argument("--darwin", action="store_true", help="configure for macOS arm64 with zig and a stub SDK")
-    mode.add_argument("--companions", action="store_true", help="torchvision and torchaudio against the Linux wheel")
+    parser.add_argument("--wheel", action="store_true", help="go on to a Linux wheel that imports and computes")
+    parser.add_argument(
+        "--darwin",
+        action="store_true",
+        help="configure for macOS arm64 with zig and a stub SDK; with --wheel: the whole build, compared",
+    )
+    parser.add_argument("--companions", action="store_true", help="torchvision and torchaudio against the Linux wheel")
+    parser.add_argument(
+        "--cache", choices=("ccache",), help="--darwin --wheel: a compiler cache, the Debian root's own"
+    )
     parser.add_argument("--torch", metavar="WHEEL", type=Path, help="--companions: a torch wheel of that root's Python")
     parser.add_argument(
         "--source", metavar="NAME=PATH", action="append", default=[], help="--companions: not Debian's tarball"
@@ -79,10 +86,11 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
         if arguments.companions
         else None
     )
-    mode = next((name for name in ("darwin", "wheel", "companions") if getattr(arguments, name)), "linux")
+    mode = _mode(arguments)
     rehearsal = Rehearsal(recipe, mode=mode, jobs=arguments.jobs, console=console)
     origin = choose_origin(recipe, needs_root=mode != "linux", wanted=arguments.tree)
     wheel: Path | None = None
+    whole: Whole | None = None
     with console.step("Lock for a Mac"):
         _try_lock(rehearsal, recipe, console)
     try:
@@ -90,6 +98,8 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
             if trial:
                 torch = trial.torch.path if trial.torch else _torch_for_companions(rehearsal, mirror=arguments.mirror)
                 rehearse_companions(rehearsal, trial, torch=torch, mirror=arguments.mirror)
+            elif mode == "darwin-wheel":
+                whole = rehearse_whole(rehearsal, mirror=arguments.mirror, cache=arguments.cache is not None)
             elif arguments.darwin:
                 rehearse_darwin(rehearsal, count=arguments.draw, seed=arguments.seed, mirror=arguments.mirror)
             else:
@@ -106,7 +116,24 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
         "not_proved": NOT_PROVED,
         "cpu_seconds": cpu_seconds,
     }
+    if whole:
+        return Result(document={**document, **whole.document()})
     return Result(document={**document, "wheel": str(wheel) if wheel else None})
+
+
+def _mode(arguments: argparse.Namespace) -> str:
+    """Return what is rehearsed, as the work folder names it.
+
+    Raises:
+        UsageError: options that do not go together.
+    """
+    if arguments.companions and (arguments.wheel or arguments.darwin):
+        raise UsageError("--companions is a rehearsal of its own", hint="leave --wheel and --darwin out")
+    if arguments.cache and not (arguments.darwin and arguments.wheel):
+        raise UsageError("--cache is for the whole build", hint="add --darwin --wheel")
+    if arguments.darwin and arguments.wheel:
+        return "darwin-wheel"
+    return next((name for name in ("darwin", "wheel", "companions") if getattr(arguments, name)), "linux")
 
 
 def _torch_for_companions(rehearsal: Rehearsal, *, mirror: str | None) -> Path:

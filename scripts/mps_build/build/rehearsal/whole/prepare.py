@@ -45,11 +45,13 @@ def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool = Fal
     with console.step("Source and patches"):
         tree, source = debian_tree(rehearsal, chroot)
         _take_back_version(tree)
-        if (
-            not (listed := source_list(rehearsal)).is_file()
-            or listed.stat().st_mtime < (tree.root / "setup.py").stat().st_mtime
-        ):
+        listed = source_list(rehearsal)
+
+        def write_list() -> Made:
             list_files(tree.root, listed)
+            return Made(files=(listed,))
+
+        rehearsal.ledger.run("list_files", version=1, inputs={"source": source}, action=write_list)
     with console.step("Stub SDK"):
         libomp = _libomp(rehearsal)
         compiler = compiler_digest(zig_program(rehearsal, chroot, place.python).parents[2].name)

@@ -12,10 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.receipts import write_whole
-<<<<<<< HEAD
-
-=======
->>>>>>> mm
 from .model import load_frameworks, version
 
 IMPORTS = Path(__file__).parent / "imports"

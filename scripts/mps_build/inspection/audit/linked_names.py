@@ -1,4 +1,4 @@
-"""What one Mach-O takes from others and gives to them, name by name: imports with library and weak mark, exports, selectors."""
+"""What one Mach-O takes from others and gives to them: imports with library and weak mark, exports, selectors."""
 
 from __future__ import annotations
 

@@ -33,7 +33,6 @@ class Side:
     library: Library
     cpu: bytes
     dispatch_headers: frozenset[str]
-    registered_headers: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +103,6 @@ def read_side(wheel: Path) -> Side:
         library=read_library(cpu),
         cpu=cpu,
         dispatch_headers=frozenset(name.rpartition("/")[2] for name in names if name.endswith("_mps_dispatch.h")),
-        registered_headers=frozenset(),
     )
 
 

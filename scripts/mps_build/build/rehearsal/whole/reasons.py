@@ -1,4 +1,4 @@
-"""Why a wheel of a rehearsal differs from the official one: each reason is a fact of how it was configured or compiled."""
+"""Why a rehearsal's wheel differs from the official one: facts of how it was configured, compiled and linked."""
 
 from __future__ import annotations
 

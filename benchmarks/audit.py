@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
-from mps_build.commands.audit_wheel import find_wheel
+from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.common.console import Console
 from record import record
 

@@ -5,11 +5,10 @@ Light on purpose: the loop of edit and import must not wait for recipes to be re
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,11 @@ from mps_build.common.receipts import digest_of, write_whole
 from mps_build.common.workspace import Workspace, work_folder
 
 from .artifacts import Editable, editable_of
+from .options import BuildOptions
 
 _SCHEMA = 1
 # What neither the tree nor the venv depends on.
-_PASSING = ("json", "jobs", "offline", "wheelhouse", "command", "given")
+_PASSING = ("jobs", "offline", "wheelhouse", "given")
 _OF_THE_CALLER = ("DEVELOPER_DIR", "SDKROOT", "MACOSX_DEPLOYMENT_TARGET")
 
 
@@ -35,8 +35,8 @@ class Remembered:
     recipe: str
 
 
-def remember(arguments: argparse.Namespace, found: Remembered, *, watched: Iterable[Path]) -> None:
-    """Keep a build for the next run with the same arguments.
+def remember(options: BuildOptions, found: Remembered, *, watched: Iterable[Path]) -> None:
+    """Keep a build for the next run with the same options.
 
     Args:
         watched: files whose change means that the whole way must be gone again: recipe, lock, patches, Xcode.
@@ -50,13 +50,13 @@ def remember(arguments: argparse.Namespace, found: Remembered, *, watched: Itera
         "watched": {str(path): _stamp(path) for path in watched},
         "editable": found.editable.document(),
     }
-    write_whole(_place(arguments), json.dumps(document, indent=2) + "\n")
+    write_whole(_place(options), json.dumps(document, indent=2) + "\n")
 
 
-def recall(arguments: argparse.Namespace) -> Remembered | None:
-    """Return the build that these arguments made last time, if nothing that it rests on has changed."""
+def recall(options: BuildOptions) -> Remembered | None:
+    """Return the build that these options made last time, if nothing that it rests on has changed."""
     try:
-        document = json.loads(_place(arguments).read_text(encoding="utf-8"))
+        document = json.loads(_place(options).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     if (document.get("schema"), document.get("tool")) != (_SCHEMA, __version__):
@@ -75,14 +75,14 @@ def recall(arguments: argparse.Namespace) -> Remembered | None:
     )
 
 
-def forget(arguments: argparse.Namespace) -> None:
+def forget(options: BuildOptions) -> None:
     """Let the next run go the whole way: this one began it."""
-    _place(arguments).unlink(missing_ok=True)
+    _place(options).unlink(missing_ok=True)
 
 
-def _place(arguments: argparse.Namespace) -> Path:
+def _place(options: BuildOptions) -> Path:
     given: Mapping[str, Any] = {
-        name: _plain(value) for name, value in vars(arguments).items() if name not in _PASSING and value is not None
+        name: _plain(value) for name, value in asdict(options).items() if name not in _PASSING and value is not None
     }
     where = {name: os.environ[name] for name in _OF_THE_CALLER if name in os.environ}
     return work_folder() / "editable" / f"{digest_of([given, where, str(Path.cwd())])[:16]}.json"

@@ -13,8 +13,7 @@ from mps_build.common.recipe.model import Gate, Libomp, Recipe, WheelContents
 from mps_build.inspection.audit import Expectation
 
 from .compiler_cache.store_relay import Store
-
-Profile = Literal["release", "develop"]
+from .options import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +29,6 @@ class BuildRequest:
         cross: zig builds for macOS on another system; the toolchain then follows from the environment.
         jobs: compilers at once.
         label: a word of the caller's in the wheel's local version (`--version-label`).
-        official_version: no local version, the wheel is named as the official one.
         launcher: the compiler cache (ccache, sccache) in front of every compiler.
         cache_variables, cache_dropped: how it is set, and what of the caller's settings is left out.
         cache_upstream: the fleet's Redis, which a relay of ours stands in front of while the build runs.
@@ -53,7 +51,6 @@ class BuildRequest:
     settings: Mapping[str, str] = field(default_factory=dict)
     extra_patches: tuple[Path, ...] = ()
     label: str | None = None
-    official_version: bool = False
     lifted: tuple[str, ...] = ()
     launcher: Path | None = None
     cache_variables: Mapping[str, str] = field(default_factory=dict)
@@ -106,8 +103,6 @@ class BuildRequest:
         """Return the version the wheel is built as; None for a project that takes none from outside."""
         if self.recipe.wheel.distribution != "torch" or self.recipe.release is None:
             return None
-        if self.official_version:
-            return self.recipe.version
         label = local_label(self.commit, dirty=dirty, patched=bool(self.extra_patches), label=self.label)
         return f"{self.recipe.version}+{label}"
 

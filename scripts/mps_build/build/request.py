@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from pathlib import Path
@@ -21,75 +20,74 @@ from mps_build.host.toolchain import xcode_toolchain
 
 from .compiler_cache.launcher import check_settings, find_launcher
 from .compiler_cache.store import CacheChoice, choose_store
+from .options import BuildOptions
 from .plan import BuildRequest, gate_of
 from .source_state import tree_commits
 from .steps.check_host import check_host
 from .steps.fetch_source import resolve_ref
 
 
-def plan(arguments: argparse.Namespace) -> tuple[BuildRequest, Workspace]:
+def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
     """Return what the arguments ask for, checked before anything is changed.
 
     Raises:
         UsageError: an argument that cannot be.
         HostError: this host cannot build the recipe; every reason at once.
     """
-    arguments.profile = arguments.profile or ("develop" if getattr(arguments, "editable", False) else "release")
-    recipe = find_recipe(arguments.recipe) if arguments.recipe else newest_stable()
+    recipe = find_recipe(options.recipe) if options.recipe else newest_stable()
     workspace = Workspace(root=work_folder() / recipe.name)
     check_path(workspace.root, what="the work folder")
-    pythons = _pythons(arguments.python, recipe)
-    patches = tuple(_patch(path) for path in arguments.patch)
-    settings = parse_settings(arguments.settings)
+    pythons = _pythons(options.python, recipe)
+    patches = tuple(_patch(path) for path in options.patch)
+    settings = parse_settings(options.settings)
     check_settings(settings)
-    recorded = getattr(arguments, "host", None)
+    recorded = options.host
     prober = RecordedProber(recorded) if recorded else LiveProber()
     cross = recipe.cross if sys.platform != "darwin" and not recorded else None
     host = observe(prober) if cross else check_host(recipe, prober)
-    source = _source(recipe, arguments)
+    source = _source(recipe, options)
     gate = cross.gate if cross else recipe.gate
-    cache = _cache_choice(arguments)
-    lifts = {"--allow-jit-shaders": arguments.allow_jit_shaders, "--without-metal4": arguments.without_metal4}
+    cache = _cache_choice(options)
+    lifts = {"--allow-jit-shaders": options.allow_jit_shaders, "--without-metal4": options.without_metal4}
     request = BuildRequest(
         recipe=recipe,
         pythons=pythons,
         **source,
-        profile=arguments.profile,
-        gate=gate_of(gate, allow_jit_shaders=arguments.allow_jit_shaders, without_metal4=arguments.without_metal4),
+        profile=options.chosen_profile,
+        gate=gate_of(gate, allow_jit_shaders=options.allow_jit_shaders, without_metal4=options.without_metal4),
         contents=cross.wheel if cross else recipe.wheel,
         toolchain=Toolchain(name="zig") if cross else xcode_toolchain(host),
         cross=cross is not None,
-        jobs=arguments.jobs or host.jobs,
-        wheelhouse=(arguments.wheelhouse or wheelhouse()).absolute(),
+        jobs=options.jobs or host.jobs,
+        wheelhouse=(options.wheelhouse or wheelhouse()).absolute(),
         settings=settings,
         extra_patches=patches,
-        label=arguments.version_label,
-        official_version=arguments.official_version,
-        launcher=find_launcher(arguments.cache, path=os.environ.get("PATH")) if arguments.cache else None,
+        label=options.version_label,
+        launcher=find_launcher(options.cache, path=os.environ.get("PATH")) if options.cache else None,
         cache_variables=cache.variables,
         cache_dropped=cache.dropped,
         cache_warnings=cache.warnings,
         cache_upstream=cache.upstream,
         lifted=tuple(flag for flag, given in lifts.items() if given),
-        offline=arguments.offline,
+        offline=options.offline,
         host={**host.document(), "recorded_on": host.recorded_on},
         recording=recorded_answers(prober)[0],
     )
     return request, workspace
 
 
-def _cache_choice(arguments: argparse.Namespace) -> CacheChoice:
+def _cache_choice(options: BuildOptions) -> CacheChoice:
     """Return how the compiler cache is set; a release shares a store only if told (--shared-cache)."""
-    told = bool(getattr(arguments, "shared_cache", False))
-    if told and arguments.cache != "sccache":
+    summary = options.shared_cache
+    if summary and options.cache != "sccache":
         raise UsageError(
             "--shared-cache goes with --cache sccache: ccache has no store of S3", hint="add --cache sccache"
         )
-    if arguments.cache != "sccache" or arguments.dry_run:
+    if options.cache != "sccache" or options.dry_run:
         # Either would beat what decides whether checkouts share: the profile, and what build_wheel sets.
         return CacheChoice(dropped=tuple(name for name in ("CCACHE_HASHDIR", "CCACHE_NOHASHDIR") if name in os.environ))
     named = any(os.environ.get(name) for name in ("MPS_BUILD_SHARED_CACHE", "SCCACHE_REDIS_ENDPOINT", "SCCACHE_BUCKET"))
-    return choose_store(os.environ, shared=told or (arguments.profile == "develop" and named))
+    return choose_store(os.environ, shared=summary or (options.chosen_profile == "develop" and named))
 
 
 def _pythons(argument: str | None, recipe: Recipe) -> tuple[str, ...]:
@@ -113,15 +111,15 @@ def _patch(path: Path) -> Path:
     return path.absolute()
 
 
-def _source(recipe: Recipe, arguments: argparse.Namespace) -> dict[str, Any]:
+def _source(recipe: Recipe, options: BuildOptions) -> dict[str, Any]:
     """Return origin, repository and commit of a request."""
-    if arguments.source and (arguments.repo or arguments.ref):
+    if options.source and (options.repo or options.ref):
         raise UsageError(
             "--source names the source whole: it goes with neither --repo nor --ref",
             hint="another commit of a repository: --repo URL --ref REF; a tree as it stands: --source FOLDER",
         )
     if recipe.source.kind == "embedded":
-        if arguments.source or arguments.repo or arguments.ref:
+        if options.source or options.repo or options.ref:
             raise UsageError(
                 f"{recipe.name} brings its own source: --source, --repo and --ref are for releases",
                 hint=f"nox -s build_wheel -- {recipe.name}",
@@ -129,16 +127,16 @@ def _source(recipe: Recipe, arguments: argparse.Namespace) -> dict[str, Any]:
         place = cache_folder() / "embedded" / recipe.name
         made = materialise(recipes_root() / recipe.name, place, expected=recipe.commit)
         return {"origin": "git", "repository": str(made.url), "commit": made.commit}
-    if arguments.source and (path := Path(arguments.source).expanduser().absolute()).exists():
-        return _local_source(path, arguments)
-    repository = arguments.source or arguments.repo or recipe.source.repository or ""
+    if options.source and (path := Path(options.source).expanduser().absolute()).exists():
+        return _local_source(path, options)
+    repository = options.source or options.repo or recipe.source.repository or ""
     if Path(repository).expanduser().is_dir():
         repository = str(Path(repository).expanduser().absolute())
     elif "://" not in repository and "@" not in repository:
         raise UsageError(
             f"{repository!r} is neither there nor an address", hint="give a folder, a tarball or a git address"
         )
-    ref = arguments.ref or ("HEAD" if arguments.source else None)
+    ref = options.ref or ("HEAD" if options.source else None)
     commit = resolve_ref(repository, ref, environ=fetch_environ(os.environ)) if ref else recipe.commit
     if commit is None:
         raise UsageError(
@@ -147,10 +145,10 @@ def _source(recipe: Recipe, arguments: argparse.Namespace) -> dict[str, Any]:
     return {"origin": "git", "repository": repository, "commit": commit}
 
 
-def _local_source(path: Path, arguments: argparse.Namespace) -> dict[str, Any]:
+def _local_source(path: Path, options: BuildOptions) -> dict[str, Any]:
     if path.is_file():
         return {"origin": "tarball", "repository": str(path), "commit": None}
-    if arguments.patch:
+    if options.patch:
         raise UsageError(
             f"--patch does not go with a tree of your own: {path} is built as it stands",
             hint=f"apply it there (git -C '{path}' apply FILE), or build from --repo '{path}' --ref HEAD",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,16 @@ from mps_build.host.recordings.recording import load_document
 EXAMPLES = ("mac.json", "mac.json --recipe v2.9.1 --name m3-max-15.3")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    file: Path
+    recipe: str | None
+    name: str | None
+    into: Path | None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="a recording, or a record that holds one")
     parser.add_argument("--recipe", metavar="RECIPE", help="what the host is judged for (default: the newest release)")
@@ -29,20 +40,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--into", type=Path, metavar="DIR", help="another folder than tests/recorded/hosts/")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    document = recording_in(load_document(arguments.file), name=str(arguments.file))
+def run(options: Options, console: Console) -> Result:
+    document = recording_in(load_document(options.file), name=str(options.file))
     if faults := faults_of(document):
         raise UsageError(
-            f"{arguments.file}: is not scrubbed:\n  " + "\n  ".join(faults),
+            f"{options.file}: is not scrubbed:\n  " + "\n  ".join(faults),
             hint="do not send or commit it; record again with `nox -s doctor -- --record FILE`, "
             "or write XXXXXXXXXX in their place",
             document={"left_over": list(faults)},
         )
-    recipe = find_recipe(arguments.recipe) if arguments.recipe else newest_stable()
-    adoption = adopt(document, name=str(arguments.file))
+    recipe = find_recipe(options.recipe) if options.recipe else newest_stable()
+    adoption = adopt(document, name=str(options.file))
     expectation = expectation_of(adoption, recipe)
-    folder = arguments.into or _hosts_folder()
-    stem = _stem(file_stem(adoption.host) if arguments.name is None else arguments.name)
+    folder = options.into or _hosts_folder()
+    stem = _stem(file_stem(adoption.host) if options.name is None else options.name)
     paths = folder / f"{stem}.json", folder / f"{stem}.expect.json"
     if taken := [path for path in paths if path.exists()]:
         raise UsageError(f"{taken[0]} is there already", hint="give another name with --name")

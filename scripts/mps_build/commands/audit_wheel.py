@@ -11,30 +11,17 @@ only asked where it lies. The exit status is 0 if the wheel is accepted, 9 if it
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
-from pathlib import Path
+from dataclasses import dataclass
 
 from mps_build.common.console import Console
 from mps_build.common.errors import AuditRejected, UsageError
-from mps_build.common.process import Command, capture
 from mps_build.common.result import Result
-from mps_build.common.workspace import cache_folder
 from mps_build.inspection.audit import Audit, Expectation, audit_installed, audit_wheel
-from mps_build.inspection.audit.model import PROFILES
+from mps_build.inspection.audit.model import PROFILES, Profile
 from mps_build.inspection.audit.render import fact_rows, finding_lines, verdict_line
 
-# Asked of the other interpreter: where each distribution of a name lies (two of one name shadow each other).
-_WHERE = """
-import importlib.metadata, json, os, re, sys
-places = []
-for each in importlib.metadata.distributions(name=sys.argv[1]):
-    if re.sub("[-_.]+", "-", each.metadata["Name"] or "").lower() == sys.argv[1]:
-        folder = os.path.realpath(str(each._path))
-        if list(os.path.split(folder)) not in places:
-            places.append(list(os.path.split(folder)))
-print(json.dumps(places))
-"""
+from .shared.find_wheel import find_installed, find_wheel
 
 EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl",
@@ -43,6 +30,19 @@ EXAMPLES = (
     "--python ~/venv/bin/python",
     "--quick --json audit.json torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl",
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    wheel: str | None
+    profile: Profile | None
+    quick: bool
+    python: str | None
+    commit: str | None
+    allow_jit_shaders: bool
+    without_metal4: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,8 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--without-metal4", action="store_true", help="accept a wheel without the Metal 4 kernels")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    audit = _audit(arguments, console)
+def run(options: Options, console: Console) -> Result:
+    audit = _audit(options, console)
     print_audit(audit, console)
     if audit.verdict == "accepted":
         return Result(document=audit.document())
@@ -72,67 +72,28 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
     )
 
 
-def _audit(arguments: argparse.Namespace, console: Console) -> Audit:
-    expectation = _expectation(arguments)
-    if arguments.wheel is None:
-        if arguments.python is None:
+def _audit(options: Options, console: Console) -> Audit:
+    expectation = _expectation(options)
+    if options.wheel is None:
+        if options.python is None:
             raise UsageError("no WHEEL", hint="give a .whl file, or a requirement such as torch==2.15.0")
-        root, info = find_installed(arguments.python)
+        root, info = find_installed(options.python)
         return audit_installed(
             root,
             info,
-            profile=arguments.profile or "official",
+            profile=options.profile or "official",
             expectation=expectation,
-            quick=arguments.quick,
+            quick=options.quick,
             reporter=console,
         )
-    path, is_fetched = find_wheel(arguments.wheel, arguments.python, console)
+    path, is_fetched = find_wheel(options.wheel, options.python, console)
     return audit_wheel(
         path,
-        profile=arguments.profile or ("official" if is_fetched else "strict"),
+        profile=options.profile or ("official" if is_fetched else "strict"),
         expectation=expectation,
-        quick=arguments.quick,
+        quick=options.quick,
         reporter=console,
     )
-
-
-def find_installed(python: str, distribution: str = "torch") -> tuple[Path, str]:
-    """Return the site-packages and the `.dist-info` folder of a distribution that an interpreter has.
-
-    Raises:
-        UsageError: no interpreter, no such distribution, or several.
-    """
-    found = capture(Command(argv=(python, "-I", "-c", _WHERE, distribution)), timeout_seconds=60)
-    if not found.ok:
-        said = (found.stderr.strip().splitlines() or ["it did not answer"])[-1]
-        raise UsageError(f"--python {python}: cannot be asked: {said}", hint="give the path of a Python interpreter")
-    places = json.loads(found.stdout)
-    if len(places) != 1:
-        listed = "".join(f"\n  {root}/{info}" for root, info in places)
-        raise UsageError(f"{python} has {len(places)} distributions called {distribution}{listed or ''}")
-    root, info = places[0]
-    return Path(root), info
-
-
-def find_wheel(text: str, python: str | None, console: Console) -> tuple[Path, bool]:
-    """Return the wheel that `text` means, and whether it was fetched for a requirement.
-
-    Raises:
-        UsageError: no such file, or no such wheel.
-    """
-    path = Path(text).expanduser()
-    looks_like_a_path = "/" in text or path.suffix == ".whl"
-    if path.exists() or looks_like_a_path:
-        if python is not None:
-            raise UsageError(f"--python {python}: {path} is a file, for the Python it was built for")
-        return path, False
-    from mps_build.common.wheels.download import fetch_wheel
-
-    cache = cache_folder()
-    log = cache / "logs" / "fetch_wheel.log"
-    fetched = fetch_wheel(text, python=python, cache=cache / "wheels", log=log, reporter=console)
-    console.print(f"{'from the cache' if fetched.from_cache else 'fetched'}: {fetched.path}", style="dim")
-    return fetched.path, True
 
 
 def print_audit(audit: Audit, console: Console) -> None:
@@ -149,12 +110,12 @@ def print_audit(audit: Audit, console: Console) -> None:
     console.print(text, style=style)
 
 
-def _expectation(arguments: argparse.Namespace) -> Expectation | None:
-    if not (arguments.commit or arguments.allow_jit_shaders or arguments.without_metal4):
+def _expectation(options: Options) -> Expectation | None:
+    if not (options.commit or options.allow_jit_shaders or options.without_metal4):
         return None
-    commit = arguments.commit
+    commit = options.commit
     if commit is not None and (len(commit) != 40 or set(commit) - set("0123456789abcdef")):
         raise UsageError(f"--commit {commit}: no commit", hint="give all 40 digits; a short one may name several")
     return Expectation(
-        commit=commit, allow_jit_shaders=arguments.allow_jit_shaders, without_metal4=arguments.without_metal4
+        commit=commit, allow_jit_shaders=options.allow_jit_shaders, without_metal4=options.without_metal4
     )

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.console import Console, human_seconds
@@ -21,11 +22,11 @@ from mps_build.common.records.benchmark import BenchmarkRecord, Row
 from mps_build.common.records.verification import to_json
 from mps_build.common.result import Result
 from mps_build.verify.benchmark import Benchmark, BenchmarkRequest
-from mps_build.verify.options import add_run_options, add_torch_options, torch_fields, words
 from mps_build.verify.reports import bars, benchmark_page
 from mps_build.verify.reports.benchmark_words import achieved, doubts, dtypes, ratio, shape
 
-from .verify_mps import terminated_as_interrupted
+from .shared.conclusion import terminated_as_interrupted
+from .shared.torch_options import TorchOptions, add_run_options, add_torch_options, torch_fields, words
 
 EXAMPLES = (
     "torch==2.13.0 --svg speed-up.svg --html speed-up.html",
@@ -33,6 +34,17 @@ EXAMPLES = (
     "--python ~/venv/bin/python --only resnet50,bert:training --json result.json",
     "--python ~/venv/bin/python --device cpu --quick",
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(TorchOptions):
+    """What the command line says."""
+
+    quick: bool
+    only: str
+    fresh: bool
+    svg: Path | None
+    png: Path | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,8 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--png", metavar="FILE", type=Path, help="the same as pixels (needs Pillow)")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    benchmark = Benchmark(_request(arguments), console)
+def run(options: Options, console: Console) -> Result:
+    benchmark = Benchmark(_request(options), console)
     with terminated_as_interrupted():
         try:
             record = benchmark.measure()
@@ -56,29 +68,29 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
             if benchmark.refused_record is not None:
                 console.print(f"record   {benchmark.folder / 'record.json'}")
             raise
-    write_reports(arguments, record)
+    write_reports(options, record)
     _print_end(record, benchmark.folder / "record.json", console)
     return Result(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)
 
 
-def write_reports(arguments: argparse.Namespace, record: BenchmarkRecord) -> None:
+def write_reports(options: Options, record: BenchmarkRecord) -> None:
     """Write the page and the pictures that were asked for."""
-    if arguments.html is not None:
-        _parent(arguments.html).write_text(benchmark_page.render(record), encoding="utf-8")
-    if arguments.svg is not None:
-        _parent(arguments.svg).write_text(bars.svg(record), encoding="utf-8")
-    if arguments.png is not None:
-        _parent(arguments.png).write_bytes(bars.png(record))
+    if options.html is not None:
+        _parent(options.html).write_text(benchmark_page.render(record), encoding="utf-8")
+    if options.svg is not None:
+        _parent(options.svg).write_text(bars.svg(record), encoding="utf-8")
+    if options.png is not None:
+        _parent(options.png).write_bytes(bars.png(record))
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(summary).open("a", encoding="utf-8") as file:
             file.write(benchmark_page.markdown(record))
 
 
-def _request(arguments: argparse.Namespace) -> BenchmarkRequest:
-    fields = torch_fields(arguments, "benchmark_mps")
-    if arguments.png is not None:
+def _request(options: Options) -> BenchmarkRequest:
+    fields = torch_fields(options, "benchmark_mps")
+    if options.png is not None:
         bars.check_pillow()  # before minutes are spent, not after
-    return BenchmarkRequest(**fields, quick=arguments.quick, fresh=arguments.fresh, only=words(arguments.only))
+    return BenchmarkRequest(**fields, quick=options.quick, fresh=options.fresh, only=words(options.only))
 
 
 def _parent(path: Path) -> Path:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.console import Console
@@ -32,6 +33,27 @@ EXAMPLES = (
     "--predicate 'python check.py' --good 2.1.0 --bad 2.5.0 --device cpu",
     "--predicate ./build_and_check.sh --good v2.5.0 --bad main --repo ~/pytorch",
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    case: str | None
+    good: str
+    bad: str
+    predicate: str | None
+    index: str | None
+    python: str | None
+    repo: Path | None
+    builder: str | None
+    recipe: str
+    device: str
+    allow_virtual: bool
+    runs: int
+    timeout: float
+    fresh: bool
+    markdown: Path | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,11 +76,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", metavar="FILE", type=Path, help="write the report as Markdown as well")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    asked = _asked(arguments)
+def run(options: Options, console: Console) -> Result:
+    asked = _asked(options)
     folder = work_folder() / "bisect" / folder_name(asked.question)
     with Workspace(root=folder).held(), kept_awake():
-        if arguments.fresh:
+        if options.fresh:
             for name in ("venvs", "wheels", "tree"):
                 remove_tree(folder / name)
             (folder / "state.json").unlink(missing_ok=True)
@@ -71,43 +93,41 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
             runner=(stages := Stages(asked=asked, state=state, folder=folder, reporter=console)),
             save=lambda grown: write_state(grown, path),
             tell=console.line,
-            runs=arguments.runs,
+            runs=options.runs,
         )
         findings = stages.run(bisection, console.step)
     _print(state, findings, console, folder)
-    if arguments.markdown:
-        arguments.markdown.parent.mkdir(parents=True, exist_ok=True)
-        arguments.markdown.write_text(report.markdown(state, findings), encoding="utf-8")
+    if options.markdown:
+        options.markdown.parent.mkdir(parents=True, exist_ok=True)
+        options.markdown.write_text(report.markdown(state, findings), encoding="utf-8")
     return Result(document={**report.document(state, findings), "state": str(path)})
 
 
-def _asked(arguments: argparse.Namespace) -> Asked:
-    if (arguments.case is None) == (arguments.predicate is None):
+def _asked(options: Options) -> Asked:
+    if (options.case is None) == (options.predicate is None):
         raise UsageError(
             "either CASE or --predicate COMMAND says what to ask", hint="ids of cases are in any record of verify_mps"
         )
-    if arguments.runs < 1 or arguments.runs % 2 == 0:
-        raise UsageError(f"--runs {arguments.runs}: a majority needs an odd number", hint="--runs 3")
-    if arguments.timeout <= 0:
-        raise UsageError(f"--timeout {arguments.timeout:g}: a watchdog needs some time", hint="--timeout 300")
-    if arguments.good == arguments.bad:
-        raise UsageError(
-            f"the ends do not differ: both are {arguments.good}", hint="--good and --bad name two versions"
-        )
+    if options.runs < 1 or options.runs % 2 == 0:
+        raise UsageError(f"--runs {options.runs}: a majority needs an odd number", hint="--runs 3")
+    if options.timeout <= 0:
+        raise UsageError(f"--timeout {options.timeout:g}: a watchdog needs some time", hint="--timeout 300")
+    if options.good == options.bad:
+        raise UsageError(f"the ends do not differ: both are {options.good}", hint="--good and --bad name two versions")
     return Asked(
-        case=arguments.case,
-        predicate=split_command(arguments.predicate, "--predicate") if arguments.predicate is not None else None,
-        builder=split_command(arguments.builder, "--builder") if arguments.builder is not None else None,
-        recipe=arguments.recipe,
-        good=arguments.good,
-        bad=arguments.bad,
-        index=arguments.index,
-        python=arguments.python,
-        repository=arguments.repo.expanduser().absolute() if arguments.repo else None,
-        device=arguments.device,
-        allow_virtual=arguments.allow_virtual,
-        seconds=arguments.timeout,
-        runs=arguments.runs,
+        case=options.case,
+        predicate=split_command(options.predicate, "--predicate") if options.predicate is not None else None,
+        builder=split_command(options.builder, "--builder") if options.builder is not None else None,
+        recipe=options.recipe,
+        good=options.good,
+        bad=options.bad,
+        index=options.index,
+        python=options.python,
+        repository=options.repo.expanduser().absolute() if options.repo else None,
+        device=options.device,
+        allow_virtual=options.allow_virtual,
+        seconds=options.timeout,
+        runs=options.runs,
         where=os.getcwd(),  # noqa: PTH109 - the question's part, as text
     )
 

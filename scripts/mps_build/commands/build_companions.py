@@ -8,6 +8,7 @@ Then the wheels go beside the torch, with constraints.txt. A step whose receipt 
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,23 @@ EXAMPLES = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    recipe: str
+    torch: Path | None
+    only: tuple[str, ...]
+    source: tuple[str, ...]
+    python: str | None
+    settings: tuple[str, ...]
+    jobs: int | None
+    wheelhouse: Path | None
+    dry_run: bool
+    host: Path | None
+    offline: bool
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", metavar="RECIPE", help="v2.6.0, 2.6, a path")
     parser.add_argument("--torch", metavar="WHEEL", type=Path, help="the torch (default: what build_wheel made last)")
@@ -56,57 +74,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--offline", action="store_true", help="use only what the cache holds")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    if arguments.host and not arguments.dry_run:
+def run(options: Options, console: Console) -> Result:
+    if options.host and not options.dry_run:
         raise UsageError("--host replays a recorded host: only with --dry-run", hint="build on the host itself")
-    plan, workspace = make_plan(arguments)
+    plan, workspace = make_plan(options)
     if plan.recorded_on:
         console.print(f"recorded on {plan.recorded_on}")
     console.print(f"companions of {plan.recipe.name} for torch {plan.torch.version}, Python {plan.torch.python}")
-    if arguments.dry_run:
+    if options.dry_run:
         return _forecast(plan, console)
     return build_and_deliver(plan, workspace, console)
 
 
-def make_plan(arguments: argparse.Namespace) -> tuple[CompanionPlan, Workspace]:
+def make_plan(options: Options) -> tuple[CompanionPlan, Workspace]:
     """Return what the arguments ask for, checked before anything is changed.
 
     Raises:
         UsageError: an argument that cannot be.
         HostError: this host cannot build the recipe; every reason at once.
     """
-    recipe = find_recipe(arguments.recipe)
-    names = chosen_companions(recipe, tuple(arguments.only))
-    sources = parse_sources(arguments.source, names)
+    recipe = find_recipe(options.recipe)
+    names = chosen_companions(recipe, tuple(options.only))
+    sources = parse_sources(options.source, names)
     for name in names:
         check_choice(sources[name], PROJECTS[name], wanted=recipe.companions[name])
-    settings = parse_settings(arguments.settings)
-    _check_python(arguments.python, recipe)
-    if arguments.jobs is not None and arguments.jobs < 1:
-        raise UsageError(f"--jobs {arguments.jobs}: no number of compilers", hint="1 or more")
+    settings = parse_settings(options.settings)
+    _check_python(options.python, recipe)
+    if options.jobs is not None and options.jobs < 1:
+        raise UsageError(f"--jobs {options.jobs}: no number of compilers", hint="1 or more")
     workspace = Workspace(root=work_folder() / f"{recipe.name}-companions")
     check_path(workspace.root, what="the work folder")
-    place = (arguments.wheelhouse or wheelhouse()).absolute()
-    torch = arguments.torch and given_wheel(
-        arguments.torch.expanduser(), recipe, python=arguments.python, system="macos"
+    place = (options.wheelhouse or wheelhouse()).absolute()
+    given = options.torch and given_wheel(options.torch.expanduser(), recipe, python=options.python, system="macos")
+    host = check_host(recipe, RecordedProber(options.host) if options.host else LiveProber())
+    torch = given or built_wheel(
+        recipe,
+        python=options.python or recipe.default_python,
+        receipts=work_folder() / recipe.name / "receipts",
+        wheelhouse=place,
     )
-    host = check_host(recipe, RecordedProber(arguments.host) if arguments.host else LiveProber())
-    if torch is None:
-        torch = built_wheel(
-            recipe,
-            python=arguments.python or recipe.default_python,
-            receipts=work_folder() / recipe.name / "receipts",
-            wheelhouse=place,
-        )
     plan = CompanionPlan(
         recipe=recipe,
         torch=torch,
         sources=sources,
         toolchain=xcode_toolchain(host),
-        jobs=arguments.jobs or host.jobs,
+        jobs=options.jobs or host.jobs,
         wheelhouse=place,
         settings=settings,
-        offline=arguments.offline,
+        offline=options.offline,
         recorded_on=host.recorded_on,
     )
     return plan, workspace
@@ -140,9 +155,9 @@ def _forecast(plan: CompanionPlan, console: Console) -> Result:
     """Tell what would be built; nothing is fetched, so a folder's commit is not in the version yet."""
     rows: list[dict[str, Any]] = []
     for name, source in plan.sources.items():
-        told = {variable.name: variable.value for variable in plan.variables(name)}
+        summary = {variable.name: variable.value for variable in plan.variables(name)}
         version = plan.version(name, commit=None, dirty=False)
-        rows.append({"name": name, "version": version, "source": source.place, "environment": told})
+        rows.append({"name": name, "version": version, "source": source.place, "environment": summary})
     console.table(("companion", "as", "from"), [(row["name"], row["version"], row["source"]) for row in rows])
     console.print(f"torch: {plan.torch.path}")
     console.print(f"into {plan.wheelhouse}, {plan.jobs} compilers at once")

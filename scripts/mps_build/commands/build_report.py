@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,16 @@ LOG = ".ninja_log"
 _DEEPEST = 3
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    build: str | None
+    run: str | None
+    html: Path | None
+    svg: Path | None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "build", metavar="BUILD", nargs="?", help="a recipe, or a folder with a .ninja_log (default: the last build)"
@@ -53,9 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--svg", metavar="FILE", type=Path, help="write the picture alone")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    folder, receipts = _find(arguments.build)
-    log = _chosen(_log(folder), arguments.run)
+def run(options: Options, console: Console) -> Result:
+    folder, receipts = _find(options.build)
+    log = _chosen(_log(folder), options.run)
     times = analyse(log, read_graph(folder))
     steps = _steps(receipts)
     cache = _cache(receipts)
@@ -63,13 +74,13 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
     notes = [*log.notes, *_notes(times, bool(steps))]
     words = _cache_words(cache)
     _print(folder, times, found, steps, words, notes, console)
-    if arguments.svg:
-        _write(arguments.svg, chart(times))
-    if arguments.html:
+    if options.svg:
+        _write(options.svg, chart(times))
+    if options.html:
         body = page_body(str(folder), times, found, steps, notes, words)
         title = f"Build report: {headline(times)}"
-        _write(arguments.html, whole_page(title, body, css=CSS, footer=f"Written by mps-build {__version__}."))
-    for path in (arguments.html, arguments.svg):
+        _write(options.html, whole_page(title, body, css=CSS, footer=f"Written by mps-build {__version__}."))
+    for path in (options.html, options.svg):
         if path:
             console.print(f"written: {path}")
     whole = {
@@ -164,8 +175,8 @@ def _steps(receipts: Path | None) -> list[tuple[str, float]]:
 
 def _cache(receipts: Path | None) -> Mapping[str, float] | None:
     """Return what the newest compile's receipt says of the compiler cache."""
-    told = [(document.get("facts") or {}).get("cache") for document in _kept(receipts)]
-    return next((each for each in reversed(told) if isinstance(each, dict)), None)
+    summary = [(document.get("facts") or {}).get("cache") for document in _kept(receipts)]
+    return next((each for each in reversed(summary) if isinstance(each, dict)), None)
 
 
 def _cache_words(cache: Mapping[str, float] | None) -> str:

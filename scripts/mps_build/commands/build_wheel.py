@@ -6,15 +6,16 @@ and after success takes seconds.
 
 from __future__ import annotations
 
-import argparse
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mps_build.build.failure import explained
+from mps_build.build.options import BuildOptions as Options
 from mps_build.common.console import Console, human_bytes, human_seconds
 from mps_build.common.errors import CompileError, DiskFull, UsageError
 from mps_build.common.result import Result
+
+from .shared.build_options import add_build_options
 
 if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait for all of this
     from mps_build.build.editable_state import Remembered
@@ -24,6 +25,7 @@ if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait
     from mps_build.common.receipts import Receipt
     from mps_build.common.workspace import Workspace
 
+add_arguments = add_build_options
 EXAMPLES = (
     "",
     "v2.6.0 --python 3.11,3.12,3.13",
@@ -34,84 +36,59 @@ EXAMPLES = (
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="v2.6.0, 2.6, sample, nightly, a path")
-    parser.add_argument("--python", metavar="X.Y[,X.Y]", help="Pythons to build for (default: the recipe's)")
-    parser.add_argument("--profile", choices=("release", "develop"), help="default: release; develop with --editable")
-    parser.add_argument(
-        "--source", metavar="SOURCE", help="your own tree as it stands, a tarball, or an address at HEAD"
-    )
-    parser.add_argument("--repo", metavar="URL", help="another repository (a folder, file:// or https://)")
-    parser.add_argument("--ref", metavar="REF", help="another commit, branch or tag")
-    parser.add_argument("--patch", metavar="FILE", type=Path, action="append", default=[], help="after the recipe's")
-    parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], dest="settings")
-    parser.add_argument("--jobs", metavar="N", type=int, help="compilers at once (default: from cores and memory)")
-    parser.add_argument("--allow-jit-shaders", action="store_true", help="accept Metal kernels compiled at first use")
-    parser.add_argument("--without-metal4", action="store_true", help="accept a wheel without the Metal 4 kernels")
-    parser.add_argument("--version-label", metavar="WORD", help="a word in the wheel's local version")
-    parser.add_argument("--official-version", action="store_true", help="no local version: named as the official wheel")
-    parser.add_argument("--wheelhouse", metavar="DIR", type=Path, help="where the wheel goes (default: wheelhouse/)")
-    parser.add_argument("--cache", choices=("ccache", "sccache"), help="a compiler cache in front of every compiler")
-    parser.add_argument("--shared-cache", action="store_true", help="sccache: use the fleet's store for a release too")
-    parser.add_argument("--editable", action="store_true", help="edit, build, import: no wheel (implies develop)")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be built, and whether it could")
-    parser.add_argument("--host", metavar="FILE", type=Path, help="with --dry-run: a recorded host in this one's place")
-    parser.add_argument("--offline", action="store_true", help="use only what the cache holds")
-
-
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    if arguments.host and not arguments.dry_run:
+def run(options: Options, console: Console) -> Result:
+    if options.host and not options.dry_run:
         raise UsageError("--host replays a recorded host: only with --dry-run", hint="build on the host itself")
-    if arguments.editable and arguments.profile == "release":
+    if options.editable and options.profile == "release":
         raise UsageError("--editable is a build that changes under your hands: no release", hint="leave --profile out")
-    arguments.profile = arguments.profile or ("develop" if arguments.editable else "release")
-    if arguments.editable and not arguments.dry_run:
+    if options.editable and not options.dry_run:
         from mps_build.build.editable_state import recall
 
-        if found := recall(arguments):
+        if found := recall(options):
             return _rebuilt(found, console)
     from mps_build.build.forecast import forecast
     from mps_build.build.pipeline import Pipeline
     from mps_build.build.request import plan
     from mps_build.host.probes.probers import RecordedProber
 
-    if arguments.host:  # said first: a host that cannot build is an error already in the plan
-        console.print(f"recorded on {RecordedProber(arguments.host).recorded_on}")
-    request, workspace = plan(arguments)
+    if options.host:  # said first: a host that cannot build is an error already in the plan
+        console.print(f"recorded on {RecordedProber(options.host).recorded_on}")
+    request, workspace = plan(options)
     at = f" at {request.commit[:12]}" if request.commit else ""
     console.print(f"{request.recipe.name}: {request.repository}{at}", style="bold")
     if request.cross:
         console.print("not a Mac: cross-built with zig, without MPS; see docs/sample.md")
-    if arguments.dry_run:
-        told = forecast(request, workspace)
-        console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in told.items()])
-        return Result(document={"dry_run": True, **told})
+    if options.dry_run:
+        summary = forecast(request, workspace)
+        console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in summary.items()])
+        return Result(document={"dry_run": True, **summary})
     for warning in request.cache_warnings:
         console.warn(warning)
-    if arguments.editable:
-        return _editable(arguments, request, workspace, console)
+    if options.editable:
+        return _editable(options, request, workspace, console)
     build = Pipeline(request, workspace=workspace, console=console)
     try:
         delivered = build.build()
     except CompileError as error:
-        raise _explained(error, arguments, request, workspace) from error
+        raise _explained(error, options, request, workspace) from error
     _print_result(delivered, build, console)
     return Result(document=_document(request, delivered, build))
 
 
-def _editable(arguments: argparse.Namespace, request: BuildRequest, workspace: Workspace, console: Console) -> Result:
+def _editable(options: Options, request: BuildRequest, workspace: Workspace, console: Console) -> Result:
     """The first run of --editable, or one after something else than the source changed."""
     from mps_build.build.editable import EditableBuild
+    from mps_build.build.pipeline import Pipeline
 
     try:
-        found, version, place = EditableBuild(request, workspace=workspace, console=console).make(arguments)
+        found, version, place = EditableBuild(Pipeline(request, workspace=workspace, console=console)).make(options)
     except CompileError as error:
-        raise _explained(error, arguments, request, workspace) from error
+        raise _explained(error, options, request, workspace) from error
     console.print()
     console.table(("step", "time"), [(title, human_seconds(seconds)) for title, seconds in console.timings])
     console.print(f"{found.module} {version}, imported from {place}")
     _print_loop(found, console)
-    return Result(document={**_told(found), "version": version, "steps": None})
+    return Result(document={**_summary(found), "version": version, "steps": None})
 
 
 def _rebuilt(found: Remembered, console: Console) -> Result:
@@ -128,7 +105,7 @@ def _rebuilt(found: Remembered, console: Console) -> Result:
             raise CompileError("\n".join([str(error), *tail]), hint=error.hint) from error
     console.print(f"{found.module} is made anew: {steps} steps of ninja")
     _print_loop(found, console)
-    return Result(document={**_told(found), "steps": steps})
+    return Result(document={**_summary(found), "steps": steps})
 
 
 def _print_loop(found: Remembered, console: Console) -> None:
@@ -138,26 +115,26 @@ def _print_loop(found: Remembered, console: Console) -> None:
         console.print(f"      nox -s verify_mps -- --python '{found.editable.python}' --op NAME")
 
 
-def _told(found: Remembered) -> dict[str, Any]:
+def _summary(found: Remembered) -> dict[str, Any]:
     editable = found.editable
     return {"recipe": found.recipe, "tree": str(editable.root), "python": str(editable.python)}
 
 
 def _explained(
-    error: CompileError, arguments: argparse.Namespace, request: BuildRequest, workspace: Workspace
+    error: CompileError, options: Options, request: BuildRequest, workspace: Workspace
 ) -> CompileError | DiskFull:
     """Return the error with the known cause, if there is one, else with the first error of the log."""
     found_logs = (path for kind in ("compile_wheel", "editable") for path in workspace.logs.glob(f"{kind}-*.log"))
     logs = sorted(found_logs, key=lambda path: path.stat().st_mtime)
     if not logs:
         return error
-    shell = f"nox -s shell -- {_words_given(arguments)} opens a shell in this build's environment"
+    shell = f"nox -s shell -- {_words_given(options)} opens a shell in this build's environment"
     return explained(error, logs[-1], release=request.recipe.release, hint=f"{error.hint}; {shell}")
 
 
-def _words_given(arguments: argparse.Namespace) -> str:
-    """Return the arguments as they were typed, for another verb that takes the same."""
-    return shlex.join(getattr(arguments, "given", ()) or [arguments.recipe or ""])
+def _words_given(options: Options) -> str:
+    """Return the arguments as they were typed, for another command that takes the same."""
+    return shlex.join(options.given or (options.recipe or "",))
 
 
 def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Console) -> None:

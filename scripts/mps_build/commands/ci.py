@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,23 @@ EXAMPLES = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    what: str
+    ref: str
+    runner: str
+    xcode: str
+    python: str
+    base: str
+    testers: str
+    recipe: str
+    build: Path | None
+    results: Path | None
+    dry_run: bool
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=tuple(_ASKED), metavar="WHAT", help=", ".join(_ASKED))
     parser.add_argument("--ref", default="", help="a commit, tag or branch of upstream")
@@ -52,32 +70,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="issues: say what would be done")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    document: dict[str, Any] = _ASKED[arguments.what](arguments, console)
+def run(options: Options, console: Console) -> Result:
+    document: dict[str, Any] = _ASKED[options.what](options, console)
     return Result(document=document)
 
 
-def _trust(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
+def _trust(options: Options, console: Console) -> dict[str, Any]:
     event = check_trust(os.environ)
     console.print(f"{event} of {os.environ['GITHUB_REPOSITORY']}: trusted")
     return {"event": event}
 
 
-def _inputs(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
-    recipe = find_recipe(arguments.recipe)
-    if arguments.ref:
-        check_ref(arguments.ref)
-    if arguments.runner:
-        check_labels(arguments.runner)
-    if arguments.xcode and not re.fullmatch(r"\d+(\.\d+){0,2}(_beta(_\d)?)?", arguments.xcode):
-        raise UsageError(f"--xcode {arguments.xcode!r} is no version", hint="for example 26.4")
-    if arguments.python and not re.fullmatch(r"\d\.\d+t?(,\d\.\d+t?)*", arguments.python):
-        raise UsageError(f"--python {arguments.python!r} is no list of versions", hint="for example 3.12,3.13")
-    places = _testers(arguments.testers) if arguments.testers else []
-    console.print(f"{recipe.name} {arguments.ref or '(its pin)'}: allowed")
+def _inputs(options: Options, console: Console) -> dict[str, Any]:
+    recipe = find_recipe(options.recipe)
+    if options.ref:
+        check_ref(options.ref)
+    if options.runner:
+        check_labels(options.runner)
+    if options.xcode and not re.fullmatch(r"\d+(\.\d+){0,2}(_beta(_\d)?)?", options.xcode):
+        raise UsageError(f"--xcode {options.xcode!r} is no version", hint="for example 26.4")
+    if options.python and not re.fullmatch(r"\d\.\d+t?(,\d\.\d+t?)*", options.python):
+        raise UsageError(f"--python {options.python!r} is no list of versions", hint="for example 3.12,3.13")
+    places = _testers(options.testers) if options.testers else []
+    console.print(f"{recipe.name} {options.ref or '(its pin)'}: allowed")
     outputs = {
-        "artifact": f"wheel-{recipe.name}-py{(arguments.python or recipe.default_python).replace(',', '-')}",
-        "developer-dir": f"/Applications/Xcode_{arguments.xcode}.app/Contents/Developer" if arguments.xcode else "",
+        "artifact": f"wheel-{recipe.name}-py{(options.python or recipe.default_python).replace(',', '-')}",
+        "developer-dir": f"/Applications/Xcode_{options.xcode}.app/Contents/Developer" if options.xcode else "",
         "matrix": json.dumps({"include": places}, separators=(",", ":")),
     }
     _output(outputs)
@@ -100,11 +118,11 @@ def _testers(text: str) -> list[dict[str, str]]:
     return places
 
 
-def _outputs(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
-    document = _json(arguments.build, "--build")
+def _outputs(options: Options, console: Console) -> dict[str, Any]:
+    document = _json(options.build, "--build")
     wheels = document.get("wheels")
     if not isinstance(wheels, list) or not wheels:
-        raise UsageError(f"{arguments.build} names no wheel: {document.get('error', 'the build did not end well')}")
+        raise UsageError(f"{options.build} names no wheel: {document.get('error', 'the build did not end well')}")
     first = wheels[0]
     name = Path(first["path"]).name
     outputs = {
@@ -128,18 +146,20 @@ def _outputs(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     return outputs
 
 
-def _collect(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
+def _collect(options: Options, console: Console) -> dict[str, Any]:
     """Copy what tells how a build went; a build that was cut off left no result, and gets one that says so."""
-    if arguments.results is None:
+    if options.results is None:
         raise UsageError("collect: where to? --results DIR")
-    root = work_folder() / find_recipe(arguments.recipe).name
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    told = arguments.results / "build.json"
-    if arguments.build and arguments.build.is_file():
-        shutil.copy2(arguments.build, told)
+    root = work_folder() / find_recipe(options.recipe).name
+    options.results.mkdir(parents=True, exist_ok=True)
+    summary = options.results / "build.json"
+    if options.build and options.build.is_file():
+        shutil.copy2(options.build, summary)
     else:
         text = "the build ended without a result: cut off at its time limit, or cancelled"
-        told.write_text(json.dumps({"exit_code": 124, "cause": "unfinished", "error": text}) + "\n", encoding="utf-8")
+        summary.write_text(
+            json.dumps({"exit_code": 124, "cause": "unfinished", "error": text}) + "\n", encoding="utf-8"
+        )
     found = [
         *root.glob("logs/*"),
         *root.glob("receipts/*.json"),
@@ -148,20 +168,20 @@ def _collect(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     ]
     for path in found:
         if path.is_file() and not path.is_symlink():
-            place = arguments.results / path.relative_to(root)
+            place = options.results / path.relative_to(root)
             # Artifacts leave hidden files out: https://github.com/actions/upload-artifact#uploading-hidden-files
             place = place.with_name(place.name.lstrip("."))
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, place)
-    console.print(f"{len(found)} files of {root} are in {arguments.results}")
+    console.print(f"{len(found)} files of {root} are in {options.results}")
     return {"files": len(found)}
 
 
-def _changed(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
-    argv = ("git", "diff", "--name-only", "--end-of-options", f"{arguments.base}...HEAD", "--")
+def _changed(options: Options, console: Console) -> dict[str, Any]:
+    argv = ("git", "diff", "--name-only", "--end-of-options", f"{options.base}...HEAD", "--")
     found = capture(Command(argv=(*argv, "build_recipes", "patches"), cwd=data_root()))
     if not found.ok:
-        raise SourceError(f"git diff since {arguments.base}: {found.stderr.strip()}", hint="fetch with fetch-depth: 0")
+        raise SourceError(f"git diff since {options.base}: {found.stderr.strip()}", hint="fetch with fetch-depth: 0")
     files = {Path(line).name for line in found.stdout.splitlines()}
     names = [
         recipe.name
@@ -171,39 +191,39 @@ def _changed(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
             f"{recipe.name}.yaml" in files or files & {*recipe.patches, *(recipe.lock_name(p) for p in recipe.pythons)}
         )
     ]
-    console.print(f"changed since {arguments.base}: {', '.join(names) or 'no recipe'}")
+    console.print(f"changed since {options.base}: {', '.join(names) or 'no recipe'}")
     matrix = {"include": [{"recipe": name} for name in names]}
     _output({"matrix": json.dumps(matrix, separators=(",", ":")), "any": str(bool(names)).lower()})
     return {"recipes": names}
 
 
-def _upstream(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
-    recipe = find_recipe(arguments.recipe)
+def _upstream(options: Options, console: Console) -> dict[str, Any]:
+    recipe = find_recipe(options.recipe)
     if recipe.source.repository is None:
         raise UsageError(f"{recipe.name} has no upstream repository")
-    commit = resolve_ref(recipe.source.repository, check_ref(arguments.ref), environ=fetch_environ(os.environ))
+    commit = resolve_ref(recipe.source.repository, check_ref(options.ref), environ=fetch_environ(os.environ))
     done = f"done-{recipe.name}-{commit}"
     path = f"repos/{os.environ.get('GITHUB_REPOSITORY', '')}/actions/artifacts?name={done}"
     found = _gh("api", path)
     artifacts = found.get("artifacts", []) if isinstance(found, dict) else []
     changed = all(each.get("expired") for each in artifacts)
-    console.print(f"{arguments.ref} is {commit}: {'new' if changed else 'built and verified already'}")
+    console.print(f"{options.ref} is {commit}: {'new' if changed else 'built and verified already'}")
     _output({"commit": commit, "changed": str(changed).lower(), "done": done})
     return {"commit": commit, "changed": changed, "done": done}
 
 
-def _issues(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
+def _issues(options: Options, console: Console) -> dict[str, Any]:
     """Read build.json and record.json in each artifact's folder; a record's folder is named `record-PLACE`."""
-    if arguments.results is None or not arguments.results.is_dir():
-        raise UsageError(f"--results {arguments.results}: no such folder", hint="the downloaded artifacts")
-    seen = _seen(arguments.results, arguments.recipe)
+    if options.results is None or not options.results.is_dir():
+        raise UsageError(f"--results {options.results}: no such folder", hint="the downloaded artifacts")
+    seen = _seen(options.results, options.recipe)
     if not seen:
-        raise UsageError(f"{arguments.results} holds neither build.json nor record.json: the run showed nothing")
+        raise UsageError(f"{options.results} holds neither build.json nor record.json: the run showed nothing")
     listed = _gh("issue", "list", "--label", LABEL, "--state", "open", "--limit", "1000", "--json", "number,body")
     actions = decide(seen, listed)
     for action in actions:
         console.print(f"{action.kind} {action.number or ''} {action.title}")
-        if not arguments.dry_run:
+        if not options.dry_run:
             _act(action)
     if not actions:
         console.print("nothing to tell")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import dataclass
 
 from mps_build.common.console import Console, human_bytes
 from mps_build.common.errors import UsageError
@@ -18,6 +19,15 @@ from mps_build.host.disk_usage import Leftover, leftovers
 EXAMPLES = ("", "work --dry-run", "work --older-than 14", "v2.6.0", "all")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    what: tuple[str, ...]
+    older_than: float
+    dry_run: bool
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", nargs="*", metavar="WHAT", help="work, cache, all, or names from the list")
     parser.add_argument(
@@ -26,9 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would be freed, and free nothing")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
+def run(options: Options, console: Console) -> Result:
     found = leftovers(work_folder(), cache_folder())
-    chosen = _chosen(found, arguments)
+    chosen = _chosen(found, options)
     now = time.time()
     rows = []
     for each in found:
@@ -37,7 +47,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
     if rows:
         console.table(("where", "name", "size", "last used", ""), rows)
     freed = 0
-    for each in chosen if not arguments.dry_run else ():
+    for each in chosen if not options.dry_run else ():
         if each.kind == "work":
             with Workspace(root=each.path).held():
                 pass  # raises TreeInUse, which names the builder
@@ -45,9 +55,9 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
         freed += each.size
     total = sum(each.size for each in found)
     would = sum(each.size for each in chosen)
-    if arguments.what and arguments.dry_run:
+    if options.what and options.dry_run:
         console.print(f"would free {human_bytes(would)} of {human_bytes(total)}")
-    elif arguments.what:
+    elif options.what:
         console.print(f"freed {human_bytes(freed)} of {human_bytes(total)}")
     else:
         console.print(
@@ -62,11 +72,11 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
     )
 
 
-def _chosen(found: tuple[Leftover, ...], arguments: argparse.Namespace) -> tuple[Leftover, ...]:
-    wanted = set(arguments.what)
+def _chosen(found: tuple[Leftover, ...], options: Options) -> tuple[Leftover, ...]:
+    wanted = set(options.what)
     known = {"work", "cache", "all"} | {each.name for each in found}
     unknown = sorted(wanted - known)
     if unknown:
         raise UsageError(f"nothing of ours is called {', '.join(unknown)}", hint="`nox -s clean` shows what there is")
-    oldest = time.time() - arguments.older_than * 86400
+    oldest = time.time() - options.older_than * 86400
     return tuple(each for each in found if each.used <= oldest and wanted & {"all", each.kind, each.name})

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.console import Console, human_seconds
@@ -25,13 +26,23 @@ from mps_build.inspection.audit.render import printable
 from mps_build.verify.reports import benchmark_side_by_side
 from mps_build.verify.reports.side_by_side import compare_records, tables, verdict
 
-from .audit_wheel import find_wheel
+from .shared.find_wheel import find_wheel
 
 EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl torch==2.15.0",
     "torch==2.14.1 torch==2.15.0 --python 3.12 --show 20",
     "older/record.json newer/record.json",
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    left: str
+    right: str
+    python: str | None
+    show: int
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,24 +54,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    sides = (arguments.left, arguments.right)
+def run(options: Options, console: Console) -> Result:
+    sides = (options.left, options.right)
     if any(_is_record(side) for side in sides):
-        return _compare_records(sides, arguments, console)
-    return _compare_wheels(sides, arguments, console)
+        return _compare_records(sides, options, console)
+    return _compare_wheels(sides, options, console)
 
 
 def _is_record(side: str) -> bool:
     return side.endswith(".json") or (Path(side) / "record.json").is_file()
 
 
-def _compare_records(sides: Sequence[str], arguments: argparse.Namespace, console: Console) -> Result:
+def _compare_records(sides: Sequence[str], options: Options, console: Console) -> Result:
     paths = [Path(side) / "record.json" if Path(side).is_dir() else Path(side) for side in sides]
     if any(is_benchmark(path) for path in paths):
         return _compare_benchmarks(paths, console)
     found = compare_records(load_record(paths[0]), load_record(paths[1]))
     for title, columns, rows in tables(found):
-        shown = rows[: arguments.show]
+        shown = rows[: options.show]
         if len(rows) > len(shown):
             shown.append((f"and {len(rows) - len(shown)} more", *[""] * (len(columns) - 1)))
         console.table(columns, shown, title=title)
@@ -79,10 +90,10 @@ def _compare_benchmarks(paths: Sequence[Path], console: Console) -> Result:
     return Result(document=found.document())
 
 
-def _compare_wheels(sides: Sequence[str], arguments: argparse.Namespace, console: Console) -> Result:
-    paths = [_wheel(side, arguments.python, console) for side in sides]
+def _compare_wheels(sides: Sequence[str], options: Options, console: Console) -> Result:
+    paths = [_wheel(side, options.python, console) for side in sides]
     parity = compare_wheels(paths[0], paths[1], console)
-    _print_parity(parity, arguments.show, console)
+    _print_parity(parity, options.show, console)
     return Result(document=parity.document())
 
 

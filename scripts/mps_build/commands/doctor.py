@@ -11,6 +11,7 @@ import argparse
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,16 @@ _HERE = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    recipe: str | None
+    all: bool
+    host: Path | None
+    record: Path | None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="v2.6.0, 2.6, sample, nightly, a path")
     parser.add_argument("--all", action="store_true", help="every recipe: which can be built here, with which Xcode")
@@ -46,21 +57,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--record", type=Path, metavar="FILE", help="write what this host answers")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    if arguments.host and arguments.record:
+def run(options: Options, console: Console) -> Result:
+    if options.host and options.record:
         raise UsageError("--host and --record do not go together: a recording is of a live host")
-    if arguments.all and arguments.recipe:
+    if options.all and options.recipe:
         raise UsageError("--all asks for every recipe: leave RECIPE out")
-    if arguments.record and not arguments.record.absolute().parent.is_dir():
-        raise UsageError(f"--record {arguments.record}: there is no folder {arguments.record.parent}")
-    recipes = all_recipes() if arguments.all else (_recipe(arguments.recipe, console),)
-    prober = _prober(arguments)
+    if options.record and not options.record.absolute().parent.is_dir():
+        raise UsageError(f"--record {options.record}: there is no folder {options.record.parent}")
+    recipes = all_recipes() if options.all else (_recipe(options.recipe, console),)
+    prober = _prober(options)
     host = observe(prober)
     if host.recorded_on:
         console.print(f"recorded on {host.recorded_on}")
-    if arguments.record:
-        _write_recording(prober, arguments.record, console)
-    return _all(host, recipes, console) if arguments.all else _one(host, recipes[0], console)
+    if options.record:
+        _write_recording(prober, options.record, console)
+    return _all(host, recipes, console) if options.all else _one(host, recipes[0], console)
 
 
 def _recipe(argument: str | None, console: Console) -> Recipe:
@@ -78,10 +89,10 @@ def _recipe(argument: str | None, console: Console) -> Recipe:
     return recipe
 
 
-def _prober(arguments: argparse.Namespace) -> Prober:
-    if arguments.host:
-        return RecordedProber(arguments.host)
-    return RecordingProber() if arguments.record else LiveProber()
+def _prober(options: Options) -> Prober:
+    if options.host:
+        return RecordedProber(options.host)
+    return RecordingProber() if options.record else LiveProber()
 
 
 def _one(host: Host, recipe: Recipe, console: Console) -> Result:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.console import Console
@@ -21,22 +22,31 @@ from mps_build.common.result import Result
 EXAMPLES = ("", "v2.6.0", "--check", "--upgrade v2.15.0")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    recipes: tuple[str, ...]
+    check: bool
+    upgrade: bool
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipes", nargs="*", metavar="RECIPE", help="default: all")
     parser.add_argument("--check", action="store_true", help="change nothing; say which lock is not fresh")
     parser.add_argument("--upgrade", action="store_true", help="make fresh locks anew as well")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    recipes = tuple(find_recipe(name) for name in arguments.recipes) or all_recipes()
+def run(options: Options, console: Console) -> Result:
+    recipes = tuple(find_recipe(name) for name in options.recipes) or all_recipes()
     faults = dict(_faults(recipes))
-    left_over = () if arguments.recipes else _left_over(recipes)
-    if arguments.check:
+    left_over = () if options.recipes else _left_over(recipes)
+    if options.check:
         return _report(faults, left_over, console)
     made: dict[tuple[tuple[str, ...], str], str] = {}
     written: list[str] = []
     wanted = [(recipe, python) for recipe in recipes for python in recipe.pythons if recipe.build_requirements]
-    wanted = [pair for pair in wanted if arguments.upgrade or pair[0].lock_name(pair[1]) in faults]
+    wanted = [pair for pair in wanted if options.upgrade or pair[0].lock_name(pair[1]) in faults]
     console.started("Make locks", total=len(wanted), unit="locks")
     for done, (recipe, python) in enumerate(wanted, 1):
         name = recipe.lock_name(python)

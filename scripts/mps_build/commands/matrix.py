@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.console import Console
@@ -20,6 +21,17 @@ from mps_build.common.result import Result
 EXAMPLES = ("", "v2.14.1 v2.15.0 --per-recipe", "--default-python", "--readme README.md", "--readme README.md --check")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    recipes: tuple[str, ...]
+    per_recipe: bool
+    default_python: bool
+    readme: Path | None
+    check: bool
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipes", nargs="*", metavar="RECIPE", help="default: every release")
     parser.add_argument("--per-recipe", action="store_true", help="one entry per recipe, all Pythons in one tree")
@@ -28,14 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="with --readme: change nothing, fail if it differs")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    chosen = tuple(find_recipe(name) for name in arguments.recipes)
+def run(options: Options, console: Console) -> Result:
+    chosen = tuple(find_recipe(name) for name in options.recipes)
     releases = chosen or tuple(recipe for recipe in all_recipes() if recipe.release is not None)
-    if arguments.readme:
-        return _readme(arguments.readme, support_table(releases), check=arguments.check, console=console)
-    if arguments.check:
+    if options.readme:
+        return _readme(options.readme, support_table(releases), check=options.check, console=console)
+    if options.check:
         raise UsageError("--check goes with --readme FILE")
-    document = matrix(releases, per_recipe=arguments.per_recipe, only_default=arguments.default_python)
+    document = matrix(releases, per_recipe=options.per_recipe, only_default=options.default_python)
     console.print(json.dumps(document, separators=(",", ":")))
     return Result(document=document)
 

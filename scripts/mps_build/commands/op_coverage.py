@@ -15,6 +15,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ from mps_build.inspection.coverage.rules import ALWAYS, Change, Row, classify, c
 from mps_build.inspection.coverage.tree import NEEDED, facts_of_tree
 from mps_build.inspection.coverage.wheel import LIBRARY, Compiled, facts_of_wheel
 
-from .audit_wheel import find_wheel
+from .shared.find_wheel import find_wheel
 
 EXAMPLES = (
     "v2.6.0 --against v2.15.0",
@@ -49,6 +50,19 @@ EXAMPLES = (
     "v2.6.0 --against torch==2.6.0",
     "torch==2.15.0 --record record.json",
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    source: str
+    against: str | None
+    html: Path | None
+    record: Path | None
+    python: str | None
+    show: int
+    offline: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,29 +75,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--offline", action="store_true", help="use only what is in the cache")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    record = load_record(arguments.record) if arguments.record else None
+def run(options: Options, console: Console) -> Result:
+    record = load_record(options.record) if options.record else None
     touches = load_touch_map(data_root() / "tests" / "device" / "touch_map.json") if record else {}
-    facts = _facts(arguments.source, arguments, console)
-    other = _facts(arguments.against, arguments, console) if arguments.against else None
+    facts = _facts(options.source, options, console)
+    other = _facts(options.against, options, console) if options.against else None
     rows = classify(facts)
     on_cpu = frozenset(row.name for row in rows if row.status == ALWAYS)
     measured = measure(record, touches, on_cpu=on_cpu) if record else {}
     changes = compare(facts, other) if other else ()
     others = classify(other) if other else ()
-    _print(facts, rows, other, others, changes, console, arguments.show)
+    _print(facts, rows, other, others, changes, console, options.show)
     if record and _minor(record.torch.version) != _minor(facts.version):
         console.warn(f"the record is of torch {record.torch.version}, the operators are of {facts.version}")
     if record:
-        _print_measured(measured, record.statement, console, arguments.show)
-    if arguments.html:
+        _print_measured(measured, record.statement, console, options.show)
+    if options.html:
         against = (other, others, changes) if other else None
         body = page_body(facts, rows, measured, against, record.statement if record else _statement(facts))
         page = whole_page(
             f"Operators on MPS: {facts.label}", body, css=CSS, footer=f"Written by mps-build {__version__}."
         )
-        _write(arguments.html, page)
-        console.print(f"page: {arguments.html}")
+        _write(options.html, page)
+        console.print(f"page: {options.html}")
     document: dict[str, Any] = {
         "facts": facts.document(),
         "counts": _counts(rows),
@@ -120,7 +134,7 @@ def _counts(rows: tuple[Row, ...]) -> dict[str, Any]:
     }
 
 
-def _facts(source: str, arguments: argparse.Namespace, console: Console) -> Facts:
+def _facts(source: str, options: Options, console: Console) -> Facts:
     """Return the facts of whatever kind of thing an argument names."""
     path = Path(source).expanduser()
     if path.is_dir():
@@ -128,7 +142,7 @@ def _facts(source: str, arguments: argparse.Namespace, console: Console) -> Fact
     if path.suffix == ".json":
         return _from_file(path)
     if path.suffix == ".whl" or any(sign in source for sign in "=<>~!"):
-        wheel, _ = find_wheel(source, None if path.exists() else arguments.python, console)
+        wheel, _ = find_wheel(source, None if path.exists() else options.python, console)
         return facts_of_wheel(wheel, _compiled(wheel, console))
     recipe = find_recipe(source)
     if recipe.source.kind == "embedded":
@@ -137,7 +151,7 @@ def _facts(source: str, arguments: argparse.Namespace, console: Console) -> Fact
     built = Workspace(root=work_folder() / recipe.name).source
     if (built / NEEDED[0]).is_dir():
         return facts_of_tree(built, label=f"{label} in {built}")
-    return _of_commit(recipe, label, arguments, console)
+    return _of_commit(recipe, label, options, console)
 
 
 def _from_file(path: Path) -> Facts:
@@ -165,7 +179,7 @@ def _compiled(wheel: Path, console: Console) -> Compiled:
     return Compiled(registered=registered, kernels=library.kernels, fault=fault)
 
 
-def _of_commit(recipe: Recipe, label: str, arguments: argparse.Namespace, console: Console) -> Facts:
+def _of_commit(recipe: Recipe, label: str, options: Options, console: Console) -> Facts:
     """Return the facts of a recipe's pinned commit, of which only what is needed is unpacked."""
     if recipe.commit is None:
         raise UsageError(f"{recipe.name} pins no commit", hint="give a tree, or build it first")
@@ -173,7 +187,7 @@ def _of_commit(recipe: Recipe, label: str, arguments: argparse.Namespace, consol
     log = work_folder() / "op_coverage.log"
     mirror = mirror_of(recipe.source.repository or "", cache=cache_folder(), environ=environ, log=log)
     console.started(f"Fetch {recipe.name}", unit="bytes")
-    mirror.fetch(recipe.commit, offline=arguments.offline, on_bytes=console.advanced)
+    mirror.fetch(recipe.commit, offline=options.offline, on_bytes=console.advanced)
     console.done()
     with tempfile.TemporaryDirectory(prefix="mps-build-coverage-") as name:
         root = Path(name).resolve()
@@ -238,8 +252,8 @@ def _print(
         if len(changes) > most:
             console.print(f"  and {len(changes) - most} more: --json or --html has them all", style="dim")
         for kernels in compare_kernels(facts, other):
-            told = f"{len(kernels.only_left)} only here, {len(kernels.only_right)} only there"
-            console.print(f"Metal kernels in {kernels.section}: {kernels.left}, {kernels.right} there; {told}")
+            reported = f"{len(kernels.only_left)} only here, {len(kernels.only_right)} only there"
+            console.print(f"Metal kernels in {kernels.section}: {kernels.left}, {kernels.right} there; {reported}")
         return
     console.print()
     lacking = [row.name for row in gaps(rows)]

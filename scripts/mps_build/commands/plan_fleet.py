@@ -10,8 +10,9 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
@@ -24,6 +25,20 @@ EXAMPLES = (
     "--commits 7 --pythons 4 --macos 3 --builders 3 --testers 3 --receipts wheelhouse",
 )
 _MOST = 20_000  # builds and tests: far above what GitHub's matrix (256 jobs) would run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    commits: int
+    pythons: int
+    macos: int
+    builders: int
+    testers: int
+    cores: int | None
+    hits: float | None
+    receipts: Path | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,12 +55,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--receipts", metavar="DIR", type=Path, help="measured costs: receipts and records below DIR")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    shape = Shape(**{name: getattr(arguments, name) for name in Shape.__dataclass_fields__})
+def run(options: Options, console: Console) -> Result:
+    shape = Shape(**{name: getattr(options, name) for name in Shape.__dataclass_fields__})
     if shape.tests > _MOST or shape.builders + shape.testers > 200:
         raise UsageError(f"{shape.tests} tests on {shape.builders + shape.testers} Macs are more than a plan here")
-    costs = measured_costs(arguments.receipts, Costs()) if arguments.receipts else Costs()
-    given = {"cores": arguments.cores, "commit_hits": arguments.hits}
+    costs = measured_costs(options.receipts, Costs()) if options.receipts else Costs()
+    given: dict[str, Any] = {"cores": options.cores, "commit_hits": options.hits}
     costs = replace(costs, **{name: value for name, value in given.items() if value is not None})
     planned, best = plan(shape, costs), best_shape(shape, costs)
     rows = _rows(planned)

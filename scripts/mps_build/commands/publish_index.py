@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -31,6 +32,20 @@ EXAMPLES = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    folder: Path
+    output: Path | None
+    base_url: str | None
+    prune: bool
+    keep: tuple[str, ...]
+    days: int
+    today: date | None
+    dry_run: bool
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", type=Path, help="the wheels, with what lies beside them")
     parser.add_argument("--output", metavar="SITE", type=Path, help="where the site goes (default: DIR/index)")
@@ -42,17 +57,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="say what would be written, yanked and deleted")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    site = (arguments.output or arguments.folder / "index").absolute()
+def run(options: Options, console: Console) -> Result:
+    site = (options.output or options.folder / "index").absolute()
     check_place(site)
-    wheels = read_wheels(arguments.folder)
-    _check_keep(arguments.keep, wheels)
-    today = arguments.today or datetime.now(timezone.utc).date()
+    wheels = read_wheels(options.folder)
+    _check_keep(options.keep, wheels)
+    today = options.today or datetime.now(timezone.utc).date()
     yanked = read_yanked(site)
     here = {wheel.file for wheel in wheels}
     kept = Retention(yanked={file: since for file, since in yanked.items() if file in here}, deleted=())
-    if arguments.prune:
-        kept = retain(wheels, today=today, yanked=yanked, keep=arguments.keep, days=arguments.days)
+    if options.prune:
+        kept = retain(wheels, today=today, yanked=yanked, keep=options.keep, days=options.days)
     staying = tuple(wheel for wheel in wheels if wheel.file not in kept.deleted)
     if not staying:
         raise UsageError("nothing would stay: every wheel is to be deleted", hint="look at --today, --days and --keep")
@@ -60,10 +75,10 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
     _print(sets, staying, kept, console)
     for note in notes:
         console.warn(f"in no set: {note}")
-    if arguments.dry_run:
+    if options.dry_run:
         console.print(f"dry run: nothing written to {site}, nothing deleted")
     else:
-        write_site(site, wheels=staying, sets=sets, yanked=kept.yanked, reason=REASON, base_url=arguments.base_url)
+        write_site(site, wheels=staying, sets=sets, yanked=kept.yanked, reason=REASON, base_url=options.base_url)
         # After the site no longer names them: who reads the old one meanwhile still finds them.
         for wheel in wheels:
             if wheel.file in kept.deleted:
@@ -71,7 +86,7 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
                     wheel.path.with_name(wheel.file + suffix).unlink(missing_ok=True)
         console.print(f"next: serve {site}; try it with `python -m http.server -d '{site}'`")
     _job_summary(sets, kept)
-    return Result(document=_document(site, sets, staying, kept, notes, dry_run=arguments.dry_run))
+    return Result(document=_document(site, sets, staying, kept, notes, dry_run=options.dry_run))
 
 
 def _print(sets: tuple[MatchedSet, ...], wheels: tuple[WheelFile, ...], kept: Retention, console: Console) -> None:
@@ -130,7 +145,7 @@ def _job_summary(sets: tuple[MatchedSet, ...], kept: Retention) -> None:
             file.write("\n".join(lines))
 
 
-def _check_keep(keep: list[str], wheels: tuple[WheelFile, ...]) -> None:
+def _check_keep(keep: tuple[str, ...], wheels: tuple[WheelFile, ...]) -> None:
     known = {name for wheel in wheels for name in (wheel.file, str(wheel.version))}
     if unknown := sorted(set(keep) - known):
         raise UsageError(f"--keep {', '.join(unknown)}: no such version or file", hint="a slip here would delete it")

@@ -12,6 +12,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.build.patches.file import Patch, read_patch
@@ -31,6 +32,16 @@ EXAMPLES = ("v2.6.0", "main", "work/v2.6.0/source --recipe v2.6.0", "v2.16.0 --r
 REPOSITORY = "https://github.com/pytorch/pytorch.git"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    source: str
+    recipe: str | None
+    repository: str | None
+    offline: bool
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="TAG|TREE", help="a recipe, tag, branch, commit, or an unpacked tree")
     parser.add_argument("--recipe", metavar="RECIPE", help="whose list of patches to try (default: that of the tag)")
@@ -38,12 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--offline", action="store_true", help="use only what is in the cache")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    recipe = _recipe(arguments)
+def run(options: Options, console: Console) -> Result:
+    recipe = _recipe(options)
     listed = recipe.patches + recipe.rehearsal_patches if recipe else ()
     series = [read_patch(patches_root() / name) for name in listed]
     others = [read_patch(path) for path in sorted(patches_root().glob("*.patch")) if path.name not in listed]
-    with _tree(arguments, recipe, [*series, *others], console) as (root, named):
+    with _tree(options, recipe, [*series, *others], console) as (root, named):
         standings = survey(root, series, others)
     rows = [
         (standing.patch.name, standing.state, "yes" if standing.patch.name in listed else "", _note(standing))
@@ -69,12 +80,12 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
     return Result(document=document)
 
 
-def _recipe(arguments: argparse.Namespace) -> Recipe | None:
-    if arguments.recipe:
-        return find_recipe(arguments.recipe)
-    if Path(arguments.source).is_dir():
+def _recipe(options: Options) -> Recipe | None:
+    if options.recipe:
+        return find_recipe(options.recipe)
+    if Path(options.source).is_dir():
         return None
-    return next((recipe for recipe in all_recipes() if arguments.source in (recipe.name, recipe.tag)), None)
+    return next((recipe for recipe in all_recipes() if options.source in (recipe.name, recipe.tag)), None)
 
 
 def _note(standing: Standing) -> str:
@@ -89,21 +100,21 @@ def _note(standing: Standing) -> str:
 
 @contextmanager
 def _tree(
-    arguments: argparse.Namespace, recipe: Recipe | None, patches: Sequence[Patch], console: Console
+    options: Options, recipe: Recipe | None, patches: Sequence[Patch], console: Console
 ) -> Iterator[tuple[Path, str]]:
-    given = Path(arguments.source)
+    given = Path(options.source)
     if given.is_dir():
         yield given, str(given)
         return
     if recipe and recipe.source.kind == "embedded":
         raise UsageError(f"{recipe.name} has no upstream to try patches on")
     environ = fetch_environ(os.environ)
-    url = arguments.repository or (recipe and recipe.source.repository) or REPOSITORY
-    pinned = recipe.commit if recipe and arguments.source in (recipe.name, recipe.tag) else None
-    commit = pinned or resolve_ref(url, arguments.source, environ=environ)
+    url = options.repository or (recipe and recipe.source.repository) or REPOSITORY
+    pinned = recipe.commit if recipe and options.source in (recipe.name, recipe.tag) else None
+    commit = pinned or resolve_ref(url, options.source, environ=environ)
     mirror = mirror_of(url, cache=cache_folder(), environ=environ, log=work_folder() / "refresh_patches.log")
     console.started(f"Fetch {commit[:12]}", unit="bytes")
-    mirror.fetch(commit, offline=arguments.offline, on_bytes=console.advanced)
+    mirror.fetch(commit, offline=options.offline, on_bytes=console.advanced)
     console.done()
     with tempfile.TemporaryDirectory(prefix="mps-build-tree-") as name:
         root = Path(name).resolve()
@@ -114,4 +125,4 @@ def _tree(
                 (root / file).write_text(shown.stdout, encoding="utf-8")
             elif "does not exist" not in shown.stderr and "exists on disk, but not in" not in shown.stderr:
                 raise SourceError(f"{file} at {commit[:12]} cannot be read: {shown.stderr.strip()}")
-        yield root, f"{arguments.source} ({commit[:12]})"
+        yield root, f"{options.source} ({commit[:12]})"

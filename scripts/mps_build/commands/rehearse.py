@@ -15,7 +15,9 @@ import os
 import re
 import resource
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from mps_build.build.failure import explained
 from mps_build.build.rehearsal.companions import plan_trial, rehearse_companions
@@ -39,6 +41,25 @@ NOT_PROVED = (
     "not proved by any of this: that Objective-C++ and Metal compile (they need Apple's SDK), "
     "that the wheel loads on a Mac, that MPS gives right answers"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    recipe: str
+    wheel: bool
+    darwin: bool
+    companions: bool
+    torch: Path | None
+    source: tuple[str, ...]
+    only: tuple[str, ...]
+    tree: Literal["debian", "git"] | None
+    draw: int
+    seed: int
+    jobs: int
+    mirror: str | None
+    cache: Literal["ccache"] | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,22 +94,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    recipe = find_recipe(arguments.recipe)
+def run(options: Options, console: Console) -> Result:
+    recipe = find_recipe(options.recipe)
     if recipe.source.kind == "embedded":
         raise UsageError(
             f"{recipe.name} needs no rehearsal", hint=f"it builds anywhere: nox -s build_wheel -- {recipe.name}"
         )
-    if (arguments.torch or arguments.source or arguments.only) and not arguments.companions:
+    if (options.torch or options.source or options.only) and not options.companions:
         raise UsageError("--torch, --source and --only say what companions are made from", hint="add --companions")
     trial = (
-        plan_trial(recipe, torch=arguments.torch, sources=arguments.source, only=arguments.only)
-        if arguments.companions
+        plan_trial(recipe, torch=options.torch, sources=options.source, only=options.only)
+        if options.companions
         else None
     )
-    mode = _mode(arguments)
-    rehearsal = Rehearsal(recipe, mode=mode, jobs=arguments.jobs, console=console)
-    origin = choose_origin(recipe, needs_root=mode != "linux", wanted=arguments.tree)
+    mode = _mode(options)
+    rehearsal = Rehearsal(recipe, mode=mode, jobs=options.jobs, console=console)
+    origin = choose_origin(recipe, needs_root=mode != "linux", wanted=options.tree)
     wheel: Path | None = None
     whole: Whole | None = None
     with console.step("Lock for a Mac"):
@@ -96,14 +117,14 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
     try:
         with rehearsal.workspace.held():
             if trial:
-                torch = trial.torch.path if trial.torch else _torch_for_companions(rehearsal, mirror=arguments.mirror)
-                rehearse_companions(rehearsal, trial, torch=torch, mirror=arguments.mirror)
+                torch = trial.torch.path if trial.torch else _torch_for_companions(rehearsal, mirror=options.mirror)
+                rehearse_companions(rehearsal, trial, torch=torch, mirror=options.mirror)
             elif mode == "darwin-wheel":
-                whole = rehearse_whole(rehearsal, mirror=arguments.mirror, cache=arguments.cache is not None)
-            elif arguments.darwin:
-                rehearse_darwin(rehearsal, count=arguments.draw, seed=arguments.seed, mirror=arguments.mirror)
+                whole = rehearse_whole(rehearsal, mirror=options.mirror, cache=options.cache is not None)
+            elif options.darwin:
+                rehearse_darwin(rehearsal, count=options.draw, seed=options.seed, mirror=options.mirror)
             else:
-                wheel = rehearse_linux(rehearsal, origin=origin, wheel=arguments.wheel, mirror=arguments.mirror)
+                wheel = rehearse_linux(rehearsal, origin=origin, wheel=options.wheel, mirror=options.mirror)
     except CompileError as error:
         raise _explained(error, rehearsal) from error
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -121,19 +142,19 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
     return Result(document={**document, "wheel": str(wheel) if wheel else None})
 
 
-def _mode(arguments: argparse.Namespace) -> str:
+def _mode(options: Options) -> str:
     """Return what is rehearsed, as the work folder names it.
 
     Raises:
         UsageError: options that do not go together.
     """
-    if arguments.companions and (arguments.wheel or arguments.darwin):
+    if options.companions and (options.wheel or options.darwin):
         raise UsageError("--companions is a rehearsal of its own", hint="leave --wheel and --darwin out")
-    if arguments.cache and not (arguments.darwin and arguments.wheel):
+    if options.cache and not (options.darwin and options.wheel):
         raise UsageError("--cache is for the whole build", hint="add --darwin --wheel")
-    if arguments.darwin and arguments.wheel:
+    if options.darwin and options.wheel:
         return "darwin-wheel"
-    return next((name for name in ("darwin", "wheel", "companions") if getattr(arguments, name)), "linux")
+    return next((name for name in ("darwin", "wheel", "companions") if getattr(options, name)), "linux")
 
 
 def _torch_for_companions(rehearsal: Rehearsal, *, mirror: str | None) -> Path:

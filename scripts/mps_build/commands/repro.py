@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.console import Console
@@ -25,6 +26,16 @@ EXAMPLES = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    record: Path
+    case: str
+    output: Path | None
+    issue: Path | None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("record", metavar="RECORD", type=Path, help="a record of verify_mps, or its folder")
     parser.add_argument("case", metavar="CASE", help="the id of one of its cases")
@@ -32,15 +43,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--issue", metavar="FILE", type=Path, help="the issue's text (default: repro_<case>.md)")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    path = arguments.record / "record.json" if arguments.record.is_dir() else arguments.record
+def run(options: Options, console: Console) -> Result:
+    path = options.record / "record.json" if options.record.is_dir() else options.record
     record = load_record(path)
-    case = _find(record, arguments.case)
+    case = _find(record, options.case)
     if case.file is None or "::" in case.id:
         raise UsageError(f"{case.id}: is an event of the run, not a case that can be asked again", hint=case.reason)
     stem = f"repro_{re.sub(r'[^A-Za-z0-9]+', '_', case.id)}"
-    script_path = arguments.output or Path(f"{stem}.py")
-    issue_path = arguments.issue or Path(f"{stem}.md")
+    script_path = options.output or Path(f"{stem}.py")
+    issue_path = options.issue or Path(f"{stem}.md")
     script = render_script(record, case, embed(data_root() / "tests" / "device", case.file, case.id))
     script_path.write_text(script, encoding="utf-8")
     issue_path.write_text(render_issue(record, case, script, script_path.name), encoding="utf-8")

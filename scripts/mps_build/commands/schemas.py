@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
@@ -31,11 +32,18 @@ MODELS: Mapping[str, type[BaseModel]] = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    check: bool
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="change nothing; fail if one differs")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
+def run(options: Options, console: Console) -> Result:
     folder = data_root() / "schemas"
     changed: list[str] = []
     for name, model in MODELS.items():
@@ -44,10 +52,10 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
         if path.is_file() and path.read_text(encoding="utf-8") == text:
             continue
         changed.append(path.name)
-        if not arguments.check:
+        if not options.check:
             folder.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
-    if arguments.check and changed:
+    if options.check and changed:
         raise UsageError(f"not as the models say: {', '.join(changed)}", hint="run `nox -s schemas`")
     console.print(f"{len(changed)} schemas written, {len(MODELS) - len(changed)} were as the models say")
     return Result(document={"changed": changed})

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
 
+from mps_build.build.options import BuildOptions
 from mps_build.build.pipeline import Pipeline
 from mps_build.build.request import plan
 from mps_build.common.console import Console
 from mps_build.common.process import Command, run_interactive
 from mps_build.common.result import Result
 
-from . import build_wheel
+from .shared.build_options import add_build_options
 
 EXAMPLES = ("v2.6.0", "v2.6.0 -- cmake --version", "sample -- ninja -C build -t commands")
 
@@ -22,17 +24,24 @@ EXAMPLES = ("v2.6.0", "v2.6.0 -- cmake --version", "sample -- ninja -C build -t 
 TAKES_COMMAND = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(BuildOptions):
+    """What the command line says; `command` is what follows a `--`."""
+
+    command: tuple[str, ...] = ()
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    build_wheel.add_arguments(parser)
+    add_build_options(parser)
     parser.usage = f"{parser.prog} [RECIPE] [OPTIONS] [-- COMMAND ...]"
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    request, workspace = plan(arguments)
+def run(options: Options, console: Console) -> Result:
+    request, workspace = plan(options)
     build = Pipeline(request, workspace=workspace, console=console)
     tree, environment = build.prepare(request.pythons[0])
     terminal = {name: os.environ[name] for name in ("TERM", "SHELL", "USER", "LOGNAME") if name in os.environ}
-    argv = tuple(arguments.command) or (os.environ.get("SHELL", "/bin/sh"),)
+    argv = options.command or (os.environ.get("SHELL", "/bin/sh"),)
     console.print(f"in {tree.root}: {' '.join(argv)}")
     status = run_interactive(Command(argv=argv, cwd=tree.root, environ={**environment.environ, **terminal}))
     document = {"argv": list(argv), "cwd": str(tree.root), "environment": dict(environment.environ)}

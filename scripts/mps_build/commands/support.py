@@ -8,6 +8,7 @@ before you send it.
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -20,6 +21,16 @@ from mps_build.host.support import collect, write_bundle
 EXAMPLES = ("", "--output support.tar.gz", "v2.6.0 --log-size 1000")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    name: tuple[str, ...]
+    output: Path | None
+    log_size: int
+    total_size: int
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name", nargs="*", metavar="NAME", help="only these folders of the work folder (v2.6.0, verify)"
@@ -29,17 +40,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--total-size", metavar="MB", type=int, default=20, help="all texts together, newest first")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
+def run(options: Options, console: Console) -> Result:
     stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
-    output: Path = (arguments.output or Path(f"mps-build-support-{stamp}.tar.gz")).absolute()
-    _check(arguments, output)
+    output: Path = (options.output or Path(f"mps-build-support-{stamp}.tar.gz")).absolute()
+    _check(options, output)
     with console.step("Collect"):
         bundle = collect(
             work_folder(),
             cache_folder(),
-            names=tuple(arguments.name),
-            log_bytes=arguments.log_size * 1000,
-            total_bytes=arguments.total_size * 1_000_000,
+            names=tuple(options.name),
+            log_bytes=options.log_size * 1000,
+            total_bytes=options.total_size * 1_000_000,
         )
     write_bundle(bundle, output)
     rows = [(entry.name, human_bytes(len(entry.data)), entry.note) for entry in bundle.entries]
@@ -58,17 +69,17 @@ def run(arguments: argparse.Namespace, console: Console) -> Result:
     )
 
 
-def _check(arguments: argparse.Namespace, output: Path) -> None:
+def _check(options: Options, output: Path) -> None:
     if not output.name.endswith((".tar.gz", ".tgz")):
         raise UsageError(f"--output {output.name}: the bundle is a .tar.gz", hint="--output support.tar.gz")
     if output.exists() or output.is_symlink():
         raise UsageError(f"--output {output}: is there already", hint="name another file, or remove it")
     if not output.parent.is_dir():
         raise UsageError(f"--output {output}: there is no folder {output.parent}", hint="name a folder that is there")
-    if arguments.log_size < 1 or arguments.total_size < 1:
+    if options.log_size < 1 or options.total_size < 1:
         raise UsageError("--log-size and --total-size take numbers from 1", hint="--log-size 256 --total-size 20")
     known = sorted(path.name for path in work_folder().iterdir() if path.is_dir()) if work_folder().is_dir() else []
-    unknown = [name for name in arguments.name if name not in known]
+    unknown = [name for name in options.name if name not in known]
     if unknown:
         raise UsageError(
             f"the work folder {work_folder()} has no {', '.join(unknown)}",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,20 @@ _BUILD_LINE = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    log: str
+    recipe: str | None
+    exit: int | None
+    signal: str | None
+    host: Path | None
+    macos: str | None
+    torch: str | None
+    virtual: bool | None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("log", metavar="LOG", help="the file; - reads standard input")
     parser.add_argument("--recipe", metavar="RECIPE", help="whose build it was (2.6.0, 2.6, nightly, a path)")
@@ -50,23 +65,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     process.add_argument("--virtual", action="store_true", default=None, help="it ran in a virtual machine")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    text = read_log_file(arguments.log)
-    release = _release(arguments.recipe)
-    host = _host(arguments)
-    is_of_a_process = arguments.exit is not None or arguments.signal is not None or bool(host)
+def run(options: Options, console: Console) -> Result:
+    text = read_log_file(options.log)
+    release = _release(options.recipe)
+    host = _host(options)
+    is_of_a_process = options.exit is not None or options.signal is not None or bool(host)
     found = explain(text, release=release)
     device = classify_device_text(
         text,
-        exit=arguments.exit,
-        signal=arguments.signal,
+        exit=options.exit,
+        signal=options.signal,
         host={"torch": str(release), **host} if release and "torch" not in host else host,
     )
     if is_of_a_process and not _is_of_a_build(text):
         found = found.without_cause()
     spoken = device if is_of_a_process or device.category not in ("unknown", "noise") else None
     _print(found, spoken, console)
-    return Result(document=_document(arguments, text, release, found, spoken), cause=found.cause, hint=found.fix)
+    return Result(document=_document(options, text, release, found, spoken), cause=found.cause, hint=found.fix)
 
 
 def _print(found: Triage, device: DeviceText | None, console: Console) -> None:
@@ -78,11 +93,11 @@ def _print(found: Triage, device: DeviceText | None, console: Console) -> None:
 
 
 def _document(
-    arguments: argparse.Namespace, text: str, release: Version | None, found: Triage, device: DeviceText | None
+    options: Options, text: str, release: Version | None, found: Triage, device: DeviceText | None
 ) -> dict[str, Any]:
     spoken = device.document() if device else dict.fromkeys(("category", "verdict", "stop", "from", "detail", "advice"))
     return {
-        "log": arguments.log if arguments.log != "-" else None,
+        "log": options.log if options.log != "-" else None,
         "release": str(release) if release else None,
         **found.document(),
         **spoken,
@@ -102,20 +117,20 @@ def _release(argument: str | None) -> Version | None:
         return find_recipe(argument).release
 
 
-def _host(arguments: argparse.Namespace) -> dict[str, Any]:
-    told: dict[str, Any] = {}
-    if arguments.host:
+def _host(options: Options) -> dict[str, Any]:
+    summary: dict[str, Any] = {}
+    if options.host:
         from mps_build.host.host import observe
         from mps_build.host.probes.probers import RecordedProber
         from mps_build.host.recordings.recording import load_recording
 
-        host = observe(RecordedProber(load_recording(arguments.host)))
-        told = {"macos": host.macos, "virtual": host.virtual if isinstance(host.virtual, bool) else None}
-    told |= {"macos": arguments.macos or told.get("macos"), "torch": arguments.torch}
-    told |= {"virtual": arguments.virtual or told.get("virtual")}
+        host = observe(RecordedProber(load_recording(options.host)))
+        summary = {"macos": host.macos, "virtual": host.virtual if isinstance(host.virtual, bool) else None}
+    summary |= {"macos": options.macos or summary.get("macos"), "torch": options.torch}
+    summary |= {"virtual": options.virtual or summary.get("virtual")}
     for name in ("macos", "torch"):
-        _check_version(f"--{name}", told[name])
-    return {name: value for name, value in told.items() if value is not None}
+        _check_version(f"--{name}", summary[name])
+    return {name: value for name, value in summary.items() if value is not None}
 
 
 def _check_version(option: str, value: str | None) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,22 @@ EXAMPLES = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    wheel: Path
+    repository: str | None
+    workflow: str
+    signer_repository: str | None
+    receipt: Path | None
+    bundle: Path | None
+    trusted_root: Path | None
+    recipe: str | None
+    commit: str | None
+    without_attestation: bool
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("wheel", metavar="WHEEL", type=Path)
     parser.add_argument("--repository", metavar="OWNER/NAME", help="whose workflow must have signed it")
@@ -44,37 +61,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--without-attestation", action="store_true", help="look at no signature, and say so")
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    wheel: Path = arguments.wheel
+def run(options: Options, console: Console) -> Result:
+    wheel: Path = options.wheel
     if not wheel.is_file():
         raise UsageError(f"{wheel}: no such file", hint="give the wheel's path")
-    if not arguments.repository and not arguments.without_attestation:
+    if options.repository is None and not options.without_attestation:
         raise UsageError(
             "say whose signature is wanted: --repository OWNER/NAME",
             hint="anybody can sign anything; --without-attestation looks at the receipt and the recipe only",
         )
     for name in ("repository", "signer_repository"):
-        value = getattr(arguments, name)
+        value = getattr(options, name)
         if value is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", value):
             raise UsageError(f"--{name.replace('_', '-')} {value!r} is not OWNER/NAME")
-    receipt = read_receipt(wheel, arguments.receipt or wheel.with_name(f"{wheel.name}.receipt.json"))
+    receipt = read_receipt(wheel, options.receipt or wheel.with_name(f"{wheel.name}.receipt.json"))
     checks = wheel_checks(wheel, receipt)
-    recipe = find_recipe(arguments.recipe or _recipe_name(receipt))
-    checks += recipe_checks(receipt, recipe, patches_root=patches_root(), commit=arguments.commit)
-    if not arguments.without_attestation:
-        checks += _attestation_checks(arguments, wheel)
-    return _told(checks, arguments, console)
+    recipe = find_recipe(options.recipe or _recipe_name(receipt))
+    checks += recipe_checks(receipt, recipe, patches_root=patches_root(), commit=options.commit)
+    if not options.without_attestation:
+        checks += _attestation_checks(options, wheel)
+    return _summary(checks, options, console)
 
 
-def _told(checks: list[Check], arguments: argparse.Namespace, console: Console) -> Result:
+def _summary(checks: list[Check], options: Options, console: Console) -> Result:
     console.table(("", "claim", "found"), [("ok" if each.holds else "NO", each.claim, each.found) for each in checks])
     console.print()
     failed = [each for each in checks if not each.holds]
-    if arguments.without_attestation:
+    if options.without_attestation:
         console.warn("no signature was looked at: the receipt is only as good as where it came from")
     document: dict[str, Any] = {
-        "wheel": str(arguments.wheel),
-        "attestation_checked": not arguments.without_attestation,
+        "wheel": str(options.wheel),
+        "attestation_checked": not options.without_attestation,
         "checks": [{"claim": each.claim, "holds": each.holds, "found": each.found} for each in checks],
     }
     if not failed:
@@ -88,29 +105,29 @@ def _told(checks: list[Check], arguments: argparse.Namespace, console: Console) 
     )
 
 
-def _attestation_checks(arguments: argparse.Namespace, wheel: Path) -> list[Check]:
+def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
     """Return what the bundle shows; a missing one is a claim that does not hold."""
-    bundle: Path = arguments.bundle or wheel.with_name(f"{wheel.name}.sigstore.json")
+    bundle: Path = options.bundle or wheel.with_name(f"{wheel.name}.sigstore.json")
     if not bundle.is_file():
         return [Check(claim="an attestation lies beside the wheel", holds=False, found=f"no {bundle.name}")]
-    told = read_attestation(bundle)
-    digest, identity = fingerprint(wheel)["sha256"], told.identity
-    names = [name for sha256, name in told.subjects if sha256 == digest]
-    signer = arguments.signer_repository or arguments.repository
-    workflow = f"https://github.com/{signer}/.github/workflows/{arguments.workflow}@"
+    summary = read_attestation(bundle)
+    digest, identity = fingerprint(wheel)["sha256"], summary.identity
+    names = [name for sha256, name in summary.subjects if sha256 == digest]
+    signer = options.signer_repository or options.repository
+    workflow = f"https://github.com/{signer}/.github/workflows/{options.workflow}@"
     checks = [
         Check(claim="it attests this wheel", holds=bool(names), found=names[0] if names else "other files"),
-        Check(claim="it is SLSA provenance", holds=told.predicate == PREDICATE, found=told.predicate),
+        Check(claim="it is SLSA provenance", holds=summary.predicate == PREDICATE, found=summary.predicate),
         Check(
             claim="GitHub's identity signed it", holds=identity.get("issuer") == ISSUER, found=_of(identity, "issuer")
         ),
         Check(
-            claim=f"for {arguments.repository}",
-            holds=identity.get("repository") == f"https://github.com/{arguments.repository}",
+            claim=f"for {options.repository}",
+            holds=identity.get("repository") == f"https://github.com/{options.repository}",
             found=_of(identity, "repository"),
         ),
         Check(
-            claim=f"by {arguments.workflow} of {signer}",
+            claim=f"by {options.workflow} of {signer}",
             holds=identity.get("signer", "").startswith(workflow),
             found=_of(identity, "signer"),
         ),
@@ -119,10 +136,11 @@ def _attestation_checks(arguments: argparse.Namespace, wheel: Path) -> list[Chec
             holds=identity.get("runner") == "github-hosted",
             found=_of(identity, "runner"),
         ),
-        Check(claim="the certificate's key signed it", holds=told.signature_holds, found="ECDSA over the envelope"),
+        Check(claim="the certificate's key signed it", holds=summary.signature_holds, found="ECDSA over the envelope"),
     ]
+    assert options.repository is not None
     try:
-        check_chain(bundle, repository=arguments.repository, trusted_root=arguments.trusted_root)
+        check_chain(bundle, repository=options.repository, trusted_root=options.trusted_root)
     except UsageError as error:
         return [*checks, Check(claim="Sigstore's root and log vouch for it", holds=False, found=str(error))]
     return [*checks, Check(claim="Sigstore's root and log vouch for it", holds=True, found="checked offline")]

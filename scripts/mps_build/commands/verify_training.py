@@ -14,11 +14,18 @@ both learn. Nothing is downloaded: scikit-learn's digits, a made-up paraphrase t
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.result import Result
-from mps_build.verify.options import (
+from mps_build.verify.training.request import TrainingRequest
+from mps_build.verify.training.verification import TrainingVerification
+from mps_build.verify.training.workloads import PARTS
+
+from .shared.conclusion import concluded
+from .shared.torch_options import (
+    VerdictOptions,
     add_run_options,
     add_torch_options,
     add_verdict_options,
@@ -26,11 +33,6 @@ from mps_build.verify.options import (
     verdict_fields,
     words,
 )
-from mps_build.verify.training.request import TrainingRequest
-from mps_build.verify.training.verification import TrainingVerification
-from mps_build.verify.training.workloads import PARTS
-
-from .verify_mps import concluded
 
 EXAMPLES = (
     "torch==2.13.0",
@@ -39,6 +41,17 @@ EXAMPLES = (
     "--python ~/venv/bin/python --real-weights ~/models/distilbert",
     "torch==2.13.0 --device cpu --only accelerate-vision",
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(VerdictOptions):
+    """What the command line says."""
+
+    parts: tuple[str, ...] | None
+    only: str
+    accelerate: str | None
+    transformers: str | None
+    real_weights: Path | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,18 +65,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_verdict_options(parser)
 
 
-def run(arguments: argparse.Namespace, console: Console) -> Result:
-    verification = TrainingVerification(_request(arguments), console)
-    return concluded(verification, arguments, console, verb="verify_training", resumes=False)
+def run(options: Options, console: Console) -> Result:
+    verification = TrainingVerification(_request(options), console)
+    return concluded(verification, options, console, command="verify_training", resumes=False)
 
 
-def _request(arguments: argparse.Namespace) -> TrainingRequest:
+def _request(options: Options) -> TrainingRequest:
     return TrainingRequest(
-        **torch_fields(arguments, "verify_training"),
-        **verdict_fields(arguments),
-        parts=tuple(part for part in PARTS if part in (arguments.parts or PARTS)),
-        only=words(arguments.only),
-        accelerate=arguments.accelerate,
-        transformers=arguments.transformers,
-        real_weights=arguments.real_weights,
+        **torch_fields(options, "verify_training"),
+        **verdict_fields(options),
+        parts=tuple(part for part in PARTS if part in (options.parts or PARTS)),
+        only=words(options.only),
+        accelerate=options.accelerate,
+        transformers=options.transformers,
+        real_weights=options.real_weights,
     )

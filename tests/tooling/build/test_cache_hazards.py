@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from mps_build.build.compiler_cache.launcher import cache_settings, check_settings
 from mps_build.build.compiler_cache.store import choose_store
-from mps_build.build.plan import Profile
+from mps_build.build.options import Profile
 from mps_build.build.profiles import profile_settings
 from mps_build.common.errors import UsageError
 from mps_build.common.process import Captured, Command, capture

@@ -5,13 +5,13 @@ The slow tests build for this machine, with its own compiler; what they prove is
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mps_build import cli
@@ -19,6 +19,8 @@ from mps_build.build.artifacts import Editable, editable_of
 from mps_build.build.backend import build_folder
 from mps_build.build.editable import EditableBuild
 from mps_build.build.editable_state import Remembered, recall, remember
+from mps_build.build.options import BuildOptions
+from mps_build.build.pipeline import Pipeline
 from mps_build.build.plan import BuildRequest
 from mps_build.build.steps.build_editable import build_editable, create_runtime, first_command, import_it
 from mps_build.build.steps.configure import configure, configure_command, write_overrides
@@ -37,11 +39,8 @@ OURS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 needs_compiler = pytest.mark.skipif(not shutil.which("c++"), reason="no compiler for this machine")
 
 
-def _arguments(**given: object) -> argparse.Namespace:
-    parser = cli.parser_of("build_wheel")
-    parsed = parser.parse_args(["v2.6.0", "--editable"])
-    vars(parsed).update(profile="develop", **given)
-    return parsed
+def _arguments(**given: Any) -> BuildOptions:
+    return replace(BuildOptions(recipe="v2.6.0", editable=True), **given)
 
 
 def _editable(root: Path) -> Editable:
@@ -236,7 +235,7 @@ def _scikit(tmp_path_factory: pytest.TempPathFactory) -> Era:
         patch.setenv("MPS_BUILD_WORK", str(work / "work"))
         arguments = _arguments()
         workspace = Workspace(root=work / "work" / "sample")
-        built = EditableBuild(request, workspace=workspace, console=Console())
+        built = EditableBuild(Pipeline(request, workspace=workspace, console=Console()))
         found, _, place = built.make(arguments)
         assert recall(arguments) == found
     assert Path(place).is_relative_to(workspace.source)

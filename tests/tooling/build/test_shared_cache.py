@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import socket
 import threading
@@ -16,7 +15,7 @@ from mps_build.build.compiler_cache.store import choose_store, redacted, store_p
 from mps_build.build.pipeline import Pipeline
 from mps_build.build.plan import BuildRequest
 from mps_build.build.request import plan
-from mps_build.commands import build_wheel
+from mps_build.commands.shared.parser import parse_options
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.workspace import Workspace
@@ -95,9 +94,7 @@ def planned(flags: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[
         monkeypatch.setenv(name, str(folder / name))
     monkeypatch.setattr("mps_build.build.compiler_cache.store.store_problem", up)
     monkeypatch.setenv("MPS_BUILD_SHARED_CACHE", "redis://fleet")
-    parser = argparse.ArgumentParser()
-    build_wheel.add_arguments(parser)
-    return plan(parser.parse_args(["sample", *flags.split()]))
+    return plan(parse_options("build_wheel", ["sample", *flags.split()]))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from mps_build import cli
+from mps_build.commands.shared.catalogue import COMMANDS
 from mps_build.common.console import Console, as_called, hanging
 from mps_build.common.errors import HostError, MpsBuildError, UsageError
 from rich.console import Console as RichConsole
@@ -19,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 
 def test_every_verb_has_a_session_examples_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     noxfile = (ROOT / "noxfile.py").read_text(encoding="utf-8")
-    for verb in cli.VERBS:
+    for verb in COMMANDS:
         assert f"def {verb}(session" in noxfile, verb
         assert cli.main(verb, ["--help"]) == 0
         assert "examples:" in capsys.readouterr().out
@@ -37,7 +38,8 @@ def test_wrong_arguments_are_exit_2_with_a_hint_and_still_a_document(
 
 
 def test_a_json_file_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status = cli.main("matrix", ["--json", str(tmp_path / "no" / "folder.json")])
+    (tmp_path / "file").touch()
+    status = cli.main("matrix", ["--json", str(tmp_path / "file" / "answer.json")])
 
     assert status == 2
     assert "cannot be written" in capsys.readouterr().err

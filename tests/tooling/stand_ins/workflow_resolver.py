@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from mps_build.cli import VERBS
+from mps_build.commands.shared.catalogue import COMMANDS
 
 # What the sessions write to the step's outputs, and the keys of the matrices they make (tests hold both).
 CI_OUTPUTS: Mapping[str, frozenset[str]] = {
@@ -199,7 +199,7 @@ def _session_faults(step: Mapping[str, Any], matrix: object, sessions: frozenset
         else:
             names = [name]
         found += [f"nox has no session {each}" for each in names if each not in sessions]
-        if name in VERBS and name in sessions:
+        if name in COMMANDS and name in sessions:
             found += _argument_faults(name, match["rest"], run)
     return found
 

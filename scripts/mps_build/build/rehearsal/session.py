@@ -19,8 +19,7 @@ from mps_build.common.workspace import Workspace, cache_folder, remove_tree, wor
 
 from ..artifacts import SourceTree
 from ..backend import build_folder
-from ..steps import configure as configuring
-from ..steps.check_gate import check_gate
+from ..configuring import configuring
 from ..steps.compile_objects import compile_objects
 from ..steps.create_environment import create_environment
 from .objects import Unit, header_argv, neighbour, read_units, units_of
@@ -151,25 +150,25 @@ class Rehearsal:
         """Return the receipt of a configure that passed the gate; other inputs, a fresh build folder."""
         backend, tree = ready.recipe.backend, ready.tree.root
         build = build_folder(backend, source=tree, build=self.workspace.build)
-        place = self.workspace.root / "overrides.cmake"
-        overrides = configuring.write_overrides(place, expect_mps=ready.recipe.gate.use_mps, profile_lines=lines)
-        command = configuring.configure_command(
-            backend, python=ready.python, source=tree, build=build, environ=ready.environ, overrides=overrides
+        call = configuring(
+            backend,
+            python=ready.python,
+            source=tree,
+            build=build,
+            environ=ready.environ,
+            root=self.workspace.root,
+            gate=ready.recipe.gate,
+            profile_lines=lines,
+            wrap=ready.wrap,
         )
 
         def run() -> Made:
-            remove_tree(build)
-            log = self.log("configure")
-            ran = configuring.configure(
-                ready.wrap(command), build=build, log=log, reporter=self.console, new_python=False
-            )
-            facts = check_gate(ran, ready.recipe.gate, fresh=True)
-            return Made(trees=(build,), facts={"configure": asdict(facts), "cmake": dict(ran.facts or {})})
+            return Made(trees=(build,), facts=call.run(fresh=True, log=self.log("configure"), reporter=self.console))
 
         inputs = {
             "previous": ready.digest,
             "environ": {name: ready.environ[name] for name in sorted(ready.environ) if name not in _PASSING},
-            "overrides": fingerprint(overrides)["sha256"],
+            "overrides": fingerprint(call.overrides)["sha256"],
             "gate": ready.recipe.gate.model_dump(),
         }
         return self.ledger.run("configure", version=1, inputs=inputs, action=run)

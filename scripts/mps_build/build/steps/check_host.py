@@ -25,7 +25,7 @@ def check_host(recipe: Recipe, prober: Prober) -> Host:
     stopping = [finding for finding in findings if finding.level == "blocker" and "build" in finding.stops]
     if stopping:
         reasons = "\n".join(
-            f"  {finding.what}: {finding.found}; wanted: {finding.wanted}\n    mend: {finding.mend}"
+            f"  {finding.what}: {finding.found}; required: {finding.wanted}\n    fix: {finding.mend}"
             for finding in stopping
         )
         raise HostError(

@@ -101,13 +101,13 @@ def resolve_ref(repository: str, ref: str, *, environ: Mapping[str, str]) -> str
     return sorted(lines, key=lambda line: line.endswith("^{}"))[-1].split()[0]
 
 
-def _check_tag(mirror: Mirror, tag: str, commit: str, told: Reporter | None) -> None:
+def _check_tag(mirror: Mirror, tag: str, commit: str, summary: Reporter | None) -> None:
     reference = f"refs/tags/{tag}"
     text = answer(git("ls-remote", mirror.url, reference, f"{reference}^{{}}", environ=mirror.environ))
     named = {name: pinned for pinned, _, name in (line.partition("\t") for line in text.splitlines())}
     today = named.get(f"{reference}^{{}}") or named.get(reference)
-    if told and today != commit:
-        told.line(f"tag {tag} is {today or 'not there'}; the recipe pins the official wheel's commit {commit}")
+    if summary and today != commit:
+        summary.line(f"tag {tag} is {today or 'not there'}; the recipe pins the official wheel's commit {commit}")
         return
     if today is None:
         raise SourceError(f"{mirror.url} has no tag {tag}", hint="check the recipe's tag and repository")

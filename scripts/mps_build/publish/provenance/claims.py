@@ -49,12 +49,14 @@ def read_receipt(wheel: Path, receipt: Path) -> dict[str, Any]:
 
 def wheel_checks(wheel: Path, receipt: Mapping[str, Any]) -> list[Check]:
     """Hold the file, and what is inside, against the receipt."""
-    told, printed = receipt["wheel"], fingerprint(wheel)
+    summary, printed = receipt["wheel"], fingerprint(wheel)
     checks = [
-        Check(claim="the receipt is this wheel's", holds=told.get("file") == wheel.name, found=str(told.get("file"))),
+        Check(
+            claim="the receipt is this wheel's", holds=summary.get("file") == wheel.name, found=str(summary.get("file"))
+        ),
         Check(
             claim="the wheel's sha256 is the receipt's",
-            holds=told.get("sha256") == printed["sha256"],
+            holds=summary.get("sha256") == printed["sha256"],
             found=printed["sha256"],
         ),
     ]
@@ -114,8 +116,8 @@ def recipe_checks(receipt: Mapping[str, Any], recipe: Recipe, *, patches_root: P
     """Hold the receipt against the recipe as it stands here; `commit` is asked for where the recipe pins none."""
     pinned = commit or recipe.commit
     ours = recipe.model_dump(mode="json")
-    told = receipt["recipe"]
-    changed = sorted(key for key in ours.keys() | told.keys() if ours.get(key) != told.get(key))
+    summary = receipt["recipe"]
+    changed = sorted(key for key in ours.keys() | summary.keys() if ours.get(key) != summary.get(key))
     patches = {name: fingerprint(patches_root / name)["sha256"] for name in recipe.patches}
     return [
         Check(

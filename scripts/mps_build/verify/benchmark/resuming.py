@@ -45,8 +45,8 @@ def left_behind(folder: Path, found: Mapping[str, Any], *, fresh: bool) -> Itera
         UsageError: the folder holds a benchmark of something else.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    told = folder / _TOLD
-    before = json.loads(told.read_text(encoding="utf-8")) if told.is_file() else None
+    summary = folder / _TOLD
+    before = json.loads(summary.read_text(encoding="utf-8")) if summary.is_file() else None
     if before is not None and before != found:
         differing = ", ".join(sorted(name for name in found if before.get(name) != found[name]))
         raise UsageError(
@@ -54,7 +54,7 @@ def left_behind(folder: Path, found: Mapping[str, Any], *, fresh: bool) -> Itera
         )
     if before is not None and (fresh or not _is_partial(folder)):
         _put_aside(folder)
-    told.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    summary.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     yield from events_in(folder)
 
 

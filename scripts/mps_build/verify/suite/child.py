@@ -91,8 +91,8 @@ class _Watch:
 
     def _mark(self, event: Mapping[str, Any], part: str | None) -> None:
         # Only the child knows exactly how much it had written by then; where it does not say, nothing is ascribed.
-        if isinstance(told := event.get("output_bytes"), int):
-            self.marks.append((told, part))
+        if isinstance(summary := event.get("output_bytes"), int):
+            self.marks.append((summary, part))
 
 
 def run_child(

@@ -74,11 +74,11 @@ def read_probe(answer: Captured) -> ProbeFacts:
     stages: dict[str, Mapping[str, Any]] = {}
     for line in answer.stdout.splitlines():
         try:
-            told = json.loads(line)
+            summary = json.loads(line)
         except ValueError:
             continue
-        if isinstance(told, dict) and "stage" in told:
-            stages[str(told["stage"])] = told
+        if isinstance(summary, dict) and "stage" in summary:
+            stages[str(summary["stage"])] = summary
     return ProbeFacts(stages=stages, exit=answer.exit, text=answer.stderr)
 
 

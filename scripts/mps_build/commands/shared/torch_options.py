@@ -1,19 +1,49 @@
-"""The options of every verb that takes a torch: which one, on which device, and where the record goes."""
+"""The options of every command that takes a torch: which one, on which device, and where the record goes."""
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import UsageError
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TorchOptions:
+    """Which torch is asked, on which device, how it is run, and where the record goes."""
+
+    target: str | None
+    python: str | None
+    device: str
+    plant: str | None
+    memory_limit: float | None
+    host: Path | None
+    record: Path | None
+    offline: bool
+    html: Path | None
+    given: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictOptions(TorchOptions):
+    """What bears on a verdict of cases, and its other reports."""
+
+    accept: str | None
+    allow_virtual: bool
+    known_issues: Path | None
+    junit: Path | None
+    markdown: Path | None
+
+
 def add_torch_options(parser: argparse.ArgumentParser) -> None:
     """Add what says which torch is asked, on which device."""
-    parser.add_argument("target", nargs="?", metavar="WHEEL_OR_REQUIREMENT")
+    parser.add_argument("target", nargs="?", metavar="WHEEL_OR_REQUIREMENT", help="a .whl file, or torch==2.15.0")
     parser.add_argument("--python", metavar="PATH", help="an interpreter (or, beside a wheel, also a version: 3.12)")
-    parser.add_argument("--device", choices=("mps", "cuda", "cpu"), default="mps")
+    parser.add_argument(
+        "--device", choices=("mps", "cuda", "cpu"), default="mps", help="default: mps; cpu and cuda rehearse"
+    )
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -35,37 +65,37 @@ def add_verdict_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", metavar="FILE", type=Path, help="write a job summary as well")
 
 
-def torch_fields(arguments: argparse.Namespace, verb: str) -> dict[str, Any]:
+def torch_fields(options: TorchOptions, command: str) -> dict[str, Any]:
     """Return the fields of a `VerifyRequest` that the first two groups give.
 
     Raises:
         UsageError: no torch is named, or a limit is not above 0.
     """
-    if arguments.target is None and arguments.python is None and arguments.host is None:
+    if options.target is None and options.python is None and options.host is None:
         raise UsageError(
-            "neither a wheel, nor a requirement, nor --python", hint=f"for example: nox -s {verb} -- torch==2.13.0"
+            "neither a wheel, nor a requirement, nor --python", hint=f"for example: nox -s {command} -- torch==2.13.0"
         )
-    memory: float | None = arguments.memory_limit
+    memory: float | None = options.memory_limit
     if memory is not None and memory <= 0:
         raise UsageError("--memory-limit takes a number above 0")
     return {
-        "target": arguments.target,
-        "python": arguments.python,
-        "device": arguments.device,
-        "plant": arguments.plant,
+        "target": options.target,
+        "python": options.python,
+        "device": options.device,
+        "plant": options.plant,
         "memory_bytes": int(memory * 1_000_000_000) if memory is not None else None,
-        "host_file": arguments.host,
-        "folder": arguments.record,
-        "offline": arguments.offline,
+        "host_file": options.host,
+        "folder": options.record,
+        "offline": options.offline,
     }
 
 
-def verdict_fields(arguments: argparse.Namespace) -> dict[str, Any]:
+def verdict_fields(options: VerdictOptions) -> dict[str, Any]:
     """Return the fields of a `VerifyRequest` that the last group gives."""
     return {
-        "accept_known": arguments.accept == "known",
-        "allow_virtual": arguments.allow_virtual,
-        "known_issues": arguments.known_issues,
+        "accept_known": options.accept == "known",
+        "allow_virtual": options.allow_virtual,
+        "known_issues": options.known_issues,
     }
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.receipts import write_whole
+
 from .model import load_frameworks, version
 
 IMPORTS = Path(__file__).parent / "imports"

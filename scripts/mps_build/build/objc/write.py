@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.receipts import write_whole
+
 from .headers import header
 from .model import cut_to_sdk, load_frameworks
 from .sdk import prefix_header

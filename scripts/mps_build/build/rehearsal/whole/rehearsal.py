@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..session import Rehearsal
+from mps_build import __version__
+from mps_build.common.receipts import Made, Receipt, fingerprint, write_whole
+from mps_build.common.wheels.download import fetch_wheel
+from mps_build.common.workspace import cache_folder
+
+from ..session import Prepared, Rehearsal
 from .objects import compile_whole, link_whole, make_stand_ins, tree_build
+from .parity import whole_parity
+from .parity_page import parity_page
 from .prepare import packing, prepare_whole, source_list
+from .reasons import LEFT_OUT, REASONS
 from .source_files import files_state
+from .third_party import Wanted
 from .wheel import Rehearsed, finish_whole, pack_whole
 
 
@@ -20,12 +29,16 @@ class Whole:
 
     made: Rehearsed
     stand_ins: Mapping[str, tuple[str, ...]]
+    parity: Mapping[str, Any]
+    page: Path
 
     def document(self) -> dict[str, Any]:
         return {
             "wheel": str(self.made.wheel.path),
             "receipt": str(self.made.receipt),
             "audit": dict(self.made.audit),
+            "parity": dict(self.parity),
+            "page": str(self.page),
             "stand_ins": {library: len(names) for library, names in self.stand_ins.items()},
         }
 
@@ -55,7 +68,57 @@ def rehearse_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool) -> 
         "the pipeline's steps carry this release from source to a whole macOS wheel; not that it loads on a Mac",
         packed,
     )
-    return Whole(made=made, stand_ins=wanted.libraries)
+    with console.step("Parity"):
+        receipt = _compare(rehearsal, ready, made, wanted)
+    parity = receipt.facts
+    for part in parity["parts"][:6]:
+        result = f"{part['both']} of {part['official']} of the official wheel's" + (
+            "" if part["equal"] else f", {len(part['differences'])} kinds of differences, each in {_page(rehearsal)}"
+        )
+        rehearsal.note(part["part"], result, "what is compiled in, against what Apple's compiler made of it")
+    return Whole(made=made, stand_ins=wanted.libraries, parity=parity, page=_page(rehearsal))
+
+
+def _page(rehearsal: Rehearsal) -> Path:
+    return rehearsal.workspace.root / "parity.md"
+
+
+def _compare(rehearsal: Rehearsal, ready: Prepared, made: Rehearsed, wanted: Wanted) -> Receipt:
+    """Return the receipt of the comparison with the official wheel of the same release and Python; writes the page."""
+    recipe, page = rehearsal.recipe, _page(rehearsal)
+    python = made.wheel.path.name.split("-")[2].removeprefix("cp3")
+    official = fetch_wheel(
+        f"{recipe.wheel.distribution}=={recipe.version}",
+        python=f"3.{python}",
+        cache=cache_folder() / "wheels",
+        log=rehearsal.log("fetch_wheel"),
+        reporter=rehearsal.console,
+    ).path
+    shaders = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in sorted((ready.tree.root / "aten/src/ATen/native/mps/kernels").glob("*.metal"))
+    }
+
+    def compare() -> Made:
+        parity = whole_parity(made.wheel.path, official, shaders)
+        text = parity_page(
+            parity,
+            wheel=made.wheel.path.name,
+            command=f"nox -s rehearse -- {recipe.name} --darwin --wheel",
+            findings=made.audit["findings"],
+            stand_ins={library: len(names) for library, names in wanted.libraries.items()},
+            missing=LEFT_OUT,
+        )
+        write_whole(page, text)
+        return Made(files=(page,), facts=parity.document())
+
+    inputs = {
+        "wheel": made.wheel.sha256,
+        "official": fingerprint(official)["sha256"],
+        "reasons": [asdict(each) for each in REASONS],
+        "tool": __version__,
+    }
+    return rehearsal.ledger.run("parity", version=1, inputs=inputs, action=compare)
 
 
 def _libraries(build: Path) -> tuple[Path, ...]:

@@ -10,16 +10,20 @@ from pathlib import Path
 
 import pytest
 from mps_build.build.objc import write_stubs
+from mps_build.build.rehearsal.chroot import Chroot
 from mps_build.build.rehearsal.darwin_sdk import DarwinSdk, write_sdk
+from mps_build.build.rehearsal.whole.cpu_time import counted, read_seconds
 from mps_build.build.rehearsal.whole.darwin_python import write_darwin_python
 from mps_build.build.rehearsal.whole.library_names import exported_names, parse_defined
 from mps_build.build.rehearsal.whole.mac_tools import write_mac_tools
 from mps_build.build.rehearsal.whole.marking import marked_bill
+from mps_build.build.rehearsal.whole.prepare import check_room, llvm_folder
 from mps_build.build.rehearsal.whole.recipe import darwin_number, rehearsal_version, relocatable_lines, whole_recipe
 from mps_build.build.rehearsal.whole.source_files import files_state, list_files
 from mps_build.build.rehearsal.whole.third_party import library_of, stand_in_source, wanted_names
 from mps_build.build.rehearsal.whole.toolchain import WholeToolchain, compiler_digest, write_toolchain
 from mps_build.build.steps.finish_wheel import bill_of_materials
+from mps_build.common.errors import BuildEnvironmentError, CompileError, DiskFull
 from mps_build.common.recipe.catalogue import find_recipe
 from packaging.version import Version
 
@@ -203,6 +207,36 @@ def test_stand_ins_trap_when_called_and_tables_are_data() -> None:
     assert "__ZN4onnx1fEv:\n  brk" in code and "_Sleef_f:\n  brk" in code and "__ZTV" not in code
     assert "__ZTVN4onnx1CE:\n  .space" in data
     assert stand_in_source([], []) == ""
+
+
+def test_a_disk_that_is_too_small_is_said_before_anything_is_made(tmp_path: Path) -> None:
+    check_room(tmp_path, free=4_000_000_000, has_begun=True)
+    with pytest.raises(DiskFull, match=r"has 4\.0 GB free, the whole build takes 12 GB") as caught:
+        check_room(tmp_path, free=4_000_000_000, has_begun=False)
+    assert "MPS_BUILD_WORK" in str(caught.value.hint)
+
+
+def test_cpu_seconds_are_kept_over_runs_also_of_a_step_that_failed(tmp_path: Path) -> None:
+    path = tmp_path / "cpu.json"
+    with counted(path, "Compile"):
+        sum(range(3_000_000))
+    first = read_seconds(path)["Compile"]
+    with pytest.raises(CompileError), counted(path, "Compile"):
+        sum(range(3_000_000))
+        raise CompileError("stopped")
+
+    assert read_seconds(path)["Compile"] >= first >= 0
+    assert read_seconds(tmp_path / "none.json") == {}
+
+
+def test_a_root_without_a_linker_for_macho_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BuildEnvironmentError, match=r"no clang with ld64\.lld"):
+        llvm_folder(Chroot(root=tmp_path))
+    for program in ("clang", "ld64.lld"):
+        place = tmp_path / "usr/lib/llvm-19/bin" / program
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.touch()
+    assert llvm_folder(Chroot(root=tmp_path)) == Path("/usr/lib/llvm-19/bin")
 
 
 def test_the_names_of_our_own_stubs_are_read_back(tmp_path: Path) -> None:

@@ -23,6 +23,10 @@ _OBJECTIVE = (".mm", ".m")
 _MOST_ARGUMENTS = 500
 
 
+def is_objective(unit: Unit) -> bool:
+    return unit.source.suffix in _OBJECTIVE
+
+
 def tree_build(ready: Prepared) -> Path:
     """Return the configured build folder."""
     return build_folder(ready.recipe.backend, source=ready.tree.root, build=ready.tree.root / "build")
@@ -50,7 +54,7 @@ def compile_whole(rehearsal: Rehearsal, ready: Prepared, *, state: str) -> tuple
         release=ready.recipe.release,
         console=rehearsal.console,
     )
-    objective = [unit for unit in units if unit.source.suffix in _OBJECTIVE]
+    objective = [unit for unit in units if is_objective(unit)]
     rehearsal.note(
         "compiled",
         f"{len(units)} files, {len(objective)} of them Objective-C++, to arm64 Mach-O",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import BuildEnvironmentError, SourceError
+from mps_build.common.errors import BuildEnvironmentError, DiskFull, SourceError
 from mps_build.common.process import Command, capture
 from mps_build.common.receipts import Made, Receipt
 from mps_build.common.workspace import cache_folder
@@ -30,6 +31,7 @@ from .system_stubs import write_system_stubs
 from .toolchain import WholeToolchain, compiler_digest, write_toolchain
 
 SDK_VERSION = "14.5"
+_ROOM, _ROOM_TO_GO_ON = 12_000_000_000, 3_000_000_000
 
 
 def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool = False) -> tuple[Prepared, WholeToolchain]:
@@ -38,7 +40,8 @@ def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool = Fal
     Args:
         cache: whether ccache stands before the compilers.
     """
-    console = rehearsal.console
+    console, root = rehearsal.console, rehearsal.workspace.root
+    check_room(root, free=shutil.disk_usage(root).free, has_begun=(root / "source" / "build" / "build.ninja").is_file())
     with console.step("Debian root"):
         chroot = debian_root(rehearsal, mirror=mirror)
         place = debian_place(rehearsal, chroot)
@@ -72,6 +75,24 @@ def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool = Fal
         receipt = rehearsal.configure(ready, lines=lines)
         _note_configure(rehearsal, receipt)
     return ready, whole
+
+
+def check_room(folder: Path, *, free: int, has_begun: bool) -> None:
+    """Refuse a disk that cannot hold what is still to be made.
+
+    Args:
+        free: bytes. has_begun: objects are there already, from an earlier run.
+
+    Raises:
+        DiskFull: naming the folder.
+    """
+    needed = _ROOM_TO_GO_ON if has_begun else _ROOM
+    if free < needed:
+        raise DiskFull(
+            f"{folder} has {free / 1e9:.1f} GB free, the whole build {'goes on with' if has_begun else 'takes'} "
+            f"{needed / 1e9:.0f} GB",
+            hint="free some space, or set MPS_BUILD_WORK to a folder on another disk; what is made already is kept",
+        )
 
 
 def source_list(rehearsal: Rehearsal) -> Path:
@@ -143,7 +164,7 @@ def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceT
     """Return the stub SDK with compilers that compile by zig and link by LLD, and stand-ins of libraries."""
     folder, cache = rehearsal.workspace.root / "darwin", cache_folder() / "zig"
     zig = zig_program(rehearsal, chroot, place.python)
-    target, llvm = rehearsal.recipe.deployment_target, _llvm(chroot)
+    target, llvm = rehearsal.recipe.deployment_target, llvm_folder(chroot)
     sdk = write_sdk(folder, root=chroot.root, zig=zig, cache=cache, target=target, version=SDK_VERSION, has_metal=False)
     declared = write_frameworks(folder / "objc", sdk=SDK_VERSION)
     whole = WholeToolchain(sdk=sdk, objc=declared.flags, runtime=folder / "libcompiler_rt.a", llvm=llvm)
@@ -175,7 +196,7 @@ def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceT
     return whole
 
 
-def _llvm(chroot: Chroot) -> Path:
+def llvm_folder(chroot: Chroot) -> Path:
     """Return LLVM's folder of programs, as seen inside.
 
     Raises:

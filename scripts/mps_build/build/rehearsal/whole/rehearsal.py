@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from mps_build.common.wheels.download import fetch_wheel
 from mps_build.common.workspace import cache_folder
 
 from ..session import Prepared, Rehearsal
-from .objects import compile_whole, link_whole, make_stand_ins, tree_build
+from .cpu_time import counted, read_seconds
+from .objects import compile_whole, is_objective, link_whole, make_stand_ins, tree_build
 from .parity import whole_parity
 from .parity_page import parity_page
 from .prepare import packing, prepare_whole, source_list
@@ -31,14 +33,18 @@ class Whole:
     stand_ins: Mapping[str, tuple[str, ...]]
     parity: Mapping[str, Any]
     page: Path
+    cpu_seconds: Mapping[str, float]
+    objective_files: int
 
     def document(self) -> dict[str, Any]:
         return {
             "wheel": str(self.made.wheel.path),
+            "objective_files": self.objective_files,
             "receipt": str(self.made.receipt),
             "audit": dict(self.made.audit),
             "parity": dict(self.parity),
             "page": str(self.page),
+            "whole_cpu_seconds": {**self.cpu_seconds, "all": round(sum(self.cpu_seconds.values()), 1)},
             "stand_ins": {library: len(names) for library, names in self.stand_ins.items()},
         }
 
@@ -49,18 +55,18 @@ def rehearse_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool) -> 
     Raises:
         MpsBuildError: a step failed; the message names its log, and the same command goes on from there.
     """
-    console = rehearsal.console
-    ready, whole = prepare_whole(rehearsal, mirror=mirror, cache=cache)
+    with _step(rehearsal, None):
+        ready, whole = prepare_whole(rehearsal, mirror=mirror, cache=cache)
     state = files_state(ready.tree.root, source_list(rehearsal))
-    with console.step("Compile"):
+    with _step(rehearsal, "Compile"):
         units = compile_whole(rehearsal, ready, state=state)
-    with console.step("Link"):
+    with _step(rehearsal, "Link"):
         wanted = make_stand_ins(rehearsal, ready, whole, units)
         link_whole(rehearsal, ready)
-    with console.step("Pack"):
+    with _step(rehearsal, "Pack"):
         pack_ready = packing(rehearsal, ready, whole)
         packed = pack_whole(rehearsal, pack_ready, state=state, libraries=_libraries(tree_build(ready)))
-    with console.step("Repair, finish, audit"):
+    with _step(rehearsal, "Repair, finish, audit"):
         made = finish_whole(rehearsal, pack_ready, packed, wanted)
     rehearsal.note(
         "wheel",
@@ -68,7 +74,7 @@ def rehearse_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool) -> 
         "the pipeline's steps carry this release from source to a whole macOS wheel; not that it loads on a Mac",
         packed,
     )
-    with console.step("Parity"):
+    with _step(rehearsal, "Parity"):
         receipt = _compare(rehearsal, ready, made, wanted)
     parity = receipt.facts
     for part in parity["parts"][:6]:
@@ -76,7 +82,27 @@ def rehearse_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool) -> 
             "" if part["equal"] else f", {len(part['differences'])} kinds of differences, each in {_page(rehearsal)}"
         )
         rehearsal.note(part["part"], result, "what is compiled in, against what Apple's compiler made of it")
-    return Whole(made=made, stand_ins=wanted.libraries, parity=parity, page=_page(rehearsal))
+    seconds = read_seconds(_cpu_file(rehearsal))
+    return Whole(
+        made=made,
+        stand_ins=wanted.libraries,
+        parity=parity,
+        page=_page(rehearsal),
+        cpu_seconds=seconds,
+        objective_files=sum(is_objective(unit) for unit in units),
+    )
+
+
+@contextmanager
+def _step(rehearsal: Rehearsal, title: str | None) -> Iterator[None]:
+    """Show a step and count its CPU time; without a title, what is inside shows steps of its own."""
+    shown = rehearsal.console.step(title) if title else nullcontext()
+    with shown, counted(_cpu_file(rehearsal), title or "Prepare"):
+        yield
+
+
+def _cpu_file(rehearsal: Rehearsal) -> Path:
+    return rehearsal.workspace.root / "cpu-seconds.json"
 
 
 def _page(rehearsal: Rehearsal) -> Path:

@@ -108,6 +108,12 @@ def rehearse(session: nox.Session) -> None:
 
 
 @nox.session
+def check_mm(session: nox.Session) -> None:
+    """Objective-C++ of a PyTorch tree, checked on any system: selectors, types, enums, version guards."""
+    _command(session, "check_mm")
+
+
+@nox.session
 def repro(session: nox.Session) -> None:
     """One failure of a record as a stand-alone script, and as the text of an issue for upstream."""
     _command(session)

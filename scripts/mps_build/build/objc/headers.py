@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from .model import Enum, Framework, Function, Interface, Method, words
+from .model import Enum, Framework, Function, Interface, version, words
 
 # What the generated text may name without declaring it: C, the runtime's own headers and zig's.
 _C = words(
@@ -85,7 +85,7 @@ def _available(since: str | None) -> str:
 
 def _enum(each: Enum) -> str:
     """Return an enum: strict where it is one (an int does not convert), an integer where `A | B` must."""
-    rows = [f"  {name}{_available(each.newer.get(name))} = {value}," for name, value in each.constants.items()]
+    rows = [f"  {name} = {value}," for name, value in each.constants.items()]
     if each.options:
         return "\n".join([f"typedef {each.type} {each.name};", f"enum : {each.type} {{", *rows, "};"])
     return "\n".join(
@@ -116,19 +116,22 @@ def _ordered(given: tuple[Interface, ...]) -> list[Interface]:
 
 
 def _protocol(each: Interface) -> str:
-    return "\n".join(
-        [f"@protocol {each.name} <{', '.join(each.protocols or ('NSObject',))}>", *_methods(each.methods), "@end"]
-    )
+    return "\n".join([f"@protocol {each.name} <{', '.join(each.protocols or ('NSObject',))}>", *_methods(each), "@end"])
 
 
 def _class(each: Interface) -> str:
     adopted = f" <{', '.join(each.protocols)}>" if each.protocols else ""
     head = f"@interface {each.name}{_parameters(each)} : {each.superclass}{adopted}"
-    return "\n".join([head, *_methods(each.methods), "@end"])
+    return "\n".join([head, *_methods(each), "@end"])
 
 
-def _methods(methods: Iterable[Method]) -> Iterator[str]:
-    for each in methods:
+def _methods(interface: Interface) -> Iterator[str]:
+    """Yield the declarations of an interface's methods, with their versions where a call needs a guard.
+
+    A type that is as new as its method needs none: on an older macOS its class is nil (the frameworks are weak), no
+    object of it exists, and messages to nil do nothing. What crashes is a new message to an object that does exist.
+    """
+    for each in interface.methods:
         parts = each.selector.split(":")
         arguments = [type_ for type_ in each.arguments if type_ != "..."]
         if arguments:
@@ -138,7 +141,9 @@ def _methods(methods: Iterable[Method]) -> Iterator[str]:
         else:
             named = each.selector
         rest = ", ..." if "..." in each.arguments else ""
-        yield f"{'+' if each.is_class else '-'} ({each.returns}){named}{rest}{_available(each.since)};"
+        is_late = each.since and not (interface.since and version(interface.since) >= version(each.since))
+        late = _available(each.since) if is_late else ""
+        yield f"{'+' if each.is_class else '-'} ({each.returns}){named}{rest}{late};"
 
 
 def _function(each: Function) -> str:

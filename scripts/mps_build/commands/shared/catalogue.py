@@ -11,6 +11,7 @@ TASKS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "build_wheel": "build a recipe into an audited wheel",
             "build_companions": "build torchvision and torchaudio for a torch that was built here",
             "rehearse": "try a macOS recipe on Linux: patches, lock, configure, C++",
+            "check_mm": "check Objective-C++ of MPS on any system: selectors, types, enums, version guards",
             "shell": "open a shell, or run one command, in the exact environment of a build",
             "lock": "pin the versions and hashes of each recipe's build requirements",
             "matrix": "list the recipes and their Pythons, as JSON for a workflow or as a table",

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from mps_build import __version__
-from mps_build.common.receipts import digest_of, write_whole
+from mps_build.common.files import write_whole
+from mps_build.common.receipts import digest_of
 from mps_build.common.workspace import Workspace, work_folder
 
 from .artifacts import Editable, editable_of

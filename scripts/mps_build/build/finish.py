@@ -13,8 +13,9 @@ from typing import Any
 from mps_build import __version__
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import AuditRejected
+from mps_build.common.files import write_whole
 from mps_build.common.process import Reporter
-from mps_build.common.receipts import SCHEMA, Ledger, Made, Receipt, fingerprint, write_whole
+from mps_build.common.receipts import SCHEMA, Ledger, Made, Receipt, fingerprint
 from mps_build.common.workspace import Workspace, remove_tree
 from mps_build.inspection.audit import audit_wheel
 

@@ -34,8 +34,8 @@ from mps_build.build.report.words import (
 )
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.page import whole_page
-from mps_build.common.receipts import write_whole
 from mps_build.common.recipe.catalogue import data_root, find_recipe
 from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, work_folder

@@ -17,6 +17,7 @@ from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, newest_stable
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
@@ -172,10 +173,8 @@ def _named(host: Host) -> str:
 def _write_recording(prober: Prober, path: Path, console: Console) -> None:
     """Write the scrubbed recording beside and rename it, then say what was taken out."""
     document, removed = recorded(prober)
-    beside = path.with_name(f".{path.name}.new")
     try:
-        beside.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        beside.replace(path)
+        write_whole(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
         raise UsageError(f"--record {path}: cannot be written: {error.strerror}") from error
     taken = ", ".join(f"{count} {kind}" for kind, count in sorted(removed.items())) or "nothing"

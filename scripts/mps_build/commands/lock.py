@@ -14,6 +14,7 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, locks_root
 from mps_build.common.recipe.locks import lock_fault, make_lock
 from mps_build.common.recipe.model import Recipe
@@ -52,7 +53,7 @@ def run(options: Options, console: Console) -> Result:
         name = recipe.lock_name(python)
         inputs = (recipe.build_requirements, python)
         made[inputs] = made.get(inputs) or make_lock(recipe.build_requirements, python)
-        _write(locks_root() / name, made[inputs])
+        write_whole(locks_root() / name, made[inputs])
         written.append(name)
         console.advanced(done, note=name)
     console.done()
@@ -87,10 +88,3 @@ def _report(faults: dict[str, str], left_over: tuple[Path, ...], console: Consol
     raise UsageError(
         f"{len(rows)} of the locks are not as the recipes ask", hint="run `nox -s lock`", document=document
     )
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.part")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe
 from mps_build.common.recipe.support_table import matrix, support_table, with_table
 from mps_build.common.result import Result
@@ -65,8 +66,6 @@ def _readme(path: Path, table: str, *, check: bool, console: Console) -> Result:
         raise UsageError(
             f"{path}: the support table is not what the recipes say", hint=f"run `nox -s matrix -- --readme {path}`"
         )
-    beside = path.with_name(f".{path.name}.part")
-    beside.write_text(wanted, encoding="utf-8")
-    beside.replace(path)
+    write_whole(path, wanted)
     console.print(f"{path}: the support table was written")
     return Result(document={"changed": True})

@@ -23,10 +23,10 @@ from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.mirror import mirror_of
 from mps_build.common.page import whole_page
 from mps_build.common.process import Command, capture
-from mps_build.common.receipts import write_whole
 from mps_build.common.recipe.catalogue import data_root, find_recipe
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.records.verification import load_record

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+
+from .files import write_whole
 
 SCHEMA = 1
 
@@ -130,14 +131,6 @@ def fingerprint(file: Path) -> dict[str, Any]:
         while chunk := stream.read(1 << 20):
             hasher.update(chunk)
     return {"size": file.stat().st_size, "sha256": hasher.hexdigest()}
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file beside its place and move it there: a reader never sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
 
 
 def _read(path: Path) -> dict[str, Any] | None:

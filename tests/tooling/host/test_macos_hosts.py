@@ -293,7 +293,7 @@ def test_check_host_tells_every_reason_at_once_and_what_mends_each() -> None:
         check_host(find_recipe("v2.9.1"), RecordedProber(recording))
 
     message = str(raised.value)
-    for word in ("Intel", "macOS: 10.15.4", "Command Line Tools", "8.9 GiB free", "mend: "):
+    for word in ("Intel", "macOS: 10.15.4", "Command Line Tools", "8.9 GiB free", "fix: "):
         assert word in message, word
     assert raised.value.document["blockers"][0] == "intel_cpu"
     assert "virtual_gpu" not in raised.value.document["blockers"]

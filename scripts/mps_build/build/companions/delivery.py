@@ -10,7 +10,8 @@ from typing import Any
 
 from mps_build import __version__
 from mps_build.common.errors import UsageError
-from mps_build.common.receipts import SCHEMA, Ledger, Made, fingerprint, write_whole
+from mps_build.common.files import write_whole
+from mps_build.common.receipts import SCHEMA, Ledger, Made, fingerprint
 from mps_build.common.wheels.sets import COMPANIONS, MatchedSet, matched_sets
 from mps_build.common.wheels.wheel_file import WheelFile, read_wheel
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from mps_build.common.receipts import write_whole
+from mps_build.common.files import write_whole
 
 from ..compile_commands import object_of
 

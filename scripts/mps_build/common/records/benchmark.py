@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from .verification import PlantResult, Python, RecordPart, Torch, read_model
+from .verification import RecordHeader, RecordPart, read_model
 
 SCHEMA: Literal["mps-build/benchmark/1"] = "mps-build/benchmark/1"
 
@@ -78,38 +78,18 @@ class SkippedRow(RecordPart):
     reason: str
 
 
-class BenchmarkRecord(RecordPart):
-    """One benchmark. `statement` is the first line of every report: what this run can and cannot say."""
+class BenchmarkRecord(RecordHeader):
+    """One run of `benchmark_mps`: every row's ratio with its interval, and every reason to doubt it."""
 
     schema_: Literal["mps-build/benchmark/1"] = Field(default=SCHEMA, alias="schema")
-    tool: str
-    statement: str
     verdict: BenchmarkVerdict
-    exit_code: int
-    cause: str | None = None
-    hint: str | None = None
-    message: str | None = None
-    partial: bool
-    device: str
-    target: dict[str, Any]
-    selection: dict[str, Any] = Field(default_factory=dict)
-    torch: Torch = Field(default_factory=Torch)
-    python: Python | None = None
-    host: dict[str, Any] = Field(default_factory=dict)
-    gpu: dict[str, Any] = Field(default_factory=dict)
     cpu: dict[str, Any] = Field(default_factory=dict)
-    environment: dict[str, Any] = Field(default_factory=dict)
     ceilings: dict[str, float] = Field(default_factory=dict)
     ceilings_of: dict[str, str] = Field(default_factory=dict)
     thermal: dict[str, Any] = Field(default_factory=dict)
     sentinel: tuple[dict[str, Any], ...] = ()
     sessions: tuple[dict[str, Any], ...] = ()
     flags: tuple[Flag, ...] = ()
-    plant: PlantResult | None = None
-    plant_hits: int | None = None
-    notes: tuple[str, ...] = ()
-    started: str
-    seconds: float
     rows: tuple[Row, ...] = ()
     skipped: tuple[SkippedRow, ...] = ()
     missing: tuple[str, ...] = ()

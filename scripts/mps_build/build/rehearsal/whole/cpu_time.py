@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mps_build.common.receipts import write_whole
+from mps_build.common.files import write_whole
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 import plistlib
 from pathlib import Path
 
-from mps_build.common.receipts import write_whole
+from mps_build.common.files import write_whole
 
 MODULE = "_mps_build_sysconfigdata"
 _SITE = """\

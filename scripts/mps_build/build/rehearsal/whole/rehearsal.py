@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from mps_build import __version__
-from mps_build.common.receipts import Made, Receipt, fingerprint, write_whole
+from mps_build.common.files import write_whole
+from mps_build.common.receipts import Made, Receipt, fingerprint
 from mps_build.common.wheels.download import fetch_wheel
 from mps_build.common.workspace import cache_folder
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mps_build.common.receipts import digest_of, write_whole
+from mps_build.common.files import write_whole
+from mps_build.common.receipts import digest_of
 
 
 def list_files(root: Path, destination: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.files import write_whole
 from mps_build.common.process import Command, capture
-from mps_build.common.receipts import write_whole
 
 from ...objc import write_stubs
 from ..chroot import Chroot

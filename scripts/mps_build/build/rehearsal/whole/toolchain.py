@@ -7,7 +7,8 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.common.receipts import digest_of, write_whole
+from mps_build.common.files import write_whole
+from mps_build.common.receipts import digest_of
 
 from ...zig.files import write_if_new, write_overlay
 from ..darwin_sdk import DarwinSdk

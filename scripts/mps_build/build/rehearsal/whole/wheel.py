@@ -12,8 +12,9 @@ from typing import Any
 from mps_build import __version__
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import AuditRejected, BuildEnvironmentError
+from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, run_logged
-from mps_build.common.receipts import SCHEMA, Made, Receipt, fingerprint, write_whole
+from mps_build.common.receipts import SCHEMA, Made, Receipt, fingerprint
 from mps_build.common.recipe.catalogue import patches_root
 from mps_build.common.workspace import remove_tree
 from mps_build.inspection.audit import audit_wheel

@@ -10,11 +10,12 @@ from pathlib import Path
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, DiskFull, SourceError
 from mps_build.common.process import Command, capture
-from mps_build.common.receipts import Made, Receipt
+from mps_build.common.receipts import Made, Receipt, digest_of
 from mps_build.common.workspace import cache_folder
 
 from ...artifacts import SourceTree
 from ...objc import write_frameworks
+from ...objc.stubs import imports_of
 from ...steps.provide_libomp import provide_libomp
 from ...wide_headers import C10, TORCH_CPU, TORCH_PYTHON, wide_header_lines
 from ..chroot import Chroot
@@ -178,7 +179,8 @@ def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceT
             compiled = source.with_suffix(".o")
             run_in_root(rehearsal, chroot, (str(sdk.tools / "cc"), "-c", "-O1", "-o", str(compiled), str(source)))
             run_in_root(rehearsal, chroot, (str(sdk.tools / "ar"), "rcs", str(library), str(compiled)))
-        return Made(files=(*libraries, *made))
+        # Not the archives: stand-ins take their place once it is known what is wanted of them.
+        return Made(files=(*(source.with_suffix(".o") for source in libraries.values()), *made))
 
     write_toolchain(
         whole,
@@ -190,7 +192,12 @@ def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceT
         python_include=Path(f"/usr/include/python{place.python}"),
     )
     write_mac_tools(sdk.tools, llvm=whole.llvm, macos=SDK_VERSION)
-    inputs = {"zig": str(zig), "target": target, "sources": [path.read_text() for path in sources.values()]}
+    inputs = {
+        "zig": str(zig),
+        "target": target,
+        "sources": [path.read_text(encoding="utf-8") for path in sources.values()],
+        "imports": digest_of(imports_of(rehearsal.recipe.version)),
+    }
     rehearsal.ledger.run("stub_archives", version=1, inputs=inputs, action=make)
     rehearsal.console.done()
     return whole

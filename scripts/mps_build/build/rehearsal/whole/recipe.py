@@ -84,6 +84,8 @@ def whole_recipe(recipe: Recipe, sdk: DarwinSdk, *, libomp: Path) -> Recipe:
     rows: Mapping[str, tuple[str, str]] = {
         **{name: (value, "compiled to be compared, not measured") for name, value in flags.items()},
         "CMAKE_SYSTEM_VERSION": (darwin_number(recipe.deployment_target), "without it CMake has no rpaths for Darwin"),
+        # On a Mac FindBLAS runs a program to learn this of Accelerate; in a cross build it asks this variable.
+        "PYTORCH_BLAS_USE_CBLAS_DOT": ("ON", "Accelerate's dot products are called by their C names, as on a Mac"),
         "USE_OPENMP": ("1" if recipe.gate.openmp else "0", "the recipe's; libomp is the declared one"),
         "CMAKE_PREFIX_PATH": (f"{libomp};{sdk.stubs};/usr", "arm64 stand-ins before the host's libraries"),
     }

@@ -39,8 +39,10 @@ class Asked:
 class Suite:
     """The suite's default cases on the CPU as the device under test; with `full` every case there is, to be listed."""
 
-    def __init__(self, layers: Iterable[str] = DEFAULT_LAYERS, *, full: bool = False) -> None:
-        self.device = torch.device("cpu")
+    def __init__(
+        self, layers: Iterable[str] = DEFAULT_LAYERS, *, full: bool = False, device: torch.device | None = None
+    ) -> None:
+        self.device = device or torch.device("cpu")
         self.cases = _load_cases(tuple(layers), full)
         self._references = References(keep=True)
         self.refused: dict[str, str] = {}

@@ -18,11 +18,15 @@ os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
 import torch  # noqa: E402
 
 from device_suite.cases import Case  # noqa: E402
+from device_suite.conditions import asking  # noqa: E402
 from device_suite.legs import Bench, PlantMaker  # noqa: E402
 from device_suite.selection import why_not_here  # noqa: E402
 from device_suite.states import References, Refused, run_case  # noqa: E402
 
-DEFAULT_LAYERS = ("smoke", "regressions", "layouts", "transformers", "models")
+DEFAULT_LAYERS = (
+    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
+    *("complex", "autocast", "transformers", "models"),
+)
 # Cases that start processes or take seconds say nothing about an operator that a quick one does not say.
 SLOW_SECONDS = 1.0
 
@@ -44,12 +48,13 @@ class Suite:
     ) -> None:
         self.device = device or torch.device("cpu")
         self.cases = _load_cases(tuple(layers), full)
-        self._references = References(keep=True)
+        self.forget_references()
         self.refused: dict[str, str] = {}
 
     def forget_references(self) -> None:
         """Compute every reference anew, as a first run does."""
         self._references = References(keep=True)
+        asking.KEPT = {}
 
     def ask(self, case: Case, maker: PlantMaker | None = None) -> Asked:
         """Return what comes of a case under a plant."""

@@ -14,8 +14,8 @@ from typing import Any, Iterable
 import torch
 
 import suite_in_process
-from conditions import DTYPES, LAYOUTS, RANKS, SIZES, Conditions, Facts, Transfers
-from conditions_reach import KERNELS, Reach, name_of, reach_in_a_child, runs_on_mps
+from conditions import DTYPES, LAYOUTS, RANKS, SIZES, Conditions, Transfers
+from conditions_reach import KERNELS, name_of, reach_in_a_child, runs_on_mps
 from suite_in_process import Suite
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,9 +70,29 @@ def render(recording: Recording) -> str:
     for kind in (*KINDS, "transfers"):
         covered, reachable = recording.count(kind)
         lines.append(f"| {kind} | {covered} | {reachable} | {covered / max(reachable, 1):.1%} |")
-    lines += ["", "## By class", "", *_by_class(recording), "", "## Values of the first operand", "", *_values(recording)]
-    lines += ["", "## Kernels that no default case calls", "", ", ".join(f"`{one}`" for one in recording.silent) or "None."]
-    lines += ["", "## What stays out", "", "One line for each overload: reachable conditions that no default case has.", ""]
+    lines += [
+        "",
+        "## By class",
+        "",
+        *_by_class(recording),
+        "",
+        "## Values of the first operand",
+        "",
+        *_values(recording),
+    ]
+    lines += [
+        "",
+        "## Kernels that no default case calls",
+        "",
+        ", ".join(f"`{one}`" for one in recording.silent) or "None.",
+    ]
+    lines += [
+        "",
+        "## What stays out",
+        "",
+        "One line for each overload: reachable conditions that no default case has.",
+        "",
+    ]
     return "\n".join([*lines, *_missing(recording)]) + "\n"
 
 
@@ -80,7 +100,9 @@ def _by_class(recording: Recording) -> list[str]:
     """Return, for each class, of how many overloads it is covered."""
     rows = ["| class | covered | reachable |", "|---|---|---|"]
     for kind, classes in (
-        ("dtypes", DTYPES), ("layouts", LAYOUTS), ("sizes", (*(f"rank {one}" for one in RANKS), *SIZES))
+        ("dtypes", DTYPES),
+        ("layouts", LAYOUTS),
+        ("sizes", (*(f"rank {one}" for one in RANKS), *SIZES)),
     ):
         for one in classes:
             covered = reachable = 0

@@ -90,7 +90,15 @@ class Pairing:
                 row[place] = 0
                 continue
             gains = [
-                (sum(_sorted((place, level), (other, row[other])) in self.left for other in range(len(row)) if row[other] >= 0), self.random.random(), level)
+                (
+                    sum(
+                        _sorted((place, level), (other, row[other])) in self.left
+                        for other in range(len(row))
+                        if row[other] >= 0
+                    ),
+                    self.random.random(),
+                    level,
+                )
                 for level in range(self.levels[place])
             ]
             row[place] = max(gains)[2]
@@ -148,7 +156,13 @@ def made(name: str) -> tuple[str, dict[str, Any], dict[str, int], float, int]:
     pairing = Pairing(spec)
     pairing.make()
     texts = sorted({encode(spec, row) for row in pairing.rows})
-    return name, {"factors": signature(spec), "rows": " ".join(texts)}, pairing.refused, time.process_time() - begun, pairing.dropped
+    return (
+        name,
+        {"factors": signature(spec), "rows": " ".join(texts)},
+        pairing.refused,
+        time.process_time() - begun,
+        pairing.dropped,
+    )
 
 
 def main() -> None:
@@ -176,7 +190,12 @@ def main() -> None:
                 print(f"{waiting[future]}: the CPU crashed here, or in what ran beside it", flush=True)
                 continue
             stored[name] = rows
-            told[name] = {"rows": len(rows["rows"].split()), "dropped": dropped, "seconds": round(seconds, 1), "why": refused}
+            told[name] = {
+                "rows": len(rows["rows"].split()),
+                "dropped": dropped,
+                "seconds": round(seconds, 1),
+                "why": refused,
+            }
             if told[name]["rows"] < 10:
                 print(f"{name}: {told[name]}", flush=True)
     lines = [f"{json.dumps(name)}: {json.dumps(rows)}" for name, rows in sorted(stored.items())]

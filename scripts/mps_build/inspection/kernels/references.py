@@ -10,7 +10,21 @@ from typing import Any
 import yaml
 
 FOLDER = Path(__file__).resolve().parent / "references"
-_KEYS = {"expr", "ulp", "alpha", "aten", "integers", "signed_zero", "strict", "note", "magnitude", "loose", "draw", "skip_nan", "overflow"}
+_KEYS = {
+    "expr",
+    "ulp",
+    "alpha",
+    "aten",
+    "integers",
+    "signed_zero",
+    "strict",
+    "note",
+    "magnitude",
+    "loose",
+    "draw",
+    "skip_nan",
+    "overflow",
+}
 
 
 @cache

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...dtypes import DTYPES, DType
-from ...program import Buffer, View, dense_strides, input_buffer, output_buffer
+from ...program import View, dense_strides, input_buffer, output_buffer
 from ...values import pack
 from ..contracts import Case, Kernel, NotBound
 from ..pack import WrongBinding

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
-from mps_build.common.interpreters import find_interpreter
 from mps_build.common.process import kept_awake
 from mps_build.common.receipts import Made, Receipt
 from mps_build.common.recipe.catalogue import locks_root, recipes_root
@@ -76,7 +75,7 @@ class EditableBuild:
         def run() -> Made:
             wanted = create_runtime(
                 backend,
-                interpreter=find_interpreter(environment.python_version, environ=pipeline.fetch_environ),
+                interpreter=request.interpreter(environment.python_version).base,
                 destination=venv,
                 builder=first,
                 numpy=environment.tools.get("numpy"),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build import __version__
-from mps_build.common.environment import fetch_environ
+from mps_build.common.environment import repair_environ
 from mps_build.common.errors import AuditRejected
 from mps_build.common.files import write_whole
 from mps_build.common.process import Reporter
@@ -86,7 +86,7 @@ class Finishing:
                     raw,
                     python=Path(sys.executable),
                     output=self.workspace.root / "repaired" / self.key,
-                    environ=fetch_environ(os.environ),
+                    environ=repair_environ(os.environ),
                     exclude=(),
                     log=self.workspace.logs / f"repair_wheel-{self.key}.log",
                 )

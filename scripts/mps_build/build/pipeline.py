@@ -9,7 +9,6 @@ from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.environment import Toolchain, build_environ, comparable, fetch_environ
-from mps_build.common.interpreters import find_interpreter
 from mps_build.common.process import Command, kept_awake
 from mps_build.common.receipts import Ledger, Made, Receipt, digest_of, fingerprint, step_digest
 from mps_build.common.recipe.catalogue import locks_root
@@ -101,11 +100,11 @@ class Pipeline:
         request, recipe = self.request, self.request.recipe
         lock = locks_root() / recipe.lock_name(python)
         venv = self.workspace.environment(request.profile, python)
-        interpreter = find_interpreter(python, environ=self.fetch_environ)
+        interpreter = request.interpreter(python)
 
         def create() -> Made:
             tools = create_environment(
-                interpreter=interpreter,
+                interpreter=interpreter.base,
                 lock=lock,
                 destination=venv,
                 backend=self.workspace.backend,
@@ -117,7 +116,7 @@ class Pipeline:
             )
             return Made(trees=(venv,), facts={"tools": tools})
 
-        inputs = {"interpreter": str(interpreter), "lock": fingerprint(lock)["sha256"]}
+        inputs = {"interpreter": interpreter.identity(), "lock": fingerprint(lock)["sha256"]}
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create, key=venv.name)
         toolchain = self._cross_toolchain(venv) if request.cross else request.toolchain
         extra = {"PYTHONPATH": str(self.workspace.backend), **launchers(request.launcher), **request.cache_variables}

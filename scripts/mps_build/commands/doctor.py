@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
+from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
-from mps_build.common.recipe.catalogue import all_recipes, find_recipe, newest_stable
+from mps_build.common.interpreters import search_interpreter
+from mps_build.common.recipe.catalogue import all_recipes, build_python, find_recipe, newest_stable
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
 from mps_build.host.host import Host, observe
@@ -28,6 +31,7 @@ from mps_build.host.requirements.buildability import Outlook, outlooks, unlocked
 from mps_build.host.requirements.findings import Finding
 from mps_build.host.requirements.inspect import blockers, inspect, warnings
 from mps_build.host.requirements.lines import level_style, lines_of
+from mps_build.host.requirements.tools import build_python_findings
 
 EXAMPLES = ("", "v2.6.0", "--all", "--record mac.json", "v2.9.1 --host mac.json")
 
@@ -97,7 +101,7 @@ def _prober(options: Options) -> Prober:
 
 
 def _one(host: Host, recipe: Recipe, console: Console) -> Result:
-    findings = inspect(host, recipe)
+    findings = (*inspect(host, recipe), *_build_python(host, recipe))
     stopping = blockers(findings)
     console.print(f"{recipe.name} on {_named(host)}", style="bold")
     for line, level in lines_of(findings):
@@ -111,6 +115,14 @@ def _one(host: Host, recipe: Recipe, console: Console) -> Result:
         "findings": [finding.document() for finding in findings],
     }
     return _outcome(document, stopping, recipe.name)
+
+
+def _build_python(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
+    """Return the line on the Python that a build of this recipe would take here; a recorded host is not here."""
+    if host.recorded_on is not None or (host.system != "Darwin" and recipe.cross is None):
+        return ()
+    version = build_python(recipe)
+    return tuple(build_python_findings(search_interpreter(version, environ=fetch_environ(os.environ))))
 
 
 def _print_end(host: Host, recipe: Recipe, findings: Sequence[Finding], console: Console) -> None:
@@ -179,4 +191,4 @@ def _write_recording(prober: Prober, path: Path, console: Console) -> None:
         raise UsageError(f"--record {path}: cannot be written: {error.strerror}") from error
     taken = ", ".join(f"{count} {kind}" for kind, count in sorted(removed.items())) or "nothing"
     console.print(f"recorded {len(document['probes'])} probes in {path}; taken out: {taken}")
-    console.print("read it before you send it; docs/recorded_macs.md says what each probe may reveal")
+    console.print("read it before you send it; docs/host/recorded_macs.md says what each probe may reveal")

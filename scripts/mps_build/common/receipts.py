@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .files import write_whole
+from .json_text import read_json
 
 SCHEMA = 1
 
@@ -135,7 +136,7 @@ def fingerprint(file: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) else None

@@ -87,9 +87,11 @@ class VerifyRequest:
             return
         file, colon, name = self.plant.rpartition(":")
         if not colon or not file or not name:
-            raise UsageError(f"--plant {self.plant!r} is not of the form FILE.py:NAME", hint="see docs/plants.md")
+            raise UsageError(
+                f"--plant {self.plant!r} is not of the form FILE.py:NAME", hint="see docs/verify/plants.md"
+            )
         if not Path(file).is_file():
-            raise UsageError(f"--plant: no such file: {file}", hint="docs/plants.md tells what it holds")
+            raise UsageError(f"--plant: no such file: {file}", hint="docs/verify/plants.md tells what it holds")
 
     def asked(self) -> dict[str, Any]:
         """Return the target as it was named."""

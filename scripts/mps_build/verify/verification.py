@@ -32,7 +32,10 @@ from .target.resolve import Target, prepare_target
 from .target.wheel_fit import name_wheel
 
 _WRITE_SECONDS = 2.0
-_LAYERS = ("smoke", "regressions", "layouts", "transformers", "models", "opinfo")
+_LAYERS = (
+    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
+    *("complex", "autocast", "transformers", "models", "opinfo"),
+)
 _INTERRUPTED = Judged(
     verdict="not_verified", exit_code=130, cause="interrupted", message="interrupted", hint="run the same command again"
 )

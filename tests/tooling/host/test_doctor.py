@@ -209,7 +209,7 @@ def test_a_wrong_call_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_page_on_recorded_macs_lists_every_probe_and_what_it_may_reveal() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "recorded_macs.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "host" / "recorded_macs.md").read_text()
 
     for probe in PROBES:
         asked = "each time" if probe.standard else "recording only"
@@ -218,7 +218,7 @@ def test_the_page_on_recorded_macs_lists_every_probe_and_what_it_may_reveal() ->
 
 
 def test_the_page_on_recorded_macs_lists_every_situation_and_what_mends_it() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "recorded_macs.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "host" / "recorded_macs.md").read_text()
 
     for situation in SITUATIONS:
         assert f"| `{situation.id}` |" in page, situation.id

@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from mps_build.commands.schemas import schema_text
+from mps_build.commands.shared.generated import schema_text
 from mps_build.common.errors import UsageError
 from mps_build.common.records.verification import (
     Case,

@@ -12,7 +12,7 @@ from typing import Any
 
 from mps_build import __version__
 from mps_build.common.console import Console
-from mps_build.common.environment import build_environ, fetch_environ
+from mps_build.common.environment import build_environ, fetch_environ, repair_environ
 from mps_build.common.errors import AuditRejected, CompileError
 from mps_build.common.process import Command, kept_awake
 from mps_build.common.receipts import Ledger, Made, Receipt, digest_of, fingerprint
@@ -179,7 +179,7 @@ class CompanionBuild:
                     wheel,
                     python=Path(sys.executable),
                     output=self._folder("repaired", tree),
-                    environ=self.fetch_environ,
+                    environ=repair_environ(os.environ),
                     exclude=TORCH_LIBRARIES,
                     ignore_missing=True,
                     log=self.workspace.logs / f"repair-{tree.name}-{plan.torch.python}.log",

@@ -11,7 +11,7 @@ from typing import Any
 from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, CompileError
-from mps_build.common.interpreters import find_interpreter
+from mps_build.common.interpreters import find_python
 from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
 from mps_build.common.receipts import Ledger, Made, Receipt, fingerprint
 from mps_build.common.recipe.catalogue import locks_root
@@ -21,7 +21,7 @@ from mps_build.common.workspace import Workspace, cache_folder, remove_tree
 
 from ..artifacts import Wheel
 from ..failure import explained
-from ..steps.create_environment import create_environment
+from ..steps.create_environment import create_environment, installed_versions
 from .plan import CompanionPlan
 
 _SMOKE = Path(__file__).with_name("smoke.py")
@@ -87,7 +87,7 @@ class CompanionEnvironment:
             return Made(trees=(self.venv,), facts={"tools": self._listed(self.python)})
 
         inputs = {
-            "interpreter": str(interpreter),
+            "interpreter": plan.python.identity() if plan.python else str(interpreter),
             "lock": fingerprint(lock)["sha256"],
             "torch": self.torch_sha256,
             "needs": {**_BUILD_NEEDS, **_CMAKE},
@@ -142,7 +142,8 @@ class CompanionEnvironment:
         return self.ledger.run("smoke", version=1, inputs=inputs, action=run, key=plan.torch.python).facts
 
     def _interpreter(self) -> Path:
-        return self.plan.interpreter or find_interpreter(self.plan.torch.python, environ=self.environ)
+        found = self.plan.python
+        return self.plan.interpreter or (found or find_python(self.plan.torch.python, environ=self.environ)).base
 
     def _install(
         self, python: Path, *, wheels: Sequence[Path], wanted: list[str], pins: list[str], log: str = "environment"
@@ -201,8 +202,7 @@ class CompanionEnvironment:
 
     def _listed(self, python: Path) -> dict[str, str]:
         argv = (str(python), "-m", "pip", "--disable-pip-version-check", "list", "--format=freeze")
-        listed = capture(self.plan.wrap(Command(argv=argv, environ=self.environ)), timeout_seconds=120)
-        return dict(sorted(line.split("==", 1) for line in listed.stdout.splitlines() if "==" in line))
+        return installed_versions(self.plan.wrap(Command(argv=argv, environ=self.environ)))
 
     def _log(self, name: str) -> Path:
         return self.workspace.logs / f"{name}-{self.plan.torch.python}.log"

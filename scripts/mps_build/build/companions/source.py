@@ -15,6 +15,7 @@ from typing import Literal
 from packaging.version import InvalidVersion, Version
 
 from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.git import check_address
 from mps_build.common.workspace import remove_tree
 
 from .projects import PROJECTS, Project
@@ -61,6 +62,7 @@ def _choice(name: str, place: str | None) -> SourceChoice:
     if path.is_file():
         return SourceChoice(kind="tarball", place=str(path))
     if "://" in place:
+        check_address(place, what=f"--source {name}:")
         return SourceChoice(kind="git", place=place)
     raise UsageError(f"--source {name}={place}: nothing is there", hint="give a folder, a tarball or a git address")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from typing import Any, Literal
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import read_json
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.model import Recipe
 
@@ -115,7 +115,7 @@ def _in_wheelhouse(recipe: Recipe, python: str, wheelhouse: Path) -> Iterable[Pa
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except (OSError, ValueError):
         return {}
     return document if isinstance(document, dict) else {}

@@ -65,8 +65,8 @@ def choose_store(
     # Two trees that differ in a header alone got one object, with base folders (mozilla/sccache#2863): never.
     dropped = tuple(sorted(name for name in environ if name.startswith(_STORE_PREFIXES) or name in _NEVER))
     warnings = ("SCCACHE_BASEDIRS gives wrong objects: left out",) if "SCCACHE_BASEDIRS" in environ else ()
-    # DIRECT: all hosts must agree on it, else their keys differ (docs/fleet.md). CONF: a file of the caller's could
-    # name base folders, or a store that nobody told us to share. IO_ERROR: a server that dies leaves the compiler.
+    # DIRECT: all hosts must agree on it, else their keys differ (docs/fleet/caches.md). CONF: a file of the caller's
+    # could name base folders, or a store that nobody asked to share. IO_ERROR: if the server dies, the compiler runs.
     variables = {
         "SCCACHE_DIRECT": "false",
         "SCCACHE_CONF": os.devnull,

@@ -1,9 +1,10 @@
 """A relay between sccache and a fleet's Redis: a store that dies, hangs or fills up costs seconds, not the build.
 
-sccache (0.16, measured: docs/fleet.md) waits 60 seconds for *each* file once its store dies or hangs under a build, and
-starts no compiler at all when the store is down, or refuses the password, as it starts. So sccache talks to this relay,
-on this machine, for as long as the build runs: the relay asks the store, gives it a few seconds, and answers "not
-there" itself where the store does not. What went wrong is told once, and counted.
+sccache (0.16, measured: docs/fleet/caches.md) waits 60 seconds for *each* file once its store dies or hangs during a
+build, and starts no compiler at all when the store is down, or refuses the password, as it starts. ccache's own remote
+storage survives a store that is down, but pays its operation timeout for each file when the store hangs. So sccache
+talks to this relay, on this machine, for as long as the build runs: the relay asks the store, gives it a few seconds,
+and answers "not there" itself where the store does not. Each kind of trouble is reported once, and counted.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def _git_apply(folder: Path, patch: Path, *options: str) -> Command:
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
     }
-    argv = ("git", "apply", "--whitespace=nowarn", *options, str(patch.resolve()))
+    argv = ("git", "apply", "--whitespace=nowarn", *options, "--", str(patch.resolve()))
     return Command(argv=argv, cwd=folder, environ=environ)
 
 

@@ -211,10 +211,16 @@ class Rehearsal:
         facts = receipts[-1].facts if receipts else {}
         return tuple(facts.get("files") or facts.get("changed") or ())
 
-    def compile(self, ready: Prepared, objects: list[str], *, what: str, log: str) -> Receipt:
-        """Compile the named objects and what they need first; a second time there is nothing to do."""
+    def compile(
+        self, ready: Prepared, objects: list[str], *, what: str, log: str, state: str | None = None, jobs: int = 0
+    ) -> Receipt:
+        """Compile the named objects and what they need first; a second time there is nothing to do.
+
+        Args:
+            state: of the sources, where an edit must be seen. jobs: compilers at once (0: the rehearsal's).
+        """
         build = build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
-        argv = ("ninja", "-C", str(build), f"-j{self.jobs}", "-k", "0", *objects)
+        argv = ("ninja", "-C", str(build), f"-j{jobs or self.jobs}", "-k", "0", *objects)
         command = ready.wrap(Command(argv=argv, cwd=build, environ=ready.environ))
 
         def run() -> Made:
@@ -222,7 +228,7 @@ class Rehearsal:
             return Made(files=tuple(build / name for name in objects if (build / name).is_file()))
 
         configured = next(each for each in reversed(self.ledger.receipts) if each.step == "configure")
-        inputs = {"previous": configured.digest, "objects": list(objects)}
+        inputs = {"previous": configured.digest, "objects": list(objects), **({"state": state} if state else {})}
         return self.ledger.run(log, version=1, inputs=inputs, action=run)
 
     def note(self, what: str, result: str, proves: str, receipt: Receipt | None = None) -> None:

@@ -60,7 +60,7 @@ def git_reaches(recipe: Recipe) -> bool:
     environ = fetch_environ(os.environ)
     if mirror_of(repository, cache=cache_folder(), environ=environ, log=Path(os.devnull)).has(commit):
         return True
-    return capture(git("ls-remote", "-q", repository, "HEAD", environ=environ), timeout_seconds=20).ok
+    return capture(git("ls-remote", "-q", "--", repository, "HEAD", environ=environ), timeout_seconds=20).ok
 
 
 def debian_root(rehearsal: Rehearsal, *, mirror: str | None) -> Chroot:

@@ -48,7 +48,9 @@ def add_torch_options(parser: argparse.ArgumentParser) -> None:
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add how it is run, and where the record goes."""
-    parser.add_argument("--plant", metavar="FILE.py:NAME", help="a fault around the device's work: docs/plants.md")
+    parser.add_argument(
+        "--plant", metavar="FILE.py:NAME", help="a fault around the device's work: docs/verify/plants.md"
+    )
     parser.add_argument("--memory-limit", metavar="GB", type=float, help="what the process under test may hold")
     parser.add_argument("--host", metavar="FILE", type=Path, help="diagnose a recorded host instead of this one")
     parser.add_argument("--record", metavar="DIR", type=Path, help="where the record and the logs go")

@@ -9,6 +9,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
+from ..git import address_fault
+
 
 def _requirement(text: str) -> str:
     try:
@@ -25,6 +27,12 @@ def _release_or_word(text: str) -> str:
         Version(text)
     except InvalidVersion as error:
         raise ValueError("is neither a version (2.6.0) nor a name (sample, nightly)") from error
+    return text
+
+
+def _address(text: str) -> str:
+    if fault := address_fault(text):
+        raise ValueError(fault)
     return text
 
 
@@ -74,7 +82,7 @@ class Source(_Declared):
     """Where the source comes from; `embedded` lies in the folder of the recipe's name beside it."""
 
     kind: Literal["git", "embedded"] = "git"
-    repository: str | None = None
+    repository: Annotated[str, AfterValidator(_address)] | None = None
 
 
 class Variable(_Declared):

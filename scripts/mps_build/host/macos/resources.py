@@ -101,6 +101,17 @@ def parse_thermal(answer: Answer) -> Facts:
     return {}
 
 
+def parse_thermal_pressure(answer: Answer) -> Facts:
+    """Read `notifyutil -g com.apple.system.thermalpressurelevel`: 0 nominal, 1 moderate, 2 heavy, 3 and 4 worse.
+
+    The levels are those of Apple's OSThermalNotification.h; no record of the tool's own words exists.
+    """
+    level = first(r"com\.apple\.system\.thermalpressurelevel[ :=]+(\d+)\s*$", answer.stdout.rstrip())
+    if level is None or int(level) > 4:
+        return {}
+    return {"thermal_pressure": int(level), "throttled": int(level) > 0}
+
+
 def parse_battery(answer: Answer) -> Facts:
     source = first(r"Now drawing from '(AC|Battery) Power'", answer.stdout)
     if not source:

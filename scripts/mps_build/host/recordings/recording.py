@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import parse_json
 from mps_build.common.process import Captured
 
 SCHEMA_VERSION = 1
@@ -20,7 +21,10 @@ _HOW = "a recording is made on a Mac by: nox -s doctor -- --record FILE"
 
 
 class RecordedProbe(BaseModel):
-    """One command and what it answered; `env` are variables that were set for it, `exit` null is not known."""
+    """One command and what it answered; `env` are variables that were set for it, `exit` null is not known.
+
+    `timed_out`: it did not answer, which says nothing of what it was asked about.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -29,6 +33,7 @@ class RecordedProbe(BaseModel):
     stderr: str = ""
     exit: int | None = None
     env: dict[str, str] = Field(default_factory=dict)
+    timed_out: bool = False
 
     def words(self) -> tuple[str, ...]:
         """Return the argv, with the variables written out before it."""
@@ -76,9 +81,9 @@ def load_document(path: Path) -> Any:
             f"{path}:{line}: is no UTF-8: byte {data[error.start]:#04x} at {error.start}", hint=_HOW
         ) from error
     try:
-        return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        line, why = (error.lineno, error.msg) if isinstance(error, json.JSONDecodeError) else (1, "nested too deep")
+        return parse_json(text)
+    except ValueError as error:
+        line, why = (error.lineno, error.msg) if isinstance(error, json.JSONDecodeError) else (1, str(error))
         raise UsageError(f"{path}:{line}: is no JSON: {why}", hint=_HOW) from error
 
 
@@ -106,7 +111,11 @@ def recording_of(document: Any, *, name: str) -> Recording:
 
 def recording_document(answers: Iterable[Captured], *, recorded_on: str, tool: str) -> dict[str, Any]:
     """Return answers as the JSON document of a recording (not scrubbed yet)."""
-    probes = [{"argv": list(a.argv), "stdout": a.stdout, "stderr": a.stderr, "exit": a.exit} for a in answers]
+    probes = [
+        {"argv": list(a.argv), "stdout": a.stdout, "stderr": a.stderr, "exit": a.exit}
+        | ({"timed_out": True} if a.timed_out else {})
+        for a in answers
+    ]
     return {"schema": SCHEMA_VERSION, "recorded_on": recorded_on, "tool": tool, "probes": probes}
 
 

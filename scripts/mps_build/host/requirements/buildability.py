@@ -13,7 +13,7 @@ from ..installed_xcodes import Xcode
 from .inspect import blockers, inspect
 from .xcode import choose_xcode
 
-# The macOS SDK of each Xcode that official wheels were made with (docs/recorded_macs.md).
+# The macOS SDK of each Xcode that official wheels were made with (docs/host/recorded_macs.md).
 _SDK_OF = {
     "13.3.1": "12.3",
     "13.4.1": "12.3",

@@ -1,9 +1,9 @@
 """Tries kernels while a contract is written: python -m mps_build.inspection.kernels METALLIB_OR_WHEEL PATTERN …
 
-    --python PATH   an interpreter with torch (default: $MPS_BUILD_TORCH_PYTHON)
-    --seed N        other inputs
-    --quick         fewer inputs
-    --jobs N        worker processes (default 1)
+--python PATH   an interpreter with torch (default: $MPS_BUILD_TORCH_PYTHON)
+--seed N        other inputs
+--quick         fewer inputs
+--jobs N        worker processes (default 1)
 """
 
 from __future__ import annotations
@@ -73,7 +73,9 @@ def main() -> int:
             if options.json:
                 with options.json.open("a") as file:
                     name = libraries[0].functions[done.task.function].name
-                    file.write(json.dumps({"name": name, "family": done.family, "seconds": done.seconds, **verdict}) + "\n")
+                    file.write(
+                        json.dumps({"name": name, "family": done.family, "seconds": done.seconds, **verdict}) + "\n"
+                    )
             counts[verdict["outcome"]] += 1
             seconds[done.family] += done.seconds
             if verdict["outcome"] == "not_bound" and options.only_bound:
@@ -81,7 +83,17 @@ def main() -> int:
             name = libraries[0].functions[done.task.function].name
             if verdict["outcome"] != "passed" or len(tasks) < 40:
                 print(f"{verdict['outcome']:14} {name}  [{done.family}] {done.seconds:.3f} s")
-                for key in ("reason", "inputs", "max_ulp", "bound_ulp", "cpu_ulp", "where", "programs", "threads", "inactive"):
+                for key in (
+                    "reason",
+                    "inputs",
+                    "max_ulp",
+                    "bound_ulp",
+                    "cpu_ulp",
+                    "where",
+                    "programs",
+                    "threads",
+                    "inactive",
+                ):
                     if verdict.get(key):
                         print(f"    {key}: {verdict[key]}")
     print({family: round(each, 2) for family, each in seconds.most_common(12)})

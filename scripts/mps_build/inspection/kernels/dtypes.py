@@ -43,7 +43,9 @@ _ROWS: tuple[tuple[str, int, Kind, str, int, str], ...] = (
     ("float8_e4m3fn", 1, "float", "float8_e4m3fn", 24, ""),
     ("float8_e5m2", 1, "float", "float8_e5m2", 23, ""),
 )
-DTYPES = {row[0]: DType(name=row[0], size=row[1], kind=row[2], torch=row[3], code=row[4], struct=row[5]) for row in _ROWS}
+DTYPES = {
+    row[0]: DType(name=row[0], size=row[1], kind=row[2], torch=row[3], code=row[4], struct=row[5]) for row in _ROWS
+}
 _ALIASES = {"int8_t": "char", "uint8_t": "uchar", "int16_t": "short", "uint16_t": "ushort", "int32_t": "int",
             "uint32_t": "uint", "int64_t": "long", "uint64_t": "ulong", "float16": "half", "float32": "float",
             "bfloat16": "bfloat", "bool_": "bool", "size_t": "ulong", "half_t": "half", "bfloat16_t": "bfloat",

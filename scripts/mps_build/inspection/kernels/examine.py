@@ -10,7 +10,7 @@ from .binding.contracts import Case, Kernel, NotBound, find_binder
 from .binding.pack import WrongBinding
 from .judge.client import Judge, NoAnswer
 from .machine.device import REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN, Device, Mode, Ran, Trouble
-from .program import Buffer, Check, Known, Program, Reference, Same, View
+from .program import Buffer, Check, Known, Program, Reference, View
 from .written import gap_changed
 
 Outcome = Literal[

@@ -10,7 +10,23 @@ from typing import Any
 import yaml
 
 FOLDER = Path(__file__).resolve().parent / "references"
-_KEYS = {"expr", "ulp", "alpha", "aten", "integers", "signed_zero", "strict", "note", "magnitude", "loose", "draw", "skip_nan", "overflow", "divides", "complex"}
+_KEYS = {
+    "expr",
+    "ulp",
+    "alpha",
+    "aten",
+    "integers",
+    "signed_zero",
+    "strict",
+    "note",
+    "magnitude",
+    "loose",
+    "draw",
+    "skip_nan",
+    "overflow",
+    "divides",
+    "complex",
+}
 
 
 @cache

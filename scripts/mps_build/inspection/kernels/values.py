@@ -25,7 +25,11 @@ def pack(dtype: DType, numbers: list[float] | list[int]) -> bytes:
         return b"".join(_pack_odd(dtype, float(each)) for each in numbers)
     if dtype.is_exact:
         bits = 8 * dtype.size
-        unsigned = [int(each) & ((1 << bits) - 1) for each in numbers] if dtype.kind != "bool" else [int(bool(n)) for n in numbers]
+        unsigned = (
+            [int(each) & ((1 << bits) - 1) for each in numbers]
+            if dtype.kind != "bool"
+            else [int(bool(n)) for n in numbers]
+        )
         return struct.pack(f"<{len(numbers)}{dtype.struct.upper()}", *unsigned)
     try:
         return struct.pack(f"<{len(numbers)}{dtype.struct}", *numbers)
@@ -78,7 +82,14 @@ def edges(name: str) -> tuple[float, ...] | tuple[int, ...]:
         near |= {(1 << b) + d for b in range(4, bits, 4) for d in (-1, 0, 1)}
         return tuple(sorted(each for each in near if low <= each <= high))
     tiny, smallest, largest = _limits(name)
-    positive = (*_FINITE, tiny, smallest, smallest * 0.75, largest, math.nextafter(1.0, 2) if name == "double" else 1.0 + _eps(name))
+    positive = (
+        *_FINITE,
+        tiny,
+        smallest,
+        smallest * 0.75,
+        largest,
+        math.nextafter(1.0, 2) if name == "double" else 1.0 + _eps(name),
+    )
     return tuple(dict.fromkeys([*positive, *(-each for each in positive), -0.0, math.inf, -math.inf, math.nan]))
 
 

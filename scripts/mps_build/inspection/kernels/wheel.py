@@ -27,9 +27,13 @@ def read_libraries(wheel: Path) -> tuple[Library, ...]:
     try:
         archive = read_archive(wheel)
     except OSError as error:
-        raise UsageError(f"{wheel}: {error.strerror}", hint="give a .whl file, or a requirement such as torch==2.15.0") from error
+        raise UsageError(
+            f"{wheel}: {error.strerror}", hint="give a .whl file, or a requirement such as torch==2.15.0"
+        ) from error
     if not archive.is_readable:
-        raise UsageError(f"{wheel} is not a readable wheel: {archive.faults[0].evidence}", hint="`audit_wheel` says more")
+        raise UsageError(
+            f"{wheel} is not a readable wheel: {archive.faults[0].evidence}", hint="`audit_wheel` says more"
+        )
     with wheel.open("rb") as file:
         libraries = tuple(_libraries(ZipSource(file.fileno()), archive.members, wheel.name))
     return _required(libraries, wheel.name, [member.name for member in archive.members])
@@ -101,4 +105,6 @@ def _required(libraries: tuple[Library, ...], where: str, names: Sequence[str]) 
         what = "wheels for Intel carry no precompiled Metal kernels"
     else:
         what = "up to torch 2.5 its Metal kernels are source text, compiled on the Mac at first use: there is no bitcode to run"
-    raise UsageError(f"{where} has no Metal library, so no kernel was verified: {what}", hint="from torch 2.6 on wheels carry them")
+    raise UsageError(
+        f"{where} has no Metal library, so no kernel was verified: {what}", hint="from torch 2.6 on wheels carry them"
+    )

@@ -244,7 +244,7 @@ def one_line(row: Mapping[str, Any]) -> str:
     return f"{name}: {ratio['median']:.2f} times the CPU ({ratio['low']:.2f} to {ratio['high']:.2f}){doubts}"
 
 
-_PLANTS = "see docs/plants.md"
+_PLANTS = "see docs/verify/plants.md"
 _ROWS = "rows: resnet50, bert, vgg16, decoder, matmul, matmul_bf16, conv, attention, layer_norm; or one's mode: " + (
     "bert:training"
 )

@@ -88,7 +88,7 @@ class History:
         try:
             if not (self.tree / ".git").exists():
                 self._run(
-                    "clone", "--quiet", "--shared", "--no-checkout", str(self.repository), str(self.tree), at=None
+                    "clone", "--quiet", "--shared", "--no-checkout", "--", str(self.repository), str(self.tree), at=None
                 )
             self._run("checkout", "--quiet", "--force", "--detach", commit, at=self.tree)
             if (self.tree / ".gitmodules").is_file():

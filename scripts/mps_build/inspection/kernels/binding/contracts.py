@@ -20,7 +20,9 @@ from .pack import WrongBinding, pack_argument
 
 FOLDER = Path(__file__).resolve().parents[1] / "contracts"
 _PLACE = re.compile(r"(?<!\?P)<(\w+)(?::(type|int|word|any|rest))?>")
-_TYPES = "|".join(sorted([*DTYPES, "float3", "uint32_t", "uint64_t", "u32", "u64", "i32", "i64"], key=len, reverse=True))
+_TYPES = "|".join(
+    sorted([*DTYPES, "float3", "uint32_t", "uint64_t", "u32", "u64", "i32", "i64"], key=len, reverse=True)
+)
 _PIECES = {"type": f"(?:{_TYPES})", "int": r"\d+", "word": r"[A-Za-z0-9]+", "any": r"\w+?", "rest": r"\w*"}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Mapping, Sequence
 
 from ..dtypes import dtype_named

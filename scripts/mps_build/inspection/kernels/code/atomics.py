@@ -39,7 +39,9 @@ def body(declaration: Declared) -> str | None:
     if update is None:
         return None
     answer = "  ret void" if result == "void" else f"  ret {result} %o"
-    return f"  %o = load volatile {value}, {pointer} %a0\n{update}\n  store volatile {value} %n, {pointer} %a0\n{answer}"
+    return (
+        f"  %o = load volatile {value}, {pointer} %a0\n{update}\n  store volatile {value} %n, {pointer} %a0\n{answer}"
+    )
 
 
 _UPDATES = ("add", "sub", "min", "max", "and", "or", "xor", "xchg", "exchange")

@@ -33,11 +33,14 @@ def require_llvm() -> None:
     try:
         import llvmlite
     except ImportError as error:
-        raise BuildEnvironmentError(f"kernels are compiled by llvmlite, which is not installed ({error})", hint=hint) from error
+        raise BuildEnvironmentError(
+            f"kernels are compiled by llvmlite, which is not installed ({error})", hint=hint
+        ) from error
     numbers = tuple(int(part) for part in llvmlite.__version__.split(".")[:2] if part.isdigit())
     if numbers < OLDEST:
         raise BuildEnvironmentError(
-            f"llvmlite {llvmlite.__version__} has an LLVM that cannot compile Metal's bitcode for this machine", hint=hint
+            f"llvmlite {llvmlite.__version__} has an LLVM that cannot compile Metal's bitcode for this machine",
+            hint=hint,
         )
 
 
@@ -64,7 +67,9 @@ def host_target(level: int = 0) -> Target:
     levels = _LEVELS.get(platform.machine().replace("arm64", "aarch64"), (("", ()),))
     cpu = next(name for name, needed in levels if all(features.get(each) for each in needed))
     triple = llvm.get_default_triple()
-    machine = llvm.Target.from_triple(triple).create_target_machine(cpu=cpu, opt=level, codemodel="jitdefault", jit=True)
+    machine = llvm.Target.from_triple(triple).create_target_machine(
+        cpu=cpu, opt=level, codemodel="jitdefault", jit=True
+    )
     return Target(triple=triple, datalayout=str(machine.target_data), cpu=cpu, machine=machine)
 
 

@@ -58,7 +58,9 @@ def parse_declaration(line: str) -> Declaration:
     if not match:
         raise NotTranslated(line)
     result = match[1].strip()
-    while (word := re.match(r"(?:fastcc|zeroext|signext|noundef|dso_local|hidden|local_unnamed_addr)\s+", result)) is not None:
+    while (
+        word := re.match(r"(?:fastcc|zeroext|signext|noundef|dso_local|hidden|local_unnamed_addr)\s+", result)
+    ) is not None:
         result = result[word.end() :]
     parameters = tuple(take_type(part)[0] for part in split_top(match[3]) if part != "...")
     return Declaration(name=match[2].strip('"'), result=take_type(result)[0], parameters=parameters)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from ..metadata import BUILTINS, Argument, Metadata
 from .division import guard_divisions
 from .instrument import instrument
-from .intrinsics import NotTranslated, define, head, parse_declaration
+from .intrinsics import NotTranslated, define, parse_declaration
 from .safety import Rejected
 from .simdgroups import COOPERATIVE
-from .text import NAME, ModuleText
 from .sizes import UnknownType, size_and_alignment, take_type
+from .text import NAME, ModuleText
 
 ENTRY = "rt_entry"
 # Where threadgroup variables lie: the end of each at a page nobody may touch, far from everything else.
@@ -23,7 +23,9 @@ _PROMISES = re.compile(
     r"|dereferenceable(?:_or_null)?\(\d+\))(?=[ ,)])"
 )
 _STRING_ATTRIBUTE = re.compile(r' "air-[^"]*"(?:="[^"]*")?')
-_HEADER = re.compile(rf"define (?:[\w]+ )*?(?=(?:fastcc |void|i\d|ptr|<|\{{|\[|half|float|bfloat|double|%))(.*?)({NAME})\((.*)\)[^)]*\{{$")
+_HEADER = re.compile(
+    rf"define (?:[\w]+ )*?(?=(?:fastcc |void|i\d|ptr|<|\{{|\[|half|float|bfloat|double|%))(.*?)({NAME})\((.*)\)[^)]*\{{$"
+)
 _VARIABLE = re.compile(rf"^({NAME}) = .*?\baddrspace\(3\) global (.*)$")
 _REFERENCE = re.compile(NAME)
 _RUNTIME = """\

@@ -35,7 +35,11 @@ def body(declaration: Declared) -> str | None:
     if operation == "get_thread_index_in_simdgroup":
         convert = "trunc" if int(result[1:]) < 32 else "zext"
         lane = "  %l = call i32 @rt_lane()\n"
-        return f"{lane}  ret i32 %l" if result == "i32" else f"{lane}  %r = {convert} i32 %l to {result}\n  ret {result} %r"
+        return (
+            f"{lane}  ret i32 %l"
+            if result == "i32"
+            else f"{lane}  %r = {convert} i32 %l to {result}\n  ret {result} %r"
+        )
     if operation in _FOLDS:
         return _call(_FOLDS[operation], _arithmetic_type(result, is_unsigned=declaration.is_unsigned), declaration)
     if operation in _MOVES:
@@ -119,7 +123,12 @@ def _matrix(operation: str, declaration: Declared) -> str | None:
     if operation == "init_filled":
         return _pair(kind, scalar, ["%a0", "%a0"], [])
     if operation == "init_diag":
-        lines = [*_place(), f"  %d0 = icmp eq i32 %row, %col", "  %c1 = add i32 %col, 1", "  %d1 = icmp eq i32 %row, %c1"]
+        lines = [
+            *_place(),
+            f"  %d0 = icmp eq i32 %row, %col",
+            "  %c1 = add i32 %col, 1",
+            "  %d1 = icmp eq i32 %row, %c1",
+        ]
         zero = "0xR0000" if scalar == "bfloat" else "0.0"
         lines += [f"  %v{n} = select i1 %d{n}, {scalar} %a0, {scalar} {zero}" for n in (0, 1)]
         return _pair(kind, scalar, ["%v0", "%v1"], lines)

@@ -137,7 +137,13 @@ class _Batch:
         return code
 
     def _examine(
-        self, library: Library, number: int, kernel: Kernel | None, device: Device, views: Mapping[str, Kernel], judge: Judge | None
+        self,
+        library: Library,
+        number: int,
+        kernel: Kernel | None,
+        device: Device,
+        views: Mapping[str, Kernel],
+        judge: Judge | None,
     ) -> None:
         function = library.functions[number]
         say(self._answers, {"event": "run", "function": number})

@@ -39,7 +39,9 @@ def compare(function, inputs, got, question, row):
     wide = {name: widen(value) for name, value in inputs.items()}
     if not row.get("integers"):
         wide = {
-            name: value.to(torch.float64) if isinstance(value, torch.Tensor) and not (value.dtype.is_floating_point or value.dtype.is_complex) else value
+            name: value.to(torch.float64)
+            if isinstance(value, torch.Tensor) and not (value.dtype.is_floating_point or value.dtype.is_complex)
+            else value
             for name, value in wide.items()
         }
     want = function(**wide)
@@ -58,7 +60,9 @@ def _left_out(wide, got, question, row):
     """Return where the row says that there is no right answer: NaN in, or an intermediate result too large."""
     out = None
     if row.get("skip_nan"):
-        nans = [torch.isnan(each) for each in wide.values() if isinstance(each, torch.Tensor) and each.shape == got.shape]
+        nans = [
+            torch.isnan(each) for each in wide.values() if isinstance(each, torch.Tensor) and each.shape == got.shape
+        ]
         out = torch.stack(nans).any(0) if nans else None
     if question.get("overflow"):
         kind = COMPONENT.get(got.dtype, got.dtype)
@@ -89,7 +93,10 @@ def converted(source, got):
         want = want.to(target) if target != torch.uint64 else want.view(torch.uint64)
     wrong = _bits(got) != _bits(want.contiguous())
     if target.is_complex:
-        want_parts, got_parts = torch.view_as_real(want.to(torch.complex64)), torch.view_as_real(got.to(torch.complex64))
+        want_parts, got_parts = (
+            torch.view_as_real(want.to(torch.complex64)),
+            torch.view_as_real(got.to(torch.complex64)),
+        )
         wrong = ~_equal(want_parts, got_parts).all(-1)
     elif target.is_floating_point:
         wrong = ~_equal(want.to(torch.float32), got.to(torch.float32))
@@ -105,7 +112,9 @@ def converted(source, got):
 def native(function, inputs, out):
     """Return what the CPU answers in the kernel's own types, or None where it has no such operator."""
     try:
-        answer = function(**{name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in inputs.items()})
+        answer = function(
+            **{name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}
+        )
         return answer.to(out)
     except Exception:
         return None
@@ -136,7 +145,9 @@ def _bits(tensor):
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor.to(torch.complex64))
     kinds = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    return tensor.contiguous().view(kinds[tensor.element_size()]) if tensor.dtype != torch.bool else tensor.to(torch.int8)
+    return (
+        tensor.contiguous().view(kinds[tensor.element_size()]) if tensor.dtype != torch.bool else tensor.to(torch.int8)
+    )
 
 
 def _whole(value):
@@ -175,12 +186,16 @@ def error_in_ulp(got, want, dtype, scale, magnitude=None, loose=False):
     """
     g = got.to(torch.float64)
     largest, smallest = torch.finfo(dtype).max, torch.finfo(dtype).smallest_normal
-    unit = ulp_of(want if magnitude is None else torch.maximum(want.abs(), magnitude.expand_as(want).nan_to_num(largest)), dtype)
+    unit = ulp_of(
+        want if magnitude is None else torch.maximum(want.abs(), magnitude.expand_as(want).nan_to_num(largest)), dtype
+    )
     # Rounding may carry a value over the largest number: both answers are right half a step beyond it.
     near_top = (want.abs() > largest * (1 - 2.0 ** (2 - FORMATS[dtype][0]))) & torch.isfinite(want)
     error = (g - want).abs()
     error = torch.clamp(error - scale, min=0) / unit
-    error = torch.where(want.abs() > largest, torch.where(torch.isinf(g) & (g.sign() == want.sign()), 0.0, error), error)
+    error = torch.where(
+        want.abs() > largest, torch.where(torch.isinf(g) & (g.sign() == want.sign()), 0.0, error), error
+    )
     error = torch.where(near_top & torch.isinf(g) & (g.sign() == want.sign()), torch.zeros_like(error), error)
     # Subnormal results are flushed, in whole or on the way.
     error = torch.where((want.abs() < smallest) & (g.abs() <= 2 * smallest), torch.zeros_like(error), error)
@@ -204,12 +219,18 @@ def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out):
         if magnitude is not None:
             size = torch.maximum(size, magnitude.unsqueeze(-1).expand_as(w).nan_to_num(0.0))
         error = _complex_error(g, w, size, component, scale)
-        theirs = _complex_error(torch.view_as_real(cpu.to(torch.complex64)).broadcast_to(g.shape), w, size, component, scale) if cpu is not None else None
+        theirs = (
+            _complex_error(torch.view_as_real(cpu.to(torch.complex64)).broadcast_to(g.shape), w, size, component, scale)
+            if cpu is not None
+            else None
+        )
         error, theirs = error.amax(-1), theirs.amax(-1) if theirs is not None else None
         error = torch.where(_all_finite(inputs, error), error, torch.zeros_like(error))
     else:
         error = error_in_ulp(got, want, out, scale, magnitude, loose)
-        theirs = error_in_ulp(cpu.broadcast_to(got.shape), want, out, scale, magnitude, loose) if cpu is not None else None
+        theirs = (
+            error_in_ulp(cpu.broadcast_to(got.shape), want, out, scale, magnitude, loose) if cpu is not None else None
+        )
     allowed = torch.full_like(error, float(bound))
     if theirs is not None:
         if not row.get("strict"):
@@ -231,7 +252,12 @@ def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out):
     if found["wrong"]:
         worst = torch.where(wrong, torch.nan_to_num(error, posinf=1e300), torch.full_like(error, -1)).reshape(-1)
         at = int(worst.argmax())
-        found |= {"index": at, "got": _show(got, at), "want": _show(want, at), "ulp": min(float(error.reshape(-1)[at]), 1e300)}
+        found |= {
+            "index": at,
+            "got": _show(got, at),
+            "want": _show(want, at),
+            "ulp": min(float(error.reshape(-1)[at]), 1e300),
+        }
         if cpu is not None:
             found["cpu"] = _show(cpu.broadcast_to(got.shape), at)
         found |= _inputs_at(inputs, got, at)
@@ -251,7 +277,11 @@ def _complex_error(g, w, size, component, scale):
     error = torch.where((g == w), torch.zeros_like(error), error)
     error = torch.where((w.abs() > largest) & torch.isinf(g), torch.zeros_like(error), error)
     # C's rules for infinite and undefined complex results leave much open: only where the magnitude is finite is it judged.
-    finite = ((torch.linalg.vector_norm(w, dim=-1, keepdim=True) <= largest) & (size <= largest)).all(-1, keepdim=True).expand_as(w)
+    finite = (
+        ((torch.linalg.vector_norm(w, dim=-1, keepdim=True) <= largest) & (size <= largest))
+        .all(-1, keepdim=True)
+        .expand_as(w)
+    )
     return torch.where(finite, torch.nan_to_num(error, nan=float("inf"), posinf=float("inf")), torch.zeros_like(error))
 
 
@@ -259,7 +289,11 @@ def _all_finite(inputs, error):
     """Where the inputs are finite; everywhere, if inputs and result have other shapes."""
     where = torch.ones_like(error, dtype=torch.bool)
     for value in inputs.values():
-        if isinstance(value, torch.Tensor) and value.shape == error.shape and (value.is_complex() or value.is_floating_point()):
+        if (
+            isinstance(value, torch.Tensor)
+            and value.shape == error.shape
+            and (value.is_complex() or value.is_floating_point())
+        ):
             where &= torch.isfinite(value.to(torch.complex64) if value.is_complex() else value.to(torch.float32))
     return where
 

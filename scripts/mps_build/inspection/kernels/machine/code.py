@@ -51,7 +51,9 @@ class Refused:
     body: str = ""
 
 
-def compile_kernel(bitcode: bytes, *, plant: Plant | None = None, level: int = 0, passes: str | None = None) -> Code | Refused:
+def compile_kernel(
+    bitcode: bytes, *, plant: Plant | None = None, level: int = 0, passes: str | None = None
+) -> Code | Refused:
     """Return a kernel's code, or why there is none. Never raises for what the bitcode holds."""
     metadata, body = None, ""
     try:
@@ -147,7 +149,9 @@ class Store:
 
 def _metadata(head: dict[str, Any]) -> Metadata:
     arguments = tuple(Argument(**{**each, "fields": _fields(each["fields"])}) for each in head["arguments"])
-    return Metadata(function=head["function"], arguments=arguments, max_threads=head["max_threads"], arrays=tuple(head["arrays"]))
+    return Metadata(
+        function=head["function"], arguments=arguments, max_threads=head["max_threads"], arrays=tuple(head["arrays"])
+    )
 
 
 def _fields(rows: list[dict[str, Any]]) -> tuple[Field, ...]:

@@ -167,9 +167,7 @@ class Device:
             if spoiled := self.library.rt_spoiled(each.slot, each.address, each.size, mode.at_begin, _CANARY):
                 ran.troubles.append(_spoilt(step, each, int(spoiled)))
 
-    def _bind(
-        self, step: Step, code: Code, placed: dict[int, _Placed], mode: Mode
-    ) -> tuple[Any, list[_Placed]]:
+    def _bind(self, step: Step, code: Code, placed: dict[int, _Placed], mode: Mode) -> tuple[Any, list[_Placed]]:
         arguments = code.metadata.arguments
         pointers = (ctypes.c_void_p * max(len(arguments), 1))()
         known = {each.name for each in arguments} | {each.index for each in arguments}
@@ -237,9 +235,13 @@ class Device:
                 entry = placed[id(value)]
                 ran.contents[id(value)] = ctypes.string_at(entry.address, entry.size)
                 if value.role == "input" and ran.contents[id(value)] != value.data:
-                    at = next(i for i, (a, b) in enumerate(zip(ran.contents[id(value)], value.data, strict=True)) if a != b)
+                    at = next(
+                        i for i, (a, b) in enumerate(zip(ran.contents[id(value)], value.data, strict=True)) if a != b
+                    )
                     where = {"buffer": entry.name, "byte": at}
-                    ran.troubles.append(Trouble(kind="write", text=f"writes its input {entry.name} at byte {at}", where=where))
+                    ran.troubles.append(
+                        Trouble(kind="write", text=f"writes its input {entry.name} at byte {at}", where=where)
+                    )
 
     def take(self, view: View, contents: bytes) -> bytes:
         """Return a view's elements, dense.

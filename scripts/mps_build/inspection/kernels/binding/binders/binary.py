@@ -52,7 +52,10 @@ def dense(kernel: Kernel, case: Case) -> Iterator[Program]:
     values = alphas(kernel, case)
     for alpha in values:
         for count in (4099, 1, 70) if alpha is values[0] else (4099,):
-            operands = [dense_view(data, kind) for data, kind in zip(draw(kinds, case, count, _row(kernel, case)), kinds, strict=True)]
+            operands = [
+                dense_view(data, kind)
+                for data, kind in zip(draw(kinds, case, count, _row(kernel, case)), kinds, strict=True)
+            ]
             out = dense_output(target, (count,))
             inputs = {**dict(zip(NAMES, operands, strict=False)), **alpha.get("inputs", {})}
             step = dense_step(kernel, operands, out, alpha)
@@ -83,8 +86,10 @@ def _between(kind: DType, case: Case, count: int, bounds: Sequence[Any] | None) 
         return case.values.sweep(kind, count)
     if len(bounds) == 3:
         low = bounds[0] if kind.kind not in ("unsigned", "bool") else max(bounds[0], 0)
-        return case.values.whole(kind, count, low, bounds[1]) if kind.is_exact else pack(
-            kind, [float(each) for each in case.values.integers(count, low, bounds[1])]
+        return (
+            case.values.whole(kind, count, low, bounds[1])
+            if kind.is_exact
+            else pack(kind, [float(each) for each in case.values.integers(count, low, bounds[1])])
         )
     return case.values.moderate(kind, count, bounds[0], bounds[1])
 
@@ -110,7 +115,10 @@ def several_per_thread(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`op_dense_ilp4`: against the dense form, at every remainder of a thread's share."""
     companion, kinds, target, alpha = _beside(kernel, case)
     for count in (1, 3, 6, 515):
-        operands = [dense_view(data, kind) for data, kind in zip(draw(kinds, case, count, _row(kernel, case)), kinds, strict=True)]
+        operands = [
+            dense_view(data, kind)
+            for data, kind in zip(draw(kinds, case, count, _row(kernel, case)), kinds, strict=True)
+        ]
         want, out = dense_output(target, (count,)), dense_output(target, (count,))
         steps = [dense_step(companion, operands, want, alpha), dense_step(kernel, operands, out, alpha)]
         yield Program(label=f"{count} elements", steps=steps, checks=[Same(got=out, want=want)])
@@ -292,7 +300,8 @@ def inner_contiguous(kernel: Kernel, case: Case) -> Iterator[Program]:
         orders = [(*(d for d in each if d != last), last) for each in (order, order_out)]
         operands = [dense_view(each, kind, shape) for each, kind in zip(data, kinds, strict=True)]
         shown = [
-            spread(view.buffer.data, view.dtype, shape, orders[number % 2], gap=1) for number, view in enumerate(operands)
+            spread(view.buffer.data, view.dtype, shape, orders[number % 2], gap=1)
+            for number, view in enumerate(operands)
         ]
         out, want = spread_output(target, shape, orders[1]), dense_output(target, shape)
         outer, inner = list(reversed(shape[:-1])) or [1], shape[-1]
@@ -322,5 +331,3 @@ def _count(shape: Sequence[int]) -> int:
 
 def _said(alpha: Alpha) -> str:
     return f", alpha {alpha['value']}" if alpha else ""
-
-

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...dtypes import DTYPES, DType
-from ...program import Buffer, View, dense_strides, input_buffer, output_buffer
+from ...program import View, dense_strides, input_buffer, output_buffer
 from ...values import pack
 from ..contracts import Case, Kernel, NotBound
 from ..pack import WrongBinding
@@ -151,7 +151,9 @@ def stored_types(computed: DType, case: Case) -> Iterator[DType]:
             yield dtype
 
 
-def common_numbers(stored: DType, computed: DType, case: Case, count: int, *, is_divisor: bool) -> list[int] | list[float]:
+def common_numbers(
+    stored: DType, computed: DType, case: Case, count: int, *, is_divisor: bool
+) -> list[int] | list[float]:
     """Return numbers that both types hold exactly, so that the cast itself is known."""
     kinds = {stored.kind, computed.kind}
     low, high = (0, 1) if "bool" in kinds else (0, 100) if "unsigned" in kinds else (-100, 100)
@@ -166,7 +168,9 @@ def common_numbers(stored: DType, computed: DType, case: Case, count: int, *, is
     return numbers
 
 
-def cast_pair(stored: DType, computed: DType, case: Case, count: int, *, is_divisor: bool = False) -> tuple[bytes, bytes]:
+def cast_pair(
+    stored: DType, computed: DType, case: Case, count: int, *, is_divisor: bool = False
+) -> tuple[bytes, bytes]:
     """Return the same numbers as the stored type and as the type that a kernel computes in."""
     numbers = common_numbers(stored, computed, case, count, is_divisor=is_divisor)
     if stored.kind != "complex" and computed.kind == "complex":

@@ -8,7 +8,14 @@ from ...program import Program, Reference, Step, View, dense_strides, input_buff
 from ..contracts import Case, Kernel, NotBound
 
 # Shapes with the dimensions that are reduced; lengths that are no multiple of 32, one, and longer than a threadgroup.
-CASES = (((6, 100), (1,)), ((3, 7, 5), (1,)), ((37, 4), (0,)), ((2, 1, 3), (1,)), ((4, 3, 9), (0, 2)), ((1, 2500), (1,)))
+CASES = (
+    ((6, 100), (1,)),
+    ((3, 7, 5), (1,)),
+    ((37, 4), (0,)),
+    ((2, 1, 3), (1,)),
+    ((4, 3, 9), (0, 2)),
+    ((1, 2500), (1,)),
+)
 GROUPS = (32, 64, 96, 1024)
 
 

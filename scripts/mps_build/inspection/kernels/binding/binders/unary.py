@@ -228,5 +228,3 @@ def _count(shape: tuple[int, ...]) -> int:
 
 def _said(alpha: Alpha) -> str:
     return f", alpha {alpha['value']}" if alpha else ""
-
-

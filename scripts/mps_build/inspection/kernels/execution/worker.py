@@ -19,7 +19,7 @@ from typing import Any
 
 from ..binding.contracts import Case, Kernel, companions_of, load_contracts, match_kernel
 from ..code.compiler import host_target, translator_version
-from ..examine import Verdict, examine
+from ..examine import Outcome, Verdict, examine
 from ..judge.client import Judge
 from ..library import Function, Library
 from ..machine.code import Code, Plant, Refused, Store, compile_kernel, publish_runtime
@@ -27,6 +27,8 @@ from ..machine.device import Device
 from ..machine.runtime import load_runtime
 from ..values import Values, fill_pools
 from .sandbox import close_the_door, limit_process
+
+UNCHANGED = "the plant changes nothing in it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +133,8 @@ class _Batch:
             code = self._store.load(bitcode) if plant is None else None
             if code is None:
                 code = compile_kernel(bitcode, plant=plant)
+                if isinstance(code, Code) and plant is not None and not code.was_planted:
+                    code = Refused(reason=UNCHANGED, metadata=code.metadata, body=code.body)
                 if plant is None:
                     self._store.save(bitcode, code)
         self._codes[function.name] = code
@@ -150,7 +154,8 @@ class _Batch:
         code = self._codes[function.name]
         began = time.process_time()
         if isinstance(code, Refused):
-            verdict = Verdict(outcome="not_compiled", reason=code.reason)
+            outcome: Outcome = "skipped" if code.reason == UNCHANGED else "not_compiled"
+            verdict = Verdict(outcome=outcome, reason=code.reason)
         elif kernel is None or judge is None:
             reason = "no contract has its signature" if kernel is None else "only compiled"
             verdict = Verdict(outcome="not_bound" if kernel is None else "skipped", reason=reason)

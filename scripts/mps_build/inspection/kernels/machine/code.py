@@ -25,13 +25,14 @@ Plant = Callable[[str], str]
 class Code:
     """One compiled kernel."""
 
-    __slots__ = ("_engine", "_entry", "body", "is_cooperative", "metadata", "objectcode", "variables")
+    __slots__ = ("_engine", "_entry", "body", "is_cooperative", "metadata", "objectcode", "variables", "was_planted")
 
     def __init__(
         self, *, metadata: Metadata, body: str, variables: tuple[Variable, ...], is_cooperative: bool, objectcode: bytes
     ) -> None:
         self.metadata, self.body, self.variables = metadata, body, variables
         self.is_cooperative, self.objectcode = is_cooperative, objectcode
+        self.was_planted = False
         self._engine: Any = None
         self._entry = 0
 
@@ -57,7 +58,7 @@ def compile_kernel(
     """Return a kernel's code, or why there is none. Never raises for what the bitcode holds."""
     metadata, body = None, ""
     try:
-        text = compiler.read_bitcode(bitcode)
+        text = original = compiler.read_bitcode(bitcode)
         if plant is not None:
             text = plant(text)
         metadata = parse_metadata(text)
@@ -70,13 +71,15 @@ def compile_kernel(
         objectcode = compiler.compile_text(done.text, passes=passes or compiler.PASSES, level=level)
     except (Malformed, Rejected) as error:
         return Refused(reason=str(error), metadata=metadata, body=body)
-    return Code(
+    code = Code(
         metadata=metadata,
         body=body,
         variables=done.variables,
         is_cooperative=done.is_cooperative,
         objectcode=objectcode,
     )
+    code.was_planted = text != original
+    return code
 
 
 def _load(objectcode: bytes) -> tuple[Any, int]:

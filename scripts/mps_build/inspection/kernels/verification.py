@@ -83,7 +83,8 @@ def verify(request: Request, reporter: Reporter) -> list[Kernel]:
         raise UsageError(_nothing_selected(request.choice), hint="`--kernel 'exp_*'` takes a shell pattern on names")
     rows: list[Kernel] = []
     jobs = request.jobs or len(os.sched_getaffinity(0))
-    with _settings(request) as setting_of:
+    selected = tuple(each.function for each in tasks if each.library == 0)
+    with _settings(request, selected) as setting_of:
         reporter.started("Run kernels", total=len(tasks), unit="kernels")
         for done in examine_all(setting_of, tasks, workers=jobs):
             rows.append(_row(request, done))
@@ -99,7 +100,7 @@ def _nothing_selected(choice: Choice) -> str:
 
 
 @contextmanager
-def _settings(request: Request) -> Iterator[Any]:
+def _settings(request: Request, selected: tuple[int, ...]) -> Iterator[Any]:
     """Yield what makes a worker's setting; each worker has a judge of its own, which ends with the block."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mps-kernels-")))
@@ -121,6 +122,7 @@ def _settings(request: Request) -> Iterator[Any]:
                 seed=request.seed,
                 is_quick=request.choice.is_quick,
                 plant=request.plant,
+                selected=selected,
             )
 
         yield setting_of

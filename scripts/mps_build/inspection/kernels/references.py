@@ -26,6 +26,7 @@ _KEYS = {
     "overflow",
     "divides",
     "complex",
+    "order",
 }
 
 

@@ -100,8 +100,10 @@ class _Batch:
         library = self._setting.libraries[library_number]
         self._by_name = {each.name: each for each in library.functions}
         if library_number:
-            self._twins = {self._setting.libraries[0].functions[each].name: self._setting.libraries[0].functions[each]
-                           for each in self._setting.selected}
+            self._twins = {
+                self._setting.libraries[0].functions[each].name: self._setting.libraries[0].functions[each]
+                for each in self._setting.selected
+            }
         kernels: list[tuple[int, Kernel | None]] = []
         for number in numbers:
             function = library.functions[number]

@@ -84,6 +84,8 @@ def _divisors(data: bytes, kind: DType) -> bytes:
 def _between(kind: DType, case: Case, count: int, bounds: Sequence[Any] | None) -> bytes:
     if bounds is None:
         return case.values.sweep(kind, count)
+    if bounds == ["bits"]:
+        return case.values.whole(kind, count, 0, 8 * kind.size - 1)
     if len(bounds) == 3:
         low = bounds[0] if kind.kind not in ("unsigned", "bool") else max(bounds[0], 0)
         return (

@@ -39,4 +39,6 @@ def strided(kernel: Kernel, case: Case) -> Iterator[Program]:
         step = Step(
             kernel=kernel.name, arguments=arguments, grid=(out.count // sizes[0], sizes[0], 1), threadgroup=(8, 4, 1)
         )
-        yield Program(label=f"shape {shape}, order {order}", steps=[step], checks=[Known(got=out, want=value * out.count)])
+        yield Program(
+            label=f"shape {shape}, order {order}", steps=[step], checks=[Known(got=out, want=value * out.count)]
+        )

@@ -68,6 +68,16 @@ def _from_e4m3(code: int) -> float:
     return fraction * 2.0**-9 if exponent == 0 else (8 + fraction) * 2.0 ** (exponent - 10)
 
 
+def every_e4m3(code: int) -> float:
+    """Return the number that a code of float8_e4m3fn stands for; the two NaNs give 1.
+
+    >>> every_e4m3(0x38), every_e4m3(0xB8), every_e4m3(1), every_e4m3(0x7E)
+    (1.0, -1.0, 0.001953125, 448.0)
+    """
+    magnitude = _from_e4m3(code & 0x7F) if code & 0x7F != 0x7F else 1.0
+    return -magnitude if code & 0x80 else magnitude
+
+
 @cache
 def edges(name: str) -> tuple[float, ...] | tuple[int, ...]:
     """Return the values of a type at which arithmetic breaks."""

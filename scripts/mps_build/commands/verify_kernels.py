@@ -28,7 +28,7 @@ from mps_build.inspection.kernels import document
 from mps_build.inspection.kernels.code.compiler import require_llvm
 from mps_build.inspection.kernels.library import Library
 from mps_build.inspection.kernels.selection import Choice
-from mps_build.inspection.kernels.verification import BASIC, Kernel, Request, load_plant, verify
+from mps_build.inspection.kernels.verification import BASIC, FOUND, Kernel, Request, load_plant, verify
 from mps_build.inspection.kernels.wheel import read_installed, read_libraries
 
 from .shared.find_wheel import find_installed, find_wheel
@@ -169,7 +169,7 @@ def _plant_result(rows: list[Kernel]) -> str:
     """Return caught, missed, not_exercised (no kernel that ran was changed), or error (the changed IR is not accepted)."""
     planted = [row for row in rows if row.outcome != "skipped"]
     outcomes = {row.outcome for row in planted}
-    if outcomes & {*document.FOUND, "known"}:
+    if outcomes & {*FOUND, "known"}:
         return "caught"
     if "passed" in outcomes:
         return "missed"

@@ -7,7 +7,6 @@ import struct
 from pathlib import Path
 
 import pytest
-
 from mps_build.common.errors import UsageError
 from mps_build.inspection.audit.macho import Malformed
 from mps_build.inspection.kernels import document, known, selection, values, verification, written

@@ -65,7 +65,7 @@ def _e4m3(number: float) -> int:
 @cache
 def _from_e4m3(code: int) -> float:
     exponent, fraction = code >> 3 & 15, code & 7
-    return fraction * 2.0**-9 if exponent == 0 else (8 + fraction) * 2.0 ** (exponent - 10)
+    return float(fraction * 2.0**-9 if exponent == 0 else (8 + fraction) * 2.0 ** (exponent - 10))
 
 
 def every_e4m3(code: int) -> float:
@@ -134,7 +134,7 @@ def _one(random_: random.Random, dtype: DType) -> float:
         return random_.uniform(-120, 120)
     tiny, _, largest = _limits(dtype.name)
     exponent = random_.uniform(math.log2(tiny), math.log2(largest))
-    return random_.choice((-1.0, 1.0)) * 2.0**exponent
+    return random_.choice((-1.0, 1.0)) * float(2.0**exponent)
 
 
 @cache
@@ -148,7 +148,7 @@ def _pool(seed: int, name: str) -> tuple[bytes, bytes]:
         random_.shuffle(pairs)
         numbers = [each for pair in pairs[:512] for each in pair]
     components = 2 if dtype.kind == "complex" else 1
-    return pack(dtype, numbers), pack(dtype, [_one(random_, dtype) for _ in range(POOL * components)])  # type: ignore[arg-type]
+    return pack(dtype, numbers), pack(dtype, [_one(random_, dtype) for _ in range(POOL * components)])
 
 
 @cache

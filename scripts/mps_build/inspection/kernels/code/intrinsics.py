@@ -279,7 +279,7 @@ def _vectors(declaration: Declaration, operation: str) -> str | None:
         word = "and" if operation == "all" else "or"
         source = declaration.parameters[0]
         if not is_vector(source):
-            return f"  ret i1 %a0"
+            return "  ret i1 %a0"
         return f"  %r = call i1 @llvm.vector.reduce.{word}.{suffix(source)}({source} %a0)\n  ret i1 %r"
     if operation == "dot":
         source, kind = declaration.parameters[0], declaration.result
@@ -307,7 +307,7 @@ def element(kind: str) -> str:
 
 
 def lanes(kind: str) -> int:
-    return int(kind[1:].split(" ")[0]) if is_vector(kind) else 1
+    return int(kind[1:].split(" ", maxsplit=1)[0]) if is_vector(kind) else 1
 
 
 _SUFFIX = {"half": "f16", "float": "f32", "bfloat": "bf16", "double": "f64"}

@@ -92,7 +92,8 @@ def translate(module: ModuleText, metadata: Metadata, *, datalayout: str, triple
 
 
 def _place_variables(module: ModuleText) -> tuple[tuple[Variable, ...], dict[str, str]]:
-    variables, places = [], {}
+    variables: list[Variable] = []
+    places: dict[str, str] = {}
     for line in module.globals:
         match = _VARIABLE.match(line)
         if not match:

@@ -162,7 +162,8 @@ def common_numbers(
     if "float8" in stored.name + computed.name:
         low, high = max(low, -8), min(high, 8)
     components = 2 if stored.kind == "complex" else 1
-    numbers: list[float] = [case.values.random.randint(low, high) for _ in range(count * components)]
+    random = case.values.random
+    numbers: list[float] = [random.randint(low, high) * (random.random() < 0.75) for _ in range(count * components)]
     if is_divisor:
         numbers = [each or 1 for each in numbers]
     if kinds <= {"float", "complex"} and high > 8:

@@ -24,7 +24,8 @@ _PROMISES = re.compile(
 )
 _STRING_ATTRIBUTE = re.compile(r' "air-[^"]*"(?:="[^"]*")?')
 _HEADER = re.compile(
-    rf"define (?:[\w]+ )*?(?=(?:fastcc |void|i\d|ptr|<|\{{|\[|half|float|bfloat|double|%))(.*?)({NAME})\((.*)\)[^)]*\{{$"
+    rf"define (?:[\w]+ )*?(?=(?:fastcc |void|i\d|ptr|<|\{{|\[|half|float|bfloat|double|%))"
+    rf"(.*?)({NAME})\((.*)\)[^)]*\{{$"
 )
 _VARIABLE = re.compile(rf"^({NAME}) = .*?\baddrspace\(3\) global (.*)$")
 _REFERENCE = re.compile(NAME)

@@ -1,4 +1,4 @@
-"""Operators of two and three operands: the dense form against torch, all others against the dense one, by argument names."""
+"""Operators of two and three operands: the dense form against torch, the others against the dense one."""
 
 from __future__ import annotations
 

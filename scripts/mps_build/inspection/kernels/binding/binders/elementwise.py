@@ -22,8 +22,8 @@ LAYOUTS: tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], ...] = 
 )
 QUICK_LAYOUTS = (LAYOUTS[1], LAYOUTS[2])
 # What casting kernels are asked to read or write.
-CASTS = ("bool", "uchar", "char", "short", "int", "long", "half", "bfloat", "float", "half2", "float2", "ushort", "uint",
-         "ulong", "float8_e4m3fn")  # fmt: skip
+CASTS = ("bool", "uchar", "char", "short", "int", "long", "half", "bfloat", "float", "half2", "float2", "ushort",
+         "uint", "ulong", "float8_e4m3fn")  # fmt: skip
 
 
 def layouts_of(case: Case) -> tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], ...]:

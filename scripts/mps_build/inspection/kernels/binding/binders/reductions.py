@@ -20,7 +20,7 @@ GROUPS = (32, 64, 96, 1024)
 
 
 def general(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`op_reduction`: one threadgroup an output element; NormParams has sizes and strides in elements, outermost first."""
+    """`op_reduction`: one threadgroup an output element; sizes and strides in elements, outermost first."""
     name = f"reduce_{kernel.parts['op']}"
     if name not in case.references:
         raise NotBound(f"no reference {name}")

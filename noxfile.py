@@ -23,7 +23,11 @@ if sys.version_info < (3, 10):  # noqa: UP036  # an old pip installs a nox that 
     sys.exit(2)
 
 ROOT = Path(__file__).parent
-PACKAGE = {"PYTHONPATH": str(ROOT / "scripts")}
+PACKAGE = {
+    "PYTHONPATH": str(ROOT / "scripts"),
+    # A session's own environment hides the caller's, whose torch a bare `nox -s verify_mps` asks.
+    **{f"MPS_BUILD_CALLER_{name}": os.environ.get(name, "") for name in ("PATH", "VIRTUAL_ENV", "CONDA_PREFIX")},
+}
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 
 nox.needs_version = ">=2025.2.9"

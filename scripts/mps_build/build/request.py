@@ -100,7 +100,7 @@ def _interpreters(pythons: tuple[str, ...]) -> dict[str, PythonSearch]:
 
 
 def _cache_choice(options: BuildOptions) -> CacheChoice:
-    """Return how the compiler cache is set; a release shares a store only if told (--shared-cache)."""
+    """Return how the compiler cache is set; a release shares a store only with --shared-cache."""
     summary = options.shared_cache
     if summary and options.cache != "sccache":
         raise UsageError(

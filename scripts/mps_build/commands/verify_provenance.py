@@ -153,7 +153,7 @@ def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
 
 
 def _of(identity: dict[str, str], name: str) -> str:
-    return identity.get(name, "not told")
+    return identity.get(name, "unknown")
 
 
 def _recipe_name(receipt: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The only door to other programs: commands as values, captured answers, logged work.
+"""The only way to start other programs: commands as values, captured answers, logged work.
 
 Facts about a host come through `Prober`s, so that a recorded host can answer in a
 live one's place; work goes through `run_logged`, which keeps the whole output in a file.
@@ -92,7 +92,7 @@ def neutral_environ() -> dict[str, str]:
 
 
 def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
-    """Run a program for its answer: stdin closed, a neutral locale, bytes that are no UTF-8 replaced.
+    """Run a program for its answer: stdin closed, a neutral locale, bytes that are not UTF-8 replaced.
 
     Never raises for what the program does: a missing program, a failure and a time-out are answers. What was
     printed before a time-out is dropped: half an answer reads like another one.

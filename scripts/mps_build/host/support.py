@@ -211,7 +211,7 @@ def _texts(root: Path, name: str, bundle: Bundle) -> Iterator[tuple[str, Path, f
         for each in [*folders, *files]:
             if (here / each).is_symlink():
                 bundle.left_out[f"{prefix}/{each}"] = "a link"
-        # Below the work folder come recipes (and verify, bisect); what they hold of sources and venvs is no log.
+        # Below the work folder come recipes (and verify, bisect); what they hold of sources and venvs is not a log.
         depth = len(here.relative_to(root).parts)
         kept = [each for each in folders if not (here / each).is_symlink() and each not in _NO_TEXTS]
         folders[:] = sorted(kept) if depth < 5 else []

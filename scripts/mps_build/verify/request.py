@@ -50,7 +50,7 @@ class VerifyRequest:
         """The target as a requirement of torch.
 
         Raises:
-            UsageError: it is no requirement, or of something else.
+            UsageError: it is not a requirement, or of something else.
         """
         text = self.target or ""
         try:

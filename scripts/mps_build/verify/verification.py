@@ -52,7 +52,7 @@ def run(request: VerifyRequest, *, console: Console) -> Record:
 
 
 class Verification:
-    """One run of the verb."""
+    """One run of the command."""
 
     def __init__(self, request: VerifyRequest, console: Console) -> None:
         self.request, self.console = request, console

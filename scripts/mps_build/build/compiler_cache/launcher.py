@@ -63,7 +63,7 @@ def launchers(launcher: Path | None) -> dict[str, str]:
 def cache_settings(launcher: Path | None, *, base: Path | None) -> dict[str, str]:
     """Return how ccache is set for a build without a precompiled header: its hits go across checkouts.
 
-    Paths below `base` are told to the compiler relative to the build folder, so a checkout elsewhere asks the same.
+    Paths below `base` are given to the compiler relative to the build folder, so a checkout elsewhere asks the same.
     A precompiled header cannot go across with them: it holds absolute paths, so another checkout would read the first
     one's headers (docs/build/faster_builds.md). Without the sloppiness that allows it, ccache keeps and uses none,
     whoever adds one. No remote storage: what others may write goes into no release.

@@ -67,7 +67,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 def add_verdict_options(parser: argparse.ArgumentParser) -> None:
     """Add what bears on a verdict of cases, and its other reports."""
-    parser.add_argument("--accept", choices=("known",), help="known: known issues alone are no failure")
+    parser.add_argument("--accept", choices=("known",), help="known: known issues alone are not a failure")
     parser.add_argument("--allow-virtual", action="store_true", help="run on a virtual Mac too (without a verdict)")
     parser.add_argument("--known-issues", metavar="FILE", type=Path, help="instead of our known_issues.yaml")
     parser.add_argument("--junit", metavar="FILE", type=Path, help="write JUnit XML as well")

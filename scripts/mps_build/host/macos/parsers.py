@@ -70,7 +70,7 @@ _DEVELOPER_TOOLS = frozenset(
 
 
 def _failed_silently(answer: Answer, calls: Sequence[Call], facts: Facts) -> bool:
-    """Say whether a developer tool failed for a reason that we do not know: then what it printed is no answer."""
+    """Say whether a developer tool failed for a reason that we do not know: then what it printed is not an answer."""
     asked = any(call.program in _DEVELOPER_TOOLS for call in calls)
     return asked and answer.exit not in (0, None, 141) and "done" not in facts
 

@@ -79,7 +79,7 @@ def _not_understood(host: Host) -> Iterator[Finding]:
 
 
 def elsewhere_findings(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
-    """Return what a host that is no Mac lacks; a recipe that is cross-built with zig lacks nothing."""
+    """Return what a host that is not a Mac lacks; a recipe that is cross-built with zig lacks nothing."""
     if recipe.cross is not None:
         return (
             Finding(id="system", level="ok", what="System", found=host.system, wanted="any: cross-compiled with zig"),

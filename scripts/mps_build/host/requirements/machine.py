@@ -239,7 +239,7 @@ def _thermal(host: Host) -> Iterator[Finding]:
             id="thermal_unknown",
             level="note" if asked_more else "warning",
             what=what,
-            found="pmset recorded nothing, which is no proof",
+            found="pmset recorded nothing, which proves nothing",
             wanted=wanted,
             mend="sudo powermetrics --samplers thermal -n 1",
         )

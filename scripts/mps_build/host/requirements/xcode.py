@@ -236,7 +236,7 @@ def _note(error: str) -> Finding:
 
 
 def _signs(host: Host, xcode: Xcode | None) -> Iterator[Finding]:
-    """Yield what is no fault yet and often comes before one."""
+    """Yield what is not a fault yet and often comes before one."""
     if host.first("from_env", "xcode-select"):
         yield Finding(
             id="developer_dir_from_env",

@@ -2,7 +2,7 @@
 
 Strong parts are those that were equal between official wheels of one commit (files, Python sources, operators,
 schemas, kernels, flags, dependencies); weak ones differ with the compiler or with every build (other exports,
-sizes, bytes) and are only told.
+sizes, bytes) and are only reported.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _same_for_any_python(member: str) -> str:
 
 
 def _commit(facts: WheelFacts) -> Iterable[str]:
-    return (facts.git_version or "not told",)
+    return (facts.git_version or "unknown",)
 
 
 def _members(facts: WheelFacts) -> Iterable[str]:

@@ -10,6 +10,7 @@ Greedy: the case that adds most for its time comes next.
 from __future__ import annotations
 
 import argparse
+import heapq
 import json
 from collections import Counter
 from dataclasses import dataclass
@@ -64,13 +65,24 @@ def choose(measured: Measured, budget: float) -> list[str]:
     wanted = Counter({thing: min(count, 1 if thing[0] == "issue" else TIMES) for thing, count in wanted.items()})
     left = {case: things for case, things in measured.notices.items() if measured.seconds[case] <= SLOW_SECONDS}
     chosen, spent = [], 0.0
-    while left and spent < budget:
-        best = max(left, key=lambda case: _gain(left[case], wanted) / (measured.seconds[case] + FRAME_SECONDS))
-        if _gain(left[best], wanted) == 0:
+
+    def worth(case: str) -> float:
+        return _gain(left[case], wanted) / (measured.seconds[case] + FRAME_SECONDS)
+
+    # What a case adds only shrinks: one whose old worth is not reached by others is measured anew, the rest wait.
+    heap = [(-worth(case), case) for case in left]
+    heapq.heapify(heap)
+    while heap and spent < budget:
+        _, case = heapq.heappop(heap)
+        now = worth(case)
+        if heap and now < -heap[0][0]:
+            heapq.heappush(heap, (-now, case))
+            continue
+        if now == 0:
             break
-        wanted.subtract(thing for thing in left.pop(best) if wanted[thing] > 0)
-        spent += measured.seconds[best] + FRAME_SECONDS
-        chosen.append(best)
+        wanted.subtract([thing for thing in left[case] if wanted[thing] > 0])
+        spent += measured.seconds[case] + FRAME_SECONDS
+        chosen.append(case)
     missed = sorted({thing[1] for thing, count in wanted.items() if count > 0 and thing[0] == "issue"})
     print(f"{len(chosen)} cases, {spent:.1f} s; of {len(PLANTED)} bugs not noticed by them: {missed}")
     return chosen

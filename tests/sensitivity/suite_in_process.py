@@ -18,6 +18,7 @@ os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
 import torch  # noqa: E402
 
 from device_suite.cases import Case  # noqa: E402
+from device_suite.conditions import asking  # noqa: E402
 from device_suite.legs import Bench, PlantMaker  # noqa: E402
 from device_suite.selection import why_not_here  # noqa: E402
 from device_suite.states import References, Refused, run_case  # noqa: E402
@@ -42,16 +43,19 @@ class Asked:
 class Suite:
     """The suite's default cases on the CPU as the device under test; with `full` every case there is, to be listed."""
 
-    def __init__(self, layers: Iterable[str] = DEFAULT_LAYERS, *, full: bool = False) -> None:
-        self.device = torch.device("cpu")
+    def __init__(
+        self, layers: Iterable[str] = DEFAULT_LAYERS, *, full: bool = False, device: torch.device | None = None
+    ) -> None:
+        self.device = device or torch.device("cpu")
         self.file_of: dict[str, str] = {}
         self.cases = _load_cases(tuple(layers), full, self.file_of)
-        self._references = References(keep=True)
+        self.forget_references()
         self.refused: dict[str, str] = {}
 
     def forget_references(self) -> None:
         """Compute every reference anew, as a first run does."""
         self._references = References(keep=True)
+        asking.KEPT = {}
 
     def ask(self, case: Case, maker: PlantMaker | None = None) -> Asked:
         """Return what comes of a case under a plant."""

@@ -78,7 +78,7 @@ def _request(options: Options) -> VerifyRequest:
         raise UsageError("--case-timeout takes a number above 0")
     if options.quick and options.full:
         raise UsageError("--quick and --full exclude each other", hint="choose one")
-    fields = {**torch_fields(options, "verify_mps"), **verdict_fields(options)}
+    fields = {**torch_fields(options), **verdict_fields(options)}
     if options.resume is not None:
         fields["folder"] = options.resume
     return VerifyRequest(

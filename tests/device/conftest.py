@@ -151,11 +151,11 @@ def ask(request: Any) -> Iterator[Any]:
     run: Run = request.config.device_run
 
     def asked(case: Case) -> None:
-        if case.alone and run.last is not None and run.log.read_by_a_driver:
+        reason = why_not_here(case, device=run.device, full=run.full)
+        if case.alone and reason is None and run.last is not None and run.log.read_by_a_driver:
             run.leave(request.session, run.last)
             return
         run.last = case
-        reason = why_not_here(case, device=run.device, full=run.full)
         issue = next((row for row in run.known if row.covers(case.id)), None)
         run.log.started(case)
         begun, error = time.perf_counter(), {}

@@ -40,10 +40,12 @@ class Console:
 
     plain_interval_seconds = 10.0
 
-    def __init__(self, *, rich: RichConsole | None = None) -> None:
+    def __init__(self, *, rich: RichConsole | None = None, to_stderr: bool = False, quiet: bool = False) -> None:
         # A log has no edge: nothing in it is cut or wrapped.
         width = None if sys.stdout.isatty() else 200
-        self._rich = rich or RichConsole(highlight=False, width=width, soft_wrap=width is not None)
+        self._rich = rich or RichConsole(
+            highlight=False, width=width, soft_wrap=width is not None, stderr=to_stderr, quiet=quiet
+        )
         self._live: Live | None = None
         self._title, self._unit, self._total = "", "steps", None  # type: tuple[str, str, int | None]
         self._began = self._last_plain = 0.0

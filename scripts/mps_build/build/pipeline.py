@@ -25,6 +25,7 @@ from .compiler_cache.launcher import (
     cache_troubles,
     checkout_of,
     launchers,
+    ninja_log_text,
     slowest_steps,
 )
 from .compiler_cache.store import relayed
@@ -248,9 +249,9 @@ class Pipeline:
             )
 
         def run() -> Made:
-            output = self._compiled_folder(environment)
+            output, build = self._compiled_folder(environment), self.build_folder(tree)
             log = self.workspace.logs / f"compile_wheel-{environment.python_version}.log"
-            before = cache_counts(self.request.launcher, environment.environ)
+            before, steps_before = cache_counts(self.request.launcher, environment.environ), ninja_log_text(build)
             wheel = with_second_tries(
                 lambda command: compile_wheel(command, output=output, log=log, reporter=self.console),
                 command,
@@ -263,7 +264,7 @@ class Pipeline:
             gain = cache_gain(before, cache_counts(self.request.launcher, environment.environ))
             for trouble in cache_troubles(gain):
                 self.console.warn(trouble)
-            return Made(files=(wheel,), facts={"cache": gain, "slowest": slowest_steps(self.build_folder(tree))})
+            return Made(files=(wheel,), facts={"cache": gain, "slowest": slowest_steps(build, before=steps_before)})
 
         inputs = self._compile_inputs(configured.digest, environment, tree, source=source)
         return self.ledger.run("compile_wheel", version=1, inputs=inputs, action=run, key=self.key(environment))

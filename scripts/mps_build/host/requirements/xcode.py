@@ -210,7 +210,7 @@ def _situations(host: Host, recipe: Recipe, *, other_suits: bool) -> Iterator[Fi
             continue
         seen.add(error)
         harmless = error in _ACTIONS or row.facts.get("fatal") is False
-        if harmless or elsewhere or (other_suits and _MEANS.get(error) == "xcode_clt_only"):
+        if harmless or elsewhere or (other_suits and _MEANS.get(error) in ("xcode_clt_only", "xcode_missing")):
             yield _note(error)
         else:
             yield _blocker(error, recipe)

@@ -115,7 +115,9 @@ def compare_facts(left: WheelFacts, right: WheelFacts) -> Parity:
             parts.append(_part(f"kernels of {section}", False, *sides, note=note))
         else:
             parts.append(_part(f"kernels of {section}", True, *sides))
-            parts.append(_part(f"macOS of {section}", True, *(_compiled_for(each, section) for each in (left, right))))
+            parts.append(
+                _part(f"macOS of {section}", True, _compiled_for(left, section), _compiled_for(right, section))
+            )
     parts += [_part(name, False, read(left), read(right)) for name, read in WEAK.items()]
     is_same = _version(left) == _version(right) and left.git_version == right.git_version
     return Parity(left=left.file, right=right.file, is_same_source=is_same, parts=tuple(parts))
@@ -213,7 +215,8 @@ def _kernels(facts: WheelFacts, section: str) -> Iterable[str]:
 
 
 def _compiled_for(facts: WheelFacts, section: str) -> Iterable[str]:
-    return (format_version(each.header.os_version) if each.header else "?" for each in _metallibs(facts, section))
+    for metallib in _metallibs(facts, section):
+        yield (format_version(metallib.header.os_version) if metallib.header else None) or "not told"
 
 
 def _metallibs(facts: WheelFacts, section: str) -> Iterator[Metallib]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ class Pipeline:
         through = relayed(request.cache_variables, request.cache_upstream, request.launcher, told=self.console.warn)
         with self.workspace.held(), kept_awake(), through as variables:
             self.request = replace(request, cache_variables=variables)
-            with self.console.step("Source"):
+            with self._step("Source"):
                 tree, source = self.prepare_source()
             return tuple(self._build_for(python, tree, source) for python in self.request.pythons)
 
@@ -78,15 +79,18 @@ class Pipeline:
             reporter=self.console,
         )
 
+    def _step(self, title: str) -> AbstractContextManager[None]:
+        return shown_step(self.console, self.ledger, title)
+
     def _build_for(self, python: str, tree: SourceTree, source: str) -> Delivered:
         suffix = f" for Python {python}" if len(self.request.pythons) > 1 else ""
-        with self.console.step(f"Environment{suffix}"):
+        with self._step(f"Environment{suffix}"):
             environment, prepared = self.prepare_environment(python, tree)
-        with self.console.step(f"Configure{suffix}"):
+        with self._step(f"Configure{suffix}"):
             configured = self.configure(environment, tree, source=source, environment_digest=prepared.digest)
-        with self.console.step(f"Compile{suffix}"):
+        with self._step(f"Compile{suffix}"):
             compiled = self._compile(environment, tree, configured, source=source)
-        with self.console.step(f"Audit{suffix}"):
+        with self._step(f"Audit{suffix}"):
             return Finishing(
                 request=self.request,
                 workspace=self.workspace,

@@ -34,6 +34,10 @@ platform.mac_ver = lambda *_: ("15.3", ("", "", ""), "arm64")
 _LLVM = {"otool": "llvm-otool", "lipo": "llvm-lipo", "install_name_tool": "llvm-install-name-tool"}
 
 
+# Apple's otool takes -m (names are no archive members), LLVM's does not know it.
+_DIALECT = {"otool": 'for word; do shift; [ "$word" = -m ] || set -- "$@" "$word"; done\n'}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImitatedMac:
     """Where it lies: `calls` has a line for each call of a tool that delocate uses."""
@@ -122,5 +126,5 @@ def _apple(calls: Path) -> dict[str, str]:
         " *metal*--version) echo 'Apple metal version 32023.883 (metalfe-32023.883)' ;; *metal*)"
         ' while [ "$#" -gt 1 ]; do [ "$1" != -o ] || : > "$2"; shift; done ;; esac',
         "codesign": f"{shim}\n{noted}",
-        **{name: f'{shim}\n{noted}\nexec {path} "$@"' for name, path in llvm.items()},
+        **{name: f'{shim}\n{noted}\n{_DIALECT.get(name, "")}exec {path} "$@"' for name, path in llvm.items()},
     }

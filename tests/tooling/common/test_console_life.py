@@ -75,7 +75,7 @@ def test_a_step_that_was_spared_says_so(tmp_path: Path) -> None:
     for _ in range(2):
         ledger = Ledger(tmp_path)
         with shown_step(console, ledger, "Environment"):
-            ledger.run("one", version=1, inputs={}, action=lambda: Made())
+            ledger.run("one", version=1, inputs={}, action=Made)
         with shown_step(console, ledger, "Nothing"):
             pass
 

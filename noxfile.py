@@ -23,7 +23,11 @@ if sys.version_info < (3, 10):  # noqa: UP036  # an old pip installs a nox that 
     sys.exit(2)
 
 ROOT = Path(__file__).parent
-PACKAGE = {"PYTHONPATH": str(ROOT / "scripts")}
+PACKAGE = {
+    "PYTHONPATH": str(ROOT / "scripts"),
+    # A session's own environment hides the caller's, whose torch a bare `nox -s verify_mps` asks.
+    **{f"MPS_BUILD_CALLER_{name}": os.environ.get(name, "") for name in ("PATH", "VIRTUAL_ENV", "CONDA_PREFIX")},
+}
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 
 nox.needs_version = ">=2025.2.9"
@@ -130,6 +134,12 @@ def rehearse(session: nox.Session) -> None:
 
 
 @nox.session
+def check_mm(session: nox.Session) -> None:
+    """Objective-C++ of a PyTorch tree, checked on any system: selectors, types, enums, version guards."""
+    _command(session, "check_mm")
+
+
+@nox.session
 def repro(session: nox.Session) -> None:
     """One failure of a record as a stand-alone script, and as the text of an issue for upstream."""
     _command(session)
@@ -233,8 +243,8 @@ def refresh_patches(session: nox.Session) -> None:
 
 
 @nox.session
-def schemas(session: nox.Session) -> None:
-    """The JSON Schemas of our data files, from the models that read them."""
+def regenerate(session: nox.Session) -> None:
+    """Write every generated file and table anew; `-- --check` only looks."""
     _command(session)
 
 

@@ -94,7 +94,7 @@ search_path() {
 }
 
 check() {
-  [ "$(uname -s)" = Darwin ] || "$dry_run" || fail "this is no Mac" "--dry-run shows the changes anywhere"
+  [ "$(uname -s)" = Darwin ] || "$dry_run" || fail "this is not a Mac" "--dry-run shows the changes anywhere"
   "$dry_run" || [ "$(id -u)" = 0 ] || fail "this needs root" "sudo $0 $action ..."
   case "$work" in
     /*[!A-Za-z0-9/_.-]* | [!/]* | / | */../*) fail "--work $work: an absolute path of plain letters is needed" ;;
@@ -111,7 +111,7 @@ check_install() {
   repository="${url#https://github.com/}"
   repository="${repository%/}"
   case "$repository" in
-    */*/* | /* | */ | *[!A-Za-z0-9_./-]*) fail "--url $url is no repository on github.com" ;;
+    */*/* | /* | */ | *[!A-Za-z0-9_./-]*) fail "--url $url is not a repository on github.com" ;;
     */*) ;;
     *) fail "--url $url names no repository" "an organisation's runner would serve them all" ;;
   esac

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.json_text import read_json
 from mps_build.common.workspace import Workspace
 
 from .plan import BuildRequest
@@ -51,10 +51,10 @@ def _time(request: BuildRequest, receipts: Path) -> dict[str, Any]:
     measured = 0.0
     for path in receipts.glob("*.json") if receipts.is_dir() else ():
         try:
-            receipt = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
+            receipt = read_json(path)
+        except (OSError, ValueError):
             continue
-        if receipt.get("step") in STEPS:
+        if isinstance(receipt, dict) and receipt.get("step") in STEPS:
             measured += float(receipt.get("seconds", 0.0))
     if measured:
         return {"minutes": round(measured / 60, 1), "minutes_from": "this tree's receipts"}

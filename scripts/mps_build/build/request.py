@@ -9,6 +9,7 @@ from typing import Any
 
 from mps_build.common.environment import Toolchain, check_path, fetch_environ, parse_settings
 from mps_build.common.errors import UsageError
+from mps_build.common.git import check_address
 from mps_build.common.interpreters import PythonSearch, search_interpreter
 from mps_build.common.recipe.catalogue import build_python, find_recipe, newest_stable, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
@@ -99,7 +100,7 @@ def _interpreters(pythons: tuple[str, ...]) -> dict[str, PythonSearch]:
 
 
 def _cache_choice(options: BuildOptions) -> CacheChoice:
-    """Return how the compiler cache is set; a release shares a store only if told (--shared-cache)."""
+    """Return how the compiler cache is set; a release shares a store only with --shared-cache."""
     summary = options.shared_cache
     if summary and options.cache != "sccache":
         raise UsageError(
@@ -155,6 +156,7 @@ def _source(recipe: Recipe, options: BuildOptions) -> dict[str, Any]:
         raise UsageError(
             f"{repository!r} is neither there nor an address", hint="give a folder, a tarball or a git address"
         )
+    check_address(repository, what="the repository")
     ref = options.ref or ("HEAD" if options.source else None)
     commit = resolve_ref(repository, ref, environ=fetch_environ(os.environ)) if ref else recipe.commit
     if commit is None:

@@ -5,7 +5,7 @@ repository whose workflow must have signed it. Each claim is printed with what w
 if all of them hold, 9 if one does not.
 
 What this shows: this very file was signed by that repository's workflow on GitHub, and its receipt agrees with
-the recipe. What it cannot show: that the Mac which built it did what the receipt says. docs/publishing.md.
+the recipe. What it cannot show: that the Mac which built it did what the receipt says. docs/fleet/publishing.md.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
 
 
 def _of(identity: dict[str, str], name: str) -> str:
-    return identity.get(name, "not told")
+    return identity.get(name, "unknown")
 
 
 def _recipe_name(receipt: dict[str, Any]) -> str:

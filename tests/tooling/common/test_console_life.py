@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from mps_build.build.shown_step import shown_step
 from mps_build.common.console import Console
-from mps_build.common.receipts import Ledger, Made
+from mps_build.common.receipts import Ledger, StepResult
 from rich.console import Console as RichConsole
 
 
@@ -75,7 +75,7 @@ def test_a_step_that_was_spared_says_so(tmp_path: Path) -> None:
     for _ in range(2):
         ledger = Ledger(tmp_path)
         with shown_step(console, ledger, "Environment"):
-            ledger.run("one", version=1, inputs={}, action=Made)
+            ledger.run("one", version=1, inputs={}, action=StepResult)
         with shown_step(console, ledger, "Nothing"):
             pass
 

@@ -19,7 +19,7 @@ from mps_build.host.macos.versions import is_beta_build
 from mps_build.host.probes.probers import RecordedProber
 from mps_build.host.probes.table import METAL_PROOF, PROBES, probes_for
 from mps_build.host.recordings.recording import RecordedProbe, Recording, recording_of
-from mps_build.host.requirements.buildability import outlooks, unlocked_by
+from mps_build.host.requirements.buildability import buildability_of, unlocked_by
 from mps_build.host.requirements.findings import Finding
 from mps_build.host.requirements.inspect import blockers, inspect, warnings
 from mps_build.host.requirements.way import USUAL
@@ -325,7 +325,7 @@ def test_the_outlook_names_what_each_recipe_would_take_and_what_one_xcode_would_
     old = _probe("xcodebuild", "-version", stdout="Xcode 14.3.1\nBuild version 14E300c\n")
     host = _host(*MAC, old, _probe("xcrun", "--sdk", "macosx", "--show-sdk-version", stdout="13.3\n"))
     recipes = all_recipes()
-    rows = {row.recipe: row.blockers for row in outlooks(host, recipes)}
+    rows = {row.recipe: row.blockers for row in buildability_of(host, recipes)}
     unlocked = unlocked_by(host, recipes)
 
     assert rows["v2.5.1"] == ()

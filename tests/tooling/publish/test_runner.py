@@ -209,7 +209,7 @@ def test_a_dry_run_prints_every_change_and_makes_none(mac: Mac, action: str) -> 
         (("install", "--url", "https://github.com/owner"), "--runner is missing"),
         (("install", "--url", "https://github.com/owner", "--runner", "/nowhere"), "names no repository"),
         (("install", "--url", "https://github.com/o/n", "--runner", "/nowhere"), "holds no runner"),
-        (("install", "--url", "https://evil.example/o/n", "--runner", "/nowhere"), "is no repository on github.com"),
+        (("install", "--url", "https://evil.example/o/n", "--runner", "/nowhere"), "is not a repository on github.com"),
         (("install", "--work", "/opt/a b"), "plain letters"),
         (("install", "--work", "/opt/../etc"), "plain letters"),
         (("install", "--work"), "needs a value"),
@@ -230,7 +230,7 @@ def test_another_system_and_a_plain_user_are_refused(mac: Mac) -> None:
     mac.tool("id", "echo 501")
     assert "needs root" in mac.install().stderr
     mac.tool("uname", "echo Linux")
-    assert "this is no Mac" in mac.install().stderr
+    assert "this is not a Mac" in mac.install().stderr
 
 
 def _put_hooks(mac: Mac) -> Path:

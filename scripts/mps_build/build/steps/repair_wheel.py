@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, CompileError
@@ -36,6 +36,7 @@ def repair_wheel(
     exclude: tuple[str, ...],
     log: Path,
     ignore_missing: bool = False,
+    wrap: Callable[[Command], Command] = lambda command: command,
 ) -> Path:
     """Return the repaired wheel in `output`.
 
@@ -45,6 +46,7 @@ def repair_wheel(
             https://github.com/pytorch/vision/issues/4401
         ignore_missing: a companion's `@rpath/libtorch.dylib` leads nowhere until torch is loaded, and delocate stops
             at it before it looks at `exclude`; what else is missing, the audit tells (P5).
+        wrap: brings the command to where delocate's tools are.
 
     Raises:
         CompileError: delocate failed; its last words are in the message.
@@ -56,7 +58,7 @@ def repair_wheel(
     for name in exclude:
         argv += ["-e", name]
     try:
-        run_logged(Command(argv=(*argv, str(wheel)), environ=environ), log=log)
+        run_logged(wrap(Command(argv=(*argv, str(wheel)), environ=environ)), log=log)
     except CommandFailed as failure:
         text = "\n".join(failure.tail[-6:])
         raise CompileError(f"delocate failed:\n{text}", hint=f"the whole output is in {log}") from failure

@@ -92,7 +92,7 @@ def parse_apfs_list(answer: Answer) -> Facts:
 
 
 def parse_thermal(answer: Answer) -> Facts:
-    """Read `pmset -g therm` or `thermlog`: the last limit counts; three notes are no proof of coolness."""
+    """Read `pmset -g therm` or `thermlog`: the last limit counts; three notes do not prove that it is cool."""
     limits = re.findall(r"CPU_Speed_Limit\s*=\s*(\d+)", answer.stdout)
     if limits:
         return {"cpu_speed_limit": int(limits[-1]), "throttled": int(limits[-1]) < 100}

@@ -74,12 +74,12 @@ def _not_understood(host: Host) -> Iterator[Finding]:
                 level="not_understood",
                 what="Not understood",
                 found=f"`{shlex.join(row.argv)[:120]}` answered: {' / '.join(lines[:3])[:300]}{more}",
-                mend="send this answer in: nox -s doctor -- --record FILE, see docs/recorded_macs.md",
+                mend="send this answer in: nox -s doctor -- --record FILE, see docs/host/recorded_macs.md",
             )
 
 
 def elsewhere_findings(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
-    """Return what a host that is no Mac lacks; a recipe that is cross-built with zig lacks nothing."""
+    """Return what a host that is not a Mac lacks; a recipe that is cross-built with zig lacks nothing."""
     if recipe.cross is not None:
         return (
             Finding(id="system", level="ok", what="System", found=host.system, wanted="any: cross-compiled with zig"),

@@ -19,7 +19,7 @@ _ROSETTA_LINK = "https://github.com/pytorch/pytorch/issues/98919"
 
 
 def machine_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
-    """Yield the machine's lines, blockers and warnings in the order of their table in docs/recorded_macs.md."""
+    """Yield the machine's lines, blockers and warnings in the order of their table in docs/host/recorded_macs.md."""
     yield from _virtual(host)
     yield from _rosetta(host)
     yield from _chip(host)
@@ -239,7 +239,7 @@ def _thermal(host: Host) -> Iterator[Finding]:
             id="thermal_unknown",
             level="note" if asked_more else "warning",
             what=what,
-            found="pmset recorded nothing, which is no proof",
+            found="pmset recorded nothing, which proves nothing",
             wanted=wanted,
             mend="sudo powermetrics --samplers thermal -n 1",
         )

@@ -15,7 +15,7 @@ from .metal import METAL_ERRORS, XCODE_LINK, metal_findings
 
 MISSION_XCODE = "13.3.1"
 
-# Situations that mean one of the blockers of docs/recorded_macs.md; others block under their own name.
+# Situations that mean one of the blockers of docs/host/recorded_macs.md; others block under their own name.
 _MEANS = {
     "license_not_agreed": "xcode_license",
     "xcode_required_clt_active": "xcode_clt_only",
@@ -242,7 +242,7 @@ def _note(error: str) -> Finding:
 
 
 def _signs(host: Host, xcode: Xcode | None) -> Iterator[Finding]:
-    """Yield what is no fault yet and often comes before one."""
+    """Yield what is not a fault yet and often comes before one."""
     if host.first("from_env", "xcode-select"):
         yield Finding(
             id="developer_dir_from_env",

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from rich.console import Console as RichConsole
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from .workspace import in_checkout
@@ -85,7 +85,9 @@ class Console:
         self.timings.append((title, time.monotonic() - began))
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None = None) -> None:
-        table = Table(*columns, title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        # Folded, never cut: a name that ends in an ellipsis cannot be copied.
+        heads = (Column(name, overflow="fold") for name in columns)
+        table = Table(*heads, title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for row in rows:
             table.add_row(*(Text.from_ansi(as_called(cell)) for cell in row))
         self._rich.print(table)

@@ -74,12 +74,13 @@ def check_files(checker: Checker, files: Sequence[Path], *, jobs: int, reporter:
             if not _ours(said, checker, file) or _is_guarded(said, sources, file):
                 continue
             found[_shown(judge(said, known), said, checker)] = None
+    ordered = sorted(found, key=lambda each: (each.file, each.line, each.column))
     after = os.times()
     spent = after.children_user + after.children_system - before.children_user - before.children_system
     return Report(
         files=tuple(_relative(str(file), checker) for file in files),
-        diagnostics=tuple(each for each in found if each.severity != "unknown"),
-        unknown=tuple(each for each in found if each.severity == "unknown"),
+        diagnostics=tuple(each for each in ordered if each.severity != "unknown"),
+        unknown=tuple(each for each in ordered if each.severity == "unknown"),
         cpu_seconds=round(spent, 1),
     )
 

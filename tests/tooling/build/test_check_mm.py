@@ -9,6 +9,7 @@ import pytest
 from mps_build.build.mm.diagnostics import Known, apple_header, concerns, judge, nearest, newer_than_target, read_output
 from mps_build.build.mm.guards import Names, function_around, guarded, implied, read_names
 from mps_build.build.mm.headers import configured
+from mps_build.build.mm.messages import late_messages, late_selectors, own_selectors
 from mps_build.build.mm.text import blanked, read_source
 from mps_build.build.mm.tree import find_tree, read_tree, read_wheel_headers
 from mps_build.build.objc.model import load_frameworks
@@ -76,6 +77,44 @@ def test_a_call_behind_a_question_is_guarded(body: str) -> None:
 @pytest.mark.parametrize("body", UNGUARDED.values(), ids=UNGUARDED.keys())
 def test_a_call_that_is_not_behind_the_question_is_not(body: str) -> None:
     assert _found(body) < (15, 0)
+
+
+def _late(text: str, target: str = "13.0") -> list[tuple[int, str]]:
+    late = late_selectors(load_frameworks(), target)
+    return [(said.line, said.text.split("'")[1]) for said in late_messages(read_source(text), "a.mm", late)]
+
+
+def test_a_message_in_a_generic_lambda_is_seen_though_clang_leaves_it_out() -> None:
+    text = """make([&](auto graph, auto cached) {
+  auto tensor = [graph realPartOfTensor:[graph reshapeTensor:x withShape:a ? b : c name:nil]
+                                   name:nil];
+  descriptor.preferPackedRows = YES;
+});"""
+    assert _late(text) == [(2, "realPartOfTensor:name:"), (4, "setPreferPackedRows:")]
+    assert _late(text, "14.0") == [(4, "setPreferPackedRows:")]
+    assert _late(text, "15.0") == []
+
+
+def test_a_selector_that_an_older_type_has_as_well_is_clangs_to_judge() -> None:
+    late = late_selectors(load_frameworks(), "13.0")
+    assert "initWithDevice:" not in late
+    assert "convolution3DWithSourceTensor:weightsTensor:descriptor:name:" in late
+    assert "setStrideInZ:" not in late, "its class is as new: a message to nil"
+
+
+def test_what_the_tree_declares_itself_for_any_sdk_is_not_judged() -> None:
+    header = """
+@interface MPSGraph (VenturaOps)
+- (MPSGraphTensor* _Nonnull)convolution3DWithSourceTensor:(MPSGraphTensor* _Nonnull)source
+                                            weightsTensor:(void (^)(int, id))weights;
+@end
+#if !defined(__MAC_14_0) && (!defined(MAC_OS_X_VERSION_14_0))
+@interface MPSGraph (SonomaOps)
+- (MPSGraphTensor*)conjugateWithTensor:(MPSGraphTensor*)tensor name:(NSString*)name;
+@end
+#endif
+"""
+    assert own_selectors(header) == {"convolution3DWithSourceTensor:weightsTensor:"}
 
 
 def test_the_function_around_a_place_is_found_through_macros_and_lambdas() -> None:

@@ -164,7 +164,7 @@ PLANTS: tuple[tuple[str, str, str, str, str], ...] = (
         OPS + "BinaryOps.mm",
         'name:@"primaryCastTensor"]',
         'name:"primaryCastTensor"]',
-        "NSString",
+        "must be prefixed by",
     ),
     (
         "class method of an instance",

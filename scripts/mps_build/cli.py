@@ -171,7 +171,7 @@ def _write_json(arguments: Sequence[str], result: Result) -> int:
         return result.exit_code
     if path is None:
         return result.exit_code
-    from .common.receipts import write_whole
+    from .common.files import write_whole
 
     document = {**result.document, "exit_code": result.exit_code, "cause": result.cause, "hint": result.hint}
     try:

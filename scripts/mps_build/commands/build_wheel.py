@@ -57,7 +57,7 @@ def run(options: Options, console: Console) -> Result:
     at = f" at {request.commit[:12]}" if request.commit else ""
     console.print(f"{request.recipe.name}: {request.repository}{at}", style="bold")
     if request.cross:
-        console.print("not a Mac: cross-built with zig, without MPS; see docs/sample.md")
+        console.print("not a Mac: cross-built with zig, without MPS; see docs/build/sample.md")
     if options.dry_run:
         summary = forecast(request, workspace)
         console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in summary.items()])
@@ -78,9 +78,10 @@ def run(options: Options, console: Console) -> Result:
 def _editable(options: Options, request: BuildRequest, workspace: Workspace, console: Console) -> Result:
     """The first run of --editable, or one after something else than the source changed."""
     from mps_build.build.editable import EditableBuild
+    from mps_build.build.pipeline import Pipeline
 
     try:
-        found, version, place = EditableBuild(request, workspace=workspace, console=console).make(options)
+        found, version, place = EditableBuild(Pipeline(request, workspace=workspace, console=console)).make(options)
     except CompileError as error:
         raise _explained(error, options, request, workspace) from error
     console.print()

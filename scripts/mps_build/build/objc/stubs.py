@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.receipts import write_whole
+from mps_build.common.files import write_whole
 
 from .model import load_frameworks, version
 

@@ -22,6 +22,8 @@ from packaging.version import Version
 
 from ..environment import fetch_environ
 from ..errors import SourceError, UsageError
+from ..files import write_whole
+from ..json_text import read_json
 from ..process import Command, CommandFailed, Reporter, run_logged
 
 # One newer than the newest known, so that a release for the next Python is seen; torch 1.12 ends at 3.7.
@@ -190,13 +192,11 @@ class _Known:
 
     def put(self, key: str, path: Path) -> None:
         entries = {**self._read(), key: {"file": path.name, "size": path.stat().st_size}}
-        beside = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        beside.write_text(json.dumps(entries, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-        beside.replace(self._path)
+        write_whole(self._path, json.dumps(entries, indent=2, sort_keys=True) + "\n")
 
     def _read(self) -> dict[str, dict[str, object]]:
         try:
-            entries = json.loads(self._path.read_text(encoding="utf-8"))
+            entries = read_json(self._path)
         except (OSError, ValueError):
             return {}  # a lost note costs one question to the index
         return entries if isinstance(entries, dict) else {}

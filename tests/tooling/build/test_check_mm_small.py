@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mps_build.build.mm import compiler
+from mps_build.build.mm.patched import NOT_WHOLE, check_patches, check_tree_files, mm_files
+from mps_build.build.patches.file import read_patch
 from mps_build.cli import main
+from mps_build.common.process import SilentReporter
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="pip install ziglang==0.17.1")
 OPERATIONS = "aten/src/ATen/native/mps/operations"
@@ -170,6 +172,49 @@ def test_three_files_share_the_header_and_say_the_same(tree: Path, tmp_path: Pat
     assert status == 8 and "changed" in found["diagnostics"][0]["text"]
 
 
+_PATCH = """\
+Description: a patch of Objective-C++, for this test
+Origin: vendor
+Forwarded: no
+Fixes: B0
+---
+diff --git a/{file} b/{file}
+--- a/{file}
++++ b/{file}
+@@ -11,3 +11,3 @@ MPSGraphTensor* twice(MPSGraph* graph, MPSGraphTensor* tensor) {{
+   auto name = fmt::format("{{}}", made());
+-  return [graph additionWithPrimaryTensor:tensor secondaryTensor:tensor name:nil];
++  return [graph {selector}:tensor secondaryTensor:tensor name:nil];
+ }}
+"""
+
+
+def test_the_objective_c_of_a_patch_is_checked_on_a_copy(tree: Path, tmp_path: Path) -> None:
+    found = {}
+    for selector in ("subtractionWithPrimaryTensor", "subtractionWithPrimeTensor"):
+        path = tmp_path / f"{selector}.patch"
+        path.write_text(_PATCH.format(file=f"{OPERATIONS}/Twice.mm", selector=selector))
+        patch = read_patch(path)
+        report = check_patches(tree, [patch], target="13.0", folder=tmp_path / "w", reporter=SilentReporter())
+        assert not isinstance(report, str), report
+        found[selector] = len(report.diagnostics)
+    assert found == {"subtractionWithPrimaryTensor": 0, "subtractionWithPrimeTensor": 1}
+    assert (tree / OPERATIONS / "Twice.mm").read_text() == RIGHT
+    (tree / "CMakeLists.txt").unlink()
+    assert check_patches(tree, [patch], target="13.0", folder=tmp_path, reporter=SilentReporter()) == NOT_WHOLE
+
+
+def test_of_patched_files_those_of_mps_are_checked(tree: Path, tmp_path: Path) -> None:
+    names = mm_files([f"{OPERATIONS}/Twice.mm", "aten/src/ATen/native/metal/MetalAten.mm", "c10/util/Half.h"])
+    assert names == (f"{OPERATIONS}/Twice.mm",)
+    report = check_tree_files(tree, names, target="13.0", folder=tmp_path / "w", reporter=SilentReporter())
+    assert not isinstance(report, str) and report.files == names and report.diagnostics == ()
+    (tree / "version.txt").unlink()
+    assert "is not a PyTorch tree" in str(
+        check_tree_files(tmp_path, names, target="13.0", folder=tmp_path / "w", reporter=SilentReporter())
+    )
+
+
 def test_what_is_missing_is_said(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = str(tree / OPERATIONS / "Twice.mm")
     for arguments, status, words in (
@@ -185,7 +230,7 @@ def test_what_is_missing_is_said(tree: Path, tmp_path: Path, monkeypatch: pytest
     (tree / "torchgen/gen.py").write_text("raise SystemExit('no yaml here')\n")
     status, found = _check(tmp_path, file)
     assert status == 4 and "no yaml here" in found["error"]
-    monkeypatch.setattr(compiler.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path))
     status, found = _check(tmp_path, file)

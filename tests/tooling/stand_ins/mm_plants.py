@@ -122,7 +122,7 @@ PLANTS: tuple[tuple[str, str, str, str, str], ...] = (
         OPS + "LinearAlgebra.mm",
         "MPSShape* aShape = @[ @(batchSize), @(aRowsTiled), @(aCols) ];",
         "MPSShape* aShape = @[ batchSize, @(aRowsTiled), @(aCols) ];",
-        "aShape",
+        "is not an Objective-C object",
     ),
     (
         "buffer where a pipeline belongs",

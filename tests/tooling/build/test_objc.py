@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from mps_build.build.objc.headers import unknown_words
 from mps_build.build.objc.model import Interface, load_frameworks, version
 from mps_build.build.objc.sdk import prefix_header
 from mps_build.build.objc.stubs import imports_of, known_releases
+from mps_build.common.recipe.catalogue import recipes_root
 
 needs_zig = pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="pip install ziglang==0.17.1")
 FRAMEWORKS = load_frameworks()
@@ -54,6 +56,33 @@ def test_every_class_of_the_official_wheels_is_declared() -> None:
             names = {name.removeprefix("_OBJC_CLASS_$_") for name in row["symbols"] if name.startswith("_OBJC_CLASS_")}
             # Apple's own compiler makes constant literals of these two; no source names them.
             assert names - {"NSConstantArray", "NSConstantIntegerNumber"} <= TYPES.keys() | {"NSObject"}
+
+
+def test_every_selector_of_the_official_wheels_is_declared() -> None:
+    """As `__objc_methname` of libtorch_cpu names them; NSObject's own are in zig's <objc/NSObject.h>."""
+    known = {method.selector for each in TYPES.values() for method in each.methods}
+    of_nsobject = {"alloc", "autorelease", "copy", "description", "init", "mutableCopy", "new", "release", "retain"}
+    of_nsobject |= {"retainCount", "respondsToSelector:", "instancesRespondToSelector:"}
+    # Private to Apple, or methods that PyTorch adds: it declares them itself, in categories.
+    own = {"setEnableCommitAndContinue:", "printNDArray"}
+    fixed = "WithNaNPropagationAndIntFallbackWithPrimaryTensor:secondaryTensor:name:"
+    own |= {f"maximum{fixed}", f"minimum{fixed}"}
+    recorded = Path(__file__).parents[2] / "recorded" / "selectors.json"
+    for release, selectors in json.loads(recorded.read_text(encoding="utf-8")).items():
+        assert set(selectors) - known - of_nsobject - own == set(), release
+
+
+@needs_zig
+def test_the_samples_objective_c_compiles(tmp_path: Path) -> None:
+    """The sample's one .mm, in both kinds (shader as source, metallib); ARC is on there, as its CMake says."""
+    sample = recipes_root() / "sample"
+    (tmp_path / "scale_source.h").write_text('static const char* kScaleSource = "";\n')
+    checker = _checker(tmp_path, "-fobjc-arc", f"-I{sample / 'include'}", f"-I{tmp_path}")
+    for kind in ("-USAMPLE_JIT_COMPILE_SHADERS", "-DSAMPLE_JIT_COMPILE_SHADERS"):
+        assert read_output(compile_file(checker, sample / "csrc/mps/scale.mm", kind)) == []
+    wrong = tmp_path / "wrong.mm"
+    wrong.write_text((sample / "csrc/mps/scale.mm").read_text().replace("offset:0 atIndex:0]", "offset:0 atIndx:0]"))
+    assert read_output(compile_file(checker, wrong)) != []
 
 
 def test_an_older_sdk_knows_neither_the_newer_names_nor_their_macros(tmp_path: Path) -> None:
@@ -116,10 +145,10 @@ def test_a_row_with_a_type_that_is_none_does_not_compile(tmp_path: Path) -> None
     assert any(said.file == str(path) for said in read_output(compile_file(checker, file)) if said.kind == "error")
 
 
-def _checker(tmp_path: Path) -> Checker:
+def _checker(tmp_path: Path, *flags: str) -> Checker:
     from mps_build.build.mm.compiler import find_zig
 
-    tree = MpsTree(root=tmp_path, release="2.6.0", standard="17", flags=("-fno-objc-arc",), include=())
+    tree = MpsTree(root=tmp_path, release="2.6.0", standard="17", flags=flags or ("-fno-objc-arc",), include=())
     (tmp_path / "scratch").mkdir()
     return Checker(
         zig=find_zig(),

@@ -257,11 +257,11 @@ def completion(session: nox.Session) -> None:
 @nox.session
 def benchmark(session: nox.Session) -> None:
     """Measure one of benchmarks/ (audit, driver, ...) for benchmarks/results.json; `readme` writes the page of all."""
-    _install(session, "benchmark")
-    if not session.posargs:
-        names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
-        names = [name for name in names if name not in ("record", "two_hosts")]
+    names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
+    names = [name for name in names if name not in ("record", "two_hosts")]
+    if not session.posargs or session.posargs[0] not in names:
         session.error(f"say which: {', '.join(names)}")
+    _install(session, "benchmark")
     session.run("python", str(ROOT / "benchmarks" / f"{session.posargs[0]}.py"), *session.posargs[1:], env=PACKAGE)
 
 

@@ -62,7 +62,7 @@ def _bad(record: Record) -> str:
     cases = [case for case in record.cases if case.outcome in BAD]
     rows = [
         f"<tr><td><code>{escape(case.id)}</code></td><td>{_issues(case)}</td><td>{_tag(case)}</td>"
-        f'<td class="what">{escape(case.reason or "")}</td></tr>'
+        f'<td class="what">{_reason(case)}</td></tr>'
         for case in cases
     ]
     return _section(
@@ -129,13 +129,23 @@ def _all_cases(record: Record) -> str:
         f'<select id="outcome" aria-label="outcome"><option value="">every outcome</option>{options}</select></div>'
     )
     rows = [
-        f'<tr data-outcome="{case.outcome}"><td><code>{escape(case.id)}</code></td><td>{escape(case.layer)}</td>'
+        f'<tr data-outcome="{case.outcome}"><td><code>{escape(case.id)}</code>{_why_skipped(case)}</td>'
+        f"<td>{escape(case.layer)}</td>"
         f"<td>{_issues(case)}</td><td>{_tag(case)}</td>"
         f'<td class="number">{_meter(case)}</td><td class="number">{_seconds(case)}</td></tr>'
         for case in record.cases
     ]
     table = _table(("case", "layer", "issue", "outcome", "error / allowed", "time"), rows, table_id="cases")
     return _section("All cases", tools + table, '<span id="shown"></span>', rows)
+
+
+def _reason(case: Case) -> str:
+    """Return why a case failed, with its line ends; a text that was quoted on its way has them as two letters."""
+    return escape((case.reason or "").replace("\\n", "\n"))
+
+
+def _why_skipped(case: Case) -> str:
+    return f'<br><small class="why">{_reason(case)}</small>' if case.outcome == "skipped" and case.reason else ""
 
 
 def _meter(case: Case) -> str:

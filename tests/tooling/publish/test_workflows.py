@@ -35,6 +35,7 @@ def on_macs() -> list[tuple[str, str, dict[str, Any]]]:
 def test_every_name_leads_somewhere() -> None:
     assert sorted(path.stem for path in WORKFLOWS.glob("*.yml")) == [
         "build-wheel",
+        "check-mm",
         "checks",
         "nightly",
         "release",

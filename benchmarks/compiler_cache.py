@@ -52,7 +52,7 @@ class Pass:
 
     @property
     def hit_rate(self) -> float:
-        """Return the part of the draw that came from the cache (0 to 1): a file it never saw is no hit either."""
+        """Return the part of the draw that came from the cache (0 to 1): a file it never saw is not a hit either."""
         return self.hits / max(len(self.seconds), self.hits + self.misses, 1)
 
 

@@ -95,7 +95,7 @@ def render(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def met(median: float, target: str) -> str:
-    """Return whether a median meets a target as the issues word it; `-` where the target is no bound.
+    """Return whether a median meets a target as the issues word it; `-` where the target is not a bound.
 
     >>> met(0.06, "<= 0.08"), met(0.47, "<= 0.40 over >= 150 files"), met(3.0, "printed beside")
     ('yes', '**no**', '-')

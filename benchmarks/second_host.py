@@ -3,7 +3,7 @@
     python benchmarks/compiler_cache.py                (once: it makes the configured checkout that is used here)
     python benchmarks/second_host.py [--units 40] [--seed 1] [--targets c10]
 
-Two hosts are two network namespaces; the Redis is in a third. Both build at one path, as docs/fleet.md says, and have
+Two hosts are two network namespaces; the Redis is in a third. Both build at one path (docs/fleet/caches.md), and have
 no cache of their own. Each asks for the store as `build_wheel --cache sccache --shared-cache` does, through the relay.
 The first compiles a seeded draw; the second must find all of it, and its objects must be the first's.
 """

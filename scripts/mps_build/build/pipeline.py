@@ -9,9 +9,8 @@ from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.environment import Toolchain, build_environ, comparable, fetch_environ
-from mps_build.common.interpreters import find_interpreter
 from mps_build.common.process import Command, kept_awake
-from mps_build.common.receipts import Ledger, Made, Receipt, digest_of, fingerprint, step_digest
+from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint, step_digest
 from mps_build.common.recipe.catalogue import locks_root
 from mps_build.common.recipe.model import Libomp
 from mps_build.common.workspace import Workspace, cache_folder
@@ -34,7 +33,7 @@ from .finish import Delivered, Finishing
 from .plan import BuildRequest
 from .profiles import profile_lines, profile_settings
 from .repack import repacked
-from .retry import with_second_tries
+from .retry import with_retries
 from .source import prepare_source as prepare
 from .steps.compile_wheel import build_command, compile_wheel
 from .steps.create_environment import create_environment
@@ -101,11 +100,11 @@ class Pipeline:
         request, recipe = self.request, self.request.recipe
         lock = locks_root() / recipe.lock_name(python)
         venv = self.workspace.environment(request.profile, python)
-        interpreter = find_interpreter(python, environ=self.fetch_environ)
+        interpreter = request.interpreter(python)
 
-        def create() -> Made:
+        def create() -> StepResult:
             tools = create_environment(
-                interpreter=interpreter,
+                interpreter=interpreter.base,
                 lock=lock,
                 destination=venv,
                 backend=self.workspace.backend,
@@ -115,9 +114,9 @@ class Pipeline:
                 reporter=self.console,
                 offline=request.offline,
             )
-            return Made(trees=(venv,), facts={"tools": tools})
+            return StepResult(trees=(venv,), facts={"tools": tools})
 
-        inputs = {"interpreter": str(interpreter), "lock": fingerprint(lock)["sha256"]}
+        inputs = {"interpreter": interpreter.identity(), "lock": fingerprint(lock)["sha256"]}
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create, key=venv.name)
         toolchain = self._cross_toolchain(venv) if request.cross else request.toolchain
         extra = {"PYTHONPATH": str(self.workspace.backend), **launchers(request.launcher), **request.cache_variables}
@@ -152,7 +151,7 @@ class Pipeline:
     def _libomp(self, libomp: Libomp, venv: Path) -> Path:
         folder = self.workspace.root / "libomp"
 
-        def provide() -> Made:
+        def provide() -> StepResult:
             provide_libomp(
                 libomp,
                 python=venv / "bin" / "python",
@@ -162,7 +161,7 @@ class Pipeline:
                 log=self.workspace.logs / "provide_libomp.log",
                 offline=self.request.offline,
             )
-            return Made(files=(folder / "lib" / "libomp.dylib", folder / "include" / "omp.h"))
+            return StepResult(files=(folder / "lib" / "libomp.dylib", folder / "include" / "omp.h"))
 
         self.ledger.run("provide_libomp", version=1, inputs=libomp.model_dump(), action=provide)
         return folder
@@ -176,11 +175,11 @@ class Pipeline:
         )
         command = libcxx_command(toolchain, scratch=self.workspace.root / "zig" / "scratch")
 
-        def build() -> Made:
+        def build() -> StepResult:
             self.console.started("zig's libc++ (its first use builds it, a minute or two)")
             build_libcxx(command, log=self.workspace.logs / "zig_libcxx.log")
             self.console.done()
-            return Made(files=(Path(command.argv[-1]),))
+            return StepResult(files=(Path(command.argv[-1]),))
 
         inputs = {"argv": command.argv, "toolchain": dict(toolchain.facts)}
         self.ledger.run("build_libcxx", version=1, inputs=inputs, action=build)
@@ -216,11 +215,11 @@ class Pipeline:
         kept = build / ".mps-build-shared"
         fresh = not kept.is_file() or kept.read_text(encoding="utf-8") != shared
 
-        def run() -> Made:
+        def run() -> StepResult:
             log = self.workspace.logs / f"configure-{environment.python_version}.log"
             facts = call.run(fresh=fresh, log=log, reporter=self.console)
             kept.write_text(shared, encoding="utf-8")
-            return Made(trees=(build,), facts=facts)
+            return StepResult(trees=(build,), facts=facts)
 
         inputs: dict[str, Any] = {"shared": shared, "previous": environment_digest, "argv": call.command.argv}
         # An edit is ninja's business, which configures again by itself where CMake's own files changed.
@@ -248,11 +247,11 @@ class Pipeline:
                 reporter=self.console,
             )
 
-        def run() -> Made:
+        def run() -> StepResult:
             output = self._compiled_folder(environment)
             log = self.workspace.logs / f"compile_wheel-{environment.python_version}.log"
             before = cache_counts(self.request.launcher, environment.environ)
-            wheel = with_second_tries(
+            wheel = with_retries(
                 lambda command: compile_wheel(command, output=output, log=log, reporter=self.console),
                 command,
                 build=self.build_folder(tree),
@@ -264,7 +263,7 @@ class Pipeline:
             gain = cache_gain(before, cache_counts(self.request.launcher, environment.environ))
             for trouble in cache_troubles(gain):
                 self.console.warn(trouble)
-            return Made(files=(wheel,), facts={"cache": gain, "slowest": slowest_steps(self.build_folder(tree))})
+            return StepResult(files=(wheel,), facts={"cache": gain, "slowest": slowest_steps(self.build_folder(tree))})
 
         inputs = self._compile_inputs(configured.digest, environment, tree, source=source)
         return self.ledger.run("compile_wheel", version=1, inputs=inputs, action=run, key=self.key(environment))

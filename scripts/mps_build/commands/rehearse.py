@@ -32,7 +32,7 @@ from mps_build.common.console import Console, human_seconds
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError, DiskFull, UsageError
 from mps_build.common.process import Command, capture
-from mps_build.common.receipts import Made
+from mps_build.common.receipts import StepResult
 from mps_build.common.recipe.catalogue import find_recipe, locks_root
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
@@ -198,11 +198,11 @@ def _try_lock(rehearsal: Rehearsal, recipe: Recipe, console: Console) -> None:
                 f"no venv could be made: {reason}", hint="on Debian: apt-get install python3-venv"
             )
 
-    def resolve() -> Made:
+    def resolve() -> StepResult:
         built = try_lock_for_mac(
             lock, python=python, version=version, macos=recipe.host.macos, scratch=scratch, environ=environ
         )
-        return Made(facts={"built": built})
+        return StepResult(facts={"built": built})
 
     text = lock.read_text(encoding="utf-8") if lock.is_file() else None
     inputs = {"lock": text, "python": version, "macos": recipe.host.macos}
@@ -238,5 +238,5 @@ def _print_result(
 
 def _count(text: str) -> int:
     if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 on")
     return int(text)

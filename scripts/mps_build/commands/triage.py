@@ -137,7 +137,7 @@ def _check_version(option: str, value: str | None) -> None:
     try:
         Version(value or "0")
     except InvalidVersion as error:
-        raise UsageError(f"{option}: {value!r} is no version", hint=f"write it as in {option} 15.3") from error
+        raise UsageError(f"{option}: {value!r} is not a version", hint=f"write it as in {option} 15.3") from error
 
 
 def _is_of_a_build(text: str) -> bool:

@@ -21,7 +21,7 @@ _SESSION = re.compile(r"\bnox -s (\w+)( -- ?)?")
 
 
 def as_called(text: str, *, checkout: bool | None = None) -> str:
-    """Return a text whose commands are what this user types: sessions of nox in a clone, verbs elsewhere.
+    """Return a text whose commands are what this user types: sessions of nox in a clone, commands elsewhere.
 
     >>> as_called("see `nox -s doctor -- v2.6.0`", checkout=False)
     'see `mps-build doctor v2.6.0`'
@@ -32,7 +32,7 @@ def as_called(text: str, *, checkout: bool | None = None) -> str:
 
 
 class Console:
-    """Prints to the terminal; is the `Reporter` that steps tell their progress to.
+    """Prints to the terminal; is the `Reporter` that steps report progress to.
 
     On a terminal, progress is one line rewritten; elsewhere it is a plain line at most every
     ten seconds, so that a CI log stays readable.
@@ -146,7 +146,7 @@ def progress_line(title: str, done: int, total: int | None, unit: str, seconds: 
         parts = [title, amount, f"{human_bytes(rate)}/s"]
     else:
         parts = [title, f"{done}/{total} {unit}" if total else f"{done} {unit}", f"{rate:.1f}/s"]
-    if total and rate > 0 and done * 100 >= total:  # from less than a hundredth nothing can be told
+    if total and rate > 0 and done * 100 >= total:  # less than a hundredth says nothing
         parts.append(f"{human_seconds((total - done) / rate)} left")
     return "  ".join([*parts, note] if note else parts)
 

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from .files import write_whole
+from .json_text import read_json
 
 SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class StepResult:
     """What a step's action hands back: the files and trees it made, and facts worth keeping."""
 
     files: tuple[Path, ...] = ()
@@ -52,7 +53,7 @@ class Ledger:
         *,
         version: int,
         inputs: Mapping[str, Any],
-        action: Callable[[], Made],
+        action: Callable[[], StepResult],
         key: str = "",
         unused: bool = False,
     ) -> Receipt:
@@ -135,7 +136,7 @@ def fingerprint(file: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) else None

@@ -53,7 +53,7 @@ def parse(text: str, model: type[Model], *, name: str, checks: Iterable[Check] =
     if faults or value is None:
         lines = [f"{name}:{line}: {fault}" for line, fault in sorted(set(faults))]
         count = "1 fault" if len(lines) == 1 else f"{len(lines)} faults"
-        raise UsageError(f"{count} in {name}:\n  " + "\n  ".join(lines), hint="mend the lines named above")
+        raise UsageError(f"{count} in {name}:\n  " + "\n  ".join(lines), hint="correct the lines named above")
     return value
 
 
@@ -68,7 +68,7 @@ def _read(text: str, name: str) -> tuple[yaml.Node, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{name}:{mark.line + 1}" if mark else name
-        raise UsageError(f"{where}: is no YAML: {getattr(error, 'problem', None) or error}") from error
+        raise UsageError(f"{where}: is not YAML: {getattr(error, 'problem', None) or error}") from error
     except ValueError as error:  # a timestamp such as 2025-13-45
         raise UsageError(f"{name}: holds a value that is none: {error}") from error
 

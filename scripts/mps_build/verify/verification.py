@@ -32,7 +32,10 @@ from .target.resolve import Target, prepare_target
 from .target.wheel_fit import name_wheel
 
 _WRITE_SECONDS = 2.0
-_LAYERS = ("smoke", "regressions", "layouts", "transformers", "models", "opinfo")
+_LAYERS = (
+    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
+    *("complex", "autocast", "transformers", "models", "opinfo"),
+)
 _INTERRUPTED = Judged(
     verdict="not_verified", exit_code=130, cause="interrupted", message="interrupted", hint="run the same command again"
 )
@@ -49,7 +52,7 @@ def run(request: VerifyRequest, *, console: Console) -> Record:
 
 
 class Verification:
-    """One run of the verb."""
+    """One run of the command."""
 
     def __init__(self, request: VerifyRequest, console: Console) -> None:
         self.request, self.console = request, console

@@ -14,6 +14,7 @@ from mps_build.build.compiler_cache.launcher import (
     cache_settings,
     cache_troubles,
     checkout_of,
+    find_launcher,
 )
 from mps_build.common.process import Command, capture
 
@@ -108,3 +109,14 @@ def test_configuring_again_leaves_it_as_old_as_it_is(tmp_path: Path) -> None:
     assert after.stat().st_mtime_ns == before
     assert "/source/" in after.read_text(encoding="utf-8")
     assert str(tmp_path) not in after.read_text(encoding="utf-8")
+
+
+def test_the_launcher_is_named_by_the_link_that_an_upgrade_keeps(tmp_path: Path) -> None:
+    cellar, link = tmp_path / "Cellar" / "ccache" / "4.11" / "bin" / "ccache", tmp_path / "bin" / "ccache"
+    for folder in (cellar.parent, link.parent):
+        folder.mkdir(parents=True)
+    cellar.write_text("#!/bin/sh\n", encoding="utf-8")
+    cellar.chmod(0o755)
+    link.symlink_to(cellar)
+
+    assert find_launcher("ccache", path=str(link.parent)) == link

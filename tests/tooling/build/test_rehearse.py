@@ -166,7 +166,7 @@ def test_a_release_that_debian_never_had_is_a_source_error_that_names_those_it_h
 
 
 LOCK = (
-    "# Made by nox\n# inputs: 00\n"
+    "# StepResult by nox\n# inputs: 00\n"
     "a==1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:01\n"
     "# no wheel for Linux aarch64: built from the source distribution there\n"
     "b==2 \\\n    --hash=sha256:11\n"

@@ -317,7 +317,7 @@ def test_the_bill_of_other_wheels_is_all_faults_at_once(
 
     said = capsys.readouterr().err
     assert "3 of the wheels are not sound" in said
-    for part in ("not the wheel of its receipt", "is no zip file", "its METADATA says torch 1.0"):
+    for part in ("not the wheel of its receipt", "is not a zip file", "its METADATA says torch 1.0"):
         assert part in said
     assert not (tmp_path / "site").exists()
 

@@ -125,7 +125,7 @@ def test_the_report_links_the_suspects() -> None:
         (["a", "--good", "1234567", "--bad", "main"], "no version of torch"),
         (["--predicate", "'x", "--good", "2.0.0", "--bad", "2.1.0"], "No closing quotation"),
         (["a", "--good", "2.0.0", "--bad", "2.1.0", "--index", "no/such"], "no such folder"),
-        (["a", "--good", "b", "--bad", "main", "--repo", "."], "is no git repository"),
+        (["a", "--good", "b", "--bad", "main", "--repo", "."], "is not a git repository"),
     ],
 )
 def test_what_cannot_be_asked_is_exit_2(

@@ -23,8 +23,11 @@ _QUIET = (
     "nullability-completeness",
     "pragma-once-outside-header",
 )
+# A header of the tree was changed after the precompiled one was made.
+_STALE = ("precompiled header", "precompiled file", "PCH file", "AST file")
 _HALF_SIMD = "MPS_BUILD_SIMD_TYPES_ONLY"
-# `zig c++ -c -fsyntax-only` (without -c it builds its libc++ first) ends like this where the file is right: it looks for the object that it did not ask for.
+# `zig c++ -c -fsyntax-only` ends like this where the file is right: it looks for an object that nobody asked for.
+# Without -c it builds its libc++ first, a minute and a half of CPU.
 _NO_OBJECT = "failed to rename"
 
 
@@ -39,13 +42,13 @@ class Checker:
     target: str
     scratch: Path
 
-    def flags(self) -> tuple[str, ...]:
+    def flags(self, *, kind: str = "objective-c++") -> tuple[str, ...]:
         """Return the compiler's arguments but for the file, in the order in which headers must be found."""
         return (
             *("-target", f"aarch64-macos.{self.target}", "-fno-sanitize=undefined", "-c", "-fsyntax-only"),
-            *("-x", "objective-c++", f"-std=gnu++{self.tree.standard}", *self.tree.flags),
+            *("-x", kind, f"-std=gnu++{self.tree.standard}", *self.tree.flags),
             *("-DAT_PER_OPERATOR_HEADERS", "-DCAFFE2_BUILD_MAIN_LIB", "-DFMT_HEADER_ONLY=1", "-DNDEBUG"),
-            *("-D__NEON__", "-DONNX_NAMESPACE=onnx", "-O0", "-g0"),
+            *("-D__NEON__", "-DONNX_NAMESPACE=onnx", f"-D{_HALF_SIMD}", "-O0", "-g0"),
             *("-fspell-checking", "-fno-caret-diagnostics", "-fno-color-diagnostics", "-ferror-limit=0"),
             *("-Wunguarded-availability", "-Wunguarded-availability-new", *(f"-Wno-{name}" for name in _QUIET)),
             *(f"-I{path}" for path in (*self.generated, *self.tree.include)),
@@ -76,17 +79,19 @@ def find_zig() -> Path:
 ZIG = "ziglang==0.17.1"
 
 
-def compile_file(checker: Checker, file: Path) -> str:
-    """Return what the compiler says of a file.
+def compile_file(checker: Checker, file: Path, *shared: str) -> str:
+    """Return what the compiler says of a file; `shared` are the arguments for a precompiled header, if it may have one.
 
     Raises:
         BuildEnvironmentError: it did not come to a verdict.
         OSError: the disk is full.
     """
     # simd's functions cost half a second a file; only where they are missed are they read.
-    answer = _run(checker, file, f"-D{_HALF_SIMD}")
-    if "error: " in answer.stderr.replace(f"error: {_NO_OBJECT}", "") and "simd" in answer.stderr:
+    answer = _run(checker, file, *shared)
+    if shared and any(words in answer.stderr for words in _STALE):
         answer = _run(checker, file)
+    if "error: " in answer.stderr.replace(f"error: {_NO_OBJECT}", "") and "simd" in answer.stderr:
+        answer = _run(checker, file, f"-U{_HALF_SIMD}")
     has_verdict = answer.ok or any(words in answer.stderr for words in (_NO_OBJECT, ": error: ", ": fatal error: "))
     if "NoSpaceLeft" in answer.stderr or "No space left" in answer.stderr:
         raise OSError(28, "No space left on device", str(checker.scratch))
@@ -98,14 +103,18 @@ def compile_file(checker: Checker, file: Path) -> str:
     return "\n".join(line for line in answer.stderr.splitlines() if f"error: {_NO_OBJECT}" not in line)
 
 
-def _run(checker: Checker, file: Path, *more: str) -> Captured:
+def zig_environ(checker: Checker) -> dict[str, str]:
+    """Return zig's whole environment: it writes below the scratch folder only."""
     cache = checker.scratch / "zig"
-    environ = {
+    return {
         "PATH": os.defpath,
         "HOME": str(checker.scratch),
         "LC_ALL": "C",
         "ZIG_GLOBAL_CACHE_DIR": str(cache),
         "ZIG_LOCAL_CACHE_DIR": str(cache / "local"),
     }
+
+
+def _run(checker: Checker, file: Path, *more: str) -> Captured:
     argv = (str(checker.zig), "c++", *checker.flags(), *more, str(file))
-    return capture(Command(argv=argv, cwd=checker.scratch, environ=environ), timeout_seconds=600)
+    return capture(Command(argv=argv, cwd=checker.scratch, environ=zig_environ(checker)), timeout_seconds=600)

@@ -15,11 +15,16 @@ _LINE = re.compile(
     r"(?: \[(?P<flag>-W[^\]]+)\])?$"
 )
 _NOT_FOUND = re.compile(r"(?P<which>instance|class) method '[+-](?P<selector>[^']+)' not found")
+_MAY_NOT = re.compile(r"'(?P<type>\w+)' may not respond to '(?P<selector>[^']+)'")
 _NEWER = re.compile(r"'(?P<name>[^']+)' is only available on macOS (?P<since>[\d.]+) or newer")
 _HEADER = re.compile(r"'(?P<path>[^']+)' file not found")
 _PROPERTY = re.compile(r"property '(?P<name>\w+)' not found on object of type '(?P<type>[^']+)'")
 _APPLE = re.compile(r"'(?P<name>(?:MPS|MTL|NS|CF|kCF|IO|kIO|os_|CG|simd_)\w+)'")
 _UNDECLARED = ("undeclared identifier", "unknown type name", "unknown receiver", "no type or protocol named")
+# Of clang's own warnings, those that say: this message, object, block, enum or version is not what Apple declares.
+_CONCERNS = re.compile(
+    r"objc|incompatible|enum|format|int-conversion|null|availability|return-type|receiver|selector|property|sentinel"
+)
 HOW_TO_ADD = "docs/check_mm.md says how to add a declaration"
 
 
@@ -87,6 +92,11 @@ def read_output(output: str) -> list[Said]:
     return list(dict.fromkeys(found))
 
 
+def concerns(said: Said) -> bool:
+    """Tell whether a warning is about Objective-C, Apple's types or their versions, and not about style."""
+    return said.kind == "error" or not said.flag or bool(_CONCERNS.search(said.flag))
+
+
 def newer_than_target(said: Said) -> tuple[str, str] | None:
     """Return (name, first macOS) where the compiler says that something is newer than the deployment target."""
     match = _NEWER.search(said.text)
@@ -97,10 +107,15 @@ def judge(said: Said, known: Known) -> Diagnostic:
     """Return one thing that was said as a diagnostic."""
     severity, text = "error" if said.kind == "error" else "warning", said.text
     missing = _NOT_FOUND.search(text)
+    doubtful = _MAY_NOT.search(text)
     absent = _PROPERTY.search(text)
     header = _HEADER.search(text)
     if missing:
-        severity, text = _selector(said, missing["selector"], missing["which"], known)
+        receiver = known.receiver(said)
+        sign = "-" if missing["which"] == "instance" else "+"
+        severity, text = _selector(said, f"{sign}{missing['selector']}", receiver, known)
+    elif doubtful:
+        severity, text = _selector(said, f"-{doubtful['selector']}", known.type_named(doubtful["type"]), known)
     elif absent:
         severity, text = _property(said, absent["name"], absent["type"], known)
     elif header and (framework := apple_header(header["path"])):
@@ -171,31 +186,46 @@ class Known:
         among = list(self.chain(interface)) or list(self._types.values())
         return sorted({method.selector for each in among for method in each.methods})
 
+    def owners(self, selector: str) -> list[str]:
+        """Return the types that have a selector."""
+        return [each.name for each in self._types.values() if any(one.selector == selector for one in each.methods)]
+
     def is_whole(self, interface: Interface | None) -> bool:
-        own = list(self.chain(interface))
-        return bool(own) and all(each.whole for each in own)
+        """Tell whether a class and all that it comes from are declared whole, so that what is missing is not there."""
+        while interface is not None and interface.whole:
+            if interface.superclass in (None, "NSObject"):
+                return True
+            interface = self._types.get(str(interface.superclass))
+        return False
 
 
-def _selector(said: Said, selector: str, which: str, known: Known) -> tuple[str, str]:
-    receiver = known.receiver(said)
-    sign = "-" if which == "instance" else "+"
-    name = f"{sign}[{receiver.name if receiver else 'id'} {selector}]"
+def _selector(said: Said, signed: str, receiver: Interface | None, known: Known) -> tuple[str, str]:
+    """Return severity and text for a message that its receiver does not have."""
+    selector = signed[1:]
+    name = f"{signed[0]}[{receiver.name if receiver else 'object'} {selector}]"
     suggested = re.search(r"did you mean '[+-]?([^']+)'", said.text)
     near = suggested[1] if suggested else nearest(selector, known.selectors(receiver))
-    if near:
+    if near and near != selector:
         return "error", f"{name}: no such method; did you mean '{near}'?"
+    owners = known.owners(selector)
+    if owners:
+        return "error", f"{name}: this receiver has no such method; {', '.join(owners[:3])} has"
     if known.is_whole(receiver):
-        return "error", f"{name}: no such method ({receiver.name if receiver else ''} is declared whole)"
+        return "error", f"{name}: no such method (all methods of that class are declared)"
     return "unknown", f"{name}: no official wheel uses it and our declarations lack it; {HOW_TO_ADD}"
 
 
 def _property(said: Said, name: str, type_: str, known: Known) -> tuple[str, str]:
+    """Return severity and text for a property that a type does not have."""
     interface = known.type_named(type_)
     if interface is None or "did you mean" in said.text or known.is_whole(interface):
         return "error", said.text
     near = nearest(name, known.selectors(interface))
-    if near:
+    if near and near != name:
         return "error", f"{said.text}; did you mean '{near}'?"
+    owners = known.owners(name)
+    if owners:
+        return "error", f"{said.text}; {', '.join(owners[:3])} has it"
     return "unknown", f"{said.text}: no official wheel uses it and our declarations lack it; {HOW_TO_ADD}"
 
 

@@ -25,7 +25,7 @@ def header(framework: Framework, before: tuple[Framework, ...]) -> str:
         *_forward(framework, set(elsewhere)),
         *(_enum(each) for each in framework.enums),
         *(_struct(name, fields) for name, fields in framework.structs.items()),
-        *(f"typedef {_named(type_, name)};" for name, type_ in framework.aliases.items()),
+        *_aliases(framework),
     ]
     interfaces = [
         *(_protocol(each) for each in _ordered(framework.protocols)),
@@ -77,6 +77,15 @@ def _named(type_: str, name: str) -> str:
     if _BLOCK.search(type_):
         return _BLOCK.sub(lambda _: f"(^{name})", type_, count=1)
     return f"{type_} {name}"
+
+
+def _aliases(framework: Framework) -> Iterator[str]:
+    """Yield the typedefs, each behind those that it names."""
+    left = dict(framework.aliases)
+    while left:
+        ready = [name for name, type_ in left.items() if not (words(type_) - {name}) & left.keys()]
+        for name in ready or list(left):
+            yield f"typedef {_named(left.pop(name), name)};"
 
 
 def _available(since: str | None) -> str:

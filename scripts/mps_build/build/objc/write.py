@@ -35,15 +35,21 @@ def write_frameworks(folder: Path, *, sdk: str | None = None) -> Frameworks:
     before = cut_to_sdk(load_frameworks(), sdk)
     for index, framework in enumerate(before):
         if framework.name == "os":
-            write_whole(include / "os" / "log.h", "#pragma once\n#include <os/mps_build_os.h>\n")
-            write_whole(include / "os" / "signpost.h", "#pragma once\n#include <os/mps_build_os.h>\n")
+            _write(include / "os" / "log.h", "#pragma once\n#include <os/mps_build_os.h>\n")
+            _write(include / "os" / "signpost.h", "#pragma once\n#include <os/mps_build_os.h>\n")
         name = "mps_build_os.h" if framework.name == "os" else f"{framework.name}.h"
-        write_whole(include / framework.name / name, header(framework, before[:index]))
+        _write(include / framework.name / name, header(framework, before[:index]))
     for path, text in _SMALL.items():
-        write_whole(include / path, text)
+        _write(include / path, text)
     prefix = folder / "mps_build_sdk.h"
-    write_whole(prefix, prefix_header(sdk))
+    _write(prefix, prefix_header(sdk))
     return Frameworks(include=include, prefix=prefix)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file unless it says so already: what was compiled from it stays fresh."""
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        write_whole(path, text)
 
 
 _SMALL = {

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
+from ..json_text import read_json
 from .verification import RecordHeader, RecordPart, read_model
 
 SCHEMA: Literal["mps-build/benchmark/1"] = "mps-build/benchmark/1"
@@ -102,7 +102,7 @@ class BenchmarkRecord(RecordHeader):
 def is_benchmark(path: Path) -> bool:
     """True for a file that calls itself a benchmark's record, of this schema or another."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except (OSError, ValueError):
         return False
     return isinstance(document, dict) and str(document.get("schema", "")).startswith("mps-build/benchmark/")

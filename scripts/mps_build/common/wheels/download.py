@@ -23,6 +23,7 @@ from packaging.version import Version
 from ..environment import fetch_environ
 from ..errors import SourceError, UsageError
 from ..files import write_whole
+from ..json_text import read_json
 from ..process import Command, CommandFailed, Reporter, run_logged
 
 # One newer than the newest known, so that a release for the next Python is seen; torch 1.12 ends at 3.7.
@@ -195,7 +196,7 @@ class _Known:
 
     def _read(self) -> dict[str, dict[str, object]]:
         try:
-            entries = json.loads(self._path.read_text(encoding="utf-8"))
+            entries = read_json(self._path)
         except (OSError, ValueError):
             return {}  # a lost note costs one question to the index
         return entries if isinstance(entries, dict) else {}

@@ -15,7 +15,7 @@ from .metal import METAL_ERRORS, XCODE_LINK, metal_findings
 
 MISSION_XCODE = "13.3.1"
 
-# Situations that mean one of the blockers of docs/recorded_macs.md; others block under their own name.
+# Situations that mean one of the blockers of docs/host/recorded_macs.md; others block under their own name.
 _MEANS = {
     "license_not_agreed": "xcode_license",
     "xcode_required_clt_active": "xcode_clt_only",
@@ -54,6 +54,11 @@ def choose_xcode(host: Host, recipe: Recipe) -> Xcode | None:
     if not suiting:
         return host.xcode
     return next((x for x in suiting if x.chosen), max(suiting, key=lambda x: tuple(map(int, x.version.split(".")))))
+
+
+def chosen_suits(host: Host, recipe: Recipe) -> bool:
+    """Say whether the Xcode that this machine has chosen builds the recipe, so that no other one is looked for."""
+    return host.xcode is not None and not _faults(host.xcode, recipe)
 
 
 def xcode_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
@@ -231,7 +236,7 @@ def _note(error: str) -> Finding:
 
 
 def _signs(host: Host, xcode: Xcode | None) -> Iterator[Finding]:
-    """Yield what is no fault yet and often comes before one."""
+    """Yield what is not a fault yet and often comes before one."""
     if host.first("from_env", "xcode-select"):
         yield Finding(
             id="developer_dir_from_env",

@@ -2,7 +2,7 @@
 
 Strong parts are those that were equal between official wheels of one commit (files, Python sources, operators,
 schemas, kernels, flags, dependencies); weak ones differ with the compiler or with every build (other exports,
-sizes, bytes) and are only told.
+sizes, bytes) and are only reported.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.budget import budget_of
 from mps_build.common.errors import UsageError
 from mps_build.common.process import Reporter
 
@@ -21,10 +22,11 @@ from .macho import Malformed, format_version
 from .model import WheelFacts
 from .releases import TORCH_CPU
 from .rules.metal import section_names
+from .verdict import cpu_seconds
 
 MOST_NAMES = 200
 _OPERATOR = re.compile(rb"__ZN2at3mps(\d+)")
-_SCHEMA = re.compile(rb"[\w.:]+\(.*\) -> .+")
+_SCHEMA_NAME = re.compile(rb"[\w.:]+\(")
 _OWN = re.compile(rb"__Z[A-Z]*N?K?(?:2at|3c10|5torch)\d")
 _INFO = re.compile(r"^[^/]+\.dist-info/")
 _PYTHON_TAG = re.compile(r"\.cpython-3\d+t?-darwin")
@@ -95,7 +97,10 @@ def compare_wheels(left: Path, right: Path, reporter: Reporter) -> Parity:
     Raises:
         UsageError: one of them cannot be read.
     """
-    ours, theirs = (collect_facts(path, quick=False, reporter=reporter, keep_strings=True) for path in (left, right))
+    with budget_of(f"{left.name} and {right.name}", cpu_seconds=cpu_seconds(left, right)):
+        ours, theirs = (
+            collect_facts(path, quick=False, reporter=reporter, keep_strings=True) for path in (left, right)
+        )
     for path, facts in ((left, ours), (right, theirs)):
         if not facts.archive.is_readable:
             raise UsageError(f"{path}: cannot be read as a wheel", hint=f"`nox -s audit_wheel -- {path}` says why")
@@ -145,7 +150,7 @@ def _same_for_any_python(member: str) -> str:
 
 
 def _commit(facts: WheelFacts) -> Iterable[str]:
-    return (facts.git_version or "not told",)
+    return (facts.git_version or "unknown",)
 
 
 def _members(facts: WheelFacts) -> Iterable[str]:
@@ -182,7 +187,13 @@ def _operators(facts: WheelFacts) -> Iterable[str]:
 def _schemas(facts: WheelFacts) -> Iterable[str]:
     contents = facts.contents(TORCH_CPU)
     strings = contents.strings.split(b"\0") if contents else []
-    return (text.decode("utf-8", "replace") for text in strings if b") -> " in text and _SCHEMA.fullmatch(text))
+    return (text.decode("utf-8", "replace") for text in strings if _is_schema(text))
+
+
+def _is_schema(text: bytes) -> bool:
+    """Tell whether a string is `aten::add(Tensor self) -> Tensor`."""
+    before, arrow, result = text.rpartition(b") -> ")
+    return bool(arrow and result and b"\n" not in text and _SCHEMA_NAME.match(before))
 
 
 def _flags(facts: WheelFacts) -> Iterable[str]:

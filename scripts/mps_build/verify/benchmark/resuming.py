@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import read_json
 
 from ..draft import Draft
 from .measuring import Event, events_in
@@ -39,7 +40,7 @@ def key_of(found: Mapping[str, Any]) -> str:
 
 
 def left_behind(folder: Path, found: Mapping[str, Any], *, fresh: bool) -> Iterator[Event]:
-    """Make the folder ready and yield what an interrupted run told; a finished one is put aside.
+    """Make the folder ready and yield what an interrupted run reported; a finished one is put aside.
 
     Raises:
         UsageError: the folder holds a benchmark of something else.
@@ -60,7 +61,7 @@ def left_behind(folder: Path, found: Mapping[str, Any], *, fresh: bool) -> Itera
 
 def _is_partial(folder: Path) -> bool:
     try:
-        document = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+        document = read_json(folder / "record.json")
     except (OSError, ValueError):
         return True
     return not isinstance(document, dict) or bool(document.get("partial"))

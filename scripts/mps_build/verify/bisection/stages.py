@@ -83,7 +83,9 @@ class Asked:
             )
         if self.repository is None:
             end = next(iter(kinds))
-            raise UsageError(f"{end!r} is no version of torch", hint="commits need --repo PATH, a clone that has them")
+            raise UsageError(
+                f"{end!r} is not a version of torch", hint="commits need --repo PATH, a clone that has them"
+            )
         return False
 
 

@@ -142,7 +142,7 @@ def run_child(
 
 
 class _Lines:
-    """Reads whole new lines of a growing file; a line that is no JSON object (cut by a crash) is passed over."""
+    """Reads whole new lines of a growing file; a line that is not a JSON object (cut by a crash) is passed over."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._position, self._rest = path, 0, b""

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from mps_build.common.errors import CompileError
 from mps_build.common.process import Command, capture
-from mps_build.common.receipts import Made
+from mps_build.common.receipts import StepResult
 
 from ...backend import build_folder
 from ...ninja import run_build
-from ...retry import with_second_tries
+from ...retry import with_retries
 from ...zig.files import write_if_new
 from ..objects import Unit, read_units
 from ..session import Prepared, Rehearsal
@@ -43,7 +43,7 @@ def compile_whole(rehearsal: Rehearsal, ready: Prepared, *, state: str) -> tuple
     build = tree_build(ready)
     units = tuple(unit for unit in read_units(build) if "cmake_pch" not in unit.object)
     objects = [unit.object for unit in units]
-    with_second_tries(
+    with_retries(
         lambda command: rehearsal.compile(
             ready, objects, what="the whole release", log="compile_whole", state=state, jobs=_jobs(command)
         ),
@@ -125,7 +125,7 @@ def _write_archive(
     demangled = _lines(ready, (_beside(whole, "llvm-cxxfilt"),), [name.removeprefix("_") for name in names])
     text = stand_in_source(names, demangled)
 
-    def make() -> Made:
+    def make() -> StepResult:
         write_if_new(source, text)
         compiled = source.with_suffix(".o")
         archive.unlink(missing_ok=True)
@@ -136,7 +136,7 @@ def _write_archive(
             done = capture(ready.wrap(Command(argv=argv, cwd=folder, environ=ready.environ)), timeout_seconds=120)
             if not done.ok:
                 raise CompileError(f"the stand-in of {library}: {done.stderr.strip() or done.exit}")
-        return Made(files=(archive,))
+        return StepResult(files=(archive,))
 
     rehearsal.ledger.run("stand_in", version=1, inputs={"text": text}, action=make, key=library)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from mps_build import __version__
 from mps_build.common.files import write_whole
-from mps_build.common.receipts import Made, Receipt, fingerprint
+from mps_build.common.receipts import Receipt, StepResult, fingerprint
 from mps_build.common.wheels.download import fetch_wheel
 from mps_build.common.workspace import cache_folder
 
@@ -126,7 +126,7 @@ def _compare(rehearsal: Rehearsal, ready: Prepared, made: Rehearsed, wanted: Wan
         for path in sorted((ready.tree.root / "aten/src/ATen/native/mps/kernels").glob("*.metal"))
     }
 
-    def compare() -> Made:
+    def compare() -> StepResult:
         parity = whole_parity(made.wheel.path, official, shaders)
         text = parity_page(
             parity,
@@ -137,7 +137,7 @@ def _compare(rehearsal: Rehearsal, ready: Prepared, made: Rehearsed, wanted: Wan
             missing=LEFT_OUT,
         )
         write_whole(page, text)
-        return Made(files=(page,), facts=parity.document())
+        return StepResult(files=(page,), facts=parity.document())
 
     inputs = {
         "wheel": made.wheel.sha256,

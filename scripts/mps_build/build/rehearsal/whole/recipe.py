@@ -70,9 +70,7 @@ def darwin_number(macos: str) -> str:
 
 def relocatable_lines(libomp: Path) -> str:
     """Return the CMake lines for libraries of one name with relative rpaths, and for the declared OpenMP."""
-    return RELOCATABLE.format(
-        openmp=f"-fopenmp=libomp -I{libomp / 'include'}", libomp=libomp / "lib" / "libomp.dylib"
-    )
+    return RELOCATABLE.format(openmp=f"-fopenmp=libomp -I{libomp / 'include'}", libomp=libomp / "lib" / "libomp.dylib")
 
 
 def whole_recipe(recipe: Recipe, sdk: DarwinSdk, *, libomp: Path) -> Recipe:

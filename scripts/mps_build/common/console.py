@@ -15,6 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from .plain_text import shown
 from .workspace import in_checkout
 
 _SESSION = re.compile(r"\bnox -s (\w+)( -- ?)?")
@@ -50,7 +51,9 @@ class Console:
         self.timings: list[tuple[str, float]] = []
 
     def print(self, text: str = "", *, style: str | None = None) -> None:
-        text = as_called(text)
+        self._show(shown(as_called(text)), style=style)
+
+    def _show(self, text: str, *, style: str | None) -> None:
         if not self._rich.is_terminal:
             self._rich.print(Text(text, style=style or ""))
             return
@@ -61,32 +64,37 @@ class Console:
             self._rich.print(Text(folded, style=style or ""), soft_wrap=command)
 
     def warn(self, text: str) -> None:
-        self._rich.print(Text(f"warning: {as_called(text)}", style="yellow"))
+        self._rich.print(Text(f"warning: {shown(as_called(text))}", style="yellow"))
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
         """Open a heading, and on GitHub a fold group; its duration joins the closing table."""
         on_github = bool(os.environ.get("GITHUB_ACTIONS"))
-        self.print(f"::group::{title}" if on_github else f"==> {title}", style=None if on_github else "bold")
+        heading = shown(title).replace("\n", " ")
+        self._show(f"::group::{heading}" if on_github else f"==> {heading}", style=None if on_github else "bold")
         began = time.monotonic()
         try:
             yield
         finally:
             self._close_live()
             if on_github:
-                self.print("::endgroup::")
+                self._show("::endgroup::", style=None)
         self.timings.append((title, time.monotonic() - began))
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None = None) -> None:
-        table = Table(*columns, title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        heading = Text(shown(title)) if title else None
+        table = Table(title=heading, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for column in columns:
+            table.add_column(Text(shown(column)))
         for row in rows:
-            table.add_row(*(Text.from_ansi(as_called(cell)) for cell in row))
+            table.add_row(*(Text(shown(as_called(cell))) for cell in row))
         self._rich.print(table)
 
     # The Reporter protocol of process.py.
 
     def started(self, title: str, *, total: int | None = None, unit: str = "steps") -> None:
         self._close_live()
+        title = shown(title)
         self._title, self._unit, self._total = title, unit, total
         self._began = time.monotonic()
         self._last_plain = self._began
@@ -96,7 +104,7 @@ class Console:
 
     def advanced(self, done: int, *, total: int | None = None, note: str = "") -> None:
         self._total = total if total is not None else self._total
-        text = progress_line(self._title, done, self._total, self._unit, time.monotonic() - self._began, note)
+        text = progress_line(self._title, done, self._total, self._unit, time.monotonic() - self._began, shown(note))
         if self._live:
             self._live.update(Text(text, no_wrap=True, overflow="ellipsis"))
         elif time.monotonic() - self._last_plain >= self.plain_interval_seconds:
@@ -104,7 +112,7 @@ class Console:
             self.print(text)
 
     def line(self, text: str) -> None:
-        self.print(f"    {text}", style="dim")
+        self._show(shown(f"    {as_called(text)}"), style="dim")
 
     def done(self, note: str = "") -> None:
         self._close_live()

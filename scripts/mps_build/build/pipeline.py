@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, replace
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.environment import Toolchain, build_environ, comparable, fetch_environ
-from mps_build.common.interpreters import find_interpreter
 from mps_build.common.process import Command, kept_awake
-from mps_build.common.receipts import Ledger, Made, Receipt, digest_of, fingerprint, step_digest
+from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint, step_digest
 from mps_build.common.recipe.catalogue import locks_root
 from mps_build.common.recipe.model import Libomp
-from mps_build.common.workspace import Workspace, cache_folder, remove_tree
+from mps_build.common.workspace import Workspace, cache_folder
 
 from .artifacts import BuildEnvironment, SourceTree
 from .backend import build_folder
@@ -26,17 +26,18 @@ from .compiler_cache.launcher import (
     cache_troubles,
     checkout_of,
     launchers,
+    ninja_log_text,
     slowest_steps,
 )
 from .compiler_cache.store import relayed
+from .configuring import configuring
 from .finish import Delivered, Finishing
 from .plan import BuildRequest
 from .profiles import profile_lines, profile_settings
 from .repack import repacked
-from .retry import with_second_tries
-from .source import prepare_source
-from .steps import configure as configuring
-from .steps.check_gate import check_gate
+from .retry import with_retries
+from .shown_step import shown_step
+from .source import prepare_source as prepare
 from .steps.compile_wheel import build_command, compile_wheel
 from .steps.create_environment import create_environment
 from .steps.provide_libomp import provide_libomp
@@ -59,18 +60,19 @@ class Pipeline:
         through = relayed(request.cache_variables, request.cache_upstream, request.launcher, told=self.console.warn)
         with self.workspace.held(), kept_awake(), through as variables:
             self.request = replace(request, cache_variables=variables)
-            with self.console.step("Source"):
-                tree, source = self._prepare_source()
+            with self._step("Source"):
+                tree, source = self.prepare_source()
             return tuple(self._build_for(python, tree, source) for python in self.request.pythons)
 
     def prepare(self, python: str) -> tuple[SourceTree, BuildEnvironment]:
         """Return the patched source and the environment, and build nothing."""
         with self.workspace.held():
-            tree, _ = self._prepare_source()
+            tree, _ = self.prepare_source()
             return tree, self.prepare_environment(python, tree)[0]
 
-    def _prepare_source(self) -> tuple[SourceTree, str]:
-        return prepare_source(
+    def prepare_source(self) -> tuple[SourceTree, str]:
+        """Return the patched tree and the digest of its source."""
+        return prepare(
             self.request,
             workspace=self.workspace,
             ledger=self.ledger,
@@ -78,15 +80,18 @@ class Pipeline:
             reporter=self.console,
         )
 
+    def _step(self, title: str) -> AbstractContextManager[None]:
+        return shown_step(self.console, self.ledger, title)
+
     def _build_for(self, python: str, tree: SourceTree, source: str) -> Delivered:
         suffix = f" for Python {python}" if len(self.request.pythons) > 1 else ""
-        with self.console.step(f"Environment{suffix}"):
+        with self._step(f"Environment{suffix}"):
             environment, prepared = self.prepare_environment(python, tree)
-        with self.console.step(f"Configure{suffix}"):
+        with self._step(f"Configure{suffix}"):
             configured = self.configure(environment, tree, source=source, environment_digest=prepared.digest)
-        with self.console.step(f"Compile{suffix}"):
+        with self._step(f"Compile{suffix}"):
             compiled = self._compile(environment, tree, configured, source=source)
-        with self.console.step(f"Audit{suffix}"):
+        with self._step(f"Audit{suffix}"):
             return Finishing(
                 request=self.request,
                 workspace=self.workspace,
@@ -101,11 +106,11 @@ class Pipeline:
         request, recipe = self.request, self.request.recipe
         lock = locks_root() / recipe.lock_name(python)
         venv = self.workspace.environment(request.profile, python)
-        interpreter = find_interpreter(python, environ=self.fetch_environ)
+        interpreter = request.interpreter(python)
 
-        def create() -> Made:
+        def create() -> StepResult:
             tools = create_environment(
-                interpreter=interpreter,
+                interpreter=interpreter.base,
                 lock=lock,
                 destination=venv,
                 backend=self.workspace.backend,
@@ -115,9 +120,9 @@ class Pipeline:
                 reporter=self.console,
                 offline=request.offline,
             )
-            return Made(trees=(venv,), facts={"tools": tools})
+            return StepResult(trees=(venv,), facts={"tools": tools})
 
-        inputs = {"interpreter": str(interpreter), "lock": fingerprint(lock)["sha256"]}
+        inputs = {"interpreter": interpreter.identity(), "lock": fingerprint(lock)["sha256"]}
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create, key=venv.name)
         toolchain = self._cross_toolchain(venv) if request.cross else request.toolchain
         extra = {"PYTHONPATH": str(self.workspace.backend), **launchers(request.launcher), **request.cache_variables}
@@ -152,7 +157,7 @@ class Pipeline:
     def _libomp(self, libomp: Libomp, venv: Path) -> Path:
         folder = self.workspace.root / "libomp"
 
-        def provide() -> Made:
+        def provide() -> StepResult:
             provide_libomp(
                 libomp,
                 python=venv / "bin" / "python",
@@ -162,7 +167,7 @@ class Pipeline:
                 log=self.workspace.logs / "provide_libomp.log",
                 offline=self.request.offline,
             )
-            return Made(files=(folder / "lib" / "libomp.dylib", folder / "include" / "omp.h"))
+            return StepResult(files=(folder / "lib" / "libomp.dylib", folder / "include" / "omp.h"))
 
         self.ledger.run("provide_libomp", version=1, inputs=libomp.model_dump(), action=provide)
         return folder
@@ -176,11 +181,11 @@ class Pipeline:
         )
         command = libcxx_command(toolchain, scratch=self.workspace.root / "zig" / "scratch")
 
-        def build() -> Made:
+        def build() -> StepResult:
             self.console.started("zig's libc++ (its first use builds it, a minute or two)")
             build_libcxx(command, log=self.workspace.logs / "zig_libcxx.log")
             self.console.done()
-            return Made(files=(Path(command.argv[-1]),))
+            return StepResult(files=(Path(command.argv[-1]),))
 
         inputs = {"argv": command.argv, "toolchain": dict(toolchain.facts)}
         self.ledger.run("build_libcxx", version=1, inputs=inputs, action=build)
@@ -191,11 +196,16 @@ class Pipeline:
     ) -> Receipt:
         """Return the receipt of a configure that passed the gate; inputs that changed start a fresh build folder."""
         request, recipe = self.request, self.request.recipe
-        build, develop = self._build_folder(tree), self.request.profile == "develop"
+        build, develop = self.build_folder(tree), self.request.profile == "develop"
         lines = profile_lines(request.profile, self.workspace.root / "wide_headers", cached=bool(request.launcher))
-        overrides = configuring.write_overrides(
-            self.workspace.root / "overrides.cmake",
-            expect_mps=request.gate.use_mps,
+        call = configuring(
+            recipe.backend,
+            python=environment.python,
+            source=tree.root,
+            build=build,
+            environ=environment.environ,
+            root=self.workspace.root,
+            gate=request.gate,
             profile_lines=lines + cache_lines(request.launcher, across=not develop),
         )
         shared = digest_of(
@@ -203,35 +213,24 @@ class Pipeline:
                 "source": None if develop else source,
                 "environ": comparable(environment.environ, environment.python.parents[1], profile=request.profile),
                 "toolchain": dict(environment.toolchain.facts),
-                "overrides": fingerprint(overrides)["sha256"],
+                "overrides": fingerprint(call.overrides)["sha256"],
                 "tools": {name: environment.tools.get(name) for name in ("cmake", "ninja")},
                 "gate": request.gate.model_dump(),
             }
         )
         kept = build / ".mps-build-shared"
         fresh = not kept.is_file() or kept.read_text(encoding="utf-8") != shared
-        command = configuring.configure_command(
-            recipe.backend,
-            python=environment.python,
-            source=tree.root,
-            build=build,
-            environ=environment.environ,
-            overrides=overrides,
-        )
 
-        def run() -> Made:
-            if fresh:
-                remove_tree(build)
+        def run() -> StepResult:
             log = self.workspace.logs / f"configure-{environment.python_version}.log"
-            ran = configuring.configure(command, build=build, log=log, reporter=self.console, new_python=not fresh)
-            facts = check_gate(ran, request.gate, fresh=fresh)
+            facts = call.run(fresh=fresh, log=log, reporter=self.console)
             kept.write_text(shared, encoding="utf-8")
-            return Made(trees=(build,), facts={"configure": asdict(facts), "cmake": dict(ran.facts or {})})
+            return StepResult(trees=(build,), facts=facts)
 
-        inputs: dict[str, Any] = {"shared": shared, "previous": environment_digest, "argv": command.argv}
+        inputs: dict[str, Any] = {"shared": shared, "previous": environment_digest, "argv": call.command.argv}
         # An edit is ninja's business, which configures again by itself where CMake's own files changed.
         inputs |= {"version": environment.environ.get("PYTORCH_BUILD_VERSION")} if develop else {"source": source}
-        key = self._key(environment)
+        key = self.key(environment)
         # The folder is configured for one Python at a time; another's wheel that still holds needs it no more.
         digest = step_digest("configure", version=1, inputs=inputs)
         compiled = self._compile_inputs(digest, environment, tree, source=source)
@@ -242,7 +241,7 @@ class Pipeline:
         command = self._build_command(environment, tree)
 
         def repack(output: Path, log: Path) -> Path | None:
-            build, overrides = self._build_folder(tree), self.workspace.root / "overrides.cmake"
+            build, overrides = self.build_folder(tree), self.workspace.root / "overrides.cmake"
             return repacked(
                 self.request,
                 tree=tree,
@@ -254,14 +253,14 @@ class Pipeline:
                 reporter=self.console,
             )
 
-        def run() -> Made:
-            output = self._compiled_folder(environment)
+        def run() -> StepResult:
+            output, build = self._compiled_folder(environment), self.build_folder(tree)
             log = self.workspace.logs / f"compile_wheel-{environment.python_version}.log"
-            before = cache_counts(self.request.launcher, environment.environ)
-            wheel = with_second_tries(
+            before, steps_before = cache_counts(self.request.launcher, environment.environ), ninja_log_text(build)
+            wheel = with_retries(
                 lambda command: compile_wheel(command, output=output, log=log, reporter=self.console),
                 command,
-                build=self._build_folder(tree),
+                build=self.build_folder(tree),
                 log=log,
                 jobs=self.request.jobs,
                 release=self.request.recipe.release,
@@ -270,10 +269,11 @@ class Pipeline:
             gain = cache_gain(before, cache_counts(self.request.launcher, environment.environ))
             for trouble in cache_troubles(gain):
                 self.console.warn(trouble)
-            return Made(files=(wheel,), facts={"cache": gain, "slowest": slowest_steps(self._build_folder(tree))})
+            slowest = slowest_steps(build, before=steps_before)
+            return StepResult(files=(wheel,), facts={"cache": gain, "slowest": slowest})
 
         inputs = self._compile_inputs(configured.digest, environment, tree, source=source)
-        return self.ledger.run("compile_wheel", version=1, inputs=inputs, action=run, key=self._key(environment))
+        return self.ledger.run("compile_wheel", version=1, inputs=inputs, action=run, key=self.key(environment))
 
     def _compile_inputs(
         self, configured: str, environment: BuildEnvironment, tree: SourceTree, *, source: str
@@ -285,18 +285,18 @@ class Pipeline:
             self.request.recipe.backend,
             python=environment.python,
             source=tree.root,
-            build=self._build_folder(tree),
+            build=self.build_folder(tree),
             output=self._compiled_folder(environment),
             environ=environment.environ,
             overrides=self.workspace.root / "overrides.cmake",
         )
 
-    def _build_folder(self, tree: SourceTree) -> Path:
+    def build_folder(self, tree: SourceTree) -> Path:
         build = self.workspace.build / self.request.profile
         return build_folder(self.request.recipe.backend, source=tree.root, build=build)
 
     def _compiled_folder(self, environment: BuildEnvironment) -> Path:
-        return self.workspace.root / "compiled" / self._key(environment)
+        return self.workspace.root / "compiled" / self.key(environment)
 
-    def _key(self, environment: BuildEnvironment) -> str:
+    def key(self, environment: BuildEnvironment) -> str:
         return f"{self.request.profile}-{environment.python_version}"

@@ -8,6 +8,8 @@ Then the wheels go beside the torch, with constraints.txt. A step whose receipt 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,15 +21,19 @@ from mps_build.build.companions.projects import PROJECTS
 from mps_build.build.companions.source import check_choice, parse_sources
 from mps_build.build.companions.torch_wheel import built_wheel, given_wheel
 from mps_build.build.steps.check_host import check_host
+from mps_build.build.steps.repair_wheel import check_delocate
 from mps_build.common.console import Console, human_bytes, human_seconds
-from mps_build.common.environment import check_path, parse_settings
+from mps_build.common.environment import check_path, fetch_environ, parse_settings
 from mps_build.common.errors import UsageError
+from mps_build.common.interpreters import find_python
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, wheelhouse, work_folder
 from mps_build.host.probes.probers import LiveProber, RecordedProber
-from mps_build.host.toolchain import xcode_toolchain
+from mps_build.host.toolchain import use_xcode, xcode_toolchain
+
+from .shared.numbers import count
 
 EXAMPLES = (
     "v2.6.0",
@@ -67,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--python", metavar="X.Y", help="which Python's torch (default: the recipe's)")
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], dest="settings")
-    parser.add_argument("--jobs", metavar="N", type=int, help="compilers at once (default: from cores and memory)")
+    parser.add_argument("--jobs", metavar="N", type=count, help="compilers at once (default: from cores and memory)")
     parser.add_argument("--wheelhouse", metavar="DIR", type=Path, help="where the wheels go (default: wheelhouse/)")
     parser.add_argument("--dry-run", action="store_true", help="say what would be built, and whether it could")
     parser.add_argument("--host", metavar="FILE", type=Path, help="with --dry-run: a recorded host in this one's place")
@@ -100,26 +106,27 @@ def make_plan(options: Options) -> tuple[CompanionPlan, Workspace]:
         check_choice(sources[name], PROJECTS[name], wanted=recipe.companions[name])
     settings = parse_settings(options.settings)
     _check_python(options.python, recipe)
-    if options.jobs is not None and options.jobs < 1:
-        raise UsageError(f"--jobs {options.jobs}: no number of compilers", hint="1 or more")
     workspace = Workspace(root=work_folder() / f"{recipe.name}-companions")
     check_path(workspace.root, what="the work folder")
     place = (options.wheelhouse or wheelhouse()).absolute()
+    given = options.torch and given_wheel(options.torch.expanduser(), recipe, python=options.python, system="macos")
     host = check_host(recipe, RecordedProber(options.host) if options.host else LiveProber())
-    if options.torch is not None:
-        torch = given_wheel(options.torch.expanduser(), recipe, python=options.python, system="macos")
-    else:
-        torch = built_wheel(
-            recipe,
-            python=options.python or recipe.default_python,
-            receipts=work_folder() / recipe.name / "receipts",
-            wheelhouse=place,
-        )
+    if not options.host:
+        use_xcode(host)
+    if sys.platform == "darwin" and not options.host:
+        check_delocate(Path(sys.executable))
+    torch = given or built_wheel(
+        recipe,
+        python=options.python or recipe.default_python,
+        receipts=work_folder() / recipe.name / "receipts",
+        wheelhouse=place,
+    )
     plan = CompanionPlan(
         recipe=recipe,
         torch=torch,
         sources=sources,
         toolchain=xcode_toolchain(host),
+        python=None if options.host else find_python(torch.python, environ=fetch_environ(os.environ)),
         jobs=options.jobs or host.jobs,
         wheelhouse=place,
         settings=settings,
@@ -157,9 +164,9 @@ def _forecast(plan: CompanionPlan, console: Console) -> Result:
     """Tell what would be built; nothing is fetched, so a folder's commit is not in the version yet."""
     rows: list[dict[str, Any]] = []
     for name, source in plan.sources.items():
-        told = {variable.name: variable.value for variable in plan.variables(name)}
+        summary = {variable.name: variable.value for variable in plan.variables(name)}
         version = plan.version(name, commit=None, dirty=False)
-        rows.append({"name": name, "version": version, "source": source.place, "environment": told})
+        rows.append({"name": name, "version": version, "source": source.place, "environment": summary})
     console.table(("companion", "as", "from"), [(row["name"], row["version"], row["source"]) for row in rows])
     console.print(f"torch: {plan.torch.path}")
     console.print(f"into {plan.wheelhouse}, {plan.jobs} compilers at once")

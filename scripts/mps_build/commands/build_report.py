@@ -34,8 +34,8 @@ from mps_build.build.report.words import (
 )
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.page import whole_page
-from mps_build.common.receipts import write_whole
 from mps_build.common.recipe.catalogue import data_root, find_recipe
 from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, work_folder
@@ -142,7 +142,7 @@ def _log(folder: Path) -> BuildLog:
     log = read_log(text)
     if log is None:
         first = text.splitlines()[0][:60] if text.strip() else "nothing"
-        raise UsageError(f"{path}: is no ninja log of version 5 to 7: it begins with {first!r}")
+        raise UsageError(f"{path}: is not a ninja log of version 5 to 7: it begins with {first!r}")
     if not any(run.steps for run in log.runs):
         raise UsageError(f"{path}: holds no step", hint="ninja has not finished a step in this folder yet")
     return log
@@ -175,8 +175,8 @@ def _steps(receipts: Path | None) -> list[tuple[str, float]]:
 
 def _cache(receipts: Path | None) -> Mapping[str, float] | None:
     """Return what the newest compile's receipt says of the compiler cache."""
-    told = [(document.get("facts") or {}).get("cache") for document in _kept(receipts)]
-    return next((each for each in reversed(told) if isinstance(each, dict)), None)
+    summary = [(document.get("facts") or {}).get("cache") for document in _kept(receipts)]
+    return next((each for each in reversed(summary) if isinstance(each, dict)), None)
 
 
 def _cache_words(cache: Mapping[str, float] | None) -> str:

@@ -57,11 +57,11 @@ def run(options: Options, console: Console) -> Result:
     at = f" at {request.commit[:12]}" if request.commit else ""
     console.print(f"{request.recipe.name}: {request.repository}{at}", style="bold")
     if request.cross:
-        console.print("not a Mac: cross-built with zig, without MPS; see docs/sample.md")
+        console.print("not a Mac: cross-built with zig, without MPS; see docs/build/sample.md")
     if options.dry_run:
-        told = forecast(request, workspace)
-        console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in told.items()])
-        return Result(document={"dry_run": True, **told})
+        summary = forecast(request, workspace)
+        console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in summary.items()])
+        return Result(document={"dry_run": True, **summary})
     for warning in request.cache_warnings:
         console.warn(warning)
     if options.editable:
@@ -78,16 +78,17 @@ def run(options: Options, console: Console) -> Result:
 def _editable(options: Options, request: BuildRequest, workspace: Workspace, console: Console) -> Result:
     """The first run of --editable, or one after something else than the source changed."""
     from mps_build.build.editable import EditableBuild
+    from mps_build.build.pipeline import Pipeline
 
     try:
-        found, version, place = EditableBuild(request, workspace=workspace, console=console).make(options)
+        found, version, place = EditableBuild(Pipeline(request, workspace=workspace, console=console)).make(options)
     except CompileError as error:
         raise _explained(error, options, request, workspace) from error
     console.print()
     console.table(("step", "time"), [(title, human_seconds(seconds)) for title, seconds in console.timings])
     console.print(f"{found.module} {version}, imported from {place}")
     _print_loop(found, console)
-    return Result(document={**_told(found), "version": version, "steps": None})
+    return Result(document={**_summary(found), "version": version, "steps": None})
 
 
 def _rebuilt(found: Remembered, console: Console) -> Result:
@@ -104,7 +105,7 @@ def _rebuilt(found: Remembered, console: Console) -> Result:
             raise CompileError("\n".join([str(error), *tail]), hint=error.hint) from error
     console.print(f"{found.module} is made anew: {steps} steps of ninja")
     _print_loop(found, console)
-    return Result(document={**_told(found), "steps": steps})
+    return Result(document={**_summary(found), "steps": steps})
 
 
 def _print_loop(found: Remembered, console: Console) -> None:
@@ -114,7 +115,7 @@ def _print_loop(found: Remembered, console: Console) -> None:
         console.print(f"      nox -s verify_mps -- --python '{found.editable.python}' --op NAME")
 
 
-def _told(found: Remembered) -> dict[str, Any]:
+def _summary(found: Remembered) -> dict[str, Any]:
     editable = found.editable
     return {"recipe": found.recipe, "tree": str(editable.root), "python": str(editable.python)}
 

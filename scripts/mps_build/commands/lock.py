@@ -14,8 +14,9 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, locks_root
-from mps_build.common.recipe.locks import lock_fault, make_lock
+from mps_build.common.recipe.locks import check_uv, lock_fault, make_lock
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
 
@@ -47,12 +48,14 @@ def run(options: Options, console: Console) -> Result:
     written: list[str] = []
     wanted = [(recipe, python) for recipe in recipes for python in recipe.pythons if recipe.build_requirements]
     wanted = [pair for pair in wanted if options.upgrade or pair[0].lock_name(pair[1]) in faults]
+    if wanted:
+        check_uv()
     console.started("Make locks", total=len(wanted), unit="locks")
     for done, (recipe, python) in enumerate(wanted, 1):
         name = recipe.lock_name(python)
         inputs = (recipe.build_requirements, python)
         made[inputs] = made.get(inputs) or make_lock(recipe.build_requirements, python)
-        _write(locks_root() / name, made[inputs])
+        write_whole(locks_root() / name, made[inputs])
         written.append(name)
         console.advanced(done, note=name)
     console.done()
@@ -87,10 +90,3 @@ def _report(faults: dict[str, str], left_over: tuple[Path, ...], console: Consol
     raise UsageError(
         f"{len(rows)} of the locks are not as the recipes ask", hint="run `nox -s lock`", document=document
     )
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.part")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)

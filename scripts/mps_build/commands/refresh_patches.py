@@ -119,7 +119,9 @@ def _tree(
     with tempfile.TemporaryDirectory(prefix="mps-build-tree-") as name:
         root = Path(name).resolve()
         for file in dict.fromkeys(file for patch in patches for file in patch.files):
-            shown = capture(Command(argv=("git", "show", f"{commit}:{file}"), cwd=mirror.path, environ=environ))
+            shown = capture(
+                Command(argv=("git", "show", "--end-of-options", f"{commit}:{file}"), cwd=mirror.path, environ=environ)
+            )
             if shown.ok:
                 (root / file).parent.mkdir(parents=True, exist_ok=True)
                 (root / file).write_text(shown.stdout, encoding="utf-8")

@@ -118,26 +118,26 @@ def _release(argument: str | None) -> Version | None:
 
 
 def _host(options: Options) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    summary: dict[str, Any] = {}
     if options.host:
         from mps_build.host.host import observe
         from mps_build.host.probes.probers import RecordedProber
         from mps_build.host.recordings.recording import load_recording
 
         host = observe(RecordedProber(load_recording(options.host)))
-        told = {"macos": host.macos, "virtual": host.virtual if isinstance(host.virtual, bool) else None}
-    told |= {"macos": options.macos or told.get("macos"), "torch": options.torch}
-    told |= {"virtual": options.virtual or told.get("virtual")}
+        summary = {"macos": host.macos, "virtual": host.virtual if isinstance(host.virtual, bool) else None}
+    summary |= {"macos": options.macos or summary.get("macos"), "torch": options.torch}
+    summary |= {"virtual": options.virtual or summary.get("virtual")}
     for name in ("macos", "torch"):
-        _check_version(f"--{name}", told[name])
-    return {name: value for name, value in told.items() if value is not None}
+        _check_version(f"--{name}", summary[name])
+    return {name: value for name, value in summary.items() if value is not None}
 
 
 def _check_version(option: str, value: str | None) -> None:
     try:
         Version(value or "0")
     except InvalidVersion as error:
-        raise UsageError(f"{option}: {value!r} is no version", hint=f"write it as in {option} 15.3") from error
+        raise UsageError(f"{option}: {value!r} is not a version", hint=f"write it as in {option} 15.3") from error
 
 
 def _is_of_a_build(text: str) -> bool:

@@ -74,7 +74,7 @@ def run(options: Options, console: Console) -> Result:
 def _request(options: Options) -> VerifyRequest:
     if options.case_timeout <= 0:
         raise UsageError("--case-timeout takes a number above 0")
-    fields = {**torch_fields(options, "verify_mps"), **verdict_fields(options)}
+    fields = {**torch_fields(options), **verdict_fields(options)}
     if options.resume is not None:
         fields["folder"] = options.resume
     return VerifyRequest(

@@ -5,7 +5,7 @@ repository whose workflow must have signed it. Each claim is printed with what w
 if all of them hold, 9 if one does not.
 
 What this shows: this very file was signed by that repository's workflow on GitHub, and its receipt agrees with
-the recipe. What it cannot show: that the Mac which built it did what the receipt says. docs/publishing.md.
+the recipe. What it cannot show: that the Mac which built it did what the receipt says. docs/fleet/publishing.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mps_build.common.errors import AuditRejected, UsageError
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import find_recipe, patches_root
 from mps_build.common.result import Result
-from mps_build.publish.provenance.attestation import ISSUER, PREDICATE, check_chain, read_attestation
+from mps_build.publish.provenance.attestation import ISSUER, PREDICATE, check_chain, check_libraries, read_attestation
 from mps_build.publish.provenance.claims import Check, read_receipt, recipe_checks, wheel_checks
 
 EXAMPLES = (
@@ -74,16 +74,18 @@ def run(options: Options, console: Console) -> Result:
         value = getattr(options, name)
         if value is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", value):
             raise UsageError(f"--{name.replace('_', '-')} {value!r} is not OWNER/NAME")
+    if not options.without_attestation and _bundle(options).is_file():
+        check_libraries()
     receipt = read_receipt(wheel, options.receipt or wheel.with_name(f"{wheel.name}.receipt.json"))
     checks = wheel_checks(wheel, receipt)
     recipe = find_recipe(options.recipe or _recipe_name(receipt))
     checks += recipe_checks(receipt, recipe, patches_root=patches_root(), commit=options.commit)
     if not options.without_attestation:
         checks += _attestation_checks(options, wheel)
-    return _told(checks, options, console)
+    return _summary(checks, options, console)
 
 
-def _told(checks: list[Check], options: Options, console: Console) -> Result:
+def _summary(checks: list[Check], options: Options, console: Console) -> Result:
     console.table(("", "claim", "found"), [("ok" if each.holds else "NO", each.claim, each.found) for each in checks])
     console.print()
     failed = [each for each in checks if not each.holds]
@@ -105,19 +107,23 @@ def _told(checks: list[Check], options: Options, console: Console) -> Result:
     )
 
 
+def _bundle(options: Options) -> Path:
+    return options.bundle or options.wheel.with_name(f"{options.wheel.name}.sigstore.json")
+
+
 def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
     """Return what the bundle shows; a missing one is a claim that does not hold."""
-    bundle: Path = options.bundle or wheel.with_name(f"{wheel.name}.sigstore.json")
+    bundle = _bundle(options)
     if not bundle.is_file():
         return [Check(claim="an attestation lies beside the wheel", holds=False, found=f"no {bundle.name}")]
-    told = read_attestation(bundle)
-    digest, identity = fingerprint(wheel)["sha256"], told.identity
-    names = [name for sha256, name in told.subjects if sha256 == digest]
+    summary = read_attestation(bundle)
+    digest, identity = fingerprint(wheel)["sha256"], summary.identity
+    names = [name for sha256, name in summary.subjects if sha256 == digest]
     signer = options.signer_repository or options.repository
     workflow = f"https://github.com/{signer}/.github/workflows/{options.workflow}@"
     checks = [
         Check(claim="it attests this wheel", holds=bool(names), found=names[0] if names else "other files"),
-        Check(claim="it is SLSA provenance", holds=told.predicate == PREDICATE, found=told.predicate),
+        Check(claim="it is SLSA provenance", holds=summary.predicate == PREDICATE, found=summary.predicate),
         Check(
             claim="GitHub's identity signed it", holds=identity.get("issuer") == ISSUER, found=_of(identity, "issuer")
         ),
@@ -136,7 +142,7 @@ def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
             holds=identity.get("runner") == "github-hosted",
             found=_of(identity, "runner"),
         ),
-        Check(claim="the certificate's key signed it", holds=told.signature_holds, found="ECDSA over the envelope"),
+        Check(claim="the certificate's key signed it", holds=summary.signature_holds, found="ECDSA over the envelope"),
     ]
     assert options.repository is not None
     try:
@@ -147,7 +153,7 @@ def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
 
 
 def _of(identity: dict[str, str], name: str) -> str:
-    return identity.get(name, "not told")
+    return identity.get(name, "unknown")
 
 
 def _recipe_name(receipt: dict[str, Any]) -> str:

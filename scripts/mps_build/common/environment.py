@@ -40,8 +40,19 @@ _FETCH_NAMES = _BUILD_NAMES | {
     "SSH_AUTH_SOCK",
     "XDG_CACHE_HOME",
     "XDG_CONFIG_HOME",
+    # git, otool, install_name_tool and codesign in /usr/bin are shims: each asks for the chosen Xcode.
+    "DEVELOPER_DIR",
 }
-_FETCH_PREFIXES = ("PIP_", "UV_", "GIT_")
+_FETCH_PREFIXES = ("PIP_", "UV_")
+# Of git's variables only those that say how it reaches a server, which settings it reads and what it logs. The others
+# name a repository, its index or its objects (set by hooks and in linked worktrees: git would work on that one), or a
+# program to run. GIT_CONFIG_* can name programs too: it is the caller's own word, like his ~/.gitconfig.
+# https://git-scm.com/docs/git#_environment_variables
+_GIT_PASSES = re.compile(
+    r"GIT_(?:CONFIG_(?:COUNT|KEY_\d+|VALUE_\d+|PARAMETERS|GLOBAL|SYSTEM|NOSYSTEM)|ATTR_NOSYSTEM"
+    r"|SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|TERMINAL_PROMPT|PROTOCOL_FROM_USER|HTTP_\w+|SSL_\w+|PROXY_\w+"
+    r"|TRACE(?:_\w+|2|2_\w+)?|TRANSFER_TRACE|CURL_VERBOSE|REDACT_COOKIES|FLUSH|OPTIONAL_LOCKS)"
+)
 _LOCALE = {"LC_ALL": "C.UTF-8" if os.uname().sysname != "Darwin" else "en_US.UTF-8"}
 _SETTING = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 
@@ -59,7 +70,25 @@ class Toolchain:
 
 def fetch_environ(inherited: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of pip and git."""
-    return _allowed(inherited, _FETCH_NAMES, _FETCH_PREFIXES) | _LOCALE
+    git = {name: value for name, value in inherited.items() if _GIT_PASSES.fullmatch(name)}
+    return _allowed(inherited, _FETCH_NAMES, _FETCH_PREFIXES) | git | _LOCALE
+
+
+def without_repository(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment for any program of ours, git among them: no variable leads git to another repository.
+
+    >>> without_repository({"GIT_DIR": "/other/.git", "GIT_SSH": "ssh", "HOME": "/root"})
+    {'GIT_SSH': 'ssh', 'HOME': '/root'}
+    """
+    return {
+        name: value for name, value in inherited.items() if not name.startswith("GIT_") or _GIT_PASSES.fullmatch(name)
+    }
+
+
+def repair_environ(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of delocate: Apple's otool and codesign come before those of Homebrew and conda."""
+    environ = fetch_environ(inherited)
+    return environ | {"PATH": os.pathsep.join([*SYSTEM_PATH, *filter(None, [environ.get("PATH")])])}
 
 
 def build_environ(

@@ -50,20 +50,28 @@ class Mirror:
             )
         with self._held():
             if not (self.path / "HEAD").is_file():
-                answer(git("init", "-q", "--bare", str(self.path), environ=self.environ))
+                answer(git("init", "-q", "--bare", "--template=", "--", str(self.path), environ=self.environ))
                 answer(git("config", "uploadpack.allowAnySHA1InWant", "true", cwd=self.path, environ=self.environ))
-            fetch = ("fetch", "--progress", "--no-tags", "--depth=1", self.url, f"+{commit}:refs/mps-build/{commit}")
+            fetch = (
+                "fetch",
+                "--progress",
+                "--no-tags",
+                "--depth=1",
+                "--",
+                self.url,
+                f"+{commit}:refs/mps-build/{commit}",
+            )
             run_git(git(*fetch, cwd=self.path, environ=self.environ), log=self.log, on_bytes=on_bytes)
 
     def check_out(self, commit: str, destination: Path) -> None:
         """Put the commit's files into `destination`, a repository of its own (it outlives the mirror)."""
         destination.mkdir(parents=True, exist_ok=True)
-        run_git(git("init", "-q", str(destination), environ=self.environ), log=self.log)
+        run_git(git("init", "-q", "--template=", "--", str(destination), environ=self.environ), log=self.log)
         fetch = git(
-            "fetch", "-q", "--no-tags", "--depth=1", str(self.path), commit, cwd=destination, environ=self.environ
+            "fetch", "-q", "--no-tags", "--depth=1", "--", str(self.path), commit, cwd=destination, environ=self.environ
         )
         run_git(fetch, log=self.log)
-        checkout = git("checkout", "-q", "--force", "--detach", commit, cwd=destination, environ=self.environ)
+        checkout = git("checkout", "-q", "--force", "--detach", commit, "--", cwd=destination, environ=self.environ)
         run_git(checkout, log=self.log)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""The only door to other programs: commands as values, captured answers, logged work.
+"""The only way to start other programs: commands as values, captured answers, logged work.
 
 Facts about a host come through `Prober`s, so that a recorded host can answer in a
 live one's place; work goes through `run_logged`, which keeps the whole output in a file.
@@ -20,6 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
+from .environment import without_repository
+
+_MOST_LINE_BYTES = 1 << 20
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
@@ -31,6 +35,11 @@ class Command:
 
     def __str__(self) -> str:
         return shlex.join(self.argv)
+
+    @property
+    def whole_environ(self) -> dict[str, str]:
+        """What a logged, watched or interactive program gets."""
+        return dict(self.environ) if self.environ is not None else without_repository(os.environ)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,16 +88,31 @@ class CommandFailed(Exception):
 
 def neutral_environ() -> dict[str, str]:
     """Return our environment with a neutral locale, for programs whose text is parsed."""
-    return {**os.environ, "LC_ALL": "C", "LANG": "C", "LANGUAGE": "C"}
+    return {**without_repository(os.environ), "LC_ALL": "C", "LANG": "C", "LANGUAGE": "C"}
+
+
+_trace: list[Callable[[Command], None]] = []
+
+
+def trace_programs(report: Callable[[Command], None]) -> None:
+    """Let `report` see every program that is started from now on (`mps-build -v`)."""
+    _trace[:] = [report]
+
+
+def _traced(command: Command) -> None:
+    for report in _trace:
+        report(command)
 
 
 def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
-    """Run a program for its answer: stdin closed, a neutral locale, bytes that are no UTF-8 replaced.
+    """Run a program for its answer: stdin closed, a neutral locale, bytes that are not UTF-8 replaced.
 
-    Never raises for what the program does: a missing program, a failure and a time-out are answers.
+    Never raises for what the program does: a missing program, a failure and a time-out are answers. What was
+    printed before a time-out is dropped: half an answer reads like another one.
     """
     environ = dict(command.environ) if command.environ is not None else neutral_environ()
     try:
+        _traced(command)
         with subprocess.Popen(
             command.argv,
             cwd=command.cwd,
@@ -107,12 +131,14 @@ def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
                 timed_out = True
     except OSError as error:
         return Captured(argv=command.argv, stdout="", stderr=str(error), exit=None)
+    if timed_out:
+        said = f"no answer within {timeout_seconds:g} seconds"
+        return Captured(argv=command.argv, stdout="", stderr=said, exit=None, timed_out=True)
     return Captured(
         argv=command.argv,
         stdout=stdout.decode("utf-8", "replace"),
         stderr=stderr.decode("utf-8", "replace"),
-        exit=None if timed_out else process.returncode,
-        timed_out=timed_out,
+        exit=process.returncode,
     )
 
 
@@ -141,10 +167,11 @@ def run_logged(
         file.write(f"$ {command}\n".encode())
         file.flush()
         try:
+            _traced(command)
             process = subprocess.Popen(
                 command.argv,
                 cwd=command.cwd,
-                env=dict(command.environ) if command.environ is not None else None,
+                env=command.whole_environ,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -205,10 +232,11 @@ def watched(command: Command, *, log: Path) -> Iterator[Running]:
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
+        _traced(command)
         process = subprocess.Popen(
             command.argv,
             cwd=command.cwd,
-            env=dict(command.environ) if command.environ is not None else None,
+            env=command.whole_environ,
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
@@ -243,10 +271,11 @@ def _ended_with_us(group: int) -> Iterator[None]:
 def run_interactive(command: Command) -> int:
     """Run a program on the caller's own terminal and return its exit status, as a shell gives it."""
     try:
+        _traced(command)
         with subprocess.Popen(
             command.argv,
             cwd=command.cwd,
-            env=dict(command.environ) if command.environ is not None else None,
+            env=command.whole_environ,
         ) as process:
             while True:
                 try:
@@ -268,7 +297,12 @@ def kept_awake() -> Iterator[None]:
         return
     # -w: caffeinate ends with us, however we end.
     argv = ("/usr/bin/caffeinate", "-ims", "-w", str(os.getpid()))
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as caffeinate:
+    try:
+        caffeinate = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+    except OSError:  # a sandbox may forbid it; a Mac that falls asleep goes on when it wakes
+        yield
+        return
+    with caffeinate:
         try:
             yield
         finally:
@@ -286,6 +320,9 @@ def _lines(stream: IO[bytes], copy: IO[bytes]) -> Iterator[str]:
     while chunk := os.read(stream.fileno(), 65536):
         copy.write(chunk)
         copy.flush()
+        if len(pending) > _MOST_LINE_BYTES:  # a line without an end must not be copied again and again
+            yield pending.decode("utf-8", "replace")
+            pending = b""
         *whole, pending = (pending + chunk).replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         for line in whole:
             yield line.decode("utf-8", "replace")

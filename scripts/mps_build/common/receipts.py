@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,11 +14,14 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from .files import write_whole
+from .json_text import read_json
+
 SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class StepResult:
     """What a step's action hands back: the files and trees it made, and facts worth keeping."""
 
     files: tuple[Path, ...] = ()
@@ -51,7 +53,7 @@ class Ledger:
         *,
         version: int,
         inputs: Mapping[str, Any],
-        action: Callable[[], Made],
+        action: Callable[[], StepResult],
         key: str = "",
         unused: bool = False,
     ) -> Receipt:
@@ -132,17 +134,9 @@ def fingerprint(file: Path) -> dict[str, Any]:
     return {"size": file.stat().st_size, "sha256": hasher.hexdigest()}
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file beside its place and move it there: a reader never sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
-
-
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) else None

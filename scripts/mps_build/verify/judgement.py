@@ -49,7 +49,9 @@ def judge_run(
     """Return the verdict of a run that was not interrupted."""
     if run.refused is not None:
         return _ended(
-            UsageError, f"the suite refuses its options: {run.refused}", "see docs/plants.md" if planted else None
+            UsageError,
+            f"the suite refuses its options: {run.refused}",
+            "see docs/verify/plants.md" if planted else None,
         )
     if run.stopped is not None:
         error = _STOPS.get(run.stopped, DeviceUnusable)

@@ -50,7 +50,7 @@ class VerifyRequest:
         """The target as a requirement of torch.
 
         Raises:
-            UsageError: it is no requirement, or of something else.
+            UsageError: it is not a requirement, or of something else.
         """
         text = self.target or ""
         try:
@@ -87,9 +87,11 @@ class VerifyRequest:
             return
         file, colon, name = self.plant.rpartition(":")
         if not colon or not file or not name:
-            raise UsageError(f"--plant {self.plant!r} is not of the form FILE.py:NAME", hint="see docs/plants.md")
+            raise UsageError(
+                f"--plant {self.plant!r} is not of the form FILE.py:NAME", hint="see docs/verify/plants.md"
+            )
         if not Path(file).is_file():
-            raise UsageError(f"--plant: no such file: {file}", hint="docs/plants.md tells what it holds")
+            raise UsageError(f"--plant: no such file: {file}", hint="docs/verify/plants.md tells what it holds")
 
     def asked(self) -> dict[str, Any]:
         """Return the target as it was named."""

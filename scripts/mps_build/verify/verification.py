@@ -19,6 +19,7 @@ from mps_build.common.workspace import cache_folder, work_folder
 from .draft import Draft, known_issues
 from .facts import judge_text_on, observe_host, recorded_line
 from .judgement import BAD, Judged, judge_run
+from .operators import check_operator
 from .request import VerifyRequest
 from .resume import not_the_same
 from .suite.child import Limits
@@ -32,7 +33,10 @@ from .target.resolve import Target, prepare_target
 from .target.wheel_fit import name_wheel
 
 _WRITE_SECONDS = 2.0
-_LAYERS = ("smoke", "regressions", "layouts", "transformers", "models", "opinfo")
+_LAYERS = (
+    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
+    *("complex", "autocast", "transformers", "models", "opinfo"),
+)
 _INTERRUPTED = Judged(
     verdict="not_verified", exit_code=130, cause="interrupted", message="interrupted", hint="run the same command again"
 )
@@ -49,7 +53,7 @@ def run(request: VerifyRequest, *, console: Console) -> Record:
 
 
 class Verification:
-    """One run of the verb."""
+    """One run of the command."""
 
     def __init__(self, request: VerifyRequest, console: Console) -> None:
         self.request, self.console = request, console
@@ -91,6 +95,7 @@ class Verification:
         issues = load_issues(self.request.known_issues or self.suite / "known_issues.yaml")
         files = self._suite_files()
         self.request.check_plant()
+        check_operator(self.request.op, self.suite)
         earlier = self._take_up()
         host = observe_host(self.request.host_file)
         if self.request.python and self.request.host_file is None:

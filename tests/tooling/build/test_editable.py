@@ -20,6 +20,7 @@ from mps_build.build.backend import build_folder
 from mps_build.build.editable import EditableBuild
 from mps_build.build.editable_state import Remembered, recall, remember
 from mps_build.build.options import BuildOptions
+from mps_build.build.pipeline import Pipeline
 from mps_build.build.plan import BuildRequest
 from mps_build.build.steps.build_editable import build_editable, create_runtime, first_command, import_it
 from mps_build.build.steps.configure import configure, configure_command, write_overrides
@@ -234,7 +235,7 @@ def _scikit(tmp_path_factory: pytest.TempPathFactory) -> Era:
         patch.setenv("MPS_BUILD_WORK", str(work / "work"))
         arguments = _arguments()
         workspace = Workspace(root=work / "work" / "sample")
-        built = EditableBuild(request, workspace=workspace, console=Console())
+        built = EditableBuild(Pipeline(request, workspace=workspace, console=Console()))
         found, _, place = built.make(arguments)
         assert recall(arguments) == found
     assert Path(place).is_relative_to(workspace.source)

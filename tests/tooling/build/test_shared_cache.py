@@ -136,7 +136,7 @@ def test_a_build_goes_through_the_relay_and_ends_its_server(tmp_path: Path, monk
             connection.sendall(b"*1\r\n$4\r\nPING\r\n")
             seen.append(connection.recv(64).decode())
 
-    monkeypatch.setattr(Pipeline, "_prepare_source", lambda self: (None, "source"))
+    monkeypatch.setattr(Pipeline, "prepare_source", lambda self: (None, "source"))
     monkeypatch.setattr(Pipeline, "_build_for", build_for)
 
     Pipeline(request, workspace=workspace, console=Console()).build()

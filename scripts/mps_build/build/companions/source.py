@@ -15,6 +15,7 @@ from typing import Literal
 from packaging.version import InvalidVersion, Version
 
 from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.git import check_address
 from mps_build.common.workspace import remove_tree
 
 from .projects import PROJECTS, Project
@@ -61,6 +62,7 @@ def _choice(name: str, place: str | None) -> SourceChoice:
     if path.is_file():
         return SourceChoice(kind="tarball", place=str(path))
     if "://" in place:
+        check_address(place, what=f"--source {name}:")
         return SourceChoice(kind="git", place=place)
     raise UsageError(f"--source {name}={place}: nothing is there", hint="give a folder, a tarball or a git address")
 
@@ -122,7 +124,7 @@ def _judge(place: str, files: Collection[str], version: str | None, *, project: 
     if found.release != Version(wanted).release:
         raise SourceError(
             f"{place} is {project.name} {found}; the recipe's companion is {wanted}",
-            hint=f"take its tag v{wanted}, or mend `companions` in a recipe file of your own",
+            hint=f"take its tag v{wanted}, or correct `companions` in a recipe file of your own",
         )
 
 

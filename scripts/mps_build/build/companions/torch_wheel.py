@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 from collections.abc import Iterable
@@ -13,6 +12,7 @@ from typing import Any, Literal
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import read_json
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.model import Recipe
 
@@ -61,7 +61,7 @@ def given_wheel(path: Path, recipe: Recipe, *, python: str | None, system: Syste
     elif python is not None and found != python:
         reasons.append(f"is for Python {found}, --python asks for {python}")
     if not zipfile.is_zipfile(path):
-        reasons.append("is no zip file (cut off?)")
+        reasons.append("is not a zip file (cut off?)")
     if reasons:
         hint = f"nox -s build_wheel -- {recipe.name} makes one that fits"
         if system == "macos" and all(platform.startswith(("linux", "manylinux")) for platform in platforms):
@@ -115,7 +115,7 @@ def _in_wheelhouse(recipe: Recipe, python: str, wheelhouse: Path) -> Iterable[Pa
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except (OSError, ValueError):
         return {}
     return document if isinstance(document, dict) else {}

@@ -12,15 +12,14 @@ from mps_build.common.console import Console
 from mps_build.common.environment import Toolchain, build_environ, fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.process import Command, CommandFailed, run_logged
-from mps_build.common.receipts import Ledger, Made, Receipt, digest_of, fingerprint
+from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint
 from mps_build.common.recipe.catalogue import locks_root
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.workspace import Workspace, cache_folder, remove_tree, work_folder
 
 from ..artifacts import SourceTree
 from ..backend import build_folder
-from ..steps import configure as configuring
-from ..steps.check_gate import check_gate
+from ..configuring import configuring
 from ..steps.compile_objects import compile_objects
 from ..steps.create_environment import create_environment
 from .objects import Unit, header_argv, neighbour, read_units, units_of
@@ -110,7 +109,7 @@ class Rehearsal:
         """Install what the recipe's lock names into a venv."""
         lock = locks_root() / recipe.lock_name(place.python)
 
-        def create() -> Made:
+        def create() -> StepResult:
             tools = create_environment(
                 interpreter=place.interpreter,
                 lock=lock,
@@ -122,7 +121,7 @@ class Rehearsal:
                 reporter=self.console,
                 wrap=place.wrap,
             )
-            return Made(trees=(venv,), facts={"tools": tools})
+            return StepResult(trees=(venv,), facts={"tools": tools})
 
         inputs = {"lock": fingerprint(lock)["sha256"], "place": place.name}
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create)
@@ -132,7 +131,7 @@ class Rehearsal:
     def _systems_own(self, venv: Path, place: Place) -> Receipt:
         """Make a venv over the system's own packages, for a Python that is none of the recipe's: it has no lock."""
 
-        def create() -> Made:
+        def create() -> StepResult:
             remove_tree(venv)
             argv = (str(place.interpreter), "-m", "venv", "--system-site-packages", "--without-pip", str(venv))
             log = self.log("create_environment")
@@ -140,7 +139,7 @@ class Rehearsal:
                 run_logged(place.wrap(Command(argv=argv, environ=fetch_environ(os.environ))), log=log)
             except CommandFailed as failure:
                 raise BuildEnvironmentError(f"no venv: {failure}", hint=f"the whole output is in {log}") from failure
-            return Made(trees=(venv,), facts={"tools": {}})
+            return StepResult(trees=(venv,), facts={"tools": {}})
 
         receipt = self.ledger.run("create_environment", version=1, inputs={"place": place.name}, action=create)
         result = f"not used: Python {place.python} of {place.name} is none of the recipe's; its own packages stand in"
@@ -151,25 +150,27 @@ class Rehearsal:
         """Return the receipt of a configure that passed the gate; other inputs, a fresh build folder."""
         backend, tree = ready.recipe.backend, ready.tree.root
         build = build_folder(backend, source=tree, build=self.workspace.build)
-        place = self.workspace.root / "overrides.cmake"
-        overrides = configuring.write_overrides(place, expect_mps=ready.recipe.gate.use_mps, profile_lines=lines)
-        command = configuring.configure_command(
-            backend, python=ready.python, source=tree, build=build, environ=ready.environ, overrides=overrides
+        call = configuring(
+            backend,
+            python=ready.python,
+            source=tree,
+            build=build,
+            environ=ready.environ,
+            root=self.workspace.root,
+            gate=ready.recipe.gate,
+            profile_lines=lines,
+            wrap=ready.wrap,
         )
 
-        def run() -> Made:
-            remove_tree(build)
-            log = self.log("configure")
-            ran = configuring.configure(
-                ready.wrap(command), build=build, log=log, reporter=self.console, new_python=False
+        def run() -> StepResult:
+            return StepResult(
+                trees=(build,), facts=call.run(fresh=True, log=self.log("configure"), reporter=self.console)
             )
-            facts = check_gate(ran, ready.recipe.gate, fresh=True)
-            return Made(trees=(build,), facts={"configure": asdict(facts), "cmake": dict(ran.facts or {})})
 
         inputs = {
             "previous": ready.digest,
             "environ": {name: ready.environ[name] for name in sorted(ready.environ) if name not in _PASSING},
-            "overrides": fingerprint(overrides)["sha256"],
+            "overrides": fingerprint(call.overrides)["sha256"],
             "gate": ready.recipe.gate.model_dump(),
         }
         return self.ledger.run("configure", version=1, inputs=inputs, action=run)
@@ -212,18 +213,24 @@ class Rehearsal:
         facts = receipts[-1].facts if receipts else {}
         return tuple(facts.get("files") or facts.get("changed") or ())
 
-    def compile(self, ready: Prepared, objects: list[str], *, what: str, log: str) -> Receipt:
-        """Compile the named objects and what they need first; a second time there is nothing to do."""
+    def compile(
+        self, ready: Prepared, objects: list[str], *, what: str, log: str, state: str | None = None, jobs: int = 0
+    ) -> Receipt:
+        """Compile the named objects and what they need first; a second time there is nothing to do.
+
+        Args:
+            state: of the sources, where an edit must be seen. jobs: compilers at once (0: the rehearsal's).
+        """
         build = build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
-        argv = ("ninja", "-C", str(build), f"-j{self.jobs}", "-k", "0", *objects)
+        argv = ("ninja", "-C", str(build), f"-j{jobs or self.jobs}", "-k", "0", *objects)
         command = ready.wrap(Command(argv=argv, cwd=build, environ=ready.environ))
 
-        def run() -> Made:
+        def run() -> StepResult:
             compile_objects(command, what=what, log=self.log(log), reporter=self.console)
-            return Made(files=tuple(build / name for name in objects if (build / name).is_file()))
+            return StepResult(files=tuple(build / name for name in objects if (build / name).is_file()))
 
         configured = next(each for each in reversed(self.ledger.receipts) if each.step == "configure")
-        inputs = {"previous": configured.digest, "objects": list(objects)}
+        inputs = {"previous": configured.digest, "objects": list(objects), **({"state": state} if state else {})}
         return self.ledger.run(log, version=1, inputs=inputs, action=run)
 
     def note(self, what: str, result: str, proves: str, receipt: Receipt | None = None) -> None:

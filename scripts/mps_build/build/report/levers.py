@@ -6,11 +6,12 @@ figure. Ratios of CPU seconds become wall seconds by the cores that this build k
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from mps_build.common.json_text import read_json
 
 from .analysis import Times, has_precompiled_header
 from .phases import COMPILE, HEADER
@@ -18,7 +19,7 @@ from .phases import COMPILE, HEADER
 # Rows of benchmarks/results.json that say what share of the compile seconds is left, and the command that gets it.
 _RATIOS = {
     "compile.develop_ratio": ("the develop profile, same -O level", "build_wheel --profile develop"),
-    "compile.develop_O0_ratio": ("the develop profile at -O0", "docs/faster_builds.md"),
+    "compile.develop_O0_ratio": ("the develop profile at -O0", "docs/build/faster_builds.md"),
     "compile.release_ratio": ("the release profile", "build_wheel --profile release"),
     "cache.warm_ratio": ("a warm compiler cache", "build_wheel --cache ccache, the second time"),
 }
@@ -42,7 +43,7 @@ class Lever:
 def read_results(path: Path) -> dict[str, Mapping[str, Any]]:
     """Return the measured rows by name; none where the file is not there (an installed tool has no benchmarks)."""
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        rows = read_json(path)
         return {row["name"]: row for row in rows if isinstance(row.get("median"), (int, float))}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

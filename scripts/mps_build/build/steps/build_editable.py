@@ -103,12 +103,12 @@ def build_editable(
     run_logged_or_fail(
         wrap(Command(argv=(*pip, "--force-reinstall", str(wheel)), cwd=output, environ=first.environ)), log
     )
-    told = capture(
+    summary = capture(
         wrap(Command(argv=(str(python), "-I", "-c", _ASK_HOOK, str(build)), cwd=output, environ=first.environ))
     )
-    if not told.stdout.strip():
-        raise CompileError(f"{wheel.name} installs no import hook: {told.stderr.strip()}", hint=f"see {log}")
-    place, options = json.loads(told.stdout.splitlines()[-1])
+    if not summary.stdout.strip():
+        raise CompileError(f"{wheel.name} installs no import hook: {summary.stderr.strip()}", hint=f"see {log}")
+    place, options = json.loads(summary.stdout.splitlines()[-1])
     argv = ("cmake", "--install", str(build), "--prefix", place, *options)
     return Editable(
         root=root,

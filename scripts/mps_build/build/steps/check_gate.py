@@ -1,4 +1,4 @@
-"""ConfigureRun + recipe -> passed, or stopped in minute two: what configure came out with, against what was asked."""
+"""ConfigureRun + recipe -> passed, or stopped within two minutes: what configure came out with, against what was asked."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _FALSE = {"", "0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
-    """One point at which configure differs from the recipe; `stale` is mended by a fresh build folder alone."""
+    """One point at which configure differs from the recipe; only a fresh build folder fixes `stale`."""
 
     key: str
     found: str
     wanted: str
     reason: str
-    mend: str
+    fix: str
     stale: bool = False
 
 
@@ -34,16 +34,16 @@ def check_gate(run: ConfigureRun, gate: Gate, *, fresh: bool) -> ConfigureFacts:
         fresh: the build folder was made by this very configure: nothing in it can be stale.
 
     Raises:
-        GateError: with every mismatch, its cause, and what mends it.
+        GateError: with every mismatch, its cause, and how to fix it.
     """
     facts = parse_configure(run.log_text, run.cache_text)
     mismatches = judge(facts, gate, written=run.facts, fresh=fresh)
     if mismatches:
         lines = [f"{each.key}: wanted {each.wanted}, came out {each.found}: {each.reason}" for each in mismatches]
-        mends = list(dict.fromkeys(each.mend for each in mismatches))
+        fixes = list(dict.fromkeys(each.fix for each in mismatches))
         raise GateError(
             "configure did not come out as the recipe asks:\n  " + "\n  ".join(lines),
-            hint="; ".join(mends),
+            hint="; ".join(fixes),
             document={"gate": [_row(each) for each in mismatches]},
         )
     return facts
@@ -56,7 +56,7 @@ def judge(
 
     The summary decides, the cache explains (its USE_MPS says INTERNAL=1 behind a closed gate). `written`,
     what overrides.cmake saw at the end of configure, must not contradict the summary, and answers what neither
-    holds (a C++ standard that is no cache entry). What nobody says is a mismatch: never taken for right.
+    holds (a C++ standard that is not a cache entry). What nobody says is a mismatch: never accepted as right.
     """
     found: list[Mismatch] = []
     if not facts.generated:
@@ -88,15 +88,15 @@ def _mps(facts: ConfigureFacts, gate: Gate) -> list[Mismatch]:
         if facts.mps_asked_off:
             found.append(
                 _mismatch(
-                    "USE_MPS", came, wanted, facts.reason, mend="take USE_MPS=0 away; a fresh build folder follows"
+                    "USE_MPS", came, wanted, facts.reason, fix="take USE_MPS=0 away; a fresh build folder follows"
                 )
             )
         else:
             reason = facts.reason or "the summary does not say ON"
-            found.append(_mismatch("USE_MPS", came, wanted, reason, mend=_mend(facts)))
+            found.append(_mismatch("USE_MPS", came, wanted, reason, fix=_fix(facts)))
     elif gate.use_mps and any(name in facts.missing for name in ("mpsgraph_in_sdk", "mpsgraph_in_system")):
         # find_library takes MetalPerformanceShaders where MPSGraph is not there.
-        found.append(_mismatch("MPSGraph", "missing", "found", facts.reason, mend=_mend(facts)))
+        found.append(_mismatch("MPSGraph", "missing", "found", facts.reason, fix=_fix(facts)))
     return found
 
 
@@ -122,17 +122,17 @@ def _metal(facts: ConfigureFacts, gate: Gate, *, fresh: bool) -> list[Mismatch]:
                     found=_word(came),
                     wanted="ON",
                     reason=why,
-                    mend="a fresh build folder (or -UCAN_COMPILE_METAL -UCAN_COMPILE_METAL_FOUND)",
+                    fix="a fresh build folder (or -UCAN_COMPILE_METAL -UCAN_COMPILE_METAL_FOUND)",
                     stale=True,
                 )
             )
         else:
-            found.append(_mismatch(key, _word(came), "ON", reason(facts) or "not said", mend=_mend(facts, metal=True)))
+            found.append(_mismatch(key, _word(came), "ON", reason(facts) or "not said", fix=_fix(facts, metal=True)))
     return found
 
 
-def _mend(facts: ConfigureFacts, *, metal: bool = False) -> str:
-    """Return the command that mends what is missing."""
+def _fix(facts: ConfigureFacts, *, metal: bool = False) -> str:
+    """Return the command that fixes what is missing."""
     by_cause = {
         "xcrun": "xcode-select --install, or install Xcode",
         "sdk": "xcrun --sdk macosx --show-sdk-version must answer: install Xcode, or sudo xcode-select --reset",
@@ -150,8 +150,8 @@ def _mend(facts: ConfigureFacts, *, metal: bool = False) -> str:
     return "nox -s doctor says what is missing" + (", or --without-metal4" if metal else "")
 
 
-def _mismatch(key: str, found: str, wanted: str, reason: str, *, mend: str = "nox -s doctor says more") -> Mismatch:
-    return Mismatch(key=key, found=found, wanted=wanted, reason=reason, mend=mend)
+def _mismatch(key: str, found: str, wanted: str, reason: str, *, fix: str = "nox -s doctor says more") -> Mismatch:
+    return Mismatch(key=key, found=found, wanted=wanted, reason=reason, fix=fix)
 
 
 def _row(mismatch: Mismatch) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _row(mismatch: Mismatch) -> dict[str, Any]:
         "found": mismatch.found,
         "wanted": mismatch.wanted,
         "reason": mismatch.reason,
-        "mend": mismatch.mend,
+        "mend": mismatch.fix,
         "stale": mismatch.stale,
     }
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mps_build.common.errors import GateError
+from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, Reporter, run_logged
-from mps_build.common.receipts import write_whole
 
 from ..backend import Backend, ConfigureRun, forwarded
 

@@ -1,6 +1,6 @@
 """A wide precompiled header for a target of PyTorch, put in from outside: the source is not touched.
 
-Nine tenths of a compile step of PyTorch is reading headers (docs/faster_builds.md), and
+Nine tenths of a compile step of PyTorch is reading headers (docs/build/faster_builds.md), and
 nearly every file reads the same ones. The header serves C++ only: Objective-C++ would need one of its own.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.common.receipts import write_whole
+from mps_build.common.files import write_whole
 
 _HERE = Path(__file__).parent
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from mps_build.common.receipts import write_whole
+from mps_build.common.files import write_whole
 
 from ..compile_commands import object_of
 
@@ -20,7 +20,7 @@ _FAILED = re.compile(r"^\s*FAILED: (?:\[[^\]]*\] )?(.+)$", re.MULTILINE)
 _HEADER = re.compile(r"CMakeFiles/(?P<target>[^/]+)\.dir/cmake_pch\.hxx\.(?:pch|gch)$")
 
 
-def leave_out(build: Path, log_text: str) -> tuple[str, ...]:
+def exclude(build: Path, log_text: str) -> tuple[str, ...]:
     """Add the failed files that were compiled with a wide header to the build folder's list; return them.
 
     A header that cannot be compiled itself (this release has no such file) leaves its whole target out. CMake reads

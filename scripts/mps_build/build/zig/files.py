@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from pathlib import Path
+
+from mps_build.common.files import write_whole
 
 # What CPython's public headers ask of pyconfig.h, as it stands on macOS arm64 (LP64, little endian).
 # A whole pyconfig.h of a Mac is not to be had here, and an extension needs no more.
@@ -156,11 +157,7 @@ def write_if_new(path: Path, text: str, *, executable: bool = False) -> None:
     """Leave an equal file alone: its time stamp is what ninja and CMake look at."""
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8")
-    if executable:
-        beside.chmod(0o755)
-    beside.replace(path)
+    write_whole(path, text, mode=0o755 if executable else None)
 
 
 def _cmake(path: Path) -> str:

@@ -152,7 +152,10 @@ def _is_of_a_collector(alive: Sequence[Sequence[str]], kinds: Sequence[str], *, 
         return False
     marks = {kind for kind in kinds if not kind[0].isalnum() and kind not in (" ", "\t")}
     if "0" in kinds or "X0" in kinds:
-        if set(kinds) <= {"0", " ", "\t", ":", "|", ".", ")", "]", "[", "#", "│", "→", "-", ">"} and kinds.count("0") == 1:
+        if (
+            set(kinds) <= {"0", " ", "\t", ":", "|", ".", ")", "]", "[", "#", "│", "→", "-", ">"}
+            and kinds.count("0") == 1
+        ):
             return _counts_up([tokens[kinds.index("0")] for tokens in alive])
         has_a_clock = kinds.count("0") + kinds.count("X0") >= 3 or "DATE" in kinds
         if marks & _STRONG_SEPARATORS or "\t" in kinds or has_a_clock or ("LEVEL" in kinds and marks) or not words:

@@ -9,12 +9,14 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
+from ..git import address_fault
+
 
 def _requirement(text: str) -> str:
     try:
         Requirement(text)
     except InvalidRequirement as error:
-        raise ValueError(f"is no requirement: {error}") from error
+        raise ValueError(f"is not a requirement: {error}") from error
     return text
 
 
@@ -25,6 +27,12 @@ def _release_or_word(text: str) -> str:
         Version(text)
     except InvalidVersion as error:
         raise ValueError("is neither a version (2.6.0) nor a name (sample, nightly)") from error
+    return text
+
+
+def _address(text: str) -> str:
+    if fault := address_fault(text):
+        raise ValueError(fault)
     return text
 
 
@@ -74,7 +82,7 @@ class Source(_Declared):
     """Where the source comes from; `embedded` lies in the folder of the recipe's name beside it."""
 
     kind: Literal["git", "embedded"] = "git"
-    repository: str | None = None
+    repository: Annotated[str, AfterValidator(_address)] | None = None
 
 
 class Variable(_Declared):
@@ -117,7 +125,7 @@ class Gate(_Declared):
 
 
 class Cross(_Declared):
-    """What a host that is no Mac can build of this recipe, with zig: less, and declared as such.
+    """What a host that is not a Mac can build of this recipe, with zig: less, and declared as such.
 
     A recipe without it is built on a Mac only.
     """

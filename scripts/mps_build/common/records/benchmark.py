@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
-from .verification import PlantResult, Python, RecordPart, Torch, read_model
+from ..json_text import read_json
+from .verification import RecordHeader, RecordPart, read_model
 
 SCHEMA: Literal["mps-build/benchmark/1"] = "mps-build/benchmark/1"
 
@@ -78,38 +78,18 @@ class SkippedRow(RecordPart):
     reason: str
 
 
-class BenchmarkRecord(RecordPart):
-    """One benchmark. `statement` is the first line of every report: what this run can and cannot say."""
+class BenchmarkRecord(RecordHeader):
+    """One run of `benchmark_mps`: every row's ratio with its interval, and every reason to doubt it."""
 
     schema_: Literal["mps-build/benchmark/1"] = Field(default=SCHEMA, alias="schema")
-    tool: str
-    statement: str
     verdict: BenchmarkVerdict
-    exit_code: int
-    cause: str | None = None
-    hint: str | None = None
-    message: str | None = None
-    partial: bool
-    device: str
-    target: dict[str, Any]
-    selection: dict[str, Any] = Field(default_factory=dict)
-    torch: Torch = Field(default_factory=Torch)
-    python: Python | None = None
-    host: dict[str, Any] = Field(default_factory=dict)
-    gpu: dict[str, Any] = Field(default_factory=dict)
     cpu: dict[str, Any] = Field(default_factory=dict)
-    environment: dict[str, Any] = Field(default_factory=dict)
     ceilings: dict[str, float] = Field(default_factory=dict)
     ceilings_of: dict[str, str] = Field(default_factory=dict)
     thermal: dict[str, Any] = Field(default_factory=dict)
     sentinel: tuple[dict[str, Any], ...] = ()
     sessions: tuple[dict[str, Any], ...] = ()
     flags: tuple[Flag, ...] = ()
-    plant: PlantResult | None = None
-    plant_hits: int | None = None
-    notes: tuple[str, ...] = ()
-    started: str
-    seconds: float
     rows: tuple[Row, ...] = ()
     skipped: tuple[SkippedRow, ...] = ()
     missing: tuple[str, ...] = ()
@@ -122,7 +102,7 @@ class BenchmarkRecord(RecordPart):
 def is_benchmark(path: Path) -> bool:
     """True for a file that calls itself a benchmark's record, of this schema or another."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except (OSError, ValueError):
         return False
     return isinstance(document, dict) and str(document.get("schema", "")).startswith("mps-build/benchmark/")

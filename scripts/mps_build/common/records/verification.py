@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import UsageError
+from ..files import write_whole
+from ..json_text import read_json
 
 SCHEMA: Literal["mps-build/record/1"] = "mps-build/record/1"
 
@@ -87,13 +88,14 @@ class KnownIssue(RecordPart):
     cases: tuple[str, ...] = ()
 
 
-class Record(RecordPart):
-    """One verification. `statement` is the first line of every report: what this run can and cannot say."""
+class RecordHeader(RecordPart):
+    """What every record says first: what ran on what, and how it ended.
 
-    schema_: Literal["mps-build/record/1"] = Field(default=SCHEMA, alias="schema")
+    `statement` is the first line of every report: what this run can and cannot say. `seconds` is wall time.
+    """
+
     tool: str
     statement: str
-    verdict: Verdict
     exit_code: int
     cause: str | None = None
     hint: str | None = None
@@ -107,12 +109,19 @@ class Record(RecordPart):
     host: dict[str, Any] = Field(default_factory=dict)
     gpu: dict[str, Any] = Field(default_factory=dict)
     environment: dict[str, Any] = Field(default_factory=dict)
-    known_issues: tuple[KnownIssue, ...] = ()
     plant: PlantResult | None = None
     plant_hits: int | None = None
     notes: tuple[str, ...] = ()
     started: str
     seconds: float
+
+
+class Record(RecordHeader):
+    """One verification."""
+
+    schema_: Literal["mps-build/record/1"] = Field(default=SCHEMA, alias="schema")
+    verdict: Verdict
+    known_issues: tuple[KnownIssue, ...] = ()
     counts: dict[str, int] = Field(default_factory=dict)
     cases: tuple[Case, ...] = ()
 
@@ -124,10 +133,7 @@ def to_json(record: BaseModel) -> dict[str, Any]:
 
 def write_record(record: BaseModel, path: Path) -> None:
     """Write the record beside its place and rename it: a reader never sees half of one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(json.dumps(to_json(record), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    beside.replace(path)
+    write_whole(path, json.dumps(to_json(record), indent=1, ensure_ascii=False) + "\n")
 
 
 def is_record(document: object) -> bool:
@@ -153,15 +159,15 @@ def read_model(path: Path, model: type[_Model], *, schema: str, hint: str) -> _M
         UsageError: as for `load_record`; each names the file, and `hint` says who writes the right one.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}", hint=hint) from error
+        document = read_json(path)
     except json.JSONDecodeError as error:
-        raise UsageError(f"{path}:{error.lineno}: is no JSON: {error.msg}", hint=hint) from error
+        raise UsageError(f"{path}:{error.lineno}: is not JSON: {error.msg}", hint=hint) from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read: {error}", hint=hint) from error
     named = document.get("schema") if isinstance(document, dict) else None
     if named != schema:
         found = f"its schema is {named!r}" if named else "it names no schema"
-        raise UsageError(f"{path}: is no record of schema {schema}: {found}", hint=hint)
+        raise UsageError(f"{path}: is not a record of schema {schema}: {found}", hint=hint)
     try:
         return model.model_validate(document)
     except ValidationError as error:

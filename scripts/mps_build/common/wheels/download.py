@@ -22,10 +22,14 @@ from packaging.version import Version
 
 from ..environment import fetch_environ
 from ..errors import SourceError, UsageError
+from ..files import write_whole
+from ..json_text import read_json
 from ..process import Command, CommandFailed, Reporter, run_logged
 
 # One newer than the newest known, so that a release for the next Python is seen; torch 1.12 ends at 3.7.
 PYTHONS = tuple(f"3.{minor}" for minor in range(16, 6, -1))
+# pip expands a macOS platform to every older one.
+MACOS_PLATFORM = "macosx_99_0_arm64"
 _PYTHON = re.compile(r"3\.(\d+)(t?)")
 _PROGRESS = re.compile(r"Progress (\d+) of (\d+)")
 _UNREACHABLE = ("Retrying (Retry(", "ConnectionError", "Temporary failure in name resolution", "ReadTimeoutError")
@@ -137,7 +141,7 @@ def _pip_download(wanted: Requirement, python: str, destination: Path) -> Comman
     minor, threads = match.groups()
     return Command(
         argv=(
-            *_pip(),
+            *pip_command(),
             "--disable-pip-version-check",
             "--no-input",
             "download",
@@ -148,8 +152,7 @@ def _pip_download(wanted: Requirement, python: str, destination: Path) -> Comman
             "--implementation=cp",
             f"--python-version=3.{minor}",
             f"--abi=cp3{minor}{threads}",
-            # pip expands a macOS platform to every older one.
-            "--platform=macosx_99_0_arm64",
+            f"--platform={MACOS_PLATFORM}",
             f"--dest={destination}",
             str(wanted),
         ),
@@ -157,7 +160,7 @@ def _pip_download(wanted: Requirement, python: str, destination: Path) -> Comman
     )
 
 
-def _pip() -> tuple[str, ...]:
+def pip_command() -> tuple[str, ...]:
     """Return a pip to call: ours, or one on PATH."""
     if importlib.util.find_spec("pip"):
         return (sys.executable, "-m", "pip")
@@ -190,13 +193,11 @@ class _Known:
 
     def put(self, key: str, path: Path) -> None:
         entries = {**self._read(), key: {"file": path.name, "size": path.stat().st_size}}
-        beside = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        beside.write_text(json.dumps(entries, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-        beside.replace(self._path)
+        write_whole(self._path, json.dumps(entries, indent=2, sort_keys=True) + "\n")
 
     def _read(self) -> dict[str, dict[str, object]]:
         try:
-            entries = json.loads(self._path.read_text(encoding="utf-8"))
+            entries = read_json(self._path)
         except (OSError, ValueError):
             return {}  # a lost note costs one question to the index
         return entries if isinstance(entries, dict) else {}

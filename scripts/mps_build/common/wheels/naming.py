@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 _NAME = re.compile(
     r"(?P<distribution>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[A-Za-z0-9_.!+]+)(?:-(?P<build>\d[A-Za-z0-9_.]*))?"
     r"-(?P<python>[a-z0-9_.]+)-(?P<abi>[a-z0-9_.]+)-(?P<platform>[A-Za-z0-9_.]+)\.whl"
 )
 _MACOS_ARM64 = re.compile(r"macosx_(\d+)_(\d+)_arm64")
-_RELEASE = re.compile(r"v?(?:\d+!)?(\d+(?:\.\d+)*)")
+# Ten digits a part: a date has eight, and Python refuses to read thousands of them.
+_RELEASE = re.compile(r"v?(?:[0-9]{1,10}!)?([0-9]{1,10}(?:\.[0-9]{1,10})*)(?![0-9]|\.[0-9])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,7 @@ def parse_wheel_name(file_name: str) -> WheelName | None:
 
 
 def expand_tag(tag: str) -> frozenset[str]:
-    """Return the plain tags of a compressed one.
+    """Return the plain tags of a compressed one; `count_tags` tells beforehand how many they are.
 
     >>> sorted(expand_tag("py2.py3-none-any"))
     ['py2-none-any', 'py3-none-any']
@@ -62,8 +64,18 @@ def expand_tag(tag: str) -> frozenset[str]:
     return frozenset("-".join(plain) for plain in product(*parts)) if len(parts) == 3 else frozenset({tag})
 
 
+def count_tags(tag: str) -> int:
+    """Return how many plain tags a compressed one stands for, twice named ones counted twice: 80 kB can mean 10**13.
+
+    >>> count_tags("py2.py3-none-any")
+    2
+    """
+    parts = tag.split("-")
+    return prod(part.count(".") + 1 for part in parts) if len(parts) == 3 else 1
+
+
 def release_of(version: str) -> tuple[int, ...]:
-    """Return the release part of a version, as numbers; () if it has none.
+    """Return the release part of a version, as numbers; () if it has none, or one with absurd numbers.
 
     >>> release_of("2.16.0.dev20261101"), release_of("2.10.0+cpu")
     ((2, 16, 0), (2, 10, 0))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
@@ -16,7 +14,9 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import Version
 
 from ..errors import UsageError
+from ..json_text import read_json
 from ..receipts import fingerprint
+from .members import UnsoundWheel, open_wheel
 
 # What may lie beside a wheel, by what is put after its whole name.
 BESIDE = (".receipt.json", ".sigstore.json", ".provenance", ".publish.attestation")
@@ -86,7 +86,7 @@ def read_wheel(path: Path) -> WheelFile:
     """Return what the index says of one wheel.
 
     Raises:
-        UsageError: its name is no wheel's, its METADATA tells another name or version, or its receipt another hash.
+        UsageError: its name is not a wheel's, its METADATA tells another name or version, or its receipt another hash.
     """
     try:
         name, version, _, tags = parse_wheel_filename(path.name)
@@ -94,9 +94,11 @@ def read_wheel(path: Path) -> WheelFile:
         raise UsageError(f"{path.name}: {error}") from error
     metadata, bill = _metadata(path)
     headers = HeaderParser().parsestr(metadata.decode("utf-8", "replace"))
-    told = (canonicalize_name(headers.get("Name", "")), headers.get("Version", ""))
-    if told[0] != name or told[1] != str(version):
-        raise UsageError(f"{path.name}: its METADATA says {told[0] or 'no name'} {told[1] or 'without a version'}")
+    summary = (canonicalize_name(headers.get("Name", "")), headers.get("Version", ""))
+    if summary[0] != name or summary[1] != str(version):
+        raise UsageError(
+            f"{path.name}: its METADATA says {summary[0] or 'no name'} {summary[1] or 'without a version'}"
+        )
     printed = fingerprint(path)
     beside = tuple(suffix for suffix in BESIDE if path.with_name(path.name + suffix).is_file())
     if ".receipt.json" in beside:
@@ -123,14 +125,14 @@ def read_wheel(path: Path) -> WheelFile:
 def _metadata(path: Path) -> tuple[bytes, bytes | None]:
     """Return METADATA, and the bill of materials where we put one (PEP 770)."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = [name for name in archive.namelist() if _is_metadata(name.split("/"))]
+        with open_wheel(path) as archive:
+            members = [name for name in archive.names if _is_metadata(name.split("/"))]
             if len(members) != 1:
                 raise UsageError(f"{path.name}: {len(members)} files .dist-info/METADATA, not one")
             bill = f"{members[0].split('/', maxsplit=1)[0]}/sboms/mps-build.cdx.json"
-            return archive.read(members[0]), archive.read(bill) if bill in archive.namelist() else None
-    except (OSError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{path.name} is no zip file: {error}") from error
+            return archive.read(members[0]), archive.read(bill) if bill in archive.names else None
+    except UnsoundWheel as error:
+        raise UsageError(f"{path.name}: {error}", hint="build or download it again") from error
 
 
 def _is_metadata(parts: Iterable[str]) -> bool:
@@ -141,8 +143,8 @@ def _is_metadata(parts: Iterable[str]) -> bool:
 def _check_receipt(path: Path, sha256: str) -> None:
     receipt = path.with_name(f"{path.name}.receipt.json")
     try:
-        recorded = json.loads(receipt.read_text(encoding="utf-8"))["wheel"]["sha256"]
+        recorded = read_json(receipt)["wheel"]["sha256"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{receipt.name} is no receipt: {error!r}") from error
+        raise UsageError(f"{receipt.name} is not a receipt: {error!r}") from error
     if recorded != sha256:
         raise UsageError(f"{path.name} is not the wheel of its receipt: sha256 {sha256}, the receipt has {recorded}")

@@ -107,7 +107,7 @@ XCODE: tuple[Situation, ...] = (
     ),
     Situation(
         id="no_developer_tools",
-        phrases=("no developer tools were found at '",),
+        phrases=("no developer tools were found at '", "No developer tools were found, requesting install"),
         means="there are no developer tools; a window asks whether to install them, and nothing was run",
         mend=f"{INSTALL_CLT}, or download the Command Line Tools by hand from developer.apple.com/download",
         link=f"{GITHUB}/ohmyzsh/ohmyzsh/issues/9342",

@@ -218,7 +218,7 @@ def _refine(
 
 
 def _is_a_guest(detail: Mapping[str, Detail], host: Mapping[str, Any]) -> bool:
-    """Whether it is no lack of memory: nothing is in use, and less was tried than is allowed."""
+    """Whether it is not a lack of memory: nothing is in use, and less was tried than is allowed."""
     if host.get("virtual") is True:
         return True
     if detail.get("allocated") != "0 bytes" or detail.get("other", "0 bytes") != "0 bytes":

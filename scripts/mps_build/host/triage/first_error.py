@@ -77,6 +77,8 @@ def _first(lines: Sequence[Line], *, start: int) -> int | None:
     frame = next((i for i in range(start, len(lines)) if _is_frame(lines[i].text)), None)
     if frame is not None and (strong is None or frame < strong):
         spoken = _last_words(lines, frame, start=start) if not words.ANNOUNCES.search(lines[frame].text) else None
+        if spoken is not None and words.ASKED_ONLY.search(lines[spoken].text):
+            spoken = None
         if spoken is not None and (strong is None or words.COMPLAINT.match(lines[spoken].text)):
             return spoken
     if strong is not None:
@@ -88,6 +90,8 @@ def _first(lines: Sequence[Line], *, start: int) -> int | None:
         return below
     concluded = next((i for i in range(frame, len(lines)) if _concludes(lines[i].text)), None)
     spoken = None if concluded is None else _last_words(lines, concluded, start=start)
+    if spoken is not None and words.ASKED_ONLY.search(lines[spoken].text):
+        spoken = None
     return spoken if spoken is not None else _telling_frame(lines, start)
 
 

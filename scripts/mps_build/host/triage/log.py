@@ -71,5 +71,5 @@ def read_log(text: str) -> Log:
 
 
 def is_quoted(line: str) -> bool:
-    """Whether a line only repeats a command, or counts steps: its words are no message."""
+    """Whether a line only repeats a command, or counts steps: its words are not a message."""
     return bool(_ECHO.match(line) or _PROGRESS.match(line))

@@ -121,7 +121,9 @@ def _is_borne_out(reading: Reading, matcher: Matcher, hit: re.Match[str]) -> boo
     if said is None:
         return False
     until = said
-    while until + 1 < len(log.lines) and until < said + _LENGTH_OF_A_MESSAGE and not is_quoted(log.lines[until + 1].text):
+    while (
+        until + 1 < len(log.lines) and until < said + _LENGTH_OF_A_MESSAGE and not is_quoted(log.lines[until + 1].text)
+    ):
         until += 1
     begin = max(hit.end(), log.starts[max(said - _BEFORE_A_MESSAGE, 0)])
     end = log.starts[until] + len(log.lines[until].text)

@@ -33,7 +33,7 @@ class _Ranged(_Declared):
         try:
             SpecifierSet(value or "")
         except InvalidSpecifier as error:
-            raise ValueError(f"is no range of versions such as '<2.7': {value}") from error
+            raise ValueError(f"is not a range of versions such as '<2.7': {value}") from error
         return value
 
     def fits(self, release: Version | None) -> bool:

@@ -12,11 +12,22 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from .limits import (
+    MOST_DIRECTORY_BYTES,
+    MOST_FAULTS,
+    MOST_LOCAL_EXTRA_BYTES,
+    MOST_MEMBERS,
+    MOST_NAME_BYTES,
+    MOST_RATIO,
+    MOST_UNPACKED_BYTES,
+    RATIO_MATTERS_FROM_BYTES,
+)
 from .zip_names import name_faults
-from .zip_records import Directory, Unreadable, descriptor_length, parse_extra, read_directory
+from .zip_records import Directory, Unreadable, descriptor_length, parse_extra, read_at, read_directory
 
 CENTRAL = struct.Struct("<4s6H3L5H2L")
 LOCAL = struct.Struct("<4s5H3L2H")
@@ -26,13 +37,6 @@ HAS_DESCRIPTOR, NAME_IS_UTF8 = 0x0008, 0x0800
 # Flags that change nothing of what is read: the deflate level (bits 1, 2), a descriptor, UTF-8 names.
 KNOWN_FLAGS = 0x0006 | HAS_DESCRIPTOR | NAME_IS_UTF8
 SATURATED = 0xFFFFFFFF
-
-# torch 2.15.0 unpacks to 565 MB; a wheel ten times that is no wheel we know how to judge.
-MOST_MEMBERS = 200_000
-MOST_UNPACKED_BYTES = 8_000_000_000
-MOST_DIRECTORY_BYTES = 100_000_000
-# Deflate cannot pass 1032:1; official members stay below 27:1, and small ones do no harm.
-MOST_RATIO, RATIO_MATTERS_FROM_BYTES = 300, 50_000_000
 
 SPECIAL_KINDS = {0o12: "symbolic link", 0o01: "pipe", 0o02: "device", 0o06: "device", 0o14: "socket"}
 
@@ -79,21 +83,19 @@ def read_archive(path: Path) -> Archive:
             directory = read_directory(descriptor, os.fstat(descriptor).st_size, most_bytes=MOST_DIRECTORY_BYTES)
             if directory.count > MOST_MEMBERS:
                 raise Unreadable(f"{directory.count} members; at most {MOST_MEMBERS} are read")
-            placed, told = _read_members(descriptor, directory)
+            placed, odd = _read_members(descriptor, directory)
         except Unreadable as error:
             fault = Fault(rule="Z1", member=None, evidence=str(error))
             return Archive(members=(), faults=(fault,), is_readable=False)
     placed.sort(key=lambda entry: entry[1])
     members = tuple(member for member, _, _ in placed)
     faults = [Fault(rule="Z1", member=None, evidence=evidence) for evidence in directory.faults]
-    faults += [Fault(rule="Z1", member=name, evidence=evidence) for name, evidence in told]
-    faults += _layout_faults(placed, directory)
-    faults += [
-        Fault(rule=rule, member=name, evidence=evidence)
-        for rule, name, evidence in name_faults([member.name for member in members])
-    ]
-    faults += _kind_faults(members)
-    faults += _bomb_faults(members)
+    faults += [Fault(rule="Z1", member=name, evidence=evidence) for name, evidence in odd]
+    faults += islice(_layout_faults(placed, directory), MOST_FAULTS)
+    named = islice(name_faults([member.name for member in members]), MOST_FAULTS)
+    faults += [Fault(rule=rule, member=name, evidence=evidence) for rule, name, evidence in named]
+    faults += islice(_kind_faults(members), MOST_FAULTS)
+    faults += islice(_bomb_faults(members), MOST_FAULTS)
     # Unsafe names and links are read on (nothing is unpacked here); an ambiguous structure is not.
     return Archive(members=members, faults=tuple(faults), is_readable=all(fault.rule != "Z1" for fault in faults))
 
@@ -104,8 +106,8 @@ Placed = tuple[Member, int, int]
 
 def _read_members(descriptor: int, directory: Directory) -> tuple[list[Placed], list[tuple[str, str]]]:
     placed: list[Placed] = []
-    told: list[tuple[str, str]] = []
-    data, position = directory.data, 0
+    odd: list[tuple[str, str]] = []
+    data, position, extra_left = directory.data, 0, MOST_LOCAL_EXTRA_BYTES
     for _ in range(directory.count):
         if data[position : position + 4] != b"PK\1\2" or position + CENTRAL.size > len(data):
             raise Unreadable(f"no directory entry where one should begin (byte {directory.offset + position})")
@@ -114,24 +116,32 @@ def _read_members(descriptor: int, directory: Directory) -> tuple[list[Placed], 
         end = position + CENTRAL.size + name_length + fields[11] + fields[12]
         if end > len(data):
             raise Unreadable("the directory ends in the middle of an entry")
+        if name_length > MOST_NAME_BYTES:
+            raise Unreadable(f"a name of {name_length} bytes; macOS takes {MOST_NAME_BYTES}")
         raw = data[position + CENTRAL.size : position + CENTRAL.size + name_length]
         # Nearly all of 13 000 members are as plain as can be: one comparison tells, and saves a quick audit's time.
         plain_header = b"PK\3\4" + data[position + 6 : position + 30] + b"\0\0" + raw
         is_plain = method == DEFLATED and not (flags or fields[11] or fields[13]) and raw.isascii() and b"\0" not in raw
-        if is_plain and os.pread(descriptor, len(plain_header), offset) == plain_header:
+        if is_plain and os.pread(descriptor, len(plain_header), offset) == plain_header:  # offset has 32 bits
             begin = offset + len(plain_header)
             member = Member(raw.decode(), fields[9], fields[8], fields[7], method, fields[15] >> 16, begin)
             placed.append((member, offset, begin + fields[8]))
         else:
-            placed.append(_read_member(descriptor, data[position:end], told))
+            placed.append(_read_member(descriptor, data[position:end], odd))
+            member, begins, _ = placed[-1]
+            extra_left -= member.data_offset - begins - LOCAL.size - name_length
+            if extra_left < 0:
+                raise Unreadable(f"more than {MOST_LOCAL_EXTRA_BYTES} bytes of extra fields before the members' data")
+            if len(odd) > MOST_FAULTS:
+                raise Unreadable(f"more than {MOST_FAULTS} faults, the first: {odd[0][0]} {odd[0][1]}")
         position = end
     if position != len(data):
-        told.append(("", f"{len(data) - position} bytes follow the last directory entry"))
-    return placed, told
+        odd.append(("", f"{len(data) - position} bytes follow the last directory entry"))
+    return placed, odd
 
 
-def _read_member(descriptor: int, entry: bytes, told: list[tuple[str, str]]) -> Placed:
-    """Return the member of one directory entry; what is wrong with it goes to `told`."""
+def _read_member(descriptor: int, entry: bytes, faults: list[tuple[str, str]]) -> Placed:
+    """Return the member of one directory entry; what is wrong with it goes to `faults`."""
     fields = CENTRAL.unpack_from(entry)
     flags, method, crc, packed, size, name_length, extra_length = fields[3], fields[4], *fields[7:12]
     disk, attributes, offset = fields[13], fields[15], fields[16]
@@ -143,22 +153,22 @@ def _read_member(descriptor: int, entry: bytes, told: list[tuple[str, str]]) -> 
         size, packed, offset = extra.resolve(size, packed, offset, odd)
     if flags or method != DEFLATED or disk:
         odd += _odd_storage(flags, method, disk, is_equal=size == packed)
-    header = os.pread(descriptor, LOCAL.size + name_length, offset)
+    header = read_at(descriptor, LOCAL.size + name_length, offset)
     # The same nine fields in the same layout: version, flags, method, time, date, CRC, sizes, length of the name.
     is_same = header[4:28] == entry[6:30] and header[30:] == raw and header[:4] == b"PK\3\4"
     if not is_same:
         odd += _differences(header, entry, raw)
     data_offset = offset + LOCAL.size + name_length
     if local_extra_length := int.from_bytes(header[28:30], "little"):
-        local_extra = parse_extra(os.pread(descriptor, local_extra_length, data_offset), raw, odd)
+        local_extra = parse_extra(read_at(descriptor, local_extra_length, data_offset), raw, odd)
         if local_extra.zip64 is not None:
             odd += _wide_differences(header, local_extra.zip64, size=size, packed=packed)
         data_offset += local_extra_length
     end = data_offset + packed
     if flags & HAS_DESCRIPTOR and not odd:
-        end += descriptor_length(descriptor, end, crc=crc, packed=packed, size=size, told=odd)
+        end += descriptor_length(descriptor, end, crc=crc, packed=packed, size=size, faults=odd)
     if odd:
-        told += [(name, evidence) for evidence in odd]
+        faults += [(name, evidence) for evidence in odd[:MOST_FAULTS]]
     return Member(name, size, packed, crc, method, attributes >> 16, data_offset), offset, end
 
 
@@ -172,7 +182,7 @@ def _name(raw: bytes, flags: int, odd: list[str]) -> str:
             name = raw.decode("utf-8")
         except UnicodeDecodeError:
             name = raw.decode("utf-8", "backslashreplace")
-            odd.append("has a name that is no UTF-8")
+            odd.append("has a name that is not UTF-8")
     if "\0" in name:
         odd.append("has a NUL in its name, where some readers end it")
     return name

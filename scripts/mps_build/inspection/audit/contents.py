@@ -6,17 +6,18 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from .limits import MOST_FLAGS_BYTES, MOST_SYMBOL_BYTES, MOST_SYMBOLS_BYTES
 from .macho import MachO, Malformed, Range, Section
 from .metallib import HEADER as METALLIB_HEADER
 from .metallib import FunctionList, MetallibHeader, parse_header
-from .ranges import PageHasher, RangeCollector
+from .ranges import Allowance, PageHasher, RangeCollector
 from .signature import CodeDirectory, Signature, parse_signature
 from .symbols import Exports, object_string_offsets, string_spans, undefined_string_offsets
 
 # Below this both usual page sizes are hashed: which one is right stands at the end of the file.
 BOTH_PAGE_SIZES_BYTES = 4 << 20
 _COMMIT = re.compile(rb"\0COMMIT_SHA\0([0-9a-f]{40})\0")
-_COMPILER = re.compile(rb"\0CXX_COMPILER\0([^\0]+)\0")
+_COMPILER = re.compile(rb"\0CXX_COMPILER\0([^\0]{1,4096})\0")
 _FLAGS = (b" -DUSE_MPS", b"-DUSE_PTHREADPOOL")
 
 
@@ -53,12 +54,20 @@ class Contents:
 class ContentsWatcher:
     """A `stream.Watcher` that asks for the ranges its Mach-O's header names."""
 
-    def __init__(self, macho: MachO, *, size: int, keep_strings: bool = False, reads_imports: bool = True) -> None:
+    def __init__(
+        self,
+        macho: MachO,
+        *,
+        size: int,
+        kept: Allowance | None = None,
+        keep_strings: bool = False,
+        reads_imports: bool = True,
+    ) -> None:
         self.found = Contents()
         self._macho = macho
         self._reads_imports = reads_imports
         self._keep_strings = keep_strings
-        self._collector = RangeCollector()
+        self._collector = RangeCollector(kept)
         self._hashers = _page_hashers(macho, size)
         self._spans: list[tuple[Range, bytes]] = []
         self._undefined: tuple[int, ...] = ()
@@ -83,10 +92,12 @@ class ContentsWatcher:
         """Return what was found, after the last piece."""
         if self.found.signature:
             self.judge_pages(self._hashers, self.found.signature.directories)
-        self.found.undefined = frozenset(self._strings_at(self._undefined))
-        self.found.object_files = tuple(
-            sorted({path.decode("utf-8", "backslashreplace") for path in self._strings_at(self._objects)})
-        )
+        try:
+            self.found.undefined = frozenset(self._strings_at(self._undefined))
+            objects = set(self._strings_at(self._objects))
+            self.found.object_files = tuple(sorted(path.decode("utf-8", "backslashreplace") for path in objects))
+        except Malformed as error:
+            self.found.faults["strings of symbols"] = str(error)
         self._spans.clear()
         return self.found
 
@@ -104,7 +115,7 @@ class ContentsWatcher:
 
     def _want(self, what: str, extent: Range, deliver: Callable[[bytes], None]) -> None:
         def guarded(data: bytes) -> None:
-            del self.found.faults[what]
+            self.found.faults.pop(what, None)
             try:
                 deliver(data)
             except Malformed as error:
@@ -183,6 +194,7 @@ class ContentsWatcher:
         base = self._macho.symbols.strings.offset
         spans = iter(sorted(self._spans, key=lambda entry: entry[0].offset))
         span, data = next(spans)
+        left = MOST_SYMBOLS_BYTES
         for offset in sorted(set(offsets)):
             while base + offset >= span.end:
                 following = next(spans, None)
@@ -191,7 +203,13 @@ class ContentsWatcher:
                 span, data = following
             begin = base + offset - span.offset
             if begin >= 0:
-                yield data[begin:].partition(b"\0")[0] if len(data) < 4096 else data[begin : data.find(b"\0", begin)]
+                end = data.find(b"\0", begin, begin + MOST_SYMBOL_BYTES)
+                name = data[begin : end if end >= 0 else begin + MOST_SYMBOL_BYTES]
+                # Names may share their ends, and so be many times as long as the string table.
+                left -= len(name)
+                if left < 0:
+                    raise Malformed(f"the names of its symbols have more than {MOST_SYMBOLS_BYTES} bytes")
+                yield name
 
 
 def _flags_among(strings: bytes) -> tuple[str, ...]:
@@ -201,7 +219,7 @@ def _flags_among(strings: bytes) -> tuple[str, ...]:
         return ()
     end = strings.find(b"\0", at)
     whole = strings[strings.rfind(b"\0", 0, at) + 1 : end if end >= 0 else len(strings)]
-    return tuple(whole.decode("utf-8", "backslashreplace").split())
+    return tuple(whole[:MOST_FLAGS_BYTES].decode("utf-8", "backslashreplace").split())
 
 
 def hashers_for(directories: Iterable[CodeDirectory]) -> list[PageHasher]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from mps_build.common.process import Reporter
@@ -16,16 +17,26 @@ from mps_build.common.wheels.naming import parse_wheel_name
 from .archive import Archive, Member, read_archive
 from .contents import ContentsWatcher, hashers_for
 from .inflate import Damaged
+from .limits import (
+    MOST_ALL_COMMAND_BYTES,
+    MOST_ALL_KEPT_BYTES,
+    MOST_BINARIES,
+    MOST_FOLDS,
+    MOST_LEAK_BYTES,
+    MOST_LEAKS,
+    MOST_RECORD_BYTES,
+    MOST_TEXT_BYTES,
+)
 from .load_commands import head_size, parse_macho
 from .macho import COMPILED, Malformed, name_kind
-from .metadata import RecordRow, parse_headers, parse_literals, parse_record
+from .metadata import Headers, RecordRow, parse_headers, parse_literals, parse_record
 from .model import BinaryFacts, WheelFacts
+from .ranges import Allowance
 from .releases import TORCH_CPU
 from .sources import Source, ZipSource
 from .stream import Passed, Watcher, Wish, pass_over
 
 FIRST_HEAD_BYTES = 1 << 15
-MOST_TEXT_BYTES = 64 << 20
 # A fat header is Java's class header too, so that it only counts under a library's name.
 MACHO_HEADS = frozenset({b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xfe\xed\xfa\xcf", b"\x7fELF"})
 _LIBRARY_SUFFIXES = (".so", ".dylib", ".bundle")
@@ -84,11 +95,11 @@ def read_heads(source: Source, facts: WheelFacts) -> WheelFacts:
     folders = sorted({match[1] for name in members if ".dist-info/" in name and (match := _INFO.fullmatch(name))})
     damage: dict[str, str] = {}
 
-    def text(name: str) -> str:
+    def text(name: str, most_bytes: int = MOST_TEXT_BYTES) -> str:
         if name not in members:
             return ""
-        if members[name].size > MOST_TEXT_BYTES:
-            damage[name] = f"has {members[name].size} bytes"
+        if members[name].size > most_bytes:
+            damage[name] = f"has {members[name].size} bytes; at most {most_bytes} are read"
             return ""
         try:
             return source.head(members[name], members[name].size).decode("utf-8")
@@ -96,29 +107,38 @@ def read_heads(source: Source, facts: WheelFacts) -> WheelFacts:
             damage[name] = f"cannot be read: {error}"
             return ""
 
+    def headers(name: str) -> Headers:
+        found = parse_headers(text(name))
+        if any(value.count("\n") > MOST_FOLDS for values in found.values() for value in values):
+            damage[name] = f"has a header of more than {MOST_FOLDS} lines"
+        return found
+
     info = folders[0] if folders else ""
     record_fault = None if f"{info}/RECORD" in members else "is not there"
     record: tuple[RecordRow, ...] = ()
     try:
-        record = parse_record(text(f"{info}/RECORD"))
+        record = parse_record(text(f"{info}/RECORD", MOST_RECORD_BYTES))
     except ValueError as error:
         record_fault = str(error)
     return replace(
         facts,
         info_folders=tuple(folders),
-        metadata=parse_headers(text(f"{info}/METADATA")),
-        wheel=parse_headers(text(f"{info}/WHEEL")),
+        metadata=headers(f"{info}/METADATA"),
+        wheel=headers(f"{info}/WHEEL"),
         record=record,
         record_fault=record_fault,
         version_literals=parse_literals(text(f"{facts.distribution}/version.py")),
-        binaries=_read_binaries(source, facts.archive.members),
+        binaries=_read_binaries(source, facts.archive.members, damage),
         damage=damage,
     )
 
 
-def _read_binaries(source: Source, members: Iterable[Member]) -> dict[str, BinaryFacts]:
-    """Return every member that is called a library, and every program: what `bin` holds and is no text."""
-    binaries = {}
+def _read_binaries(source: Source, members: Iterable[Member], damage: dict[str, str]) -> dict[str, BinaryFacts]:
+    """Return every member that is called a library, and every program: what `bin` holds and is not a text.
+
+    The first that is one too many goes to `damage`, and none behind it is read.
+    """
+    binaries: dict[str, BinaryFacts] = {}
     for member in members:
         name = member.name
         if name.endswith(_LIBRARY_SUFFIXES) or (".so." in name and _VERSIONED_LIBRARY.fullmatch(name)):
@@ -129,7 +149,18 @@ def _read_binaries(source: Source, members: Iterable[Member]) -> dict[str, Binar
             is_other = program.kind == "text" or (member.is_directory or _HAS_SUFFIX.search(name))
             if program.kind in COMPILED or not is_other:
                 binaries[name] = program
+        if name in binaries and (fault := _excess(binaries)):
+            damage[name] = fault
+            break
     return binaries
+
+
+def _excess(binaries: Mapping[str, BinaryFacts]) -> str | None:
+    """Return what is too much about these compiled files, None if nothing is."""
+    command_bytes = sum(binary.macho.commands_end for binary in binaries.values() if binary.macho)
+    if len(binaries) <= MOST_BINARIES and command_bytes <= MOST_ALL_COMMAND_BYTES:
+        return None
+    return f"is compiled file {len(binaries)}, with {command_bytes} bytes of load commands in all"
 
 
 def _read_binary(source: Source, member: Member) -> BinaryFacts:
@@ -148,11 +179,15 @@ def _read_binary(source: Source, member: Member) -> BinaryFacts:
 
 def read_all(source: Source, facts: WheelFacts, reporter: Reporter, *, keep_strings: bool) -> WheelFacts:
     """Return the facts with what one pass over all data tells."""
+    kept = Allowance(left=MOST_ALL_KEPT_BYTES)
     contents = {
-        name: ContentsWatcher(macho, size=binary.size, keep_strings=keep_strings, reads_imports=name == TORCH_CPU)
+        name: ContentsWatcher(
+            macho, size=binary.size, kept=kept, keep_strings=keep_strings, reads_imports=name == TORCH_CPU
+        )
         for name, (binary, macho) in facts.machos.items()
     }
-    texts = {name: _LeakWatcher() for name in facts.modes if name.endswith(".cmake")}
+    seen = Allowance(left=MOST_LEAK_BYTES)
+    texts = {name: _LeakWatcher(seen) for name in facts.modes if name.endswith(".cmake")}
     watchers: dict[str, Watcher] = {**texts, **contents}
     total = sum(member.size for member in facts.archive.members)
     reporter.started(f"Audit {facts.file}", total=total, unit="bytes")
@@ -160,11 +195,15 @@ def read_all(source: Source, facts: WheelFacts, reporter: Reporter, *, keep_stri
     passed = pass_over(source, facts.archive.members, wish, advanced=reporter.advanced)
     members = {member.name: member for member in facts.archive.members}
     # A compiled file under a name that says nothing is one all the same; there are none in real wheels.
-    hidden = {name: _read_binary(source, members[name]) for name in sorted(passed.heads) if name not in facts.binaries}
-    binaries = {**facts.binaries, **hidden}
+    binaries, hidden, damage = dict(facts.binaries), {}, {}
+    for name in sorted(passed.heads - facts.binaries.keys()):
+        if fault := _excess(binaries):
+            damage[name] = fault
+            break
+        binaries[name] = hidden[name] = _read_binary(source, members[name])
     found = {name: watcher.finish() for name, watcher in contents.items()}
     for name, (binary, macho) in replace(facts, binaries=hidden).machos.items():
-        watcher = ContentsWatcher(macho, size=binary.size)
+        watcher = ContentsWatcher(macho, size=binary.size, kept=kept)
         _watch_again(source, members[name], (watcher,))
         found[name] = watcher.finish()
         contents[name] = watcher
@@ -176,7 +215,7 @@ def read_all(source: Source, facts: WheelFacts, reporter: Reporter, *, keep_stri
         facts,
         is_full=True,
         binaries={name: replace(binary, contents=found.get(name)) for name, binary in binaries.items()},
-        damage={**facts.damage, **dict(sorted(passed.damage.items()))},
+        damage={**facts.damage, **damage, **dict(sorted(passed.damage.items()))},
         record_mismatches=_record_mismatches(facts.record, facts.archive, passed),
         leaks={name: paths for name, paths in leaks.items() if paths},
     )
@@ -200,15 +239,15 @@ def _watch_again(source: Source, member: Member, watchers: Iterable[Watcher]) ->
 
 
 class _LeakWatcher:
-    """Collects a text file, to look for the builder's own paths in it."""
+    """Collects a text file, to look for the builder's own paths in it, as far as the allowance for all of them goes."""
 
-    most_bytes = 4 << 20
-
-    def __init__(self) -> None:
+    def __init__(self, allowance: Allowance) -> None:
         self._data = bytearray()
+        self._allowance = allowance
 
     def update(self, data: bytes) -> None:
-        self._data += data[: self.most_bytes - len(self._data)]
+        self._data += data[: self._allowance.left]
+        self._allowance.left = max(self._allowance.left - len(data), 0)
 
     def paths(self) -> tuple[str, ...]:
         return find_leaks(bytes(self._data))
@@ -216,7 +255,8 @@ class _LeakWatcher:
 
 def find_leaks(data: bytes) -> tuple[str, ...]:
     """Return the paths in `data` that only the building machine has, each once, in order."""
-    return tuple(dict.fromkeys(match[0].decode("utf-8", "backslashreplace") for match in _LEAK.finditer(data)))
+    found = islice(_LEAK.finditer(data), MOST_LEAKS)
+    return tuple(dict.fromkeys(match[0].decode("utf-8", "backslashreplace") for match in found))
 
 
 def _algorithms(record: Iterable[RecordRow]) -> dict[str, str]:

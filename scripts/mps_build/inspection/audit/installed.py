@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path, PurePosixPath
 
 from mps_build.common.process import Reporter
@@ -9,6 +10,7 @@ from mps_build.common.wheels.naming import WheelName, parse_wheel_name
 
 from .archive import STORED, Archive, Member
 from .facts import read_all, read_heads
+from .limits import MOST_RECORD_BYTES, MOST_TEXT_BYTES
 from .metadata import parse_headers, parse_record
 from .model import WheelFacts
 from .sources import FolderSource
@@ -35,7 +37,7 @@ def collect_installed(root: Path, info: str, *, quick: bool, reporter: Reporter)
 
 def _members(root: Path, info: str) -> list[Member]:
     try:
-        rows = parse_record((root / info / "RECORD").read_text(encoding="utf-8"))
+        rows = parse_record(_text(root / info / "RECORD", MOST_RECORD_BYTES))
     except (OSError, ValueError):
         return []  # R1 tells it
     members = []
@@ -45,17 +47,24 @@ def _members(root: Path, info: str) -> list[Member]:
             continue
         try:
             status = (root / path).stat()
-        except OSError:
+        except (OSError, ValueError):
             continue  # R3 tells it
+        if not stat.S_ISREG(status.st_mode):
+            continue  # a pipe would be waited for
         members.append(Member(path, status.st_size, status.st_size, 0, STORED, status.st_mode, 0))
     return members
+
+
+def _text(path: Path, most_bytes: int) -> str:
+    """Return a text file, "" if it is larger than any of its name is: `read_heads` tells it."""
+    return path.read_text(encoding="utf-8") if path.stat().st_size <= most_bytes else ""
 
 
 def _name(root: Path, info: str) -> WheelName | None:
     """Return the name that the wheel must have had."""
     try:
-        metadata = parse_headers((root / info / "METADATA").read_text(encoding="utf-8"))
-        wheel = parse_headers((root / info / "WHEEL").read_text(encoding="utf-8"))
+        metadata = parse_headers(_text(root / info / "METADATA", MOST_TEXT_BYTES))
+        wheel = parse_headers(_text(root / info / "WHEEL", MOST_TEXT_BYTES))
     except (OSError, UnicodeDecodeError):
         return None
     tags, build = wheel.get("tag", ()), wheel.get("build", ())

@@ -9,11 +9,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+from .limits import MOST_COMMAND_BYTES, MOST_COMMANDS, MOST_RPATHS, MOST_SECTIONS
 from .macho import PLATFORM_MACOS, Dependency, MachO, Malformed, Range, Section, SymbolTable, name_kind, unpack_version
 
 HEADER = struct.Struct("<4sIIIIIII")
-# torch 2.15.0's largest has 4 kB of load commands; dyld itself reads what is mapped.
-MOST_COMMAND_BYTES = 1 << 20
 
 _LOADS = {0x0C: "strong", 0x18: "weak", 0x1F: "reexport", 0x20: "lazy", 0x23: "upward"}
 _REQ_DYLD = 0x80000000
@@ -36,7 +35,7 @@ def head_size(head: bytes) -> int:
     if len(head) < HEADER.size:
         raise Malformed(f"{len(head)} bytes hold no Mach-O header")
     count, size = HEADER.unpack_from(head)[4:6]
-    if size > MOST_COMMAND_BYTES or count * 8 > size:
+    if size > MOST_COMMAND_BYTES or count > MOST_COMMANDS or count * 8 > size:
         raise Malformed(f"{count} load commands in {size} bytes")
     return HEADER.size + int(size)
 
@@ -56,6 +55,7 @@ def parse_macho(head: bytes) -> MachO:
     reading = _Reading()
     for number, body in _commands(head[:end], count):
         reading.take(number, body)
+    _check_sections(reading.sections)
     return MachO(
         cpu=cpu,
         file_type=file_type,
@@ -74,6 +74,29 @@ def parse_macho(head: bytes) -> MachO:
         tools=tuple(reading.tools),
         uuid=reading.uuid,
     )
+
+
+def _check_sections(sections: list[Section]) -> None:
+    """Raise Malformed unless each section is there once and has its bytes for itself."""
+    names = {section.full_name for section in sections}
+    if len(names) < len(sections):
+        twice = next(name for name in names if sum(each.full_name == name for each in sections) > 1)
+        raise Malformed(f"has two sections {twice}")
+    placed = sorted((section.offset, section.size, section.full_name) for section in sections if section.offset)
+    end, last = 0, ""
+    for offset, size, name in placed:
+        if size and offset < end:
+            raise Malformed(f"its section {name} overlaps {last}")
+        end, last = max(end, offset + size), name
+
+
+def load_commands(head: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the number (without dyld's mark) and the bytes of each load command.
+
+    Raises:
+        Malformed: one of them does not fit.
+    """
+    yield from _commands(head[: head_size(head)], HEADER.unpack_from(head)[4])
 
 
 def _commands(head: bytes, count: int) -> Iterator[tuple[int, bytes]]:
@@ -121,6 +144,8 @@ class _Reading:
             self.install_name = _text(body)
         elif number == 0x1C:
             self.rpaths.append(_text(body))
+            if len(self.rpaths) > MOST_RPATHS:
+                raise Malformed(f"more than {MOST_RPATHS} search paths (LC_RPATH)")
         elif number == 0x1B:
             self.uuid = body[8:24].hex()
         elif number == 0x19:
@@ -154,6 +179,8 @@ class _Reading:
         if 72 + 80 * count != len(body):
             raise Malformed(f"segment {name} says {count} sections in {len(body)} bytes")
         self.segments.append((name, Range(offset=offset, size=size)))
+        if len(self.sections) + count > MOST_SECTIONS:
+            raise Malformed(f"{len(self.sections) + count} sections; symbols can name {MOST_SECTIONS}")
         for index in range(count):
             at = 72 + 80 * index
             section_size, section_offset = struct.unpack_from("<QI", body, at + 40)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import csv
-import re
+import io
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from .limits import MOST_MEMBERS
+
 Headers = Mapping[str, tuple[str, ...]]
 TRUSTED_HASHES = frozenset({"sha256", "sha384", "sha512"})
-
-
-# `name = 'text'`, with or without an annotation; a text with a quote or an escape in it is no version.
-_TEXT_ASSIGNED = re.compile(
-    r"""^(\w+)(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*(['"])([^'"\\\n]*)\2[ \t]*(?:#.*)?$""", re.MULTILINE
-)
 
 
 class RecordRow(NamedTuple):
@@ -31,30 +27,35 @@ def parse_headers(text: str) -> dict[str, tuple[str, ...]]:
     >>> parse_headers("Tag: a\\nTag: b\\n\\nTag: body")
     {'tag': ('a', 'b')}
     """
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[list[str]]] = {}
     last: list[str] | None = None
     for line in text.replace("\r\n", "\n").split("\n"):
         if not line:
             break
-        if line[0] in " \t" and last:
-            last[-1] += f"\n{line.strip()}"
+        if line[0] in " \t" and last is not None:
+            last.append(line.strip())
             continue
         key, colon, value = line.partition(":")
         if not colon:
             break  # the body of old METADATA may follow without an empty line
-        last = found.setdefault(key.strip().lower(), [])
-        last.append(value.strip())
-    return {key: tuple(values) for key, values in found.items()}
+        last = [value.strip()]
+        found.setdefault(key.strip().lower(), []).append(last)
+    return {key: tuple("\n".join(lines) for lines in values) for key, values in found.items()}
 
 
-def parse_record(text: str) -> tuple[RecordRow, ...]:
+def parse_record(text: str, *, most_rows: int = MOST_MEMBERS) -> tuple[RecordRow, ...]:
     """Return the rows of RECORD; one without three fields gets empty ones, which no rule lets pass.
 
     Raises:
-        ValueError: no CSV.
+        ValueError: no CSV, or more rows than `most_rows`.
     """
+    rows: list[list[str]] = []
     try:
-        rows = [row for row in csv.reader(text.splitlines(), strict=True) if row]
+        for row in csv.reader(io.StringIO(text, newline=""), strict=True):
+            if row:
+                rows.append(row)
+                if len(rows) > most_rows:
+                    raise ValueError(f"has more than {most_rows} rows")
     except csv.Error as error:
         raise ValueError(f"no CSV: {error}") from error
     return tuple(map(RecordRow._make, (row if len(row) == 3 else (row[0], "", "") for row in rows)))
@@ -66,4 +67,22 @@ def parse_literals(text: str) -> dict[str, str]:
     >>> parse_literals("from typing import Optional\\n__version__ = '2.15.0'\\ncuda: Optional[str] = None")
     {'__version__': '2.15.0'}
     """
-    return {match[1]: match[3] for match in _TEXT_ASSIGNED.finditer(text)}
+    assigned = (_text_assigned(line) for line in text.split("\n"))
+    return dict(each for each in assigned if each is not None)
+
+
+def _text_assigned(line: str) -> tuple[str, str] | None:
+    """Return name and text of `name = 'text'`, with or without an annotation or a comment behind it.
+
+    A text with a quote or an escape in it is not a version.
+    """
+    left, equals, right = line.partition("=")
+    name = left.partition(":")[0].rstrip(" \t")
+    value = right.lstrip(" \t")
+    quote = value[:1]
+    if not equals or not name.isidentifier() or quote not in ("'", '"'):
+        return None
+    text, closed, rest = value[1:].partition(quote)
+    rest = rest.strip(" \t\r")
+    is_plain = closed and not {"'", '"', "\\"} & set(text) and (not rest or rest.startswith("#"))
+    return (name, text) if is_plain else None

@@ -9,12 +9,13 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from .limits import MOST_FUNCTIONS
 from .macho import Malformed
 
 HEADER = struct.Struct("<4s3H2B2H9Q")
 _SIZE = struct.Struct("<I")
 PLATFORM_MACOS = 0x8001
-MOST_LIST_BYTES = 64 << 20
+MOST_LIST_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ class FunctionList:
     def _ends(self) -> list[int]:
         """Return where each record ends."""
         data, position, count, whole = self.data, 4, len(self), len(self.data)
-        if whole < 4 or count * 8 > whole:
+        if whole < 4 or count * 8 > whole or count > MOST_FUNCTIONS:
             raise Malformed(f"{count} functions in {whole} bytes")
         ends: list[int] = []
         size_at = _SIZE.unpack_from

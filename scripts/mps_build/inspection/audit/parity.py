@@ -2,29 +2,32 @@
 
 Strong parts are those that were equal between official wheels of one commit (files, Python sources, operators,
 schemas, kernels, flags, dependencies); weak ones differ with the compiler or with every build (other exports,
-sizes, bytes) and are only told.
+sizes, bytes) and are only reported.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.budget import budget_of
 from mps_build.common.errors import UsageError
 from mps_build.common.process import Reporter
 
+from .contents import Metallib
 from .facts import collect_facts
 from .macho import Malformed, format_version
 from .model import WheelFacts
 from .releases import TORCH_CPU
 from .rules.metal import section_names
+from .verdict import cpu_seconds
 
 MOST_NAMES = 200
 _OPERATOR = re.compile(rb"__ZN2at3mps(\d+)")
-_SCHEMA = re.compile(rb"[\w.:]+\(.*\) -> .+")
+_SCHEMA_NAME = re.compile(rb"[\w.:]+\(")
 _OWN = re.compile(rb"__Z[A-Z]*N?K?(?:2at|3c10|5torch)\d")
 _INFO = re.compile(r"^[^/]+\.dist-info/")
 _PYTHON_TAG = re.compile(r"\.cpython-3\d+t?-darwin")
@@ -95,7 +98,10 @@ def compare_wheels(left: Path, right: Path, reporter: Reporter) -> Parity:
     Raises:
         UsageError: one of them cannot be read.
     """
-    ours, theirs = (collect_facts(path, quick=False, reporter=reporter, keep_strings=True) for path in (left, right))
+    with budget_of(f"{left.name} and {right.name}", cpu_seconds=cpu_seconds(left, right)):
+        ours, theirs = (
+            collect_facts(path, quick=False, reporter=reporter, keep_strings=True) for path in (left, right)
+        )
     for path, facts in ((left, ours), (right, theirs)):
         if not facts.archive.is_readable:
             raise UsageError(f"{path}: cannot be read as a wheel", hint=f"`nox -s audit_wheel -- {path}` says why")
@@ -114,6 +120,9 @@ def compare_facts(left: WheelFacts, right: WheelFacts) -> Parity:
             parts.append(_part(f"kernels of {section}", False, *sides, note=note))
         else:
             parts.append(_part(f"kernels of {section}", True, *sides))
+            parts.append(
+                _part(f"macOS of {section}", True, _compiled_for(left, section), _compiled_for(right, section))
+            )
     parts += [_part(name, False, read(left), read(right)) for name, read in WEAK.items()]
     is_same = _version(left) == _version(right) and left.git_version == right.git_version
     return Parity(left=left.file, right=right.file, is_same_source=is_same, parts=tuple(parts))
@@ -145,7 +154,7 @@ def _same_for_any_python(member: str) -> str:
 
 
 def _commit(facts: WheelFacts) -> Iterable[str]:
-    return (facts.git_version or "not told",)
+    return (facts.git_version or "unknown",)
 
 
 def _members(facts: WheelFacts) -> Iterable[str]:
@@ -182,7 +191,13 @@ def _operators(facts: WheelFacts) -> Iterable[str]:
 def _schemas(facts: WheelFacts) -> Iterable[str]:
     contents = facts.contents(TORCH_CPU)
     strings = contents.strings.split(b"\0") if contents else []
-    return (text.decode("utf-8", "replace") for text in strings if b") -> " in text and _SCHEMA.fullmatch(text))
+    return (text.decode("utf-8", "replace") for text in strings if _is_schema(text))
+
+
+def _is_schema(text: bytes) -> bool:
+    """Tell whether a string is `aten::add(Tensor self) -> Tensor`."""
+    before, arrow, result = text.rpartition(b") -> ")
+    return bool(arrow and result and b"\n" not in text and _SCHEMA_NAME.match(before))
 
 
 def _flags(facts: WheelFacts) -> Iterable[str]:
@@ -202,14 +217,23 @@ def _minima(facts: WheelFacts) -> Iterable[str]:
 
 
 def _kernels(facts: WheelFacts, section: str) -> Iterable[str]:
-    for binary in facts.binaries.values():
-        metallib = binary.contents.metallibs.get(section) if binary.contents else None
-        if metallib and metallib.functions:
-            yield f"compiled for macOS {format_version(metallib.header.os_version) if metallib.header else '?'}"
+    for metallib in _metallibs(facts, section):
+        if metallib.functions:
             try:
                 yield from metallib.functions.names()
             except Malformed as error:
                 yield f"unreadable: {error}"
+
+
+def _compiled_for(facts: WheelFacts, section: str) -> Iterable[str]:
+    for metallib in _metallibs(facts, section):
+        yield (format_version(metallib.header.os_version) if metallib.header else None) or "not told"
+
+
+def _metallibs(facts: WheelFacts, section: str) -> Iterator[Metallib]:
+    for binary in facts.binaries.values():
+        if binary.contents and section in binary.contents.metallibs:
+            yield binary.contents.metallibs[section]
 
 
 def _own_exports(facts: WheelFacts) -> Iterable[str]:

@@ -108,6 +108,7 @@ def parse_signature(data: bytes) -> Signature:
         raise Malformed(f"says {count} blobs in {length} bytes; there are {len(data)}")
     directories: list[CodeDirectory] = []
     blobs: dict[int, bytes] = {}
+    left = length
     for index in range(count):
         slot, offset = struct.unpack_from(">2I", data, 12 + 8 * index)
         if offset + 8 > length:
@@ -116,6 +117,9 @@ def parse_signature(data: bytes) -> Signature:
         if blob_length < 8 or offset + blob_length > length:
             raise Malformed(f"blob {index} has {blob_length} bytes at byte {offset} of {length}")
         blob = data[offset : offset + blob_length]
+        left -= blob_length
+        if left < 0:
+            raise Malformed(f"its blobs have more than the {length} bytes around them: they overlap")
         if slot in blobs:
             raise Malformed(f"two blobs in slot {slot:#x}")
         blobs[slot] = blob
@@ -123,6 +127,8 @@ def parse_signature(data: bytes) -> Signature:
             if blob_magic != CODE_DIRECTORY:
                 raise Malformed(f"slot {slot:#x} holds {blob_magic:08x}, no code directory")
             directories.append(_parse_directory(slot, blob))
+            if directories[-1].hash_type in {each.hash_type for each in directories[:-1]}:
+                raise Malformed(f"two code directories with {directories[-1].hash_name}")
     if not directories:
         raise Malformed("has no code directory")
     return Signature(directories=tuple(directories), blobs=blobs)

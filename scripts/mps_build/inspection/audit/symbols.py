@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from .limits import MOST_NODES, MOST_OBJECTS, MOST_SYMBOL_BYTES, MOST_UNDEFINED
 from .macho import Malformed, Range, SymbolTable
 
 N_OSO = 0x66
@@ -30,10 +31,10 @@ class Exports:
 
     def count(self, *prefixes: bytes) -> int:
         """Return how many names begin with one of `prefixes` (none of them begins with another)."""
-        return sum(1 for prefix in prefixes for _ in self.names(prefix))
+        return sum(1 for _ in self.names(*prefixes))
 
-    def names(self, prefix: bytes = b"") -> Iterator[bytes]:
-        """Yield every name that begins with `prefix`.
+    def names(self, *prefixes: bytes) -> Iterator[bytes]:
+        """Yield every name that begins with one of `prefixes`, or every name; in one walk, whatever the trie is.
 
         Raises:
             Malformed: an edge that leaves the trie, or one that leads to a node a second time.
@@ -42,18 +43,23 @@ class Exports:
             return
         visited = bytearray(len(self.trie))
         pending: list[tuple[int, bytes]] = [(0, b"")]
-        budget = MOST_NAMES_BYTES
+        wanted = prefixes or (b"",)
+        budget, nodes = MOST_NAMES_BYTES, 0
         while pending:
             at, name = pending.pop()
+            nodes += 1
+            if nodes > MOST_NODES:
+                raise Malformed(f"the exports trie has more than {MOST_NODES} nodes")
             if at >= len(self.trie) or visited[at]:
                 raise Malformed(f"an edge of the exports trie leads to byte {at} of {len(self.trie)}, or there twice")
             visited[at] = 1
             is_name, children = _node(self.trie, at)
-            if is_name and name.startswith(prefix):
+            if is_name and name.startswith(wanted):
                 yield name
             for label, child in children:
+                budget -= len(label)
                 longer = name + label
-                if longer.startswith(prefix) or prefix.startswith(longer):
+                if longer.startswith(wanted) or any(prefix.startswith(longer) for prefix in wanted):
                     budget -= len(longer)
                     if len(longer) > MOST_NAME_BYTES or budget < 0:
                         raise Malformed("the names of the exports trie have no end")
@@ -81,7 +87,7 @@ def _node(trie: bytes, at: int) -> tuple[int, list[tuple[bytes, int]]]:
     at += 1
     edges = []
     for _ in range(count):
-        end = trie.find(b"\0", at)
+        end = trie.find(b"\0", at, at + MOST_NAME_BYTES)
         if end < 0:
             raise Malformed("an edge of the exports trie has no end")
         child, following = uleb128(trie, end + 1)
@@ -107,24 +113,38 @@ def uleb128(data: bytes, at: int) -> tuple[int, int]:
 
 
 def undefined_string_offsets(table: SymbolTable, entries: bytes) -> tuple[int, ...]:
-    """Return where the names of the undefined symbols begin in the string table."""
+    """Return where the names of the undefined symbols begin in the string table.
+
+    Raises:
+        Malformed: they are more than any file imports.
+    """
     first, count = table.undefined
+    if count > MOST_UNDEFINED:
+        raise Malformed(f"{count} undefined symbols; at most {MOST_UNDEFINED} are read")
     data = entries[first * NLIST_SIZE : (first + count) * NLIST_SIZE]
     return tuple(fields[0] for fields in struct.iter_unpack("<I12x", data[: len(data) // NLIST_SIZE * NLIST_SIZE]))
 
 
 def object_string_offsets(entries: bytes) -> tuple[int, ...]:
-    """Return where the paths of the object files that were linked (N_OSO stabs) begin in the string table."""
+    """Return where the paths of the object files that were linked (N_OSO stabs) begin in the string table.
+
+    Raises:
+        Malformed: they are more than any file is linked from.
+    """
     kinds = entries[4::NLIST_SIZE]
     found: list[int] = []
     at = kinds.find(N_OSO)
-    while at >= 0 and len(found) < 100_000:
+    while at >= 0:
+        if len(found) == MOST_OBJECTS:
+            raise Malformed(f"more than {MOST_OBJECTS} object files; a linked file with so many is not read")
         found.append(int.from_bytes(entries[at * NLIST_SIZE : at * NLIST_SIZE + 4], "little"))
         at = kinds.find(N_OSO, at + 1)
     return tuple(found)
 
 
-def string_spans(offsets: Sequence[int], strings: Range, *, longest: int = 4096, gap: int = 4096) -> tuple[Range, ...]:
+def string_spans(
+    offsets: Sequence[int], strings: Range, *, longest: int = MOST_SYMBOL_BYTES, gap: int = 4096
+) -> tuple[Range, ...]:
     """Return the runs of the file that hold the strings at `offsets`, near ones joined.
 
     A string table of libtorch_cpu has 57 MB, of which an audit needs a few hundred kB.

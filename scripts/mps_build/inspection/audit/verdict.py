@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from mps_build.common.budget import budget_of
 from mps_build.common.errors import UsageError
 from mps_build.common.process import Reporter, SilentReporter
 
 from .describe import describe_facts
 from .facts import collect_facts, collector_paused
+from .limits import BYTES_A_SECOND, CPU_SECONDS, MOST_UNPACKED_BYTES
 from .model import Audit, Expectation, Finding, Profile, WheelFacts
 from .releases import TORCH_CPU, Wanted, wanted_of
 from .rules import apply_rules
@@ -33,9 +35,10 @@ def audit_wheel(
 
     Raises:
         UsageError: no file is there, or its name is not that of a wheel.
+        OverBudget: reading it takes more time or memory than any honest wheel does.
     """
     _check_path(path)
-    with collector_paused():
+    with budget_of(path.name, cpu_seconds=cpu_seconds(path)), collector_paused():
         facts = collect_facts(path, quick=quick, reporter=reporter or SilentReporter())
         return judge(facts, profile=profile, expectation=expectation, quick=quick)
 
@@ -54,6 +57,12 @@ def audit_installed(
 
     facts = collect_installed(root, info, quick=quick, reporter=reporter or SilentReporter())
     return judge(facts, profile=profile, expectation=expectation, quick=quick)
+
+
+def cpu_seconds(*paths: Path) -> float:
+    """Return the processor time that auditing these files may take: wheels unpack to some five times their size."""
+    unpacked = sum(min(5 * path.stat().st_size, MOST_UNPACKED_BYTES) for path in paths)
+    return CPU_SECONDS * len(paths) + unpacked / BYTES_A_SECOND
 
 
 def judge(facts: WheelFacts, *, profile: Profile, expectation: Expectation | None, quick: bool) -> Audit:
@@ -108,10 +117,10 @@ def _check_path(path: Path) -> None:
     if not path.exists():
         raise UsageError(f"{path}: no such file", hint=hint)
     if not path.is_file():
-        raise UsageError(f"{path}: is no file", hint=hint)
+        raise UsageError(f"{path}: is not a file", hint=hint)
     if path.suffix != ".whl":
-        raise UsageError(f"{path}: is no wheel (its name does not end in .whl)", hint=hint)
+        raise UsageError(f"{path}: is not a wheel (its name does not end in .whl)", hint=hint)
     try:
         path.open("rb").close()
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}", hint="mend its permissions") from error
+        raise UsageError(f"{path}: cannot be read: {error.strerror}", hint="fix its permissions") from error

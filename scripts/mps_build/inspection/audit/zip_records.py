@@ -17,6 +17,11 @@ class Unreadable(Exception):
     """The file cannot be read as a zip at all."""
 
 
+def read_at(descriptor: int, size: int, offset: int) -> bytes:
+    """Return what lies there; nothing at an offset that no file has (a zip64 record may say 2**64 - 1)."""
+    return os.pread(descriptor, size, offset) if offset < 1 << 62 else b""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Directory:
     """The central directory: where it lies, how many entries it says it has, its bytes, what is odd about it."""
@@ -33,13 +38,13 @@ class Extra:
 
     zip64: bytes | None
 
-    def resolve(self, size: int, packed: int, offset: int, told: list[str]) -> tuple[int, int, int]:
+    def resolve(self, size: int, packed: int, offset: int, faults: list[str]) -> tuple[int, int, int]:
         """Return the three numbers, the saturated ones from the zip64 field, which must hold those and no other."""
         saturated = [number == SATURATED_32 for number in (size, packed, offset)]
         if self.zip64 is None:
             return size, packed, offset
         if len(self.zip64) != 8 * sum(saturated):
-            told.append("has a zip64 field that some readers obey and others ignore")
+            faults.append("has a zip64 field that some readers obey and others ignore")
             return size, packed, offset
         wide = iter(struct.unpack(f"<{sum(saturated)}Q", self.zip64))
         size, packed, offset = (
@@ -55,7 +60,7 @@ def read_directory(descriptor: int, file_size: int, *, most_bytes: int) -> Direc
         Unreadable: no end record, or a directory outside the file.
     """
     if file_size < END.size:
-        raise Unreadable(f"{file_size} bytes are no zip")
+        raise Unreadable(f"{file_size} bytes are not a zip file")
     begin = max(0, file_size - END.size - 0xFFFF - LOCATOR.size - END64.size)
     tail = os.pread(descriptor, file_size - begin, begin)
     last = tail.rfind(b"PK\5\6")
@@ -107,8 +112,8 @@ def _zip64(
     return count, size, offset, expected
 
 
-def parse_extra(data: bytes, name: bytes, told: list[str]) -> Extra:
-    """Return the extra field's zip64 part; what makes readers differ goes to `told`."""
+def parse_extra(data: bytes, name: bytes, faults: list[str]) -> Extra:
+    """Return the extra field's zip64 part; what makes readers differ goes to `faults`."""
     zip64 = None
     position = 0
     while position + 4 <= len(data):
@@ -118,24 +123,24 @@ def parse_extra(data: bytes, name: bytes, told: list[str]) -> Extra:
             break
         if kind == ZIP64_EXTRA:
             if zip64 is not None:
-                told.append("has two zip64 fields")
+                faults.append("has two zip64 fields")
             zip64 = body
         elif kind == UNICODE_PATH_EXTRA and body[5:] != name:
-            told.append(f"has a second name, {body[5:].decode('utf-8', 'backslashreplace')!r}")
+            faults.append(f"has a second name, {body[5:].decode('utf-8', 'backslashreplace')!r}")
         position += 4 + length
     if position != len(data):
-        told.append("has an extra field that does not add up")
+        faults.append("has an extra field that does not add up")
     return Extra(zip64=zip64)
 
 
-def descriptor_length(descriptor: int, at: int, *, crc: int, packed: int, size: int, told: list[str]) -> int:
+def descriptor_length(descriptor: int, at: int, *, crc: int, packed: int, size: int, faults: list[str]) -> int:
     """Return the length of the data descriptor at `at`, which must repeat what the directory says."""
-    data = os.pread(descriptor, 24, at)
+    data = read_at(descriptor, 24, at)
     for layout in ("<4xLLL", "<LLL", "<4xLQQ", "<LQQ"):
         length = struct.calcsize(layout)
         signed = layout.startswith("<4x")
         is_there = len(data) >= length and signed == data.startswith(b"PK\7\10")
         if is_there and struct.unpack_from(layout, data) == (crc, packed, size):
             return length
-    told.append("has a data descriptor that says other than the directory")
+    faults.append("has a data descriptor that says other than the directory")
     return 0

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import read_json
 from mps_build.common.records.verification import Case, Record
 
 WORDS = ("wrong", "suspect", "refused", "fell back", "right")
@@ -42,11 +43,11 @@ def load_touch_map(path: Path) -> dict[str, frozenset[str]]:
         UsageError: the suite has no such map.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
         names = [_plain(name) for name in document["operators"]]
         return {case: frozenset(names[index] for index in touched) for case, touched in document["cases"].items()}
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise UsageError(f"{path}: is no map of cases to operators: {error!r}") from error
+        raise UsageError(f"{path}: is not a map of cases to operators: {error!r}") from error
 
 
 def measure(

@@ -115,13 +115,13 @@ def page_body(
 def _headline(facts: Facts, counts: Counts, other: Facts | None, there: Counts | None) -> str:
     share = f"{counts.share:.1%}" + (f" → {there.share:.1%}" if there else "")
     on_demand = counts.overloads.get(ON_DEMAND, 0)
-    told = (
+    reported = (
         f"<p>{escape(summary(facts, counts))}; {on_demand} are refused unless PYTORCH_ENABLE_MPS_FALLBACK=1 "
         "sends them to the CPU.</p>"
     )
     if other and there:
-        told += f"<p>{escape(summary(other, there))}; {there.overloads.get(ON_DEMAND, 0)} are refused.</p>"
-    return f'<div class="verdict soft"><h1>{share} of overloads with a CPU kernel run on MPS</h1>{told}</div>'
+        reported += f"<p>{escape(summary(other, there))}; {there.overloads.get(ON_DEMAND, 0)} are refused.</p>"
+    return f'<div class="verdict soft"><h1>{share} of overloads with a CPU kernel run on MPS</h1>{reported}</div>'
 
 
 def _bar(facts: Facts, counts: Counts) -> str:

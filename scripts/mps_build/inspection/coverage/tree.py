@@ -34,21 +34,21 @@ def facts_of_tree(root: Path, *, label: str | None = None) -> Facts:
     yaml = root / NATIVE / "native_functions.yaml"
     if not yaml.is_file():
         hint = "give the root of a PyTorch tree: the folder that holds aten/ and torchgen/"
-        raise SourceError(f"{root}: is no PyTorch source tree: {NATIVE}/native_functions.yaml is missing", hint=hint)
+        raise SourceError(f"{root}: is not PyTorch source tree: {NATIVE}/native_functions.yaml is missing", hint=hint)
     if not (root / "torchgen").is_dir():
         hint = "check out a release from 1.12 on"
         raise MpsNotBuilt(f"{root}: has no torchgen/, so it is older than 1.12, the first release with MPS", hint=hint)
-    told = ask_torchgen(root, yaml, yaml.with_name("tags.yaml"))
+    summary = ask_torchgen(root, yaml, yaml.with_name("tags.yaml"))
     version = _version(root)
     by_hand, notes = _by_hand(root)
     return Facts(
         label=label or f"PyTorch {version}, source",
         kind="source",
         version=version,
-        registered={key: frozenset(names) for key, names in told["registered"].items()},
-        own=frozenset(told["own"]),
-        through=told["through"],
-        elsewhere={name: tuple(keys) for name, keys in told["elsewhere"].items()},
+        registered={key: frozenset(names) for key, names in summary["registered"].items()},
+        own=frozenset(summary["own"]),
+        through=summary["through"],
+        elsewhere={name: tuple(keys) for name, keys in summary["elsewhere"].items()},
         by_hand=by_hand,
         notes=notes,
     )
@@ -67,10 +67,10 @@ def ask_torchgen(root: Path, native_functions: Path, tags: Path) -> dict[str, An
         said = (answer.stderr.strip().splitlines() or ["it did not answer"])[-1]
         hint = "a tree that was changed, or a torchgen that this Python cannot run: try the Python that builds it"
         raise SourceError(f"{root}/torchgen does not read {native_functions.name}: {said}", hint=hint)
-    told: dict[str, Any] = json.loads(answer.stdout)
-    if not told["registered"].get("MPS"):
+    summary: dict[str, Any] = json.loads(answer.stdout)
+    if not summary["registered"].get("MPS"):
         raise MpsNotBuilt(f"{native_functions} names no kernel for MPS", hint="the first release with MPS is 1.12")
-    return told
+    return summary
 
 
 def _version(root: Path) -> str:

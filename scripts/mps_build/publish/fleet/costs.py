@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import read_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ def _receipt(path: Path) -> tuple[float, float, int, float] | None:
     steps = {step["step"]: step for step in _mappings(document.get("steps")) if "step" in step}
     compiled = steps.get("compile_wheel")
     if compiled is None:
-        raise UsageError(f"{path} is no receipt of mps-build: no step compile_wheel", hint="is it another file?")
+        raise UsageError(f"{path} is not a receipt of mps-build: no step compile_wheel", hint="is it another file?")
     seconds = float(compiled.get("seconds", 0))
     jobs = int(document.get("environment", {}).get("MAX_JOBS", 1))
     cache = compiled.get("facts", {}).get("cache") or {}
@@ -108,7 +108,7 @@ def _record(path: Path) -> float | None:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}", hint="remove it, or download it again") from error
     if not isinstance(document, dict):

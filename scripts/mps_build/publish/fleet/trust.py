@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 
 from mps_build.common.errors import HostError, UsageError
+from mps_build.common.json_text import parse_json
 
 # Events that only somebody with write access can cause. runner/hooks/job-started.sh holds the same list (a test
 # compares them): there no pull request can change it.
@@ -57,11 +57,11 @@ def check_labels(text: str, *, bare_metal: bool = False) -> list[str]:
         UsageError: no JSON list of labels, or not of a self-hosted Mac.
     """
     try:
-        labels = json.loads(text)
+        labels = parse_json(text)
     except ValueError as error:
-        raise UsageError(f"runner labels {text!r} are no JSON: {error}", hint='["self-hosted","macOS"]') from error
+        raise UsageError(f"runner labels {text!r} are not JSON: {error}", hint='["self-hosted","macOS"]') from error
     if not isinstance(labels, list) or not all(isinstance(each, str) and _LABEL.fullmatch(each) for each in labels):
-        raise UsageError(f"runner labels {text!r} are no JSON list of words", hint='["self-hosted","macOS"]')
+        raise UsageError(f"runner labels {text!r} are not JSON list of words", hint='["self-hosted","macOS"]')
     if "self-hosted" not in labels:
         what = (
             "a hosted Mac is a virtual machine: no verdict on MPS can be had from it"

@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import read_json
 from mps_build.common.wheels.sets import MatchedSet
 from mps_build.common.wheels.wheel_file import BILL, WheelFile
 
@@ -28,7 +29,7 @@ def read_yanked(site: Path) -> dict[str, date]:
     if not path.is_file():
         return {}
     try:
-        yanked = json.loads(path.read_text(encoding="utf-8"))["yanked"]
+        yanked = read_json(path)["yanked"]
         return {str(file): date.fromisoformat(since) for file, since in yanked.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(

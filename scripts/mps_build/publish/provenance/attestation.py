@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import parse_json, read_text
 
 PREDICATE = "https://slsa.dev/provenance/v1"
 ISSUER = "https://token.actions.githubusercontent.com"
@@ -50,7 +51,7 @@ def read_attestation(path: Path) -> Attestation:
     """Return what the bundle says.
 
     Raises:
-        UsageError: it cannot be read, or is no attestation in a DSSE envelope.
+        UsageError: it cannot be read, or is not an attestation in a DSSE envelope.
     """
     bundle = _bundle(path)
     try:
@@ -58,13 +59,13 @@ def read_attestation(path: Path) -> Attestation:
         payload = base64.b64decode(envelope["payload"], validate=True)
         signatures = [base64.b64decode(each["sig"], validate=True) for each in envelope["signatures"]]
         certificate = base64.b64decode(_certificate(bundle["verificationMaterial"]), validate=True)
-        statement = json.loads(payload)
+        statement = parse_json(payload)
         subjects = tuple((str(each["digest"]["sha256"]), str(each.get("name", ""))) for each in statement["subject"])
         predicate = str(statement["predicateType"])
         kind = str(envelope["payloadType"])
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise UsageError(
-            f"{path} is no attestation that can be read: {error!r}", hint="download it again from beside the wheel"
+            f"{path} is not an attestation that can be read: {error!r}", hint="download it again from beside the wheel"
         ) from error
     if kind != _PAYLOAD or len(signatures) != 1:
         raise UsageError(f"{path} holds {kind!r} with {len(signatures)} signatures, not one in-toto statement")
@@ -110,9 +111,9 @@ CheckChain = Callable[..., None]
 def _bundle(path: Path) -> dict[str, Any]:
     """Return the one bundle of a file: JSON, or the single JSON line that `gh attestation download` writes."""
     try:
-        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        lines = [line for line in read_text(path).splitlines() if line.strip()]
         text = lines[0] if len(lines) == 1 else "\n".join(lines)
-        document = json.loads(text)
+        document = parse_json(text)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}", hint="give one bundle of Sigstore, as JSON") from error
     if not isinstance(document, dict):
@@ -148,7 +149,7 @@ def _utf8_string(der: bytes) -> str:
         start += length & 0x7F
         length = int.from_bytes(der[2:start], "big")
     if der[0] != 0x0C or len(der) != start + length:
-        raise ValueError("an extension is no UTF8String")
+        raise ValueError("an extension is not UTF8String")
     return der[start:].decode("utf-8")
 
 
@@ -172,11 +173,21 @@ def _holds(key: Any, signature: bytes, message: bytes) -> bool:
     return True
 
 
+def check_libraries() -> None:
+    """Refuse, before any file is read, to check an attestation where nothing can.
+
+    Raises:
+        UsageError: `sigstore` is not installed.
+    """
+    for name in ("sigstore.models", "sigstore.verify", "cryptography.exceptions"):
+        _library(name)
+
+
 def _library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
         raise UsageError(
             f"{name.split('.', maxsplit=1)[0]} is not installed here: the attestation cannot be checked",
-            hint="`nox -s verify_provenance` brings it along; elsewhere: pip install sigstore",
+            hint="`nox -s verify_provenance` in a clone brings it; else: pip install 'mps-build[provenance]'",
         ) from error

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import parse_json, read_json
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.model import Recipe
+from mps_build.common.wheels.members import UnsoundWheel, open_wheel
 
 _GIT_VERSION = re.compile(r"^git_version\s*=\s*'([0-9a-f]{40})'", re.MULTILINE)
 
@@ -33,7 +33,7 @@ def read_receipt(wheel: Path, receipt: Path) -> dict[str, Any]:
         UsageError: there is none, or it is none.
     """
     try:
-        document = json.loads(receipt.read_text(encoding="utf-8"))
+        document = read_json(receipt)
     except (OSError, ValueError) as error:
         raise UsageError(
             f"{receipt} cannot be read: {error}", hint=f"download it from beside the wheel: {wheel.name}.receipt.json"
@@ -43,28 +43,30 @@ def read_receipt(wheel: Path, receipt: Path) -> dict[str, Any]:
         key for key, kind in wanted.items() if not isinstance(document, dict) or not isinstance(document.get(key), kind)
     ]
     if wrong:
-        raise UsageError(f"{receipt} is no receipt of build_wheel: it lacks {', '.join(wrong)}")
+        raise UsageError(f"{receipt} is not a receipt of build_wheel: it lacks {', '.join(wrong)}")
     return dict(document)
 
 
 def wheel_checks(wheel: Path, receipt: Mapping[str, Any]) -> list[Check]:
     """Hold the file, and what is inside, against the receipt."""
-    told, printed = receipt["wheel"], fingerprint(wheel)
+    summary, printed = receipt["wheel"], fingerprint(wheel)
     checks = [
-        Check(claim="the receipt is this wheel's", holds=told.get("file") == wheel.name, found=str(told.get("file"))),
+        Check(
+            claim="the receipt is this wheel's", holds=summary.get("file") == wheel.name, found=str(summary.get("file"))
+        ),
         Check(
             claim="the wheel's sha256 is the receipt's",
-            holds=told.get("sha256") == printed["sha256"],
+            holds=summary.get("sha256") == printed["sha256"],
             found=printed["sha256"],
         ),
     ]
     try:
-        with zipfile.ZipFile(wheel) as archive:
-            names = archive.namelist()
+        with open_wheel(wheel) as archive:
+            names = archive.names
             bills = [name for name in names if name.endswith(".dist-info/sboms/mps-build.cdx.json")]
-            bill = json.loads(archive.read(bills[0])) if len(bills) == 1 else None
+            bill = parse_json(archive.read(bills[0])) if len(bills) == 1 else None
             version = archive.read("torch/version.py").decode("utf-8", "replace") if "torch/version.py" in names else ""
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except (UnsoundWheel, ValueError) as error:
         raise UsageError(f"{wheel} cannot be read: {error}", hint="download it again") from error
     checks += _bill_checks(bill, receipt)
     if version:
@@ -79,8 +81,14 @@ def wheel_checks(wheel: Path, receipt: Mapping[str, Any]) -> list[Check]:
 
 
 def _bill_checks(bill: object, receipt: Mapping[str, Any]) -> list[Check]:
-    if not isinstance(bill, dict):
-        return [Check(claim="the wheel holds its bill of materials", holds=False, found="none")]
+    try:
+        return _checks_of_bill(bill, receipt)
+    except (AttributeError, KeyError, TypeError):
+        found = "none" if bill is None else "not one of build_wheel"
+        return [Check(claim="the wheel holds its bill of materials", holds=False, found=found)]
+
+
+def _checks_of_bill(bill: Any, receipt: Mapping[str, Any]) -> list[Check]:
     subject = bill.get("metadata", {}).get("component", {})
     properties = {each.get("name"): each.get("value") for each in subject.get("properties", [])}
     commit = properties.get("mps-build:commit")
@@ -90,7 +98,7 @@ def _bill_checks(bill: object, receipt: Mapping[str, Any]) -> list[Check]:
         if str(each.get("bom-ref", "")).startswith("submodule:")
     }
     notes = subject.get("pedigree", {}).get("notes", "")
-    patches = dict(re.findall(r"(\S+) sha256:([0-9a-f]{64})", notes))
+    patches = dict(re.findall(r"(?<!\S)(\S+) sha256:([0-9a-f]{64})", notes))
     return [
         Check(
             claim="its bill of materials names the receipt's commit",
@@ -114,8 +122,8 @@ def recipe_checks(receipt: Mapping[str, Any], recipe: Recipe, *, patches_root: P
     """Hold the receipt against the recipe as it stands here; `commit` is asked for where the recipe pins none."""
     pinned = commit or recipe.commit
     ours = recipe.model_dump(mode="json")
-    told = receipt["recipe"]
-    changed = sorted(key for key in ours.keys() | told.keys() if ours.get(key) != told.get(key))
+    summary = receipt["recipe"]
+    changed = sorted(key for key in ours.keys() | summary.keys() if ours.get(key) != summary.get(key))
     patches = {name: fingerprint(patches_root / name)["sha256"] for name in recipe.patches}
     return [
         Check(
@@ -140,7 +148,16 @@ def recipe_checks(receipt: Mapping[str, Any], recipe: Recipe, *, patches_root: P
         ),
         Check(
             claim="as a release, with no requirement lifted and no setting changed",
-            holds=receipt["profile"] == "release" and not receipt.get("lifted") and not receipt.get("settings"),
-            found=" ".join([receipt["profile"], *receipt.get("lifted", []), *receipt.get("settings", {})]),
+            # A receipt that does not tell them proves nothing about them.
+            holds=receipt["profile"] == "release" and receipt.get("lifted") == [] and receipt.get("settings") == {},
+            found=_deviations(receipt),
         ),
     ]
+
+
+def _deviations(receipt: Mapping[str, Any]) -> str:
+    told = [str(receipt["profile"])]
+    for key in ("lifted", "settings"):
+        value = receipt.get(key)
+        told += [f"{key} not told"] if not isinstance(value, (list, dict)) else map(str, value)
+    return " ".join(told)

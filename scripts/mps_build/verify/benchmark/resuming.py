@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import read_json
 
 from ..draft import Draft
 from .measuring import Event, events_in
@@ -39,14 +40,14 @@ def key_of(found: Mapping[str, Any]) -> str:
 
 
 def left_behind(folder: Path, found: Mapping[str, Any], *, fresh: bool) -> Iterator[Event]:
-    """Make the folder ready and yield what an interrupted run told; a finished one is put aside.
+    """Make the folder ready and yield what an interrupted run reported; a finished one is put aside.
 
     Raises:
         UsageError: the folder holds a benchmark of something else.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    told = folder / _TOLD
-    before = json.loads(told.read_text(encoding="utf-8")) if told.is_file() else None
+    summary = folder / _TOLD
+    before = json.loads(summary.read_text(encoding="utf-8")) if summary.is_file() else None
     if before is not None and before != found:
         differing = ", ".join(sorted(name for name in found if before.get(name) != found[name]))
         raise UsageError(
@@ -54,13 +55,13 @@ def left_behind(folder: Path, found: Mapping[str, Any], *, fresh: bool) -> Itera
         )
     if before is not None and (fresh or not _is_partial(folder)):
         _put_aside(folder)
-    told.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    summary.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     yield from events_in(folder)
 
 
 def _is_partial(folder: Path) -> bool:
     try:
-        document = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+        document = read_json(folder / "record.json")
     except (OSError, ValueError):
         return True
     return not isinstance(document, dict) or bool(document.get("partial"))

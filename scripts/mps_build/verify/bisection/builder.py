@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mps_build.common.json_text import read_json
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.workspace import PACKAGE
 
@@ -55,6 +55,6 @@ class Builder:
     def _made(self) -> str:
         assert self.result is not None
         try:
-            return str(json.loads(self.result.read_text(encoding="utf-8"))["wheels"][0]["path"])
+            return str(read_json(self.result)["wheels"][0]["path"])
         except (OSError, ValueError, KeyError, IndexError) as error:
             raise CannotTest(f"build_wheel left no document: {error!r}") from error

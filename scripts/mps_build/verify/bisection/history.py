@@ -49,7 +49,7 @@ class History:
             UsageError: no repository, or no such commit in it.
         """
         if not (self.repository / ".git").exists() and not (self.repository / "HEAD").is_file():
-            raise UsageError(f"--repo {self.repository}: is no git repository", hint="give a clone of PyTorch")
+            raise UsageError(f"--repo {self.repository}: is not a git repository", hint="give a clone of PyTorch")
         try:
             return self._ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         except SourceError as error:
@@ -88,7 +88,7 @@ class History:
         try:
             if not (self.tree / ".git").exists():
                 self._run(
-                    "clone", "--quiet", "--shared", "--no-checkout", str(self.repository), str(self.tree), at=None
+                    "clone", "--quiet", "--shared", "--no-checkout", "--", str(self.repository), str(self.tree), at=None
                 )
             self._run("checkout", "--quiet", "--force", "--detach", commit, at=self.tree)
             if (self.tree / ".gitmodules").is_file():

@@ -8,7 +8,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mps_build.common.errors import UsageError
-from mps_build.common.receipts import digest_of, write_whole
+from mps_build.common.files import write_whole
+from mps_build.common.receipts import digest_of
 
 from .search import Span, Verdict, Word
 
@@ -97,5 +98,5 @@ def load_state(path: Path) -> State | None:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "file"
         raise UsageError(
-            f"{path}: is no state of a bisection ({where}: {fault['msg']})", hint="`--fresh` begins anew"
+            f"{path}: is not a state of a bisection ({where}: {fault['msg']})", hint="`--fresh` begins anew"
         ) from error

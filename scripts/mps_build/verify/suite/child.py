@@ -91,8 +91,8 @@ class _Watch:
 
     def _mark(self, event: Mapping[str, Any], part: str | None) -> None:
         # Only the child knows exactly how much it had written by then; where it does not say, nothing is ascribed.
-        if isinstance(told := event.get("output_bytes"), int):
-            self.marks.append((told, part))
+        if isinstance(summary := event.get("output_bytes"), int):
+            self.marks.append((summary, part))
 
 
 def run_child(
@@ -142,7 +142,7 @@ def run_child(
 
 
 class _Lines:
-    """Reads whole new lines of a growing file; a line that is no JSON object (cut by a crash) is passed over."""
+    """Reads whole new lines of a growing file; a line that is not a JSON object (cut by a crash) is passed over."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._position, self._rest = path, 0, b""

@@ -26,10 +26,10 @@ def known_row(case_id: str, known: Sequence[Mapping[str, Any]]) -> Mapping[str, 
 
 def case_of_event(event: Mapping[str, Any], layer: str, known: Sequence[Mapping[str, Any]] = ()) -> Case:
     """Return the case of one line; an outcome outside the contract is a failure of the case, never a pass."""
-    told, reason = event.get("outcome"), event.get("reason")
-    outcome: Result = next((known for known in _TOLD if known == told), "failed")
-    if outcome != told:
-        reason = f"the suite wrote the unknown outcome {told!r}"
+    summary, reason = event.get("outcome"), event.get("reason")
+    outcome: Result = next((known for known in _TOLD if known == summary), "failed")
+    if outcome != summary:
+        reason = f"the suite wrote the unknown outcome {summary!r}"
     error = event.get("error") or None
     figures = error if isinstance(error, dict) else {}
     row = known_row(str(event["id"]), known)

@@ -21,11 +21,11 @@ from mps_build.common.errors import (
     RosettaError,
     VirtualGpu,
 )
+from mps_build.common.mps_floors import is_too_old, macos_floor, said_floor
 from mps_build.common.process import Captured, Command, capture
 
 from ..suite.driver import JudgeText
 from ..suite.outcomes import last_lines, signal_name
-from .floors import is_too_old, macos_floor, said_floor
 
 PROBE = Path(__file__).with_name("device_probe.py")
 # Importing torch from a cold disk, its libraries scanned one by one by the system, may take minutes.
@@ -74,11 +74,11 @@ def read_probe(answer: Captured) -> ProbeFacts:
     stages: dict[str, Mapping[str, Any]] = {}
     for line in answer.stdout.splitlines():
         try:
-            told = json.loads(line)
+            summary = json.loads(line)
         except ValueError:
             continue
-        if isinstance(told, dict) and "stage" in told:
-            stages[str(told["stage"])] = told
+        if isinstance(summary, dict) and "stage" in summary:
+            stages[str(summary["stage"])] = summary
     return ProbeFacts(stages=stages, exit=answer.exit, text=answer.stderr)
 
 

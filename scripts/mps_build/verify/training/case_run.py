@@ -36,7 +36,7 @@ class CaseRun:
         after: str | None = None
         while True:
             self.running = None
-            told = run_leg(
+            summary = run_leg(
                 self.bench.cases(self.workload, after=after, weights=self.weights),
                 folder=self.bench.folder,
                 name=leg_name(self.workload, "device"),
@@ -44,8 +44,8 @@ class CaseRun:
                 judge_text=self.judge_text,
                 on_event=self._on_event,
             )
-            after = self._left_behind(told)
-            yield told
+            after = self._left_behind(summary)
+            yield summary
             if after is None:
                 break
         for name in self.expected:
@@ -62,19 +62,19 @@ class CaseRun:
             self.running = None
             self._add(case_of_event(event, self.workload.part))
 
-    def _left_behind(self, told: Told) -> str | None:
+    def _left_behind(self, summary: Told) -> str | None:
         """Take in the case that a child did not survive; return it if others follow."""
-        if told.trouble is None:
+        if summary.trouble is None:
             return None
-        outcome: Result = "timeout" if told.outcome == "timeout" else "crashed" if self.running else "failed"
+        outcome: Result = "timeout" if summary.outcome == "timeout" else "crashed" if self.running else "failed"
         if self.running is not None:
             name = self.running
-            self._add(self._case(name, outcome, told.trouble))
+            self._add(self._case(name, outcome, summary.trouble))
             return name if name != self.expected[-1:][0] else None
         if all(name in self.seen for name in self.expected) and self.expected:
-            self._add(self._case(f"{self.workload.name}::end", outcome, f"behind its last case: {told.trouble}"))
+            self._add(self._case(f"{self.workload.name}::end", outcome, f"behind its last case: {summary.trouble}"))
         else:
-            self._add(self._case(f"{self.workload.name}::begin", outcome, f"outside of any case: {told.trouble}"))
+            self._add(self._case(f"{self.workload.name}::begin", outcome, f"outside of any case: {summary.trouble}"))
         return None
 
     def _add(self, case: Case) -> None:

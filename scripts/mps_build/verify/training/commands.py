@@ -56,7 +56,7 @@ class Bench:
     def training(self, workload: Workload, leg: LegName) -> Command:
         """Return one leg of a training."""
         argv = self._started(workload, leg) if workload.launched else (str(self.python),)
-        argv += (str(self.scripts / workload.script), *self._told(workload, leg))
+        argv += (str(self.scripts / workload.script), *self._summary(workload, leg))
         argv += ("--compared", str(COMPARED_STEPS))
         argv += ("--steps", str(workload.steps)) if workload.steps is not None else ()
         # Trainer is asked by its own argument; Accelerate by its command's.
@@ -65,7 +65,7 @@ class Bench:
 
     def cases(self, workload: Workload, *, after: str | None, weights: Path | None) -> Command:
         """Return a child of a workload whose cases judge themselves."""
-        argv = (str(self.python), str(self.scripts / workload.script), *self._told(workload, "device"))
+        argv = (str(self.python), str(self.scripts / workload.script), *self._summary(workload, "device"))
         argv += ("--after", after) if after is not None else ()
         argv += ("--real-weights", str(weights)) if weights is not None else ()
         return self.command(argv)
@@ -94,7 +94,7 @@ class Bench:
         argv += ("--config_file", str(self.config)) if self.config is not None and not self._on_cpu(leg) else ()
         return (*argv, "--cpu") if self._on_cpu(leg) else argv
 
-    def _told(self, workload: Workload, leg: LegName) -> tuple[str, ...]:
+    def _summary(self, workload: Workload, leg: LegName) -> tuple[str, ...]:
         expected = self.device if leg == "device" else "cpu"
         argv: tuple[str, ...] = ("--leg", leg, "--expect", expected, "--outcomes", str(self.outcomes(workload, leg)))
         argv += ("--exchange", str(self.exchange(workload)))

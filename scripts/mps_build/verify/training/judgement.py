@@ -1,4 +1,4 @@
-"""From what two legs told to the cases: the device used, the same data, gradients, losses and accuracy."""
+"""From what two runs reported to the cases: the device used, the same data, gradients, losses and accuracy."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ _NOT_SO_FAR: Answer = ("skipped", "not asked: the legs did not come so far")
 
 
 def _runs(leg: Told, cpu: Told | None) -> Answer:
-    for name, told in (("on the device", leg), ("on the CPU", cpu)):
-        if told is not None and told.trouble is not None:
-            return told.outcome, f"{name}: {told.trouble}"
+    for name, summary in (("on the device", leg), ("on the CPU", cpu)):
+        if summary is not None and summary.trouble is not None:
+            return summary.outcome, f"{name}: {summary.trouble}"
     if cpu is None:
         return "failed", "the leg on the CPU was not run"
     return ("passed",)
 
 
-def _device(told: Told, device: str, whose: str) -> Answer:
+def _device(summary: Told, device: str, whose: str) -> Answer:
     """Hold that every tensor seen lay on the device, and that its allocator gave out at least the parameters."""
-    seen = told.all("device")
+    seen = summary.all("device")
     if not seen:
         return _NOT_SO_FAR
     for number, event in enumerate(seen, start=1):
@@ -101,21 +101,21 @@ def _device(told: Told, device: str, whose: str) -> Answer:
 
 def _fallback(leg: Told, *, allowed: bool) -> Answer:
     """Hold that nothing fell back to the CPU where the variable was not set; where it was, say what did."""
-    told = leg.last("fallbacks")
+    summary = leg.last("fallbacks")
     session = leg.last("session")
-    if told is None or session is None:
+    if summary is None or session is None:
         return _NOT_SO_FAR
     if bool(session.get("fallback")) != allowed:
         return "failed", f"PYTORCH_ENABLE_MPS_FALLBACK was {session.get('fallback')!r} in the process"
-    operators = list(told.get("operators") or ())
+    operators = list(summary.get("operators") or ())
     if operators and not allowed:
         return "failed", f"fell back to the CPU without being allowed to: {'; '.join(operators)[:500]}"
     return "passed", f"fell back: {'; '.join(operators)[:500]}" if operators else "nothing fell back"
 
 
 def _gradients(cpu: Told | None) -> Answer:
-    told = cpu.last("gradients") if cpu is not None else None
-    figures: Mapping[str, Mapping[str, Any]] = (told or {}).get("parameters") or {}
+    summary = cpu.last("gradients") if cpu is not None else None
+    figures: Mapping[str, Mapping[str, Any]] = (summary or {}).get("parameters") or {}
     if not figures:
         return _NOT_SO_FAR
     widest = max(_number(row["scale"]) for row in figures.values())
@@ -149,7 +149,7 @@ def _losses(leg: Told, cpu: Told | None) -> Answer:
         return _NOT_SO_FAR
     if ours["batches"] != theirs["batches"] or ours["batches"] != reference["batches"]:
         return "failed", "the legs were given different batches: their losses cannot be compared"
-    rows = [[_number(value) for value in told["losses"]] for told in (ours, theirs, reference)]
+    rows = [[_number(value) for value in summary["losses"]] for summary in (ours, theirs, reference)]
     if not rows[0] or len({len(row) for row in rows}) != 1:
         return "failed", f"so many losses each: {', '.join(str(len(row)) for row in rows)}"
     return compare_losses(*rows)

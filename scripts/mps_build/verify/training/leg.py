@@ -45,29 +45,29 @@ def run_leg(
     on_event: Callable[[Mapping[str, Any]], None] = lambda event: None,
 ) -> Told:
     """Run one child under the watchdog; `trouble` is what kept it from its end, None if nothing did."""
-    told = Told()
+    summary = Told()
 
     def take(event: Mapping[str, Any]) -> None:
-        told.events.append(event)
+        summary.events.append(event)
         on_event(event)
 
     outcomes = folder / f"{name}.outcomes.jsonl"
     outcomes.unlink(missing_ok=True)
     end = run_child(command, log=folder / f"{name}.log", outcomes=outcomes, limits=limits, on_event=take)
     text = "".join(part for _, part in end.slices)
-    _judge(told, end, text, judge_text)
+    _judge(summary, end, text, judge_text)
     fallen = sorted({line.strip() for line in text.splitlines() if _FELL_BACK in line})
-    if fallen and told.last("fallbacks") is None:
-        told.events.append({"event": "fallbacks", "operators": fallen})
-    return told
+    if fallen and summary.last("fallbacks") is None:
+        summary.events.append({"event": "fallbacks", "operators": fallen})
+    return summary
 
 
-def _judge(told: Told, end: ChildEnd, text: str, judge_text: JudgeText) -> None:
+def _judge(summary: Told, end: ChildEnd, text: str, judge_text: JudgeText) -> None:
     sound = end.exit == 0 and end.finished and not end.cut
     judged = judge_text(text, end.exit, signal_name(end.exit))
     if sound and judged.category not in _VOIDING:
         return
-    told.category, told.stop = judged.category, judged.stop
-    told.outcome = "timeout" if end.cut == "timeout" else "crashed" if end.cut or signal_name(end.exit) else "failed"
+    summary.category, summary.stop = judged.category, judged.stop
+    summary.outcome = "timeout" if end.cut == "timeout" else "crashed" if end.cut or signal_name(end.exit) else "failed"
     how = judged.category if sound else describe_end(end)
-    told.trouble = f"{how}: {last_lines(text) or 'not a word'}"
+    summary.trouble = f"{how}: {last_lines(text) or 'not a word'}"

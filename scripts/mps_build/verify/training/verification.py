@@ -36,7 +36,7 @@ from .workloads import REAL_WEIGHTS, Workload
 
 _COMMAND_SECONDS = 240.0
 _BAD = ("failed", "crashed", "timeout")
-_HINT = "each leg's log and its events lie beside the record; docs/promises tells what each case asks"
+_HINT = "each leg's log and its events lie beside the record; docs/verify/promises tells what each case asks"
 
 
 class _Stopped(Exception):
@@ -52,7 +52,7 @@ class TrainingVerification(Verification):
         super().__init__(request, console)
         self.suite = data_root() / "tests" / "training"
         self.table = load_versions()
-        self._told: dict[str, Told] = {}
+        self._summary: dict[str, Told] = {}
         self._known: Sequence[Mapping[str, Any]] = ()
         self._judge_text: JudgeText = judge_text_on(HostFacts(system="", document={}), None)
 
@@ -123,11 +123,11 @@ class TrainingVerification(Verification):
         bench.exchange(workload).mkdir(parents=True, exist_ok=True)
         leg = self._leg(workload, bench, "device")
         if workload.against is not None:
-            cpu = self._told.get(workload.against)
+            cpu = self._summary.get(workload.against)
         else:
             cpu = None if leg.trouble is not None else self._leg(workload, bench, "cpu")
             if cpu is not None:
-                self._told[workload.name] = cpu
+                self._summary[workload.name] = cpu
         self._remember_session(leg)
         for case in judge_training(workload, self.request.device, leg, cpu):
             self._add(case)
@@ -135,15 +135,15 @@ class TrainingVerification(Verification):
 
     def _leg(self, workload: Workload, bench: Bench, which: Any) -> Told:
         self.console.line(f"{workload.name}: on {self.request.device if which == 'device' else 'the CPU'}")
-        told = run_leg(
+        summary = run_leg(
             bench.training(workload, which),
             folder=self.folder,
             name=leg_name(workload, which),
             limits=self._limits(),
             judge_text=self._judge_text,
         )
-        self._count_hits(told)
-        return told
+        self._count_hits(summary)
+        return summary
 
     def _cases(self, workload: Workload, bench: Bench) -> None:
         bench.exchange(workload).mkdir(parents=True, exist_ok=True)
@@ -156,16 +156,16 @@ class TrainingVerification(Verification):
             judge_text=self._judge_text,
             add=self._add,
         )
-        for told in run.children():
-            self._count_hits(told)
-            self._remember_session(told)
-            self._stop_if(told)
+        for summary in run.children():
+            self._count_hits(summary)
+            self._remember_session(summary)
+            self._stop_if(summary)
 
     def _processes(self, workload: Workload, bench: Bench) -> None:
         if self.request.device != "mps":
             self._add(not_applicable(workload, self.request.device))
             return
-        told = run_leg(
+        summary = run_leg(
             bench.processes(workload),
             folder=self.folder,
             name=leg_name(workload, "device"),
@@ -173,7 +173,7 @@ class TrainingVerification(Verification):
             judge_text=self._judge_text,
         )
         log = self.folder / f"{leg_name(workload, 'device')}.log"
-        self._add(judge_processes(workload, told, log.read_text(encoding="utf-8", errors="replace")))
+        self._add(judge_processes(workload, summary, log.read_text(encoding="utf-8", errors="replace")))
 
     # The cases and the record.
 
@@ -195,19 +195,19 @@ class TrainingVerification(Verification):
         if self.request.plant and case.outcome in _BAD:
             raise _Stopped
 
-    def _stop_if(self, told: Told) -> None:
+    def _stop_if(self, summary: Told) -> None:
         """End the run where the machine is at fault, as the device suite does."""
-        if told.stop and told.category is not None:
-            self.suite_run.stopped = told.category
+        if summary.stop and summary.category is not None:
+            self.suite_run.stopped = summary.category
             raise _Stopped
 
-    def _count_hits(self, told: Told) -> None:
-        for event in told.all("plant"):
+    def _count_hits(self, summary: Told) -> None:
+        for event in summary.all("plant"):
             if event.get("hits") is not None:
                 self.suite_run.plant_hits = (self.suite_run.plant_hits or 0) + int(event["hits"])
 
-    def _remember_session(self, told: Told) -> None:
-        session = told.last("session")
+    def _remember_session(self, summary: Told) -> None:
+        session = summary.last("session")
         if session is not None:
             kept = {name: value for name, value in session.items() if name not in ("event", "output_bytes", "fallback")}
             self._remember(libraries={**self._training_facts().get("libraries", {}), **kept})

@@ -13,7 +13,6 @@ from .ninja import parse_ninja, parse_ninja_log
 from .packing import parse_codesign_verify, parse_listdeps, parse_pip_wheel
 from .sccache import parse_sccache
 
-
 # What a reader may meet in a text that only looks like its own. It is asked beside the main question: never its end.
 _NOT_ITS_OWN = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError)
 

@@ -6,9 +6,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..metadata import TRUSTED_HASHES
-from ..model import WheelFacts
+from ..model import Level, WheelFacts
 from ..releases import Wanted
 from .rule import Hit, rule
+
+# https://docs.python.org/3/library/site.html, https://peps.python.org/pep-0829/ (.start)
+_STARTUP_SUFFIXES = (".pth", ".start")
+_STARTUP_MODULES = ("sitecustomize", "usercustomize")
 
 
 @rule("Z1", "two programs could unpack different files from this archive, or none", of_archive=True)
@@ -28,6 +32,25 @@ def names_are_plain_paths(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
 @rule("Z3", "a wheel holds files; a link could lead outside, and installers treat it differently", of_archive=True)
 def members_are_files(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
     return (Hit(fault.member, fault.evidence) for fault in facts.archive.faults if fault.rule == "Z3")
+
+
+@rule("Z4", "Python runs or obeys such a file at every start, of every program, whether it imports the package or not")
+def nothing_runs_at_start(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    # An editable install has its .pth file by intention.
+    level: Level | None = "warning" if facts.is_installed else None
+    for member in facts.modes:
+        first, *inside = _in_site_packages(member.casefold())
+        if first.split(".")[0] in _STARTUP_MODULES or (not inside and first.endswith(_STARTUP_SUFFIXES)):
+            yield Hit(member, "is run or obeyed at every start of Python", level)
+
+
+def _in_site_packages(member: str) -> list[str]:
+    """Return the parts of a member's path in site-packages, which the wheel's .data folder is spread to as well."""
+    parts = member.split("/")
+    if len(parts) < 3 or not parts[0].endswith(".data"):
+        return parts
+    last = max((at for at, part in enumerate(parts[:-1]) if part in ("site-packages", "dist-packages")), default=1)
+    return parts[last + 1 :]
 
 
 @rule("R1", "RECORD must be there and list each file once")
@@ -78,6 +101,7 @@ RULES = (
     archive_reads_in_one_way,
     names_are_plain_paths,
     members_are_files,
+    nothing_runs_at_start,
     record_has_no_duplicates,
     every_file_is_listed,
     every_listed_file_is_there,

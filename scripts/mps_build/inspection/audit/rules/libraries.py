@@ -6,6 +6,7 @@ import posixpath
 from collections import Counter
 from collections.abc import Iterator
 
+from ..limits import MOST_LOOKUPS
 from ..macho import MachO
 from ..model import Level, WheelFacts
 from ..releases import Wanted
@@ -51,7 +52,12 @@ def libraries_come_from_the_wheel_or_the_system(facts: WheelFacts, _: Wanted) ->
 
 @rule("P5", "a library that the wheel refers to must be in it, where the search paths lead")
 def libraries_are_there(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    lookups = 0
     for member, (_binary, macho) in facts.machos.items():
+        lookups += len(macho.dependencies) * len(macho.rpaths)
+        if lookups > MOST_LOOKUPS:
+            yield Hit(member, f"{lookups} places to look at up to here; at most {MOST_LOOKUPS} are")
+            return
         for dependency in macho.dependencies:
             if dependency.path.startswith("@") and posixpath.basename(dependency.path) not in wanted.external_libraries:
                 places = _places(member, macho, dependency.path)

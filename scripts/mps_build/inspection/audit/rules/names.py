@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mps_build.common.wheels.naming import expand_tag, is_same_version, normalise
+from mps_build.common.wheels.naming import count_tags, expand_tag, is_same_version, normalise
 
+from ..limits import MOST_TAGS
 from ..macho import format_version
 from ..model import WheelFacts
 from ..releases import Wanted
@@ -91,6 +92,9 @@ def platform_is_macos_arm64(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
 @rule("T2", "the tags inside the wheel must be those of its file name")
 def inner_tags_agree(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
     tags = facts.wheel.get("tag", ())
+    if (count := sum(map(count_tags, tags))) > MOST_TAGS:
+        yield Hit(_wheel_file(facts), f"its lines Tag stand for {count} tags; at most {MOST_TAGS} are read")
+        return
     inside = frozenset(plain for tag in tags for plain in expand_tag(tag))
     if facts.name and inside != facts.name.tags:
         yield Hit(

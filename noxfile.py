@@ -104,6 +104,12 @@ def audit_wheel(session: nox.Session) -> None:
 
 
 @nox.session
+def verify_kernels(session: nox.Session) -> None:
+    """A wheel's Metal kernels, executed on this machine: right, in bounds, without races? No Mac is needed."""
+    _command(session, "kernels")
+
+
+@nox.session
 def triage(session: nox.Session) -> None:
     """A failed log to its known cause and the fix."""
     _command(session)

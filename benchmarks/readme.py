@@ -1,6 +1,6 @@
 """Writes benchmarks/README.md from benchmarks/results.json; `record` does so by itself with each new figure.
 
-python benchmarks/readme.py [--check]
+nox -s benchmark -- readme [--check]
 """
 
 from __future__ import annotations

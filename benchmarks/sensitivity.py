@@ -1,6 +1,6 @@
 """Measure the device suite on the CPU: false alarms, CPU time, plants caught, plants caught per second of a layer.
 
-    python benchmarks/sensitivity.py --python PYTHON_WITH_TORCH [--stages healthy,generic] [--write]
+    nox -s benchmark -- sensitivity --python PYTHON_WITH_TORCH [--stages healthy,generic] [--write]
 
 Each stage runs apart and prints one row for each figure, as in results.json; --write puts them there.
 
@@ -56,7 +56,7 @@ def main() -> int:
     met, version = True, _told((given.python, "-c", "import torch; print(torch.__version__)"), threads=1).strip()
     for stage in given.stages.split(","):
         figures = STAGES[stage](given)
-        command = f"python benchmarks/sensitivity.py --stages {stage}" + (
+        command = f"nox -s benchmark -- sensitivity --stages {stage}" + (
             f" --sample {given.sample}" if stage == "generic" and given.sample else ""
         )
         for name, (values, unit) in figures.items():

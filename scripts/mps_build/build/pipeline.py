@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from .compiler_cache.launcher import (
     cache_troubles,
     checkout_of,
     launchers,
+    ninja_log_text,
     slowest_steps,
 )
 from .compiler_cache.store import relayed
@@ -34,10 +36,12 @@ from .plan import BuildRequest
 from .profiles import profile_lines, profile_settings
 from .repack import repacked
 from .retry import with_retries
+from .shown_step import shown_step
 from .source import prepare_source as prepare
 from .steps.compile_wheel import build_command, compile_wheel
 from .steps.create_environment import create_environment
 from .steps.provide_libomp import provide_libomp
+from .zig.seal import check_seal, drop_made, seal
 from .zig.toolchain import build_libcxx, cross_toolchain, libcxx_command
 
 
@@ -57,7 +61,7 @@ class Pipeline:
         through = relayed(request.cache_variables, request.cache_upstream, request.launcher, told=self.console.warn)
         with self.workspace.held(), kept_awake(), through as variables:
             self.request = replace(request, cache_variables=variables)
-            with self.console.step("Source"):
+            with self._step("Source"):
                 tree, source = self.prepare_source()
             return tuple(self._build_for(python, tree, source) for python in self.request.pythons)
 
@@ -77,15 +81,18 @@ class Pipeline:
             reporter=self.console,
         )
 
+    def _step(self, title: str) -> AbstractContextManager[None]:
+        return shown_step(self.console, self.ledger, title)
+
     def _build_for(self, python: str, tree: SourceTree, source: str) -> Delivered:
         suffix = f" for Python {python}" if len(self.request.pythons) > 1 else ""
-        with self.console.step(f"Environment{suffix}"):
+        with self._step(f"Environment{suffix}"):
             environment, prepared = self.prepare_environment(python, tree)
-        with self.console.step(f"Configure{suffix}"):
+        with self._step(f"Configure{suffix}"):
             configured = self.configure(environment, tree, source=source, environment_digest=prepared.digest)
-        with self.console.step(f"Compile{suffix}"):
+        with self._step(f"Compile{suffix}"):
             compiled = self._compile(environment, tree, configured, source=source)
-        with self.console.step(f"Audit{suffix}"):
+        with self._step(f"Audit{suffix}"):
             return Finishing(
                 request=self.request,
                 workspace=self.workspace,
@@ -174,10 +181,15 @@ class Pipeline:
             deployment_target=self.request.recipe.deployment_target,
         )
         command = libcxx_command(toolchain, scratch=self.workspace.root / "zig" / "scratch")
+        if damaged := check_seal(cache_folder() / "zig"):
+            self.console.warn(f"zig's cache is damaged ({', '.join(damaged[:3])}): what zig made is made anew")
+            drop_made(cache_folder() / "zig")
+            Path(command.argv[-1]).unlink(missing_ok=True)
 
         def build() -> StepResult:
             self.console.started("zig's libc++ (its first use builds it, a minute or two)")
             build_libcxx(command, log=self.workspace.logs / "zig_libcxx.log")
+            seal(cache_folder() / "zig")
             self.console.done()
             return StepResult(files=(Path(command.argv[-1]),))
 
@@ -248,9 +260,9 @@ class Pipeline:
             )
 
         def run() -> StepResult:
-            output = self._compiled_folder(environment)
+            output, build = self._compiled_folder(environment), self.build_folder(tree)
             log = self.workspace.logs / f"compile_wheel-{environment.python_version}.log"
-            before = cache_counts(self.request.launcher, environment.environ)
+            before, steps_before = cache_counts(self.request.launcher, environment.environ), ninja_log_text(build)
             wheel = with_retries(
                 lambda command: compile_wheel(command, output=output, log=log, reporter=self.console),
                 command,
@@ -263,7 +275,8 @@ class Pipeline:
             gain = cache_gain(before, cache_counts(self.request.launcher, environment.environ))
             for trouble in cache_troubles(gain):
                 self.console.warn(trouble)
-            return StepResult(files=(wheel,), facts={"cache": gain, "slowest": slowest_steps(self.build_folder(tree))})
+            slowest = slowest_steps(build, before=steps_before)
+            return StepResult(files=(wheel,), facts={"cache": gain, "slowest": slowest})
 
         inputs = self._compile_inputs(configured.digest, environment, tree, source=source)
         return self.ledger.run("compile_wheel", version=1, inputs=inputs, action=run, key=self.key(environment))

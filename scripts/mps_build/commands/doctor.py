@@ -32,6 +32,7 @@ from mps_build.host.requirements.findings import Finding
 from mps_build.host.requirements.inspect import blockers, inspect, warnings
 from mps_build.host.requirements.lines import level_style, lines_of
 from mps_build.host.requirements.tools import build_python_findings
+from mps_build.host.requirements.way import way_to_build
 
 EXAMPLES = ("", "v2.6.0", "--all", "--record mac.json", "v2.9.1 --host mac.json")
 
@@ -104,6 +105,12 @@ def _one(host: Host, recipe: Recipe, console: Console) -> Result:
     findings = (*inspect(host, recipe), *_build_python(host, recipe))
     stopping = blockers(findings)
     console.print(f"{recipe.name} on {_named(host)}", style="bold")
+    way = way_to_build(host, recipe, findings)
+    if way:
+        console.print("To build it here, in this order:")
+        for number, step in enumerate(way, 1):
+            console.print(f"  {number}. {step}")
+        console.print()
     for line, level in lines_of(findings):
         console.print(line, style=level_style(level))
     _print_end(host, recipe, findings, console)
@@ -113,6 +120,7 @@ def _one(host: Host, recipe: Recipe, console: Console) -> Result:
         "blockers": stopping,
         "warnings": warnings(findings),
         "findings": [finding.document() for finding in findings],
+        "way": list(way),
     }
     return _outcome(document, stopping, recipe.name)
 

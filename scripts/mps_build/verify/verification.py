@@ -123,6 +123,7 @@ class Verification:
         judged = judge_run(
             self.suite_run,
             device=self.request.device,
+            record=self.folder / "record.json",
             planted=self.request.plant is not None,
             accept_known=self.request.accept_known,
             virtual=self.virtual,

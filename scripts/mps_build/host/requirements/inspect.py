@@ -12,6 +12,7 @@ from .findings import Finding
 from .machine import machine_findings, resource_findings
 from .tools import tool_findings
 from .unanswered import unanswered_findings
+from .way import workable
 from .xcode import chosen_suits, xcode_findings
 
 # The order of warnings in a report; blockers come in the order of their rules.
@@ -44,8 +45,7 @@ def inspect(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
         )
     return (
         *machine_findings(host, recipe),
-        *xcode_findings(host, recipe),
-        *tool_findings(host, recipe),
+        *workable((*xcode_findings(host, recipe), *tool_findings(host, recipe)), host, recipe),
         *unanswered_findings(host, others_matter=not chosen_suits(host, recipe)),
         *_not_understood(host),
     )

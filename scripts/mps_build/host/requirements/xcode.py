@@ -58,7 +58,13 @@ def choose_xcode(host: Host, recipe: Recipe) -> Xcode | None:
 
 def chosen_suits(host: Host, recipe: Recipe) -> bool:
     """Say whether the Xcode that this machine has chosen builds the recipe, so that no other one is looked for."""
-    return host.xcode is not None and not _faults(host.xcode, recipe)
+    return host.xcode is not None and suits(host.xcode, recipe)
+
+
+def suits(xcode: Xcode, recipe: Recipe) -> bool:
+    """Say whether an Xcode has the version and the SDK that a recipe needs."""
+    too_old = xcode.sdk_version is not None and older(xcode.sdk_version, recipe.host.sdk)
+    return not too_old and not _faults(xcode, recipe)
 
 
 def xcode_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
@@ -204,7 +210,7 @@ def _situations(host: Host, recipe: Recipe, *, other_suits: bool) -> Iterator[Fi
             continue
         seen.add(error)
         harmless = error in _ACTIONS or row.facts.get("fatal") is False
-        if harmless or elsewhere or (other_suits and _MEANS.get(error) == "xcode_clt_only"):
+        if harmless or elsewhere or (other_suits and _MEANS.get(error) in ("xcode_clt_only", "xcode_missing")):
             yield _note(error)
         else:
             yield _blocker(error, recipe)

@@ -116,7 +116,7 @@ def test_a_selector_that_nobody_knows_is_reported_and_is_no_mistake(tree: Path, 
     status, found = _check(tmp_path, str(file), "--source", str(tree))
     assert (status, found["diagnostics"]) == (0, [])
     (row,) = found["unknown"]
-    assert row["severity"] == "unknown" and "docs/check_mm.md" in row["text"]
+    assert row["severity"] == "unknown" and "docs/build/check_mm.md" in row["text"]
 
 
 def test_an_apple_header_that_we_lack_is_named(tree: Path, tmp_path: Path) -> None:

@@ -158,6 +158,15 @@ def _git(root: Path, *arguments: str) -> None:
     subprocess.run(["git", *name, *arguments], cwd=root, check=True, capture_output=True)
 
 
+def test_checked_a_third_time_a_file_shares_the_header_too(tree: Path, tmp_path: Path) -> None:
+    file = str(tree / OPERATIONS / "Twice.mm")
+    made = []
+    for _ in range(4):
+        assert _check(tmp_path, file)[0] == 0
+        made.append(len(list((tmp_path / "work/check_mm/scratch/shared").glob("*.pch"))))
+    assert made == [0, 0, 1, 1]
+
+
 def test_three_files_share_the_header_and_say_the_same(tree: Path, tmp_path: Path) -> None:
     files = []
     for number in range(4):

@@ -125,7 +125,9 @@ def _unexpected(error: Exception) -> Result:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         hint = "free some space (`nox -s clean` shows ours) and run the same command again"
         return _result_of(DiskFull(f"no space left: {error}", hint=hint))
-    traceback.print_exception(error)
+    from mps_build.common.plain_text import shown
+
+    print(shown("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     hint = "please report it with the lines above"
     return Result(document={"error": f"a bug of mps-build: {error!r}"}, exit_code=1, cause="bug", hint=hint)
 
@@ -171,12 +173,14 @@ def _next_command(error: MpsBuildError, command: str) -> str:
 
 
 def _print_error(message: str, hint: str | None) -> None:
+    from mps_build.common.plain_text import shown
+
     from .common.console import as_called
 
     sys.stdout.flush()
-    print(f"error: {as_called(message)}", file=sys.stderr)
+    print(f"error: {shown(as_called(message))}", file=sys.stderr)
     if hint:
-        print(f"hint: {as_called(hint)}", file=sys.stderr)
+        print(f"hint: {shown(as_called(hint))}", file=sys.stderr)
 
 
 def _write_json(arguments: Sequence[str], result: Result) -> int:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
+from mps_build.common.console import as_called
 from mps_build.common.page import whole_page
 from mps_build.common.records.verification import Case, Record
 
@@ -45,7 +46,9 @@ def render(record: Record) -> str:
 
 def _verdict(record: Record) -> str:
     tone = "idle" if record.partial else _VERDICT_TONES.get(record.verdict, "idle")
-    following = f'<p class="next">Next: {_with_code(record.hint)}</p>' if record.hint and record.exit_code else ""
+    following = (
+        f'<p class="next">Next: {_with_code(as_called(record.hint))}</p>' if record.hint and record.exit_code else ""
+    )
     notes = "".join(f'<p class="next">{escape(note)}</p>' for note in record.notes)
     return (
         f'<div class="verdict {tone}"><h1>{escape(headline(record))}</h1>'

@@ -89,7 +89,7 @@ def run(options: Options, console: Console) -> Result:
     if wrong:
         raise PatchError(
             f"{len(wrong)} diagnostics in the Objective-C++ of patches",
-            hint="docs/check_mm.md says what each means",
+            hint="docs/build/check_mm.md says what each means",
             document=document,
         )
     return Result(document=document)

@@ -152,9 +152,19 @@ def _judged(line: str) -> tuple[str, str]:
         (
             "a.mm:1:2: warning: instance method '-waitUntilCompleted:andMore:' not found [-Wobjc-method-access]",
             "unknown",
-            "docs/check_mm.md",
+            "docs/build/check_mm.md",
         ),
         ("a.mm:1:2: warning: 'MPSGraph' may not respond to 'gpuAddress'", "error", "MTLBuffer has"),
+        (
+            "a.mm:1:2: warning: undeclared selector 'cumulativeSumWithTensr:axis:name:' [-Wundeclared-selector]",
+            "error",
+            "did you mean 'cumulativeSumWithTensor:axis:name:'",
+        ),
+        (
+            "a.mm:1:2: warning: undeclared selector 'somethingOfTomorrow:' [-Wundeclared-selector]",
+            "unknown",
+            "somethingOfTomorrow:",
+        ),
         ("a.mm:1:2: error: property 'shpe' not found on object of type 'MPSGraphTensorData *'", "error", "shpe"),
         (
             "a.mm:1:2: error: property 'brandNewThing' not found on object of type 'MPSCommandBuffer *'",
@@ -171,7 +181,7 @@ def _judged(line: str) -> tuple[str, str]:
             "error",
             "did you mean 'MPSDataTypeFloat32'",
         ),
-        ("a.mm:1:2: error: unknown type name 'MTLTensorOfTomorrow'", "error", "docs/check_mm.md"),
+        ("a.mm:1:2: error: unknown type name 'MTLTensorOfTomorrow'", "error", "docs/build/check_mm.md"),
         (
             "a.mm:1:2: fatal error: 'Vision/Vision.h' file not found",
             "error",

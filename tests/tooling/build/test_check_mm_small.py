@@ -116,7 +116,7 @@ def test_a_selector_that_nobody_knows_is_reported_and_is_no_mistake(tree: Path, 
     status, found = _check(tmp_path, str(file), "--source", str(tree))
     assert (status, found["diagnostics"]) == (0, [])
     (row,) = found["unknown"]
-    assert row["severity"] == "unknown" and "docs/check_mm.md" in row["text"]
+    assert row["severity"] == "unknown" and "docs/build/check_mm.md" in row["text"]
 
 
 def test_an_apple_header_that_we_lack_is_named(tree: Path, tmp_path: Path) -> None:
@@ -156,6 +156,15 @@ def test_without_files_the_changed_ones_are_checked(tree: Path, tmp_path: Path) 
 def _git(root: Path, *arguments: str) -> None:
     name = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.hooksPath=/dev/null")
     subprocess.run(["git", *name, *arguments], cwd=root, check=True, capture_output=True)
+
+
+def test_checked_a_third_time_a_file_shares_the_header_too(tree: Path, tmp_path: Path) -> None:
+    file = str(tree / OPERATIONS / "Twice.mm")
+    made = []
+    for _ in range(4):
+        assert _check(tmp_path, file)[0] == 0
+        made.append(len(list((tmp_path / "work/check_mm/scratch/shared").glob("*.pch"))))
+    assert made == [0, 0, 1, 1]
 
 
 def test_three_files_share_the_header_and_say_the_same(tree: Path, tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ class Rehearsal:
         if rows:
             raise CompileError(
                 "the patches' Objective-C++ is wrong:\n" + "\n".join(rows),
-                hint="docs/check_mm.md; `nox -s check_mm -- FILE --source TREE` checks one file again",
+                hint="docs/build/check_mm.md; `nox -s check_mm -- FILE --source TREE` checks one file again",
                 document={"diagnostics": [each.document() for each in report.diagnostics]},
             )
         result = f"{len(report.files)} checked as check_mm does, nothing wrong"

@@ -7,13 +7,27 @@ packages live in its own venv.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
 import nox
 
+if sys.version_info < (3, 10):  # noqa: UP036  # an old pip installs a nox that still starts
+    # Said before the first install: a session's venv has the Python that runs nox.
+    print(
+        "error: mps-build needs Python 3.10 or newer; this nox runs under Python {}.{}: "
+        "python3.12 -m pip install nox, then python3.12 -m nox ...".format(*sys.version_info),
+        file=sys.stderr,
+    )
+    sys.exit(2)
+
 ROOT = Path(__file__).parent
-PACKAGE = {"PYTHONPATH": str(ROOT / "scripts")}
+PACKAGE = {
+    "PYTHONPATH": str(ROOT / "scripts"),
+    # A session's own environment hides the caller's, whose torch a bare `nox -s verify_mps` asks.
+    **{f"MPS_BUILD_CALLER_{name}": os.environ.get(name, "") for name in ("PATH", "VIRTUAL_ENV", "CONDA_PREFIX")},
+}
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 
 nox.needs_version = ">=2025.2.9"
@@ -44,7 +58,19 @@ def _command(session: nox.Session, group: str = "tool") -> None:
         try:
             session.run("python", "-m", "mps_build", session.name, *session.posargs, env=PACKAGE)
         except nox.command.CommandFailed as failure:
-            sys.exit(failure.return_code or 1)
+            sys.exit(_status(failure))
+
+
+def _status(failure: Exception) -> int:
+    """Return the exit status of the command that failed, as a shell gives it; 1 where nox ran none.
+
+    `CommandFailed.return_code` came with nox 2026.7; before, the status stands in the message alone
+    (https://github.com/wntrblm/nox/blob/2025.02.09/nox/command.py).
+    """
+    code = getattr(failure, "return_code", None)
+    if code is None and (said := re.fullmatch(r"Returned code (-?\d+)", str(failure))):
+        code = int(said[1])
+    return 1 if not code else 128 - code if code < 0 else code
 
 
 @nox.session
@@ -62,19 +88,25 @@ def adopt(session: nox.Session) -> None:
 @nox.session
 def build_wheel(session: nox.Session) -> None:
     """A recipe to an audited wheel in wheelhouse/."""
-    _command(session, "build")
+    _command(session)
 
 
 @nox.session
 def build_companions(session: nox.Session) -> None:
     """torchvision and torchaudio for a torch that was built here: built against it, pinned to it, tried with it."""
-    _command(session, "build")
+    _command(session)
 
 
 @nox.session
 def audit_wheel(session: nox.Session) -> None:
     """What a wheel holds, and whether that is right: a path, or a requirement such as torch==2.15.0."""
     _command(session)
+
+
+@nox.session
+def verify_kernels(session: nox.Session) -> None:
+    """A wheel's Metal kernels, executed on this machine: right, in bounds, without races? No Mac is needed."""
+    _command(session, "kernels")
 
 
 @nox.session
@@ -108,6 +140,12 @@ def rehearse(session: nox.Session) -> None:
 
 
 @nox.session
+def check_mm(session: nox.Session) -> None:
+    """Objective-C++ of a PyTorch tree, checked on any system: selectors, types, enums, version guards."""
+    _command(session, "check_mm")
+
+
+@nox.session
 def repro(session: nox.Session) -> None:
     """One failure of a record as a stand-alone script, and as the text of an issue for upstream."""
     _command(session)
@@ -134,13 +172,13 @@ def build_report(session: nox.Session) -> None:
 @nox.session
 def shell(session: nox.Session) -> None:
     """A shell, or one command after a second `--`, in the exact environment of a build."""
-    _command(session, "build")
+    _command(session)
 
 
 @nox.session
 def bisect_mps(session: nox.Session) -> None:
     """Which version, and which commit, changed an answer: releases, nightlies, commits."""
-    _command(session, "build")
+    _command(session)
 
 
 @nox.session
@@ -211,8 +249,8 @@ def refresh_patches(session: nox.Session) -> None:
 
 
 @nox.session
-def schemas(session: nox.Session) -> None:
-    """The JSON Schemas of our data files, from the models that read them."""
+def regenerate(session: nox.Session) -> None:
+    """Write every generated file and table anew; `-- --check` only looks."""
     _command(session)
 
 
@@ -225,12 +263,11 @@ def completion(session: nox.Session) -> None:
 @nox.session
 def benchmark(session: nox.Session) -> None:
     """Measure one of benchmarks/ (audit, driver, ...) for benchmarks/results.json; `readme` writes the page of all."""
-    _install(session, "build")
-    _install(session, "tests")
-    if not session.posargs:
-        names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
-        names = [name for name in names if name not in ("record", "two_hosts")]
+    names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
+    names = [name for name in names if name not in ("record", "two_hosts")]
+    if not session.posargs or session.posargs[0] not in names:
         session.error(f"say which: {', '.join(names)}")
+    _install(session, "benchmark")
     session.run("python", str(ROOT / "benchmarks" / f"{session.posargs[0]}.py"), *session.posargs[1:], env=PACKAGE)
 
 

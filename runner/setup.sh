@@ -16,6 +16,9 @@ root="${MPS_BUILD_SETUP_ROOT:-}"
 daemons="$root/Library/LaunchDaemons"
 home="$root/usr/local/libexec/mps-build"
 
+system_pythons="/opt/homebrew/bin/python3 /usr/local/bin/python3"
+system_pythons="$system_pythons /Library/Frameworks/Python.framework/Versions/Current/bin/python3"
+
 action=install
 dry_run=false
 url=
@@ -107,11 +110,35 @@ plist() {
     -e "s|@USER@|$(escaped "$user" | sed 's/[&|\\]/\\&/g')|g" \
     -e "s|@RUNNER@|$(escaped "$runner" | sed 's/[&|\\]/\\&/g')|g" \
     -e "s|@WORK@|$(escaped "$work" | sed 's/[&|\\]/\\&/g')|g" \
+    -e "s|@PATH@|$(escaped "$search" | sed 's/[&|\\]/\\&/g')|g" \
     -e "s|@HOME@|$(escaped "${home#"$root"}" | sed 's/[&|\\]/\\&/g')|g" "$here/$1"
 }
 
+# The first python3 that will do: root's PATH, or Apple's 3.9 on it, must not hide Homebrew's.
+find_python() {
+  local found
+  for found in "$(command -v python3 || true)" $system_pythons; do
+    if [ -x "$found" ] && "$found" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2> /dev/null; then
+      printf '%s' "$found"
+      return
+    fi
+  done
+}
+
+# What a service searches: launchd gives it /usr/bin:/bin:/usr/sbin:/sbin alone.
+search_path() {
+  local folder found=
+  for folder in ${1+"$@"} /opt/homebrew/bin /usr/local/bin /usr/bin /bin /usr/sbin /sbin; do
+    case ":$found:" in
+      *":$folder:"*) ;;
+      *) found="${found:+$found:}$folder" ;;
+    esac
+  done
+  printf '%s' "$found"
+}
+
 check() {
-  [ "$(uname -s)" = Darwin ] || "$dry_run" || fail "this is no Mac" "--dry-run shows the changes anywhere"
+  [ "$(uname -s)" = Darwin ] || "$dry_run" || fail "this is not a Mac" "--dry-run shows the changes anywhere"
   "$dry_run" || [ "$(id -u)" = 0 ] || fail "this needs root" "sudo $0 $action ..."
   work="${work%/}"
   case "$work/" in
@@ -134,7 +161,7 @@ check_install() {
   repository="${url#https://github.com/}"
   repository="${repository%/}"
   case "$repository" in
-    */*/* | /* | */ | *[!A-Za-z0-9_./-]*) fail "--url $url is no repository on github.com" ;;
+    */*/* | /* | */ | *[!A-Za-z0-9_./-]*) fail "--url $url is not a repository on github.com" ;;
     */*) ;;
     *) fail "--url $url names no repository" "an organisation's runner would serve them all" ;;
   esac
@@ -145,12 +172,14 @@ check_install() {
       "$runner/config.sh --url $url --labels $labels --token TOKEN, as its account"
     user="$(stat -f %Su "$runner")"
     [ "$user" != root ] || fail "the runner in $runner belongs to root" "give it an account of its own"
-    python="$(command -v python3 || true)"
-    [ -n "$python" ] || fail "there is no python3" "install a Python of 3.10 or newer"
-    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || fail "$python is older than 3.10"
+    python="$(find_python)"
+    [ -n "$python" ] || fail "there is no python3 of 3.10 or newer" \
+      "brew install python@3.12, or python.org's installer; Apple's own is 3.9"
+    search="$(search_path "$(dirname "$python")")"
   else
     user=runner
     python=python3
+    search="$(search_path)"
   fi
 }
 
@@ -238,5 +267,6 @@ done
 
 user=
 python=
+search=
 check
 if [ "$action" = install ]; then install_; else uninstall; fi

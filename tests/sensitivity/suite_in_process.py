@@ -18,11 +18,15 @@ os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
 import torch  # noqa: E402
 
 from device_suite.cases import Case  # noqa: E402
+from device_suite.conditions import asking  # noqa: E402
 from device_suite.legs import Bench, PlantMaker  # noqa: E402
 from device_suite.selection import why_not_here  # noqa: E402
 from device_suite.states import References, Refused, run_case  # noqa: E402
 
-DEFAULT_LAYERS = ("smoke", "regressions", "layouts", "transformers", "models")
+DEFAULT_LAYERS = (
+    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
+    *("complex", "autocast", "transformers", "models"),
+)
 # Cases that start processes or take seconds say nothing about an operator that a quick one does not say.
 SLOW_SECONDS = 1.0
 
@@ -39,15 +43,19 @@ class Asked:
 class Suite:
     """The suite's default cases on the CPU as the device under test; with `full` every case there is, to be listed."""
 
-    def __init__(self, layers: Iterable[str] = DEFAULT_LAYERS, *, full: bool = False) -> None:
-        self.device = torch.device("cpu")
-        self.cases = _load_cases(tuple(layers), full)
-        self._references = References(keep=True)
+    def __init__(
+        self, layers: Iterable[str] = DEFAULT_LAYERS, *, full: bool = False, device: torch.device | None = None
+    ) -> None:
+        self.device = device or torch.device("cpu")
+        self.file_of: dict[str, str] = {}
+        self.cases = _load_cases(tuple(layers), full, self.file_of)
+        self.forget_references()
         self.refused: dict[str, str] = {}
 
     def forget_references(self) -> None:
         """Compute every reference anew, as a first run does."""
         self._references = References(keep=True)
+        asking.KEPT = {}
 
     def ask(self, case: Case, maker: PlantMaker | None = None) -> Asked:
         """Return what comes of a case under a plant."""
@@ -72,7 +80,7 @@ class Suite:
         return None
 
 
-def _load_cases(layers: tuple[str, ...], full: bool) -> list[Case]:
+def _load_cases(layers: tuple[str, ...], full: bool, file_of: dict[str, str]) -> list[Case]:
     warnings.filterwarnings("error", message=".*fall back to run on the CPU.*")
     warnings.filterwarnings("ignore", category=UserWarning)
     found: list[Case] = []
@@ -81,6 +89,7 @@ def _load_cases(layers: tuple[str, ...], full: bool) -> list[Case]:
             continue
         module: Any = importlib.import_module(path.stem)
         here = torch.device("cpu")
+        file_of.update((case.id, path.name) for case in module.cases)
         found += [case for case in module.cases if full or why_not_here(case, device=here, full=False) is None]
     return found
 

@@ -31,6 +31,8 @@ def forecast(request: BuildRequest, workspace: Workspace) -> dict[str, Any]:
         "evidence": recipe.evidence,
         "patches": [path.name for path in request.patches],
         "pythons": list(request.pythons),
+        "interpreters": {name: str(search.result()) for name, search in request.interpreters.items()} or None,
+        "passed_over": [line for search in request.interpreters.values() for line in search.skipped_lines()],
         "profile": request.profile,
         "version": request.version(dirty=False) or recipe.version,
         "toolchain": {"name": request.toolchain.name, **request.toolchain.facts},

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.environment import Toolchain, build_environ, comparable, fetch_environ
-from mps_build.common.interpreters import find_interpreter
 from mps_build.common.process import Command, kept_awake
-from mps_build.common.receipts import Ledger, Made, Receipt, digest_of, fingerprint, step_digest
+from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint, step_digest
 from mps_build.common.recipe.catalogue import locks_root
 from mps_build.common.recipe.model import Libomp
 from mps_build.common.workspace import Workspace, cache_folder
@@ -26,6 +26,7 @@ from .compiler_cache.launcher import (
     cache_troubles,
     checkout_of,
     launchers,
+    ninja_log_text,
     slowest_steps,
 )
 from .compiler_cache.store import relayed
@@ -34,7 +35,8 @@ from .finish import Delivered, Finishing
 from .plan import BuildRequest
 from .profiles import profile_lines, profile_settings
 from .repack import repacked
-from .retry import with_second_tries
+from .retry import with_retries
+from .shown_step import shown_step
 from .source import prepare_source as prepare
 from .steps.compile_wheel import build_command, compile_wheel
 from .steps.create_environment import create_environment
@@ -59,7 +61,7 @@ class Pipeline:
         through = relayed(request.cache_variables, request.cache_upstream, request.launcher, told=self.console.warn)
         with self.workspace.held(), kept_awake(), through as variables:
             self.request = replace(request, cache_variables=variables)
-            with self.console.step("Source"):
+            with self._step("Source"):
                 tree, source = self.prepare_source()
             return tuple(self._build_for(python, tree, source) for python in self.request.pythons)
 
@@ -79,15 +81,18 @@ class Pipeline:
             reporter=self.console,
         )
 
+    def _step(self, title: str) -> AbstractContextManager[None]:
+        return shown_step(self.console, self.ledger, title)
+
     def _build_for(self, python: str, tree: SourceTree, source: str) -> Delivered:
         suffix = f" for Python {python}" if len(self.request.pythons) > 1 else ""
-        with self.console.step(f"Environment{suffix}"):
+        with self._step(f"Environment{suffix}"):
             environment, prepared = self.prepare_environment(python, tree)
-        with self.console.step(f"Configure{suffix}"):
+        with self._step(f"Configure{suffix}"):
             configured = self.configure(environment, tree, source=source, environment_digest=prepared.digest)
-        with self.console.step(f"Compile{suffix}"):
+        with self._step(f"Compile{suffix}"):
             compiled = self._compile(environment, tree, configured, source=source)
-        with self.console.step(f"Audit{suffix}"):
+        with self._step(f"Audit{suffix}"):
             return Finishing(
                 request=self.request,
                 workspace=self.workspace,
@@ -102,11 +107,11 @@ class Pipeline:
         request, recipe = self.request, self.request.recipe
         lock = locks_root() / recipe.lock_name(python)
         venv = self.workspace.environment(request.profile, python)
-        interpreter = find_interpreter(python, environ=self.fetch_environ)
+        interpreter = request.interpreter(python)
 
-        def create() -> Made:
+        def create() -> StepResult:
             tools = create_environment(
-                interpreter=interpreter,
+                interpreter=interpreter.base,
                 lock=lock,
                 destination=venv,
                 backend=self.workspace.backend,
@@ -116,9 +121,9 @@ class Pipeline:
                 reporter=self.console,
                 offline=request.offline,
             )
-            return Made(trees=(venv,), facts={"tools": tools})
+            return StepResult(trees=(venv,), facts={"tools": tools})
 
-        inputs = {"interpreter": str(interpreter), "lock": fingerprint(lock)["sha256"]}
+        inputs = {"interpreter": interpreter.identity(), "lock": fingerprint(lock)["sha256"]}
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create, key=venv.name)
         toolchain = self._cross_toolchain(venv) if request.cross else request.toolchain
         extra = {"PYTHONPATH": str(self.workspace.backend), **launchers(request.launcher), **request.cache_variables}
@@ -153,7 +158,7 @@ class Pipeline:
     def _libomp(self, libomp: Libomp, venv: Path) -> Path:
         folder = self.workspace.root / "libomp"
 
-        def provide() -> Made:
+        def provide() -> StepResult:
             provide_libomp(
                 libomp,
                 python=venv / "bin" / "python",
@@ -163,7 +168,7 @@ class Pipeline:
                 log=self.workspace.logs / "provide_libomp.log",
                 offline=self.request.offline,
             )
-            return Made(files=(folder / "lib" / "libomp.dylib", folder / "include" / "omp.h"))
+            return StepResult(files=(folder / "lib" / "libomp.dylib", folder / "include" / "omp.h"))
 
         self.ledger.run("provide_libomp", version=1, inputs=libomp.model_dump(), action=provide)
         return folder
@@ -181,12 +186,12 @@ class Pipeline:
             drop_made(cache_folder() / "zig")
             Path(command.argv[-1]).unlink(missing_ok=True)
 
-        def build() -> Made:
+        def build() -> StepResult:
             self.console.started("zig's libc++ (its first use builds it, a minute or two)")
             build_libcxx(command, log=self.workspace.logs / "zig_libcxx.log")
             seal(cache_folder() / "zig")
             self.console.done()
-            return Made(files=(Path(command.argv[-1]),))
+            return StepResult(files=(Path(command.argv[-1]),))
 
         inputs = {"argv": command.argv, "toolchain": dict(toolchain.facts)}
         self.ledger.run("build_libcxx", version=1, inputs=inputs, action=build)
@@ -222,11 +227,11 @@ class Pipeline:
         kept = build / ".mps-build-shared"
         fresh = not kept.is_file() or kept.read_text(encoding="utf-8") != shared
 
-        def run() -> Made:
+        def run() -> StepResult:
             log = self.workspace.logs / f"configure-{environment.python_version}.log"
             facts = call.run(fresh=fresh, log=log, reporter=self.console)
             kept.write_text(shared, encoding="utf-8")
-            return Made(trees=(build,), facts=facts)
+            return StepResult(trees=(build,), facts=facts)
 
         inputs: dict[str, Any] = {"shared": shared, "previous": environment_digest, "argv": call.command.argv}
         # An edit is ninja's business, which configures again by itself where CMake's own files changed.
@@ -254,11 +259,11 @@ class Pipeline:
                 reporter=self.console,
             )
 
-        def run() -> Made:
-            output = self._compiled_folder(environment)
+        def run() -> StepResult:
+            output, build = self._compiled_folder(environment), self.build_folder(tree)
             log = self.workspace.logs / f"compile_wheel-{environment.python_version}.log"
-            before = cache_counts(self.request.launcher, environment.environ)
-            wheel = with_second_tries(
+            before, steps_before = cache_counts(self.request.launcher, environment.environ), ninja_log_text(build)
+            wheel = with_retries(
                 lambda command: compile_wheel(command, output=output, log=log, reporter=self.console),
                 command,
                 build=self.build_folder(tree),
@@ -270,7 +275,8 @@ class Pipeline:
             gain = cache_gain(before, cache_counts(self.request.launcher, environment.environ))
             for trouble in cache_troubles(gain):
                 self.console.warn(trouble)
-            return Made(files=(wheel,), facts={"cache": gain, "slowest": slowest_steps(self.build_folder(tree))})
+            slowest = slowest_steps(build, before=steps_before)
+            return StepResult(files=(wheel,), facts={"cache": gain, "slowest": slowest})
 
         inputs = self._compile_inputs(configured.digest, environment, tree, source=source)
         return self.ledger.run("compile_wheel", version=1, inputs=inputs, action=run, key=self.key(environment))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from mps_build.common.environment import Toolchain
+from mps_build.common.environment import Toolchain, fetch_environ
+from mps_build.common.interpreters import FoundPython, PythonSearch, find_python
 from mps_build.common.recipe.catalogue import patches_root
 from mps_build.common.recipe.model import Gate, Libomp, Recipe, WheelContents
 from mps_build.inspection.audit import Expectation
@@ -26,6 +28,7 @@ class BuildRequest:
         commit: the recipe's, or the one given at the command line (nightly, --ref); None for a tarball.
         gate: the recipe's, less what --allow-jit-shaders and --without-metal4 lift.
         contents: what the wheel must hold: the recipe's, or its cross part's.
+        interpreters: version -> the Python that makes the build environment; empty finds it when it is needed.
         cross: zig builds for macOS on another system; the toolchain then follows from the environment.
         jobs: compilers at once.
         label: a word of the caller's in the wheel's local version (`--version-label`).
@@ -60,6 +63,7 @@ class BuildRequest:
     offline: bool = False
     host: Mapping[str, Any] = field(default_factory=dict)
     recording: Mapping[str, Any] = field(default_factory=dict)
+    interpreters: Mapping[str, PythonSearch] = field(default_factory=dict)
 
     @property
     def tag(self) -> str | None:
@@ -85,8 +89,17 @@ class BuildRequest:
             return ()
         return tuple(patches_root() / name for name in self.recipe.patches) + self.extra_patches
 
+    def interpreter(self, version: str) -> FoundPython:
+        """Return the Python that makes the environment for a version.
+
+        Raises:
+            BuildEnvironmentError: there is none.
+        """
+        search = self.interpreters.get(version)
+        return search.result() if search else find_python(version, environ=fetch_environ(os.environ))
+
     def expectation(self) -> Expectation:
-        """Return what the audit is told beside the wheel's name."""
+        """Return what the audit is given besides the wheel's name."""
         contents, torch = self.contents, self.contents.rules == "torch"
         return Expectation(
             distribution=contents.distribution,

@@ -22,7 +22,7 @@ _LEFT_OUT: Mapping[str, str] = {
     "USE_PYTORCH_METAL_EXPORT": "0",
 }
 # A precompiled header names its own checkout's folder. ccache with a base_dir hands it to another checkout, whose next
-# uncached file then fails, or reads the first checkout's headers: docs/faster_builds.md. An empty
+# uncached file then fails, or reads the first checkout's headers: docs/build/faster_builds.md. An empty
 # value also beats a base_dir in ccache's configuration file.
 _ONE_CHECKOUT: Mapping[str, str] = {"CCACHE_BASEDIR": "", "CCACHE_SLOPPINESS": "pch_defines,time_macros"}
 
@@ -31,8 +31,8 @@ def profile_lines(profile: Profile, folder: Path, *, cached: bool) -> str:
     """Return what the profile adds to overrides.cmake; its headers are copied to `folder`.
 
     In `release` the header's templates stay uninstantiated, so that an object holds what it would hold without it
-    (docs/faster_builds.md has the comparison). Behind a compiler cache it has no header: hits across checkouts and
-    hosts are worth more, and the two do not go together.
+    (docs/build/faster_builds.md has the comparison). Behind a compiler cache it has no header: hits across checkouts
+    and hosts are worth more, and the two do not go together.
     """
     if profile == "release" and cached:
         return ""

@@ -10,14 +10,15 @@ from typing import Any
 from mps_build.common.environment import Toolchain, check_path, fetch_environ, parse_settings
 from mps_build.common.errors import UsageError
 from mps_build.common.git import check_address
-from mps_build.common.recipe.catalogue import find_recipe, newest_stable, recipes_root
+from mps_build.common.interpreters import PythonSearch, search_interpreter
+from mps_build.common.recipe.catalogue import build_python, find_recipe, newest_stable, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.workspace import Workspace, cache_folder, wheelhouse, work_folder
 from mps_build.host.host import observe
 from mps_build.host.probes.probers import LiveProber, RecordedProber
 from mps_build.host.recordings.scrub import recorded as recorded_answers
-from mps_build.host.toolchain import xcode_toolchain
+from mps_build.host.toolchain import use_xcode, xcode_toolchain
 
 from .compiler_cache.launcher import check_settings, find_launcher
 from .compiler_cache.store import CacheChoice, choose_store
@@ -26,6 +27,7 @@ from .plan import BuildRequest, gate_of
 from .source_state import tree_commits
 from .steps.check_host import check_host
 from .steps.fetch_source import resolve_ref
+from .steps.repair_wheel import check_delocate
 
 
 def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
@@ -34,6 +36,7 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
     Raises:
         UsageError: an argument that cannot be.
         HostError: this host cannot build the recipe; every reason at once.
+        BuildEnvironmentError: a program that the build calls at its end is missing.
     """
     recipe = find_recipe(options.recipe) if options.recipe else newest_stable()
     workspace = Workspace(root=work_folder() / recipe.name)
@@ -46,6 +49,11 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
     prober = RecordedProber(recorded) if recorded else LiveProber()
     cross = recipe.cross if sys.platform != "darwin" and not recorded else None
     host = observe(prober) if cross else check_host(recipe, prober)
+    interpreters = {} if recorded else _interpreters(pythons)
+    if sys.platform == "darwin" and not recorded:
+        check_delocate(Path(sys.executable))
+    if not recorded and not cross:
+        use_xcode(host)
     source = _source(recipe, options)
     gate = cross.gate if cross else recipe.gate
     cache = _cache_choice(options)
@@ -73,12 +81,26 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
         offline=options.offline,
         host={**host.document(), "recorded_on": host.recorded_on},
         recording=recorded_answers(prober)[0],
+        interpreters=interpreters,
     )
     return request, workspace
 
 
+def _interpreters(pythons: tuple[str, ...]) -> dict[str, PythonSearch]:
+    """Return the Python of each version, looked for before gigabytes of source are fetched.
+
+    Raises:
+        BuildEnvironmentError: one is not here; each that was passed over is named.
+    """
+    environ = fetch_environ(os.environ)
+    found = {python: search_interpreter(python, environ=environ) for python in pythons}
+    for search in found.values():
+        search.result()
+    return found
+
+
 def _cache_choice(options: BuildOptions) -> CacheChoice:
-    """Return how the compiler cache is set; a release shares a store only if told (--shared-cache)."""
+    """Return how the compiler cache is set; a release shares a store only with --shared-cache."""
     summary = options.shared_cache
     if summary and options.cache != "sccache":
         raise UsageError(
@@ -92,10 +114,7 @@ def _cache_choice(options: BuildOptions) -> CacheChoice:
 
 
 def _pythons(argument: str | None, recipe: Recipe) -> tuple[str, ...]:
-    ours = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    # The embedded source tries a toolchain: any Python will do, and ours is there.
-    default = ours if recipe.source.kind == "embedded" and ours in recipe.pythons else recipe.default_python
-    wanted = tuple(part.strip() for part in argument.split(",")) if argument else (default,)
+    wanted = tuple(part.strip() for part in argument.split(",")) if argument else (build_python(recipe),)
     unknown = [python for python in wanted if python not in recipe.pythons]
     if unknown:
         raise UsageError(

@@ -57,7 +57,7 @@ def run(options: Options, console: Console) -> Result:
     at = f" at {request.commit[:12]}" if request.commit else ""
     console.print(f"{request.recipe.name}: {request.repository}{at}", style="bold")
     if request.cross:
-        console.print("not a Mac: cross-built with zig, without MPS; see docs/sample.md")
+        console.print("not a Mac: cross-built with zig, without MPS; see docs/build/sample.md")
     if options.dry_run:
         summary = forecast(request, workspace)
         console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in summary.items()])
@@ -149,7 +149,9 @@ def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Co
             _print_compile(receipt, console)
     console.print(f"in {delivered[0].wheel.path.parent}")
     verb = "verify_mps" if build.request.contents.rules == "torch" else "audit_wheel"
-    console.print(f"next: nox -s {verb} -- '{delivered[0].wheel.path}'")
+    wheel = shlex.quote(str(delivered[0].wheel.path))
+    console.print(f"install it: pip install {wheel}")
+    console.print(f"next: nox -s {verb} -- {wheel}")
 
 
 def _words(value: Any) -> str:

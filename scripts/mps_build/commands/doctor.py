@@ -1,4 +1,4 @@
-"""This host, or a recorded one, against one recipe or all: what was found, what is wanted, what mends it.
+"""This host, or a recorded one, against one recipe or all: what was found, what is required, how to fix it.
 
 Without a recipe it asks for the newest release. --record writes what this host answered to a
 file, without names, serial numbers or addresses; --host replays such a file on any system.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,18 +17,22 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
+from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
-from mps_build.common.recipe.catalogue import all_recipes, find_recipe, newest_stable
+from mps_build.common.interpreters import search_interpreter
+from mps_build.common.recipe.catalogue import all_recipes, build_python, find_recipe, newest_stable
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
 from mps_build.host.host import Host, observe
 from mps_build.host.probes.probers import LiveProber, Prober, RecordedProber, RecordingProber
 from mps_build.host.recordings.scrub import recorded
-from mps_build.host.requirements.buildability import Outlook, outlooks, unlocked_by
+from mps_build.host.requirements.buildability import Buildability, buildability_of, unlocked_by
 from mps_build.host.requirements.findings import Finding
 from mps_build.host.requirements.inspect import blockers, inspect, warnings
 from mps_build.host.requirements.lines import level_style, lines_of
+from mps_build.host.requirements.tools import build_python_findings
+from mps_build.host.requirements.way import way_to_build
 
 EXAMPLES = ("", "v2.6.0", "--all", "--record mac.json", "v2.9.1 --host mac.json")
 
@@ -97,9 +102,15 @@ def _prober(options: Options) -> Prober:
 
 
 def _one(host: Host, recipe: Recipe, console: Console) -> Result:
-    findings = inspect(host, recipe)
+    findings = (*inspect(host, recipe), *_build_python(host, recipe))
     stopping = blockers(findings)
     console.print(f"{recipe.name} on {_named(host)}", style="bold")
+    way = way_to_build(host, recipe, findings)
+    if way:
+        console.print("To build it here, in this order:")
+        for number, step in enumerate(way, 1):
+            console.print(f"  {number}. {step}")
+        console.print()
     for line, level in lines_of(findings):
         console.print(line, style=level_style(level))
     _print_end(host, recipe, findings, console)
@@ -109,8 +120,17 @@ def _one(host: Host, recipe: Recipe, console: Console) -> Result:
         "blockers": stopping,
         "warnings": warnings(findings),
         "findings": [finding.document() for finding in findings],
+        "way": list(way),
     }
     return _outcome(document, stopping, recipe.name)
+
+
+def _build_python(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
+    """Return the line on the Python that a build of this recipe would take here; a recorded host is not here."""
+    if host.recorded_on is not None or (host.system != "Darwin" and recipe.cross is None):
+        return ()
+    version = build_python(recipe)
+    return tuple(build_python_findings(search_interpreter(version, environ=fetch_environ(os.environ))))
 
 
 def _print_end(host: Host, recipe: Recipe, findings: Sequence[Finding], console: Console) -> None:
@@ -131,7 +151,7 @@ def _print_end(host: Host, recipe: Recipe, findings: Sequence[Finding], console:
 
 
 def _all(host: Host, recipes: tuple[Recipe, ...], console: Console) -> Result:
-    rows = outlooks(host, recipes)
+    rows = buildability_of(host, recipes)
     console.print(f"every recipe on {_named(host)}", style="bold")
     console.table(("recipe", "builds here", "with", "because of"), [_row(row) for row in rows])
     unlocked = unlocked_by(host, recipes)
@@ -144,7 +164,7 @@ def _all(host: Host, recipes: tuple[Recipe, ...], console: Console) -> Result:
     )
 
 
-def _row(row: Outlook) -> tuple[str, str, str, str]:
+def _row(row: Buildability) -> tuple[str, str, str, str]:
     return row.recipe, "no" if row.blockers else "yes", row.xcode or "-", ", ".join(row.blockers)
 
 
@@ -155,7 +175,7 @@ def _outcome(document: dict[str, Any], stopping: list[str], name: str) -> Result
         document=document,
         exit_code=3,
         cause="host",
-        hint=f"mend what stops {name}, in the order shown: {stopping[0]} first",
+        hint=f"fix what stops {name}, in the order shown: {stopping[0]} first",
     )
 
 
@@ -166,7 +186,7 @@ def _document(host: Host) -> dict[str, Any]:
 
 def _named(host: Host) -> str:
     if host.system != "Darwin":
-        return f"{host.system} ({host.arch or 'architecture not told'})"
+        return f"{host.system} ({host.arch or 'architecture unknown'})"
     return f"{host.chip or 'a Mac'}, macOS {host.macos or 'not recorded'}"
 
 
@@ -179,4 +199,4 @@ def _write_recording(prober: Prober, path: Path, console: Console) -> None:
         raise UsageError(f"--record {path}: cannot be written: {error.strerror}") from error
     taken = ", ".join(f"{count} {kind}" for kind, count in sorted(removed.items())) or "nothing"
     console.print(f"recorded {len(document['probes'])} probes in {path}; taken out: {taken}")
-    console.print("read it before you send it; docs/recorded_macs.md says what each probe may reveal")
+    console.print("read it before you send it; docs/host/recorded_macs.md says what each probe may reveal")

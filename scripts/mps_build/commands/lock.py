@@ -16,7 +16,7 @@ from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe, locks_root
-from mps_build.common.recipe.locks import lock_fault, make_lock
+from mps_build.common.recipe.locks import check_uv, lock_fault, make_lock
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
 
@@ -48,6 +48,8 @@ def run(options: Options, console: Console) -> Result:
     written: list[str] = []
     wanted = [(recipe, python) for recipe in recipes for python in recipe.pythons if recipe.build_requirements]
     wanted = [pair for pair in wanted if options.upgrade or pair[0].lock_name(pair[1]) in faults]
+    if wanted:
+        check_uv()
     console.started("Make locks", total=len(wanted), unit="locks")
     for done, (recipe, python) in enumerate(wanted, 1):
         name = recipe.lock_name(python)

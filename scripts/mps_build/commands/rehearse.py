@@ -2,7 +2,8 @@
 
 Its patches are applied to a real tree, its locked requirements resolved for a Mac and installed here, the tree is
 configured, and each C++ file that a patch touches is compiled. --wheel goes on to a Linux wheel that computes;
---darwin configures for macOS arm64 with MPS on, with zig and a stub SDK, and compiles C++ to Mach-O;
+--darwin configures for macOS arm64 with MPS on, with zig and a stub SDK, and compiles C++ to Mach-O, with --wheel
+everything, Objective-C++ too, to an audited wheel that is compared with the official one;
 --companions builds torchvision and torchaudio against that Linux wheel, or against --torch.
 
 Everything lies below work/rehearsal/ and is made once: the same command again goes on where it stopped.
@@ -12,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import resource
 import sys
 from dataclasses import dataclass
@@ -26,18 +26,33 @@ from mps_build.build.rehearsal.linux import rehearse_linux
 from mps_build.build.rehearsal.lock_trial import try_lock_for_mac
 from mps_build.build.rehearsal.session import Rehearsal, rehearsal_folder
 from mps_build.build.rehearsal.source import choose_origin
+from mps_build.build.rehearsal.whole.rehearsal import Whole, rehearse_whole
 from mps_build.common.console import Console, human_seconds
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError, DiskFull, UsageError
 from mps_build.common.process import Command, capture
-from mps_build.common.receipts import Made
+from mps_build.common.receipts import StepResult
 from mps_build.common.recipe.catalogue import find_recipe, locks_root
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
 
-EXAMPLES = ("v2.6.0", "v2.6.0 --wheel", "v2.6.0 --darwin --draw 60 --seed 1", "v1.13.1 --darwin", "v2.6.0 --companions")
+from .shared.numbers import count
+
+EXAMPLES = (
+    "v2.6.0",
+    "v2.6.0 --wheel",
+    "v2.6.0 --darwin --draw 60 --seed 1",
+    "v2.6.0 --darwin --wheel --cache ccache",
+    "v1.13.1 --darwin",
+    "v2.6.0 --companions",
+)
 NOT_PROVED = (
     "not proved by any of this: that Objective-C++ and Metal compile (they need Apple's SDK), "
+    "that the wheel loads on a Mac, that MPS gives right answers"
+)
+# A whole rehearsal compiles the Objective-C++ too, against declarations of ours.
+NOT_PROVED_WHOLE = (
+    "not proved by any of this: that Metal compiles (it needs Apple's compiler), "
     "that the wheel loads on a Mac, that MPS gives right answers"
 )
 
@@ -58,14 +73,21 @@ class Options:
     seed: int
     jobs: int
     mirror: str | None
+    cache: Literal["ccache"] | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipe", metavar="RECIPE", help="v2.6.0, 2.6, a path")
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--wheel", action="store_true", help="go on to a Linux wheel that imports and computes")
-    mode.add_argument("--darwin", action="store_true", help="configure for macOS arm64 with zig and a stub SDK")
-    mode.add_argument("--companions", action="store_true", help="torchvision and torchaudio against the Linux wheel")
+    parser.add_argument("--wheel", action="store_true", help="go on to a Linux wheel that imports and computes")
+    parser.add_argument(
+        "--darwin",
+        action="store_true",
+        help="configure for macOS arm64 with zig and a stub SDK; with --wheel: the whole build, compared",
+    )
+    parser.add_argument("--companions", action="store_true", help="torchvision and torchaudio against the Linux wheel")
+    parser.add_argument(
+        "--cache", choices=("ccache",), help="--darwin --wheel: a compiler cache, the Debian root's own"
+    )
     parser.add_argument("--torch", metavar="WHEEL", type=Path, help="--companions: a torch wheel of that root's Python")
     parser.add_argument(
         "--source", metavar="NAME=PATH", action="append", default=[], help="--companions: not Debian's tarball"
@@ -76,11 +98,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("debian", "git"),
         help="Debian's source package, or the pinned commit (default: what there is)",
     )
-    parser.add_argument(
-        "--draw", metavar="N", type=_count, default=60, help="--darwin: torch_cpu files to compile (60)"
-    )
+    parser.add_argument("--draw", metavar="N", type=count, default=60, help="--darwin: torch_cpu files to compile (60)")
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="--darwin: of the draw (1)")
-    parser.add_argument("--jobs", metavar="N", type=_count, default=os.cpu_count() or 1, help="compilers at once")
+    parser.add_argument("--jobs", metavar="N", type=count, default=os.cpu_count() or 1, help="compilers at once")
     parser.add_argument(
         "--mirror", metavar="ADDRESS", help="the Debian archive (default: the one this host's apt uses)"
     )
@@ -99,10 +119,11 @@ def run(options: Options, console: Console) -> Result:
         if options.companions
         else None
     )
-    mode = next((name for name in ("darwin", "wheel", "companions") if getattr(options, name)), "linux")
+    mode = _mode(options)
     rehearsal = Rehearsal(recipe, mode=mode, jobs=options.jobs, console=console)
     origin = choose_origin(recipe, needs_root=mode != "linux", wanted=options.tree)
     wheel: Path | None = None
+    whole: Whole | None = None
     with console.step("Lock for a Mac"):
         _try_lock(rehearsal, recipe, console)
     try:
@@ -110,6 +131,8 @@ def run(options: Options, console: Console) -> Result:
             if trial:
                 torch = trial.torch.path if trial.torch else _torch_for_companions(rehearsal, mirror=options.mirror)
                 rehearse_companions(rehearsal, trial, torch=torch, mirror=options.mirror)
+            elif mode == "darwin-wheel":
+                whole = rehearse_whole(rehearsal, mirror=options.mirror, cache=options.cache is not None)
             elif options.darwin:
                 rehearse_darwin(rehearsal, count=options.draw, seed=options.seed, mirror=options.mirror)
             else:
@@ -118,15 +141,34 @@ def run(options: Options, console: Console) -> Result:
         raise _explained(error, rehearsal) from error
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_seconds = round(used.ru_utime + used.ru_stime, 1)
-    _print_result(rehearsal, wheel, console, cpu_seconds=cpu_seconds)
+    not_proved = NOT_PROVED_WHOLE if whole else NOT_PROVED
+    _print_result(rehearsal, wheel, console, cpu_seconds=cpu_seconds, not_proved=not_proved)
     document = {
         **rehearsal.document(),
         "mode": mode,
         "tree": origin,
-        "not_proved": NOT_PROVED,
+        "not_proved": not_proved,
         "cpu_seconds": cpu_seconds,
     }
+    if whole:
+        console.print(f"wheel: {whole.made.wheel.path}\nparity: {whole.page}")
+        return Result(document={**document, **whole.document()})
     return Result(document={**document, "wheel": str(wheel) if wheel else None})
+
+
+def _mode(options: Options) -> str:
+    """Return what is rehearsed, as the work folder names it.
+
+    Raises:
+        UsageError: options that do not go together.
+    """
+    if options.companions and (options.wheel or options.darwin):
+        raise UsageError("--companions is a rehearsal of its own", hint="leave --wheel and --darwin out")
+    if options.cache and not (options.darwin and options.wheel):
+        raise UsageError("--cache is for the whole build", hint="add --darwin --wheel")
+    if options.darwin and options.wheel:
+        return "darwin-wheel"
+    return next((name for name in ("darwin", "wheel", "companions") if getattr(options, name)), "linux")
 
 
 def _torch_for_companions(rehearsal: Rehearsal, *, mirror: str | None) -> Path:
@@ -155,11 +197,11 @@ def _try_lock(rehearsal: Rehearsal, recipe: Recipe, console: Console) -> None:
                 f"no venv could be made: {reason}", hint="on Debian: apt-get install python3-venv"
             )
 
-    def resolve() -> Made:
+    def resolve() -> StepResult:
         built = try_lock_for_mac(
             lock, python=python, version=version, macos=recipe.host.macos, scratch=scratch, environ=environ
         )
-        return Made(facts={"built": built})
+        return StepResult(facts={"built": built})
 
     text = lock.read_text(encoding="utf-8") if lock.is_file() else None
     inputs = {"lock": text, "python": version, "macos": recipe.host.macos}
@@ -179,19 +221,15 @@ def _explained(error: CompileError, rehearsal: Rehearsal) -> CompileError | Disk
     return explained(error, logs[-1], release=rehearsal.recipe.release, document=rehearsal.document())
 
 
-def _print_result(rehearsal: Rehearsal, wheel: Path | None, console: Console, *, cpu_seconds: float) -> None:
+def _print_result(
+    rehearsal: Rehearsal, wheel: Path | None, console: Console, *, cpu_seconds: float, not_proved: str
+) -> None:
     console.print()
     rows = [(each.what, each.result, each.proves) for each in rehearsal.tried]
     console.table(("tried", "result", "proves"), rows)
     console.table(("step", "time"), [(title, human_seconds(seconds)) for title, seconds in console.timings])
     console.print(f"{human_seconds(cpu_seconds)} of CPU, all programs together")
-    console.print(NOT_PROVED)
+    console.print(not_proved)
     if wheel:
         console.print(f"wheel: {wheel}")
         console.print("it runs in the Debian root only, whose libraries it needs")
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
-    return int(text)

@@ -9,6 +9,7 @@ import argparse
 import os
 from dataclasses import dataclass
 
+from mps_build.build.bare_shell import bare_shell
 from mps_build.build.options import BuildOptions
 from mps_build.build.pipeline import Pipeline
 from mps_build.build.request import plan
@@ -41,8 +42,12 @@ def run(options: Options, console: Console) -> Result:
     build = Pipeline(request, workspace=workspace, console=console)
     tree, environment = build.prepare(request.pythons[0])
     terminal = {name: os.environ[name] for name in ("TERM", "SHELL", "USER", "LOGNAME") if name in os.environ}
-    argv = options.command or (os.environ.get("SHELL", "/bin/sh"),)
+    environ = {**environment.environ, **terminal}
+    argv = options.command
+    if not argv:
+        started = bare_shell(os.environ.get("SHELL", "/bin/sh"), folder=workspace.root / "shell")
+        argv, environ = started.argv, {**environ, **started.variables}
     console.print(f"in {tree.root}: {' '.join(argv)}")
-    status = run_interactive(Command(argv=argv, cwd=tree.root, environ={**environment.environ, **terminal}))
+    status = run_interactive(Command(argv=argv, cwd=tree.root, environ=environ))
     document = {"argv": list(argv), "cwd": str(tree.root), "environment": dict(environment.environ)}
     return Result(document=document, exit_code=status, cause=None if status == 0 else "command")

@@ -5,7 +5,7 @@ repository whose workflow must have signed it. Each claim is printed with what w
 if all of them hold, 9 if one does not.
 
 What this shows: this very file was signed by that repository's workflow on GitHub, and its receipt agrees with
-the recipe. What it cannot show: that the Mac which built it did what the receipt says. docs/publishing.md.
+the recipe. What it cannot show: that the Mac which built it did what the receipt says. docs/fleet/publishing.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mps_build.common.errors import AuditRejected, UsageError
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import find_recipe, patches_root
 from mps_build.common.result import Result
-from mps_build.publish.provenance.attestation import ISSUER, PREDICATE, check_chain, read_attestation
+from mps_build.publish.provenance.attestation import ISSUER, PREDICATE, check_chain, check_libraries, read_attestation
 from mps_build.publish.provenance.claims import Check, is_trusted_ref, read_receipt, recipe_checks, wheel_checks
 
 EXAMPLES = (
@@ -78,6 +78,8 @@ def run(options: Options, console: Console) -> Result:
         value = getattr(options, name)
         if value is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", value):
             raise UsageError(f"--{name.replace('_', '-')} {value!r} is not OWNER/NAME")
+    if not options.without_attestation and _bundle(options).is_file():
+        check_libraries()
     receipt = read_receipt(wheel, options.receipt or wheel.with_name(f"{wheel.name}.receipt.json"))
     checks = wheel_checks(wheel, receipt)
     recipe = find_recipe(options.recipe or _recipe_name(receipt))
@@ -109,9 +111,13 @@ def _summary(checks: list[Check], options: Options, console: Console) -> Result:
     )
 
 
+def _bundle(options: Options) -> Path:
+    return options.bundle or options.wheel.with_name(f"{options.wheel.name}.sigstore.json")
+
+
 def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
     """Return what the bundle shows; a missing one is a claim that does not hold."""
-    bundle: Path = options.bundle or wheel.with_name(f"{wheel.name}.sigstore.json")
+    bundle = _bundle(options)
     if not bundle.is_file():
         return [Check(claim="an attestation lies beside the wheel", holds=False, found=f"no {bundle.name}")]
     summary = read_attestation(bundle)
@@ -155,7 +161,7 @@ def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
 
 
 def _of(identity: dict[str, str], name: str) -> str:
-    return identity.get(name, "not told")
+    return identity.get(name, "unknown")
 
 
 def _recipe_name(receipt: dict[str, Any]) -> str:

@@ -72,7 +72,7 @@ def run(options: Options, console: Console) -> Result:
 
 def _request(options: Options) -> TrainingRequest:
     return TrainingRequest(
-        **torch_fields(options, "verify_training"),
+        **torch_fields(options),
         **verdict_fields(options),
         parts=tuple(part for part in PARTS if part in (options.parts or PARTS)),
         only=words(options.only),

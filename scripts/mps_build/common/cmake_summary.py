@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from .logs.text import Line, clean_lines, squeeze
+from .logs.text import Line, meant_lines, squeeze
 
 Missing = Literal[
     "xcrun",  # the program is not there at all
@@ -28,9 +28,9 @@ Missing = Literal[
 _FALSE = re.compile(r"(?:0|OFF|NO|FALSE|N|IGNORE|NOTFOUND|.*-NOTFOUND)?$", re.IGNORECASE)
 _WRITTEN = re.compile(r"^\s*(?:--\s+)?Build files have been written to: ?(.*)$")
 _INCOMPLETE = re.compile(r"^\s*--\s+(?:Configuring|Generating) incomplete, errors occurred!|^Generate step failed")
-_SUMMARY_LINE = re.compile(r"^\s*--\s+([A-Za-z_][\w +]*?)\s*: ?(.*)$")
+_SUMMARY_LINE = re.compile(r"^\s*--\s+([A-Za-z_][\w +]{0,60}?)\s{0,60}: ?(.*)$")
 _OF_THE_GATE = re.compile(
-    r"mps supported: |MPS: unable to get MacOS sdk version|MPSGraph framework|\*{4,} Summary \*{4,}"
+    r"mps supported: |MPS: unable to get MacOS sdk version|MPSGraph framework|(?<!\*)\*{4,} Summary \*{4}"
     r"|^\s*--\s+USE_MPS\s*:|CLANG_VERSION_STRING:|[Mm]achine can(?: not|not)? compile metal"
 )
 _NO_XCRUN = re.compile(
@@ -93,7 +93,7 @@ class ConfigureFacts:
 def parse_configure(log_text: str, cache_text: str = "") -> ConfigureFacts:
     """Return what the last configure in the log decided; `cache_text` is its CMakeCache.txt, if at hand."""
     cache = {name: (kind, value.strip()) for name, kind, value in _CACHE_ENTRY.findall(cache_text.replace("\r", ""))}
-    lines, build_folder = _last_run(clean_lines(log_text), cache.get("CMAKE_CACHEFILE_DIR", ("", ""))[1])
+    lines, build_folder = _last_run(meant_lines(log_text), cache.get("CMAKE_CACHEFILE_DIR", ("", ""))[1])
     summary = _summary(lines)
     prose = squeeze(" ".join(line.text for line in lines))
     use_mps = _truth(summary.get("USE_MPS"))

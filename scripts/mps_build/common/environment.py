@@ -40,6 +40,8 @@ _FETCH_NAMES = _BUILD_NAMES | {
     "SSH_AUTH_SOCK",
     "XDG_CACHE_HOME",
     "XDG_CONFIG_HOME",
+    # git, otool, install_name_tool and codesign in /usr/bin are shims: each asks for the chosen Xcode.
+    "DEVELOPER_DIR",
 }
 _FETCH_PREFIXES = ("PIP_", "UV_")
 # Of git's variables only those that say how it reaches a server, which settings it reads and what it logs. The others
@@ -81,6 +83,12 @@ def without_repository(inherited: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value for name, value in inherited.items() if not name.startswith("GIT_") or _GIT_PASSES.fullmatch(name)
     }
+
+
+def repair_environ(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of delocate: Apple's otool and codesign come before those of Homebrew and conda."""
+    environ = fetch_environ(inherited)
+    return environ | {"PATH": os.pathsep.join([*SYSTEM_PATH, *filter(None, [environ.get("PATH")])])}
 
 
 def build_environ(

@@ -100,12 +100,42 @@ def answer(command: Command, *, timeout_seconds: float = 60.0) -> str:
     """
     captured = capture(command, timeout_seconds=timeout_seconds)
     if not captured.ok:
-        raise SourceError(f"`{command}` failed: {captured.stderr.strip() or captured.exit}")
+        said = captured.stderr.strip()
+        raise SourceError(f"`{command}` failed: {said or captured.exit}", hint=_hint(said) if said else None)
     return captured.stdout.strip("\n")
 
 
+def ask_remote(repository: str, *references: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what a repository's branches and tags of these names stand for: name -> commit.
+
+    Raises:
+        SourceError: it cannot be reached, or there is none.
+    """
+    command = git("ls-remote", "--", repository, *references, environ=environ)
+    captured = capture(command, timeout_seconds=60.0)
+    said = captured.stderr.strip()
+    if captured.timed_out or (not captured.ok and _is_network(said)):
+        last = said.splitlines()[0] if said else "no word"
+        raise SourceError(
+            f"{repository} cannot be reached, and nothing of it is here yet: {last}",
+            hint="is there a network? a proxy goes into https_proxy; without one: --source FOLDER, a tree of your own",
+        )
+    if not captured.ok:
+        raise SourceError(f"`{command}` failed: {said or captured.exit}", hint=_hint(said))
+    rows = (line.partition("\t") for line in captured.stdout.splitlines())
+    return {name: commit for commit, _, name in rows if name}
+
+
 def succeeds(command: Command) -> bool:
-    return capture(command, timeout_seconds=60.0).ok
+    """Say whether git ends well.
+
+    Raises:
+        SourceError: it did not answer in time, which is neither yes nor no.
+    """
+    captured = capture(command, timeout_seconds=60.0)
+    if captured.timed_out:
+        raise SourceError(f"`{command}`: {captured.stderr}", hint="is the disk or a network folder slow? try it again")
+    return captured.ok
 
 
 def run_git(command: Command, *, log: Path, on_bytes: Callable[[int], None] = lambda count: None) -> None:
@@ -129,9 +159,27 @@ def run_git(command: Command, *, log: Path, on_bytes: Callable[[int], None] = la
         raise kind(f"{text[-600:] or failure} (log: {log})", hint=_hint(text)) from failure
 
 
+def no_git_hint(text: str) -> str | None:
+    """Return what to do where Apple's shim speaks in git's place; None where git itself did.
+
+    >>> no_git_hint("xcode-select: note: No developer tools were found, requesting install.")
+    '/usr/bin/git found no developer tools: `nox -s doctor` says what to install, in order'
+    """
+    if re.search(r"(?m)^(?:xcrun|xcode-select): |Xcode(?:/iOS| and Apple SDKs)? license", text):
+        return "/usr/bin/git found no developer tools: `nox -s doctor` says what to install, in order"
+    return None
+
+
+def _is_network(text: str) -> bool:
+    lowered = text.lower()
+    return any(words in lowered for words in _NETWORK)
+
+
 def _hint(text: str) -> str:
     lowered = text.lower()
-    if any(words in lowered for words in _NETWORK):
+    if hint := no_git_hint(text):
+        return hint
+    if _is_network(text):
         return "the network failed; the same command again goes on with what is still missing"
     if "not our ref" in lowered or "couldn't find remote ref" in lowered or "no such remote ref" in lowered:
         return "this repository has no such commit or ref: check --ref, or the recipe's commit"

@@ -1,4 +1,4 @@
-"""The only door to other programs: commands as values, captured answers, logged work.
+"""The only way to start other programs: commands as values, captured answers, logged work.
 
 Facts about a host come through `Prober`s, so that a recorded host can answer in a
 live one's place; work goes through `run_logged`, which keeps the whole output in a file.
@@ -91,13 +91,28 @@ def neutral_environ() -> dict[str, str]:
     return {**without_repository(os.environ), "LC_ALL": "C", "LANG": "C", "LANGUAGE": "C"}
 
 
-def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
-    """Run a program for its answer: stdin closed, a neutral locale, bytes that are no UTF-8 replaced.
+_trace: list[Callable[[Command], None]] = []
 
-    Never raises for what the program does: a missing program, a failure and a time-out are answers.
+
+def trace_programs(report: Callable[[Command], None]) -> None:
+    """Let `report` see every program that is started from now on (`mps-build -v`)."""
+    _trace[:] = [report]
+
+
+def _traced(command: Command) -> None:
+    for report in _trace:
+        report(command)
+
+
+def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
+    """Run a program for its answer: stdin closed, a neutral locale, bytes that are not UTF-8 replaced.
+
+    Never raises for what the program does: a missing program, a failure and a time-out are answers. What was
+    printed before a time-out is dropped: half an answer reads like another one.
     """
     environ = dict(command.environ) if command.environ is not None else neutral_environ()
     try:
+        _traced(command)
         with subprocess.Popen(
             command.argv,
             cwd=command.cwd,
@@ -116,12 +131,14 @@ def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
                 timed_out = True
     except OSError as error:
         return Captured(argv=command.argv, stdout="", stderr=str(error), exit=None)
+    if timed_out:
+        said = f"no answer within {timeout_seconds:g} seconds"
+        return Captured(argv=command.argv, stdout="", stderr=said, exit=None, timed_out=True)
     return Captured(
         argv=command.argv,
         stdout=stdout.decode("utf-8", "replace"),
         stderr=stderr.decode("utf-8", "replace"),
-        exit=None if timed_out else process.returncode,
-        timed_out=timed_out,
+        exit=process.returncode,
     )
 
 
@@ -150,6 +167,7 @@ def run_logged(
         file.write(f"$ {command}\n".encode())
         file.flush()
         try:
+            _traced(command)
             process = subprocess.Popen(
                 command.argv,
                 cwd=command.cwd,
@@ -214,6 +232,7 @@ def watched(command: Command, *, log: Path) -> Iterator[Running]:
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
+        _traced(command)
         process = subprocess.Popen(
             command.argv,
             cwd=command.cwd,
@@ -252,6 +271,7 @@ def _ended_with_us(group: int) -> Iterator[None]:
 def run_interactive(command: Command) -> int:
     """Run a program on the caller's own terminal and return its exit status, as a shell gives it."""
     try:
+        _traced(command)
         with subprocess.Popen(
             command.argv,
             cwd=command.cwd,
@@ -277,7 +297,12 @@ def kept_awake() -> Iterator[None]:
         return
     # -w: caffeinate ends with us, however we end.
     argv = ("/usr/bin/caffeinate", "-ims", "-w", str(os.getpid()))
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as caffeinate:
+    try:
+        caffeinate = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+    except OSError:  # a sandbox may forbid it; a Mac that falls asleep goes on when it wakes
+        yield
+        return
+    with caffeinate:
         try:
             yield
         finally:

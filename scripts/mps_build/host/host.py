@@ -170,7 +170,7 @@ def _host(rows: tuple[Observation, ...], prober: Prober, chosen: str | None) -> 
 
 
 def _tells(row: Observation) -> bool:
-    return bool(row.facts.keys() - {"noise", "not_understood"})
+    return bool(row.facts.keys() - {"noise", "not_understood", "timed_out"})
 
 
 def _three_state(values: Iterator[Any]) -> ThreeState:

@@ -24,6 +24,7 @@ from mps_build.common.logs.text import clean_lines
 from mps_build.common.process import Command, capture
 from mps_build.common.workspace import CHECKOUT, in_checkout
 
+from .host import observe
 from .probes.probers import RecordingProber
 from .recordings.scrub import NOBODY, Identity, recorded, scrub
 from .secrets import IDENTIFIERS, SECRETS, take_out, take_out_known_formats
@@ -32,6 +33,16 @@ _SUFFIXES = (".json", ".jsonl", ".log", ".txt", ".md")
 # Trees of sources, environments and wheels: nothing in there tells how a run went.
 _NO_TEXTS = frozenset({"source", "build", "environments", "venvs", "wheels", "backend", "tree", "node_modules", ".git"})
 _OURS = frozenset({"verify", "bisect"})
+# What a configure leaves: the file that entered it, the facts it wrote at its end, and CMake's own memory.
+# setup.py builds in the tree itself, scikit-build-core in a folder of each profile.
+_CONFIGURE = (
+    "overrides.cmake",
+    *(
+        f"{folder}/{name}"
+        for folder in ("build", "build/*", "source/build", "source/*/build")
+        for name in ("mps-build-facts.json", "CMakeCache.txt", "overrides.cmake")
+    ),
+)
 # What else lies in the caller's environment is nobody's business.
 _RUNS_ON = frozenset(
     {"build", "delocate", "isal", "packaging", "pillow", "pip", "pydantic", "pydantic-core", "pyyaml", "rich", "uv"}
@@ -39,7 +50,6 @@ _RUNS_ON = frozenset(
 )
 _HOMES = re.compile(r"(?:/(?:Users|home)/|\b[A-Z]:\\{1,4}Users\\{1,4})([A-Za-z][\w.-]{2,31})(?![\w.-])")
 _MOST_NAMES = 50
-_BUILD_ANSWERS = ("CMakeCache.txt", "overrides.json", "mps_build_facts.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +182,10 @@ def versions() -> dict[str, Any]:
 
 
 def _record_host(identity: Identity) -> tuple[dict[str, Any], Counter[str]]:
-    return recorded(RecordingProber(), identity=identity)
+    """Ask this machine every declared probe, as `doctor --record` does."""
+    prober = RecordingProber()
+    observe(prober)
+    return recorded(prober, identity=identity)
 
 
 def _with_folders(identity: Identity, work: Path, cache: Path) -> Identity:
@@ -204,7 +217,7 @@ def _texts(root: Path, name: str, bundle: Bundle) -> Iterator[tuple[str, Path, f
         for each in [*folders, *files]:
             if (here / each).is_symlink():
                 bundle.left_out[f"{prefix}/{each}"] = "a link"
-        # Below the work folder come recipes (and verify, bisect); what they hold of sources and venvs is no log.
+        # Below the work folder come recipes (and verify, bisect); what they hold of sources and venvs is not a log.
         depth = len(here.relative_to(root).parts)
         kept = [each for each in folders if not (here / each).is_symlink() and each not in _NO_TEXTS]
         folders[:] = sorted(kept) if depth < 5 else []
@@ -214,11 +227,17 @@ def _texts(root: Path, name: str, bundle: Bundle) -> Iterator[tuple[str, Path, f
                 status = path.lstat()
                 if stat.S_ISREG(status.st_mode):
                     yield f"{prefix}/{each}", path, status.st_mtime
-        if not (here / "build").is_symlink():
-            for answers in _BUILD_ANSWERS:
-                path = here / "build" / answers
-                if path.is_file() and not path.is_symlink():
-                    yield f"{prefix}/build/{answers}", path, path.lstat().st_mtime
+    yield from _configure_evidence(root, name)
+
+
+def _configure_evidence(root: Path, name: str) -> Iterator[tuple[str, Path, float]]:
+    """Yield what configures left below a recipe's folder; no folder on the way may be a link."""
+    for pattern in _CONFIGURE:
+        for path in sorted(root.glob(pattern)):
+            inner = path.relative_to(root)
+            is_linked = any((root / part).is_symlink() for part in (inner, *inner.parents))
+            if path.is_file() and not is_linked:
+                yield f"{name}/{inner}", path, path.lstat().st_mtime
 
 
 def _entry(name: str, path: Path, limit: int, scrubber: Scrubber) -> Entry | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from mps_build.common.environment import Toolchain
 
 from .host import Host
@@ -30,3 +32,13 @@ def xcode_toolchain(host: Host) -> Toolchain:
         reasons=reasons,
         facts={name: value for name, value in facts.items() if value is not None},
     )
+
+
+def use_xcode(host: Host) -> None:
+    """Let every program that this process starts use the host's Xcode, as the compilers do.
+
+    git, otool, install_name_tool and codesign in /usr/bin are shims, each of which asks for the chosen Xcode: with
+    none chosen for the machine they fail, though `DEVELOPER_DIR` or /Applications names one.
+    """
+    if host.developer_dir is not None:
+        os.environ["DEVELOPER_DIR"] = host.developer_dir

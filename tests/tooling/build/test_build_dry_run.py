@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 from mps_build import cli
+from mps_build.build import request
+from mps_build.common.interpreters import PythonSearch
 from recorded_macs import recorded_mac
 
 
@@ -39,3 +42,26 @@ def test_a_host_that_cannot_is_said_to_be_recorded_before_it_is_refused(
 
 def test_a_recorded_host_builds_nothing(tmp_path: Path) -> None:
     assert cli.main("build_wheel", ["v2.6.0", "--host", str(recorded_mac(tmp_path, "m3max-64gb-15.3-all-well"))]) == 2
+
+
+def test_the_python_is_looked_for_before_anything_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
+    monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
+    answer, version = tmp_path / "answer.json", f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+    assert cli.main("build_wheel", ["sample", "--dry-run", "--json", str(answer)]) == 0
+    assert json.loads(answer.read_text())["interpreters"][version].startswith("/")
+
+    def none(version: str, *, environ: dict[str, str]) -> PythonSearch:
+        skipped = {"/opt/conda/bin/python3": "runs as x86_64: under Rosetta it builds nothing for arm64"}
+        return PythonSearch(version=version, found=None, skipped=skipped)
+
+    monkeypatch.setattr(request, "search_interpreter", none)
+    monkeypatch.setattr("mps_build.commands.doctor.search_interpreter", none)
+    assert cli.main("build_wheel", ["sample"]) == 6
+    assert "/opt/conda/bin/python3: runs as x86_64" in capsys.readouterr().err
+    assert not (tmp_path / "work").exists()
+    assert cli.main("doctor", ["sample"]) == 3
+    assert "/opt/conda/bin/python3: runs as x86_64" in " ".join(capsys.readouterr().out.split())

@@ -139,7 +139,7 @@ def test_a_release_takes_objects_from_another_checkout_unless_its_headers_differ
     assert made["same"] == made["first"] != made["other"]
     assert "direct_cache_hit\t1\n" in counts
     assert "cache_miss\t2\n" in counts
-    assert not (tmp_path / "shared").exists(), "the store that a configuration file names is no release's"
+    assert not (tmp_path / "shared").exists(), "the store that a configuration file names does not belong to a release"
 
 
 # sccache with base folders: two trees that differ in a header alone (mozilla/sccache#2863).

@@ -145,6 +145,21 @@ def test_a_network_that_dies_in_the_middle_is_said_and_the_next_try_goes_on(tmp_
         assert _fetch(tmp_path, f"{url}/top", top, tag=None).submodules.keys() == {"heavy"}
 
 
+@pytest.mark.parametrize("tag", ["v1", None])
+def test_the_first_contact_without_a_network_says_that_and_what_works_without_one(
+    tmp_path: Path, tag: str | None
+) -> None:
+    url = f"https://127.0.0.1:{_free_port()}/top"
+
+    with pytest.raises(SourceError, match="cannot be reached, and nothing of it is here yet") as error:
+        _fetch(tmp_path, url, "0" * 40, tag=tag)
+    with pytest.raises(SourceError, match="cannot be reached"):
+        resolve_ref(url, "main", environ=ENVIRON)
+
+    assert "https_proxy" in str(error.value.hint) and "--source" in str(error.value.hint)
+    assert "goes on" not in str(error.value.hint)
+
+
 def test_a_branch_a_tag_and_a_commit_resolve_to_a_commit(tmp_path: Path, nested: tuple[Path, str]) -> None:
     top, commit = nested
 

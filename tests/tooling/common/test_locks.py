@@ -178,7 +178,7 @@ def test_only_missing_and_stale_locks_are_made_and_left_over_ones_removed(
 
 def test_without_uv_the_hint_names_the_session_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
-    monkeypatch.setattr("sys.executable", "/no/such/python")
+    monkeypatch.setattr("mps_build.common.recipe.locks.find_spec", lambda name: None)
 
     with pytest.raises(BuildEnvironmentError, match="uv is needed") as caught:
         make_lock(["six"], "3.12")

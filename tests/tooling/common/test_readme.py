@@ -1,31 +1,31 @@
-"""What the README says of the tool is what the tool is."""
+"""The front page: short, and every command of the tool is in one of its five tasks."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from mps_build.common import errors
+from mps_build.commands.shared.catalogue import COMMANDS, TASKS
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
-def test_every_session_is_in_the_table_and_no_other() -> None:
+def test_every_session_is_a_command_of_a_task_or_one_of_the_repositorys_own() -> None:
     sessions = set(re.findall(r"@nox.session.*\ndef (\w+)\(", (ROOT / "noxfile.py").read_text(encoding="utf-8")))
-    table = README[README.index("| session |") : README.index("## Releases")]
-    named = set(re.findall(r"`(\w+)`", "\n".join(line.split("|")[1] for line in table.splitlines() if "|" in line)))
+    own = sessions - set(COMMANDS)
 
-    assert named == sessions
-
-
-def test_every_exit_code_is_in_the_table() -> None:
-    table = README[README.index("## Exit codes") : README.index("## What has been proved where")]
-    codes = {int(code) for code in re.findall(r"\| (\d+) \|", table)}
-
-    assert {error.exit_code for error in errors.MpsBuildError.__subclasses__()} <= codes
+    assert set(COMMANDS) <= sessions
+    assert {name for name in own if f"`{name}`" not in CONTRIBUTING} == set(), "CONTRIBUTING names them"
 
 
-def test_every_page_that_the_readme_names_is_there() -> None:
-    for name in re.findall(r"`([\w./]+\.(?:md|json))`", README):
-        assert (ROOT / name).is_file(), name
+def test_the_front_page_is_short_and_shows_each_task() -> None:
+    assert len(README.splitlines()) <= 110
+    for task, commands in list(TASKS.items())[:-1]:
+        assert any(f"nox -s {name}" in README for name in commands), task
+
+
+def test_the_page_that_says_it_never_ran_on_a_mac_is_linked_above_everything_else() -> None:
+    assert README.index("never run on a Mac") < README.index("## Two commands")
+    assert "docs/reference/evidence.md" in README

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from mps_build.build.patches.file import read_patch
 from mps_build.cli import main
-from mps_build.commands.schemas import MODELS, schema_text
+from mps_build.commands.shared.generated import MODELS, between_marks, generated_files, schema_text
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import (
     all_recipes,
@@ -23,6 +23,7 @@ from mps_build.common.recipe.catalogue import (
     recipes_root,
 )
 from mps_build.common.recipe.model import Recipe
+from mps_build.common.recipe.support_table import support_table
 from packaging.version import Version
 
 V2_6 = recipes_root() / "v2.6.0.yaml"
@@ -186,36 +187,24 @@ def test_the_matrix_can_be_one_entry_per_recipe(capsys: pytest.CaptureFixture[st
     assert json.loads(capsys.readouterr().out)["include"][0]["python"] == "3.9,3.10,3.11,3.12,3.13"
 
 
-def test_the_support_table_is_written_between_its_markers_and_checked(tmp_path: Path) -> None:
-    from mps_build.common.recipe.support_table import BEGIN, END
+def test_the_support_table_has_a_row_for_every_release() -> None:
+    table = support_table(recipe for recipe in all_recipes() if recipe.release is not None)
 
-    readme = tmp_path / "README.md"
-    readme.write_text(f"# Title\n{BEGIN}\nold\n{END}\nrest\n")
-
-    assert main("matrix", ["--readme", str(readme), "--check"]) == 2
-    assert "old" in readme.read_text()
-    assert main("matrix", ["--readme", str(readme)]) == 0
-    assert main("matrix", ["--readme", str(readme), "--check"]) == 0
-    text = readme.read_text()
-    assert text.startswith("# Title\n")
-    assert text.endswith(f"{END}\nrest\n")
     assert (
         "| 2.5.1 | 3.9 to 3.12 | 14.3 (14.3.1) | 13.3 | compiled at first use | 11.0 | 13.0 (its message says 12.3) |"
-        in text
+        in table
     )
 
 
-def test_the_readme_shows_what_the_recipes_say() -> None:
-    assert main("matrix", ["--readme", str(data_root() / "README.md"), "--check"]) == 0
+@pytest.mark.parametrize("text", ["no marks\n", "{end}\n{begin}\n", "{begin}\n{begin}\n{end}\n"])
+def test_a_page_without_its_marks_is_an_error(text: str) -> None:
+    begin, end = "<!-- generated: x -->", "<!-- end: x -->"
+
+    with pytest.raises(UsageError, match="each mark once"):
+        between_marks(text.format(begin=begin, end=end), "x", "new", page="p.md")
 
 
-@pytest.mark.parametrize("text", ["no markers\n", "{end}\n{begin}\n", "{begin}\n{begin}\n{end}\n"])
-def test_a_readme_without_the_markers_is_left_alone(tmp_path: Path, text: str) -> None:
-    from mps_build.common.recipe.support_table import BEGIN, END
+def test_everything_generated_is_up_to_date() -> None:
+    stale = [path.name for path, text in generated_files(data_root()) if path.read_text(encoding="utf-8") != text]
 
-    readme = tmp_path / "README.md"
-    before = text.format(begin=BEGIN, end=END)
-    readme.write_text(before)
-
-    assert main("matrix", ["--readme", str(readme)]) == 2
-    assert readme.read_text() == before
+    assert not stale, "run `nox -s regenerate`"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mps_build.cli import main
-from mps_build.host.macos.situations import SITUATIONS
+from mps_build.host.macos.known_tool_errors import KNOWN_TOOL_ERRORS
 from mps_build.host.probes.table import PROBES
 from specimen_judge import specimens
 
@@ -153,17 +153,17 @@ PROBE = {"argv": ["sw_vers"], "stdout": "", "stderr": "", "exit": 0}
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"no json", "mac.json:1: is no JSON"),
-        (b'{"probes": [\n}', "mac.json:2: is no JSON"),
-        (b"[" * 100_000, "is no JSON"),
-        (b"[]", "is no recording"),
+        (b"no json", "mac.json:1: is not JSON"),
+        (b'{"probes": [\n}', "mac.json:2: is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"[]", "is not a recording"),
         (b'{"probes": 3}', "probes"),
         (b'{"probes": [{"stdout": ""}]}', "probes.0.argv"),
         (b'{"schema": 2, "probes": []}', "has schema 2, and this mps-build reads up to 1"),
         (b'{"schema": "x", "probes": []}', "schema"),
         (json.dumps({"probes": [PROBE, PROBE]}).encode(), "holds a probe twice: sw_vers"),
-        (b'{"probes": [{"argv": ["a"], "stdout": "\n\xff"}]}', "mac.json:2: is no UTF-8: byte 0xff"),
-        (b"", "is no JSON"),
+        (b'{"probes": [{"argv": ["a"], "stdout": "\n\xff"}]}', "mac.json:2: is not UTF-8: byte 0xff"),
+        (b"", "is not JSON"),
         (b'{"probes": []}', "answers none of our probes"),
         (b'{"probes": [{"argv": ["frobnicate"], "stdout": "x"}]}', "answers none of our probes"),
     ],
@@ -209,7 +209,7 @@ def test_a_wrong_call_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_page_on_recorded_macs_lists_every_probe_and_what_it_may_reveal() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "recorded_macs.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "host" / "recorded_macs.md").read_text()
 
     for probe in PROBES:
         asked = "each time" if probe.standard else "recording only"
@@ -218,8 +218,8 @@ def test_the_page_on_recorded_macs_lists_every_probe_and_what_it_may_reveal() ->
 
 
 def test_the_page_on_recorded_macs_lists_every_situation_and_what_mends_it() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "recorded_macs.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "host" / "recorded_macs.md").read_text()
 
-    for situation in SITUATIONS:
+    for situation in KNOWN_TOOL_ERRORS:
         assert f"| `{situation.id}` |" in page, situation.id
         assert (situation.mend or "nothing to mend") in page, situation.id

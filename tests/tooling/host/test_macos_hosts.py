@@ -12,13 +12,16 @@ from mps_build.common.errors import HostError, UsageError
 from mps_build.common.recipe import catalogue as recipe_files
 from mps_build.host.host import Host, observe
 from mps_build.host.macos.metal import PROOF_MARK
-from mps_build.host.macos.situations import BY_ID, SITUATIONS
+from mps_build.host.macos.parsers import parse_probe
+from mps_build.host.macos.known_tool_errors import BY_ID, COMMANDS, KNOWN_TOOL_ERRORS
+from mps_build.host.macos.versions import is_beta_build
 from mps_build.host.probes.probers import RecordedProber
 from mps_build.host.probes.table import METAL_PROOF, PROBES, probes_for
-from mps_build.host.recordings.recording import recording_of
-from mps_build.host.requirements.buildability import outlooks, unlocked_by
+from mps_build.host.recordings.recording import RecordedProbe, Recording, recording_of
+from mps_build.host.requirements.buildability import buildability_of, unlocked_by
 from mps_build.host.requirements.findings import Finding
 from mps_build.host.requirements.inspect import blockers, inspect, warnings
+from mps_build.host.requirements.way import USUAL
 from mps_build.host.requirements.xcode import choose_xcode
 from mps_build.host.toolchain import xcode_toolchain
 from specimen_judge import specimens
@@ -127,7 +130,7 @@ def _phrase(situation: str) -> str:
     return BY_ID[situation].phrases[0]
 
 
-@pytest.mark.parametrize("situation", [s for s in SITUATIONS if s.phrases], ids=lambda s: s.id)
+@pytest.mark.parametrize("situation", [s for s in KNOWN_TOOL_ERRORS if s.phrases], ids=lambda s: s.id)
 def test_every_error_situation_has_a_line_with_what_mends_it(situation: Any) -> None:
     words = " ".join(situation.phrases[:1]) + (" '/Applications/Xcode.app/x dyld: " if situation.needs else "")
     words = f"dyld: {words} /Applications/Xcode.app/" if situation.needs else words
@@ -137,7 +140,9 @@ def test_every_error_situation_has_a_line_with_what_mends_it(situation: Any) -> 
     lines = [finding for finding in findings.values() if finding.found == situation.means]
     assert len(lines) == 1
     assert lines[0].level in ("blocker", "note")
-    assert lines[0].mend == situation.mend
+    # A fix that names an Xcode, or brings the Command Line Tools alone, cannot work on this Mac without one.
+    instead = lines[0].level == "blocker" and any(words in situation.mend for words in (USUAL, COMMANDS["install_clt"]))
+    assert (lines[0].mend or "").startswith("install Xcode 26.5") if instead else lines[0].mend == situation.mend
     assert lines[0].link == situation.link
 
 
@@ -319,7 +324,7 @@ def test_the_outlook_names_what_each_recipe_would_take_and_what_one_xcode_would_
     old = _probe("xcodebuild", "-version", stdout="Xcode 14.3.1\nBuild version 14E300c\n")
     host = _host(*MAC, old, _probe("xcrun", "--sdk", "macosx", "--show-sdk-version", stdout="13.3\n"))
     recipes = all_recipes()
-    rows = {row.recipe: row.blockers for row in outlooks(host, recipes)}
+    rows = {row.recipe: row.blockers for row in buildability_of(host, recipes)}
     unlocked = unlocked_by(host, recipes)
 
     assert rows["v2.5.1"] == ()
@@ -399,3 +404,40 @@ def test_old_system_resources_and_an_echoed_developer_dir_are_signs_and_no_fault
     assert findings["system_resources_older"].level == "note"
     assert findings["system_resources_older"].mend == "sudo xcodebuild -runFirstLaunch"
     assert findings["developer_dir_from_env"].level == "note"
+
+
+def _thermal(*probes: tuple[list[str], str]) -> tuple[list[str], list[str]]:
+    answers = tuple(RecordedProbe(argv=tuple(argv), stdout=stdout, exit=0) for argv, stdout in probes)
+    findings = inspect(observe(RecordedProber(Recording(probes=answers))), find_recipe("v2.6.0"))
+    ours = [each for each in findings if each.what == "Temperature"]
+    return [each.id for each in ours], [each.level for each in ours]
+
+
+NOTHING = (["pmset", "-g", "therm"], "Note: No thermal warning level has been recorded\n")
+LEVEL = ["notifyutil", "-g", "com.apple.system.thermalpressurelevel"]
+
+
+@pytest.mark.parametrize(
+    ("said", "finding", "level"),
+    [
+        ("com.apple.system.thermalpressurelevel 0\n", "thermal", "ok"),
+        ("com.apple.system.thermalpressurelevel 2\n", "thermal_throttled", "warning"),
+        ("notifyutil: something nobody recorded\n", "thermal_unknown", "note"),
+        ("", "thermal_unknown", "note"),
+    ],
+)
+def test_a_healthy_mac_gets_no_warning_of_heat(said: str, finding: str, level: str) -> None:
+    assert _thermal(NOTHING, (LEVEL, said)) == ([finding], [level])
+    assert _thermal(NOTHING) == (["thermal_unknown"], ["warning"])  # an older recording: nothing else was asked
+
+
+@pytest.mark.parametrize("build", ["15C500b", "14E300c", "13F17a", "15F31d", "27A266a"])
+def test_a_released_build_with_a_small_letter_is_no_beta(build: str) -> None:
+    plist = f"<key>CFBundleShortVersionString</key><string>15.2</string><key>ProductBuildVersion</key><string>{build}"
+    for argv, stdout in (
+        (["xcodebuild", "-version"], f"Xcode 15.2\nBuild version {build}\n"),
+        (["sw_vers", "-buildVersion"], f"{build}\n"),
+        (["cat", "/Applications/Xcode.app/Contents/version.plist"], f"{plist}</string></dict></plist>"),
+    ):
+        assert parse_probe(argv, stdout, "", 0).get("beta") in (False, None), argv
+    assert not is_beta_build(build)

@@ -46,7 +46,9 @@ def write_work(root: Path) -> Path:
         "v2.6.0/receipts/configure.json": '{"who": "jdoe", "path": "/Users/jdoe/x", "token": "hunter2"}',
         "v2.6.0/logs/compile_wheel.log": "on Janes-Mac\nclang /Users/jdoe/torch/a.mm: error: no\n",
         "v2.6.0/source/secret.txt": "never",
-        "v2.6.0/build/CMakeCache.txt": "USE_MPS:BOOL=ON\n",
+        "v2.6.0/overrides.cmake": "set(MPS_BUILD_EXPECT_USE_MPS ON)\n",
+        "v2.6.0/build/release/mps-build-facts.json": '{"USE_MPS": "ON"}',
+        "v2.6.0/source/build/CMakeCache.txt": "USE_MPS:BOOL=ON\n",
         "v2.6.0/build/other.txt": "never",
         "verify/1-mps/record.json": '{"schema": "mps-build/record/1"}',
         "mine/notes.txt": "never",
@@ -69,11 +71,20 @@ def test_recording_receipts_logs_records_and_versions_are_in_it(tmp_path: Path) 
         "recording.json",
         "work/v2.6.0/receipts/configure.json",
         "work/v2.6.0/logs/compile_wheel.log",
-        "work/v2.6.0/build/CMakeCache.txt",
+        "work/v2.6.0/overrides.cmake",
+        "work/v2.6.0/build/release/mps-build-facts.json",
+        "work/v2.6.0/source/build/CMakeCache.txt",
         "work/verify/1-mps/record.json",
     }
     assert json.loads(texts["recording.json"])["probes"]
     assert "mps_build" in json.loads(texts["versions.json"])
+
+
+def test_the_recording_of_this_host_holds_every_probe_also_of_programs_that_are_missing(tmp_path: Path) -> None:
+    bundle = collect(tmp_path / "work", tmp_path / "cache", log_bytes=1000, total_bytes=1_000_000)
+
+    probes = json.loads(texts_of(bundle)["recording.json"])["probes"]
+    assert {tuple(probe["argv"]) for probe in probes} >= {("uname", "-a"), ("ccache", "--version")}
 
 
 def test_nobody_is_named_and_what_was_taken_out_is_counted(tmp_path: Path) -> None:
@@ -119,7 +130,7 @@ def test_links_are_told_and_not_followed(tmp_path: Path) -> None:
     work = write_work(tmp_path)
     outside = tmp_path / "outside"
     outside.mkdir()
-    (outside / "secret.log").write_text("secret")
+    (outside / "secret.log").write_text("planted outside")
     (work / "v2.6.0" / "logs" / "link.log").symlink_to(outside / "secret.log")
     (work / "v2.6.0" / "more").symlink_to(outside)
     (work / "bisect").symlink_to(outside)
@@ -128,7 +139,7 @@ def test_links_are_told_and_not_followed(tmp_path: Path) -> None:
     bundle = make(work)
 
     assert not [name for name in texts_of(bundle) if "link" in name or "more" in name or "pipe" in name]
-    assert "secret" not in "".join(texts_of(bundle).values())
+    assert "planted outside" not in "".join(texts_of(bundle).values())
     assert {"work/v2.6.0/logs/link.log", "work/v2.6.0/more", "work/bisect"} <= bundle.left_out.keys()
 
 

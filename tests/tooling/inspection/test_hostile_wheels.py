@@ -55,7 +55,7 @@ NAMES = {
     "invisible": (("torch/a\u200b.py",), "Z2", "U+200B"),
     "c1_control": (("torch/a\u009b2J.py",), "Z2", "U+009B"),
     "line_separator": (("torch/a\u2028b.py",), "Z2", "U+2028"),
-    "escape": (("torch/a\x1b[2J.py",), "Z2", "is no plain path"),
+    "escape": (("torch/a\x1b[2J.py",), "Z2", "is not a plain path"),
     "long_part": (("torch/" + "a" * 256,), "Z2", "255 bytes"),
     "pth": (("evil.pth",), "Z4", "every start of Python"),
     "pth_in_capitals": (("EVIL.PTH",), "Z4", "every start of Python"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import plistlib
+import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,8 +27,59 @@ _FAKES = {
 }
 
 
+# What came after 3.2 (bash's NEWS of 4.0 to 5.3), by what it looks like.
+NEWER_THAN_3_2 = {
+    "associative array": r"\b(declare|local|typeset) -\w*A",
+    "name reference": r"\b(declare|local|typeset) -\w*n\b",
+    "global declare": r"\bdeclare -\w*g",
+    "mapfile": r"\b(mapfile|readarray)\b",
+    "indirect": r"\$\{!",
+    "case change": r"\$\{\w+(\[[^]]*\])?(\^\^?|,,?)",
+    "transformation": r"\$\{\w+(\[[^]]*\])?@[A-Za-z]\}",
+    "negative index": r"\$\{\w+\[-\d+\]\}|\$\{\w+:[^}]*:\s*-\d",
+    "pipe both": r"\|&",
+    "append both": r"&>>",
+    "fall through": r";;?&",
+    "coproc": r"\bcoproc\b",
+    "wait for one": r"\bwait -n\b",
+    "test of a variable": r"\[\[? -[vR] ",
+    "globstar": r"\bshopt -s (globstar|lastpipe|inherit_errexit)\b",
+    "time in printf": r"%\([^)]*\)T",
+    "Unicode escape": r"\$'[^']*\\u",
+    "step of a sequence": r"\{\d+\.\.\d+\.\.\d+\}|\{0\d+\.\.\d+\}",
+    "variables of 4 and 5": r"\$\{?(EPOCHSECONDS|EPOCHREALTIME|SRANDOM|BASHPID|BASH_ARGV0)\b",
+    "fraction of a second": r"\bread .*-t ?0?\.\d",
+    "descriptor in a variable": r"\{\w+\}[<>]",
+}
+NEWER_EXAMPLES = {
+    "associative array": "declare -A x",
+    "name reference": "local -n y=x",
+    "global declare": "declare -g x",
+    "mapfile": "readarray x < y",
+    "indirect": "${!x}",
+    "case change": "${x^^}",
+    "transformation": "${x@Q}",
+    "negative index": "${x[-1]}",
+    "pipe both": "a |& b",
+    "append both": "a &>> b",
+    "fall through": "a) b ;;&",
+    "coproc": "coproc a",
+    "wait for one": "wait -n",
+    "test of a variable": "[[ -v x ]]",
+    "globstar": "shopt -s globstar",
+    "time in printf": "printf '%(%s)T'",
+    "Unicode escape": "$'\\u00e9'",
+    "step of a sequence": "{1..9..2}",
+    "variables of 4 and 5": "$EPOCHSECONDS",
+    "fraction of a second": "read -t 0.5 x",
+    "descriptor in a variable": "exec {fd}> x",
+}
+
+
 class Mac:
     """A folder that stands for a Mac: tools that note how they are called, and a registered runner."""
+
+    bash: tuple[str, ...] = ("bash",)
 
     def __init__(self, folder: Path) -> None:
         self.root, self.tools, self.calls = folder / "root", folder / "bin", folder / "calls"
@@ -52,8 +105,10 @@ class Mac:
             "PATH": f"{self.tools}:{os.environ['PATH']}",
             "CALLS": str(self.calls),
             "MPS_BUILD_SETUP_ROOT": str(self.root),
+            # macOS has bash 3.2; the bash that is here behaves as that one where its behaviour changed.
+            "BASH_COMPAT": "3.2",
         }
-        return capture(Command(argv=("bash", str(RUNNER / script), *arguments), environ=whole | environ))
+        return capture(Command(argv=(*self.bash, str(RUNNER / script), *arguments), environ=whole | environ))
 
     def install(self) -> Captured:
         return self.run("setup.sh", "install", "--url", "https://github.com/owner/wheels", "--runner", str(self.runner))
@@ -102,6 +157,20 @@ def test_the_services_are_property_lists_that_name_what_was_given(mac: Mac) -> N
     assert "@" not in str(runner) + str(guard)
 
 
+def test_a_service_of_launchd_finds_homebrews_python_and_ccache(mac: Mac) -> None:
+    mac.tool("python3", "exit 1  # as Apple's 3.9 answers")
+
+    assert "no python3 of 3.10 or newer" in mac.install().stderr
+    mac.tool("python3", f'exec "{sys.executable}" "$@"')
+    assert mac.install().ok
+
+    for service in ("runner", "disk-guard"):
+        plist = mac.root / f"Library/LaunchDaemons/io.github.mps-build.{service}.plist"
+        path = plistlib.loads(plist.read_bytes())["EnvironmentVariables"]["PATH"].split(":")
+        assert path[0] == str(mac.tools), "the Python that was chosen comes first"
+        assert path[1:] == ["/opt/homebrew/bin", "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"]
+
+
 def test_a_second_install_changes_nothing(mac: Mac) -> None:
     mac.install()
     first = mac.files()
@@ -140,7 +209,7 @@ def test_a_dry_run_prints_every_change_and_makes_none(mac: Mac, action: str) -> 
         (("install", "--url", "https://github.com/owner"), "--runner is missing"),
         (("install", "--url", "https://github.com/owner", "--runner", "/nowhere"), "names no repository"),
         (("install", "--url", "https://github.com/o/n", "--runner", "/nowhere"), "holds no runner"),
-        (("install", "--url", "https://evil.example/o/n", "--runner", "/nowhere"), "is no repository on github.com"),
+        (("install", "--url", "https://evil.example/o/n", "--runner", "/nowhere"), "is not a repository on github.com"),
         (("install", "--work", "/opt/a b"), "plain letters"),
         (("install", "--work", "/opt/../etc"), "plain letters"),
         (("install", "--work"), "needs a value"),
@@ -268,7 +337,7 @@ def test_another_system_and_a_plain_user_are_refused(mac: Mac) -> None:
     mac.tool("id", "echo 501")
     assert "needs root" in mac.install().stderr
     mac.tool("uname", "echo Linux")
-    assert "this is no Mac" in mac.install().stderr
+    assert "this is not a Mac" in mac.install().stderr
 
 
 def _put_hooks(mac: Mac) -> Path:
@@ -379,8 +448,25 @@ def test_the_scripts_keep_to_the_shell_that_macos_has(script: Path) -> None:
     assert os.access(script, os.X_OK)
     assert capture(Command(argv=("bash", "-n", str(script)))).ok
     # macOS has bash 3.2: none of these are in it.
-    for newer in ("declare -A", "mapfile", "readarray", "${!", ",,}", "^^}", "|&", "&>>", "wait -n"):
-        assert newer not in text, newer
+    code = re.sub(r"(?m)^\s*#.*$", "", text)
+    found = {name for name, pattern in NEWER_THAN_3_2.items() if re.search(pattern, code)}
+    assert found == set()
+
+
+@pytest.mark.parametrize("name", sorted(NEWER_THAN_3_2))
+def test_each_construct_that_bash_3_2_lacks_would_be_noticed(name: str) -> None:
+    assert re.search(NEWER_THAN_3_2[name], NEWER_EXAMPLES[name]), name
+
+
+def test_the_scripts_work_in_posix_mode_too(mac: Mac, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Mac, "bash", ("bash", "--posix"))
+
+    assert mac.install().ok
+    assert mac.run("setup.sh", "--dry-run").ok
+    job = {"GITHUB_EVENT_NAME": "push", "GITHUB_REPOSITORY": "owner/wheels", "GITHUB_REF": "refs/heads/main"}
+    work = str(mac.root / "opt/mps-build/work")
+    assert mac.run(mac.root / "usr/local/libexec/mps-build/job-started.sh", **job, MPS_BUILD_WORK=work).ok
+    assert mac.run("setup.sh", "uninstall", "--runner", str(mac.runner)).ok
 
 
 @pytest.mark.skipif(shutil.which("shellcheck") is None, reason="no shellcheck here; `nox -s workflows` runs it")

@@ -35,6 +35,7 @@ def on_macs() -> list[tuple[str, str, dict[str, Any]]]:
 def test_every_name_leads_somewhere() -> None:
     assert sorted(path.stem for path in WORKFLOWS.glob("*.yml")) == [
         "build-wheel",
+        "check-mm",
         "checks",
         "nightly",
         "release",
@@ -44,7 +45,7 @@ def test_every_name_leads_somewhere() -> None:
 
 
 _MISTAKES = [
-    ("release.yml", "needs: [plan, build]", "needs: [plan, biuld]", "needs biuld, which is no job"),
+    ("release.yml", "needs: [plan, build]", "needs: [plan, biuld]", "needs biuld, which is not a job"),
     ("release.yml", "recipe: ${{ matrix.recipe }}", "recipe: ${{ matrix.recpie }}", "matrix.recpie is not there"),
     ("verify-mps.yml", "fromJSON(matrix.runner)", "fromJSON(matrix.labels)", "matrix.labels is not there"),
     ("build-wheel.yml", "RECIPE: ${{ inputs.recipe }}", "RECIPE: ${{ inputs.recip }}", "inputs.recip is not declared"),

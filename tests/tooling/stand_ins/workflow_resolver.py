@@ -84,7 +84,7 @@ class _Workflow:
 
     def _job_faults(self, job: dict[str, Any]) -> list[str]:
         needs = _list(job.get("needs"))
-        found = [f"needs {each}, which is no job" for each in needs if each not in self.jobs]
+        found = [f"needs {each}, which is not a job" for each in needs if each not in self.jobs]
         for text in _strings(job):
             found += self._input_faults(text)
             for needed, rest in re.findall(rf"(?<![\w.-])needs\.{_NAME}\.([\w.-]+)", text):

@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from mps_build.commands.schemas import schema_text
+from mps_build.commands.shared.generated import schema_text
 from mps_build.common.errors import UsageError
 from mps_build.common.records.verification import (
     Case,
@@ -100,7 +100,7 @@ def test_the_record_has_the_keys_that_others_rely_on() -> None:
     ("text", "words"),
     [
         (None, "cannot be read"),
-        ("{", ":1: is no JSON"),
+        ("{", ":1: is not JSON"),
         ("[]", "names no schema"),
         ('{"schema": "mps-build/record/9"}', "its schema is 'mps-build/record/9'"),
         ('{"schema": "mps-build/record/1", "verdict": "fine"}', "damaged record"),

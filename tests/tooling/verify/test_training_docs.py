@@ -8,7 +8,7 @@ from mps_build.common.recipe.catalogue import all_recipes
 from mps_build.verify.training.versions import load_versions, table_rows
 from packaging.version import Version
 
-PAGE = Path(__file__).parents[3] / "docs" / "promises" / "transformers.md"
+PAGE = Path(__file__).parents[3] / "docs" / "verify" / "promises" / "transformers.md"
 BEGIN, END = (
     "<!-- version table: held by tests/tooling/test_training_docs.py -->\n",
     "<!-- end of the version table -->",

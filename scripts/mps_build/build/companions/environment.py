@@ -11,9 +11,9 @@ from typing import Any
 from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, CompileError, disk_full
-from mps_build.common.interpreters import find_interpreter
+from mps_build.common.interpreters import find_python
 from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
-from mps_build.common.receipts import Ledger, Made, Receipt, fingerprint
+from mps_build.common.receipts import Ledger, Receipt, StepResult, fingerprint
 from mps_build.common.recipe.catalogue import locks_root
 from mps_build.common.wheels.naming import is_same_version
 from mps_build.common.wheels.wheel_file import read_wheel
@@ -21,7 +21,7 @@ from mps_build.common.workspace import Workspace, cache_folder, remove_tree
 
 from ..artifacts import Wheel
 from ..failure import explained
-from ..steps.create_environment import create_environment
+from ..steps.create_environment import create_environment, installed_versions
 from .plan import CompanionPlan
 
 _SMOKE = Path(__file__).with_name("smoke.py")
@@ -63,7 +63,7 @@ class CompanionEnvironment:
         if not lock.is_file():
             raise BuildEnvironmentError(f"{lock} is missing", hint=f"nox -s lock -- {plan.recipe.name} writes it")
 
-        def create() -> Made:
+        def create() -> StepResult:
             tools = create_environment(
                 interpreter=interpreter,
                 lock=lock,
@@ -84,10 +84,10 @@ class CompanionEnvironment:
                 plan.complete(self._site_packages())
             self._ask_torch()
             self.reporter.done()
-            return Made(trees=(self.venv,), facts={"tools": self._listed(self.python)})
+            return StepResult(trees=(self.venv,), facts={"tools": self._listed(self.python)})
 
         inputs = {
-            "interpreter": str(interpreter),
+            "interpreter": plan.python.identity() if plan.python else str(interpreter),
             "lock": fingerprint(lock)["sha256"],
             "torch": self.torch_sha256,
             "needs": {**_BUILD_NEEDS, **_CMAKE},
@@ -112,7 +112,7 @@ class CompanionEnvironment:
             environ=self.environ,
         )
 
-        def run() -> Made:
+        def run() -> StepResult:
             self.reporter.started("Install torch and its companions together")
             remove_tree(venv)
             result.unlink(missing_ok=True)
@@ -131,7 +131,7 @@ class CompanionEnvironment:
                 error = CompileError("the companions were made and do not work", hint=f"the whole output is in {log}")
                 raise explained(error, log, release=plan.recipe.release) from failure
             self.reporter.done()
-            return Made(files=(result,), facts=json.loads(result.read_text(encoding="utf-8")))
+            return StepResult(files=(result,), facts=json.loads(result.read_text(encoding="utf-8")))
 
         inputs = {
             "torch": self.torch_sha256,
@@ -142,7 +142,8 @@ class CompanionEnvironment:
         return self.ledger.run("smoke", version=1, inputs=inputs, action=run, key=plan.torch.python).facts
 
     def _interpreter(self) -> Path:
-        return self.plan.interpreter or find_interpreter(self.plan.torch.python, environ=self.environ)
+        found = self.plan.python
+        return self.plan.interpreter or (found or find_python(self.plan.torch.python, environ=self.environ)).base
 
     def _install(
         self, python: Path, *, wheels: Sequence[Path], wanted: list[str], pins: list[str], log: str = "environment"
@@ -182,7 +183,7 @@ class CompanionEnvironment:
             ) from failure
 
     def _ask_torch(self) -> None:
-        """Import torch once, so that a torch that does not load is told as such, and not as a compiler's error."""
+        """Import torch once, so that a torch that does not load is reported as such, and not as a compiler's error."""
         argv = (str(self.python), "-I", "-c", "import torch; print(torch.__version__)")
         answer = capture(self.plan.wrap(Command(argv=argv, environ=self.environ)), timeout_seconds=300)
         said = answer.stdout.strip()
@@ -203,8 +204,7 @@ class CompanionEnvironment:
 
     def _listed(self, python: Path) -> dict[str, str]:
         argv = (str(python), "-m", "pip", "--disable-pip-version-check", "list", "--format=freeze")
-        listed = capture(self.plan.wrap(Command(argv=argv, environ=self.environ)), timeout_seconds=120)
-        return dict(sorted(line.split("==", 1) for line in listed.stdout.splitlines() if "==" in line))
+        return installed_versions(self.plan.wrap(Command(argv=argv, environ=self.environ)))
 
     def _log(self, name: str) -> Path:
         return self.workspace.logs / f"{name}-{self.plan.torch.python}.log"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mps_build.common.environment import Toolchain
 from mps_build.common.errors import UsageError
+from mps_build.common.interpreters import FoundPython
 from mps_build.common.process import Command
 from mps_build.common.recipe.model import Recipe, Variable
 
@@ -22,7 +23,8 @@ class CompanionPlan:
 
     Attributes:
         sources: companion -> where it comes from, in the order in which they are built.
-        interpreter: None finds the recipe's Python on this host.
+        interpreter: a rehearsal's own; None takes `python`, or finds the recipe's Python on this host.
+        python: the Python that was found for the plan.
         wrap: brings a command to the place where it runs (a rehearsal's runs inside a root).
         complete: done to the build's torch once it is installed, with its site-packages; a rehearsal's lacks headers.
         overlaid: variables in the place of a project's own (a rehearsal cannot force MPS).
@@ -40,6 +42,7 @@ class CompanionPlan:
     settings: Mapping[str, str] = field(default_factory=dict)
     offline: bool = False
     interpreter: Path | None = None
+    python: FoundPython | None = None
     wrap: Callable[[Command], Command] = lambda command: command
     complete: Callable[[Path], None] | None = None
     completed_from: str = ""
@@ -53,7 +56,7 @@ class CompanionPlan:
         return PROJECTS[name]
 
     def variables(self, name: str) -> tuple[Variable, ...]:
-        """Return the environment that a companion's build is told: the target's, the project's, the caller's."""
+        """Return the environment that a companion's build gets: the target's, the project's, the caller's."""
         target = target_variables(self.recipe) if self.for_macos else ()
         rows = (*target, *PROJECTS[name].variables, *self.overlaid)
         return tuple({variable.name: variable for variable in rows}.values())

@@ -1,9 +1,10 @@
 """A relay between sccache and a fleet's Redis: a store that dies, hangs or fills up costs seconds, not the build.
 
-sccache (0.16, measured: docs/fleet.md) waits 60 seconds for *each* file once its store dies or hangs under a build, and
-starts no compiler at all when the store is down, or refuses the password, as it starts. So sccache talks to this relay,
-on this machine, for as long as the build runs: the relay asks the store, gives it a few seconds, and answers "not
-there" itself where the store does not. What went wrong is told once, and counted.
+sccache (0.16, measured: docs/fleet/caches.md) waits 60 seconds for *each* file once its store dies or hangs during a
+build, and starts no compiler at all when the store is down, or refuses the password, as it starts. ccache's own remote
+storage survives a store that is down, but pays its operation timeout for each file when the store hangs. So sccache
+talks to this relay, on this machine, for as long as the build runs: the relay asks the store, gives it a few seconds,
+and answers "not there" itself where the store does not. Each kind of trouble is reported once, and counted.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _NIL, _OK = b"$-1\r\n", b"+OK\r\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """Where a Redis is, and how it may be told (no password)."""
+    """Where a Redis is, and how it may be shown (no password)."""
 
     host: str
     port: int
@@ -188,7 +189,7 @@ class _Wire:
         """Return the next whole frame as it came.
 
         Raises:
-            StoreLost: what comes is no frame, or the connection ends.
+            StoreLost: what comes is not a frame, or the connection ends.
             OSError: the connection broke, or the deadline passed.
         """
         line = self._line(deadline)
@@ -262,7 +263,7 @@ def _words(question: bytes) -> list[bytes]:
 
 
 def _instead(verb: bytes) -> bytes:
-    """Return what sccache is told where the store gave no answer: a miss, or that nothing was kept."""
+    """Return what sccache receives where the store gave no answer: a miss, or that nothing was kept."""
     return _NIL if verb == b"GET" else b"-ERR the store does not answer\r\n"
 
 

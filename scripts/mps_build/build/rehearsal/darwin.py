@@ -11,7 +11,7 @@ from pathlib import Path
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
-from mps_build.common.receipts import Ledger, Made, Receipt
+from mps_build.common.receipts import Ledger, Receipt, StepResult
 from mps_build.common.recipe.catalogue import locks_root
 from mps_build.common.workspace import cache_folder
 
@@ -66,21 +66,23 @@ def rehearse_darwin(rehearsal: Rehearsal, *, count: int, seed: int, mirror: str 
 def _sdk(rehearsal: Rehearsal, chroot: Chroot, *, python: str) -> DarwinSdk:
     """Return the stub SDK with zig as its compiler, and arm64 stand-ins of the system's libraries."""
     folder = rehearsal.workspace.root / "darwin"
-    zig = _zig(rehearsal, chroot, python)
+    zig = zig_program(rehearsal, chroot, python)
     target = rehearsal.recipe.deployment_target
     # Written each time (a second); only what a compiler must make is under a receipt.
     sdk = write_sdk(folder, root=chroot.root, zig=zig, cache=cache_folder() / "zig", target=target)
     sources = stub_sources(sdk)
 
-    def run() -> Made:
+    def run() -> StepResult:
         rehearsal.console.started("Stub libraries (the first use of zig builds its libc++, a minute or two)")
         for library, source in sources.items():
             argv = (str(sdk.tools / "cc"), "-shared", "-O1", "-o", str(library), str(source))
-            _run(rehearsal, chroot, (*argv, f"-Wl,-install_name,@rpath/{library.name}"))
+            run_in_root(rehearsal, chroot, (*argv, f"-Wl,-install_name,@rpath/{library.name}"))
         probe = folder / "probe.cpp"
         probe.write_text("#include <string>\nstd::string probe() { return {}; }\n", encoding="utf-8")
-        _run(rehearsal, chroot, (str(sdk.tools / "c++"), "-shared", "-o", str(folder / "probe.dylib"), str(probe)))
-        return Made(files=tuple(sources))
+        run_in_root(
+            rehearsal, chroot, (str(sdk.tools / "c++"), "-shared", "-o", str(folder / "probe.dylib"), str(probe))
+        )
+        return StepResult(files=tuple(sources))
 
     inputs = {"zig": str(zig), "target": target, "sources": [path.read_text() for path in sources.values()]}
     rehearsal.ledger.run("stub_libraries", version=1, inputs=inputs, action=run)
@@ -88,7 +90,7 @@ def _sdk(rehearsal: Rehearsal, chroot: Chroot, *, python: str) -> DarwinSdk:
     return sdk
 
 
-def _zig(rehearsal: Rehearsal, chroot: Chroot, version: str) -> Path:
+def zig_program(rehearsal: Rehearsal, chroot: Chroot, version: str) -> Path:
     """Return zig as seen inside, from PyPI, the one that the sample's lock names."""
     lock = locks_root() / f"sample-py{version}.txt"
     lines = package_lines(lock.read_text(encoding="utf-8"), "ziglang")
@@ -96,12 +98,12 @@ def _zig(rehearsal: Rehearsal, chroot: Chroot, version: str) -> Path:
     home = cache_folder() / "ziglang" / lines.split()[0].partition("==")[2]
     zig = home / "site" / "ziglang" / "zig"
 
-    def install() -> Made:
+    def install() -> StepResult:
         rehearsal.console.started("Install zig")
         requirements = rehearsal.workspace.root / "zig-requirements.txt"
         requirements.write_text(lines, encoding="utf-8")
         pip = rehearsal.workspace.root / "pip"
-        _run(rehearsal, chroot, (f"/usr/bin/python{version}", "-m", "venv", str(pip)))
+        run_in_root(rehearsal, chroot, (f"/usr/bin/python{version}", "-m", "venv", str(pip)))
         argv = (
             str(pip / "bin" / "python"),
             "-m",
@@ -112,8 +114,8 @@ def _zig(rehearsal: Rehearsal, chroot: Chroot, version: str) -> Path:
             "--no-deps",
             "--require-hashes",
         )
-        _run(rehearsal, chroot, (*argv, "--upgrade", "--target", str(home / "site"), "-r", str(requirements)))
-        return Made(files=(zig,))
+        run_in_root(rehearsal, chroot, (*argv, "--upgrade", "--target", str(home / "site"), "-r", str(requirements)))
+        return StepResult(files=(zig,))
 
     Ledger(home / "receipts").run("zig", version=1, inputs={"lock": lines}, action=install)
     return zig
@@ -160,7 +162,7 @@ def _judge_drawn(rehearsal: Rehearsal, build: Path, units: Sequence[Unit], *, se
     """Look at each object of the seeded draw of torch_cpu's C++."""
     wrong = [unit.object for unit in units if not _is_object(build, unit)]
     if wrong:
-        raise CompileError(f"{len(wrong)} of the objects are no arm64 Mach-O: {', '.join(wrong[:5])}")
+        raise CompileError(f"{len(wrong)} of the objects are not arm64 Mach-O: {', '.join(wrong[:5])}")
     rehearsal.note(
         "torch_cpu",
         f"{len(units)} C++ files (seed {seed}) compiled to arm64 Mach-O, with the wide precompiled header",
@@ -173,7 +175,7 @@ def _is_object(build: Path, unit: Unit) -> bool:
     return path.is_file() and macho_kind(path) == "object"
 
 
-def _run(rehearsal: Rehearsal, chroot: Chroot, argv: tuple[str, ...]) -> None:
+def run_in_root(rehearsal: Rehearsal, chroot: Chroot, argv: tuple[str, ...]) -> None:
     environ = fetch_environ(os.environ)
     try:
         run_logged(

@@ -75,7 +75,7 @@ while [ $# -gt 0 ]; do
 done
 tool=$1; shift
 case "$tool" in
-  metal|metallib)
+  {metal})
     out=default.metallib
     while [ $# -gt 0 ]; do case "$1" in -o) out=$2; shift 2 ;; *) shift ;; esac; done
     echo "no Metal code: a stand-in of $tool wrote this" > "$out"; exit 0 ;;
@@ -83,6 +83,8 @@ esac
 echo "xcrun: error: unable to find utility \\"$tool\\", not a developer tool or in PATH" >&2
 exit 72
 """
+# Shell patterns of xcrun's tools that the stand-in plays.
+_METAL = "metal|metallib"
 _COMPILER = """\
 #!/bin/bash
 # zig {mode} for macOS arm64 (mps-build). CMake hands over folders of the host's headers: those are dropped,
@@ -143,13 +145,24 @@ class DarwinSdk:
         return self.folder / "include"
 
 
-def write_sdk(folder: Path, *, root: Path, zig: Path, cache: Path, target: str) -> DarwinSdk:
+def write_sdk(
+    folder: Path,
+    *,
+    root: Path,
+    zig: Path,
+    cache: Path,
+    target: str,
+    version: str = SDK_VERSION,
+    has_metal: bool = True,
+) -> DarwinSdk:
     """Write everything but the stub libraries, which only the compiler can make (`stub_commands`).
 
     Args:
         root: the Debian root, for what headers and LLVM tools it has.
         zig: the program, as seen inside.
         target: the oldest macOS, as 12.3.
+        version: what xcrun says of the SDK, as 14.5.
+        has_metal: whether xcrun finds a Metal compiler (a stand-in that compiles nothing).
     """
     made = DarwinSdk(folder=folder)
     frameworks = Path("System/Library/Frameworks")
@@ -176,7 +189,8 @@ def write_sdk(folder: Path, *, root: Path, zig: Path, cache: Path, target: str) 
     }
     for name, mode in (("cc", "cc"), ("c++", "c++")):
         _program(made.tools / name, _COMPILER.format(mode=mode, **words))
-    _program(made.tools / "xcrun", _XCRUN.format(version=SDK_VERSION, sdk=shlex.quote(str(made.sdk))))
+    answers = {"version": version, "sdk": shlex.quote(str(made.sdk)), "metal": _METAL if has_metal else "-"}
+    _program(made.tools / "xcrun", _XCRUN.format(**answers))
     for name, program in _llvm_tools(root).items():
         link = made.tools / name
         link.unlink(missing_ok=True)

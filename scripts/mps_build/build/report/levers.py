@@ -19,7 +19,7 @@ from .phases import COMPILE, HEADER
 # Rows of benchmarks/results.json that say what share of the compile seconds is left, and the command that gets it.
 _RATIOS = {
     "compile.develop_ratio": ("the develop profile, same -O level", "build_wheel --profile develop"),
-    "compile.develop_O0_ratio": ("the develop profile at -O0", "docs/faster_builds.md"),
+    "compile.develop_O0_ratio": ("the develop profile at -O0", "docs/build/faster_builds.md"),
     "compile.release_ratio": ("the release profile", "build_wheel --profile release"),
     "cache.warm_ratio": ("a warm compiler cache", "build_wheel --cache ccache, the second time"),
 }

@@ -62,8 +62,22 @@ def create_environment(
         chosen.write_text(backend_lock, encoding="utf-8")
         target = ("--upgrade", "--no-compile", "--target", str(backend))
         run(*install, *target, "-r", str(chosen))
-    listed = capture(wrap(Command(argv=(*pip, "list", "--format=freeze"), environ=environ)), timeout_seconds=60)
+    versions = installed_versions(wrap(Command(argv=(*pip, "list", "--format=freeze"), environ=environ)))
     reporter.done()
+    return versions
+
+
+def installed_versions(command: Command) -> dict[str, str]:
+    """Return what a `pip list --format=freeze` names, package -> version.
+
+    Raises:
+        BuildEnvironmentError: pip failed or did not answer; an empty list would start another build.
+    """
+    listed = capture(command, timeout_seconds=300)
+    if not listed.ok:
+        raise BuildEnvironmentError(
+            f"`{command}` failed: {listed.stderr.strip() or listed.exit}", hint="the same command again tries it anew"
+        )
     return dict(sorted(line.split("==", 1) for line in listed.stdout.splitlines() if "==" in line))
 
 

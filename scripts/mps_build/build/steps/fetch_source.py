@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mps_build.common.errors import SourceError
-from mps_build.common.git import TRANSPORTS, DamagedRepository, address_fault, answer, check_address, check_ref, git
+from mps_build.common.git import (
+    TRANSPORTS,
+    DamagedRepository,
+    address_fault,
+    answer,
+    ask_remote,
+    check_address,
+    check_ref,
+    git,
+)
 from mps_build.common.mirror import Mirror, mirror_of
 from mps_build.common.process import Reporter
 from mps_build.common.workspace import remove_tree
@@ -62,8 +71,11 @@ def fetch_source(
     check_address(repository, what="the repository", schemes=TRANSPORTS)
     reporter.started(f"Fetch {repository}", unit="bytes")
     mirror = mirror_of(repository, cache=cache, environ=environ, log=log)
-    if tag and not mirror.has(commit) and not offline:
-        _check_tag(mirror, tag, commit, reporter if not tag_binds else None)
+    if not offline and not mirror.has(commit):
+        if tag:
+            _check_tag(mirror, tag, commit, reporter if not tag_binds else None)
+        else:
+            ask_remote(repository, "HEAD", environ=environ)
     progress = _Progress(reporter=reporter)
     remove_tree(destination)
     submodules = _check_out(mirror, commit, destination, progress=progress, offline=offline)
@@ -90,25 +102,24 @@ def resolve_ref(repository: str, ref: str, *, environ: Mapping[str, str]) -> str
     """Return the 40-hex commit that a branch, tag or full commit names in a repository.
 
     Raises:
-        UsageError: the address or the ref is none that git may be given.
+        UsageError: git may not be given that address or ref.
         SourceError: there is no such ref.
     """
     if len(ref) == 40 and all(letter in "0123456789abcdef" for letter in ref):
         return ref
     check_address(repository, what="the repository")
     check_ref(ref)
-    lines = answer(git("ls-remote", "--", repository, ref, f"{ref}^{{}}", environ=environ)).splitlines()
-    if not lines:
+    named = ask_remote(repository, ref, f"{ref}^{{}}", environ=environ)
+    if not named:
         raise SourceError(
             f"{repository} has no branch or tag {ref!r}", hint="give a branch, a tag, or all 40 digits of a commit"
         )
-    return sorted(lines, key=lambda line: line.endswith("^{}"))[-1].split()[0]
+    return sorted(named.items(), key=lambda row: row[0].endswith("^{}"))[-1][1]
 
 
 def _check_tag(mirror: Mirror, tag: str, commit: str, summary: Reporter | None) -> None:
     reference = f"refs/tags/{tag}"
-    text = answer(git("ls-remote", "--", mirror.url, reference, f"{reference}^{{}}", environ=mirror.environ))
-    named = {name: pinned for pinned, _, name in (line.partition("\t") for line in text.splitlines())}
+    named = ask_remote(mirror.url, reference, f"{reference}^{{}}", environ=mirror.environ)
     today = named.get(f"{reference}^{{}}") or named.get(reference)
     if summary and today != commit:
         summary.line(f"tag {tag} is {today or 'not there'}; the recipe pins the official wheel's commit {commit}")
@@ -118,7 +129,7 @@ def _check_tag(mirror: Mirror, tag: str, commit: str, summary: Reporter | None) 
     if today != commit:
         raise SourceError(
             f"tag {tag} has moved: the recipe pins {commit}, {mirror.url} says {today}",
-            hint="find out why before you trust either; then mend `commit` in the recipe",
+            hint="find out why before you trust either; then correct `commit` in the recipe",
         )
 
 

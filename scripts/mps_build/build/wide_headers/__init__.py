@@ -1,6 +1,6 @@
 """A wide precompiled header for a target of PyTorch, put in from outside: the source is not touched.
 
-Nine tenths of a compile step of PyTorch is reading headers (docs/faster_builds.md), and
+Nine tenths of a compile step of PyTorch is reading headers (docs/build/faster_builds.md), and
 nearly every file reads the same ones. The header serves C++ only: Objective-C++ would need one of its own.
 """
 

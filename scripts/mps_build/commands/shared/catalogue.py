@@ -11,14 +11,16 @@ TASKS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "build_wheel": "build a recipe into an audited wheel",
             "build_companions": "build torchvision and torchaudio for a torch that was built here",
             "rehearse": "try a macOS recipe on Linux: patches, lock, configure, C++",
+            "check_mm": "check Objective-C++ of MPS on any system: selectors, types, enums, version guards",
             "shell": "open a shell, or run one command, in the exact environment of a build",
             "lock": "pin the versions and hashes of each recipe's build requirements",
-            "matrix": "list the recipes and their Pythons, as JSON for a workflow or as a table",
+            "matrix": "list the recipes and their Pythons as JSON, for a workflow",
             "refresh_patches": "show which patches apply to a tree or a tag, are upstream already, or conflict",
             "build_report": "show where a build's time went, its critical path, and what would save most",
         },
         "inspect a wheel without running it on a Mac": {
             "audit_wheel": "check what a wheel, a requirement or an installed torch contains",
+            "verify_kernels": "run a wheel's Metal kernels on this machine, without a Mac, and compare their results",
             "op_coverage": "list which operators MPS runs itself, through a composite, or not",
             "compare": "compare two wheels, or two records",
         },
@@ -43,8 +45,8 @@ TASKS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "ci": "answer what a workflow asks beside the sessions: trust, refs, outputs, upstream's commit, issues",
         },
         "keep this repository": {
-            "schemas": "write the JSON Schemas of our data files, from the models that read them",
-            "completion": "print a completion script for bash, zsh or tcsh",
+            "regenerate": "write every generated file and table of this repository anew",
+            "completion": "print a completion script for your shell",
         },
     }
 )

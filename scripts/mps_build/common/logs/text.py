@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-# ECMA-48: CSI, OSC (titles, hyperlinks), and the two-byte escapes.
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
+from .escapes import is_page, plain
+from .relays import infer_prefix, without_fixed_prefix
+from .wrapped import unwrap
 
-# What relays put before a line; taken off again and again, since they nest (`gh run view --log`, GitHub's own stamp).
-_PREFIXES = re.compile(
-    r"""
-      \[? \d{4}-\d\d-\d\d [T ] \d\d:\d\d:\d\d (?:[.,]\d+)? (?:Z|\s?[+-]\d\d:?\d\d)? \]? [ ]?  # 2026-10-16T09:12:24.39Z
-    | \[ \d\d:\d\d:\d\d (?:[.,]\d+)? \] [ ]                                   # [09:12:24]
-    | \d\d:\d\d:\d\d (?:[.,]\d+)? [ ]+ (?=\S)                                 # 09:12:24
-    | \#\d+ [ ] \d+\.\d+ [ ]?                                                 # BuildKit: #21 5.532
-    | \#\d+ [ ] (?=\[)                                                        # BuildKit: #21 [4/9] RUN ...
-    | \[ (?!end\ of|notice|code|ok|warn|fail|error|info|debug|system|missing|-)
-         [a-z][a-z0-9_.-]* \] (?:[ ]|$)                                       # [build]
-    | (?!ld|xcrun|ninja|error|fatal|clang|warning|note|usage)
-         [A-Za-z][\w.+-]* > (?:[ ]|$)                                         # nix: pkg>
-    | [^\t\n]{1,80} \t [^\t\n]{1,80} \t (?=\d{4}-\d\d-\d\dT)                  # gh run view --log: job, step
-    | [│┃|] [ ]?                                                              # pip's and rich's gutters
-    """,
-    re.VERBOSE,
-)
+# Collectors nest: a job's name around a runner's time stamp around a package manager's line numbers.
+_ROUNDS = 3
+# Longer lines are cut: nothing that a person would be shown is as long.
+_LONGEST_LINE = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,31 +24,49 @@ class Line:
 
 
 def clean_lines(text: str) -> tuple[Line, ...]:
-    """Return the lines without escapes, prefixes and trailing blanks; a redrawn line (`\\r`) counts as several."""
-    lines: list[Line] = []
-    for number, raw in enumerate(text.replace("\r\n", "\n").split("\n"), start=1):
-        lines.extend(Line(number=number, text=clean_line(part)) for part in raw.split("\r"))
-    return tuple(lines)
+    """Return the lines without escapes, known prefixes and trailing blanks; a redrawn line (`\\r`) counts as several."""
+    return tuple(replace(line, text=clean_line(line.text)) for line in _raw_lines(text.split("\n")))
+
+
+def meant_lines(text: str) -> tuple[Line, ...]:
+    """Return the lines that say something, without whatever most of them begin with (`relays.infer_prefix`).
+
+    For prose. Tables (statistics, a `.ninja_log`) have columns of their own: `clean_lines` is for them.
+    """
+    of_a_page = is_page(text)
+    lines = [
+        Line(number=line.number, text=cleaned)
+        for line in _raw_lines(unwrap(text.split("\n")))
+        if (cleaned := plain(line.text[:_LONGEST_LINE], of_a_page=of_a_page))
+    ]
+    for _ in range(_ROUNDS):
+        lines = [replace(line, text=without_fixed_prefix(line.text)) for line in lines]
+        prefix = infer_prefix([line.text for line in lines])
+        if prefix is None:
+            break
+        lines = [replace(line, text=prefix.sub("", line.text, count=1)) for line in lines]
+    return tuple(line for line in lines if line.text and not line.text.isspace())
 
 
 def clean_line(raw: str) -> str:
-    """Return one line without escapes, prefixes and trailing blanks (its indent stays).
+    """Return one line without escapes, known prefixes and trailing blanks (its indent stays).
 
     >>> clean_line("2026-10-16T09:12:24.3990503Z \\x1b[31mFAILED: \\x1b[0mlib/libc10.dylib ")
     'FAILED: lib/libc10.dylib'
     """
-    line = raw
-    if "\x1b" in line:
-        line = _ESCAPES.sub("", line)
-    line = _CONTROLS.sub("", line).rstrip()
-    while True:
-        stripped = line.lstrip()
-        match = _PREFIXES.match(stripped)
-        if not match or not match.end():
-            return line
-        line = stripped[match.end() :]
+    return without_fixed_prefix(plain(raw))
 
 
 def squeeze(text: str) -> str:
     """Return the text with every run of white space as one blank: wrapped sentences become whole."""
     return " ".join(text.split())
+
+
+def _raw_lines(rows: list[str]) -> Iterator[Line]:
+    """Yield what stands in numbered lines, part by part; of a run of empty ones the first."""
+    empty = False
+    for number, row in enumerate(rows, start=1):
+        for part in row.rstrip("\r").split("\r"):
+            if part or not empty:
+                yield Line(number=number, text=part)
+            empty = not part

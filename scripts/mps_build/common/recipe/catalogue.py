@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -56,6 +57,12 @@ def find_recipe(argument: str) -> Recipe:
         return load_recipe(known[wanted])
     if re.fullmatch(r"v\d+\.\d+", wanted) and (of_minor := [stem for stem in known if stem.startswith(f"{wanted}.")]):
         return load_recipe(known[max(of_minor, key=_order)])
+    if meant := re.fullmatch(r"v?torch\s*={0,2}\s*v?(\d[\w.]*)", wanted):
+        wanted = f"v{meant[1]}"
+        if wanted in known:
+            raise UsageError(
+                f"no recipe {argument!r}: a recipe is named by its release", hint=f"did you mean {wanted}?"
+            )
     raise UsageError(f"no recipe {argument!r}", hint=f"{_near(wanted, list(known))}; or give a path to a recipe file")
 
 
@@ -115,3 +122,10 @@ def _near(wanted: str, known: list[str]) -> str:
         alike = difflib.get_close_matches(wanted, releases, n=1, cutoff=0.7)  # 2.66 is a slip for 2.6
         close = of_minor or list(dict.fromkeys([*alike, *older[-1:], *releases[len(older) : len(older) + 1]]))
     return f"near: {', '.join(close)}; all: {', '.join(ordered)}" if close else f"there are: {', '.join(ordered)}"
+
+
+def build_python(recipe: Recipe) -> str:
+    """Return the Python that a build makes a wheel for unless another is asked for."""
+    ours = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    # The embedded source tries a toolchain: any Python will do, and ours is there.
+    return ours if recipe.source.kind == "embedded" and ours in recipe.pythons else recipe.default_python

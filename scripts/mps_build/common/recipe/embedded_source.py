@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SourceError
+from ..git import no_git_hint
 from ..process import Command, capture
 
 TAG = "v1.0.0"
@@ -126,6 +127,8 @@ def _git(*arguments: str, cwd: Path) -> str:
         cwd=cwd,
         environ={
             "PATH": os.environ.get("PATH", os.defpath),
+            # macOS' git is a shim, which asks for the chosen Xcode.
+            **{name: os.environ[name] for name in ("DEVELOPER_DIR",) if name in os.environ},
             "LC_ALL": "C",
             "HOME": os.devnull,
             "GIT_CONFIG_GLOBAL": os.devnull,
@@ -142,5 +145,6 @@ def _git(*arguments: str, cwd: Path) -> str:
     )
     answer = capture(command, timeout_seconds=60)
     if not answer.ok:
-        raise SourceError(f"`{command}` failed: {answer.stderr.strip()}", hint="is git there, and new enough (2.28)?")
+        hint = no_git_hint(answer.stderr) or "is git there, and new enough (2.28)?"
+        raise SourceError(f"`{command}` failed: {answer.stderr.strip()}", hint=hint)
     return answer.stdout.strip()

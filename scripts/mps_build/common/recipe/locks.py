@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def render_lock(chosen: Iterable[Chosen], *, requirements: Sequence[str], python
         blocks.append(" \\\n    ".join(lines))
     body = "\n".join(blocks) + "\n"
     return (
-        f"# Made by `nox -s lock`, for Python {python}, macOS arm64 and Linux; not to be edited.\n"
+        f"# StepResult by `nox -s lock`, for Python {python}, macOS arm64 and Linux; not to be edited.\n"
         f"# inputs: {inputs_digest(requirements, python)}\n"
         f"# content: {_content_digest(body)}\n{body}"
     )
@@ -134,8 +135,23 @@ def _speaks(tag: Tag, python: str) -> bool:
     return tag.interpreter == f"cp3{minor}" and tag.abi == f"cp3{minor}{'t' * free_threaded}"
 
 
+def check_uv() -> tuple[str, ...]:
+    """Return how uv is called.
+
+    Raises:
+        BuildEnvironmentError: it is not there.
+    """
+    if shutil.which("uv"):
+        return ("uv",)
+    if find_spec("uv") is None:
+        raise BuildEnvironmentError(
+            "uv is needed to make locks", hint="`nox -s lock` in a clone brings it; else: pip install 'mps-build[lock]'"
+        )
+    return (sys.executable, "-m", "uv")
+
+
 def _uv(requirements: Sequence[str], python: str, *options: str) -> str:
-    program = ("uv",) if shutil.which("uv") else (sys.executable, "-m", "uv")
+    program = check_uv()
     with _requirements_file(requirements) as path:
         command = Command(
             argv=(
@@ -146,8 +162,6 @@ def _uv(requirements: Sequence[str], python: str, *options: str) -> str:
         )
         answer = capture(command, timeout_seconds=300)
     if not answer.ok:
-        if answer.exit is None or "No module named uv" in answer.stderr:
-            raise BuildEnvironmentError("uv is needed to make locks", hint="`nox -s lock` installs it for itself")
         raise BuildEnvironmentError(
             f"no versions fit Python {python}:\n{answer.stderr.strip()}",
             hint="loosen the recipe's build_requirements, or drop this Python with a reason in `unproved`",

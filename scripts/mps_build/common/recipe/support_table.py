@@ -1,4 +1,4 @@
-"""What the recipes support, as rows: for the README's table and for a workflow's matrix."""
+"""What the recipes support, as rows: for the table of releases and for a workflow's matrix."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 from ..errors import UsageError
 from .model import Recipe
 
-BEGIN = "<!-- support table: made by `nox -s matrix -- --readme README.md` -->"
-END = "<!-- end of the support table -->"
 GITHUB_LIMIT = 256  # jobs of one matrix: https://docs.github.com/actions/reference/limits
 
 
@@ -41,7 +39,7 @@ def matrix(recipes: Iterable[Recipe], *, per_recipe: bool, only_default: bool) -
 
 
 def support_table(recipes: Iterable[Recipe]) -> str:
-    """Return the README's table of releases, in Markdown."""
+    """Return the table of releases, in Markdown."""
     columns = (
         *("torch", "Pythons", "Xcode, at least (official)", "SDK", "Metal kernels", "wheel for macOS"),
         *("MPS works from macOS", "torchvision, torchaudio"),
@@ -49,18 +47,6 @@ def support_table(recipes: Iterable[Recipe]) -> str:
     rows = [_row(recipe) for recipe in recipes if recipe.release is not None]
     lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
-
-
-def with_table(text: str, table: str, *, name: str) -> str:
-    """Return a README's text with the table between its markers.
-
-    Raises:
-        UsageError: the markers are not there, or not once each in order.
-    """
-    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-        raise UsageError(f"{name} must hold each marker once, in order", hint=f"add the lines\n{BEGIN}\n{END}")
-    before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}"
 
 
 def _row(recipe: Recipe) -> Sequence[str]:

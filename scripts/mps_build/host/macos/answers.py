@@ -8,7 +8,7 @@ from typing import Any
 
 from mps_build.common.logs.text import clean_line
 
-# What an answer tells: keys and values as docs/recorded_macs.md lists them.
+# What an answer tells: keys and values as docs/host/recorded_macs.md lists them.
 Facts = dict[str, Any]
 
 # What log_text leaves: npm's and language servers' prefixes, and a viewer's numbered gutter.

@@ -19,7 +19,7 @@ NOT_UNDERSTOOD: Mapping[str, Any] = {"not_understood": True}
 def parse_probe(
     argv: Sequence[str], stdout: str, stderr: str, exit: int | None = None, env: Mapping[str, str] | None = None
 ) -> Facts:
-    """Return what a probe's answer tells, by the vocabulary of docs/recorded_macs.md, or `not_understood`.
+    """Return what a probe's answer tells, by the vocabulary of docs/host/recorded_macs.md, or `not_understood`.
 
     An error beats whatever else was printed, since what it says holds and the rest may not.
 
@@ -70,7 +70,7 @@ _DEVELOPER_TOOLS = frozenset(
 
 
 def _failed_silently(answer: Answer, calls: Sequence[Call], facts: Facts) -> bool:
-    """Say whether a developer tool failed for a reason that we do not know: then what it printed is no answer."""
+    """Say whether a developer tool failed for a reason that we do not know: then what it printed is not an answer."""
     asked = any(call.program in _DEVELOPER_TOOLS for call in calls)
     return asked and answer.exit not in (0, None, 141) and "done" not in facts
 
@@ -259,6 +259,7 @@ _READERS: Mapping[str, Parser] = {
     "df": _df,
     "diskutil": _diskutil,
     "pmset": _pmset,
+    "notifyutil": lambda answer, call: resources.parse_thermal_pressure(answer),
     "vm_stat": lambda answer, call: resources.parse_vm_stat(answer),
     "memory_pressure": lambda answer, call: resources.parse_memory_pressure(answer),
     "launchctl": _launchctl,

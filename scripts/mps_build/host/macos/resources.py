@@ -92,13 +92,24 @@ def parse_apfs_list(answer: Answer) -> Facts:
 
 
 def parse_thermal(answer: Answer) -> Facts:
-    """Read `pmset -g therm` or `thermlog`: the last limit counts; three notes are no proof of coolness."""
+    """Read `pmset -g therm` or `thermlog`: the last limit counts; three notes do not prove that it is cool."""
     limits = re.findall(r"CPU_Speed_Limit\s*=\s*(\d+)", answer.stdout)
     if limits:
         return {"cpu_speed_limit": int(limits[-1]), "throttled": int(limits[-1]) < 100}
     if re.search(r"Note: No .* has been recorded", answer.stdout):
         return {"cpu_speed_limit": None, "throttled": "unknown"}
     return {}
+
+
+def parse_thermal_pressure(answer: Answer) -> Facts:
+    """Read `notifyutil -g com.apple.system.thermalpressurelevel`: 0 nominal, 1 moderate, 2 heavy, 3 and 4 worse.
+
+    The levels are those of Apple's OSThermalNotification.h; no record of the tool's own words exists.
+    """
+    level = first(r"com\.apple\.system\.thermalpressurelevel[ :=]+(\d+)\s*$", answer.stdout.rstrip())
+    if level is None or int(level) > 4:
+        return {}
+    return {"thermal_pressure": int(level), "throttled": int(level) > 0}
 
 
 def parse_battery(answer: Answer) -> Facts:

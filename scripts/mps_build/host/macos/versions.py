@@ -42,16 +42,23 @@ def parse_sw_vers_value(answer: Answer, option: str) -> Facts:
 
 
 def is_beta_build(build: str) -> bool:
-    """Say whether a build of macOS is a pre-release; rapid security responses have six figures and are none.
+    """Say whether a build of macOS or Xcode is a pre-release: four figures from 5000 up, and a small letter.
 
-    >>> is_beta_build("25A5279m"), is_beta_build("25D771280a"), is_beta_build("24D60")
-    (True, False, False)
+    A small letter alone is none (13F17a, 14E300c, 15C500b were released), nor are the six figures of a rapid security
+    response. Every build of the specimens follows this but one (xcode.is_seed has it).
+
+    >>> is_beta_build("25A5279m"), is_beta_build("17A5305f"), is_beta_build("15C500b")
+    (True, True, False)
+    >>> is_beta_build("25D771280a"), is_beta_build("24D60")
+    (False, False)
     """
-    return bool(re.fullmatch(r"\d+[A-Z]\d{1,4}[a-z]", build))
+    return bool(re.fullmatch(r"\d+[A-Z][5-9]\d{3}[a-z]", build))
 
 
 def parse_system_plist(text: str) -> Facts:
-    """Read SystemVersion.plist; a document without its end says so."""
+    """Read SystemVersion.plist; a document without its end says so, and an application's version.plist is none."""
+    if "<key>CFBundle" in text:
+        return {}
     values = dict(re.findall(r"<key>([^<]+)</key>\s*<string>([^<]*)</string>", text))
     facts: Facts = {}
     for key, name in (("product", "ProductName"), ("macos", "ProductVersion"), ("build", "ProductBuildVersion")):

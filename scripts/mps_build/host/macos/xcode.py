@@ -6,8 +6,9 @@ import re
 
 from .answers import Answer, Facts, first
 from .commands import Call
+from .versions import is_beta_build
 
-# A seed's build has four figures from 5000 up and a small letter; these are releases all the same.
+# Builds that look like a seed's and were released all the same.
 _RELEASES_LIKE_SEEDS = frozenset({"16C5032a"})
 # The letter series of builds and the versions they belong to.
 _SERIES = {
@@ -39,8 +40,7 @@ def is_seed(build: str) -> bool:
     >>> is_seed("17A5305f"), is_seed("16C5032a"), is_seed("15C500b")
     (True, False, False)
     """
-    match = re.fullmatch(r"\d+[A-Z](\d{4})[a-z]", build)
-    return match is not None and int(match.group(1)) >= 5000 and build not in _RELEASES_LIKE_SEEDS
+    return is_beta_build(build) and build not in _RELEASES_LIKE_SEEDS
 
 
 def _named(version: str, build: str) -> Facts:

@@ -15,7 +15,7 @@ Facts = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One probe's answer as facts, with the text it came from."""
+    """One probe's answer as facts, with the text it came from; without an answer in time there is no fact."""
 
     argv: tuple[str, ...]
     facts: Facts
@@ -27,7 +27,10 @@ def observations(prober: Prober) -> tuple[Observation, ...]:
     """Return every answer that a prober has, as facts."""
     rows = []
     for answer, env in prober.answers():
-        facts = parse_probe(answer.argv, answer.stdout, answer.stderr, answer.exit, env)
+        if answer.timed_out:
+            facts: Facts = {"timed_out": True}
+        else:
+            facts = parse_probe(answer.argv, answer.stdout, answer.stderr, answer.exit, env)
         words = [f"{name}={value}" for name, value in env.items()] + list(answer.argv)
         text = "\n".join(part.strip() for part in (answer.stdout, answer.stderr) if part.strip())
         rows.append(Observation(argv=answer.argv, facts=facts, text=text, calls=calls_of(words)))

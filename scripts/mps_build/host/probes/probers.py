@@ -45,6 +45,8 @@ class LiveProber:
     recorded_on: str | None = None
     # Probes wait for other programs; more at a time than cores is right.
     threads = 16
+    # A tool's first start after an update takes many times the usual (`metal --version`: 11 s seen).
+    patience, least_again = 6.0, 30.0
 
     def __init__(self) -> None:
         self._answers: dict[tuple[str, ...], Captured] = {}
@@ -70,7 +72,10 @@ class LiveProber:
         return tuple((answer, {}) for answer in self._answers.values())
 
     def _capture(self, probe: Probe) -> Captured:
-        answer = capture(Command(argv=probe.argv, environ=self._environ), timeout_seconds=probe.seconds)
+        command = Command(argv=probe.argv, environ=self._environ)
+        answer = capture(command, timeout_seconds=probe.seconds)
+        if answer.timed_out:
+            answer = capture(command, timeout_seconds=max(probe.seconds * self.patience, self.least_again))
         if answer.exit is None and not answer.timed_out:
             # As a shell says it: a program that is not there is an answer, and replays as one.
             return Captured(argv=probe.argv, stdout="", stderr=f"{probe.argv[0]}: command not found\n", exit=127)
@@ -105,6 +110,15 @@ class RecordedProber:
 
     def answers(self) -> tuple[Answered, ...]:
         return tuple(
-            (Captured(argv=probe.argv, stdout=probe.stdout, stderr=probe.stderr, exit=probe.exit), probe.env)
+            (
+                Captured(
+                    argv=probe.argv,
+                    stdout=probe.stdout,
+                    stderr=probe.stderr,
+                    exit=probe.exit,
+                    timed_out=probe.timed_out,
+                ),
+                probe.env,
+            )
             for probe in self.recording.probes
         )

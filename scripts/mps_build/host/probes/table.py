@@ -31,7 +31,10 @@ _DARWIN, _LINUX = ("Darwin",), ("Linux",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """One command, and what it is for. `standard` ones are asked each time, the others only for a recording."""
+    """One command, and what it is for. `standard` ones are asked each time, the others only for a recording.
+
+    What `decides` is an input of configure: without an answer nothing is built.
+    """
 
     name: str
     argv: tuple[str, ...]
@@ -40,12 +43,28 @@ class Probe:
     seconds: float = 5.0
     systems: tuple[str, ...] = (*_DARWIN, *_LINUX)
     standard: bool = True
+    decides: bool = False
 
 
 def _mac(
-    name: str, *argv: str, why: str, reveals: str = "nothing", seconds: float = 5.0, standard: bool = True
+    name: str,
+    *argv: str,
+    why: str,
+    reveals: str = "nothing",
+    seconds: float = 5.0,
+    standard: bool = True,
+    decides: bool = False,
 ) -> Probe:
-    return Probe(name=name, argv=argv, why=why, reveals=reveals, seconds=seconds, systems=_DARWIN, standard=standard)
+    return Probe(
+        name=name,
+        argv=argv,
+        why=why,
+        reveals=reveals,
+        seconds=seconds,
+        systems=_DARWIN,
+        standard=standard,
+        decides=decides,
+    )
 
 
 PROBES: tuple[Probe, ...] = (
@@ -101,15 +120,45 @@ PROBES: tuple[Probe, ...] = (
     ),
     _mac("volumes", "df", "-h", why="space on the Data volume", reveals="names of volumes"),
     _mac("thermal", "pmset", "-g", "therm", why="a throttled machine times nothing"),
+    _mac(
+        "thermal_pressure",
+        *("notifyutil", "-g", "com.apple.system.thermalpressurelevel"),
+        why="on Apple silicon pmset records nothing, however hot it is",
+    ),
     _mac("battery", "pmset", "-g", "batt", why="timings on battery differ"),
     _mac("low_power", "sh", "-c", "pmset -g | grep lowpowermode", why="timings in low power mode differ"),
     _mac("session", "launchctl", "managername", why="without a session on the screen MPS may find no GPU"),
-    _mac("developer_dir", "xcode-select", "-p", why="which developer directory is chosen", reveals="a path"),
-    _mac("xcode", "xcodebuild", "-version", why="the chosen Xcode", seconds=10.0),
-    _mac("sdk_version", "xcrun", "--sdk", "macosx", "--show-sdk-version", why="the SDK of the build"),
-    _mac("metal", "xcrun", "--sdk", "macosx", "metal", "--version", why="the Metal compiler's version", seconds=10.0),
-    _mac("metal_proof", "sh", "-c", METAL_PROOF, why="only compiling proves the Metal compiler", seconds=12.0),
-    _mac("clang", "/usr/bin/clang", "--version", why="clang may be dead though xcodebuild reads fine", seconds=10.0),
+    _mac(
+        "developer_dir",
+        "xcode-select",
+        "-p",
+        why="which developer directory is chosen",
+        reveals="a path",
+        decides=True,
+    ),
+    _mac("xcode", "xcodebuild", "-version", why="the chosen Xcode", seconds=10.0, decides=True),
+    _mac("sdk_version", "xcrun", "--sdk", "macosx", "--show-sdk-version", why="the SDK of the build", decides=True),
+    _mac(
+        "metal",
+        *("xcrun", "--sdk", "macosx", "metal", "--version"),
+        why="the Metal compiler's version",
+        seconds=10.0,
+        decides=True,
+    ),
+    _mac(
+        "metal_proof",
+        *("sh", "-c", METAL_PROOF),
+        why="only compiling proves the Metal compiler",
+        seconds=12.0,
+        decides=True,
+    ),
+    _mac(
+        "clang",
+        *("/usr/bin/clang", "--version"),
+        why="clang may be dead though xcodebuild reads fine",
+        seconds=10.0,
+        decides=True,
+    ),
     _mac("first_launch", "xcodebuild", "-checkFirstLaunchStatus", why="Xcode's frameworks installed", seconds=10.0),
     _mac(
         "xcode_paths",
@@ -118,6 +167,7 @@ PROBES: tuple[Probe, ...] = (
         why="every Xcode on this Mac",
         reveals="paths of applications",
         seconds=2.0,
+        decides=True,
     ),
     _mac(
         "applications",
@@ -224,7 +274,21 @@ def proofs_of_xcodes(paths: Iterable[str]) -> tuple[Probe, ...]:
 
 def _under(path: str, name: str, *argv: str, seconds: float) -> Probe:
     chosen = ("env", f"DEVELOPER_DIR={path}/Contents/Developer")
-    return _mac(f"{name} of {path}", *chosen, *argv, why="which Xcode suits", reveals="a path", seconds=seconds)
+    return _mac(
+        f"{name} of {path}",
+        *chosen,
+        *argv,
+        why="which Xcode suits",
+        reveals="a path",
+        seconds=seconds,
+        decides=True,
+    )
+
+
+def decides(argv: Sequence[str]) -> bool:
+    """Say whether a probe's answer is an input of configure: of the chosen Xcode, or of another one."""
+    words = tuple(argv[2:]) if argv[0] == "env" else tuple(argv)
+    return any(probe.decides and probe.argv == words for probe in PROBES)
 
 
 def argv_key(argv: Sequence[str]) -> tuple[str, ...]:

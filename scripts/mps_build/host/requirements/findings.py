@@ -1,4 +1,4 @@
-"""One line of the doctor's: what was found, what is wanted, what mends it."""
+"""One line of the doctor's: what was found, what is wanted, how to fix it."""
 
 from __future__ import annotations
 

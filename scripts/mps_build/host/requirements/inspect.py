@@ -11,7 +11,9 @@ from ..host import Host
 from .findings import Finding
 from .machine import machine_findings, resource_findings
 from .tools import tool_findings
-from .xcode import xcode_findings
+from .unanswered import unanswered_findings
+from .way import workable
+from .xcode import chosen_suits, xcode_findings
 
 # The order of warnings in a report; blockers come in the order of their rules.
 _WARNINGS = (
@@ -38,12 +40,13 @@ def inspect(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
             *elsewhere_findings(host, recipe),
             *resource_findings(host),
             *tool_findings(host, recipe),
+            *unanswered_findings(host, others_matter=False),
             *_not_understood(host),
         )
     return (
         *machine_findings(host, recipe),
-        *xcode_findings(host, recipe),
-        *tool_findings(host, recipe),
+        *workable((*xcode_findings(host, recipe), *tool_findings(host, recipe)), host, recipe),
+        *unanswered_findings(host, others_matter=not chosen_suits(host, recipe)),
         *_not_understood(host),
     )
 
@@ -71,12 +74,12 @@ def _not_understood(host: Host) -> Iterator[Finding]:
                 level="not_understood",
                 what="Not understood",
                 found=f"`{shlex.join(row.argv)[:120]}` answered: {' / '.join(lines[:3])[:300]}{more}",
-                mend="send this answer in: nox -s doctor -- --record FILE, see docs/recorded_macs.md",
+                mend="send this answer in: nox -s doctor -- --record FILE, see docs/host/recorded_macs.md",
             )
 
 
 def elsewhere_findings(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
-    """Return what a host that is no Mac lacks; a recipe that is cross-built with zig lacks nothing."""
+    """Return what a host that is not a Mac lacks; a recipe that is cross-built with zig lacks nothing."""
     if recipe.cross is not None:
         return (
             Finding(id="system", level="ok", what="System", found=host.system, wanted="any: cross-compiled with zig"),

@@ -1,4 +1,4 @@
-"""Findings as lines for a person: what stops first, each with what mends it."""
+"""Findings as lines for a person: what stops first, each with how to fix it."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _ROSETTA_LINK = "https://github.com/pytorch/pytorch/issues/98919"
 
 
 def machine_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
-    """Yield the machine's lines, blockers and warnings in the order of their table in docs/recorded_macs.md."""
+    """Yield the machine's lines, blockers and warnings in the order of their table in docs/host/recorded_macs.md."""
     yield from _virtual(host)
     yield from _rosetta(host)
     yield from _chip(host)
@@ -219,23 +219,27 @@ def _session(host: Host) -> Iterator[Finding]:
 
 def _thermal(host: Host) -> Iterator[Finding]:
     what, wanted = "Temperature", "no throttling while timing"
-    throttled = host.first("throttled")
-    if throttled is True:
+    throttled, pressure = set(host.every("throttled")), host.first("thermal_pressure")
+    if True in throttled:
         limit = host.first("cpu_speed_limit")
         yield Finding(
             id="thermal_throttled",
             level="warning",
             what=what,
-            found=f"throttled to {limit} %",
+            found=f"thermal pressure {pressure} of 4" if pressure else f"throttled to {limit} %",
             wanted=wanted,
             mend="let it cool down: pmset -g thermlog",
         )
-    elif throttled == "unknown":
+    elif False in throttled:
+        yield Finding(id="thermal", level="ok", what=what, found="not throttled", wanted=wanted)
+    elif "unknown" in throttled:
+        # On Apple silicon pmset says so of every healthy Mac; it is worth a warning only where nothing else was asked.
+        asked_more = any(call.program == "notifyutil" for row in host.observations for call in row.calls)
         yield Finding(
             id="thermal_unknown",
-            level="warning",
+            level="note" if asked_more else "warning",
             what=what,
-            found="pmset recorded nothing, which is no proof",
+            found="pmset recorded nothing, which proves nothing",
             wanted=wanted,
             mend="sudo powermetrics --samplers thermal -n 1",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mps_build.common.interpreters import PythonSearch
 from mps_build.common.recipe.model import Recipe
 
 from ..host import Host
@@ -26,6 +27,25 @@ def _python(host: Host, recipe: Recipe) -> Iterator[Finding]:
     else:
         found = f"{host.python or 'version not recorded'}, {host.arch or 'architecture not recorded'}"
         yield Finding(id="python", level="ok" if host.arch else "not_recorded", what=what, found=found, wanted=wanted)
+
+
+def build_python_findings(search: PythonSearch) -> Iterator[Finding]:
+    """Yield the Python that a build would take on this very machine, and those it passes over."""
+    what, wanted = "Python to build", f"an arm64 CPython {search.version}"
+    if search.found is None:
+        yield Finding(
+            id="build_python_missing",
+            level="blocker",
+            what=what,
+            found="none",
+            wanted=wanted,
+            mend=f"uv python install {search.version}, or brew install python@{search.version.removesuffix('t')}",
+            stops=("build",),
+        )
+    else:
+        yield Finding(id="build_python", level="ok", what=what, found=str(search.found), wanted=wanted)
+    for path, reason in search.skipped.items():
+        yield Finding(id="build_python_passed_over", level="note", what=what, found=f"not {path}: {reason}")
 
 
 def _git(host: Host) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from .metal import METAL_ERRORS, XCODE_LINK, metal_findings
 
 MISSION_XCODE = "13.3.1"
 
-# Situations that mean one of the blockers of docs/recorded_macs.md; others block under their own name.
+# Situations that mean one of the blockers of docs/host/recorded_macs.md; others block under their own name.
 _MEANS = {
     "license_not_agreed": "xcode_license",
     "xcode_required_clt_active": "xcode_clt_only",
@@ -54,6 +54,17 @@ def choose_xcode(host: Host, recipe: Recipe) -> Xcode | None:
     if not suiting:
         return host.xcode
     return next((x for x in suiting if x.chosen), max(suiting, key=lambda x: tuple(map(int, x.version.split(".")))))
+
+
+def chosen_suits(host: Host, recipe: Recipe) -> bool:
+    """Say whether the Xcode that this machine has chosen builds the recipe, so that no other one is looked for."""
+    return host.xcode is not None and suits(host.xcode, recipe)
+
+
+def suits(xcode: Xcode, recipe: Recipe) -> bool:
+    """Say whether an Xcode has the version and the SDK that a recipe needs."""
+    too_old = xcode.sdk_version is not None and older(xcode.sdk_version, recipe.host.sdk)
+    return not too_old and not _faults(xcode, recipe)
 
 
 def xcode_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
@@ -199,7 +210,7 @@ def _situations(host: Host, recipe: Recipe, *, other_suits: bool) -> Iterator[Fi
             continue
         seen.add(error)
         harmless = error in _ACTIONS or row.facts.get("fatal") is False
-        if harmless or elsewhere or (other_suits and _MEANS.get(error) == "xcode_clt_only"):
+        if harmless or elsewhere or (other_suits and _MEANS.get(error) in ("xcode_clt_only", "xcode_missing")):
             yield _note(error)
         else:
             yield _blocker(error, recipe)
@@ -231,7 +242,7 @@ def _note(error: str) -> Finding:
 
 
 def _signs(host: Host, xcode: Xcode | None) -> Iterator[Finding]:
-    """Yield what is no fault yet and often comes before one."""
+    """Yield what is not a fault yet and often comes before one."""
     if host.first("from_env", "xcode-select"):
         yield Finding(
             id="developer_dir_from_env",

@@ -29,7 +29,7 @@ def render(triage: Triage) -> tuple[str, ...]:
         word = "seen in" if triage.cause else "first error:"
         lines.append(f"  {word} line {triage.first_error.number}: {triage.first_error.text.strip()}")
     elif triage.failed:
-        lines.append("  the failure is there, its first message is not: look at an earlier part of the log")
+        lines.append("  what failed is not said in this text: it begins after the message")
     if triage.also:
         lines.append(f"  also matching (an effect, or a twin): {', '.join(triage.also)}")
     lines += [f"  note {note}" for note in triage.notes]

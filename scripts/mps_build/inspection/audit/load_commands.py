@@ -90,6 +90,15 @@ def _check_sections(sections: list[Section]) -> None:
         end, last = max(end, offset + size), name
 
 
+def load_commands(head: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the number (without dyld's mark) and the bytes of each load command.
+
+    Raises:
+        Malformed: one of them does not fit.
+    """
+    yield from _commands(head[: head_size(head)], HEADER.unpack_from(head)[4])
+
+
 def _commands(head: bytes, count: int) -> Iterator[tuple[int, bytes]]:
     position = HEADER.size
     for index in range(count):

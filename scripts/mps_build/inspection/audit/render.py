@@ -59,7 +59,7 @@ def fact_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("wheel", str(document["file"])),
         ("version", f"{document['distribution']} {document['version'] or '?'}"),
-        ("commit", str(document["git_version"] or "not told")),
+        ("commit", str(document["git_version"] or "unknown")),
         ("Python", _python(document)),
         ("platform", str(document["platform"] or "?")),
         ("size", f"{_mb(document['size'])}, {_mb(document['uncompressed'])} unpacked, {document['members']} files"),
@@ -80,12 +80,12 @@ def fact_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     if torch:
         kernels = f"{torch['exported_at_mps']} symbols of at::mps, {document['mps_dispatch_headers']} dispatch headers"
         rows.append(("MPS", kernels))
-        rows.append(("compiler", str(torch["cxx_compiler"] or "not told")))
+        rows.append(("compiler", str(torch["cxx_compiler"] or "unknown")))
     return [(name, printable(value[:MOST_VALUE])) for name, value in rows]
 
 
 def rules_table() -> str:
-    """Return every rule as a Markdown table, as docs/audit.md shows it."""
+    """Return every rule as a Markdown table, as docs/inspect/audit.md shows it."""
     rows = ["| rule | level | judged | holds for | why |", "|---|---|---|---|---|"]
     for rule in ALL:
         judged = "whole files" if rule.needs_full else "headers"

@@ -56,7 +56,7 @@ def read_receipt(wheel: Path, receipt: Path) -> dict[str, Any]:
         key for key, kind in wanted.items() if not isinstance(document, dict) or not isinstance(document.get(key), kind)
     ]
     if wrong:
-        raise UsageError(f"{receipt} is no receipt of build_wheel: it lacks {', '.join(wrong)}")
+        raise UsageError(f"{receipt} is not a receipt of build_wheel: it lacks {', '.join(wrong)}")
     return dict(document)
 
 

@@ -33,7 +33,7 @@ _MEMORY_SHARE = 0.85
 
 
 class Benchmark(Verification):
-    """One run of the verb: what a verification does before its first case, and rows instead of cases."""
+    """One run of the command: what a verification does before its first case, and rows instead of cases."""
 
     def __init__(self, request: BenchmarkRequest, console: Console) -> None:
         super().__init__(request, console)
@@ -244,7 +244,7 @@ def one_line(row: Mapping[str, Any]) -> str:
     return f"{name}: {ratio['median']:.2f} times the CPU ({ratio['low']:.2f} to {ratio['high']:.2f}){doubts}"
 
 
-_PLANTS = "see docs/plants.md"
+_PLANTS = "see docs/verify/plants.md"
 _ROWS = "rows: resnet50, bert, vgg16, decoder, matmul, matmul_bf16, conv, attention, layer_norm; or one's mode: " + (
     "bert:training"
 )

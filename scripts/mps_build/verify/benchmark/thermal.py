@@ -10,8 +10,8 @@ from mps_build.host.probes.probers import LiveProber
 from mps_build.host.probes.table import probes_for
 
 NOT_RECORDED = "not recorded"
-_PROBES = frozenset({"thermal", "battery", "low_power"})
-_FACTS = ("throttled", "cpu_speed_limit", "power_source", "battery_percent", "low_power_mode")
+_PROBES = frozenset({"thermal", "thermal_pressure", "battery", "low_power"})
+_FACTS = ("cpu_speed_limit", "thermal_pressure", "power_source", "battery_percent", "low_power_mode")
 
 
 def thermal_state() -> dict[str, Any] | str:
@@ -25,7 +25,9 @@ def thermal_state() -> dict[str, Any] | str:
     prober = LiveProber()
     prober.ask(probes)
     rows = observations(prober)
-    return {fact: next(values(rows, fact), None) for fact in _FACTS}
+    known = set(values(rows, "throttled"))
+    throttled = next((value for value in (True, False, "unknown") if value in known), None)
+    return {"throttled": throttled, **{fact: next(values(rows, fact), None) for fact in _FACTS}}
 
 
 def thermal_notes(states: list[dict[str, Any] | str]) -> list[str]:
@@ -36,7 +38,11 @@ def thermal_notes(states: list[dict[str, Any] | str]) -> list[str]:
     """
     known = [state for state in states if isinstance(state, dict)]
     notes = []
-    limits = [state["cpu_speed_limit"] for state in known if state.get("throttled") is True]
+    hot = [state for state in known if state.get("throttled") is True]
+    limits = [state["cpu_speed_limit"] for state in hot if state.get("cpu_speed_limit") is not None]
+    pressures = [state["thermal_pressure"] for state in hot if state.get("thermal_pressure")]
+    if pressures:
+        notes.append(f"the system was too hot during the run (thermal pressure {max(pressures)} of 4)")
     if limits:
         notes.append(f"the system throttled the CPU during the run (to {min(limits)} % of its speed)")
     if any(state.get("power_source") == "battery" for state in known):

@@ -128,7 +128,7 @@ def _balance(suspects: Sequence[str], favoured: frozenset[str]) -> list[float]:
 
 def _away_from(gaps: Sequence[int], ranked: Sequence[int], *, width: int) -> int:
     # Gaps come in rows (a broken build stays broken for a while), so the first step away is not the next one: a
-    # twenty-fourth of what is left costs a tenth of a step if it was a single gap (docs/bisect.md has the figures).
+    # twenty-fourth of what is left costs a tenth of a step if it was a single gap (figures: docs/verify/bisect.md).
     distance = -(-width // 24) << (len(gaps) - 1) if gaps else 0
     while distance > 1:
         far = [index for index in ranked if all(abs(index - gap) >= distance for gap in gaps)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mps_build.common.console import as_called
 from mps_build.common.plain_text import plain
 from mps_build.common.records.verification import Case, Record
 
@@ -16,7 +17,7 @@ def render(record: Record) -> str:
     """Return the record as Markdown; its first line is what the run can say at all."""
     parts = [record.statement, "", f"## {headline(record)}", "", sentence(record), ""]
     if record.hint and record.exit_code:
-        parts += [f"Next: {record.hint}", ""]
+        parts += [f"Next: {as_called(record.hint)}", ""]
     parts += _table(("", ""), [(f"**{name}**", value) for name, value in facts(record)])
     if record.cases:
         parts += ["### Layers", "", *_layers(record)]

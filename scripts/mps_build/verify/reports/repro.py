@@ -72,7 +72,7 @@ def render_issue(record: Record, case: Case, script: str, file: str) -> str:
 
 
 def _caveat(record: Record) -> str:
-    """Return what a reader upstream must be told before all else: a rehearsal, or a planted fault."""
+    """Return what a reader upstream must know first: a rehearsal, or a planted fault."""
     return record.statement if record.device != "mps" or record.selection.get("plant") else ""
 
 

@@ -36,7 +36,7 @@ from .workloads import REAL_WEIGHTS, Workload
 
 _COMMAND_SECONDS = 240.0
 _BAD = ("failed", "crashed", "timeout")
-_HINT = "each leg's log and its events lie beside the record; docs/promises tells what each case asks"
+_HINT = "each leg's log and its events lie beside the record; docs/verify/promises tells what each case asks"
 
 
 class _Stopped(Exception):

@@ -13,6 +13,9 @@ from .ninja import parse_ninja, parse_ninja_log
 from .packing import parse_codesign_verify, parse_listdeps, parse_pip_wheel
 from .sccache import parse_sccache
 
+# What a reader may meet in a text that only looks like its own. It is asked beside the main question: never its end.
+_NOT_ITS_OWN = (ValueError, ArithmeticError, LookupError, TypeError, AttributeError, RecursionError)
+
 
 def read_tool_output(text: str, argv: Sequence[str] = ()) -> dict[str, Any] | None:
     """Return the facts in a tool's output; None: not understood.
@@ -24,7 +27,10 @@ def read_tool_output(text: str, argv: Sequence[str] = ()) -> dict[str, Any] | No
     for name, reader in _READERS:
         if program and name != program:
             continue
-        facts = reader(text)
+        try:
+            facts = reader(text)
+        except _NOT_ITS_OWN:
+            continue
         if facts is not None:
             return facts
     return None

@@ -1,0 +1,69 @@
+"""The generated cases: one for each operator and dtype, its rows read from rows.json."""
+
+from __future__ import annotations
+
+import functools
+import json
+import zlib
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..cases import Cases
+from ..states import Refused
+from .asking import ask_rows
+from .spec import Row, Spec, Table
+
+ROWS = Path(__file__).parent / "rows.json"
+# One digit for each factor.
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+@functools.lru_cache(maxsize=None)
+def stored_rows() -> dict[str, Any]:
+    """Return, for each operator, its factors as they were when the rows were made, and the rows as digits."""
+    return json.loads(ROWS.read_text(encoding="utf-8")) if ROWS.is_file() else {}  # type: ignore[no-any-return]
+
+
+def signature(spec: Spec) -> list[str]:
+    """Return the factors and how many levels each has: rows of another description cannot be read."""
+    return [f"{name}:{len(levels)}" for name, levels in spec.factors]
+
+
+def decode(spec: Spec, digits: str) -> Row:
+    """Return a row from its digits; its number follows from them, so that other rows leave it as it was."""
+    number = zlib.crc32(digits.encode()) % 9973
+    return Row(digits, number, {name: levels[DIGITS.index(digit)] for (name, levels), digit in zip(spec.factors, digits)})
+
+
+def encode(spec: Spec, places: Any) -> str:
+    """Return the digits of a row, given the place of each level."""
+    return "".join(DIGITS[place] for place in places)
+
+
+def rows_of(spec: Spec) -> list[Row]:
+    """Return an operator's rows; raise ValueError where they were made for another description."""
+    stored = stored_rows().get(spec.name, {"factors": signature(spec), "rows": ""})
+    if stored["factors"] != signature(spec):
+        raise ValueError(f"{ROWS.name}: the rows of {spec.name} are of another description; make them anew")
+    return [decode(spec, digits) for digits in stored["rows"].split()]
+
+
+def add_generated(cases: Cases, table: Table) -> None:
+    """Register the cases of a table: `condition-<operator>-<dtype>`."""
+    for spec in table.specs.values():
+        by_dtype: dict[torch.dtype, list[Row]] = {}
+        for row in rows_of(spec):
+            by_dtype.setdefault(row.levels["@dtype"], []).append(row)
+        for dtype, rows in by_dtype.items():
+            act = partial(_asked, spec, rows)
+            cases.add(f"condition-{spec.name}-{str(dtype)[6:]}", act, check=True, may_be_missing=True)
+
+
+def _asked(spec: Spec, rows: list[Row], bench: Any) -> Any:
+    return ask_rows(spec, rows, bench)
+
+
+__all__ = ["DIGITS", "ROWS", "Refused", "add_generated", "decode", "encode", "rows_of", "signature", "stored_rows"]

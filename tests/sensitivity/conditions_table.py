@@ -1,0 +1,198 @@
+"""Record the conditions of the default layers, hold them against what is reachable, write the page and the figures.
+
+python tests/sensitivity/conditions_table.py [--page docs/conditions.md] [--write] [--layers layouts,...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, Iterable
+
+import torch
+
+import suite_in_process
+from conditions import DTYPES, LAYOUTS, RANKS, SIZES, Conditions, Transfers
+from conditions_reach import KERNELS, name_of, reach_in_a_child, runs_on_mps
+from suite_in_process import Suite
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = ("dtypes", "arguments", "layouts", "sizes")
+TARGETS = {"dtypes": 0.95, "arguments": 0.95, "layouts": 0.9, "sizes": 0.9, "transfers": 0.9}
+TRANSFERS = frozenset(
+    (where, kind, one)
+    for where in ("to device", "to host")
+    for kind, every in (("dtype", DTYPES), ("layout", LAYOUTS), ("argument", ("dtype", "non_blocking")))
+    for one in every
+)
+
+
+class Recording:
+    """All the cases of some layers, each once, with what they dispatched."""
+
+    def __init__(self, layers: Iterable[str]) -> None:
+        suite = Suite(layers, device=torch.device("cpu", 0))
+        self.conditions, self.transfers = Conditions(), Transfers()
+        for case in suite.cases:
+            suite.ask(case, lambda: self.transfers)
+            suite.ask(case, lambda: self.conditions)
+        self.facts = {func: facts for func, facts in self.conditions.facts.items() if runs_on_mps(func)}
+        self.reach = {func: found for func, facts in self.facts.items() if (found := reach_in_a_child(func, facts))}
+        self.silent = sorted(KERNELS - {name_of(func) for func in self.facts} - _without_cpu())
+
+    def count(self, kind: str) -> tuple[int, int]:
+        """Return covered and reachable conditions; a kernel that is never called counts as one that is missing."""
+        if kind == "transfers":
+            return len(self.transfers.seen & TRANSFERS), len(TRANSFERS)
+        rows = [(getattr(self.facts[func], kind), getattr(reach, kind)) for func, reach in self.reach.items()]
+        covered = sum(len(seen & could) for seen, could in rows)
+        return covered, sum(len(could) for _, could in rows) + len(self.silent)
+
+
+def _without_cpu() -> set[str]:
+    """Return the kernels that this torch's CPU does not have: nothing could be compared."""
+    found = set()
+    for name in KERNELS:
+        packet, _, overload = name.partition(".")
+        func = getattr(getattr(torch.ops.aten, packet, None), overload, None)
+        keys = ("CPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd")
+        if func is None or not any(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key) for key in keys):
+            found.add(name)
+    return found
+
+
+def render(recording: Recording) -> str:
+    """Return the page: the figures, then for each overload what stays out."""
+    lines = [_HEAD.format(version=torch.__version__.split("+")[0], overloads=len(recording.facts)), ""]
+    lines += ["| conditions | covered | reachable | share |", "|---|---|---|---|"]
+    for kind in (*KINDS, "transfers"):
+        covered, reachable = recording.count(kind)
+        lines.append(f"| {kind} | {covered} | {reachable} | {covered / max(reachable, 1):.1%} |")
+    lines += [
+        "",
+        "## By class",
+        "",
+        *_by_class(recording),
+        "",
+        "## Values of the first operand",
+        "",
+        *_values(recording),
+    ]
+    lines += [
+        "",
+        "## Kernels that no default case calls",
+        "",
+        ", ".join(f"`{one}`" for one in recording.silent) or "None.",
+    ]
+    lines += [
+        "",
+        "## What stays out",
+        "",
+        "One line for each overload: reachable conditions that no default case has.",
+        "",
+    ]
+    return "\n".join([*lines, *_missing(recording)]) + "\n"
+
+
+def _by_class(recording: Recording) -> list[str]:
+    """Return, for each class, of how many overloads it is covered."""
+    rows = ["| class | covered | reachable |", "|---|---|---|"]
+    for kind, classes in (
+        ("dtypes", DTYPES),
+        ("layouts", LAYOUTS),
+        ("sizes", (*(f"rank {one}" for one in RANKS), *SIZES)),
+    ):
+        for one in classes:
+            covered = reachable = 0
+            for func, reach in recording.reach.items():
+                could = {_word(item) for item in getattr(reach, kind)}
+                reachable += one in could
+                covered += one in could and one in {_word(item) for item in getattr(recording.facts[func], kind)}
+            rows.append(f"| {kind}: {one} | {covered} | {reachable} |")
+    return rows
+
+
+def _word(item: Any) -> str:
+    return item if isinstance(item, str) else str(item[1])
+
+
+def _values(recording: Recording) -> list[str]:
+    counted: dict[str, int] = {}
+    for facts in recording.facts.values():
+        for one in facts.values:
+            counted[one] = counted.get(one, 0) + 1
+    return ["| value | overloads |", "|---|---|", *(f"| {one} | {number} |" for one, number in sorted(counted.items()))]
+
+
+def _missing(recording: Recording) -> list[str]:
+    rows = []
+    for func in sorted(recording.reach, key=str):
+        parts = []
+        for kind in KINDS:
+            left = getattr(recording.reach[func], kind) - getattr(recording.facts[func], kind)
+            if left:
+                words = sorted(one if isinstance(one, str) else " ".join(map(str, one)) for one in left)
+                parts.append(f"{kind}: {', '.join(words)}")
+        if parts:
+            rows.append(f"- `{name_of(func)}`: {'; '.join(parts)}")
+    return rows
+
+
+_HEAD = """# Under which conditions the device suite calls each operator
+
+Generated by `python tests/sensitivity/conditions_table.py --page docs/conditions.md`; do not edit. A bug seldom breaks an
+operator altogether: it breaks one dtype, one argument, one layout, one size. This page counts which of them the default
+layers reach, for each of the {overloads} overloads that they dispatch and MPS runs (torch {version}, recorded on the CPU).
+
+*Reachable* is what the schema allows, the CPU accepts (calls of the suite are asked again with one thing changed), and MPS
+has: a kernel or one body for all devices in torch 2.15.0 (`op_coverage` of the official wheel), and a dtype that upstream's
+own tests do not list as failing there. Operands are counted by their number, 0 is the first. A kernel that no case calls
+counts as one condition that is missing, under each heading."""
+
+
+def main() -> int:
+    """Run the command; return 1 where a target is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", metavar="FILE", help="write the page")
+    parser.add_argument("--write", action="store_true", help="put the figures into benchmarks/results.json")
+    parser.add_argument("--json", metavar="FILE", help="write the figures and the missing conditions")
+    parser.add_argument("--layers", default=",".join(suite_in_process.DEFAULT_LAYERS))
+    given = parser.parse_args()
+    recording = Recording(given.layers.split(","))
+    met = True
+    for kind in (*KINDS, "transfers"):
+        covered, reachable = recording.count(kind)
+        share = covered / max(reachable, 1)
+        met = met and share >= TARGETS[kind]
+        print(f"conditions.{kind:10} {covered:6} of {reachable:6}  {share:.4f}")
+        if given.write:
+            _record(f"conditions.{kind}", share, TARGETS[kind])
+    print(f"suite.graph_keys      {graph_keys(recording.conditions)}; kernels never called: {len(recording.silent)}")
+    if given.write:
+        _record("suite.graph_keys", graph_keys(recording.conditions), None)
+    if given.page:
+        Path(given.page).write_text(render(recording), encoding="utf-8")
+    if given.json:
+        Path(given.json).write_text(json.dumps(_missing(recording), indent=0) + "\n", encoding="utf-8")
+    return 0 if met else 1
+
+
+def graph_keys(conditions: Conditions) -> int:
+    """Return how many distinct operators with shapes, dtypes and layouts were dispatched: what a Mac would compile."""
+    return len({(form[0], *((one[0], one[1], one[2]) for one in form[1:-1])) for form in conditions.keys})
+
+
+def _record(name: str, value: float, target: float | None) -> None:
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    from record import record
+
+    text = "" if target is None else f">= {target:.2f} of what is reachable"
+    command = "python tests/sensitivity/conditions_table.py --write"
+    unit = "keys" if target is None else "ratio"
+    record(name, [round(value, 4)], unit=unit, command=command, target=text, versions=f"torch {torch.__version__}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

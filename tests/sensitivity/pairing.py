@@ -1,0 +1,208 @@
+"""Make tests/device/device_suite/conditions/rows.json: pairwise covering arrays over each operator's conditions.
+
+python tests/sensitivity/pairing.py [--only NAME,...] [--jobs N]
+
+A row is kept only where the CPU answers it, and where a device that is right and rounds otherwise (two units in the last
+place of every result) is called right: what the CPU refuses, and what is ill-conditioned by design, is no condition.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import multiprocessing
+import random
+import sys
+import time
+import warnings
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent / "device")]
+warnings.filterwarnings("ignore")
+
+import torch  # noqa: E402
+
+from device_suite.compare import Mismatch  # noqa: E402
+from device_suite.conditions import asking  # noqa: E402
+from device_suite.conditions.listed import ROWS, decode, encode, signature  # noqa: E402
+from device_suite.conditions.spec import Spec  # noqa: E402
+from device_suite.conditions.tables import TABLES  # noqa: E402
+from device_suite.legs import Bench  # noqa: E402
+from device_suite.states import Refused  # noqa: E402
+from rounding import RoundsOtherwise  # noqa: E402
+
+UNITS = 2.0
+TRIES = 5
+# The first size, dtype and values that others are tried with where a pair is refused.
+Pair = Any
+
+
+class Pairing:
+    """The rows of one operator while they are made."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.spec = spec
+        self.levels = [len(levels) for _, levels in spec.factors]
+        self.random = random.Random(spec.name)
+        self.left = {
+            ((i, a), (j, b))
+            for i, j in itertools.combinations(range(len(self.levels)), 2)
+            for a in range(self.levels[i])
+            for b in range(self.levels[j])
+        }
+        self.judged: dict[tuple[int, ...], str] = {}
+        self.rows: list[tuple[int, ...]] = []
+        self.refused: dict[str, int] = {}
+        self.dropped = 0
+
+    def make(self) -> None:
+        """Cover every pair that can be covered."""
+        while self.left:
+            pair = min(self.left)
+            if not any(self._try(pair, plain) for plain in (False, True, False, True, False)[:TRIES]):
+                self.left.discard(pair)
+                self.dropped += 1
+
+    def _try(self, pair: Pair, plain: bool) -> bool:
+        row = self._filled(pair, plain)
+        verdict = self.judged.get(row)
+        if verdict is None:
+            verdict = self.judged[row] = self._verdict(row)
+        if verdict:
+            self.refused[verdict] = self.refused.get(verdict, 0) + 1
+            return False
+        self.rows.append(row)
+        self.left -= set(_pairs(row))
+        return True
+
+    def _filled(self, pair: Pair, plain: bool) -> tuple[int, ...]:
+        """Return a row with the pair; the rest plain, or what covers most that is left."""
+        row = [-1] * len(self.levels)
+        for place, level in pair:
+            row[place] = level
+        open_places = [place for place, level in enumerate(row) if level < 0]
+        self.random.shuffle(open_places)
+        for place in open_places:
+            if plain and self.random.random() < 0.7:
+                row[place] = 0
+                continue
+            gains = [
+                (
+                    sum(
+                        _sorted((place, level), (other, row[other])) in self.left
+                        for other in range(len(row))
+                        if row[other] >= 0
+                    ),
+                    self.random.random(),
+                    level,
+                )
+                for level in range(self.levels[place])
+            ]
+            row[place] = max(gains)[2]
+        return tuple(row)
+
+    def _verdict(self, row: tuple[int, ...]) -> str:
+        """Return why a row cannot be asked, or an empty text."""
+        found = decode(self.spec, encode(self.spec, row))
+        for around in (None, lambda: RoundsOtherwise(UNITS)):
+            bench = Bench(torch.device("cpu"), around=around)
+            try:
+                asking.ask_rows(self.spec, [found], bench)
+            except Refused as refused:
+                return "refused: " + str(refused)[:110]
+            except Mismatch as wrong:
+                return ("rounded: " if around else "healthy: ") + str(wrong).split("\n")[0].partition(": ")[2][:70]
+            except Exception as raised:
+                return f"raised: {type(raised).__name__}: {raised}"[:120]
+        return _dense_differs(self.spec, found)
+
+
+def _dense_differs(spec: Spec, row: Any) -> str:
+    """Say whether the reference itself answers otherwise where every operand is dense: then it is no reference."""
+    bench = Bench(torch.device("cpu"))
+    truth = asking._truth(spec, row, bench)
+    healthy = asking._cut
+    asking._cut = lambda placed: _dense(healthy(placed))
+    try:
+        dense = asking._truth(spec, row, bench) if row.levels["@form"] in ("call", "grad") else truth
+    finally:
+        asking._cut = healthy
+    for one, two in zip(truth.answers, dense.answers):
+        if isinstance(one, torch.Tensor) and not torch.allclose(one, two, rtol=1e-6, atol=1e-6, equal_nan=True):
+            return "reference: it depends on the layout"
+    return ""
+
+
+def _dense(value: Any) -> Any:
+    return value.contiguous().clone(memory_format=torch.contiguous_format) if isinstance(value, torch.Tensor) else value
+
+
+def _sorted(one: Any, two: Any) -> Pair:
+    return (one, two) if one[0] < two[0] else (two, one)
+
+
+def _pairs(row: tuple[int, ...]) -> Any:
+    return (((i, row[i]), (j, row[j])) for i, j in itertools.combinations(range(len(row)), 2))
+
+
+def made(name: str) -> tuple[str, dict[str, Any], dict[str, int], float, int]:
+    """Return one operator's stored form, why rows were refused, and the seconds that it took."""
+    torch.set_num_threads(1)
+    begun = time.process_time()
+    spec = {name: spec for table in TABLES for name, spec in table.specs.items()}[name]
+    pairing = Pairing(spec)
+    pairing.make()
+    texts = sorted({encode(spec, row) for row in pairing.rows})
+    return (
+        name,
+        {"factors": signature(spec), "rows": " ".join(texts)},
+        pairing.refused,
+        time.process_time() - begun,
+        pairing.dropped,
+    )
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="these operators; the others keep their rows")
+    parser.add_argument("--missing", action="store_true", help="operators without rows of their present description")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--told", metavar="FILE", help="why rows were refused")
+    given = parser.parse_args()
+    stored = json.loads(ROWS.read_text(encoding="utf-8")) if ROWS.is_file() else {}
+    specs = {name: spec for table in TABLES for name, spec in table.specs.items()}
+    stored = {name: rows for name, rows in stored.items() if name in specs}
+    wanted = [one for one in given.only.split(",") if one] or list(specs)
+    if given.missing:
+        wanted = [name for name, spec in specs.items() if stored.get(name, {}).get("factors") != signature(spec)]
+    told: dict[str, Any] = {}
+    fork = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(given.jobs, mp_context=fork) as pool:
+        waiting = {pool.submit(made, name): name for name in wanted}
+        for future in as_completed(waiting):
+            try:
+                name, rows, refused, seconds, dropped = future.result()
+            except BrokenExecutor:
+                print(f"{waiting[future]}: the CPU crashed here, or in what ran beside it", flush=True)
+                continue
+            stored[name] = rows
+            told[name] = {
+                "rows": len(rows["rows"].split()),
+                "dropped": dropped,
+                "seconds": round(seconds, 1),
+                "why": refused,
+            }
+            if told[name]["rows"] < 10:
+                print(f"{name}: {told[name]}", flush=True)
+    lines = [f"{json.dumps(name)}: {json.dumps(rows)}" for name, rows in sorted(stored.items())]
+    ROWS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    if given.told:
+        Path(given.told).write_text(json.dumps(told, indent=1), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

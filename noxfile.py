@@ -290,6 +290,13 @@ def benchmark(session: nox.Session) -> None:
 
 
 @nox.session
+def fuzz(session: nox.Session) -> None:
+    """Mutated wheels, logs, recordings, records, recipes and receipts, 20,000 of each: every one read or refused."""
+    _install(session, "tests")
+    session.run("python", str(ROOT / "benchmarks" / "fuzz.py"), *session.posargs, env=PACKAGE)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Format, lint rules and import contracts."""
     _install(session, "lint")

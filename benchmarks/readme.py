@@ -34,6 +34,14 @@ MEANINGS: Mapping[str, str] = {
     "doctor.s": "the doctor on this host",
     "driver.noop_s": "`build_wheel` when all is built",
     "driver.overhead_s": "what the driver adds to the build it drives",
+    **{
+        f"fuzz.{target}_{what}": meaning
+        for target in ("audit", "receipts", "recipes", "recordings", "records", "triage")
+        for what, meaning in (
+            ("errors", f"uncaught errors of `{target}`, by mutated inputs"),
+            ("slowest_s", f"the slowest of them, CPU time, of `{target}`"),
+        )
+    },
     "python.second_ratio": "CPU time of a second Python in one tree over a whole first build",
     "rebuild.editable_of_install_ratio": "`--editable` after an edit of one .cpp, over `ninja install` and the import",
     "rebuild.editable_ratio": "the same over plain ninja and the import",

@@ -241,8 +241,14 @@ def test_what_cannot_be_is_refused_before_anything_changes(mac: Mac, arguments: 
         "/Users/jane",
         "/etc/x",
         "/opt/./x",
-    ]
-    + ["/opt/x/../../etc", "/usr/local/x", "/Users/../etc/x", "/optional/x", "relative/x", "/opt/x//y", ""],
+        "/opt/x/../../etc",
+        "/usr/local/x",
+        "/Users/../etc/x",
+        "/optional/x",
+        "relative/x",
+        "/opt/x//y",
+        "",
+    ],
 )
 def test_a_work_folder_outside_opt_and_users_is_refused(mac: Mac, work: str) -> None:
     before = mac.files()

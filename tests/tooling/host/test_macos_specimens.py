@@ -25,7 +25,6 @@ WHOLE_WITHOUT_THE_REST = {
     ("spdisplays-m5-metal4-with-display", "displays"),
     ("spdisplays-mbp15-uhd630-and-radeon-560x", "displays"),
     ("spdisplays-2011-no-metal-line", "displays"),
-    ("spdisplays-window-copy-hd4000-gt650m", "displays"),
 }
 # No text at all is the answer here; anything before it is not the answer.
 EMPTY_IS_THE_ANSWER = {"spdisplays-nothing-at-all"}

@@ -62,8 +62,6 @@ def _facts(error: KnownToolError, text: str, answer: Answer, calls: Sequence[Cal
     if error.id == "license_not_agreed":
         if re.search(r"Hit\s+the\s+Enter\s+key", text):
             facts["interactive"] = True
-        if any(call.program == "brew" for call in calls):
-            facts["reported_by"] = "brew"
     if error.id in _MAY_ASK and re.search(r"requesting\s+install", text):
         facts["dialog"] = True
     if error.id == "xcode_system_resources_outdated" and "tool" not in facts:

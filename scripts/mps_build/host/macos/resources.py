@@ -135,22 +135,10 @@ def parse_vm_stat(answer: Answer) -> Facts:
     return facts
 
 
-def parse_memory_pressure(answer: Answer) -> Facts:
-    percent = first(r"System-wide memory free percentage:\s*(\d+)%", answer.stdout)
-    if not percent:
-        return {}
-    return {"free_percent": int(percent), **({} if "The system has" in answer.stdout else {"complete": False})}
-
-
 def parse_meminfo(answer: Answer) -> Facts:
     """Read Linux' /proc/meminfo."""
     total = first(r"^MemTotal:\s+(\d+) kB", answer.stdout)
     return {"memory_bytes": int(total) * 1024} if total else {}
-
-
-def parse_gpu_power(answer: Answer) -> Facts:
-    percent = first(r"GPU (?:HW )?active residency:\s+(\d+(?:\.\d+)?)%", answer.stdout)
-    return {"gpu_active_percent": float(percent)} if percent else {}
 
 
 def parse_session(answer: Answer) -> Facts:

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mps_build.common.logs.text import Line, meant_lines, squeeze
 from mps_build.common.logs.thinning import thin_text
@@ -58,6 +59,7 @@ class Log:
                 yield match
 
 
+@lru_cache(maxsize=1)  # its cause and its category are both asked of one text
 def read_log(text: str) -> Log:
     """Return a log ready for matching; of a huge one what stands at its ends and around trouble."""
     lines = meant_lines(thin_text(text))

@@ -104,6 +104,12 @@ def audit_wheel(session: nox.Session) -> None:
 
 
 @nox.session
+def verify_kernels(session: nox.Session) -> None:
+    """A wheel's Metal kernels, executed on this machine: right, in bounds, without races? No Mac is needed."""
+    _command(session, "kernels")
+
+
+@nox.session
 def triage(session: nox.Session) -> None:
     """A failed log to its known cause and the fix."""
     _command(session)
@@ -232,7 +238,7 @@ def workflows(session: nox.Session) -> None:
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-actions", *actions)
     session.run("check-jsonschema", "--builtin-schema", "vendor.dependabot", str(ROOT / ".github" / "dependabot.yml"))
-    session.run("zizmor", "--offline", "--persona", "auditor", "--no-progress", str(ROOT / ".github"))
+    session.run("zizmor", "--offline", "--persona", "auditor", "--no-ignores", "--no-progress", str(ROOT / ".github"))
     session.run("shellcheck", *sorted(map(str, (ROOT / "runner").rglob("*.sh"))))
 
 
@@ -257,11 +263,11 @@ def completion(session: nox.Session) -> None:
 @nox.session
 def benchmark(session: nox.Session) -> None:
     """Measure one of benchmarks/ (audit, driver, ...) for benchmarks/results.json; `readme` writes the page of all."""
-    _install(session, "benchmark")
-    if not session.posargs:
-        names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
-        names = [name for name in names if name not in ("record", "two_hosts")]
+    names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
+    names = [name for name in names if name not in ("record", "two_hosts")]
+    if not session.posargs or session.posargs[0] not in names:
         session.error(f"say which: {', '.join(names)}")
+    _install(session, "benchmark")
     session.run("python", str(ROOT / "benchmarks" / f"{session.posargs[0]}.py"), *session.posargs[1:], env=PACKAGE)
 
 

@@ -72,6 +72,7 @@ for _issue, (_build, _make, _terms) in _MAKES.items():
         since="2.7",
         devices=("mps",),
         limit_seconds=180,
+        alone=True,  # compilers leave hooks, threads and processes behind
     )
     cases.add(
         f"issue-{_issue}-traced",
@@ -83,6 +84,7 @@ for _issue, (_build, _make, _terms) in _MAKES.items():
         devices=("cpu", "cuda"),
         states=("fresh", "again"),
         limit_seconds=180,
+        alone=True,  # compilers leave hooks, threads and processes behind
     )
     cases.add(
         f"issue-{_issue}-rehearsed",

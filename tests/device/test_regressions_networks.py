@@ -244,7 +244,7 @@ def _gradient_knows_of_the_dropout(bench: Any) -> None:
     "issue-94754",
     issue="94754",
     make=lambda d: (d.normal(3, 1, 2), [d.normal(*shape) for shape in ((8, 2), (8, 2), (8,), (8,)) * 2]),
-    terms=64,
+    terms=4096,
 )
 def _two_directions(leg: Any, x: Any, weights: Any) -> Any:
     net = torch.nn.LSTM(2, 2, bidirectional=True).to(leg.device, x.dtype)

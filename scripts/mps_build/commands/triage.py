@@ -70,7 +70,7 @@ def run(options: Options, console: Console) -> Result:
     release = _release(options.recipe)
     host = _host(options)
     is_of_a_process = options.exit is not None or options.signal is not None or bool(host)
-    found = explain(text, release=release)
+    found = explain(text, release=release, exit=options.exit)
     device = classify_device_text(
         text,
         exit=options.exit,

@@ -91,6 +91,19 @@ def neutral_environ() -> dict[str, str]:
     return {**without_repository(os.environ), "LC_ALL": "C", "LANG": "C", "LANGUAGE": "C"}
 
 
+_trace: list[Callable[[Command], None]] = []
+
+
+def trace_programs(report: Callable[[Command], None]) -> None:
+    """Let `report` see every program that is started from now on (`mps-build -v`)."""
+    _trace[:] = [report]
+
+
+def _traced(command: Command) -> None:
+    for report in _trace:
+        report(command)
+
+
 def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
     """Run a program for its answer: stdin closed, a neutral locale, bytes that are not UTF-8 replaced.
 
@@ -99,6 +112,7 @@ def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
     """
     environ = dict(command.environ) if command.environ is not None else neutral_environ()
     try:
+        _traced(command)
         with subprocess.Popen(
             command.argv,
             cwd=command.cwd,
@@ -153,6 +167,7 @@ def run_logged(
         file.write(f"$ {command}\n".encode())
         file.flush()
         try:
+            _traced(command)
             process = subprocess.Popen(
                 command.argv,
                 cwd=command.cwd,
@@ -217,6 +232,7 @@ def watched(command: Command, *, log: Path) -> Iterator[Running]:
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
+        _traced(command)
         process = subprocess.Popen(
             command.argv,
             cwd=command.cwd,
@@ -255,6 +271,7 @@ def _ended_with_us(group: int) -> Iterator[None]:
 def run_interactive(command: Command) -> int:
     """Run a program on the caller's own terminal and return its exit status, as a shell gives it."""
     try:
+        _traced(command)
         with subprocess.Popen(
             command.argv,
             cwd=command.cwd,

@@ -68,7 +68,7 @@ def test_a_rewritten_log_of_version_5_is_one_run_and_says_so() -> None:
     log = read(log_text(5, *lines))
 
     assert len(log.runs) == 1
-    assert "cannot be told apart" in log.notes[0]
+    assert "cannot be separated" in log.notes[0]
 
 
 def test_runs_from_version_6_on_are_told_by_the_moment_they_began_in_any_order() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mps_build.cli import main
-from mps_build.host.macos.situations import SITUATIONS
+from mps_build.host.macos.known_tool_errors import KNOWN_TOOL_ERRORS
 from mps_build.host.probes.table import PROBES
 from specimen_judge import specimens
 
@@ -220,6 +220,6 @@ def test_the_page_on_recorded_macs_lists_every_probe_and_what_it_may_reveal() ->
 def test_the_page_on_recorded_macs_lists_every_situation_and_what_mends_it() -> None:
     page = (Path(__file__).parents[3] / "docs" / "host" / "recorded_macs.md").read_text()
 
-    for situation in SITUATIONS:
+    for situation in KNOWN_TOOL_ERRORS:
         assert f"| `{situation.id}` |" in page, situation.id
         assert (situation.mend or "nothing to mend") in page, situation.id

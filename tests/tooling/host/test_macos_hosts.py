@@ -13,8 +13,7 @@ from mps_build.common.recipe import catalogue as recipe_files
 from mps_build.host.host import Host, observe
 from mps_build.host.macos.metal import PROOF_MARK
 from mps_build.host.macos.parsers import parse_probe
-from mps_build.host.macos.situation import INSTALL_CLT
-from mps_build.host.macos.situations import BY_ID, SITUATIONS
+from mps_build.host.macos.known_tool_errors import BY_ID, COMMANDS, KNOWN_TOOL_ERRORS
 from mps_build.host.macos.versions import is_beta_build
 from mps_build.host.probes.probers import RecordedProber
 from mps_build.host.probes.table import METAL_PROOF, PROBES, probes_for
@@ -131,7 +130,7 @@ def _phrase(situation: str) -> str:
     return BY_ID[situation].phrases[0]
 
 
-@pytest.mark.parametrize("situation", [s for s in SITUATIONS if s.phrases], ids=lambda s: s.id)
+@pytest.mark.parametrize("situation", [s for s in KNOWN_TOOL_ERRORS if s.phrases], ids=lambda s: s.id)
 def test_every_error_situation_has_a_line_with_what_mends_it(situation: Any) -> None:
     words = " ".join(situation.phrases[:1]) + (" '/Applications/Xcode.app/x dyld: " if situation.needs else "")
     words = f"dyld: {words} /Applications/Xcode.app/" if situation.needs else words
@@ -142,7 +141,7 @@ def test_every_error_situation_has_a_line_with_what_mends_it(situation: Any) -> 
     assert len(lines) == 1
     assert lines[0].level in ("blocker", "note")
     # A fix that names an Xcode, or brings the Command Line Tools alone, cannot work on this Mac without one.
-    instead = lines[0].level == "blocker" and any(words in situation.mend for words in (USUAL, INSTALL_CLT))
+    instead = lines[0].level == "blocker" and any(words in situation.mend for words in (USUAL, COMMANDS["install_clt"]))
     assert (lines[0].mend or "").startswith("install Xcode 26.5") if instead else lines[0].mend == situation.mend
     assert lines[0].link == situation.link
 

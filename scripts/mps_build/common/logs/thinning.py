@@ -6,10 +6,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 # Beyond this a log is thinned out.
-WHOLE = 3_000_000
-_HEAD, _TAIL = 300_000, 800_000
+WHOLE = 2_000_000
+_HEAD, _TAIL = 200_000, 500_000
 # What trouble may take: plain words of failure, and words that often are none.
-_SURE_TROUBLE, _LIKELY_TROUBLE = 1_000_000, 500_000
+_SURE_TROUBLE, _LIKELY_TROUBLE = 700_000, 300_000
 _AROUND = 30
 _LONGEST_LINE = 20_000
 # Plain words: they are looked for in 100 MB, where a pattern would take minutes.
@@ -29,7 +29,7 @@ def thin(chunks: Iterable[bytes]) -> bytes:
     """Return a text with the same number of lines in which those far from trouble are empty, so that numbers hold.
 
     Args:
-        chunks: the text in pieces, cut anywhere; a text of up to 3 MB (`WHOLE`) comes back as it is.
+        chunks: the text in pieces, cut anywhere; a text of up to 2 MB (`WHOLE`) comes back as it is.
     """
     chunks = iter(chunks)
     whole = bytearray()

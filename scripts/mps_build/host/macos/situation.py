@@ -1,33 +1,13 @@
-"""One thing that goes wrong with Apple's developer tools, known by its words."""
+"""Names that host/requirements still imports; the table is known_tool_errors.yaml."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from .known_tool_errors import COMMANDS
+from .known_tool_errors import KnownToolError as Situation
 
-CHOOSE_XCODE = "sudo xcode-select -s /Applications/Xcode.app/Contents/Developer"
-DOWNLOAD_METAL = "xcodebuild -downloadComponent MetalToolchain"
-INSTALL_CLT = "xcode-select --install"
-FIRST_LAUNCH = "sudo xcodebuild -runFirstLaunch"
-ACCEPT_LICENSE = "sudo xcodebuild -license accept"
-GITHUB = "https://github.com"
+ACCEPT_LICENSE = COMMANDS["accept_license"]
+DOWNLOAD_METAL = COMMANDS["download_metal"]
+FIRST_LAUNCH = COMMANDS["first_launch"]
+INSTALL_CLT = COMMANDS["install_clt"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
-    """What is said, what it means, what mends it.
-
-    `phrases` are matched with all white space taken out of both sides; `needs` is a pattern
-    that must match besides. `details` are patterns whose first group is the value of that
-    key; `fixed` are keys that always hold. `fatal` is False where the work goes on.
-    """
-
-    id: str
-    phrases: tuple[str, ...]
-    means: str
-    mend: str | None
-    link: str
-    needs: str | None = None
-    details: Mapping[str, str] = field(default_factory=dict)
-    fixed: Mapping[str, object] = field(default_factory=dict)
-    fatal: bool = True
+__all__ = ["ACCEPT_LICENSE", "DOWNLOAD_METAL", "FIRST_LAUNCH", "INSTALL_CLT", "Situation"]

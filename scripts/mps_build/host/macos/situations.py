@@ -1,12 +1,7 @@
-"""The error situations of Apple's developer tools as one table; a cause stands before what it causes."""
+"""Names that host/requirements still imports; the table is known_tool_errors.yaml."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from .known_tool_errors import BY_ID
 
-from .metal_situations import METAL
-from .situation import Situation
-from .xcode_situations import ROOT_CAUSES, XCODE
-
-SITUATIONS: tuple[Situation, ...] = (*ROOT_CAUSES, *METAL, *XCODE)
-BY_ID: Mapping[str, Situation] = {situation.id: situation for situation in SITUATIONS}
+__all__ = ["BY_ID"]

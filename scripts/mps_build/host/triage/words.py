@@ -21,7 +21,7 @@ _SHELL = r"(?:\S{0,200}/)?-?(?:ba|z|da|k|tc|fi)?sh"
 
 # A message of the one who failed.
 STRONG = re.compile(
-    rf"""^\s*(?:
+    rf"""^\s{{0,200}}(?:
       [^\s:][^:]*:\d+(?::\d+)?:\ (?:fatal\ )?[eE]rror:\ .                  # clang, gcc, metal, as
     | \S[^:()]{{0,300}}\(\d+(?:,\d+)?\):\ (?:fatal\ )?error\b               # the IDEs' form
     | (?:[Ff]atal\ )?[Ee]rror(?:\[\w+\])?:\ .
@@ -38,7 +38,7 @@ STRONG = re.compile(
     | panic:\ . | \*{{3}}\ (?:longjmp|stack\ smashing|buffer\ overflow)
     | (?:\S{{1,200}}:\ (?:line\ )?\d+:\s+)?(?:\d+\ )?{_SIGNAL}(?::\ \d+)?(?:\s*\(core\ dumped\))?(?:\s*$|\s\s+\S)
     | \S{{1,200}}:\ line\ \d+:\s+\d+\ {_SIGNAL}\b
-    | (?:{_SHELL}|\[\d+\]\ +[-+]?\ *\d+):?\ +{_SIGNAL}\b
+    | (?:{_SHELL}|\[\d{{1,4}}\]\ {{1,9}}[-+]?\ {{0,9}}\d{{1,9}}):?\ +{_SIGNAL}\b
     | fish:\ .{{1,200}}\bterminated\ by\ signal
     | {_SHELL}:\ .{{0,300}}(?:not\ found|No\ such\ file|Permission\ denied|cannot\ execute|Operation\ not\ permitted|bad\ interpreter)
     | {_SHELL}:\ (?:no\ such\ file|no\ matches\ found|permission\ denied|exec\ format\ error|bad\ CPU) | fish:\ Unknown\ command
@@ -57,7 +57,7 @@ STRONG = re.compile(
 )
 # A Unix tool's complaint: often survived, but the message if its caller failed right after.
 COMPLAINT = re.compile(
-    rf"""^\s*(?:
+    rf"""^\s{{0,200}}(?:
       (?!\S*\.py)[\w./+@\[\]-]{{1,200}}:\ .{{1,400}}:\ {_ERRNO}\.?\s*$ | [\w./+@-]{{1,200}}:\ {_ERRNO}\.?\s*$
     | \S{{1,200}}:\ .{{0,200}}\b(?:[Cc]annot|[Cc]ould\ not|[Uu]nable\ to|[Ff]ailed\ to|invalid|unknown|unrecognized|illegal)\ .
     | (?:[Cc]annot|[Cc]an't|[Cc]ould\ not|[Uu]nable\ to|[Ff]ailed\ to|No\ module\ named|Missing\ |missing\ |Unknown\ |Invalid\ |Unsupported\ )[\w\ '"/.:-]{{3,}}
@@ -87,7 +87,7 @@ FRAME = re.compile(
     | ELIFECYCLE | Recipe\ `.{1,80}`\ failed | \bSession\ \S{1,80}\ failed | Build\ step\ '.{1,80}'\ failed | did\ not\ build\b
     | ^\s*(?:×|x)\ (?:Failed|Building|Preparing|python|Getting|Encountered) | [├╰]─▶\ (?:The\ build\ backend|Call\ to)
     | Failed\ executing:\  | error:\ Failed\ to\ (?:install|prepare|build|download) | died\ with\ <Signals | The\ following\ build\ commands\ failed
-    | (?:1|\d+)\ errors?\ generated | \d+\ failed\b.{0,60}\bin\ [\d.]+s | (?:build|Build|Job|Task|Step|Command)\ (?:has\ )?failed\b""",
+    | \d{1,6}\ errors?\ generated | \d{1,6}\ failed\b.{0,60}\bin\ [\d.]+s | (?:build|Build|Job|Task|Step|Command)\ (?:has\ )?failed\b""",
     re.VERBOSE,
 )
 # Frames whose reason stands below them; the others conclude what stands above.
@@ -104,7 +104,7 @@ TELLING_FRAME = re.compile(
 # Sounds like trouble and is none.
 INNOCENT = re.compile(
     r"""would\ duplicate\ path | unable\ to\ lookup\ item\ .PlatformVersion | ERROR:delocate\.libsana
-    | ^\s*--\  | ^\s*\[\ ?\d+(?:/\d+|%)[^\]]{0,60}\]\  | \bwarning:\  | \bnote:\  | UserWarning | \bWARNING\b | \w+Warning:\ 
+    | ^\s*--\  | ^\s*\[\ ?\d{1,9}(?:/\d{1,9}|%)[^\]]{0,60}\]\  | \bwarning:\  | \bnote:\  | UserWarning | \bWARNING\b | Warning:\ 
     | dependency\ resolver\ does\ not | ^\s*objc\[\d+\] | sysctl:\  | ^\s*ERROR:\ test_ | \b0\ errors?\b | \b0\ failed\b
     | This\ is\ an\ issue\ with\ the\ package | This\ error\ originates\ from | note:\ This\ error | \bignored\b | ^\s*Exception\ ignored
     | ^\s*(?:fatal|git):?\ .{0,40}No\ (?:names|tags)\ (?:found|can\ describe)""",
@@ -113,7 +113,7 @@ INNOCENT = re.compile(
 # A question that build scripts ask and can do without (setup.py asks git for a commit, in a tarball too).
 ASKED_ONLY = re.compile(r"fatal: not a git repository|fatal: No names found|fatal: no tag exactly matches")
 SUCCESS = re.compile(
-    r"""^\s*(?:
+    r"""^\s{0,200}(?:
       Successfully\ (?:built|installed|created|uploaded)\b
     | (?:Created|created|Built|built)\ wheel\b | creating\ '[^']+\.whl' | removing\ build/bdist
     | \[(\d+)/\1\]\ (?:Install|Linking|Running\ utility)
@@ -131,7 +131,7 @@ STEP_FAILED = re.compile(r"\s*(?:FAILED: |g?make(?:\[\d+\])?: \*\*\* \[)")
 CONFIGURED = re.compile(r"\s*-- Build files have been written to:")
 # Speaks, but not of what failed: rulers, carets and code, frames of tracebacks, hints that follow every failure.
 MUTE = re.compile(
-    r"""^\s*(?:
+    r"""^\s{0,200}(?:
       [^A-Za-z]*$ | File\ ".{1,400}",\ line\ \d+ | Traceback\ \(most | \d+\ \|\  | ~*\^[~^]*\s*$ | In\ file\ included | from\ /\S+:\d+
     | See\ also\ " | Call\ Stack\ \(most | \[end\ of\ output\] | (?:hint|note|Note):\  | \d+\ (?:warnings?|errors?)\b | ╰─>\ \[\d+\ lines
     | (?:/|\./|\.\./)\S+\ -\S | (?:cd|ccache|sccache)\ \S+ | :\ &&\  | (?:\S*/)?(?:clang|g)(?:\+\+|cc)?(?:-\d+)?\ -\S | \[std(?:out|err)\]

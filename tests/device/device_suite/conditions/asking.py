@@ -66,8 +66,8 @@ def _judge_all(spec: Spec, bench: Any, asked: list[Any], truths: list[Any]) -> E
             wrong.append((row, mismatch))
     if wrong:
         row, first = wrong[0]
-        also = f"\nand rows {', '.join(str(one.number) for one, _ in wrong[1:])}" if wrong[1:] else ""
-        raise Mismatch(f"row {row.number}: {first}\n{program(spec, row)}{also}", first.error)
+        also = f"\nand rows {', '.join(one.digits for one, _ in wrong[1:])}" if wrong[1:] else ""
+        raise Mismatch(f"row {row.digits}: {first}\n{program(spec, row)}{also}", first.error)
     if len(gaps) == len(truths):
         raise Refused(gaps[0] if gaps else "no row")
     return worst
@@ -164,7 +164,7 @@ class Truth:
 
 def _truth(spec: Spec, row: Row, bench: Any) -> Truth | str:
     """Return the reference's answers, or why there are none."""
-    key = spec.name, row.number
+    key = spec.name, row.digits
     if KEPT is not None and key in KEPT:
         return KEPT[key]  # type: ignore[no-any-return]
     leg = bench.reference()
@@ -183,7 +183,7 @@ def _reference(spec: Spec, row: Row, leg: Any) -> Truth:
     bases, form = context.bases(), row.levels["@form"]
     if form in ("call", "inplace"):
         return Truth(perform(spec, row, leg, bases, []), [])
-    call = Row(row.number, {**row.levels, "@form": "call"})
+    call = Row(row.digits, row.number, {**row.levels, "@form": "call"})
     results = [one for one in perform(spec, call, leg, bases, []) if isinstance(one, torch.Tensor)]
     if form == "grad":
         results = [one for one in results if one.is_floating_point() or one.is_complex()]

@@ -17,6 +17,7 @@ from . import __version__
 from .commands.shared.catalogue import COMMANDS, TASKS
 from .common.errors import DiskFull, MpsBuildError, UsageError
 from .common.result import Result
+from .common.writable import refusal
 
 
 def main(command: str | None = None, argv: Sequence[str] | None = None) -> int:
@@ -121,10 +122,12 @@ def _to_continue(command: str, arguments: Sequence[str]) -> str:
 
 
 def _unexpected(error: Exception) -> Result:
-    """Return the result of a full disk, or of a bug of ours: only the latter shows a traceback."""
+    """Return the result of a full disk, a refused path, or a bug of ours: only the last shows a traceback."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         hint = "free some space (`nox -s clean` shows ours) and run the same command again"
         return _result_of(DiskFull(f"no space left: {error}", hint=hint))
+    if isinstance(error, OSError) and (refused := refusal(error)) is not None:
+        return _result_of(refused)
     from mps_build.common.plain_text import shown
 
     print(shown("".join(traceback.format_exception(error))), end="", file=sys.stderr)

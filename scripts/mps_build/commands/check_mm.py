@@ -18,7 +18,7 @@ from typing import Any
 
 from mps_build.build.mm.check import Report, check_files
 from mps_build.build.mm.diagnostics import Diagnostic
-from mps_build.build.mm.request import changed_files, existing_files, make_checker, recipe_of
+from mps_build.build.mm.request import changed_files, existing_files, make_checker, oldest_macos, recipe_of
 from mps_build.build.mm.tree import MpsTree, find_tree, read_tree, read_wheel_headers
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
@@ -79,7 +79,7 @@ def run(options: Options, console: Console) -> Result:
                 hint="name files, or the commit to compare with: --base REF",
             )
     recipe = asked or recipe_of(tree)
-    target = options.target or (recipe.deployment_target if recipe else "13.0")
+    target = options.target or oldest_macos(recipe)
     checker = make_checker(tree, target=target, folder=folder, reporter=console)
     report = check_files(checker, files, jobs=max(options.jobs, 1), reporter=console)
     _print(report, console)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from mps_build.build.mm.check import Report
 from mps_build.build.mm.patched import check_patches
+from mps_build.build.mm.request import oldest_macos
 from mps_build.build.patches.file import Patch, read_patch
 from mps_build.build.patches.survey import Standing, survey
 from mps_build.build.steps.fetch_source import resolve_ref
@@ -97,7 +98,7 @@ def run(options: Options, console: Console) -> Result:
 
 def _check_mm(root: Path, recipe: Recipe | None, series: Sequence[Patch], console: Console) -> Report | str:
     """Return what check_mm says of the patches' `.mm` files, or why it was not asked."""
-    target = recipe.deployment_target if recipe else "13.0"
+    target = oldest_macos(recipe)
     return check_patches(root, series, target=target, folder=work_folder() / "check_mm", reporter=console)
 
 

@@ -24,7 +24,7 @@ _APPLE = re.compile(r"'(?P<name>(?:MPS|MTL|NS|CF|kCF|IO|kIO|os_|CG|simd_)\w+)'")
 _UNDECLARED = ("undeclared identifier", "unknown type name", "unknown receiver", "no type or protocol named")
 # Of clang's own warnings, those that say: this message, object, block, enum or version is not what Apple declares.
 _CONCERNS = re.compile(
-    r"objc|incompatible|enum|format|int-conversion|literal-conversion|constant-conversion|bool-conversion|null|availability"
+    r"objc|incompatible|enum|format|int-conversion|literal-conversion|constant-conversion|bool-conversion|null-conversion|availability"
     r"|return-type|receiver|selector|property|unused-getter|sentinel"
 )
 HOW_TO_ADD = "docs/build/check_mm.md says how to add a declaration"

@@ -14,6 +14,7 @@ from mps_build.common.recipe.model import Recipe
 from mps_build.common.wheels.naming import release_of
 
 from ..objc import write_frameworks
+from ..objc.model import version
 from .compiler import Checker, find_zig
 from .headers import prepared_headers
 from .tree import MPS_FOLDERS, MpsTree
@@ -51,6 +52,13 @@ def recipe_of(tree: MpsTree) -> Recipe | None:
     known = [each for each in all_recipes() if each.source.kind != "embedded" and release_of(each.version)]
     older = [each for each in known if release_of(each.version)[:2] <= release[:2]]
     return max(older, key=lambda each: release_of(each.version), default=None)
+
+
+def oldest_macos(recipe: Recipe | None) -> str:
+    """Return the oldest macOS that MPS code of a release runs on: below its floor PyTorch refuses MPS."""
+    if recipe is None:
+        return "13.0"
+    return max(recipe.deployment_target, recipe.mps_floor, key=version)
 
 
 def existing_files(names: Sequence[Path]) -> tuple[Path, ...]:

@@ -21,6 +21,7 @@ from ..artifacts import SourceTree
 from ..backend import build_folder
 from ..configuring import configuring
 from ..mm.patched import check_tree_files, mm_files
+from ..mm.request import oldest_macos
 from ..steps.compile_objects import compile_objects
 from ..steps.create_environment import create_environment
 from .objects import Unit, header_argv, neighbour, read_units, units_of
@@ -205,7 +206,7 @@ class Rehearsal:
 
     def _check_mm(self, root: Path, names: tuple[str, ...]) -> None:
         """Check the Objective-C++ that patches touch, with the declarations and rules of check_mm."""
-        target = self.recipe.deployment_target
+        target = oldest_macos(self.recipe)
         report = check_tree_files(root, names, target=target, folder=work_folder() / "check_mm", reporter=self.console)
         if isinstance(report, str):
             self.note("patched .mm files", f"not checked: {report}", "nothing about their Objective-C++")

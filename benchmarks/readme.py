@@ -34,6 +34,14 @@ MEANINGS: Mapping[str, str] = {
     "doctor.s": "the doctor on this host",
     "driver.noop_s": "`build_wheel` when all is built",
     "driver.overhead_s": "what the driver adds to the build it drives",
+    **{
+        f"fuzz.{target}_{what}": meaning
+        for target in ("audit", "receipts", "recipes", "recordings", "records", "triage")
+        for what, meaning in (
+            ("errors", f"uncaught errors of `{target}`, by mutated inputs"),
+            ("slowest_s", f"the slowest of them, CPU time, of `{target}`"),
+        )
+    },
     "python.second_ratio": "CPU time of a second Python in one tree over a whole first build",
     "rebuild.editable_of_install_ratio": "`--editable` after an edit of one .cpp, over `ninja install` and the import",
     "rebuild.editable_ratio": "the same over plain ninja and the import",
@@ -51,7 +59,20 @@ MEANINGS: Mapping[str, str] = {
     "suite.generic_plants": "generic plants that change a bit",
     **{
         f"suite.plants_per_second.{layer}": f"generic plants that the layer `{layer}` alone catches in a CPU second"
-        for layer in ("smoke", "regressions", "layouts", "transformers", "models")
+        for layer in (
+            *(
+                "smoke",
+                "regressions",
+                "layouts",
+                "conditions",
+                "transfers",
+                "sequences",
+                "promotion",
+                "random",
+                "neural",
+            ),
+            *("complex", "autocast", "transformers", "models"),
+        )
     },
     "verify.overhead_s": "what the driver of `verify_mps` adds to pytest",
 }

@@ -17,6 +17,7 @@ from . import __version__
 from .commands.shared.catalogue import COMMANDS, TASKS
 from .common.errors import DiskFull, MpsBuildError, UsageError
 from .common.result import Result
+from .common.writable import refusal
 
 
 def main(command: str | None = None, argv: Sequence[str] | None = None) -> int:
@@ -121,11 +122,15 @@ def _to_continue(command: str, arguments: Sequence[str]) -> str:
 
 
 def _unexpected(error: Exception) -> Result:
-    """Return the result of a full disk, or of a bug of ours: only the latter shows a traceback."""
+    """Return the result of a full disk, a refused path, or a bug of ours: only the last shows a traceback."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         hint = "free some space (`nox -s clean` shows ours) and run the same command again"
         return _result_of(DiskFull(f"no space left: {error}", hint=hint))
-    traceback.print_exception(error)
+    if isinstance(error, OSError) and (refused := refusal(error)) is not None:
+        return _result_of(refused)
+    from mps_build.common.plain_text import shown
+
+    print(shown("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     hint = "please report it with the lines above"
     return Result(document={"error": f"a bug of mps-build: {error!r}"}, exit_code=1, cause="bug", hint=hint)
 
@@ -171,12 +176,14 @@ def _next_command(error: MpsBuildError, command: str) -> str:
 
 
 def _print_error(message: str, hint: str | None) -> None:
+    from mps_build.common.plain_text import shown
+
     from .common.console import as_called
 
     sys.stdout.flush()
-    print(f"error: {as_called(message)}", file=sys.stderr)
+    print(f"error: {shown(as_called(message))}", file=sys.stderr)
     if hint:
-        print(f"hint: {as_called(hint)}", file=sys.stderr)
+        print(f"hint: {shown(as_called(hint))}", file=sys.stderr)
 
 
 def _write_json(arguments: Sequence[str], result: Result) -> int:

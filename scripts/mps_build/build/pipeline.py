@@ -41,6 +41,7 @@ from .source import prepare_source as prepare
 from .steps.compile_wheel import build_command, compile_wheel
 from .steps.create_environment import create_environment
 from .steps.provide_libomp import provide_libomp
+from .zig.seal import check_seal, drop_made, seal
 from .zig.toolchain import build_libcxx, cross_toolchain, libcxx_command
 
 
@@ -180,10 +181,15 @@ class Pipeline:
             deployment_target=self.request.recipe.deployment_target,
         )
         command = libcxx_command(toolchain, scratch=self.workspace.root / "zig" / "scratch")
+        if damaged := check_seal(cache_folder() / "zig"):
+            self.console.warn(f"zig's cache is damaged ({', '.join(damaged[:3])}): what zig made is made anew")
+            drop_made(cache_folder() / "zig")
+            Path(command.argv[-1]).unlink(missing_ok=True)
 
         def build() -> StepResult:
             self.console.started("zig's libc++ (its first use builds it, a minute or two)")
             build_libcxx(command, log=self.workspace.logs / "zig_libcxx.log")
+            seal(cache_folder() / "zig")
             self.console.done()
             return StepResult(files=(Path(command.argv[-1]),))
 

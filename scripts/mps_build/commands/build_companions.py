@@ -20,6 +20,7 @@ from mps_build.build.companions.plan import CompanionPlan, chosen_companions
 from mps_build.build.companions.projects import PROJECTS
 from mps_build.build.companions.source import check_choice, parse_sources
 from mps_build.build.companions.torch_wheel import built_wheel, given_wheel
+from mps_build.build.request import check_places
 from mps_build.build.steps.check_host import check_host
 from mps_build.build.steps.repair_wheel import check_delocate
 from mps_build.common.console import Console, human_bytes, human_seconds
@@ -109,6 +110,8 @@ def make_plan(options: Options) -> tuple[CompanionPlan, Workspace]:
     workspace = Workspace(root=work_folder() / f"{recipe.name}-companions")
     check_path(workspace.root, what="the work folder")
     place = (options.wheelhouse or wheelhouse()).absolute()
+    if not options.host:
+        check_places(workspace.root, place)
     given = options.torch and given_wheel(options.torch.expanduser(), recipe, python=options.python, system="macos")
     host = check_host(recipe, RecordedProber(options.host) if options.host else LiveProber())
     if not options.host:

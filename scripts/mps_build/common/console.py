@@ -13,9 +13,10 @@ from contextlib import contextmanager
 
 from rich.console import Console as RichConsole
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
+from .plain_text import shown
 from .workspace import in_checkout
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -57,7 +58,9 @@ class Console:
         self.timings: list[tuple[str, float]] = []
 
     def print(self, text: str = "", *, style: str | None = None) -> None:
-        text = as_called(text)
+        self._show(shown(as_called(text)), style=style)
+
+    def _show(self, text: str, *, style: str | None) -> None:
         if not self._rich.is_terminal:
             self._rich.print(Text(text, style=style or ""))
             return
@@ -68,32 +71,37 @@ class Console:
             self._rich.print(Text(folded, style=style or ""), soft_wrap=command)
 
     def warn(self, text: str) -> None:
-        self._rich.print(Text(f"warning: {as_called(text)}", style="yellow"))
+        self._rich.print(Text(f"warning: {shown(as_called(text))}", style="yellow"))
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
         """Open a heading, and on GitHub a fold group; its duration joins the closing table."""
         on_github = bool(os.environ.get("GITHUB_ACTIONS"))
-        self.print(f"::group::{title}" if on_github else f"==> {title}", style=None if on_github else "bold")
+        heading = shown(title).replace("\n", " ")
+        self._show(f"::group::{heading}" if on_github else f"==> {heading}", style=None if on_github else "bold")
         began = time.monotonic()
         try:
             yield
         finally:
             self._close_live()
             if on_github:
-                self.print("::endgroup::")
+                self._show("::endgroup::", style=None)
         self.timings.append((title, time.monotonic() - began))
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None = None) -> None:
-        table = Table(*columns, title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        # Folded, never cut: a name that ends in an ellipsis cannot be copied.
+        heads = (Column(Text(shown(name)), overflow="fold") for name in columns)
+        heading = Text(shown(title)) if title else None
+        table = Table(*heads, title=heading, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for row in rows:
-            table.add_row(*(Text.from_ansi(as_called(cell)) for cell in row))
+            table.add_row(*(Text(shown(as_called(cell))) for cell in row))
         self._rich.print(table)
 
     # The Reporter protocol of process.py.
 
     def started(self, title: str, *, total: int | None = None, unit: str = "steps") -> None:
         self._close_live()
+        title = shown(title)
         self._title, self._unit, self._total = title, unit, total
         self._began = time.monotonic()
         self._last_plain = self._began
@@ -106,14 +114,14 @@ class Console:
 
     def advanced(self, done: int, *, total: int | None = None, note: str = "") -> None:
         self._total = total if total is not None else self._total
-        text = progress_line(self._title, done, self._total, self._unit, time.monotonic() - self._began, note)
+        text = progress_line(self._title, done, self._total, self._unit, time.monotonic() - self._began, shown(note))
         self._text = text
         if self._live is None and time.monotonic() - self._last_plain >= self.plain_interval_seconds:
             self._last_plain = time.monotonic()
             self.print(text)
 
     def line(self, text: str) -> None:
-        self.print(f"    {text}", style="dim")
+        self._show(shown(f"    {as_called(text)}"), style="dim")
 
     def done(self, note: str = "") -> None:
         self._close_live()

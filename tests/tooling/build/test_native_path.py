@@ -103,7 +103,7 @@ def test_the_sample_goes_natively_to_a_delivered_wheel(tmp_path: Path, recipe: P
     assert receipt["environment"]["DEVELOPER_DIR"] == DEVELOPER_DIR
     assert receipt["tools"]["xcode"] == "26.5 17F42"
     called = {line.split()[0] for line in mac.calls.read_text(encoding="utf-8").splitlines()}
-    assert {"otool", "lipo"} <= called
+    assert {"otool", "install_name_tool", "codesign"} <= called
     _the_rest_of_a_first_day(mac, words, recipe)
 
 

@@ -1,4 +1,4 @@
-"""Wrong input: the message says what is wrong and how to fix it, and shows nothing of a stranger's file or of our own code."""
+"""Wrong input: the message says what is wrong and how to fix it, and shows nothing of a file or of our own code."""
 
 from __future__ import annotations
 

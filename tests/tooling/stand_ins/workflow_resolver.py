@@ -131,8 +131,10 @@ class _Workflow:
         return frozenset(job.get("outputs") or {})
 
     def _uses_faults(self, uses: str, given: Mapping[str, Any]) -> list[str]:
-        if not uses.startswith("./"):
+        # `$/` is the repository that the workflow itself lies in, `./` what a job has checked out.
+        if not uses.startswith(("./", "$/")):
             return []
+        uses = uses.removeprefix("$/")
         if uses.endswith((".yml", ".yaml")):
             called = self.workflows.get(Path(uses).name)
             if called is None or not (self.root / uses).is_file():

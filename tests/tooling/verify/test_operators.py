@@ -34,3 +34,18 @@ def test_an_unknown_operator_is_refused_with_what_looks_like_it(suite: Path, nam
 
 def test_a_suite_without_a_map_is_asked_case_by_case(tmp_path: Path) -> None:
     check_operator("nosuch", tmp_path)
+
+
+def test_the_next_command_names_the_record_and_the_first_failure(tmp_path: Path) -> None:
+    from mps_build.common.records.verification import Case
+    from mps_build.verify.judgement import judge_run
+    from mps_build.verify.suite.driver import SuiteRun
+
+    run = SuiteRun()
+    run.cases.append(Case(id="issue-1-row", layer="regressions", outcome="passed"))
+    run.cases.append(Case(id="layout-add-input", layer="layouts", outcome="failed"))
+
+    judged = judge_run(run, device="mps", record=tmp_path / "my record.json")
+
+    assert judged.hint is not None
+    assert f"nox -s repro -- '{tmp_path}/my record.json' layout-add-input" in judged.hint

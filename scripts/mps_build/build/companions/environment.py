@@ -10,7 +10,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from mps_build.common.errors import BuildEnvironmentError, CompileError
+from mps_build.common.errors import BuildEnvironmentError, CompileError, disk_full
 from mps_build.common.interpreters import find_python
 from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
 from mps_build.common.receipts import Ledger, Receipt, StepResult, fingerprint
@@ -174,6 +174,8 @@ class CompanionEnvironment:
             run_logged(command, log=self._log(log))
         except CommandFailed as failure:
             text = "\n".join(failure.tail[-6:])
+            if full := disk_full("\n".join(failure.tail), during="while pip installs"):
+                raise full from failure
             offline = "run once without --offline; " if self.plan.offline else ""
             raise BuildEnvironmentError(
                 f"{' '.join(argv[1:5])} ...: exit {failure.exit_code}:\n{text}",

@@ -20,6 +20,7 @@ from mps_build.common.workspace import Workspace, cache_folder, remove_tree, wor
 from ..artifacts import SourceTree
 from ..backend import build_folder
 from ..configuring import configuring
+from ..mm.patched import check_tree_files, mm_files
 from ..steps.compile_objects import compile_objects
 from ..steps.create_environment import create_environment
 from .objects import Unit, header_argv, neighbour, read_units, units_of
@@ -181,9 +182,13 @@ class Rehearsal:
         files = [ready.tree.root / name for name in names]
         build = build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
         units = read_units(build)
-        found, left = units_of(units, [file for file in files if file.suffix in _SOURCES])
+        objective_c = mm_files(names)
+        ours = [ready.tree.root / name for name in objective_c]
+        found, left = units_of(units, [file for file in files if file.suffix in _SOURCES and file not in ours])
         headers = [file for file in files if file.suffix in _HEADERS]
-        if not found and not left and not headers:
+        if objective_c:
+            self._check_mm(ready.tree.root, objective_c)
+        if not found and not left and not headers and not objective_c:
             self.note("patched files", f"no C++ among them ({', '.join(names) or 'no patches'})", "nothing more")
             return
         near = [(header, unit) for header in headers if (unit := neighbour(units, header))]
@@ -196,7 +201,24 @@ class Rehearsal:
         others = [file.name for file in left]
         result = f"{len(found)} C++ files compiled, {len(near)} headers read by the compiler"
         result += f"; not compiled here: {', '.join(others)}" if others else ""
-        self.note("patched files", result, "the patches' C++ is C++; their Objective-C++ waits for a Mac")
+        self.note("patched files", result, "the patches' C++ is C++")
+
+    def _check_mm(self, root: Path, names: tuple[str, ...]) -> None:
+        """Check the Objective-C++ that patches touch, with the declarations and rules of check_mm."""
+        target = self.recipe.deployment_target
+        report = check_tree_files(root, names, target=target, folder=work_folder() / "check_mm", reporter=self.console)
+        if isinstance(report, str):
+            self.note("patched .mm files", f"not checked: {report}", "nothing about their Objective-C++")
+            return
+        rows = [f"{each.file}:{each.line}: {each.text}" for each in report.diagnostics]
+        if rows:
+            raise CompileError(
+                "the patches' Objective-C++ is wrong:\n" + "\n".join(rows),
+                hint="docs/build/check_mm.md; `nox -s check_mm -- FILE --source TREE` checks one file again",
+                document={"diagnostics": [each.document() for each in report.diagnostics]},
+            )
+        result = f"{len(report.files)} checked as check_mm does, nothing wrong"
+        self.note("patched .mm files", result, "selectors, types, enums, version guards; not what they compute")
 
     def _read_header(self, ready: Prepared, header: Path, unit: Unit, build: Path) -> None:
         command = Command(argv=header_argv(unit, header), cwd=build, environ=ready.environ)

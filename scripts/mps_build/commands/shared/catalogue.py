@@ -20,6 +20,7 @@ TASKS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         },
         "inspect a wheel without running it on a Mac": {
             "audit_wheel": "check what a wheel, a requirement or an installed torch contains",
+            "verify_kernels": "run a wheel's Metal kernels on this machine, without a Mac, and compare their results",
             "op_coverage": "list which operators MPS runs itself, through a composite, or not",
             "compare": "compare two wheels, or two records",
         },

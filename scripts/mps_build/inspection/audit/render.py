@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from mps_build.common.plain_text import plain
+
 from .model import Audit, Finding
 from .releases import TORCH_CPU
 from .rules import ALL
@@ -122,7 +124,7 @@ def printable(text: str) -> str:
     >>> printable("a\\x1b[2Jb")
     'a\\\\x1b[2Jb'
     """
-    return text if text.isprintable() else "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    return plain(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _wrap(text: str, width: int) -> list[str]:

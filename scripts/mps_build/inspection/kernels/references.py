@@ -24,6 +24,9 @@ _KEYS = {
     "draw",
     "skip_nan",
     "overflow",
+    "divides",
+    "complex",
+    "order",
 }
 
 

@@ -146,7 +146,7 @@ def _delocate(rehearsal: Rehearsal, ready: Prepared) -> Path:
     def install() -> StepResult:
         rehearsal.console.started("Install delocate")
         remove_tree(folder)
-        base = f"/usr/bin/python{'.'.join(map(str, _version(ready)))}"
+        base = f"/usr/bin/python{python_of(ready)}"
         for argv in (
             (base, "-m", "venv", str(folder)),
             (str(python), "-m", "pip", "install", "-q", "--no-input", "delocate>=0.13"),
@@ -165,9 +165,9 @@ def _delocate(rehearsal: Rehearsal, ready: Prepared) -> Path:
     return python
 
 
-def _version(ready: Prepared) -> tuple[str, ...]:
-    """Return the Python's version by its venv's name, `rehearsal-3.13`."""
-    return tuple(ready.python.parents[1].name.rsplit("-", 1)[1].split("."))
+def python_of(ready: Prepared) -> str:
+    """Return the Python's version, as 3.13, by its venv's name, `rehearsal-3.13`."""
+    return ready.python.parents[1].name.rsplit("-", 1)[1]
 
 
 def _audit(rehearsal: Rehearsal, wheel: Wheel) -> Mapping[str, Any]:

@@ -61,6 +61,8 @@ def host_target(level: int = 0) -> Target:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    # LLVM 22's quick instruction selection at level 0 takes a wrong branch in kernels of bfloat (hermite_polynomial_h).
+    llvm.set_option("", "--fast-isel=0")
     features = llvm.get_host_cpu_features()
     levels = _LEVELS.get(platform.machine().replace("arm64", "aarch64"), (("", ()),))
     cpu = next(name for name, needed in levels if all(features.get(each) for each in needed))

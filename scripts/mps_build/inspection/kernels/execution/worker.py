@@ -19,19 +19,21 @@ from typing import Any
 
 from ..binding.contracts import Case, Kernel, companions_of, load_contracts, match_kernel
 from ..code.compiler import host_target, translator_version
-from ..examine import Verdict, examine
+from ..examine import Outcome, Verdict, examine
 from ..judge.client import Judge
 from ..library import Function, Library
-from ..machine.code import Code, Plant, Refused, Store, compile_kernel, publish_runtime
+from ..machine.code import Code, Plant, Refused, Store, compile_kernel, publish_runtime, read_body
 from ..machine.device import Device
 from ..machine.runtime import load_runtime
 from ..values import Values, fill_pools
 from .sandbox import close_the_door, limit_process
 
+UNCHANGED = "the plant changes nothing in it"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What all batches of a run share."""
+    """What all batches of a run share; `selected` are the first library's kernels that the run examines."""
 
     libraries: tuple[Library, ...]
     references: Mapping[str, Mapping[str, Any]]
@@ -42,6 +44,7 @@ class Setting:
     is_quick: bool
     plant: Plant | None = None
     compile_only: bool = False
+    selected: tuple[int, ...] = ()
 
 
 def serve(setting: Setting, orders: int, answers: int) -> None:
@@ -91,14 +94,23 @@ class _Batch:
         self._store = Store(setting.store / version, version)
         self._by_name: dict[str, Function] = {}
         self._codes: dict[str, Code | Refused] = {}
+        self._twins: dict[str, Function] = {}
 
     def run(self, library_number: int, numbers: Sequence[int]) -> None:
         library = self._setting.libraries[library_number]
         self._by_name = {each.name: each for each in library.functions}
+        if library_number:
+            self._twins = {
+                self._setting.libraries[0].functions[each].name: self._setting.libraries[0].functions[each]
+                for each in self._setting.selected
+            }
         kernels: list[tuple[int, Kernel | None]] = []
         for number in numbers:
             function = library.functions[number]
             say(self._answers, {"event": "compile", "function": number})
+            if (body := self._equal_body(library_number, function)) is not None:
+                self._say_equal(number, body)
+                continue
             code = self._code(library, function, is_selected=True)
             kernel = match_kernel(function.name, code.metadata) if isinstance(code, Code) else None
             for name in companions_of(kernel) if kernel else ():
@@ -119,6 +131,26 @@ class _Batch:
         for number, kernel in kernels:
             self._examine(library, number, kernel, device, views, judge)
 
+    def _equal_body(self, library_number: int, function: Function) -> str | None:
+        """Return the digest of a kernel whose instructions the first library has under the same name, else None."""
+        first = self._setting.libraries[0]
+        twin = self._twins.get(function.name) if library_number and not self._setting.plant else None
+        if twin is None or function.fault:
+            return None
+        bodies = []
+        for library, each in ((first, twin), (self._setting.libraries[library_number], function)):
+            bitcode = library.bitcode(each)
+            body = self._store.body(bitcode)
+            if body is None:
+                body = read_body(bitcode)
+                self._store.save_body(bitcode, body)
+            bodies.append(body)
+        return bodies[0] if bodies[0] and bodies[0] == bodies[1] else None
+
+    def _say_equal(self, number: int, body: str) -> None:
+        message = {"event": "done", "function": number, "verdict": {"outcome": "same"}, "body": body}
+        say(self._answers, {**message, "family": "", "operator": "", "seconds": 0.0})
+
     def _code(self, library: Library, function: Function, *, is_selected: bool) -> Code | Refused:
         if function.name in self._codes:
             return self._codes[function.name]
@@ -131,6 +163,8 @@ class _Batch:
             code = self._store.load(bitcode) if plant is None else None
             if code is None:
                 code = compile_kernel(bitcode, plant=plant)
+                if isinstance(code, Code) and plant is not None and not code.was_planted:
+                    code = Refused(reason=UNCHANGED, metadata=code.metadata, body=code.body)
                 if plant is None:
                     self._store.save(bitcode, code)
         self._codes[function.name] = code
@@ -150,7 +184,8 @@ class _Batch:
         code = self._codes[function.name]
         began = time.process_time()
         if isinstance(code, Refused):
-            verdict = Verdict(outcome="not_compiled", reason=code.reason)
+            outcome: Outcome = "skipped" if code.reason == UNCHANGED else "not_compiled"
+            verdict = Verdict(outcome=outcome, reason=code.reason)
         elif kernel is None or judge is None:
             reason = "no contract has its signature" if kernel is None else "only compiled"
             verdict = Verdict(outcome="not_bound" if kernel is None else "skipped", reason=reason)

@@ -20,8 +20,13 @@ class Judge:
     """A connection to a judge's socket."""
 
     def __init__(self, path: Path) -> None:
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.connect(str(path))
+        self._path = path
+        self._socket = self._connected()
+
+    def _connected(self) -> socket.socket:
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(str(self._path))
+        return connection
 
     def close(self) -> None:
         self._socket.close()

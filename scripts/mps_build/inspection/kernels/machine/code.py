@@ -25,13 +25,14 @@ Plant = Callable[[str], str]
 class Code:
     """One compiled kernel."""
 
-    __slots__ = ("_engine", "_entry", "body", "is_cooperative", "metadata", "objectcode", "variables")
+    __slots__ = ("_engine", "_entry", "body", "is_cooperative", "metadata", "objectcode", "variables", "was_planted")
 
     def __init__(
         self, *, metadata: Metadata, body: str, variables: tuple[Variable, ...], is_cooperative: bool, objectcode: bytes
     ) -> None:
         self.metadata, self.body, self.variables = metadata, body, variables
         self.is_cooperative, self.objectcode = is_cooperative, objectcode
+        self.was_planted = False
         self._engine: Any = None
         self._entry = 0
 
@@ -51,13 +52,22 @@ class Refused:
     body: str = ""
 
 
+def read_body(bitcode: bytes) -> str:
+    """Return the digest of a kernel's instructions, or nothing if it cannot be read."""
+    try:
+        text = compiler.read_bitcode(bitcode)
+        return body_digest(split_module(text), parse_metadata(text).function)
+    except Malformed:
+        return ""
+
+
 def compile_kernel(
     bitcode: bytes, *, plant: Plant | None = None, level: int = 0, passes: str | None = None
 ) -> Code | Refused:
     """Return a kernel's code, or why there is none. Never raises for what the bitcode holds."""
     metadata, body = None, ""
     try:
-        text = compiler.read_bitcode(bitcode)
+        text = original = compiler.read_bitcode(bitcode)
         if plant is not None:
             text = plant(text)
         metadata = parse_metadata(text)
@@ -70,13 +80,15 @@ def compile_kernel(
         objectcode = compiler.compile_text(done.text, passes=passes or compiler.PASSES, level=level)
     except (Malformed, Rejected) as error:
         return Refused(reason=str(error), metadata=metadata, body=body)
-    return Code(
+    code = Code(
         metadata=metadata,
         body=body,
         variables=done.variables,
         is_cooperative=done.is_cooperative,
         objectcode=objectcode,
     )
+    code.was_planted = text != original
+    return code
 
 
 def _load(objectcode: bytes) -> tuple[Any, int]:
@@ -127,6 +139,21 @@ class Store:
             is_cooperative=head["cooperative"],
             objectcode=data[4 + size :],
         )
+
+    def body(self, bitcode: bytes) -> str | None:
+        """Return the digest that was read of some bitcode before, or None."""
+        try:
+            return self.path(bitcode).with_suffix(".body").read_text(encoding="ascii")
+        except (OSError, ValueError):
+            return None
+
+    def save_body(self, bitcode: bytes, body: str) -> None:
+        """Keep a digest without code."""
+        path = self.path(bitcode).with_suffix(".body")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        beside.write_text(body, encoding="ascii")
+        beside.replace(path)
 
     def save(self, bitcode: bytes, code: Code | Refused) -> None:
         """Keep a kernel; written beside and renamed, so that two runs may do it at once."""

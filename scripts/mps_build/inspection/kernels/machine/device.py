@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..binding.pack import WrongBinding
@@ -17,6 +17,8 @@ from .runtime import Report, Run
 
 FORWARD, REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN = range(4)
 _CANARY = 0xC3
+# Where threadgroup memory is open in this process: its addresses are the same for all devices.
+_MAPPED: dict[int, int] = {}
 _STATUS = {1: "fault", 2: "timeout", 3: "trap", 4: "deadlock", 5: "bad launch"}
 
 
@@ -31,6 +33,7 @@ class Mode:
         narrow: another threadgroup size for `free` steps.
         flush: denormals become zero, as on the GPU.
         track: look for races (only cooperative kernels are instrumented).
+        aligned: all buffers on 16 bytes, as kernels need that load vectors; else they end exactly at the page.
     """
 
     poison: int = 0xA5
@@ -41,6 +44,7 @@ class Mode:
     track: bool = False
     milliseconds: int = 5000
     seed: int = 1
+    aligned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +83,6 @@ class Device:
     def __init__(self, library: Any, codes: Mapping[str, Code]) -> None:
         self.library = library
         self.codes = codes
-        self._mapped: dict[int, int] = {}
 
     def run(self, program: Program, mode: Mode) -> Ran:
         """Run all steps of a program.
@@ -87,6 +90,12 @@ class Device:
         Raises:
             WrongBinding: an argument is missing, too long or unknown.
         """
+        ran = self._run(program, mode)
+        if not mode.aligned and any(trouble.kind == "trap" for trouble in ran.troubles):
+            return self._run(program, replace(mode, aligned=True))
+        return ran
+
+    def _run(self, program: Program, mode: Mode) -> Ran:
         ran = Ran()
         placed: dict[int, _Placed] = {}
         for step in program.steps:
@@ -102,12 +111,12 @@ class Device:
     def _map(self, variable: Variable) -> None:
         """Open the pages of a threadgroup variable; the page behind stays closed."""
         base = variable.address // ARENA_STEP * ARENA_STEP
-        end = self._mapped.get(base, base + ARENA_STEP // 2)
+        end = _MAPPED.get(base, base + ARENA_STEP // 2)
         begin = variable.address // PAGE * PAGE
         if begin < end:
             if not self.library.rt_map_fixed(begin, end - begin):
                 raise WrongBinding(f"no room for threadgroup memory at {begin:#x}")
-            self._mapped[base] = begin
+            _MAPPED[base] = begin
 
     def _place_all(self, value: Value, placed: dict[int, _Placed], mode: Mode) -> None:
         if isinstance(value, Addresses):
@@ -115,7 +124,7 @@ class Device:
                 self._place_all(buffer, placed, mode)
         elif isinstance(value, Buffer) and id(value) not in placed:
             slot = len(placed)
-            at = self._place(slot, value.size, value.align or 0, mode)
+            at = self._place(slot, value.size, value.align or _natural(value.size, mode), mode)
             if value.data:
                 ctypes.memmove(at, value.data, len(value.data))
             elif value.size:
@@ -278,6 +287,11 @@ class Device:
             return 0
         at = self.library.rt_differs(got, want, len(got) // size, size, kind)
         return None if at < 0 else int(at) // (2 if view.dtype.kind == "complex" else 1)
+
+
+def _natural(size: int, mode: Mode) -> int:
+    """Return the alignment at which a buffer ends exactly at its page: that of its elements, as far as its size tells."""
+    return 16 if mode.aligned else min(size & -size, 16) or 1
 
 
 def _buffers(values: Any) -> Sequence[Buffer]:

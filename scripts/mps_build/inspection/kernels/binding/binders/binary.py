@@ -68,12 +68,24 @@ def draw(kinds: Sequence[DType], case: Case, count: int, row: Mapping[str, Any] 
     if row and row.get("draw"):
         return [_between(kind, case, count, row["draw"].get(name)) for kind, name in zip(kinds, NAMES, strict=False)]
     first, second = case.values.pairs(kinds[0], kinds[1], count)
+    if row and row.get("divides") and kinds[1].is_exact:
+        second = _divisors(second, kinds[1])
     return [first, second, *(case.values.sweep(kind, count) for kind in kinds[2:])]
+
+
+def _divisors(data: bytes, kind: DType) -> bytes:
+    """Whole divisors without 0 and -1: the one has no answer, the other none for the smallest number."""
+    size, three = kind.size, pack(kind, [3])
+    refused = {bytes(size), b"\xff" * size} if kind.kind == "signed" else {bytes(size)}
+    parts = [data[at : at + size] for at in range(0, len(data), size)]
+    return b"".join(three if part in refused else part for part in parts)
 
 
 def _between(kind: DType, case: Case, count: int, bounds: Sequence[Any] | None) -> bytes:
     if bounds is None:
         return case.values.sweep(kind, count)
+    if bounds == ["bits"]:
+        return case.values.whole(kind, count, 0, 8 * kind.size - 1)
     if len(bounds) == 3:
         low = bounds[0] if kind.kind not in ("unsigned", "bool") else max(bounds[0], 0)
         return (

@@ -151,7 +151,9 @@ def stored_types(computed: DType, case: Case) -> Iterator[DType]:
             yield dtype
 
 
-def common_numbers(stored: DType, computed: DType, case: Case, count: int) -> list[int] | list[float]:
+def common_numbers(
+    stored: DType, computed: DType, case: Case, count: int, *, is_divisor: bool
+) -> list[int] | list[float]:
     """Return numbers that both types hold exactly, so that the cast itself is known."""
     kinds = {stored.kind, computed.kind}
     low, high = (0, 1) if "bool" in kinds else (0, 100) if "unsigned" in kinds else (-100, 100)
@@ -159,14 +161,18 @@ def common_numbers(stored: DType, computed: DType, case: Case, count: int) -> li
         low, high = max(low, -8), min(high, 8)
     components = 2 if stored.kind == "complex" else 1
     numbers: list[float] = [case.values.random.randint(low, high) for _ in range(count * components)]
+    if is_divisor:
+        numbers = [each or 1 for each in numbers]
     if kinds <= {"float", "complex"} and high > 8:
         numbers = [each / 8 for each in numbers]
     return numbers
 
 
-def cast_pair(stored: DType, computed: DType, case: Case, count: int) -> tuple[bytes, bytes]:
+def cast_pair(
+    stored: DType, computed: DType, case: Case, count: int, *, is_divisor: bool = False
+) -> tuple[bytes, bytes]:
     """Return the same numbers as the stored type and as the type that a kernel computes in."""
-    numbers = common_numbers(stored, computed, case, count)
+    numbers = common_numbers(stored, computed, case, count, is_divisor=is_divisor)
     if stored.kind != "complex" and computed.kind == "complex":
         return pack(stored, numbers), pack(computed, [part for each in numbers for part in (each, 0)])
     return pack(stored, numbers), pack(computed, numbers)

@@ -11,9 +11,9 @@ from mps_build.build.steps.check_host import check_host
 from mps_build.common.errors import HostError, UsageError
 from mps_build.common.recipe import catalogue as recipe_files
 from mps_build.host.host import Host, observe
+from mps_build.host.macos.known_tool_errors import BY_ID, COMMANDS, KNOWN_TOOL_ERRORS
 from mps_build.host.macos.metal import PROOF_MARK
 from mps_build.host.macos.parsers import parse_probe
-from mps_build.host.macos.known_tool_errors import BY_ID, COMMANDS, KNOWN_TOOL_ERRORS
 from mps_build.host.macos.versions import is_beta_build
 from mps_build.host.probes.probers import RecordedProber
 from mps_build.host.probes.table import METAL_PROOF, PROBES, probes_for

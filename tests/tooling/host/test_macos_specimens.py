@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 import pytest
-from mps_build.host.macos.parsers import parse_probe
 from mps_build.host.macos.known_tool_errors import BY_ID
+from mps_build.host.macos.parsers import parse_probe
 from specimen_judge import faults_of, lies_of, specimens
 
 ALL = specimens("xcode", "system")

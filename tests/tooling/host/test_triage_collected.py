@@ -76,7 +76,7 @@ def test_a_prefix_keeps_the_indent_and_the_number_of_its_line() -> None:
     ]
 
 
-WARNED = """/opt/env/lib/python3.12/site-packages/torch/nn/functional.py:91: UserWarning: MPS does not support bfloat16 here
+WARNED = """/opt/env/lib/python3.12/torch/nn/functional.py:91: UserWarning: MPS does not support bfloat16 here
 ld: warning: ignoring file '/usr/local/lib/libz.dylib': found architecture 'x86_64', required architecture 'arm64'
 Undefined symbols are looked up at run time
 wrote 12 images

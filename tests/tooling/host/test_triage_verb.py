@@ -204,7 +204,7 @@ def test_a_log_that_is_no_log_costs_no_more(text: str) -> None:
         (("id: N1\n", "id: N01x\n"), "string should match pattern"),
         (("id: N2\n", "id: N1\n"), "two rows of one id: N1"),
         (("frame: true", "framed: true"), "unknown key"),
-        (("releases: '<2.7'", "releases: 'before 2.7'"), "no range of versions"),
+        (("releases: '<2.7'", "releases: 'before 2.7'"), "not a range of versions"),
         (("'Bad CPU type in executable'", "'Bad (CPU type'"), "no pattern: Bad (CPU type"),
         (("'\\[Errno 28\\]'", "'<no_such_macro>'"), "no pattern: <no_such_macro>"),
     ],

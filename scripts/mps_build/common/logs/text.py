@@ -26,7 +26,7 @@ class Line:
 
 @lru_cache(maxsize=1)  # several readers are tried on one text
 def clean_lines(text: str) -> tuple[Line, ...]:
-    """Return the lines without escapes, known prefixes and trailing blanks; a redrawn line (`\\r`) counts as several."""
+    """Return the lines without escapes, prefixes and trailing blanks; a redrawn line (`\\r`) counts as several."""
     return tuple(replace(line, text=clean_line(line.text)) for line in _raw_lines(text.split("\n")))
 
 

@@ -1,4 +1,4 @@
-"""Logs too long to be read whole: their head, their tail and what stands around trouble, in one pass and little memory."""
+"""Logs too long to be read whole: their head, their tail and what stands around trouble, in one pass."""
 
 from __future__ import annotations
 

@@ -35,9 +35,7 @@ def diagnose(answer: Answer, calls: Sequence[Call] = ()) -> Facts | None:
     if any(call.has("runFirstLaunch") for call in calls) and "Symbolnotfound:_XPCTypeBool" in squeezed:
         return None  # the fix prints the trouble that it then fixes
     for error, phrases in _PHRASES:
-        if any(phrase in squeezed for phrase in phrases) and (
-            error.needs is None or re.search(error.needs, sentences)
-        ):
+        if any(phrase in squeezed for phrase in phrases) and (error.needs is None or re.search(error.needs, sentences)):
             return notice | _facts(error, sentences, answer, calls)
     return notice or None
 
@@ -59,9 +57,8 @@ def _facts(error: KnownToolError, text: str, answer: Answer, calls: Sequence[Cal
             facts[key] = value
     if error.metal and (code := _quoted_exit(text)) is not None:
         facts["tool_exit"] = code
-    if error.id == "license_not_agreed":
-        if re.search(r"Hit\s+the\s+Enter\s+key", text):
-            facts["interactive"] = True
+    if error.id == "license_not_agreed" and re.search(r"Hit\s+the\s+Enter\s+key", text):
+        facts["interactive"] = True
     if error.id in _MAY_ASK and re.search(r"requesting\s+install", text):
         facts["dialog"] = True
     if error.id == "xcode_system_resources_outdated" and "tool" not in facts:

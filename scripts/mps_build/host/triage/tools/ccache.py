@@ -13,7 +13,8 @@ from .facts import only_told
 
 # A number, not a version: `PyTorch version: 2.9.1` has the shape of a statistic.
 _NUMBERED = re.compile(
-    r"^(?P<indent> *)(?P<label>[A-Za-z][^:]*):\s+(?P<first>\d{1,15}(?:\.\d{1,6})?)(?: */ *(?P<second>\d{1,15}(?:\.\d{1,6})?))?(?![\d.])"
+    r"^(?P<indent> *)(?P<label>[A-Za-z][^:]*):\s+(?P<first>\d{1,15}(?:\.\d{1,6})?)"
+    r"(?: */ *(?P<second>\d{1,15}(?:\.\d{1,6})?))?(?![\d.])"
 )
 _SECTION = re.compile(r"^(?P<label>[A-Z][A-Za-z ]+):\s*$")
 _RAW = re.compile(r"^(?P<key>[a-z_]+)\t(?P<value>\d{1,18})$")

@@ -172,7 +172,7 @@ needs_sccache = pytest.mark.skipif(not (_SCCACHE and _CC), reason="sccache and a
 @pytest.mark.slow
 @needs_sccache
 def test_sccache_with_base_folders_hands_out_another_trees_object(tmp_path: Path) -> None:
-    """The control: the day this fails, sccache is mended and the rule below may go."""
+    """The control: the day this fails, sccache is fixed and the rule below may go."""
     first, second = offsets(tmp_path, {"SCCACHE_BASEDIRS": f"{tmp_path / 'a'}:{tmp_path / 'b'}"})
 
     assert first == second, "the fields lie at 4 and at 8"

@@ -25,9 +25,9 @@ def test_a_failed_build_is_told_with_its_cause_and_a_disk_that_a_compiler_met_fu
     log.write_text("building\nvision.cpp:5:10: fatal error: 'torch/types.h' file not found\n")
     error = CompileError("the build failed (exit 1)", hint="see the log")
 
-    told = explained(error, log, release=RECIPE.release, hint="next: mend it", document={"recipe": "v2.6.0"})
+    told = explained(error, log, release=RECIPE.release, hint="next: fix it", document={"recipe": "v2.6.0"})
 
-    assert "fatal error: 'torch/types.h' file not found" in str(told) and told.hint == "next: mend it"
+    assert "fatal error: 'torch/types.h' file not found" in str(told) and told.hint == "next: fix it"
     assert told.document["recipe"] == "v2.6.0" and told.document["triage"]["first_error"]["line"] == 2
     log.write_text("fatal error: error writing x.o: No space left on device\n")
     assert isinstance(explained(error, log, release=None), DiskFull)

@@ -53,10 +53,10 @@ def test_a_recorded_host_replays_to_the_same_end_anywhere(
     assert {
         key: document["host"][key] for key in ("macos", "chip", "virtual", "rosetta", "gpu_cores", "memory_gb")
     } == {key: expect[key] for key in ("macos", "chip", "virtual", "rosetta", "gpu_cores", "memory_gb")}
-    assert {"id", "level", "what", "found", "wanted", "mend", "link"} <= document["findings"][0].keys()
+    assert {"id", "level", "what", "found", "wanted", "fix", "link"} <= document["findings"][0].keys()
 
 
-def test_every_reason_is_told_at_once_with_the_command_that_mends_it(
+def test_every_reason_is_told_at_once_with_the_command_that_fixes_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recording = _file(tmp_path, HOSTS["vmware-10.15.4-says-macbookpro15"])
@@ -68,7 +68,7 @@ def test_every_reason_is_told_at_once_with_the_command_that_mends_it(
     for finding in document["findings"]:
         if finding["level"] == "blocker":
             assert finding["id"] in told
-            assert " ".join(finding["mend"].split()) in told
+            assert " ".join(finding["fix"].split()) in told
 
 
 def test_the_variables_of_a_recorded_probe_count(tmp_path: Path) -> None:
@@ -217,9 +217,9 @@ def test_the_page_on_recorded_macs_lists_every_probe_and_what_it_may_reveal() ->
         assert f"| {probe.name} |" in page, probe.name
 
 
-def test_the_page_on_recorded_macs_lists_every_situation_and_what_mends_it() -> None:
+def test_the_page_on_recorded_macs_lists_every_situation_and_what_fixes_it() -> None:
     page = (Path(__file__).parents[3] / "docs" / "host" / "recorded_macs.md").read_text()
 
     for situation in KNOWN_TOOL_ERRORS:
         assert f"| `{situation.id}` |" in page, situation.id
-        assert (situation.mend or "nothing to mend") in page, situation.id
+        assert (situation.fix or "nothing to fix") in page, situation.id

@@ -108,7 +108,7 @@ def test_recipes_have_the_floor_that_the_recorded_wheels_have(row: dict[str, Any
     assert find_recipe(row["wheel"]["torch"]).mps_floor == row["wheel"]["macos_floor"]
 
 
-def test_every_blocker_and_warning_of_a_host_comes_up_with_what_mends_it() -> None:
+def test_every_blocker_and_warning_of_a_host_comes_up_with_what_fixes_it() -> None:
     seen: dict[str, Finding] = {}
     hosts = [(row["probes"], row["wheel"]["torch"]) for row in HOSTS]
     hosts.append(
@@ -123,7 +123,7 @@ def test_every_blocker_and_warning_of_a_host_comes_up_with_what_mends_it() -> No
 
     for name in (*BLOCKERS, *WARNINGS):
         assert seen[name].level == ("blocker" if name in BLOCKERS else "warning"), name
-        assert seen[name].found and seen[name].wanted and seen[name].mend, name
+        assert seen[name].found and seen[name].wanted and seen[name].fix, name
 
 
 def _phrase(situation: str) -> str:
@@ -131,7 +131,7 @@ def _phrase(situation: str) -> str:
 
 
 @pytest.mark.parametrize("situation", [s for s in KNOWN_TOOL_ERRORS if s.phrases], ids=lambda s: s.id)
-def test_every_error_situation_has_a_line_with_what_mends_it(situation: Any) -> None:
+def test_every_error_situation_has_a_line_with_what_fixes_it(situation: Any) -> None:
     words = " ".join(situation.phrases[:1]) + (" '/Applications/Xcode.app/x dyld: " if situation.needs else "")
     words = f"dyld: {words} /Applications/Xcode.app/" if situation.needs else words
     program = "metal" if situation.id.startswith("metal") else "xcodebuild"
@@ -141,8 +141,8 @@ def test_every_error_situation_has_a_line_with_what_mends_it(situation: Any) -> 
     assert len(lines) == 1
     assert lines[0].level in ("blocker", "note")
     # A fix that names an Xcode, or brings the Command Line Tools alone, cannot work on this Mac without one.
-    instead = lines[0].level == "blocker" and any(words in situation.mend for words in (USUAL, COMMANDS["install_clt"]))
-    assert (lines[0].mend or "").startswith("install Xcode 26.5") if instead else lines[0].mend == situation.mend
+    instead = lines[0].level == "blocker" and any(words in situation.fix for words in (USUAL, COMMANDS["install_clt"]))
+    assert (lines[0].fix or "").startswith("install Xcode 26.5") if instead else lines[0].fix == situation.fix
     assert lines[0].link == situation.link
 
 
@@ -173,7 +173,7 @@ def test_a_missing_metal_toolchain_stops_only_recipes_that_compile_metal() -> No
 
     assert _findings(probes, "v2.15.0")["metal_toolchain_missing"].level == "blocker"
     assert (
-        _findings(probes, "v2.15.0")["metal_toolchain_missing"].mend == "xcodebuild -downloadComponent MetalToolchain"
+        _findings(probes, "v2.15.0")["metal_toolchain_missing"].fix == "xcodebuild -downloadComponent MetalToolchain"
     )
     assert _findings(probes, "v2.4.1")["metal_toolchain_missing"].level == "note"
 
@@ -229,7 +229,7 @@ def test_another_xcode_that_suits_is_taken_by_developer_dir_and_nothing_is_switc
     assert chosen.developer_dir == f"{new}/Contents/Developer"
     assert chosen.metal_standards == ("3.1", "4.0")
     assert blockers(findings) == []
-    assert not any("xcode-select -s" in str(f.mend) for f in findings if f.level in ("blocker", "warning"))
+    assert not any("xcode-select -s" in str(f.fix) for f in findings if f.level in ("blocker", "warning"))
     assert "xcode_beside" in {finding.id for finding in findings}
 
 
@@ -292,7 +292,7 @@ def test_jobs_follow_the_memory_and_the_cores() -> None:
     assert [jobs(8, 8), jobs(64, 10), jobs(1, 8)] == [4, 10, 1]
 
 
-def test_check_host_tells_every_reason_at_once_and_what_mends_each() -> None:
+def test_check_host_tells_every_reason_at_once_and_what_fixes_each() -> None:
     recording = recording_of(next(row for row in HOSTS if row["id"].startswith("vmware")), name="x")
     with pytest.raises(HostError) as raised:
         check_host(find_recipe("v2.9.1"), RecordedProber(recording))
@@ -376,7 +376,7 @@ def test_a_developer_dir_that_names_nothing_is_mended_by_unsetting_it() -> None:
     words = "xcrun: error: missing DEVELOPER_DIR path: /Applications/Gone.app/Contents/Developer\n"
     finding = _findings([*MAC, _probe("xcrun", "--sdk", "macosx", "--show-sdk-version", stderr=words, exit=1)])
 
-    assert finding["xcode_missing"].mend == "unset DEVELOPER_DIR"
+    assert finding["xcode_missing"].fix == "unset DEVELOPER_DIR"
 
 
 def test_a_component_that_is_there_and_not_seen_is_mended_by_forgetting_first() -> None:
@@ -385,7 +385,7 @@ def test_a_component_that_is_there_and_not_seen_is_mended_by_forgetting_first() 
     )
     missing = _probe("sh", "-c", METAL_PROOF, stderr=METAL_MISSING)
 
-    assert str(_findings([*MAC, *XCODE_26, missing, status])["metal_toolchain_missing"].mend).startswith(
+    assert str(_findings([*MAC, *XCODE_26, missing, status])["metal_toolchain_missing"].fix).startswith(
         "xcrun --kill-cache"
     )
 
@@ -402,7 +402,7 @@ def test_old_system_resources_and_an_echoed_developer_dir_are_signs_and_no_fault
     )
 
     assert findings["system_resources_older"].level == "note"
-    assert findings["system_resources_older"].mend == "sudo xcodebuild -runFirstLaunch"
+    assert findings["system_resources_older"].fix == "sudo xcodebuild -runFirstLaunch"
     assert findings["developer_dir_from_env"].level == "note"
 
 

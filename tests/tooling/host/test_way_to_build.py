@@ -92,7 +92,7 @@ def test_a_mac_without_xcode_is_led_to_a_build_of_the_newest_release(host: Host)
         f"{place} -downloadComponent MetalToolchain",
         "nox -s build_wheel -- v2.15.0",
     )
-    fixes = [finding.mend or "" for finding in findings if finding.level == "blocker"]
+    fixes = [finding.fix or "" for finding in findings if finding.level == "blocker"]
     assert not [fix for fix in fixes if "xcode-select" in fix or "/Applications/Xcode.app" in fix]
     ids = [finding.id for finding in findings if finding.level == "blocker"]
     assert len(ids) == len(set(ids)), "each cause once"
@@ -138,7 +138,7 @@ def test_an_xcode_of_another_name_is_named_by_its_own() -> None:
         ("mdfind \"kMDItemCFBundleIdentifier == 'com.apple.dt.Xcode'\"", "/Applications/Xcode old.app\n", "", 0),
     )
 
-    fixes = [finding.mend or "" for finding in _seen(host, "v2.15.0")[1]]
+    fixes = [finding.fix or "" for finding in _seen(host, "v2.15.0")[1]]
 
     assert not [fix for fix in fixes if "/Applications/Xcode.app" in fix]
     assert [fix for fix in fixes if "'/Applications/Xcode old.app/Contents/Developer'" in fix]

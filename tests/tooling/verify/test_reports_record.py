@@ -35,7 +35,7 @@ CASES = (
     Case(id="dead", layer="layouts", outcome="crashed", reason="died with SIGABRT\x00\x1b[31m"),
     Case(id="slow", layer="layouts", outcome="timeout", reason="ended by the watchdog"),
     Case(id="old", layer="models", outcome="known", known_issue="96225", reason="wrong"),
-    Case(id="mended", layer="models", outcome="unexpected_pass", known_issue="96225"),
+    Case(id="fixed", layer="models", outcome="unexpected_pass", known_issue="96225"),
     Case(id="not here", layer="models", outcome="skipped", reason="only with --full"),
 )
 

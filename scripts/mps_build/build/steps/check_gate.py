@@ -160,7 +160,7 @@ def _row(mismatch: Mismatch) -> dict[str, Any]:
         "found": mismatch.found,
         "wanted": mismatch.wanted,
         "reason": mismatch.reason,
-        "mend": mismatch.fix,
+        "fix": mismatch.fix,
         "stale": mismatch.stale,
     }
 

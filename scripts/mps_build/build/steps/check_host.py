@@ -26,7 +26,7 @@ def check_host(recipe: Recipe, prober: Prober) -> Host:
     stopping = [finding for finding in findings if finding.level == "blocker" and "build" in finding.stops]
     if stopping:
         reasons = "\n".join(
-            f"  {finding.what}: {finding.found}; required: {finding.wanted}\n    fix: {finding.mend}"
+            f"  {finding.what}: {finding.found}; required: {finding.wanted}\n    fix: {finding.fix}"
             for finding in stopping
         )
         way = way_to_build(host, recipe, findings)

@@ -44,10 +44,6 @@ class KnownToolError(_Declared):
                 raise ValueError(f"is not a pattern: {pattern}: {error}") from error
         return value
 
-    @property
-    def mend(self) -> str | None:
-        """The fix, by the name that host/requirements still uses."""
-        return self.fix
 
 
 class _Table(_Declared):
@@ -79,3 +75,8 @@ def load_table(path: Path = TABLE) -> tuple[tuple[KnownToolError, ...], Mapping[
 
 KNOWN_TOOL_ERRORS, COMMANDS = load_table()
 BY_ID: Mapping[str, KnownToolError] = {error.id: error for error in KNOWN_TOOL_ERRORS}
+
+ACCEPT_LICENSE = COMMANDS["accept_license"]
+DOWNLOAD_METAL = COMMANDS["download_metal"]
+FIRST_LAUNCH = COMMANDS["first_launch"]
+INSTALL_CLT = COMMANDS["install_clt"]

@@ -74,7 +74,7 @@ def _not_understood(host: Host) -> Iterator[Finding]:
                 level="not_understood",
                 what="Not understood",
                 found=f"`{shlex.join(row.argv)[:120]}` answered: {' / '.join(lines[:3])[:300]}{more}",
-                mend="send this answer in: nox -s doctor -- --record FILE, see docs/host/recorded_macs.md",
+                fix="send this answer in: nox -s doctor -- --record FILE, see docs/host/recorded_macs.md",
             )
 
 
@@ -92,7 +92,7 @@ def elsewhere_findings(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
         ("sdk_missing", "macOS SDK", "none", f"{recipe.host.sdk} or newer"),
     )
     findings = [
-        Finding(id=name, level="blocker", what=what, found=found, wanted=wanted, mend=mac)
+        Finding(id=name, level="blocker", what=what, found=found, wanted=wanted, fix=mac)
         for name, what, found, wanted in rows
     ]
     if recipe.host.metal_compiler == "required":
@@ -103,7 +103,7 @@ def elsewhere_findings(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
                 what="Metal compiler",
                 found="none: it is Apple's alone",
                 wanted="three lines of Metal compile",
-                mend=mac,
+                fix=mac,
             )
         )
     return tuple(findings)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from mps_build.common.recipe.model import Recipe
 
 from ..host import Host
-from ..macos.situation import ACCEPT_LICENSE, DOWNLOAD_METAL, FIRST_LAUNCH, INSTALL_CLT
+from ..macos.known_tool_errors import ACCEPT_LICENSE, DOWNLOAD_METAL, FIRST_LAUNCH, INSTALL_CLT
 from .findings import Finding
 from .metal import XCODE_LINK
 from .xcode import MISSION_XCODE, choose_xcode, suits
@@ -30,12 +30,12 @@ def way_to_build(host: Host, recipe: Recipe, findings: Sequence[Finding]) -> tup
     stopping = {each.id: each for each in findings if each.level == "blocker" and "build" in each.stops}
     if host.system != "Darwin" or not stopping or _NEVER & stopping.keys():
         return ()
-    steps = [stopping[name].mend or "" for name in _BEFORE if name in stopping]
+    steps = [stopping[name].fix or "" for name in _BEFORE if name in stopping]
     if any(each.what in ("Xcode", "macOS SDK", "Metal compiler", "git") for each in stopping.values()):
         steps += xcode_steps(host, recipe)
     if "build_python_missing" in stopping:
-        steps.append(stopping["build_python_missing"].mend or "")
-    steps += [each.mend or "" for each in stopping.values() if each.id == "probe_timed_out"]
+        steps.append(stopping["build_python_missing"].fix or "")
+    steps += [each.fix or "" for each in stopping.values() if each.id == "probe_timed_out"]
     return (*dict.fromkeys(filter(None, steps)), f"nox -s build_wheel -- {recipe.name}")
 
 
@@ -79,17 +79,17 @@ def workable(findings: Iterable[Finding], host: Host, recipe: Recipe) -> Iterato
             if finding.id in seen:
                 continue
             seen.add(finding.id)
-        mend = finding.mend or ""
+        fix = finding.fix or ""
         if finding.level != "blocker":
             yield finding
             continue
-        if USUAL in mend and there and USUAL not in there:
-            mend = mend.replace(USUAL, shlex.quote(there[0]))
-        elif (USUAL in mend and not there) or INSTALL_CLT in mend:
+        if USUAL in fix and there and USUAL not in there:
+            fix = fix.replace(USUAL, shlex.quote(there[0]))
+        elif (USUAL in fix and not there) or INSTALL_CLT in fix:
             steps = xcode_steps(host, recipe)
             more = f" ({len(steps)} steps, listed above)" if len(steps) > 1 else ""
-            mend = f"{steps[0]}{more}" if steps else mend
-        yield finding if mend == (finding.mend or "") else replace(finding, mend=mend)
+            fix = f"{steps[0]}{more}" if steps else fix
+        yield finding if fix == (finding.fix or "") else replace(finding, fix=fix)
 
 
 def _under(directory: str | None, command: str) -> str:

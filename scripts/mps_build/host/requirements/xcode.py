@@ -8,8 +8,8 @@ from mps_build.common.recipe.model import Recipe
 
 from ..host import Host
 from ..installed_xcodes import Xcode
-from ..macos.situation import FIRST_LAUNCH
-from ..macos.situations import BY_ID
+from ..macos.known_tool_errors import FIRST_LAUNCH
+from ..macos.known_tool_errors import BY_ID
 from .findings import Finding, not_recorded, older, within
 from .metal import METAL_ERRORS, XCODE_LINK, metal_findings
 
@@ -75,7 +75,7 @@ def xcode_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
         yield from (_faults(xcode, recipe) or [_well(xcode, recipe)])
         yield from _beside(host, recipe, xcode)
         yield from _sdk(xcode, recipe)
-    yield from _situations(host, recipe, other_suits=suits and xcode is not None and not xcode.chosen)
+    yield from _known_tool_errors(host, recipe, other_suits=suits and xcode is not None and not xcode.chosen)
     yield from _signs(host, xcode)
     yield from metal_findings(host, recipe, xcode)
 
@@ -95,7 +95,7 @@ def _directory(host: Host, recipe: Recipe, xcode: Xcode | None) -> Iterator[Find
             what="Xcode",
             found="no Xcode probe was answered",
             wanted=_wanted(recipe),
-            mend="xcodebuild -version",
+            fix="xcodebuild -version",
         )
     elif not errors:
         yield not_recorded("xcode", "Xcode", _wanted(recipe))
@@ -120,7 +120,7 @@ def _faults(xcode: Xcode, recipe: Recipe) -> list[Finding]:
                 what="Xcode",
                 found=_name(xcode),
                 wanted=_wanted(recipe),
-                mend=get,
+                fix=get,
                 link=XCODE_LINK,
                 stops=("build",),
             )
@@ -133,7 +133,7 @@ def _faults(xcode: Xcode, recipe: Recipe) -> list[Finding]:
                 what="Xcode",
                 found=_name(xcode),
                 wanted=_wanted(recipe),
-                mend=get,
+                fix=get,
                 link=XCODE_LINK,
                 stops=("build",),
             )
@@ -147,7 +147,7 @@ def _faults(xcode: Xcode, recipe: Recipe) -> list[Finding]:
                     what="Xcode",
                     found=f"{_name(xcode)}: {bad.reason}",
                     wanted=f"none from {bad.first} {f'to {bad.last}' if bad.last else 'on'}",
-                    mend=get,
+                    fix=get,
                     link=bad.url,
                     stops=("build",),
                 )
@@ -192,7 +192,7 @@ def _sdk(xcode: Xcode, recipe: Recipe) -> Iterator[Finding]:
             what="macOS SDK",
             found=xcode.sdk_version,
             wanted=wanted,
-            mend=f"install a newer Xcode from {XCODE_LINK}",
+            fix=f"install a newer Xcode from {XCODE_LINK}",
             link=XCODE_LINK,
             stops=("build",),
         )
@@ -200,8 +200,8 @@ def _sdk(xcode: Xcode, recipe: Recipe) -> Iterator[Finding]:
         yield Finding(id="sdk", level="ok", what="macOS SDK", found=xcode.sdk_version, wanted=wanted)
 
 
-def _situations(host: Host, recipe: Recipe, *, other_suits: bool) -> Iterator[Finding]:
-    """Yield each error situation that a probe met, once, with what mends it."""
+def _known_tool_errors(host: Host, recipe: Recipe, *, other_suits: bool) -> Iterator[Finding]:
+    """Yield each error known that a probe met, once, with how to fix it."""
     seen: set[str] = set()
     for row in host.observations:
         error = row.facts.get("error")
@@ -221,23 +221,23 @@ def _is_download(error: str) -> bool:
 
 
 def _blocker(error: str, recipe: Recipe) -> Finding:
-    situation = BY_ID[error]
+    known = BY_ID[error]
     return Finding(
         id=_MEANS.get(error, error),
         level="blocker",
         what="Xcode",
-        found=situation.means,
+        found=known.means,
         wanted=_wanted(recipe),
-        mend=situation.mend,
-        link=situation.link,
+        fix=known.fix,
+        link=known.link,
         stops=("build",),
     )
 
 
 def _note(error: str) -> Finding:
-    situation = BY_ID[error]
+    known = BY_ID[error]
     return Finding(
-        id=error, level="note", what="Xcode", found=situation.means, mend=situation.mend, link=situation.link
+        id=error, level="note", what="Xcode", found=known.means, fix=known.fix, link=known.link
     )
 
 
@@ -249,7 +249,7 @@ def _signs(host: Host, xcode: Xcode | None) -> Iterator[Finding]:
             level="note",
             what="Xcode",
             found=f"{host.first('developer_dir', 'xcode-select')}: an echo of DEVELOPER_DIR, unchecked",
-            mend="unset DEVELOPER_DIR, unless it is meant",
+            fix="unset DEVELOPER_DIR, unless it is meant",
         )
     if xcode is not None and xcode.beta:
         yield Finding(id="xcode_beta", level="note", what="Xcode", found=f"{_name(xcode)}", wanted="a release")
@@ -264,6 +264,6 @@ def _signs(host: Host, xcode: Xcode | None) -> Iterator[Finding]:
             what="Xcode",
             found=f"XcodeSystemResources {short} beside Xcode {xcode.version}: git and clang may die of it",
             wanted=f"{_key(xcode.version)[0]}.x",
-            mend=FIRST_LAUNCH,
+            fix=FIRST_LAUNCH,
             link=BY_ID["xcode_system_resources_outdated"].link,
         )

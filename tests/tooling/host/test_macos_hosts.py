@@ -172,9 +172,7 @@ def test_a_missing_metal_toolchain_stops_only_recipes_that_compile_metal() -> No
     probes = [*MAC, *XCODE_26, _probe("sh", "-c", METAL_PROOF, stderr=METAL_MISSING)]
 
     assert _findings(probes, "v2.15.0")["metal_toolchain_missing"].level == "blocker"
-    assert (
-        _findings(probes, "v2.15.0")["metal_toolchain_missing"].fix == "xcodebuild -downloadComponent MetalToolchain"
-    )
+    assert _findings(probes, "v2.15.0")["metal_toolchain_missing"].fix == "xcodebuild -downloadComponent MetalToolchain"
     assert _findings(probes, "v2.4.1")["metal_toolchain_missing"].level == "note"
 
 

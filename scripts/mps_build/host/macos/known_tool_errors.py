@@ -45,7 +45,6 @@ class KnownToolError(_Declared):
         return value
 
 
-
 class _Table(_Declared):
     schema_version: int = Field(ge=1, le=1)
     commands: dict[str, str]

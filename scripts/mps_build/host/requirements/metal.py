@@ -8,8 +8,7 @@ from mps_build.common.recipe.model import Recipe
 
 from ..host import Host
 from ..installed_xcodes import Xcode
-from ..macos.known_tool_errors import DOWNLOAD_METAL, KnownToolError
-from ..macos.known_tool_errors import BY_ID
+from ..macos.known_tool_errors import BY_ID, DOWNLOAD_METAL, KnownToolError
 from .findings import Finding, not_recorded
 
 XCODE_LINK = "https://developer.apple.com/download/all/?q=xcode"

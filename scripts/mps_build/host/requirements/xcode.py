@@ -8,8 +8,7 @@ from mps_build.common.recipe.model import Recipe
 
 from ..host import Host
 from ..installed_xcodes import Xcode
-from ..macos.known_tool_errors import FIRST_LAUNCH
-from ..macos.known_tool_errors import BY_ID
+from ..macos.known_tool_errors import BY_ID, FIRST_LAUNCH
 from .findings import Finding, not_recorded, older, within
 from .metal import METAL_ERRORS, XCODE_LINK, metal_findings
 
@@ -236,9 +235,7 @@ def _blocker(error: str, recipe: Recipe) -> Finding:
 
 def _note(error: str) -> Finding:
     known = BY_ID[error]
-    return Finding(
-        id=error, level="note", what="Xcode", found=known.means, fix=known.fix, link=known.link
-    )
+    return Finding(id=error, level="note", what="Xcode", found=known.means, fix=known.fix, link=known.link)
 
 
 def _signs(host: Host, xcode: Xcode | None) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.environment import Toolchain, build_environ, comparable, fetch_environ
+from mps_build.common.errors import CompileError
 from mps_build.common.process import Command, kept_awake
 from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint, step_digest
 from mps_build.common.recipe.catalogue import locks_root
@@ -246,24 +247,11 @@ class Pipeline:
     def _compile(self, environment: BuildEnvironment, tree: SourceTree, configured: Receipt, *, source: str) -> Receipt:
         command = self._build_command(environment, tree)
 
-        def repack(output: Path, log: Path) -> Path | None:
-            build, overrides = self.build_folder(tree), self.workspace.root / "overrides.cmake"
-            return repacked(
-                self.request,
-                tree=tree,
-                environment=environment,
-                build=build,
-                overrides=overrides,
-                output=output,
-                log=log,
-                reporter=self.console,
-            )
-
         def run() -> StepResult:
             output, build = self._compiled_folder(environment), self.build_folder(tree)
             log = self.workspace.logs / f"compile_wheel-{environment.python_version}.log"
             before, steps_before = cache_counts(self.request.launcher, environment.environ), ninja_log_text(build)
-            wheel = with_retries(
+            wheel = self._repacked(environment, tree, output, log) or with_retries(
                 lambda command: compile_wheel(command, output=output, log=log, reporter=self.console),
                 command,
                 build=self.build_folder(tree),
@@ -280,6 +268,22 @@ class Pipeline:
 
         inputs = self._compile_inputs(configured.digest, environment, tree, source=source)
         return self.ledger.run("compile_wheel", version=1, inputs=inputs, action=run, key=self.key(environment))
+
+    def _repacked(self, environment: BuildEnvironment, tree: SourceTree, output: Path, log: Path) -> Path | None:
+        """Return the next wheel of an edited tree; None where everything must be packed, or compiling needs a retry."""
+        try:
+            return repacked(
+                self.request,
+                tree=tree,
+                environment=environment,
+                build=self.build_folder(tree),
+                overrides=self.workspace.root / "overrides.cmake",
+                output=output,
+                log=log,
+                reporter=self.console,
+            )
+        except CompileError:
+            return None
 
     def _compile_inputs(
         self, configured: str, environment: BuildEnvironment, tree: SourceTree, *, source: str

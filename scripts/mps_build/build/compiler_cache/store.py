@@ -58,7 +58,7 @@ def choose_store(
     Args:
         environ: MPS_BUILD_SHARED_CACHE (redis://[user:password@]host:port or s3://bucket?endpoint=...) is the
             one place; SCCACHE_REDIS*, SCCACHE_BUCKET and SCCACHE_ENDPOINT of the caller's own are taken as well.
-        shared: use the store at all; a release does not, unless asked to (what others may write does not belong to a release).
+        shared: use the store at all; a release does not, unless asked to: others may write there.
         answers: asks host and port; returns what is wrong, or None.
     """
     address = environ.get("MPS_BUILD_SHARED_CACHE") or _own_address(environ)

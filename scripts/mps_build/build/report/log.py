@@ -98,7 +98,7 @@ class _Line:
 
 
 def read_log(text: str) -> BuildLog | None:
-    """Return the log; None if the text is none of a version that is known. A line cut short is left out and reported."""
+    """Return the log; None if its version is not known. A line cut short is left out and reported."""
     version = 0
     lines: list[_Line] = []
     broken = 0

@@ -1,4 +1,4 @@
-"""ConfigureRun + recipe -> passed, or stopped within two minutes: what configure came out with, against what was asked."""
+"""ConfigureRun + recipe -> passed, or stopped within two minutes: the result of configure against what was asked."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def _apart(c):
     dim, side = c.args["dim"] % len(c.shape), _side(c)
     places = torch.arange(side).reshape([side if d == dim else 1 for d in range(len(c.shape))])
     turn = (torch.arange(max(c.draw("any", c.shape).numel() // max(side, 1), 1)) * 3 + 1).reshape([1 if d == dim else s for d, s in enumerate(c.shape)]) if 0 not in c.shape else torch.zeros((), dtype=torch.int64)
-    return ((places * (side - 1) + turn) % max(side, 1)).expand(c.shape).clone()
+    return ((places + turn) % max(side, 1)).expand(c.shape).clone()
 
 
 def _few(c):
@@ -75,7 +75,7 @@ t.add("scatter_reduce_inplace", "few", _whole, "positive", act=lambda x, i, y, d
 t.add("index_reduce", "few", _few, _source("positive"), act=lambda x, i, y, dim, reduce, **k: torch.index_reduce(x, dim, i, y, reduce, **k), dim=DIM, reduce=REDUCE[1:], include_self=(ABSENT, False), forms=("call", "out", "grad"),
       sizes=("small", "four", "line", "three", "high"), dtypes="fi", values=("plain",), terms=16, factor=32.0)
 t.add("index_add", "any", _few, _source(), act=lambda x, i, y, dim, **k: torch.index_add(x, dim, i, y, **k), dim=DIM, alpha=(ABSENT, 2, -1), forms=("call", "out", "grad"), sizes=SIZES, terms=4, **EVERY)
-t.add("index_add_inplace", "any", lambda c: c.indices(_side(c), (5,)), lambda c: c.draw("any", [5 if d == c.args["dim"] % len(c.shape) else s for d, s in enumerate(c.shape)]), act=lambda x, i, y, dim, **k: x.index_add_(dim, i if c32(x) else i.int(), y, **k), dim=DIM, alpha=(ABSENT, 2), forms=("inplace",), sizes=SIZES, terms=8, floor=4.0, **EVERY)
+t.add("index_add_inplace", "any", lambda c: c.indices(_side(c), (5 if _side(c) else 0,)), lambda c: c.draw("any", [min(5, 5 * s) if d == c.args["dim"] % len(c.shape) else s for d, s in enumerate(c.shape)]), act=lambda x, i, y, dim, **k: x.index_add_(dim, i if c32(x) else i.int(), y, **k), dim=DIM, alpha=(ABSENT, 2), forms=("inplace",), sizes=SIZES, terms=8, floor=4.0, **EVERY)
 t.add("index_copy", "any", _few, _source(), act=lambda x, i, y, dim, **k: torch.index_copy(x, dim, i, y, **k), dim=DIM, forms=("call", "out", "grad"), sizes=SIZES, **EVERY)
 t.add("index_copy_inplace", "any", _few, _source(), act=lambda x, i, y, dim: x.index_copy_(dim, i, y), dim=DIM, forms=("inplace",), sizes=SIZES, **EVERY)
 t.add("index_fill", "any", _few, act=lambda x, i, dim, v: torch.index_fill(x, dim, i, v), dim=DIM, v=(0, 3), forms=("call", "grad"), sizes=SIZES, **EVERY)

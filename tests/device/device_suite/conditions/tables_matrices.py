@@ -5,9 +5,11 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from .spec import ABSENT, Table
+from .spec import ABSENT, LAID, Table
 
 t = Table()
+# A matrix of equal rows is singular.
+UNSPREAD = tuple(layout for layout in LAID if layout != "expanded")
 FULL = ("call", "out", "grad")
 # (rows, depth, columns)
 SIDES = {"main": (5, 7, 3), "one": (1, 9, 1), "long": (3, 1031, 2), "tiles": (32, 64, 48), "high": (1031, 3, 5), "empty": (0, 7, 3), "hollow": (5, 0, 3), "prime": (17, 31, 67), "wide": (2, 5, 1031)}
@@ -67,7 +69,7 @@ def _definite(c):
 
 
 SQUARE = {"main": (5,), "batch": (3, 4), "one": (1,), "big": (33,), "deep": (2, 2, 3), "empty": (0, 3)}
-L = {"dtypes": "s", "values": ("plain",), "forms": ("call", "out", "grad"), "sizes": SQUARE, "terms": 64, "factor": 128.0, "floor": 1.0, "laid": (0, 1)}
+L = {"dtypes": "s", "values": ("plain",), "forms": ("call", "out", "grad"), "sizes": SQUARE, "terms": 64, "factor": 128.0, "floor": 1.0, "laid": (0, 1), "layouts": UNSPREAD}
 RIGHT = lambda c: c.draw("any", (*c.shape, 2))
 t.each("linalg_inv linalg_det", _steady, **L)
 t.each("inverse det logdet", _steady, **{**L, "forms": ("call", "grad")})

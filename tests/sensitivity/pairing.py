@@ -28,7 +28,7 @@ import torch  # noqa: E402
 from device_suite.compare import Mismatch  # noqa: E402
 from device_suite.conditions import asking  # noqa: E402
 from device_suite.conditions.listed import DIGITS, ROWS, decode, encode, signature  # noqa: E402
-from device_suite.conditions.spec import Spec  # noqa: E402
+from device_suite.conditions.spec import Spec, undefined  # noqa: E402
 from device_suite.conditions.tables import TABLES  # noqa: E402
 from device_suite.legs import Bench  # noqa: E402
 from device_suite.states import Refused  # noqa: E402
@@ -125,6 +125,8 @@ class Pairing:
     def _verdict(self, row: tuple[int, ...]) -> str:
         """Return why a row cannot be asked, or an empty text."""
         found = decode(self.spec, encode(self.spec, row))
+        if undefined(found):
+            return "undefined: " + undefined(found)
         for around in (None, lambda: RoundsOtherwise(UNITS)):
             bench = Bench(torch.device("cpu"), around=around)
             try:

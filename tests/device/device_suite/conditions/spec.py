@@ -185,6 +185,16 @@ class Row:
         return {key: cast(value) if isinstance(value, torch.dtype) else value for key, value in named.items()}
 
 
+def undefined(row: Row) -> str:
+    """Return why a row has no one answer on every back end, or an empty text."""
+    levels = row.levels
+    if levels["@form"] == "inplace" and levels.get("@layout0") == "expanded":
+        return "several places of the destination are one element"
+    if levels["@dtype"].is_complex and levels["@values"] in ("special", "inf"):
+        return "which part of a complex product is NaN is open"
+    return ""
+
+
 @functools.lru_cache(maxsize=None)
 def spellings(spec_name: str, paths: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Return (home, name) of every public spelling that this torch has."""

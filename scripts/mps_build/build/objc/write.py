@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.common.files import write_whole
-
+from ..zig.files import write_if_new
 from .headers import header
 from .model import cut_to_sdk, load_frameworks
 from .sdk import prefix_header
@@ -49,7 +48,7 @@ def write_frameworks(folder: Path, *, sdk: str | None = None) -> Frameworks:
 def _write(path: Path, text: str) -> None:
     """Write a file unless it says so already: what was compiled from it stays fresh."""
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        write_whole(path, text)
+        write_if_new(path, text)
 
 
 _SMALL = {

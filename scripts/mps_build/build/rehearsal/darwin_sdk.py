@@ -13,6 +13,8 @@ from pathlib import Path
 
 from mps_build.common.files import write_whole
 
+from ..zig.files import write_if_new
+
 SDK_VERSION = "15.2"
 FRAMEWORKS = (
     "Metal",
@@ -175,7 +177,7 @@ def write_sdk(
         )
     (made.sdk / "usr" / "lib").mkdir(parents=True, exist_ok=True)
     # zig's macOS headers lack this one; c10/util/signal_handler.cpp includes it and uses nothing of it on a Mac.
-    write_whole(made.headers / "sys" / "syscall.h", "/* empty on purpose (mps-build) */\n")
+    write_if_new(made.headers / "sys" / "syscall.h", "/* empty on purpose (mps-build) */\n")
     for name in _HEADERS.split():
         link = made.headers / name
         if (root / "usr/include" / name).exists() and not link.is_symlink():

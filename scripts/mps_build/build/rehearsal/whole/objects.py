@@ -72,14 +72,14 @@ def whole_units(build: Path, *, bindings: bool) -> tuple[Unit, ...]:
     return tuple(unit for unit in units if bindings or unit.target in _LIBTORCH)
 
 
-def make_stand_ins(rehearsal: Rehearsal, ready: Prepared, whole: WholeToolchain) -> Wanted:
-    """Write archives of what the objects that are there want and no library here has; return it, by library.
+def make_stand_ins(rehearsal: Rehearsal, ready: Prepared, whole: WholeToolchain, *, bindings: bool) -> Wanted:
+    """Write archives of what libtorch's objects, or all, want and no library here has; return it, by library.
 
     Raises:
         CompileError: a name is wanted that belongs to no library known here.
     """
     build = tree_build(ready)
-    objects = [unit.object for unit in whole_units(build, bindings=True) if (build / unit.object).is_file()]
+    objects = [unit.object for unit in whole_units(build, bindings=bindings)]
     archives = [str(path.relative_to(build)) for path in sorted(build.glob("lib/*.a"))]
     others = [str(path) for path in (whole.runtime, *sorted(rehearsal.workspace.root.glob("libomp/lib/*.dylib")))]
     undefined = _names(ready, whole, ("--undefined-only",), objects)

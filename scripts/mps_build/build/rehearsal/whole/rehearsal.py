@@ -53,14 +53,14 @@ def rehearse_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool) -> 
     with _step(rehearsal, "Compile libtorch"):
         compile_whole(rehearsal, ready, state=state, bindings=False)
     with _step(rehearsal, "Link libtorch"):
-        wanted = make_stand_ins(rehearsal, ready, whole)
+        wanted = make_stand_ins(rehearsal, ready, whole, bindings=False)
         link_whole(rehearsal, ready, CPU_LIBRARY)
         official = official_wheel(rehearsal, python=python_of(ready))
         compare_library(rehearsal, ready, tree_build(ready) / CPU_LIBRARY, official, wanted)
     with _step(rehearsal, "Compile the bindings"):
         units = compile_whole(rehearsal, ready, state=state, bindings=True)
     with _step(rehearsal, "Link"):
-        wanted = make_stand_ins(rehearsal, ready, whole)
+        wanted = make_stand_ins(rehearsal, ready, whole, bindings=True)
         link_whole(rehearsal, ready)
     with _step(rehearsal, "Pack"):
         pack_ready = packing(rehearsal, ready, whole)

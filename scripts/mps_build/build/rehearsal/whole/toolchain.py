@@ -7,7 +7,6 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.common.files import write_whole
 from mps_build.common.receipts import digest_of
 
 from ...zig.files import write_if_new, write_overlay
@@ -63,7 +62,7 @@ if [ -n "$link" ] && [ $# -gt 0 ]; then
     # Flags of the compiler that a linker's driver would act on.
     case "$each" in -fopenmp*|-Xpreprocessor) ;; *) linked+=("$each") ;; esac
   done
-  exec {driver} -target arm64-apple-macosx{target} -isysroot {sdk} -fuse-ld=lld "${{linked[@]}}" {system} {runtime}
+  exec {driver} -target arm64-apple-macosx{target} -isysroot {sdk} -fuse-ld=lld -L{stubs} "${{linked[@]}}" {system} {runtime}
 fi
 """
 _COMPILE = """\
@@ -113,7 +112,8 @@ def write_toolchain(
     """
     sdk = whole.sdk
     settings = {"CanonicalName": f"macosx{sdk_version}", "Version": sdk_version, "MaximumDeploymentTarget": "99.0"}
-    write_whole(sdk.sdk / "SDKSettings.json", json.dumps(settings) + "\n")
+    # An equal file is left alone: the compiler names this one among an object's inputs.
+    write_if_new(sdk.sdk / "SDKSettings.json", json.dumps(settings) + "\n")
     write_overlay(sdk.folder, include=python_include, free_threaded=False)
     words = {
         "zig": shlex.quote(str(zig)),
@@ -124,6 +124,7 @@ def write_toolchain(
         "overlay": shlex.quote(str(sdk.folder / "python-headers.json")),
         "sdk": shlex.quote(str(sdk.sdk)),
         "runtime": shlex.quote(str(whole.runtime)),
+        "stubs": shlex.quote(str(sdk.stubs / "lib")),
         "target": target,
         "dropped": _DROPPED,
         "flags": shlex.join((*_COMPILE_FLAGS, f"-ffile-prefix-map={source}=pytorch")),

@@ -37,7 +37,7 @@ def _line_of(text: str) -> int:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('version: "2.6.0"', "version: 2.10", 'version: must be text: write it in quotes ("2.1"'),
+        ('version: "2.6.0"', "version: 2.10", 'version: must be text: write it in quotes, "2.10"'),
         ('mps_floor: "13.0"', "mps_floor: 13.0", "mps_floor: must be text"),
         ('"3.9", ', "3.10, ", "pythons.0: must be text"),
         ('mps_floor: "13.0"', 'mps_floor: "13.0"\nmps_floor: "14.0"', "mps_floor: duplicate key, first given in line"),
@@ -122,7 +122,7 @@ def test_all_faults_are_told_at_once_in_the_order_of_their_lines(tmp_path: Path)
     ("text", "message"),
     [
         ("", "is empty"),
-        ("- a\n- b\n", "input should be a valid dictionary"),
+        ("- a\n- b\n", "must be a mapping"),
         ("version: [\n", r"mine.yaml:\d+: is not YAML"),
         ("a: &x [1]\nb: *x\n", r"mine.yaml:2: aliases \(\*x\) are not read"),
         ("a: 2025-13-45\n", "holds a value that is none"),

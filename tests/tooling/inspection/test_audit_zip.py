@@ -121,7 +121,7 @@ def _two_files_on_one_place(data: bytes) -> bytes:
 
 
 AMBIGUOUS: dict[str, tuple[Callable[[], bytes], str]] = {
-    "empty": (lambda: b"", "no zip"),
+    "empty": (lambda: b"", "the file is empty"),
     "text": (lambda: b"this is not a zip at all, whatever its name says\n", "no end record"),
     "cut_off": (lambda: plain()[:-30], "no end record"),
     "cut_in_front": (lambda: plain()[10:], "outside the file"),

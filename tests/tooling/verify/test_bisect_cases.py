@@ -123,7 +123,7 @@ def test_the_report_links_the_suspects() -> None:
         (["a", "--good", "2.0.0", "--bad", "2.1.0", "--runs", "2"], "odd number"),
         (["a", "--good", "2.0.0", "--bad", "2.1.0", "--timeout", "0"], "watchdog"),
         (["a", "--good", "2.0.0", "--bad", "main"], "one is a version and one is not"),
-        (["a", "--good", "1234567", "--bad", "main"], "no version of torch"),
+        (["a", "--good", "1234567", "--bad", "main"], "is not a version of torch"),
         (["--predicate", "'x", "--good", "2.0.0", "--bad", "2.1.0"], "No closing quotation"),
         (["a", "--good", "2.0.0", "--bad", "2.1.0", "--index", "no/such"], "no such folder"),
         (["a", "--good", "b", "--bad", "main", "--repo", "."], "is not a git repository"),

@@ -17,6 +17,8 @@ from mps_build.common.process import Reporter
 from mps_build.common.wheels.nightly import index_arguments
 from mps_build.common.workspace import remove_tree
 
+from ..facts import observe_host
+from ..target.diagnosis import host_obstacle
 from . import report
 from .builder import Builder, own_builder
 from .case import CaseJudge
@@ -253,6 +255,9 @@ class Stages:
     # The Runner protocol.
 
     def prepare(self, subject: str) -> Prepared:
+        # Before any torch is installed: a case of MPS can be asked on a Mac alone.
+        if self.asked.case is not None and (obstacle := host_obstacle(observe_host(None), self.asked.device, None)):
+            raise obstacle
         if parse_version(subject) is not None and self.venvs is not None:
             return self.venvs.prepare(subject)
         assert self.history is not None

@@ -64,7 +64,7 @@ class _Watch:
         self._judged = 0
         self.deadline = time.monotonic() + limits.start_seconds
 
-    def take(self, event: Mapping[str, Any], on_output: Callable[[str | None, str], bool]) -> bool:
+    def take(self, event: Mapping[str, Any], on_output: Callable[[str | None, str], bool] | None) -> bool:
         """Take one line of the child in, and hand on what was written up to it; False: that was enough."""
         kind, now = event.get("event"), time.monotonic()
         if kind == "started":
@@ -82,6 +82,8 @@ class _Watch:
             self.deadline = now + self._limits.end_seconds
             self._mark(event, SUMMARY)
         self._on_event(event)
+        if on_output is None:  # all of it is handed over at the end
+            return True
         enough = False
         for case, text in self.slices(whole=False):
             enough = on_output(case, text) or enough
@@ -123,14 +125,15 @@ def run_child(
     outcomes: Path,
     limits: Limits,
     on_event: Callable[[Mapping[str, Any]], None],
-    on_output: Callable[[str | None, str], bool] = lambda case, text: False,
+    on_output: Callable[[str | None, str], bool] | None = None,
 ) -> ChildEnd:
     """Run one child to its end, or to the end that the watchdog makes.
 
     Args:
         outcomes: the file to which the child appends its JSON lines.
         on_event: sees each line.
-        on_output: sees what was written during a case, or between two (None), once that is over; True ends the child.
+        on_output: sees what was written during a case, or between two (None), once that is over; True ends the
+            child. Without it `slices` of the result holds everything.
     """
     watch = _Watch(limits, log, on_event)
     lines = _Lines(outcomes)

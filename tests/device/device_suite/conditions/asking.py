@@ -225,9 +225,7 @@ def _own(spec: Spec, row: Row, bench: Any, truth: Truth) -> list[Any]:
 
 def _read(answers: list[Any]) -> list[tuple[Any, str]]:
     """Return each answer on the host, with where it lay."""
-    return [
-        (one.detach().cpu(), one.device.type) if isinstance(one, torch.Tensor) else (one, "") for one in answers
-    ]
+    return [(one.detach().cpu(), one.device.type) if isinstance(one, torch.Tensor) else (one, "") for one in answers]
 
 
 def perform(spec: Spec, row: Row, leg: Any, bases: list[Placed], places: list[Placed]) -> list[Any]:
@@ -257,7 +255,9 @@ def target(spec: Spec, row: Row) -> Any:
         return spec.act
     every, form = spellings(spec.name, spec.paths), row.levels["@form"]
     if form == "inplace":
-        every = tuple((home, name + "_") for home, name in (*every, ("aten", spec.name)) if hasattr(HOMES[home], name + "_"))
+        every = tuple(
+            (home, name + "_") for home, name in (*every, ("aten", spec.name)) if hasattr(HOMES[home], name + "_")
+        )
     elif form == "out":
         every = tuple((home, name) for home, name in every if home not in ("Tensor", "F")) or (("aten", spec.name),)
     if not every:

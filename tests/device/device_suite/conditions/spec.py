@@ -12,7 +12,14 @@ from ..layouts import LAYOUTS, Layout
 
 F32, HALVES = (torch.float32,), (torch.float16, torch.bfloat16)
 INTS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
-GROUPS = {"f": (*F32, *HALVES), "s": F32, "i": INTS, "l": (torch.int64, torch.int32), "b": (torch.bool,), "c": (torch.complex64,)}
+GROUPS = {
+    "f": (*F32, *HALVES),
+    "s": F32,
+    "i": INTS,
+    "l": (torch.int64, torch.int32),
+    "b": (torch.bool,),
+    "c": (torch.complex64,),
+}
 # The value of an argument that is not passed.
 ABSENT: Any = "-"
 
@@ -34,7 +41,22 @@ SIZES: dict[str, tuple[int, ...]] = {
     "six": (2, 1, 3, 2, 1, 4),
 }
 POINTWISE = ("small", "four", "none", "empty", "one", "line", "long", "tiles", "tall", "three", "five", "six")
-REDUCED = ("small", "four", "none", "empty", "hollow", "one", "line", "long", "high", "tiles", "tall", "three", "five", "six")
+REDUCED = (
+    "small",
+    "four",
+    "none",
+    "empty",
+    "hollow",
+    "one",
+    "line",
+    "long",
+    "high",
+    "tiles",
+    "tall",
+    "three",
+    "five",
+    "six",
+)
 LAID = ("dense", "transposed", "offset", "step", "expanded", "channels_last", "narrow", "reversed")
 
 
@@ -72,7 +94,9 @@ VIEWS["narrow"] = _only_for(
 )
 VIEWS["reversed"] = _only_for(
     3,
-    Layout("reversed", lambda shape: tuple(reversed(shape)), lambda base, shape: base.permute(*reversed(range(len(shape))))),
+    Layout(
+        "reversed", lambda shape: tuple(reversed(shape)), lambda base, shape: base.permute(*reversed(range(len(shape))))
+    ),
     "transposed",
 )
 
@@ -196,7 +220,9 @@ class Table:
         if name in self.specs:
             raise ValueError(f"two descriptions are called {name}")
         args = {key: value if isinstance(value, tuple) else (value,) for key, value in fields.items()}
-        self.specs[name] = Spec(name=name, operands=operands or ("any",), args={**known.pop("args", {}), **args}, **known)
+        self.specs[name] = Spec(
+            name=name, operands=operands or ("any",), args={**known.pop("args", {}), **args}, **known
+        )
 
     def each(self, names: str, *operands: Any, **fields: Any) -> None:
         """Describe several operators alike."""

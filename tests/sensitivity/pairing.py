@@ -3,7 +3,8 @@
 python tests/sensitivity/pairing.py [--only NAME,...] [--jobs N]
 
 A row is kept only where the CPU answers it, and where a device that is right and rounds otherwise (two units in the
-last place of every result) is called right: what the CPU refuses, and what is ill-conditioned by design, is no condition.
+last place of every result) is called right: what the CPU refuses, and what is ill-conditioned by design, is no
+condition.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What an audit costs, against one inflate-and-sha256 pass over the same wheel with Python's zlib and hashlib.
 
-    python benchmarks/audit.py WHEEL_OR_REQUIREMENT [--runs 9]      (default: torch==2.15.0)
+    nox -s benchmark -- audit WHEEL_OR_REQUIREMENT [--runs 9]      (default: torch==2.15.0)
 
 Each run is a process of its own, measured whole by the kernel: start, imports, everything. Audit and
 floor take turns, so that a busy machine slows both; ratios are those of neighbours.
@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
-from mps_build.console import Console
-from mps_build.verbs.audit_wheel import find_wheel
+from mps_build.commands.shared.find_wheel import find_wheel
+from mps_build.common.console import Console
 from record import record
 
-DOOR = Path(__file__).parents[1] / "scripts" / "audit_wheel.py"
-COMMAND = "python benchmarks/audit.py torch==2.15.0"
+ENTRY = (sys.executable, "-m", "mps_build", "audit_wheel")
+COMMAND = "nox -s benchmark -- audit torch==2.15.0"
 FLOOR = """
 import hashlib, sys, zipfile, zlib
 with zipfile.ZipFile(sys.argv[1]) as archive, open(sys.argv[1], "rb") as file:
@@ -77,8 +77,8 @@ def main() -> None:
     floors, audits, quicks = [], [], []
     for run in range(arguments.runs + 1):
         floor = cost([sys.executable, "-c", FLOOR, str(wheel)])
-        audit = cost([sys.executable, str(DOOR), str(wheel)])
-        quick = cost([sys.executable, str(DOOR), "--quick", str(wheel)])
+        audit = cost([*ENTRY, str(wheel)])
+        quick = cost([*ENTRY, "--quick", str(wheel)])
         if run:  # the first one warms the disk's cache
             floors.append(floor)
             audits.append(audit)

@@ -1,6 +1,6 @@
 """CPU seconds of compile steps by profile, over the same seeded draw of real PyTorch files, all ways in one run.
 
-    python benchmarks/compile_profiles.py [--units 150] [--seed 1] [--release v2.6.0]
+    nox -s benchmark -- compile_profiles [--units 150] [--seed 1] [--release v2.6.0]
 
 Needs what `nox -s rehearse -- v2.6.0` needs; uses the same Debian root. Every compile step is timed by a launcher
 (user and system time of the compiler itself), so that code generation and waiting count nowhere; a precompiled
@@ -25,17 +25,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
 
-from mps_build.console import Console  # noqa: E402
-from mps_build.errors import CompileError, MpsBuildError  # noqa: E402
-from mps_build.process import Command, run_logged  # noqa: E402
-from mps_build.recipes import find_recipe  # noqa: E402
-from mps_build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
-from mps_build.rehearsal.objects import Unit, draw, read_units  # noqa: E402
-from mps_build.rehearse_source import debian_place, debian_root, debian_tree  # noqa: E402
-from mps_build.rehearsing import Prepared, Rehearsal  # noqa: E402
-from mps_build.steps.compile_objects import compile_objects  # noqa: E402
-from mps_build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines  # noqa: E402
-from mps_build.workspace import remove_tree  # noqa: E402
+from mps_build.build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
+from mps_build.build.rehearsal.objects import Unit, draw, read_units  # noqa: E402
+from mps_build.build.rehearsal.session import Prepared, Rehearsal  # noqa: E402
+from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree  # noqa: E402
+from mps_build.build.steps.compile_objects import compile_objects  # noqa: E402
+from mps_build.build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines  # noqa: E402
+from mps_build.common.console import Console  # noqa: E402
+from mps_build.common.errors import CompileError, MpsBuildError  # noqa: E402
+from mps_build.common.process import Command, run_logged  # noqa: E402
+from mps_build.common.recipe.catalogue import find_recipe  # noqa: E402
+from mps_build.common.workspace import remove_tree  # noqa: E402
 from record import record  # noqa: E402
 
 LAUNCHER = """\
@@ -232,7 +232,7 @@ def report(
         if name in seconds and base in seconds:
             again = [_ratio(seconds[name], seconds[base], dice.choices(common, k=len(common))) for _ in range(2000)]
             low, high = sorted(again)[50], sorted(again)[1949]
-            command = f"python benchmarks/compile_profiles.py --units {arguments.units} --seed {arguments.seed}"
+            command = f"nox -s benchmark -- compile_profiles --units {arguments.units} --seed {arguments.seed}"
             measured = _ratio(seconds[name], seconds[base], common)
             row = record(figure, [low, measured, high], unit="ratio", command=command, target=target)
             console.print(

@@ -1,6 +1,6 @@
 """What a warm compiler cache saves, over a seeded draw of real PyTorch files: in a fresh build folder, and elsewhere.
 
-    python benchmarks/compiler_cache.py [--units 40] [--seed 1] [--targets torch_cpu,torch_python,c10]
+    nox -s benchmark -- compiler_cache [--units 40] [--seed 1] [--targets torch_cpu,torch_python,c10]
 
 Needs what `nox -s rehearse -- v2.6.0` needs; uses the same Debian root. Stock settings (-O2, no precompiled header)
 and ccache as `build_wheel --cache ccache` sets it. The draw is compiled three times: with an empty cache; in a build
@@ -22,19 +22,19 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
 
 from compile_profiles import LAUNCHER, Way, configure  # noqa: E402
-from mps_build.compiler_cache import cache_lines, cache_settings  # noqa: E402
-from mps_build.console import Console  # noqa: E402
-from mps_build.errors import CompileError, MpsBuildError  # noqa: E402
-from mps_build.process import Command, capture  # noqa: E402
-from mps_build.receipts import fingerprint  # noqa: E402
-from mps_build.recipes import find_recipe  # noqa: E402
-from mps_build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
-from mps_build.rehearsal.objects import draw, read_units  # noqa: E402
-from mps_build.rehearse_source import debian_place, debian_root, debian_tree  # noqa: E402
-from mps_build.rehearsing import Prepared, Rehearsal  # noqa: E402
-from mps_build.steps.compile_objects import compile_objects  # noqa: E402
-from mps_build.triage.tools.ccache import parse_ccache  # noqa: E402
-from mps_build.workspace import cache_folder, remove_tree  # noqa: E402
+from mps_build.build.compiler_cache.launcher import cache_lines, cache_settings  # noqa: E402
+from mps_build.build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
+from mps_build.build.rehearsal.objects import draw, read_units  # noqa: E402
+from mps_build.build.rehearsal.session import Prepared, Rehearsal  # noqa: E402
+from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree  # noqa: E402
+from mps_build.build.steps.compile_objects import compile_objects  # noqa: E402
+from mps_build.common.console import Console  # noqa: E402
+from mps_build.common.errors import CompileError, MpsBuildError  # noqa: E402
+from mps_build.common.process import Command, capture  # noqa: E402
+from mps_build.common.receipts import fingerprint  # noqa: E402
+from mps_build.common.recipe.catalogue import find_recipe  # noqa: E402
+from mps_build.common.workspace import cache_folder, remove_tree  # noqa: E402
+from mps_build.host.triage.tools.ccache import parse_ccache  # noqa: E402
 from record import record  # noqa: E402
 
 CCACHE = Path("/usr/bin/ccache")  # in the Debian root
@@ -52,7 +52,7 @@ class Pass:
 
     @property
     def hit_rate(self) -> float:
-        """Return the part of the draw that came from the cache (0 to 1): a file it never saw is no hit either."""
+        """Return the part of the draw that came from the cache (0 to 1): a file it never saw is not a hit either."""
         return self.hits / max(len(self.seconds), self.hits + self.misses, 1)
 
 
@@ -166,7 +166,7 @@ def report(passes: Mapping[str, Pass], tools: str, arguments: argparse.Namespace
         told = (f"{cpu:.1f}", f"{each.hits}", f"{each.misses}", f"{each.hit_rate:.1%}", f"{same} of {len(common)}")
         rows.append((name, *told))
     console.table(("pass", "CPU s", "hits", "misses", "hit rate", "objects as the cold pass's"), rows)
-    command = f"python benchmarks/compiler_cache.py --units {arguments.units} --seed {arguments.seed}"
+    command = f"nox -s benchmark -- compiler_cache --units {arguments.units} --seed {arguments.seed}"
     command += f" --targets {arguments.targets}"
     dice = random.Random(arguments.seed)
     for name, figure in (("warm", "cache.warm"), ("other path", "cache.other_path")):

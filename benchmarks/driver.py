@@ -29,32 +29,32 @@ def main() -> None:
         work = Path(folder)
         environ = {**os.environ, "MPS_BUILD_WORK": str(work)}
         build = ["sample", "--wheelhouse", str(work / "wheelhouse")]
-        _door("build_wheel", *build, environ=environ)
+        _run("build_wheel", *build, environ=environ)
         answer = work / "shell.json"
-        _door("shell", "sample", "--json", str(answer), "--", "true", environ=environ)
+        _run("shell", "sample", "--json", str(answer), "--", "true", environ=environ)
         bare = json.loads(answer.read_text(encoding="utf-8"))
         driven, plain = [], []
         for _ in range(RUNS):
             plain.append(_bare(bare, work / "sample"))
             _forget(work / "sample")
-            driven.append(_door("build_wheel", *build, environ=environ))
-        noop = [_door("build_wheel", *build, environ=environ) for _ in range(RUNS)]
+            driven.append(_run("build_wheel", *build, environ=environ))
+        noop = [_run("build_wheel", *build, environ=environ) for _ in range(RUNS)]
     overhead = statistics.median(driven) - statistics.median(plain)
     spread = [one - other for one, other in zip(sorted(driven), sorted(plain), strict=True)]
     print(record("driver.overhead_s", [overhead, *spread], unit="s", command=COMMAND, target="<= 2"))
     print(record("driver.noop_s", noop, unit="s", command=COMMAND, target="<= 3"))
-    doctor = [_door("doctor", "v2.6.0", environ=dict(os.environ), statuses=(0, 3)) for _ in range(RUNS)]
+    doctor = [_run("doctor", "v2.6.0", environ=dict(os.environ), statuses=(0, 3)) for _ in range(RUNS)]
     print(record("doctor.s", doctor, unit="s", command=COMMAND, target="<= 2"))
 
 
-def _door(verb: str, *arguments: str, environ: dict[str, str], statuses: tuple[int, ...] = (0,)) -> float:
-    """Run a door and return its wall seconds."""
+def _run(command: str, *arguments: str, environ: dict[str, str], statuses: tuple[int, ...] = (0,)) -> float:
+    """Run a command and return its wall seconds."""
     began = time.perf_counter()
-    argv = [sys.executable, str(SCRIPTS / f"{verb}.py"), *arguments]
+    argv = [sys.executable, "-m", "mps_build", command, *arguments]
     ran = subprocess.run(argv, env=environ, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - began
     if ran.returncode not in statuses:
-        raise SystemExit(f"{verb} ended with {ran.returncode}:\n{ran.stdout}{ran.stderr}")
+        raise SystemExit(f"{command} ended with {ran.returncode}:\n{ran.stdout}{ran.stderr}")
     return seconds
 
 

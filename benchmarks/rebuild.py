@@ -27,20 +27,20 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
 
-from mps_build import cli  # noqa: E402
-from mps_build.console import Console  # noqa: E402
-from mps_build.editable import Remembered, remember  # noqa: E402
-from mps_build.environ import fetch_environ  # noqa: E402
-from mps_build.process import Command  # noqa: E402
-from mps_build.recipes import find_recipe  # noqa: E402
-from mps_build.rehearse_source import debian_place, debian_root  # noqa: E402
-from mps_build.rehearsing import Rehearsal  # noqa: E402
-from mps_build.steps.build_editable import build_editable, create_runtime, first_command, import_it  # noqa: E402
-from mps_build.steps.compile_wheel import build_command  # noqa: E402
-from mps_build.steps.finish_wheel import finish_wheel  # noqa: E402
-from mps_build.steps.rebuild_editable import Editable  # noqa: E402
-from mps_build.steps.repack_wheel import files_of, make_commands, repack_wheel  # noqa: E402
-from mps_build.workspace import cache_folder  # noqa: E402
+from mps_build.build.artifacts import Editable  # noqa: E402
+from mps_build.build.editable_state import Remembered, remember  # noqa: E402
+from mps_build.build.rehearsal.session import Rehearsal  # noqa: E402
+from mps_build.build.rehearsal.source import debian_place, debian_root  # noqa: E402
+from mps_build.build.steps.build_editable import build_editable, create_runtime, first_command, import_it  # noqa: E402
+from mps_build.build.steps.compile_wheel import build_command  # noqa: E402
+from mps_build.build.steps.finish_wheel import finish_wheel  # noqa: E402
+from mps_build.build.steps.repack_wheel import files_of, make_commands, repack_wheel  # noqa: E402
+from mps_build.commands.shared.parser import parse_options  # noqa: E402
+from mps_build.common.console import Console  # noqa: E402
+from mps_build.common.environment import fetch_environ  # noqa: E402
+from mps_build.common.process import Command  # noqa: E402
+from mps_build.common.recipe.catalogue import find_recipe  # noqa: E402
+from mps_build.common.workspace import cache_folder  # noqa: E402
 from record import record  # noqa: E402
 
 COMMAND = "nox -s benchmark -- rebuild"
@@ -153,10 +153,8 @@ def prepare(rehearsal: Rehearsal, file: str, jobs: int) -> Bench:
     (venv / "done").touch()
     print(f"in place after {time.perf_counter() - began:.1f} s")
     print(import_it(editable, "torch", environ={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, wrap=wrap))
-    parsed = cli.parser_of("build_wheel").parse_args(GIVEN)
-    parsed.profile = "develop"
     remember(
-        parsed,
+        parse_options("build_wheel", GIVEN),
         Remembered(workspace=rehearsal.workspace, editable=editable, module="torch", recipe="v2.6.0"),
         watched=(root / "overrides.cmake",),
     )
@@ -166,7 +164,7 @@ def prepare(rehearsal: Rehearsal, file: str, jobs: int) -> Bench:
 def measure(bench: Bench, rounds: int, jobs: int) -> None:
     """Alternate the ways and put the figures on record; the file ends as it began."""
     ninja = ("ninja", "-C", str(bench.editable.build), f"-j{jobs}")
-    ours = (sys.executable, str(ROOT / "scripts" / "build_wheel.py"), *GIVEN)
+    ours = (sys.executable, "-m", "mps_build", "build_wheel", *GIVEN)
     ways: dict[str, Callable[[], None]] = {
         "ninja": lambda: bench.run(*ninja),
         "ninja install": lambda: bench.run(*ninja, "install"),

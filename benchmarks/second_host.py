@@ -1,9 +1,9 @@
 """What a second host of a fleet finds in the shared compiler cache: real PyTorch files, two hosts, one Redis.
 
-    python benchmarks/compiler_cache.py                (once: it makes the configured checkout that is used here)
-    python benchmarks/second_host.py [--units 40] [--seed 1] [--targets c10]
+    nox -s benchmark -- compiler_cache                (once: it makes the configured checkout that is used here)
+    nox -s benchmark -- second_host [--units 40] [--seed 1] [--targets c10]
 
-Two hosts are two network namespaces; the Redis is in a third. Both build at one path, as docs/fleet.md says, and have
+Two hosts are two network namespaces; the Redis is in a third. Both build at one path (docs/fleet/caches.md), and have
 no cache of their own. Each asks for the store as `build_wheel --cache sccache --shared-cache` does, through the relay.
 The first compiles a seeded draw; the second must find all of it, and its objects must be the first's.
 """
@@ -23,17 +23,17 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
 
-from mps_build.console import Console  # noqa: E402
-from mps_build.errors import CompileError, HostError, MpsBuildError, SourceError  # noqa: E402
-from mps_build.process import Command, CommandFailed, capture, run_logged  # noqa: E402
-from mps_build.receipts import fingerprint  # noqa: E402
-from mps_build.recipes import find_recipe  # noqa: E402
-from mps_build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
-from mps_build.rehearsal.objects import draw, read_units  # noqa: E402
-from mps_build.rehearse_source import debian_place, debian_root, debian_tree  # noqa: E402
-from mps_build.rehearsing import Rehearsal  # noqa: E402
-from mps_build.shared_cache import choose_store, relayed  # noqa: E402
-from mps_build.triage.tools.sccache import parse_sccache  # noqa: E402
+from mps_build.build.compiler_cache.store import choose_store, relayed  # noqa: E402
+from mps_build.build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
+from mps_build.build.rehearsal.objects import draw, read_units  # noqa: E402
+from mps_build.build.rehearsal.session import Rehearsal  # noqa: E402
+from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree  # noqa: E402
+from mps_build.common.console import Console  # noqa: E402
+from mps_build.common.errors import CompileError, HostError, MpsBuildError, SourceError  # noqa: E402
+from mps_build.common.process import Command, CommandFailed, capture, run_logged  # noqa: E402
+from mps_build.common.receipts import fingerprint  # noqa: E402
+from mps_build.common.recipe.catalogue import find_recipe  # noqa: E402
+from mps_build.host.triage.tools.sccache import parse_sccache  # noqa: E402
 from record import record  # noqa: E402
 from two_hosts import inside, two_hosts  # noqa: E402
 
@@ -86,7 +86,7 @@ def both(arguments: argparse.Namespace, console: Console) -> None:
     if first["hits"] or len(same) != len(second["digests"]):
         raise CompileError("the first host was not cold, or the second got other objects", hint=f"see {folder}")
     rate = second["hits"] / max(second["hits"] + second["misses"], len(second["digests"]))
-    command = f"python benchmarks/second_host.py --units {arguments.units} --seed {arguments.seed}"
+    command = f"nox -s benchmark -- second_host --units {arguments.units} --seed {arguments.seed}"
     command += f" --targets {arguments.targets}"
     versions = second["versions"]
     record("cache.second_host_hits", [rate], unit="ratio", command=command, target=">= 0.99", versions=versions)
@@ -101,7 +101,7 @@ def as_host(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     rehearsal = Rehearsal(find_recipe(arguments.release), mode="cache", jobs=1, console=console)
     build = rehearsal.workspace.root / "build"
     if not (build / "compile_commands.json").is_file():
-        raise SourceError(f"{build} is not configured", hint="python benchmarks/compiler_cache.py")
+        raise SourceError(f"{build} is not configured", hint="nox -s benchmark -- compiler_cache")
     choice = choose_store({"MPS_BUILD_SHARED_CACHE": arguments.store}, shared=True)
     told = list(choice.warnings)
     began = time.monotonic()

@@ -1,7 +1,7 @@
 """What a second Python costs in a tree that has one built: CPU seconds of its bindings over a whole first build.
 
     nox -s rehearse -- v2.6.0 --wheel                  (the first Python, Debian's 3.13: once)
-    python benchmarks/second_python.py --interpreter ~/.pyenv/versions/3.12.1/bin/python3.12 [--units 24 --seed 1]
+    nox -s benchmark -- second_python --interpreter ~/.pyenv/versions/3.12.1/bin/python3.12 [--units 24 --seed 1]
 
 Both Pythons build in one folder, as `build_wheel --python 3.13,3.12` does: configure forgets the first interpreter and
 nothing else. The tree is upstream's split build, so the bindings are compiled and libtorch is Debian's; what compiling
@@ -25,29 +25,30 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
 
-from mps_build.artifacts import SourceTree  # noqa: E402
-from mps_build.console import Console  # noqa: E402
-from mps_build.errors import CompileError, MpsBuildError, SourceError  # noqa: E402
-from mps_build.process import Command, CommandFailed, capture, run_logged  # noqa: E402
-from mps_build.receipts import Ledger  # noqa: E402
-from mps_build.recipes import find_recipe  # noqa: E402
-from mps_build.rehearsal.chroot import inner_environ  # noqa: E402
-from mps_build.rehearsal.debian_source import changelog_epoch  # noqa: E402
-from mps_build.rehearsal.linux_recipe import (  # noqa: E402
+from mps_build.build.artifacts import SourceTree  # noqa: E402
+from mps_build.build.backend import build_folder  # noqa: E402
+from mps_build.build.rehearsal.chroot import inner_environ  # noqa: E402
+from mps_build.build.rehearsal.debian_source import changelog_epoch  # noqa: E402
+from mps_build.build.rehearsal.linux_recipe import (  # noqa: E402
     RELOCATABLE,
     clang_toolchain,
     linux_recipe,
     overlaid,
     split_variables,
 )
-from mps_build.rehearsal.objects import draw, read_units  # noqa: E402
-from mps_build.rehearse_source import debian_root  # noqa: E402
-from mps_build.rehearsing import Place, Prepared, Rehearsal  # noqa: E402
-from mps_build.steps import configure as configuring  # noqa: E402
-from mps_build.steps.compile_wheel import build_command, compile_wheel  # noqa: E402
-from mps_build.triage.tools.ninja import parse_ninja  # noqa: E402
-from mps_build.wide_headers import TORCH_PYTHON, wide_header_lines  # noqa: E402
-from mps_build.workspace import remove_tree  # noqa: E402
+from mps_build.build.rehearsal.objects import draw, read_units  # noqa: E402
+from mps_build.build.rehearsal.session import Place, Prepared, Rehearsal  # noqa: E402
+from mps_build.build.rehearsal.source import debian_root  # noqa: E402
+from mps_build.build.steps import configure as configuring  # noqa: E402
+from mps_build.build.steps.compile_wheel import build_command, compile_wheel  # noqa: E402
+from mps_build.build.wide_headers import TORCH_PYTHON, wide_header_lines  # noqa: E402
+from mps_build.common.console import Console  # noqa: E402
+from mps_build.common.errors import CompileError, MpsBuildError, SourceError  # noqa: E402
+from mps_build.common.process import Command, CommandFailed, capture, run_logged  # noqa: E402
+from mps_build.common.receipts import Ledger  # noqa: E402
+from mps_build.common.recipe.catalogue import find_recipe  # noqa: E402
+from mps_build.common.workspace import remove_tree  # noqa: E402
+from mps_build.host.triage.tools.ninja import parse_ninja  # noqa: E402
 from record import record  # noqa: E402
 
 # A whole build of 2.6.0 on two cores: 1243 edges (torch_cpu 970 files, torch_python 150, c10 88), clang 19 at -O0 with
@@ -56,7 +57,7 @@ from record import record  # noqa: E402
 FIRST_CPU_SECONDS = 5400.0
 # Of the same record: all links of a build (21 s of two lanes, some of it five files) and packing the wheel (31).
 LINK_AND_PACK_CPU_SECONDS = 60.0
-SMOKE = ROOT / "scripts" / "mps_build" / "rehearsal" / "smoke.py"
+SMOKE = ROOT / "scripts" / "mps_build" / "build" / "rehearsal" / "smoke.py"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -82,7 +83,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     rehearsal.ledger = Ledger(rehearsal.workspace.root / "second-python-receipts")
     with rehearsal.workspace.held():
         ready = prepare(rehearsal, arguments.interpreter)
-        build = configuring.build_folder("setuptools", source=ready.tree.root, build=rehearsal.workspace.build)
+        build = build_folder("setuptools", source=ready.tree.root, build=rehearsal.workspace.build)
         with console.step("Configure"):
             configured = cpu_of(lambda: configure(rehearsal, ready, build))
         if arguments.units:
@@ -109,7 +110,7 @@ def report(
     ]
     console.table(("", "CPU s"), rows)
     draw_of = f" --units {arguments.units} --seed {arguments.seed}" if arguments.units else ""
-    command = f"python benchmarks/second_python.py --interpreter PYTHON3.12{draw_of}"
+    command = f"nox -s benchmark -- second_python --interpreter PYTHON3.12{draw_of}"
     versions = (
         f"clang 19 -O0 with the wide header, both; first build: {arguments.first_cpu:.0f} CPU s, recorded; {what}"
     )

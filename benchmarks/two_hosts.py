@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from mps_build.errors import HostError
-from mps_build.process import Command, capture, watched
+from mps_build.common.errors import HostError
+from mps_build.common.process import Command, capture, watched
 
 _PORT = 6379
 

@@ -1,174 +1,152 @@
-"""From arguments to an exit status: finds the verb, runs it, catches what may go wrong.
+"""From arguments to an exit status: finds the command, runs it, catches what may go wrong.
 
 The only module that catches `MpsBuildError` for good, and the only one that ends the process.
 """
 
 from __future__ import annotations
 
-import argparse
 import errno
-import importlib
-import json
 import os
-import re
 import shlex
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
-from typing import Any, NoReturn
 
 from . import __version__
-from .errors import DiskFull, MpsBuildError, UsageError
-
-VERBS: Mapping[str, str] = {
-    "doctor": "this host, or a recorded one, against one recipe or all",
-    "build_wheel": "a recipe to an audited wheel",
-    "build_companions": "torchvision and torchaudio for a torch that was built here",
-    "audit_wheel": "what a wheel holds, and whether that is right",
-    "triage": "a failed log to its known cause and the fix",
-    "verify_mps": "a torch to a verdict: does MPS on this Mac give right answers?",
-    "verify_training": "Accelerate and Transformers on a torch: do they train on this Mac as their pages promise?",
-    "benchmark_mps": "training and inference on the device against the CPU, as announced in 2022",
-    "repro": "one failure of a record as a script of its own, and as an issue's text",
-    "bisect_mps": "which version, and which commit, changed an answer",
-    "support": "recording, receipts, logs and versions as one scrubbed file, for an issue",
-    "rehearse": "a macOS recipe tried on Linux: patches, lock, configure, C++; --wheel, --darwin",
-    "compare": "two wheels, or two records, side by side",
-    "op_coverage": "which operators have an MPS kernel, run through a composite, or fall back to the CPU",
-    "build_report": "where a build's time went, its critical path, and what the next lever would save",
-    "shell": "a shell, or one command, in the exact environment of a build",
-    "clean": "what lies in work folder and cache: sizes, ages, and its removal",
-    "lock": "the exact versions and hashes of each recipe's build requirements",
-    "matrix": "the recipes and their Pythons, as JSON for a workflow or as a table for the README",
-    "refresh_patches": "which patches apply to a tree or a tag, are upstream already, or conflict",
-    "adopt": "a recording that a user sent, checked and filed among the tests",
-    "plan_fleet": "how long so many Macs take to build and test so much",
-    "publish_index": "a static package index of wheels, with hashes, receipts and attestations",
-    "verify_provenance": "a downloaded wheel against its receipt, its attestation and the recipe's pins",
-    "ci": "what a workflow asks beside the sessions: trust, refs, outputs, upstream's commit, issues",
-    "schemas": "the JSON Schemas of our data files, from the models that read them",
-    "completion": "a completion script for bash, zsh or fish",
-}
+from .commands.shared.catalogue import COMMANDS, TASKS
+from .common.errors import DiskFull, MpsBuildError, UsageError
+from .common.result import Result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How a verb ended without an exception: its JSON document and, if not 0, its cause."""
-
-    document: Mapping[str, Any] = field(default_factory=dict)
-    exit_code: int = 0
-    cause: str | None = None
-    hint: str | None = None
-
-
-def main(verb: str | None = None, argv: Sequence[str] | None = None) -> int:
-    """Run one verb and return its exit status; `verb` None takes it from the arguments."""
+def main(command: str | None = None, argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status; `command` None takes it from the arguments."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if verb is None:
-        if arguments[:1] in (["--version"], ["-V"]):
-            print(f"mps-build {__version__}")
-            return 0
-        if not arguments or arguments[0] in ("-h", "--help"):
-            print(_overview())
-            return 0 if arguments else UsageError.exit_code
-        verb = arguments.pop(0).replace("-", "_")
-    if verb not in VERBS:
-        return _no_such(verb)
-    return _run(verb, arguments)
+    try:
+        if command is None:
+            if arguments[:1] in (["--version"], ["-V"]):
+                print(f"mps-build {__version__}")
+                return 0
+            if arguments[:1] in ([], ["-h"], ["--help"], ["help"]):
+                return _help(arguments[1:]) if arguments else _print_overview(UsageError.exit_code)
+            arguments, volume = _volume(arguments)
+            if not arguments:
+                return _print_overview(UsageError.exit_code)
+            command = arguments.pop(0).replace("-", "_")
+            return _named(command, arguments, volume)
+        return _named(command, arguments)
+    except ModuleNotFoundError as error:
+        return _missing_package(error, command)
 
 
-def parser_of(verb: str) -> argparse.ArgumentParser:
-    """Return the parser of a verb's arguments, as --help shows it."""
-    return _parser(verb, importlib.import_module(f".verbs.{verb}", __package__))
+def _volume(arguments: list[str]) -> tuple[list[str], int]:
+    """Take -q and -v from the front: -1 prints errors alone, 1 also every program that is started."""
+    words = {"-q": -1, "--quiet": -1, "-v": 1, "--verbose": 1}
+    volume = 0
+    while arguments and arguments[0] in words:
+        volume = words[arguments[0]]
+        arguments = arguments[1:]
+    return arguments, volume
 
 
-def _no_such(verb: str) -> int:
+def _named(command: str, arguments: list[str], volume: int = 0) -> int:
+    if command not in COMMANDS:
+        return _no_such(command)
+    return _run(command, arguments, volume)
+
+
+def _help(words: Sequence[str]) -> int:
+    """`help` is the overview, `help COMMAND` that command's --help."""
+    return main(words[0], ["--help"]) if words else _print_overview(0)
+
+
+def _no_such(command: str) -> int:
     from difflib import get_close_matches
 
-    near = get_close_matches(verb, VERBS, n=1, cutoff=0.6) or [each for each in VERBS if verb in each.split("_")][:1]
-    _print_error(f"no verb {verb!r}", f"did you mean `mps-build {near[0]}`?" if near else None)
-    if not near:
-        print(_overview(), file=sys.stderr)
-    return UsageError.exit_code
+    if command.startswith("_"):
+        command = command.replace("_", "-")
+    near = get_close_matches(command, COMMANDS, n=1, cutoff=0.6)
+    near = near or [each for each in COMMANDS if command in each.split("_")][:1]
+    _print_error(f"no command {command!r}", f"did you mean `mps-build {near[0]}`?" if near else None)
+    return UsageError.exit_code if near else _print_overview(UsageError.exit_code)
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong with the arguments as every other fault is said."""
+def _run(command: str, arguments: Sequence[str], volume: int = 0) -> int:
+    from .commands.shared.parser import module_of, parse_options
+    from .common.console import Console
+    from .common.process import trace_programs
 
-    def error(self, message: str) -> NoReturn:
-        hint = f"`{self.prog} --help` shows them all"
-        wrong = re.search(r"unrecognized arguments:.*?(--[\w-]+)", message)
-        if wrong:
-            from difflib import get_close_matches
-
-            near = get_close_matches(wrong[1], self._option_string_actions, n=1)
-            hint = f"did you mean {near[0]}? {hint}" if near else hint
-        raise UsageError(message, hint=hint)
-
-
-def _run(verb: str, arguments: Sequence[str]) -> int:
-    from .console import Console
-
-    console = Console()
+    console = Console(to_stderr=_json_path(arguments) == Path("-"), quiet=volume < 0)
+    if volume > 0:
+        trace_programs(lambda command: print(f"+ {command}", file=sys.stderr, flush=True))
     try:
-        module = importlib.import_module(f".verbs.{verb}", __package__)
-        parsed = _parsed(_parser(verb, module), arguments, takes_command=hasattr(module, "TAKES_COMMAND"))
-        outcome: Outcome = module.run(parsed, console)
+        result: Result = module_of(command).run(parse_options(command, arguments), console)
     except SystemExit as stop:  # --help
         return int(stop.code or 0)
     except MpsBuildError as error:
-        outcome = _outcome_of(error, hint=_next_command(error, verb))
+        result = _result_of(error, hint=_next_command(error, command))
     except KeyboardInterrupt:
-        outcome = Outcome(exit_code=130, cause="interrupted", hint=_to_go_on(verb, arguments))
-        _print_error("interrupted", outcome.hint)
+        result = Result(exit_code=130, cause="interrupted", hint=_to_continue(command, arguments))
+        _print_error("interrupted", result.hint)
+    except ModuleNotFoundError as error:
+        if not _is_foreign(error):
+            raise
+        return _missing_package(error, command)
     except Exception as error:
-        outcome = _unexpected(error)
-    if "error" in outcome.document:
-        _print_error(str(outcome.document["error"]), outcome.hint)
-    return _write_json(arguments, outcome)
+        result = _unexpected(error)
+    if "error" in result.document:
+        _print_error(str(result.document["error"]), result.hint)
+    return _write_json(arguments, result)
 
 
-def _to_go_on(verb: str, arguments: Sequence[str]) -> str:
+def _is_foreign(error: ModuleNotFoundError) -> bool:
+    return not (error.name or "").startswith("mps_build")
+
+
+def _missing_package(error: ModuleNotFoundError, command: str | None) -> int:
+    """A checkout run by a Python that lacks our dependencies: name the command that installs them."""
+    if not _is_foreign(error):
+        raise error
+    from .common.workspace import CHECKOUT, in_checkout
+
+    session = f"`nox -s {command}` installs what it needs; or " if in_checkout() and command in COMMANDS else ""
+    install = f"`{sys.executable} -m pip install {shlex.quote(str(CHECKOUT)) if in_checkout() else 'mps-build'}`"
+    print(f"error: this Python lacks the package {error.name}\nhint: {session}{install}", file=sys.stderr)
+    return UsageError.exit_code
+
+
+def _to_continue(command: str, arguments: Sequence[str]) -> str:
     words = f" -- {shlex.join(arguments)}" if arguments else ""
-    return f"what is done is kept; to go on: nox -s {verb}{words}"
+    return f"what is done is kept; to go on: nox -s {command}{words}"
 
 
-def _parsed(parser: argparse.ArgumentParser, arguments: Sequence[str], *, takes_command: bool) -> argparse.Namespace:
-    """Return the arguments; what stands behind `--` is a command, for the verbs that run one."""
-    own, command = list(arguments), []
-    if takes_command and "--" in own:
-        place = own.index("--")
-        own, command = own[:place], own[place + 1 :]
-    return parser.parse_args(own, argparse.Namespace(command=command, given=tuple(own)))
-
-
-def _unexpected(error: Exception) -> Outcome:
-    """Return the outcome of a full disk, or of a bug of ours: only the latter shows a traceback."""
+def _unexpected(error: Exception) -> Result:
+    """Return the result of a full disk, or of a bug of ours: only the latter shows a traceback."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         hint = "free some space (`nox -s clean` shows ours) and run the same command again"
-        return _outcome_of(DiskFull(f"no space left: {error}", hint=hint))
-    traceback.print_exception(error)
+        return _result_of(DiskFull(f"no space left: {error}", hint=hint))
+    from mps_build.common.plain_text import shown
+
+    print(shown("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     hint = "please report it with the lines above"
-    return Outcome(document={"error": f"a bug of mps-build: {error!r}"}, exit_code=1, cause="bug", hint=hint)
+    return Result(document={"error": f"a bug of mps-build: {error!r}"}, exit_code=1, cause="bug", hint=hint)
 
 
-def _parser(verb: str, module: ModuleType) -> argparse.ArgumentParser:
-    from .console import as_called
+def _print_overview(status: int) -> int:
+    """Print the commands by task: on stdout if asked for, else on stderr."""
+    from .common.workspace import in_checkout
 
-    examples = "\n".join(as_called(f"  nox -s {verb} -- {example}".rstrip(" -")) for example in module.EXAMPLES)
-    parser = _Parser(
-        prog=as_called(f"nox -s {verb} --").strip(),
-        description=as_called(module.__doc__ or ""),
-        epilog=f"examples:\n{examples}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result as JSON as well")
-    module.add_arguments(parser)
-    return parser
+    width = max(map(len, COMMANDS))
+    tasks = (_task(name, commands, width) for name, commands in TASKS.items())
+    same = "   (the same as: nox -s COMMAND -- ARGUMENTS)" if in_checkout() else ""
+    more = "`mps-build help COMMAND` shows its options, with examples"
+    text = f"usage: mps-build [-q|-v] COMMAND [OPTIONS]{same}\n\n" + "\n\n".join(tasks) + f"\n\n{more}"
+    print(text, file=sys.stderr if status else sys.stdout)
+    return status
+
+
+def _task(name: str, commands: Mapping[str, str], width: int) -> str:
+    return "\n".join([f"{name}:", *(_row(f"  {each:<{width}}  ", text) for each, text in commands.items())])
 
 
 def _row(head: str, text: str) -> str:
@@ -182,53 +160,59 @@ def _row(head: str, text: str) -> str:
     return head + f"\n{' ' * len(head)}".join(wrap(text, max(columns - len(head), 20)))
 
 
-def _overview() -> str:
-    from .workspace import in_checkout
-
-    width = max(map(len, VERBS))
-    rows = "\n".join(_row(f"  {name:<{width}}  ", summary) for name, summary in VERBS.items())
-    same = "   (the same as: nox -s VERB -- ARGUMENTS)" if in_checkout() else ""
-    more = "`mps-build VERB --help` shows its arguments, with examples"
-    return f"usage: mps-build VERB [ARGUMENTS]{same}\n\n{rows}\n\n{more}"
-
-
-def _outcome_of(error: MpsBuildError, *, hint: str | None = None) -> Outcome:
+def _result_of(error: MpsBuildError, *, hint: str | None = None) -> Result:
     document = {"error": str(error), **error.document}
-    return Outcome(document=document, exit_code=error.exit_code, cause=error.cause, hint=error.hint or hint)
+    return Result(document=document, exit_code=error.exit_code, cause=error.cause, hint=error.hint or hint)
 
 
-def _next_command(error: MpsBuildError, verb: str) -> str:
+def _next_command(error: MpsBuildError, command: str) -> str:
     """Return what to type after an error that says no more than what is wrong."""
     if isinstance(error, UsageError):
-        return f"`nox -s {verb} -- --help` shows what it takes, with examples"
-    return "the same command again goes on where it stopped; `nox -s support` packs what an issue needs, scrubbed"
+        return f"`nox -s {command} -- --help` shows its options, with examples"
+    return "the same command again continues where it stopped; `nox -s support` packs what an issue needs, scrubbed"
 
 
 def _print_error(message: str, hint: str | None) -> None:
-    from .console import as_called
+    from mps_build.common.plain_text import shown
+
+    from .common.console import as_called
 
     sys.stdout.flush()
-    print(f"error: {as_called(message)}", file=sys.stderr)
+    print(f"error: {shown(as_called(message))}", file=sys.stderr)
     if hint:
-        print(f"hint: {as_called(hint)}", file=sys.stderr)
+        print(f"hint: {shown(as_called(hint))}", file=sys.stderr)
 
 
-def _write_json(arguments: Sequence[str], outcome: Outcome) -> int:
+def _write_json(arguments: Sequence[str], result: Result) -> int:
     """Write the document where --json says, also for arguments that were wrong; return the exit status."""
+    import json
+
+    path = _json_path(arguments)
+    if path is None:
+        return result.exit_code
+    from .common.files import write_whole
+
+    document = {**result.document, "exit_code": result.exit_code, "cause": result.cause, "hint": result.hint}
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    if path == Path("-"):
+        sys.stdout.write(text)
+        return result.exit_code
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        _print_error(f"--json {path} cannot be written: {error}", "name a file in an existing folder")
+        return result.exit_code or UsageError.exit_code
+    return result.exit_code
+
+
+def _json_path(arguments: Sequence[str]) -> Path | None:
+    """Return what --json names; `-` is standard output, and what a person reads then goes to standard error."""
+    import argparse
+
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     finder.add_argument("--json", type=Path)
     try:
         path: Path | None = finder.parse_known_args(list(arguments))[0].json
     except argparse.ArgumentError:
-        return outcome.exit_code
-    if path is None:
-        return outcome.exit_code
-    document = {**outcome.document, "exit_code": outcome.exit_code, "cause": outcome.cause, "hint": outcome.hint}
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        _print_error(f"--json {path} cannot be written: {error}", "name a file in a folder that is there")
-        return outcome.exit_code or UsageError.exit_code
-    return outcome.exit_code
+        return None
+    return path

@@ -13,9 +13,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 # Operators whose results are some of their inputs, or drawn, or a step of one: nothing is rounded in them.
 EXACT = frozenset(
-    """_local_scalar_dense _reshape_copy _to_copy abs alias amax amin arange argmax argmin bernoulli cat cauchy ceil
-    clamp clamp_max clamp_min clone col2im complex constant_pad_nd copy copysign cummax cummin detach diag_embed
-    diagonal_backward dropout embedding empty exponential eye fill flip floor fmax fmin full gather geometric
+    """_local_scalar_dense _reshape_copy _to_copy _unsafe_view abs alias amax amin arange argmax argmin bernoulli cat
+    cauchy ceil clamp clamp_max clamp_min clone col2im complex constant_pad_nd copy copysign cummax cummin detach
+    diag_embed diagonal_backward dropout embedding empty exponential eye fill flip floor fmax fmin full gather geometric
     hardtanh heaviside im2col imag index index_add index_copy index_fill index_put index_select kthvalue leaky_relu
     lift_fresh log_normal masked_fill masked_scatter masked_select max max_pool2d_with_indices
     max_pool3d_with_indices maximum median min minimum mode multinomial nan_to_num nanmedian native_dropout neg

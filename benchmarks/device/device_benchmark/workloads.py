@@ -13,7 +13,7 @@ from .images import resnet50, vgg16
 from .jobs import Job, KernelJob, ModelJob, count_flops
 from .texts import HAS_SDPA, Bert, Decoder
 
-# A 3x3 convolution by Winograd's F(4x4) needs a quarter of the products: more "FLOP/s" than any matmul is no fault.
+# A 3x3 convolution by Winograd's F(4x4) needs a quarter of the products: more "FLOP/s" than any matmul is not a fault.
 _WINOGRAD = 4.0
 
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
-from .. import __version__
-from ..device.judgement import Judged, count
-from ..device.suite import SuiteRun
-from ..issues import Issue
-from ..record import KnownIssue, Python, Record, Torch
+from mps_build import __version__
+from mps_build.common.known_issues import Issue
+from mps_build.common.records.verification import KnownIssue, Python, Record, Torch
+
+from .judgement import Judged, count
 from .request import VerifyRequest
+from .suite.driver import SuiteRun
 
 
 @dataclass(slots=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..audit import audit_wheel
-from ..device.diagnosis import HostFacts
-from ..device.suite import Judgement, JudgeText
-from ..macos.host import observe
-from ..macos.probes import LiveProber, RecordedProber
-from ..macos.scrub import recorded
-from ..triage.device_texts import classify_device_text
+from mps_build.host.host import observe
+from mps_build.host.probes.probers import LiveProber, RecordedProber
+from mps_build.host.recordings.scrub import recorded
+from mps_build.host.triage.device_texts import classify_device_text
+from mps_build.inspection.audit import audit_wheel
+
+from .suite.driver import Judgement, JudgeText
+from .target.diagnosis import HostFacts
 
 
 def observe_host(recording: Path | None) -> HostFacts:
@@ -36,7 +37,7 @@ def recorded_line(recording: Path) -> str:
 
 
 def judge_text_on(host: HostFacts, torch: str | None) -> JudgeText:
-    """Return triage's classifier of device texts, told what is known of the machine."""
+    """Return triage's classifier of device texts, given what is known of the machine."""
     facts: dict[str, Any] = {
         "macos": host.macos,
         "torch": torch,

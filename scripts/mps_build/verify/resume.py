@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..errors import UsageError
-from ..record import Record, Torch
+from mps_build.common.errors import UsageError
+from mps_build.common.records.verification import Record, Torch
+
 from .request import VerifyRequest
 
 

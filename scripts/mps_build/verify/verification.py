@@ -8,30 +8,34 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from ..console import Console
-from ..device import diagnosis
-from ..device.child import Limits
-from ..device.collect import collect
-from ..device.diagnosis import HostFacts, ProbeFacts
-from ..device.environment import Shop
-from ..device.judgement import BAD, Judged, judge_run
-from ..device.memory import default_limit_bytes
-from ..device.suite import SuiteRequest, SuiteRun, layer_of, run_suite
-from ..device.wheel_fit import name_wheel
-from ..environ import fetch_environ
-from ..errors import HostError, MpsBuildError, UsageError
-from ..issues import Circumstances, Issue, active_issues, as_suite_reads_them, load_issues
-from ..recipes import data_root
-from ..record import Case, Python, Record, Torch, load_record, to_json, write_record
-from ..workspace import cache_folder, work_folder
+from mps_build.common.console import Console
+from mps_build.common.environment import fetch_environ
+from mps_build.common.errors import HostError, MpsBuildError, UsageError
+from mps_build.common.known_issues import Circumstances, Issue, active_issues, as_suite_reads_them, load_issues
+from mps_build.common.recipe.catalogue import data_root
+from mps_build.common.records.verification import Case, Python, Record, Torch, load_record, to_json, write_record
+from mps_build.common.workspace import cache_folder, work_folder
+
 from .draft import Draft, known_issues
 from .facts import judge_text_on, observe_host, recorded_line
+from .judgement import BAD, Judged, judge_run
+from .operators import check_operator
 from .request import VerifyRequest
 from .resume import not_the_same
-from .target import Target, prepare_target
+from .suite.child import Limits
+from .suite.driver import SuiteRequest, SuiteRun, layer_of, run_suite
+from .suite.memory import default_limit_bytes
+from .target import diagnosis
+from .target.diagnosis import HostFacts, ProbeFacts
+from .target.environment import Shop
+from .target.resolve import Target, prepare_target
+from .target.wheel_fit import name_wheel
 
 _WRITE_SECONDS = 2.0
-_LAYERS = ("smoke", "regressions", "layouts", "transformers", "models", "opinfo")
+_LAYERS = (
+    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
+    *("complex", "autocast", "transformers", "models", "opinfo"),
+)
 _INTERRUPTED = Judged(
     verdict="not_verified", exit_code=130, cause="interrupted", message="interrupted", hint="run the same command again"
 )
@@ -48,7 +52,7 @@ def run(request: VerifyRequest, *, console: Console) -> Record:
 
 
 class Verification:
-    """One run of the verb."""
+    """One run of the command."""
 
     def __init__(self, request: VerifyRequest, console: Console) -> None:
         self.request, self.console = request, console
@@ -57,7 +61,7 @@ class Verification:
         self.suite = request.suite or data_root() / "tests" / "device"
         self.suite_run = SuiteRun()
         self.written = 0.0
-        self.total: int | None = None
+        self.done_before = 0
         self.virtual = False
         self.refusal: Record | None = None
 
@@ -90,6 +94,7 @@ class Verification:
         issues = load_issues(self.request.known_issues or self.suite / "known_issues.yaml")
         files = self._suite_files()
         self.request.check_plant()
+        check_operator(self.request.op, self.suite)
         earlier = self._take_up()
         host = observe_host(self.request.host_file)
         if self.request.python and self.request.host_file is None:
@@ -118,6 +123,7 @@ class Verification:
         judged = judge_run(
             self.suite_run,
             device=self.request.device,
+            record=self.folder / "record.json",
             planted=self.request.plant is not None,
             accept_known=self.request.accept_known,
             virtual=self.virtual,
@@ -228,34 +234,30 @@ class Verification:
                 case_seconds=request.case_seconds, memory_bytes=request.memory_bytes or default_limit_bytes()
             ),
             full=request.full,
+            quick=request.quick,
             only=request.only,
             op=request.op,
             plant=request.absolute_plant,
             known=as_suite_reads_them(rows),
         )
         self.console.started("Cases", unit="cases")
-        counted = collect(suite)
-        if counted is not None:
-            if not counted:
-                chosen = ", ".join((*request.only, *([request.op] if request.op else [])))
-                raise UsageError(
-                    f"no case is called or dispatches {chosen or 'anything'}",
-                    hint="ids are in any record, under `cases`",
-                )
-            file_of = {case: file.name for file, cases in counted.items() for case in cases}
-            done = {case.id for case in self.suite_run.cases}
-            left = tuple(file for file, cases in counted.items() if not done.issuperset(cases))
-            suite = replace(suite, files=left, file_of=file_of)
-            self.total = len(file_of)
+        self.done_before = len(self.suite_run.cases)  # of a run that is resumed
         judge_text = judge_text_on(host, self.draft.torch.version)
         run_suite(suite, judge_text=judge_text, on_case=self._on_case, run=self.suite_run)
         self.console.done()
+        if not self.suite_run.cases and not self.suite_run.refused:
+            chosen = ", ".join((*request.only, *([request.op] if request.op else [])))
+            raise UsageError(
+                f"no case is called or dispatches {chosen or 'anything'}",
+                hint="ids are in any record, under `cases`",
+            )
 
     def _on_case(self, suite_run: SuiteRun, case: Case) -> None:
         if case.outcome in BAD:
             self.console.line(f"{case.outcome}: {case.id}: {case.reason or ''}"[:300])
         note = f"{suite_run.bad} failed" if suite_run.bad else ""
-        self.console.advanced(len(suite_run.cases), total=self.total, note=f"{note}  {case.id}".strip())
+        total = self.done_before + suite_run.collected
+        self.console.advanced(len(suite_run.cases), total=total or None, note=f"{note}  {case.id}".strip())
         if time.monotonic() - self.written > _WRITE_SECONDS:
             self._write(self._record(_INTERRUPTED, partial=True))
 

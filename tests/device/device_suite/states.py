@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 import torch
 
+from .answers import Absent, says_missing
 from .cases import Case
 from .compare import Error, Leaf, Mismatch, bits_differ, compare_leaf, read_back
 from .draws import map_tensors
@@ -15,19 +16,6 @@ from .legs import Bench, Leg
 # What a state draws: (k, data). `polluted` draws new values at the first shape, so that an answer kept
 # from an earlier call cannot pass.
 _DRAWS = {"fresh": (0, 0), "again": (0, 0), "other": (1, 0), "polluted": (0, 1)}
-# How the back ends word a refusal; a missing operator is a gap, not a wrong answer.
-_REFUSALS = (
-    "is not currently implemented for the",
-    "does not have support for that dtype",
-    "\" not implemented for '",
-    "doesn't support float64",
-    "not supported on MPS",
-    "not implemented for MPS",
-    "MPS does not support",
-    "BFloat16 is not supported",
-    "are not supported with fused",
-    "requires all the params to be floating point Tensors of supported devices",
-)
 
 
 class Refused(Exception):
@@ -84,8 +72,7 @@ def run_leg(case: Case, bench: Bench, leg: Leg, draw: tuple[int, int]) -> list[L
 def run_case(case: Case, bench: Bench, references: References | None = None) -> Error:
     """Return the largest error of the case over its states; raise Mismatch, Refused, or what the act raised."""
     if case.check:
-        found = case.act(bench)
-        return found if isinstance(found, Error) else Error()
+        return _checked(case, bench)
     known = references or References(keep=True)
     worst = Error()
     first: list[Leaf] = []
@@ -111,15 +98,31 @@ def run_case(case: Case, bench: Bench, references: References | None = None) -> 
     return worst
 
 
+def _checked(case: Case, bench: Bench) -> Error:
+    try:
+        found = case.act(bench)
+    except Exception as raised:
+        if case.may_be_missing and bench.device.type != "cpu" and says_missing(raised):
+            raise Refused(f"not on this device: {raised}") from raised
+        raise
+    return found if isinstance(found, Error) else Error()
+
+
 def _judge(
     case: Case, bench: Bench, actual: list[Leaf], reference: list[Leaf], known: References, draw: tuple[int, int]
 ) -> Error:
     if len(actual) != len(reference):
         raise Mismatch(f"{len(actual)} outputs, the reference has {len(reference)}")
     own = _own_answers(case, bench, known, draw)
+    _demand_answers(actual)
     worst = Error()
     for index, (got, want) in enumerate(zip(actual, reference)):
+        if isinstance(want.value, Absent):
+            continue  # the CPU refuses this combination: nothing is defined
         like = own(0)
+        if isinstance(got.value, Absent):
+            _check_absence(got, None if like is None else like[index], bench)
+            continue
         if like is not None:
             _check_form(case, bench, got, like[index])
         error = compare_leaf(
@@ -132,6 +135,22 @@ def _judge(
         )
         worst = max(worst, error, key=lambda item: item.max_rel_scaled)
     return worst
+
+
+def _demand_answers(actual: list[Leaf]) -> None:
+    """Raise Refused where a table of conditions got no answer at all: nothing was asked."""
+    outputs = [leaf for leaf in actual if not leaf.path.startswith("base")]
+    refused = [leaf.value for leaf in outputs if isinstance(leaf.value, Absent)]
+    if refused and len(refused) == len(outputs) and all(one.missing for one in refused):
+        raise Refused(f"not on this device: {refused[0].text}")
+
+
+def _check_absence(got: Leaf, like: Leaf | None, bench: Bench) -> None:
+    """Raise Mismatch where the device refuses what it has; a gap, and what the rehearsal's own CPU lacks, may be."""
+    if like is not None and isinstance(like.value, Absent):
+        return
+    if not got.value.missing or bench.device.type == "cpu":
+        raise Mismatch(f"{got.path}: raised {got.value.kind}: {got.value.text}")
 
 
 def _leaf_of(own: Callable[[int], Any], index: int) -> Leaf | None:
@@ -194,7 +213,7 @@ def _check_refusal(case: Case, bench: Bench, draw: tuple[int, int], raised: Exce
             run_leg(case, bench, bench.same(), draw)
         except Exception as own:
             raise Refused(f"this torch's CPU raises {type(own).__name__}: {own}") from raised
-    elif case.may_be_missing and any(text in str(raised) for text in _REFUSALS):
+    elif case.may_be_missing and says_missing(raised):
         raise Refused(f"not on this device: {raised}") from raised
 
 

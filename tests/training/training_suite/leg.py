@@ -16,7 +16,7 @@ import torch
 from .events import Events
 from .observer import Observer
 
-# The suite beside this one knows how a plant is loaded: docs/plants.md.
+# The suite beside this one knows how a plant is loaded: docs/verify/plants.md.
 sys.path.insert(0, str(Path(__file__).parents[2] / "device"))
 
 from device_suite.plants import Plant

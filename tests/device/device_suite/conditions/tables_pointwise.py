@@ -61,23 +61,66 @@ t.add("threshold", _threshold=(0.1, -1.0), _value=(-2.0, 0.0, 20.0), dtypes="f")
 t.add("hardshrink", lambd=(ABSENT, 1.0), dtypes="f")
 t.add("softshrink", lambd=(ABSENT, 1.0), paths=("F.softshrink", "aten.softshrink"), dtypes="f")
 t.add("softplus", beta=(ABSENT, 2, 0.5), threshold=(ABSENT, 1.0), dtypes="f", factor=32.0)
-t.add("glu", dim=(ABSENT, -1, 0, 1), dtypes="f", factor=32.0, sizes={"even": (6, 8), "images": (2, 6, 4, 4), "long": (2, 2062), "line": (16,)})
-t.add("prelu", "any", lambda c: c.draw("inner", (c.shape[1] if len(c.shape) > 1 and c.row.number % 2 else 1,)), dtypes="f",
-      terms="all", sizes=("small", "four", "line", "high", "five"), laid=(0,))
+t.add(
+    "glu",
+    dim=(ABSENT, -1, 0, 1),
+    dtypes="f",
+    factor=32.0,
+    sizes={"even": (6, 8), "images": (2, 6, 4, 4), "long": (2, 2062), "line": (16,)},
+)
+t.add(
+    "prelu",
+    "any",
+    lambda c: c.draw("inner", (c.shape[1] if len(c.shape) > 1 and c.row.number % 2 else 1,)),
+    dtypes="f",
+    terms="all",
+    sizes=("small", "four", "line", "high", "five"),
+    laid=(0,),
+)
 t.add("rrelu", dtypes="f", training=(False,), lower=(ABSENT, 0.1), upper=(ABSENT, 0.5))
-t.add("dropout_off", "any", act=lambda x, p: torch.nn.functional.dropout(x, p, training=False), _p=(0.1, 0.9), forms=("call", "grad"), dtypes="f")
+t.add(
+    "dropout_off",
+    "any",
+    act=lambda x, p: torch.nn.functional.dropout(x, p, training=False),
+    _p=(0.1, 0.9),
+    forms=("call", "grad"),
+    dtypes="f",
+)
 
 # torch.special.
 SPECIAL = {"dtypes": "fib", "factor": 128.0, "sizes": ("small", "four", "none", "empty", "one", "long")}
 t.each("special_entr special_i0e special_i1 special_i1e special_ndtr", "any", **SPECIAL)
 t.each("special_erfcx special_bessel_j0 special_bessel_j1", "any", **SPECIAL)
-t.each("special_bessel_y0 special_bessel_y1 special_modified_bessel_k0 special_modified_bessel_k1", "positive", **SPECIAL)
+t.each(
+    "special_bessel_y0 special_bessel_y1 special_modified_bessel_k0 special_modified_bessel_k1", "positive", **SPECIAL
+)
 t.each("special_modified_bessel_i0 special_modified_bessel_i1 special_spherical_bessel_j0", "positive", **SPECIAL)
 t.each("special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1", "positive", **SPECIAL)
 t.each("special_exp2 special_expit special_expm1 special_psi special_log1p special_gammaln", "positive", **SPECIAL)
-POLYNOMIAL = {"dtypes": "s", "values": ("plain",), "factor": 512.0, "forms": ("call", "out"), "sizes": ("small", "four", "empty", "long")}
+POLYNOMIAL = {
+    "dtypes": "s",
+    "values": ("plain",),
+    "factor": 512.0,
+    "forms": ("call", "out"),
+    "sizes": ("small", "four", "empty", "long"),
+}
 for name in "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w".split():
-    t.add(f"special_{name}", "unit", lambda c: (torch.arange(c.draw("any", c.shape).numel()) % 6).reshape(c.shape).to(c.dtype), **POLYNOMIAL)
-    t.add(f"special_shifted_{name}", "inner", lambda c: (torch.arange(c.draw("any", c.shape).numel()) % 6).reshape(c.shape).to(c.dtype), **POLYNOMIAL)
+    t.add(
+        f"special_{name}",
+        "unit",
+        lambda c: (torch.arange(c.draw("any", c.shape).numel()) % 6).reshape(c.shape).to(c.dtype),
+        **POLYNOMIAL,
+    )
+    t.add(
+        f"special_shifted_{name}",
+        "inner",
+        lambda c: (torch.arange(c.draw("any", c.shape).numel()) % 6).reshape(c.shape).to(c.dtype),
+        **POLYNOMIAL,
+    )
 for name in ("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l"):
-    t.add(f"special_{name}", "unit", lambda c: (torch.arange(c.draw("any", c.shape).numel()) % 6).reshape(c.shape).to(c.dtype), **POLYNOMIAL)
+    t.add(
+        f"special_{name}",
+        "unit",
+        lambda c: (torch.arange(c.draw("any", c.shape).numel()) % 6).reshape(c.shape).to(c.dtype),
+        **POLYNOMIAL,
+    )

@@ -1,0 +1,1 @@
+"""Objective-C++ of a PyTorch tree, checked on any system: flags, headers, diagnostics, version guards."""

@@ -1,0 +1,121 @@
+"""zig as a checker of Objective-C++ for macOS arm64: where it is, and one file's words of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.process import Captured, Command, capture
+from mps_build.common.workspace import cache_folder
+
+from ..objc.write import Frameworks
+from .tree import MpsTree
+
+STAND_INS = Path(__file__).parent / "stand_ins"
+# Of clang's own warnings these say nothing of a file's Objective-C, and PyTorch's headers are full of them.
+_QUIET = (
+    "deprecated-declarations",
+    "unused-command-line-argument",
+    "nullability-completeness",
+    "pragma-once-outside-header",
+    "invalid-specialization",  # c10 of 1.13 specialises std::is_arithmetic, which the libc++ of an older Xcode let pass
+)
+# A header of the tree was changed after the precompiled one was made.
+_STALE = ("precompiled header", "precompiled file", "PCH file", "AST file")
+_HALF_SIMD = "MPS_BUILD_SIMD_TYPES_ONLY"
+# `zig c++ -c -fsyntax-only` ends like this where the file is right: it looks for an object that nobody asked for.
+# Without -c it builds its libc++ first, a minute and a half of CPU.
+_NO_OBJECT = "failed to rename"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checker:
+    """All that is the same for the files of one run."""
+
+    zig: Path
+    tree: MpsTree
+    generated: tuple[Path, ...]
+    frameworks: Frameworks
+    target: str
+    scratch: Path
+
+    def flags(self, *, kind: str = "objective-c++") -> tuple[str, ...]:
+        """Return the compiler's arguments but for the file, in the order in which headers must be found."""
+        return (
+            *("-target", f"aarch64-macos.{self.target}", "-fno-sanitize=undefined", "-c", "-fsyntax-only"),
+            *("-x", kind, f"-std=gnu++{self.tree.standard}", *self.tree.flags),
+            *("-DAT_PER_OPERATOR_HEADERS", "-DCAFFE2_BUILD_MAIN_LIB", "-DFMT_HEADER_ONLY=1", "-DNDEBUG"),
+            *("-D__NEON__", "-DONNX_NAMESPACE=onnx", f"-D{_HALF_SIMD}", "-O0", "-g0"),
+            *("-fspell-checking", "-fno-caret-diagnostics", "-fno-color-diagnostics", "-ferror-limit=0"),
+            *("-Wunguarded-availability", "-Wunguarded-availability-new", *(f"-Wno-{name}" for name in _QUIET)),
+            *(f"-I{path}" for path in (*self.generated, *self.tree.include)),
+            *self.frameworks.flags,
+            *("-idirafter", str(STAND_INS)),
+        )
+
+
+def find_zig() -> Path:
+    """Return the zig of the package ziglang, of an earlier rehearsal, or of PATH.
+
+    Raises:
+        BuildEnvironmentError: there is none.
+    """
+    spec = importlib.util.find_spec("ziglang")
+    places = [Path(spec.origin).parent / "zig"] if spec and spec.origin else []
+    places += sorted((cache_folder() / "ziglang").glob("*/site/ziglang/zig"), reverse=True)
+    found = next((place for place in places if place.is_file()), None)
+    on_path = shutil.which("zig")
+    if found is None and on_path is None:
+        raise BuildEnvironmentError(
+            "zig is missing: it is the compiler that checks Objective-C++ here",
+            hint=f"`nox -s check_mm` installs it; or: pip install {ZIG}",
+        )
+    return found or Path(str(on_path))
+
+
+ZIG = "ziglang==0.17.1"
+
+
+def compile_file(checker: Checker, file: Path, *shared: str) -> str:
+    """Return what the compiler says of a file; `shared` are the arguments for a precompiled header, if it may have one.
+
+    Raises:
+        BuildEnvironmentError: it did not come to a verdict.
+        OSError: the disk is full.
+    """
+    # simd's functions cost half a second a file; only where they are missed are they read.
+    answer = _run(checker, file, *shared)
+    if shared and any(words in answer.stderr for words in _STALE):
+        answer = _run(checker, file)
+    if "error: " in answer.stderr.replace(f"error: {_NO_OBJECT}", "") and "simd" in answer.stderr:
+        answer = _run(checker, file, f"-U{_HALF_SIMD}")
+    has_verdict = answer.ok or any(words in answer.stderr for words in (_NO_OBJECT, ": error: ", ": fatal error: "))
+    if "NoSpaceLeft" in answer.stderr or "No space left" in answer.stderr:
+        raise OSError(28, "No space left on device", str(checker.scratch))
+    if not has_verdict:
+        said = answer.stderr.strip().splitlines()[-1:] or [f"exit {answer.exit}"]
+        raise BuildEnvironmentError(
+            f"zig came to no verdict on {file}: {said[0]}", hint=f"does it run? {checker.zig} version"
+        )
+    return "\n".join(line for line in answer.stderr.splitlines() if f"error: {_NO_OBJECT}" not in line)
+
+
+def zig_environ(checker: Checker) -> dict[str, str]:
+    """Return zig's whole environment: it writes below the scratch folder only."""
+    cache = checker.scratch / "zig"
+    return {
+        "PATH": os.defpath,
+        "HOME": str(checker.scratch),
+        "LC_ALL": "C",
+        "ZIG_GLOBAL_CACHE_DIR": str(cache),
+        "ZIG_LOCAL_CACHE_DIR": str(cache / "local"),
+    }
+
+
+def _run(checker: Checker, file: Path, *more: str) -> Captured:
+    argv = (str(checker.zig), "c++", *checker.flags(), *more, str(file))
+    return capture(Command(argv=argv, cwd=checker.scratch, environ=zig_environ(checker)), timeout_seconds=600)

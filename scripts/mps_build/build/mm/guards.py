@@ -1,0 +1,241 @@
+"""Does a call stand behind a question for the macOS version? By the text, as PyTorch asks it. Pure.
+
+PyTorch does not use `@available` alone: it asks `is_macos_13_or_newer(MacOSVersion::MACOS_VER_15_0_PLUS)`, keeps the
+answer in variables, wraps it in functions (`supportsComplex`), refuses (`TORCH_CHECK`), returns early, and leaves
+helpers to callers that asked. A condition that mentions the version, alone or beside others, counts as asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ..objc.model import Version
+from .text import Block, Source, closing, split, statements
+
+ANY: Version = (999,)
+_OLD = (13, 0)  # is_macos_13_or_newer() without an argument: 1.12 to 2.0
+_ATOMS = (
+    re.compile(r"MACOS_VER_(\d+)_(\d+)(?:_\d+)?_PLUS"),
+    re.compile(r"(?:@available|__builtin_available)\s*\(\s*macOS\s+(\d+)(?:\.(\d+))?"),
+    re.compile(r"\b(?:is_?)?mac_?os_?(\d\d)_?(\d)?_?(?:plus|or_newer|or_later)\b(?!\s*\()", re.IGNORECASE),
+)
+_RESPONDS = re.compile(r"[rR]espondsToSelector\s*:")
+_BARE = re.compile(r"\bis_macos_13_or_newer\s*\(\s*\)")
+_ASSIGNED = re.compile(r"\b(\w+)\s*=(?!=)\s*([^;{}]+);")
+_ASKING = re.compile(r"\bbool\s+(\w+)\s*\([^()]*\)\s*(?:const\s*)?\{\s*(?:static\b[^;]*;\s*)?return\s+([^;]*);\s*\}")
+_CHECK = re.compile(r"\b(?:TORCH_\w*CHECK\w*|TORCH_INTERNAL_ASSERT\w*|AT_ASSERT\w*|NSAssert|assert)\s*\(")
+_REFUSING = re.compile(r"\bvoid\s+(\w+)\s*\([^()]*\)\s*\{(\s*TORCH_\w*CHECK\w*\s*\([^{}]*\)\s*;\s*)\}")
+_LEAVES = re.compile(
+    r"\b(?:return|throw|continue|break|TORCH_CHECK\w*\s*\(\s*false|TORCH_INTERNAL_ASSERT\w*\s*\(\s*false)\b"
+)
+_CALLABLE = re.compile(r"([A-Za-z_~]\w*)\s*\((?:[^(){}]|\((?:[^()]|\([^()]*\))*\))*\)\s*(?:const\s*)?(?::[^{;]*)?$")
+_MACRO_NAMED = re.compile(r"\w+\s*\(\s*(\w+)\s*\)\s*\([^{}]*\)\s*$")  # TORCH_IMPL_FUNC(name)(arguments)
+_OUTSIDE = re.compile(r"\b(?:namespace|class|struct|union|enum|extern)\b[^()=]*$|@implementation\b[^()=]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What names say of the version: variables and functions that answer, functions that refuse."""
+
+    answers: Mapping[str, Version] = field(default_factory=dict)
+    refuses: Mapping[str, Version] = field(default_factory=dict)
+
+
+def read_names(text: str, known: Names = Names()) -> Names:
+    """Return the names that a text (blanked) gives to questions for the version, beside those `known`."""
+    answers, refuses = dict(known.answers), dict(known.refuses)
+    for match in (*_ASKING.finditer(text), *_ASSIGNED.finditer(text)):
+        asked = implied(match[2], Names(answers, refuses))
+        if asked and match[1] not in answers:
+            answers[match[1]] = asked
+    for match in _REFUSING.finditer(text):
+        asked = max(
+            (_checked(text, place, Names(answers, refuses)) for place in _checks(text, match.start(2), match.end(2))),
+            default=(),
+        )
+        if asked:
+            refuses[match[1]] = asked
+    return Names(answers, refuses)
+
+
+def implied(condition: str, names: Names, *, when: bool = True) -> Version:
+    """Return the newest macOS that a condition asks for and that holds when it is true (or false); () for none.
+
+    >>> implied("a || @available(macOS 14.0, *)", Names())
+    (14, 0)
+    >>> implied("!is_macos_13_or_newer(MacOSVersion::MACOS_VER_15_0_PLUS) || x", Names(), when=False)
+    (15, 0)
+    """
+    text = _bare(condition)
+    for separator in ("||", "&&"):
+        parts = split(text, separator)
+        if len(parts) > 1:
+            return max(implied(part, names, when=when) for part in parts)
+    if text.startswith("!") and not text.startswith("!="):
+        return implied(text[1:], names, when=not when)
+    compared = re.fullmatch(r"(.*)(==|!=)\s*(?:NO|false|0)\s*", text, re.DOTALL)
+    if compared:
+        return implied(compared[1], names, when=when ^ (compared[2] == "=="))
+    return _asked(text, names) if when else ()
+
+
+def _bare(text: str) -> str:
+    text = text.strip()
+    while text.startswith("(") and closing(text, 0) == len(text) - 1:
+        text = text[1:-1].strip()
+    return text
+
+
+def _asked(text: str, names: Names) -> Version:
+    found = [(int(match[1]), int(match[2] or 0)) for atom in _ATOMS for match in atom.finditer(text)]
+    if _RESPONDS.search(text):
+        return ANY
+    if _BARE.search(text):
+        found.append(_OLD)
+    found += [names.answers[word] for word in re.findall(r"\w+", text) if word in names.answers]  # type: ignore[misc]
+    return max(found, default=())
+
+
+def guarded(source: Source, place: int, names: Names) -> Version:
+    """Return the newest macOS that the code around and before a place makes sure of, in its own function."""
+    found: Version = ()
+    inner = place
+    for block in function_blocks(source, place):
+        found = max(
+            found,
+            _before(source, block, inner, names),
+            _inline(source, block, inner, names),
+            _head(source, block, names),
+        )
+        inner = block.head
+    return found
+
+
+def function_blocks(source: Source, place: int) -> list[Block]:
+    """Return the blocks around a place that belong to its outermost function, innermost first."""
+    blocks = source.around(place)
+    while blocks and _OUTSIDE.search(source.text[blocks[-1].head : blocks[-1].start]):
+        blocks.pop()
+    return blocks
+
+
+def function_around(source: Source, place: int) -> str | None:
+    """Return the name of the outermost function that a place lies in."""
+    blocks = function_blocks(source, place)
+    if not blocks:
+        return None
+    head = source.text[blocks[-1].head : blocks[-1].start].strip()
+    match = _MACRO_NAMED.search(head) or _CALLABLE.search(head)
+    return match[1] if match else None
+
+
+def is_static(source: Source, place: int) -> bool:
+    """Tell whether the outermost function around a place can be called from its own file only."""
+    blocks = function_blocks(source, place)
+    return bool(blocks) and bool(re.match(r"\s*static\b", source.text[blocks[-1].head : blocks[-1].start]))
+
+
+def calls(source: Source, name: str) -> Iterator[int]:
+    """Yield the places where a function is called in a file: in a function, and not as its definition."""
+    for match in re.finditer(rf"(?<![\w~]){re.escape(name)}\s*\(", source.text):
+        if source.around(match.start()) and function_around(source, match.start()) not in (None, name):
+            yield match.start()
+
+
+def _head(source: Source, block: Block, names: Names) -> Version:
+    """Return what the head of a block asks: `if (…) {`, or the chain of ifs before `else {`."""
+    text = source.text
+    head = text[block.head : block.start]
+    found: Version = ()
+    opening = re.search(r"\b(?:if|while)\s*(?:constexpr\s*)?\(", head)
+    if opening:
+        start = block.head + opening.end() - 1
+        found = implied(text[start + 1 : closing(text, start)], names)
+    if re.match(r"\s*else\b", head):
+        found = max(found, _else(source, block.head, names))
+    return found
+
+
+def _else(source: Source, place: int, names: Names) -> Version:
+    """Return what must be false before an `else`."""
+    before = source.text[:place].rstrip()
+    if not before.endswith("}"):
+        return ()
+    last = next((block for block in source.blocks if block.end == len(before) - 1), None)
+    if last is None:
+        return ()
+    head = source.text[last.head : last.start]
+    opening = re.search(r"\bif\s*(?:constexpr\s*)?\(", head)
+    found: Version = ()
+    if opening:
+        start = last.head + opening.end() - 1
+        found = implied(source.text[start + 1 : closing(source.text, start)], names, when=False)
+    if re.match(r"\s*else\b", head):
+        found = max(found, _else(source, last.head, names))
+    return found
+
+
+def _before(source: Source, block: Block, place: int, names: Names) -> Version:
+    """Return what the statements of a block before a place make sure of: checks, refusals, early exits."""
+    text = source.text
+    found: Version = ()
+    for start, end in statements(text, block.start + 1, place):
+        opening = re.match(r"\s*if\s*(?:constexpr\s*)?\(", text[start:end])
+        if opening:
+            close = closing(text, start + opening.end() - 1)
+            if _LEAVES.search(text[close:end]) and not re.match(r"\s*else\b", text[end : end + 20]):
+                found = max(found, implied(text[start + opening.end() : close], names, when=False))
+            continue
+        brace = text.find("{", start, end)
+        flat = brace if brace >= 0 else end
+        for check in _checks(text, start, flat):
+            found = max(found, _checked(text, check, names))
+        for word in re.findall(r"(\w+)\s*\(\s*\)", text[start:flat]):
+            found = max(found, names.refuses.get(word, ()))
+    return found
+
+
+def _inline(source: Source, block: Block, place: int, names: Names) -> Version:
+    """Return what the statement of a place asks before it: `if (…) call`, `a && call`, `a ? call : other`."""
+    text = source.text
+    start = max([end for _, end in statements(text, block.start + 1, place)], default=block.start + 1)
+    part = text[start:place]
+    found: Version = ()
+    opening = re.match(r"\s*(?:else\s+)?if\s*(?:constexpr\s*)?\(", part)
+    if opening:
+        close = closing(text, start + opening.end() - 1)
+        if close < place:
+            found = implied(text[start + opening.end() : close], names)
+            part = text[close + 1 : place]
+    question = part.rfind("?")
+    if question >= 0:
+        condition = (
+            re.split(r"[=({,;]|\breturn\b", part[:question])[-1] if "(" not in part[:question] else part[:question]
+        )
+        is_other = ":" in re.sub(r"\[[^\[\]]*\]?|::", "", part[question:])
+        found = max(found, implied(_tail(condition), names, when=not is_other))
+    if "&&" in part:
+        found = max(found, implied(_tail(part.rpartition("&&")[0]), names))
+    return found
+
+
+def _tail(text: str) -> str:
+    """Return the condition that ends a text: what stands behind the last `=`, or an unclosed parenthesis."""
+    depth = 0
+    for place in range(len(text) - 1, -1, -1):
+        depth += (text[place] in ")]}") - (text[place] in "([{")
+        if depth < 0 or (
+            not depth and text[place] == "=" and text[place - 1] not in "=!<>" and text[place + 1 : place + 2] != "="
+        ):
+            return text[place + 1 :]
+    return re.sub(r"^\s*return\b", "", text)
+
+
+def _checks(text: str, start: int, end: int) -> Iterator[int]:
+    yield from (match.end() - 1 for match in _CHECK.finditer(text, start, end))
+
+
+def _checked(text: str, opening: int, names: Names) -> Version:
+    return implied(split(text[opening + 1 : closing(text, opening)], ",")[0], names)

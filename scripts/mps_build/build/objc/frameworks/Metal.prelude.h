@@ -1,0 +1,1 @@
+#include <Foundation/Foundation.h>

@@ -1,0 +1,1 @@
+#include <Metal/Metal.h>

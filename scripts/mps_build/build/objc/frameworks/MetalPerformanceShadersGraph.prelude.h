@@ -1,0 +1,1 @@
+#include <MetalPerformanceShaders/MetalPerformanceShaders.h>

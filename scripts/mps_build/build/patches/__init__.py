@@ -1,0 +1,1 @@
+"""Patches: read, tried on copies, and compared with another source."""

@@ -1,0 +1,175 @@
+"""Debian's tree of a release on Linux: configured, patched files compiled, and on to a wheel that computes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mps_build.common.environment import Toolchain
+from mps_build.common.errors import CompileError
+from mps_build.common.process import Command, CommandFailed, run_logged
+from mps_build.common.receipts import StepResult
+from mps_build.common.workspace import remove_tree
+
+from ..backend import build_folder
+from ..steps.compile_wheel import build_command, compile_wheel
+from ..steps.finish_wheel import bill_of_materials, finish_wheel
+from ..wide_headers import TORCH_PYTHON, wide_header_lines
+from .chroot import Chroot
+from .debian_source import fetch_libtorch, place_libtorch
+from .linux_recipe import RELOCATABLE, clang_toolchain, linux_recipe, overlaid, split_variables
+from .session import Place, Prepared, Rehearsal
+from .source import Origin, debian_place, debian_root, debian_tree, git_tree, host_place
+
+_SMOKE = Path(__file__).with_name("smoke.py")
+
+
+def rehearse_linux(rehearsal: Rehearsal, *, origin: Origin, wheel: bool, mirror: str | None) -> Path | None:
+    """Run the rehearsal; return the wheel, if one was asked for."""
+    console = rehearsal.console
+    recipe = linux_recipe(rehearsal.recipe, debian=origin == "debian")
+    toolchain, lines = Toolchain(name="host"), ""
+    if origin == "debian":
+        with console.step("Debian root"):
+            chroot = debian_root(rehearsal, mirror=mirror)
+            place = debian_place(rehearsal, chroot)
+        with console.step("Source and patches"):
+            tree, source = debian_tree(rehearsal, chroot)
+            toolchain = clang_toolchain(against_gcc=wheel)
+            if wheel:
+                libtorch = _libtorch(rehearsal, chroot)
+                place_libtorch(libtorch, tree.root)
+                environment = overlaid(recipe.environment, split_variables(libtorch))
+                recipe = recipe.model_copy(update={"environment": environment})
+                lines = RELOCATABLE + wide_header_lines((TORCH_PYTHON,), rehearsal.workspace.root)
+    else:
+        with console.step("Source and patches"):
+            place = host_place(rehearsal)
+            tree, source = git_tree(rehearsal)
+            lines = "set(CMAKE_EXPORT_COMPILE_COMMANDS ON)\n"  # PyTorch does so itself
+    with console.step("Environment"):
+        ready = rehearsal.environment(recipe, tree, source, place=place, toolchain=toolchain)
+    with console.step("Configure"):
+        receipt = rehearsal.configure(ready, lines=lines)
+        rehearsal.note(
+            "configure",
+            "USE_MPS came out OFF, as it must on Linux",
+            "CMake takes this tree and this environment; not that MPS comes out ON on a Mac",
+            receipt,
+        )
+    if not wheel:
+        with console.step("Patched files"):
+            rehearsal.compile_patched(ready)
+        return None
+    with console.step("Wheel"):
+        made = _wheel(rehearsal, ready)
+    with console.step("Smoke test"):
+        _smoke(rehearsal, ready, made, place=place)
+    return made
+
+
+def _libtorch(rehearsal: Rehearsal, chroot: Chroot) -> Path:
+    made = fetch_libtorch(
+        rehearsal.recipe.version,
+        chroot=chroot,
+        folder=rehearsal.workspace.root,
+        ledger=rehearsal.ledger,
+        log=rehearsal.log("libtorch"),
+        reporter=rehearsal.console,
+    )
+    rehearsal.console.done()
+    return made
+
+
+def _wheel(rehearsal: Rehearsal, ready: Prepared) -> Path:
+    """Return the finished wheel, by the steps of build_wheel."""
+    workspace, backend, tree = rehearsal.workspace, ready.recipe.backend, ready.tree
+    output = workspace.root / "compiled"
+    command = build_command(
+        backend,
+        python=ready.python,
+        source=tree.root,
+        build=build_folder(backend, source=tree.root, build=workspace.build),
+        output=output,
+        environ=ready.environ,
+        overrides=workspace.root / "overrides.cmake",
+    )
+
+    def run() -> StepResult:
+        log = rehearsal.log("compile_wheel")
+        return StepResult(
+            files=(compile_wheel(ready.wrap(command), output=output, log=log, reporter=rehearsal.console),)
+        )
+
+    configured = next(each for each in reversed(rehearsal.ledger.receipts) if each.step == "configure")
+    compiled = rehearsal.ledger.run(
+        "compile_wheel", version=1, inputs={"previous": configured.digest, "argv": command.argv}, action=run
+    )
+    bill = bill_of_materials(
+        name=ready.recipe.wheel.distribution,
+        version=ready.recipe.version,
+        commit=tree.commit,
+        origin=tree.origin,
+        submodules={},
+        patches={},
+        tools=dict(ready.tools),
+        bundled={},
+    )
+    finished = workspace.root / "finished"
+
+    def finish() -> StepResult:
+        remove_tree(finished)
+        raw = next(output.glob("*.whl"))
+        made = finish_wheel(raw, output=finished, epoch=tree.epoch, bill=bill)
+        return StepResult(files=(made.path,), facts={"size": made.size, "sha256": made.sha256})
+
+    rehearsal.ledger.run("finish_wheel", version=1, inputs={"previous": compiled.digest, "bill": bill}, action=finish)
+    path = next(finished.glob("*.whl"))
+    rehearsal.note(
+        "wheel",
+        path.name,
+        "the bindings compile, link and pack by this recipe's steps; libtorch in it is Debian's, no Mac's",
+        compiled,
+    )
+    return path
+
+
+def _smoke(rehearsal: Rehearsal, ready: Prepared, wheel: Path, *, place: Place) -> None:
+    """Install the wheel into a venv of its own and compute with it."""
+    venv = rehearsal.workspace.root / "smoke"
+    result = rehearsal.workspace.root / "smoke.json"
+
+    def run() -> StepResult:
+        remove_tree(venv)
+        result.unlink(missing_ok=True)
+        python = str(venv / "bin" / "python")
+        base = str(place.interpreter)
+        for argv in (
+            (base, "-m", "venv", str(venv)),
+            (python, "-m", "pip", "install", "-q", "--no-input", "numpy", str(wheel)),
+            (python, "-I", str(_SMOKE), str(result)),
+        ):
+            # The build's PYTHONPATH must not help the wheel.
+            environ = {name: value for name, value in ready.environ.items() if name != "PYTHONPATH"}
+            command = Command(argv=argv, cwd=rehearsal.workspace.root, environ={**environ, "PATH": _PATH})
+            try:
+                run_logged(ready.wrap(command), log=rehearsal.log("smoke"))
+            except CommandFailed as failure:
+                text = "\n".join(failure.tail[-8:])
+                raise CompileError(
+                    f"the wheel was made and does not work:\n{text}", hint=f"the whole output is in {failure.log}"
+                ) from failure
+        return StepResult(files=(result,), facts=json.loads(result.read_text(encoding="utf-8")))
+
+    inputs = {"previous": rehearsal.ledger.receipts[-1].digest, "script": _SMOKE.read_text(encoding="utf-8")}
+    receipt = rehearsal.ledger.run("smoke", version=1, inputs=inputs, action=run)
+    facts = receipt.facts
+    rehearsal.note(
+        "wheel computes",
+        f"torch {facts['version']}: import, matmul, backward, {facts['steps']} SGD steps, torch.jit",
+        "this wheel works on this machine's CPU; nothing about MPS",
+        receipt,
+    )
+
+
+_PATH = "/usr/bin:/bin:/usr/sbin:/sbin"

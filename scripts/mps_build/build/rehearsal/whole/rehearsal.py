@@ -1,0 +1,102 @@
+"""`rehearse --darwin --wheel`: from source to an audited wheel for macOS arm64, compared with the official one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..session import Rehearsal
+from .comparing import compare_library, compare_wheel, official_wheel, parity_file
+from .cpu_time import counted, read_seconds
+from .objects import CPU_LIBRARY, compile_whole, is_objective, link_whole, make_stand_ins, tree_build
+from .prepare import packing, prepare_whole, source_list
+from .source_files import files_state
+from .wheel import Rehearsed, finish_whole, pack_whole, python_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """What a whole rehearsal leaves."""
+
+    made: Rehearsed
+    stand_ins: Mapping[str, tuple[str, ...]]
+    parity: Mapping[str, Any]
+    page: Path
+    cpu_seconds: Mapping[str, float]
+    objective_files: int
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "wheel": str(self.made.wheel.path),
+            "objective_files": self.objective_files,
+            "receipt": str(self.made.receipt),
+            "audit": dict(self.made.audit),
+            "parity": dict(self.parity),
+            "page": str(self.page),
+            "whole_cpu_seconds": {**self.cpu_seconds, "all": round(sum(self.cpu_seconds.values()), 1)},
+            "stand_ins": {library: len(names) for library, names in self.stand_ins.items()},
+        }
+
+
+def rehearse_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool) -> Whole:
+    """Run the whole build; each step goes on where an interruption stopped it.
+
+    Raises:
+        MpsBuildError: a step failed; the message names its log, and the same command goes on from there.
+    """
+    with _step(rehearsal, None):
+        ready, whole = prepare_whole(rehearsal, mirror=mirror, cache=cache)
+    state = files_state(ready.tree.root, source_list(rehearsal))
+    with _step(rehearsal, "Compile libtorch"):
+        compile_whole(rehearsal, ready, state=state, bindings=False)
+    with _step(rehearsal, "Link libtorch"):
+        wanted = make_stand_ins(rehearsal, ready, whole)
+        link_whole(rehearsal, ready, CPU_LIBRARY)
+        official = official_wheel(rehearsal, python=python_of(ready))
+        compare_library(rehearsal, ready, tree_build(ready) / CPU_LIBRARY, official, wanted)
+    with _step(rehearsal, "Compile the bindings"):
+        units = compile_whole(rehearsal, ready, state=state, bindings=True)
+    with _step(rehearsal, "Link"):
+        wanted = make_stand_ins(rehearsal, ready, whole)
+        link_whole(rehearsal, ready)
+    with _step(rehearsal, "Pack"):
+        pack_ready = packing(rehearsal, ready, whole)
+        packed = pack_whole(rehearsal, pack_ready, state=state, libraries=_libraries(tree_build(ready)))
+    with _step(rehearsal, "Repair, finish, audit"):
+        made = finish_whole(rehearsal, pack_ready, packed, wanted)
+    rehearsal.note(
+        "wheel",
+        f"{made.wheel.path.name}, {made.wheel.size / 1e6:.0f} MB, {made.audit['verdict']} by the strict audit",
+        "the pipeline's steps carry this release from source to a whole macOS wheel; not that it loads on a Mac",
+        packed,
+    )
+    with _step(rehearsal, "Parity"):
+        parity = compare_wheel(rehearsal, ready, made, official, wanted).facts
+    seconds = read_seconds(_cpu_file(rehearsal))
+    return Whole(
+        made=made,
+        stand_ins=wanted.libraries,
+        parity=parity,
+        page=parity_file(rehearsal),
+        cpu_seconds=seconds,
+        objective_files=sum(is_objective(unit) for unit in units),
+    )
+
+
+@contextmanager
+def _step(rehearsal: Rehearsal, title: str | None) -> Iterator[None]:
+    """Show a step and count its CPU time; without a title, what is inside shows steps of its own."""
+    shown = rehearsal.console.step(title) if title else nullcontext()
+    with shown, counted(_cpu_file(rehearsal), title or "Prepare"):
+        yield
+
+
+def _cpu_file(rehearsal: Rehearsal) -> Path:
+    return rehearsal.workspace.root / "cpu-seconds.json"
+
+
+def _libraries(build: Path) -> tuple[Path, ...]:
+    return tuple(sorted(path for path in build.glob("lib/*.dylib") if not path.is_symlink()))

@@ -1,0 +1,73 @@
+"""libSystem, libc++ and the compiler's runtime for the linker, out of zig's own package and cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.files import write_whole
+from mps_build.common.process import Command, capture
+
+from ...objc import write_stubs
+from ..chroot import Chroot
+from ..darwin import run_in_root
+from ..session import Rehearsal
+from .library_names import exported_names, parse_defined
+from .toolchain import WholeToolchain
+
+_ARCHIVES = ("libc++.a", "libc++abi.a", "libcompiler_rt.a")
+_PROBE = "#include <string>\nstd::string probe() { return std::to_string(1.0); }\n"
+_MACHO_64 = b"\xcf\xfa\xed\xfe"
+
+
+def write_system_stubs(
+    rehearsal: Rehearsal, chroot: Chroot, whole: WholeToolchain, *, zig: Path, cache: Path
+) -> tuple[Path, ...]:
+    """Write the text stubs of macOS's libraries and copy the runtime; return the files.
+
+    Every name of zig's libSystem.tbd is in the stub (LLD cannot read zig's own file, which names newer processors);
+    libc++'s are those that zig's libc++ defines.
+
+    Raises:
+        BuildEnvironmentError: zig made no archive for this target, or its libSystem.tbd cannot be read.
+    """
+    system = zig.parent / "lib/libc/darwin/libSystem.tbd"
+    try:
+        names = exported_names(system.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BuildEnvironmentError(
+            f"zig's list of libSystem: {error}", hint="remove ziglang from the cache"
+        ) from error
+    probe = whole.sdk.folder / "probe.cpp"
+    write_whole(probe, _PROBE)
+    # Compiled and linked by zig in one call, so that it makes its archives.
+    run_in_root(rehearsal, chroot, (str(whole.sdk.tools / "c++"), "-shared", str(probe), "-o", f"{probe}.dylib"))
+    found = {name: _newest(cache, name) for name in _ARCHIVES}
+    listed = _list(chroot, whole.llvm, (found["libc++.a"], found["libc++abi.a"]))
+    # Frameworks and libobjc know what the official wheel imports and no more: another name stops the link.
+    more = {"libSystem.B": names, "libc++.1": listed}
+    stubs = write_stubs(whole.sdk.sdk, release=rehearsal.recipe.version, extra=more)
+    system_stub = stubs.libraries / "libSystem.tbd"
+    for alias in ("libm", "libpthread", "libdl", "libc"):
+        write_whole(stubs.libraries / f"{alias}.tbd", system_stub.read_text(encoding="utf-8"))
+    whole.runtime.write_bytes(found["libcompiler_rt.a"].read_bytes())
+    return (whole.runtime, system_stub, stubs.libraries / "libc++.tbd")
+
+
+def _newest(cache: Path, name: str) -> Path:
+    """Return the archive of that name that zig made last for a Mac."""
+    archives = sorted(cache.glob(f"o/*/{name}"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for archive in archives:
+        if _MACHO_64 in archive.read_bytes()[: 1 << 20]:
+            return archive
+    raise BuildEnvironmentError(
+        f"zig left no {name} for macOS in {cache}", hint=f"remove {cache} and run the same command again"
+    )
+
+
+def _list(chroot: Chroot, llvm: Path, archives: tuple[Path, ...]) -> frozenset[str]:
+    argv = (str(llvm / "llvm-nm"), "--defined-only", "--extern-only", "--format=just-symbols", *map(str, archives))
+    answer = capture(chroot.inside(Command(argv=argv)), timeout_seconds=120)
+    if not answer.ok:
+        raise BuildEnvironmentError(f"llvm-nm cannot read zig's libc++: {answer.stderr.strip()}")
+    return parse_defined(answer.stdout)

@@ -1,0 +1,58 @@
+"""A build that failed for a reason that a retry can fix: fewer jobs, or a file without the wide header."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from packaging.version import Version
+
+from mps_build.common.console import Console
+from mps_build.common.errors import CompileError
+from mps_build.common.process import Command
+from mps_build.host.triage import explain
+
+from .wide_headers.exclude import exclude
+
+T = TypeVar("T")
+OUT_OF_MEMORY = "B59"
+
+
+def with_retries(
+    attempt: Callable[[Command], T],
+    command: Command,
+    *,
+    build: Path,
+    log: Path,
+    jobs: int,
+    release: Version | None,
+    console: Console,
+) -> T:
+    """Return what `attempt(command)` makes, tried again where that can help; ninja goes on where it stopped.
+
+    A compiler that was killed (memory) is tried once with half the jobs. A file that breaks with a wide precompiled
+    header is compiled without it; it fails the build only if it fails so too.
+
+    Raises:
+        CompileError: of the last try.
+    """
+    halved = False
+    while True:
+        try:
+            return attempt(command)
+        except CompileError:
+            text = log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+            cause = explain(text, release=release).cause
+            if cause == OUT_OF_MEMORY and not halved and jobs > 1:
+                halved, fewer = True, str(jobs // 2)
+                console.warn(f"a compiler was killed, most likely for memory: once more with {fewer} jobs")
+                environ = {**(command.environ or {}), "MAX_JOBS": fewer, "CMAKE_BUILD_PARALLEL_LEVEL": fewer}
+                command = replace(command, environ=environ)
+                continue
+            left = exclude(build, text) if cause is None else ()
+            if not left:
+                raise
+            names = ", ".join(name.rsplit("/", 1)[-1] for name in left)
+            console.warn(f"failed with the wide header, so tried without it: {names}")

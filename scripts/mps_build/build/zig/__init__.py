@@ -1,0 +1,1 @@
+"""zig as the compiler of a macOS arm64 build on another system."""

@@ -1,0 +1,95 @@
+"""Take a recording that a user sent into the tests.
+
+Refuses one that still names a person or a machine, and shows the line. Shows which answers no
+parser understands. Files it under tests/recorded/hosts/ with what our rules make of it; that
+expectation fails the tests until a person has read it and set `confirmed` to true.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mps_build.common.console import Console
+from mps_build.common.errors import UsageError
+from mps_build.common.recipe.catalogue import data_root, find_recipe, newest_stable
+from mps_build.common.result import Result
+from mps_build.host.recordings.adoption import adopt, expectation_of, faults_of, file_stem, recording_in
+from mps_build.host.recordings.recording import load_document
+
+EXAMPLES = ("mac.json", "mac.json --recipe v2.9.1 --name m3-max-15.3")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    file: Path
+    recipe: str | None
+    name: str | None
+    into: Path | None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="a recording, or a record that holds one")
+    parser.add_argument("--recipe", metavar="RECIPE", help="what the host is judged for (default: the newest release)")
+    parser.add_argument("--name", metavar="NAME", help="name of the files (default: chip, macOS and Xcode)")
+    parser.add_argument("--into", type=Path, metavar="DIR", help="another folder than tests/recorded/hosts/")
+
+
+def run(options: Options, console: Console) -> Result:
+    document = recording_in(load_document(options.file), name=str(options.file))
+    if faults := faults_of(document):
+        raise UsageError(
+            f"{options.file}: is not scrubbed:\n  " + "\n  ".join(faults),
+            hint="do not send or commit it; record again with `nox -s doctor -- --record FILE`, "
+            "or write XXXXXXXXXX in their place",
+            document={"left_over": list(faults)},
+        )
+    recipe = find_recipe(options.recipe) if options.recipe else newest_stable()
+    adoption = adopt(document, name=str(options.file))
+    expectation = expectation_of(adoption, recipe)
+    folder = options.into or _hosts_folder()
+    stem = _stem(file_stem(adoption.host) if options.name is None else options.name)
+    paths = folder / f"{stem}.json", folder / f"{stem}.expect.json"
+    if taken := [path for path in paths if path.exists()]:
+        raise UsageError(f"{taken[0]} is there already", hint="give another name with --name")
+    _write(paths[0], document)
+    _write(paths[1], expectation)
+    _print(expectation, paths, console)
+    return Result(document={"recording": str(paths[0]), "expectation": str(paths[1]), **expectation})
+
+
+def _hosts_folder() -> Path:
+    tests = data_root() / "tests"
+    if not tests.is_dir():
+        raise UsageError("this is an installed mps-build, without tests", hint="run it in a clone, or give --into DIR")
+    return tests / "recorded" / "hosts"
+
+
+def _stem(name: str) -> str:
+    if "/" in name or name.startswith(".") or not name:
+        raise UsageError(f"--name {name!r}: is not a name of a file")
+    return name.removesuffix(".json")
+
+
+def _write(path: Path, document: Any) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def _print(expectation: dict[str, Any], paths: tuple[Path, Path], console: Console) -> None:
+    for argv in expectation["not_understood"]:
+        console.warn(f"no parser understands the answer of: {' '.join(argv)}")
+    console.table(
+        ("fact", "as read"),
+        [(key, str(value)) for key, value in expectation.items() if key not in ("confirmed", "not_understood")],
+    )
+    console.print(f"filed {paths[0]}")
+    console.print(f"next: read {paths[1]}; where it is right, set `confirmed` to true")

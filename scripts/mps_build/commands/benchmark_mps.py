@@ -1,0 +1,152 @@
+"""Time training and inference on the device against the CPU of the same machine, as PyTorch's announcement of 2022 did.
+
+Rows: ResNet-50 (batch 128), BERT (batch 64, sequence 512) and VGG-16 (batch 64), training and inference; a decoder of
+GPT-2's size in bfloat16; and kernels with what they reach of the device's own measured ceilings. Results are compared
+with the CPU's before anything is timed. A row that is wrong, or that the device cannot have computed in that time, is
+flagged, and its ratio withheld. The same command again goes on with what an interrupted run has not measured.
+
+WHEEL_OR_REQUIREMENT and --python are as for verify_mps. `--device cpu` rehearses the meter (every ratio should read
+1.0) and `--device cuda` measures another accelerator; neither says anything about MPS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from mps_build.common.console import Console, human_seconds
+from mps_build.common.errors import MpsBuildError
+from mps_build.common.records.benchmark import BenchmarkRecord, Row
+from mps_build.common.records.verification import to_json
+from mps_build.common.result import Result
+from mps_build.verify.benchmark import Benchmark, BenchmarkRequest
+from mps_build.verify.reports import bars, benchmark_page
+from mps_build.verify.reports.benchmark_words import achieved, doubts, dtypes, ratio, shape
+
+from .shared.conclusion import terminated_as_interrupted
+from .shared.torch_options import TorchOptions, add_run_options, add_torch_options, torch_fields, words
+
+EXAMPLES = (
+    "torch==2.13.0 --svg speed-up.svg --html speed-up.html",
+    "wheelhouse/torch-2.6.0-cp311-cp311-macosx_11_0_arm64.whl --quick",
+    "--python ~/venv/bin/python --only resnet50,bert:training --json result.json",
+    "--python ~/venv/bin/python --device cpu --quick",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(TorchOptions):
+    """What the command line says."""
+
+    quick: bool
+    only: str
+    fresh: bool
+    svg: Path | None
+    png: Path | None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_torch_options(parser)
+    parser.add_argument("--quick", action="store_true", help="under three minutes: smaller batches and sequences")
+    parser.add_argument("--only", metavar="ROW[,ROW]", default="", help="only these rows: resnet50, or bert:training")
+    parser.add_argument("--fresh", action="store_true", help="measure anew what an interrupted run has measured")
+    add_run_options(parser)
+    parser.add_argument("--svg", metavar="FILE", type=Path, help="draw the announcement's bars")
+    parser.add_argument("--png", metavar="FILE", type=Path, help="the same as pixels (needs Pillow)")
+
+
+def run(options: Options, console: Console) -> Result:
+    benchmark = Benchmark(_request(options), console)
+    with terminated_as_interrupted():
+        try:
+            record = benchmark.measure()
+        except KeyboardInterrupt:
+            record = benchmark.interrupted()
+        except MpsBuildError:
+            if benchmark.refused_record is not None:
+                console.print(f"record   {benchmark.folder / 'record.json'}")
+            raise
+    write_reports(options, record)
+    _print_end(record, benchmark.folder / "record.json", console)
+    return Result(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)
+
+
+def write_reports(options: Options, record: BenchmarkRecord) -> None:
+    """Write the page and the pictures that were asked for."""
+    if options.html is not None:
+        _parent(options.html).write_text(benchmark_page.render(record), encoding="utf-8")
+    if options.svg is not None:
+        _parent(options.svg).write_text(bars.svg(record), encoding="utf-8")
+    if options.png is not None:
+        _parent(options.png).write_bytes(bars.png(record))
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(benchmark_page.markdown(record))
+
+
+def _request(options: Options) -> BenchmarkRequest:
+    fields = torch_fields(options)
+    if options.png is not None:
+        bars.check_pillow()  # before minutes are spent, not after
+    return BenchmarkRequest(**fields, quick=options.quick, fresh=options.fresh, only=words(options.only))
+
+
+def _parent(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _print_end(record: BenchmarkRecord, path: Path, console: Console) -> None:
+    console.print()
+    console.print(record.statement, style="bold")
+    console.table(
+        ("row", "mode", "shape", "dtype", "times the CPU", "CPU step", "device step", "first", "reaches", ""),
+        [_cells(row) for row in record.rows],
+    )
+    for each in record.rows:
+        for flag in each.flags:
+            console.warn(f"{each.name} {each.mode}: {flag.id}: {flag.text}")
+        if each.reason:
+            console.warn(f"{each.name} {each.mode}: {each.outcome}: {each.reason}")
+        for lowered in each.lowered:
+            console.warn(f"{each.name} {each.mode}: memory was short: {lowered}")
+    for skipped in record.skipped:
+        console.print(f"not measured: {skipped.name} {skipped.mode}: {skipped.reason}")
+    for flag in record.flags:
+        console.warn(f"{flag.id}: {flag.text}")
+    for note in record.notes:
+        console.warn(note)
+    part = " (partial)" if record.partial else ""
+    rows = [
+        ("verdict", f"{record.verdict}{part}{f': {record.cause}' if record.cause else ''}"),
+        ("torch", f"{record.torch.version or 'unknown'} at {(record.torch.commit or 'an unknown commit')[:12]}"),
+        ("time", human_seconds(record.seconds)),
+        ("record", str(path)),
+    ]
+    if record.plant:
+        rows.insert(1, ("plant", record.plant))
+    console.table(("", ""), rows)
+    if record.message:
+        console.print(record.message, style="bold red")
+    if record.hint:
+        console.print(f"next: {record.hint}")
+    elif record.exit_code == 0:
+        console.print(f"next: `nox -s compare -- OTHER_RECORD {path}` puts another wheel, macOS or Mac beside it")
+
+
+def _cells(row: Row) -> list[str]:
+    steps = [f"{row.seconds[name] * 1000:.4g} ms" if name in row.seconds else "" for name in ("cpu", "device")]
+    first = row.first_step_seconds.get("device")
+    return [
+        row.name,
+        row.mode,
+        shape(row),
+        dtypes(row),
+        ratio(row),
+        *steps,
+        f"{first:.3g} s" if first is not None else "",
+        achieved(row),
+        doubts(row),
+    ]

@@ -1,0 +1,153 @@
+"""Find the version, and then the commit, that changed an answer: both ends asked first, then as few as can be.
+
+CASE is the id of a case of the suite (as in any record of verify_mps); --predicate COMMAND asks a question of
+your own by its exit status: 0 good, 1 to 124 bad, 125 cannot be asked, as `git bisect run` has it. `python` is then
+the one that has the version's torch.
+
+Releases and nightlies come from pip's index or --index (a folder of wheels, or an address: nightlies have their own).
+With --repo, a clone of PyTorch, the search goes on among the commits between the two versions found; --good and
+--bad may also be commits or tags of it. An interruption costs one run: the same command goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from mps_build.common.console import Console
+from mps_build.common.errors import UsageError
+from mps_build.common.process import kept_awake
+from mps_build.common.result import Result
+from mps_build.common.workspace import Workspace, remove_tree, work_folder
+from mps_build.verify.bisection import report
+from mps_build.verify.bisection.predicate import split_command
+from mps_build.verify.bisection.runner import Bisection
+from mps_build.verify.bisection.stages import Asked, Stages
+from mps_build.verify.bisection.state import State, folder_name, load_state, write_state
+from mps_build.verify.facts import observe_host
+from mps_build.verify.target.diagnosis import host_obstacle
+
+EXAMPLES = (
+    "issue-131750 --good 2.3.1 --bad 2.6.0",
+    "issue-131750 --good 2.6.0 --bad 2.7.0.dev20250101 --index URL --repo ~/pytorch",
+    "--predicate 'python check.py' --good 2.1.0 --bad 2.5.0 --device cpu",
+    "--predicate ./build_and_check.sh --good v2.5.0 --bad main --repo ~/pytorch",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    case: str | None
+    good: str
+    bad: str
+    predicate: str | None
+    index: str | None
+    python: str | None
+    repo: Path | None
+    builder: str | None
+    recipe: str
+    device: str
+    allow_virtual: bool
+    runs: int
+    timeout: float
+    fresh: bool
+    markdown: Path | None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("case", nargs="?", metavar="CASE", help="the id of a case of the device suite")
+    parser.add_argument("--good", required=True, metavar="V", help="a version (or a commit of --repo) that is good")
+    parser.add_argument("--bad", required=True, metavar="V", help="one that is bad; an older one looks for the repair")
+    parser.add_argument("--predicate", metavar="COMMAND", help="a question of your own in CASE's place")
+    parser.add_argument("--index", metavar="URL_OR_DIR", help="where wheels come from, in place of pip's own index")
+    parser.add_argument("--python", metavar="X.Y|PATH", help="the Python (default: one that has both ends' wheels)")
+    parser.add_argument("--repo", metavar="PATH", type=Path, help="a clone to go on in, among commits; only read")
+    parser.add_argument(
+        "--builder", metavar="COMMAND", help="run in each commit's tree; prints a wheel or a python last"
+    )
+    parser.add_argument("--recipe", metavar="RECIPE", default="nightly", help="what builds a commit without --builder")
+    parser.add_argument("--device", choices=("mps", "cuda", "cpu"), default="mps")
+    parser.add_argument("--allow-virtual", action="store_true", help="ask a virtual Mac too")
+    parser.add_argument("--runs", metavar="N", type=int, default=3, help="the majority of so many runs decides")
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=300.0, help="the watchdog of one run")
+    parser.add_argument("--fresh", action="store_true", help="forget the answers so far")
+    parser.add_argument("--markdown", metavar="FILE", type=Path, help="write the report as Markdown as well")
+
+
+def run(options: Options, console: Console) -> Result:
+    asked = _asked(options)
+    if asked.case is not None and (obstacle := host_obstacle(observe_host(None), options.device, None)):
+        raise obstacle  # before any torch is installed
+    folder = work_folder() / "bisect" / folder_name(asked.question)
+    with Workspace(root=folder).held(), kept_awake():
+        if options.fresh:
+            for name in ("venvs", "wheels", "tree"):
+                remove_tree(folder / name)
+            (folder / "state.json").unlink(missing_ok=True)
+        path = folder / "state.json"
+        state = load_state(path) or State(question=asked.question, good=asked.good, bad=asked.bad)
+        if state.probes:
+            console.print(f"going on with {len(state.probes)} answers of an earlier run (`--fresh` forgets them)")
+        bisection = Bisection(
+            state=state,
+            runner=(stages := Stages(asked=asked, state=state, folder=folder, reporter=console)),
+            save=lambda grown: write_state(grown, path),
+            tell=console.line,
+            runs=options.runs,
+        )
+        findings = stages.run(bisection, console.step)
+    _print(state, findings, console, folder)
+    if options.markdown:
+        options.markdown.parent.mkdir(parents=True, exist_ok=True)
+        options.markdown.write_text(report.markdown(state, findings), encoding="utf-8")
+    return Result(document={**report.document(state, findings), "state": str(path)})
+
+
+def _asked(options: Options) -> Asked:
+    if (options.case is None) == (options.predicate is None):
+        raise UsageError(
+            "either CASE or --predicate COMMAND says what to ask", hint="ids of cases are in any record of verify_mps"
+        )
+    if options.runs < 1 or options.runs % 2 == 0:
+        raise UsageError(f"--runs {options.runs}: a majority needs an odd number", hint="--runs 3")
+    if options.timeout <= 0:
+        raise UsageError(f"--timeout {options.timeout:g}: a watchdog needs some time", hint="--timeout 300")
+    if options.good == options.bad:
+        raise UsageError(f"the ends do not differ: both are {options.good}", hint="--good and --bad name two versions")
+    return Asked(
+        case=options.case,
+        predicate=split_command(options.predicate, "--predicate") if options.predicate is not None else None,
+        builder=split_command(options.builder, "--builder") if options.builder is not None else None,
+        recipe=options.recipe,
+        good=options.good,
+        bad=options.bad,
+        index=options.index,
+        python=options.python,
+        repository=options.repo.expanduser().absolute() if options.repo else None,
+        device=options.device,
+        allow_virtual=options.allow_virtual,
+        seconds=options.timeout,
+        runs=options.runs,
+        where=os.getcwd(),  # noqa: PTH109 - the question's part, as text
+    )
+
+
+def _print(state: State, findings: tuple[report.Finding, ...], console: Console, folder: Path) -> None:
+    console.print()
+    console.table(("asked", "verdict", "runs", "why"), report.rows(state))
+    for each in findings:
+        console.print()
+        console.print(each.statement, style="bold")
+        for suspect in each.suspects:
+            console.print("  ".join(filter(None, (f"  {suspect.subject}", suspect.title, suspect.link))))
+        if each.comparison:
+            console.print(f"  all changes between: {each.comparison}")
+        if each.stage.note:
+            console.print(f"  {each.stage.note}")
+        asked = report.probes_of(state, each.stage)
+        console.print(f"  {asked} probes for {len(each.stage.candidates)} candidates, besides the ends")
+    console.print(f"state and logs: {folder}")

@@ -1,0 +1,201 @@
+"""Build torchvision and torchaudio for a torch that was built here, so that `torchvision::nms` and the like work.
+
+The versions are the recipe's. Each is built from its tag's source, in the recipe's environment with that very torch
+installed, pinned to the exact torch (its local version included), audited, and tried together with it in one venv.
+Then the wheels go beside the torch, with constraints.txt. A step whose receipt holds is skipped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mps_build.build.companions.build import CompanionBuild
+from mps_build.build.companions.delivery import DeliveredSet, deliver_companions
+from mps_build.build.companions.plan import CompanionPlan, chosen_companions
+from mps_build.build.companions.projects import PROJECTS
+from mps_build.build.companions.source import check_choice, parse_sources
+from mps_build.build.companions.torch_wheel import built_wheel, given_wheel
+from mps_build.build.steps.check_host import check_host
+from mps_build.build.steps.repair_wheel import check_delocate
+from mps_build.common.console import Console, human_bytes, human_seconds
+from mps_build.common.environment import check_path, fetch_environ, parse_settings
+from mps_build.common.errors import UsageError
+from mps_build.common.interpreters import find_python
+from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.recipe.model import Recipe
+from mps_build.common.result import Result
+from mps_build.common.workspace import Workspace, wheelhouse, work_folder
+from mps_build.host.probes.probers import LiveProber, RecordedProber
+from mps_build.host.toolchain import use_xcode, xcode_toolchain
+
+from .shared.numbers import count
+
+EXAMPLES = (
+    "v2.6.0",
+    "v2.6.0 --only torchvision",
+    "v2.6.0 --torch wheelhouse/torch-2.6.0+mps.g1eba9b3-cp312-cp312-macosx_13_0_arm64.whl",
+    "v2.6.0 --source torchvision=~/vision --set DEBUG=1",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    recipe: str
+    torch: Path | None
+    only: tuple[str, ...]
+    source: tuple[str, ...]
+    python: str | None
+    settings: tuple[str, ...]
+    jobs: int | None
+    wheelhouse: Path | None
+    dry_run: bool
+    host: Path | None
+    offline: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recipe", metavar="RECIPE", help="v2.6.0, 2.6, a path")
+    parser.add_argument("--torch", metavar="WHEEL", type=Path, help="the torch (default: what build_wheel made last)")
+    parser.add_argument("--only", metavar="NAME", choices=tuple(PROJECTS), action="append", default=[])
+    parser.add_argument(
+        "--source",
+        metavar="NAME=PATH",
+        action="append",
+        default=[],
+        help="a folder, a tarball or a git address in the place of the tag's source; a folder is copied",
+    )
+    parser.add_argument("--python", metavar="X.Y", help="which Python's torch (default: the recipe's)")
+    parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], dest="settings")
+    parser.add_argument("--jobs", metavar="N", type=count, help="compilers at once (default: from cores and memory)")
+    parser.add_argument("--wheelhouse", metavar="DIR", type=Path, help="where the wheels go (default: wheelhouse/)")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be built, and whether it could")
+    parser.add_argument("--host", metavar="FILE", type=Path, help="with --dry-run: a recorded host in this one's place")
+    parser.add_argument("--offline", action="store_true", help="use only what the cache holds")
+
+
+def run(options: Options, console: Console) -> Result:
+    if options.host and not options.dry_run:
+        raise UsageError("--host replays a recorded host: only with --dry-run", hint="build on the host itself")
+    plan, workspace = make_plan(options)
+    if plan.recorded_on:
+        console.print(f"recorded on {plan.recorded_on}")
+    console.print(f"companions of {plan.recipe.name} for torch {plan.torch.version}, Python {plan.torch.python}")
+    if options.dry_run:
+        return _forecast(plan, console)
+    return build_and_deliver(plan, workspace, console)
+
+
+def make_plan(options: Options) -> tuple[CompanionPlan, Workspace]:
+    """Return what the arguments ask for, checked before anything is changed.
+
+    Raises:
+        UsageError: an argument that cannot be.
+        HostError: this host cannot build the recipe; every reason at once.
+    """
+    recipe = find_recipe(options.recipe)
+    names = chosen_companions(recipe, tuple(options.only))
+    sources = parse_sources(options.source, names)
+    for name in names:
+        check_choice(sources[name], PROJECTS[name], wanted=recipe.companions[name])
+    settings = parse_settings(options.settings)
+    _check_python(options.python, recipe)
+    workspace = Workspace(root=work_folder() / f"{recipe.name}-companions")
+    check_path(workspace.root, what="the work folder")
+    place = (options.wheelhouse or wheelhouse()).absolute()
+    given = options.torch and given_wheel(options.torch.expanduser(), recipe, python=options.python, system="macos")
+    host = check_host(recipe, RecordedProber(options.host) if options.host else LiveProber())
+    if not options.host:
+        use_xcode(host)
+    if sys.platform == "darwin" and not options.host:
+        check_delocate(Path(sys.executable))
+    torch = given or built_wheel(
+        recipe,
+        python=options.python or recipe.default_python,
+        receipts=work_folder() / recipe.name / "receipts",
+        wheelhouse=place,
+    )
+    plan = CompanionPlan(
+        recipe=recipe,
+        torch=torch,
+        sources=sources,
+        toolchain=xcode_toolchain(host),
+        python=None if options.host else find_python(torch.python, environ=fetch_environ(os.environ)),
+        jobs=options.jobs or host.jobs,
+        wheelhouse=place,
+        settings=settings,
+        offline=options.offline,
+        recorded_on=host.recorded_on,
+    )
+    return plan, workspace
+
+
+def build_and_deliver(plan: CompanionPlan, workspace: Workspace, console: Console) -> Result:
+    """Build, audit, try and deliver the companions of a plan, and tell what came of it."""
+    build = CompanionBuild(plan, workspace=workspace, console=console)
+    with workspace.held():
+        companions, environment = build.build()
+        expect_mps = any(each.source.has_mps_kernels and each.environ.get("FORCE_MPS") == "1" for each in companions)
+        with console.step("Try them together"):
+            wheels = {each.source.name: each.wheel for each in companions}
+            tried = environment.try_out(wheels, expect_mps_kernels=expect_mps)
+        with console.step("Deliver"):
+            delivered = deliver_companions(plan, companions, tried, ledger=build.ledger)
+    rows = [
+        (path.name, human_bytes(path.stat().st_size), _tried(name, tried)) for name, path in delivered.wheels.items()
+    ]
+    console.print()
+    console.table(("wheel", "size", "tried"), rows)
+    console.table(("step", "time"), [(title, human_seconds(seconds)) for title, seconds in console.timings])
+    console.print(f"in {plan.wheelhouse}")
+    install = " ".join(f"'{path}'" for path in (plan.torch.path, *delivered.wheels.values()))
+    console.print(f"pins: {delivered.constraints}")
+    console.print(f"next: pip install -c '{delivered.constraints}' {install}")
+    return Result(document=_document(plan, delivered, build, tried))
+
+
+def _forecast(plan: CompanionPlan, console: Console) -> Result:
+    """Tell what would be built; nothing is fetched, so a folder's commit is not in the version yet."""
+    rows: list[dict[str, Any]] = []
+    for name, source in plan.sources.items():
+        summary = {variable.name: variable.value for variable in plan.variables(name)}
+        version = plan.version(name, commit=None, dirty=False)
+        rows.append({"name": name, "version": version, "source": source.place, "environment": summary})
+    console.table(("companion", "as", "from"), [(row["name"], row["version"], row["source"]) for row in rows])
+    console.print(f"torch: {plan.torch.path}")
+    console.print(f"into {plan.wheelhouse}, {plan.jobs} compilers at once")
+    document = {"dry_run": True, "recipe": plan.recipe.name, "torch": str(plan.torch.path), "companions": rows}
+    return Result(document={**document, "jobs": plan.jobs, "toolchain": dict(plan.toolchain.facts)})
+
+
+def _tried(name: str, tried: Any) -> str:
+    facts = tried[name]
+    if name == "torchvision":
+        where = ", ".join(facts["devices"])
+        return f"torchvision::nms for {', '.join(facts['nms'])}: right in {facts['cases']} cases on {where}"
+    return f"{len(facts['operators'])} operators; lfilter differs by {facts['largest_difference']:.0e}"
+
+
+def _check_python(python: str | None, recipe: Recipe) -> None:
+    if python is not None and python not in recipe.pythons:
+        raise UsageError(f"{recipe.name} is not for Python {python}", hint=f"its Pythons: {', '.join(recipe.pythons)}")
+
+
+def _document(plan: CompanionPlan, delivered: DeliveredSet, build: CompanionBuild, tried: Any) -> dict[str, Any]:
+    return {
+        "recipe": plan.recipe.name,
+        "torch": {"path": str(plan.torch.path), "version": plan.torch.version, "python": plan.torch.python},
+        "wheels": {name: str(path) for name, path in delivered.wheels.items()},
+        "constraints": str(delivered.constraints),
+        "pins": delivered.text.splitlines(),
+        "tried": dict(tried),
+        "steps": [
+            {"step": each.step, "skipped": each.skipped, "seconds": each.seconds} for each in build.ledger.receipts
+        ],
+    }

@@ -1,0 +1,195 @@
+"""Build a recipe's wheel and audit it; the wheel and its receipt end in wheelhouse/.
+
+Steps whose receipt still holds are skipped, so the same command again after an interruption goes on,
+and after success takes seconds.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from mps_build.build.failure import explained
+from mps_build.build.options import BuildOptions as Options
+from mps_build.common.console import Console, human_bytes, human_seconds
+from mps_build.common.errors import CompileError, DiskFull, UsageError
+from mps_build.common.result import Result
+
+from .shared.build_options import add_build_options
+
+if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait for all of this
+    from mps_build.build.editable_state import Remembered
+    from mps_build.build.finish import Delivered
+    from mps_build.build.pipeline import Pipeline
+    from mps_build.build.plan import BuildRequest
+    from mps_build.common.receipts import Receipt
+    from mps_build.common.workspace import Workspace
+
+add_arguments = add_build_options
+EXAMPLES = (
+    "",
+    "v2.6.0 --python 3.11,3.12,3.13",
+    "sample",
+    "nightly --ref <40-hex commit>",
+    "v2.6.0 --profile develop --set USE_DISTRIBUTED=0",
+    "v2.6.0 --source ~/pytorch --editable",
+)
+
+
+def run(options: Options, console: Console) -> Result:
+    if options.host and not options.dry_run:
+        raise UsageError("--host replays a recorded host: only with --dry-run", hint="build on the host itself")
+    if options.editable and options.profile == "release":
+        raise UsageError("--editable is a build that changes under your hands: no release", hint="leave --profile out")
+    if options.editable and not options.dry_run:
+        from mps_build.build.editable_state import recall
+
+        if found := recall(options):
+            return _rebuilt(found, console)
+    from mps_build.build.forecast import forecast
+    from mps_build.build.pipeline import Pipeline
+    from mps_build.build.request import plan
+    from mps_build.host.probes.probers import RecordedProber
+
+    if options.host:  # said first: a host that cannot build is an error already in the plan
+        console.print(f"recorded on {RecordedProber(options.host).recorded_on}")
+    request, workspace = plan(options)
+    at = f" at {request.commit[:12]}" if request.commit else ""
+    console.print(f"{request.recipe.name}: {request.repository}{at}", style="bold")
+    if request.cross:
+        console.print("not a Mac: cross-built with zig, without MPS; see docs/build/sample.md")
+    if options.dry_run:
+        summary = forecast(request, workspace)
+        console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in summary.items()])
+        return Result(document={"dry_run": True, **summary})
+    for warning in request.cache_warnings:
+        console.warn(warning)
+    if options.editable:
+        return _editable(options, request, workspace, console)
+    build = Pipeline(request, workspace=workspace, console=console)
+    try:
+        delivered = build.build()
+    except CompileError as error:
+        raise _explained(error, options, request, workspace) from error
+    _print_result(delivered, build, console)
+    return Result(document=_document(request, delivered, build))
+
+
+def _editable(options: Options, request: BuildRequest, workspace: Workspace, console: Console) -> Result:
+    """The first run of --editable, or one after something else than the source changed."""
+    from mps_build.build.editable import EditableBuild
+    from mps_build.build.pipeline import Pipeline
+
+    try:
+        found, version, place = EditableBuild(Pipeline(request, workspace=workspace, console=console)).make(options)
+    except CompileError as error:
+        raise _explained(error, options, request, workspace) from error
+    console.print()
+    console.table(("step", "time"), [(title, human_seconds(seconds)) for title, seconds in console.timings])
+    console.print(f"{found.module} {version}, imported from {place}")
+    _print_loop(found, console)
+    return Result(document={**_summary(found), "version": version, "steps": None})
+
+
+def _rebuilt(found: Remembered, console: Console) -> Result:
+    """Every further run: ninja, and what it does not know of."""
+    from mps_build.build.steps.rebuild_editable import rebuild
+
+    with found.workspace.held():
+        try:
+            steps = rebuild(found.editable, log=found.workspace.logs / "rebuild.log", reporter=console)
+        except CompileError as error:
+            text = (found.workspace.logs / "rebuild.log").read_text(encoding="utf-8", errors="replace")
+            lines = [line for line in text.splitlines() if ": error:" in line or ": fatal error:" in line]
+            tail = lines[:8] or text.splitlines()[-12:]
+            raise CompileError("\n".join([str(error), *tail]), hint=error.hint) from error
+    console.print(f"{found.module} is made anew: {steps} steps of ninja")
+    _print_loop(found, console)
+    return Result(document={**_summary(found), "steps": steps})
+
+
+def _print_loop(found: Remembered, console: Console) -> None:
+    console.print(f"import it: {found.editable.python} -c 'import {found.module}'")
+    console.print(f"next: edit {found.editable.root}, and the same command again")
+    if found.module == "torch":
+        console.print(f"      nox -s verify_mps -- --python '{found.editable.python}' --op NAME")
+
+
+def _summary(found: Remembered) -> dict[str, Any]:
+    editable = found.editable
+    return {"recipe": found.recipe, "tree": str(editable.root), "python": str(editable.python)}
+
+
+def _explained(
+    error: CompileError, options: Options, request: BuildRequest, workspace: Workspace
+) -> CompileError | DiskFull:
+    """Return the error with the known cause, if there is one, else with the first error of the log."""
+    found_logs = (path for kind in ("compile_wheel", "editable") for path in workspace.logs.glob(f"{kind}-*.log"))
+    logs = sorted(found_logs, key=lambda path: path.stat().st_mtime)
+    if not logs:
+        return error
+    shell = f"nox -s shell -- {_words_given(options)} opens a shell in this build's environment"
+    return explained(error, logs[-1], release=request.recipe.release, hint=f"{error.hint}; {shell}")
+
+
+def _words_given(options: Options) -> str:
+    """Return the arguments as they were typed, for another command that takes the same."""
+    return shlex.join(options.given or (options.recipe or "",))
+
+
+def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Console) -> None:
+    rows = []
+    for each in delivered:
+        rows.append((each.wheel.path.name, human_bytes(each.wheel.size), each.python, str(each.audit["kind"])))
+    console.print()
+    console.table(("wheel", "size", "python", "kind"), rows)
+    console.table(("step", "time"), [(title, human_seconds(seconds)) for title, seconds in console.timings])
+    for receipt in build.ledger.receipts:
+        if receipt.step == "compile_wheel" and not receipt.skipped:
+            _print_compile(receipt, console)
+    console.print(f"in {delivered[0].wheel.path.parent}")
+    verb = "verify_mps" if build.request.contents.rules == "torch" else "audit_wheel"
+    wheel = shlex.quote(str(delivered[0].wheel.path))
+    console.print(f"install it: pip install {wheel}")
+    console.print(f"next: nox -s {verb} -- {wheel}")
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={each}" for name, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(value) or "none"
+    return "-" if value is None else str(value)
+
+
+def _print_compile(receipt: Receipt, console: Console) -> None:
+    slowest = [f"{name.rsplit('/', 1)[-1]} {human_seconds(seconds)}" for name, seconds in receipt.facts["slowest"][:4]]
+    console.print(f"longest steps: {', '.join(slowest)}")
+    cache = receipt.facts["cache"]
+    if cache:
+        console.print(f"compiler cache: {cache['hits']} hits, {cache['misses']} misses ({cache['hit_rate']:.0%})")
+        if not cache["hits"]:
+            console.warn("nothing came from the compiler cache; a first build fills it, a second one should hit")
+
+
+def _document(request: BuildRequest, delivered: tuple[Delivered, ...], build: Pipeline) -> dict[str, Any]:
+    return {
+        "recipe": request.recipe.name,
+        "commit": request.commit,
+        "profile": request.profile,
+        "wheels": [
+            {
+                "path": str(each.wheel.path),
+                "size": each.wheel.size,
+                "sha256": each.wheel.sha256,
+                "python": each.python,
+                "verdict": each.audit["verdict"],
+                "kind": each.audit["kind"],
+                "receipt": str(each.receipt),
+            }
+            for each in delivered
+        ],
+        "steps": [
+            {"step": each.step, "skipped": each.skipped, "seconds": each.seconds} for each in build.ledger.receipts
+        ],
+    }

@@ -1,0 +1,303 @@
+"""What a workflow asks beside the sessions, so that it holds no logic of its own.
+
+trust     fails unless this event may use a Mac (the host's hook refuses too)
+inputs    a ref, runner labels: fails unless they are on the list of what is allowed
+outputs   a build's --json as outputs of the step, and as a table in the job's summary
+upstream  the commit of a branch or tag, and whether a nightly was made of it already
+issues    what builds and records below --results show: issues opened, commented, closed (needs gh)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mps_build.build.steps.fetch_source import resolve_ref
+from mps_build.common.console import Console
+from mps_build.common.environment import fetch_environ
+from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.process import Command, capture
+from mps_build.common.recipe.catalogue import all_recipes, data_root, find_recipe
+from mps_build.common.result import Result
+from mps_build.common.workspace import work_folder
+from mps_build.publish.fleet.regressions import LABEL, Action, Seen, decide, look_at_build, look_at_record
+from mps_build.publish.fleet.trust import check_labels, check_ref, check_trust
+
+EXAMPLES = (
+    "trust",
+    'inputs --ref viable/strict --runner \'["self-hosted","macOS"]\'',
+    "outputs --build build.json",
+    "upstream --recipe nightly --ref viable/strict",
+    "issues --results artifacts --recipe nightly --dry-run",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    what: str
+    ref: str
+    runner: str
+    xcode: str
+    python: str
+    base: str
+    testers: str
+    recipe: str
+    build: Path | None
+    results: Path | None
+    dry_run: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=tuple(_ASKED), metavar="WHAT", help=", ".join(_ASKED))
+    parser.add_argument("--ref", default="", help="a commit, tag or branch of upstream")
+    parser.add_argument("--runner", default="", metavar="JSON", help="a runner's labels")
+    parser.add_argument("--xcode", default="", help="a version of Xcode, at /Applications/Xcode_VERSION.app")
+    parser.add_argument("--python", default="", help="the Pythons of a build, for its artifact's name")
+    parser.add_argument("--base", default="HEAD^", help="changed: since which commit")
+    parser.add_argument("--testers", default="", metavar="JSON", help="a list of testers' labels, one list a macOS")
+    parser.add_argument("--recipe", default="nightly", help="which recipe it is about")
+    parser.add_argument("--build", type=Path, metavar="FILE", help="what build_wheel --json wrote")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="the downloaded artifacts: one folder each")
+    parser.add_argument("--dry-run", action="store_true", help="issues: say what would be done")
+
+
+def run(options: Options, console: Console) -> Result:
+    document: dict[str, Any] = _ASKED[options.what](options, console)
+    return Result(document=document)
+
+
+def _trust(options: Options, console: Console) -> dict[str, Any]:
+    event = check_trust(os.environ)
+    console.print(f"{event} of {os.environ['GITHUB_REPOSITORY']}: trusted")
+    return {"event": event}
+
+
+def _inputs(options: Options, console: Console) -> dict[str, Any]:
+    recipe = find_recipe(options.recipe)
+    if options.ref:
+        check_ref(options.ref)
+    if options.runner:
+        check_labels(options.runner)
+    if options.xcode and not re.fullmatch(r"\d+(\.\d+){0,2}(_beta(_\d)?)?", options.xcode):
+        raise UsageError(f"--xcode {options.xcode!r} is not a version", hint="for example 26.4")
+    if options.python and not re.fullmatch(r"\d\.\d+t?(,\d\.\d+t?)*", options.python):
+        raise UsageError(f"--python {options.python!r} is not a list of versions", hint="for example 3.12,3.13")
+    places = _testers(options.testers) if options.testers else []
+    console.print(f"{recipe.name} {options.ref or '(its pin)'}: allowed")
+    outputs = {
+        "artifact": f"wheel-{recipe.name}-py{(options.python or recipe.default_python).replace(',', '-')}",
+        "developer-dir": f"/Applications/Xcode_{options.xcode}.app/Contents/Developer" if options.xcode else "",
+        "matrix": json.dumps({"include": places}, separators=(",", ":")),
+    }
+    _output(outputs)
+    return {"recipe": recipe.name, "include": places, **outputs}
+
+
+def _testers(text: str) -> list[dict[str, str]]:
+    try:
+        testers = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--testers {text!r} is not JSON: {error}", hint='[["self-hosted","macos-15"]]') from error
+    if not isinstance(testers, list) or not testers or len(testers) > 256:
+        raise UsageError(f"--testers {text!r} is not a list of 1 to 256 lists of labels")
+    places = []
+    for each in testers:
+        labels = check_labels(json.dumps(each), bare_metal=True)
+        places.append({"runner": json.dumps(labels), "place": labels[-1]})
+    if len({each["place"] for each in places}) != len(places):
+        raise UsageError("two testers have the same last label", hint="the last one names the macOS: macos-m2-15")
+    return places
+
+
+def _outputs(options: Options, console: Console) -> dict[str, Any]:
+    document = _json(options.build, "--build")
+    wheels = document.get("wheels")
+    if not isinstance(wheels, list) or not wheels:
+        raise UsageError(f"{options.build} names no wheel: {document.get('error', 'the build did not end well')}")
+    first = wheels[0]
+    name = Path(first["path"]).name
+    outputs = {
+        "wheel": name,
+        "sha256": first["sha256"],
+        "version": name.split("-")[1],
+        "receipt": Path(first["receipt"]).name,
+        "wheels": json.dumps([Path(each["path"]).name for each in wheels]),
+    }
+    _output(outputs)
+    rows = [
+        f"| `{Path(each['path']).name}` | {each['size'] / 1e6:.1f} MB | `{each['sha256']}` | {each['kind']} |"
+        for each in wheels
+    ]
+    times = [
+        f"| {each['step']} | {each['seconds']:.0f} s |" for each in document.get("steps", []) if not each["skipped"]
+    ]
+    table = ["| wheel | size | sha256 | kind |", "|---|---|---|---|", *rows, "", "| step | time |", "|---|---|", *times]
+    _job_summary("\n".join([f"## {document['recipe']} at `{document['commit']}`", "", *table, ""]))
+    console.table(("output", "value"), list(outputs.items()))
+    return outputs
+
+
+def _collect(options: Options, console: Console) -> dict[str, Any]:
+    """Copy what tells how a build went; a build that was cut off left no result, and gets one that says so."""
+    if options.results is None:
+        raise UsageError("collect: where to? --results DIR")
+    root = work_folder() / find_recipe(options.recipe).name
+    options.results.mkdir(parents=True, exist_ok=True)
+    summary = options.results / "build.json"
+    if options.build and options.build.is_file():
+        shutil.copy2(options.build, summary)
+    else:
+        text = "the build ended without a result: cut off at its time limit, or cancelled"
+        summary.write_text(
+            json.dumps({"exit_code": 124, "cause": "unfinished", "error": text}) + "\n", encoding="utf-8"
+        )
+    found = [
+        *root.glob("logs/*"),
+        *root.glob("receipts/*.json"),
+        *root.rglob(".ninja_log"),
+        *root.rglob("CMakeCache.txt"),
+    ]
+    for path in found:
+        if path.is_file() and not path.is_symlink():
+            place = options.results / path.relative_to(root)
+            # Artifacts leave hidden files out: https://github.com/actions/upload-artifact#uploading-hidden-files
+            place = place.with_name(place.name.lstrip("."))
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, place)
+    console.print(f"{len(found)} files of {root} are in {options.results}")
+    return {"files": len(found)}
+
+
+def _changed(options: Options, console: Console) -> dict[str, Any]:
+    argv = ("git", "diff", "--name-only", "--end-of-options", f"{options.base}...HEAD", "--")
+    found = capture(Command(argv=(*argv, "build_recipes", "patches"), cwd=data_root()))
+    if not found.ok:
+        raise SourceError(f"git diff since {options.base}: {found.stderr.strip()}", hint="fetch with fetch-depth: 0")
+    files = {Path(line).name for line in found.stdout.splitlines()}
+    names = [
+        recipe.name
+        for recipe in all_recipes()
+        if recipe.release is not None
+        and (
+            f"{recipe.name}.yaml" in files or files & {*recipe.patches, *(recipe.lock_name(p) for p in recipe.pythons)}
+        )
+    ]
+    console.print(f"changed since {options.base}: {', '.join(names) or 'no recipe'}")
+    matrix = {"include": [{"recipe": name} for name in names]}
+    _output({"matrix": json.dumps(matrix, separators=(",", ":")), "any": str(bool(names)).lower()})
+    return {"recipes": names}
+
+
+def _upstream(options: Options, console: Console) -> dict[str, Any]:
+    recipe = find_recipe(options.recipe)
+    if recipe.source.repository is None:
+        raise UsageError(f"{recipe.name} has no upstream repository")
+    commit = resolve_ref(recipe.source.repository, check_ref(options.ref), environ=fetch_environ(os.environ))
+    done = f"done-{recipe.name}-{commit}"
+    path = f"repos/{os.environ.get('GITHUB_REPOSITORY', '')}/actions/artifacts?name={done}"
+    found = _gh("api", path)
+    artifacts = found.get("artifacts", []) if isinstance(found, dict) else []
+    changed = all(each.get("expired") for each in artifacts)
+    console.print(f"{options.ref} is {commit}: {'new' if changed else 'built and verified already'}")
+    _output({"commit": commit, "changed": str(changed).lower(), "done": done})
+    return {"commit": commit, "changed": changed, "done": done}
+
+
+def _issues(options: Options, console: Console) -> dict[str, Any]:
+    """Read build.json and record.json in each artifact's folder; a record's folder is named `record-PLACE`."""
+    if options.results is None or not options.results.is_dir():
+        raise UsageError(f"--results {options.results}: no such folder", hint="the downloaded artifacts")
+    seen = _seen(options.results, options.recipe)
+    if not seen:
+        raise UsageError(f"{options.results} holds neither build.json nor record.json: the run showed nothing")
+    listed = _gh("issue", "list", "--label", LABEL, "--state", "open", "--limit", "1000", "--json", "number,body")
+    actions = decide(seen, listed)
+    for action in actions:
+        console.print(f"{action.kind} {action.number or ''} {action.title}")
+        if not options.dry_run:
+            _act(action)
+    if not actions:
+        console.print("nothing to tell")
+    return {"actions": [{"kind": each.kind, "number": each.number, "title": each.title} for each in actions]}
+
+
+def _seen(results: Path, recipe: str) -> list[Seen]:
+    run = "/".join(os.environ.get(name, "?") for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY"))
+    run += f"/actions/runs/{os.environ.get('GITHUB_RUN_ID', '?')}"
+    seen = [
+        look_at_build(_json(path, "a build"), recipe=recipe, run=run) for path in sorted(results.rglob("build.json"))
+    ]
+    for path in sorted(results.rglob("record.json")):
+        place = path.relative_to(results).parts[0].removeprefix("record-")
+        seen.append(look_at_record(_json(path, "a record"), recipe=recipe, place=place, run=run))
+    return seen
+
+
+def _act(action: Action) -> None:
+    if action.kind == "open":
+        _gh("issue", "create", "--label", LABEL, "--title", action.title, "--body", action.body, parse=False)
+    elif action.kind == "comment":
+        _gh("issue", "comment", str(action.number), "--body", action.body, parse=False)
+    else:
+        _gh("issue", "close", str(action.number), "--comment", action.body, parse=False)
+
+
+def _gh(*arguments: str, parse: bool = True) -> Any:
+    """Run GitHub's own client; it takes its token from GH_TOKEN.
+
+    Raises:
+        SourceError: it is not there, or GitHub refuses.
+    """
+    found = capture(Command(argv=("gh", *arguments)), timeout_seconds=60)
+    if not found.ok:
+        said = found.stderr.strip().splitlines()[-1:] or ["no answer"]
+        raise SourceError(f"gh {' '.join(arguments[:2])}: {said[0]}", hint="it needs gh and GH_TOKEN: see the workflow")
+    try:
+        return json.loads(found.stdout) if parse else None
+    except ValueError as error:
+        raise SourceError(f"gh {' '.join(arguments[:2])} answered no JSON: {error}") from error
+
+
+def _json(path: Path | None, what: str) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8")) if path else None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{what}: {path} cannot be read: {error}") from error
+    if not isinstance(document, dict):
+        raise UsageError(f"{what}: {path or 'no file given'} holds no JSON object")
+    return document
+
+
+def _output(values: Mapping[str, str]) -> None:
+    """Append to the step's outputs; a value of several lines could name further outputs."""
+    if wrong := [name for name, value in values.items() if "\n" in value or "\r" in value]:
+        raise UsageError(f"the output {wrong[0]} holds a line break")
+    if path := os.environ.get("GITHUB_OUTPUT"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.writelines(f"{name}={value}\n" for name, value in values.items())
+
+
+def _job_summary(text: str) -> None:
+    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(text)
+
+
+_ASKED = {
+    "trust": _trust,
+    "inputs": _inputs,
+    "outputs": _outputs,
+    "collect": _collect,
+    "changed": _changed,
+    "upstream": _upstream,
+    "issues": _issues,
+}

@@ -1,0 +1,92 @@
+"""Make the locks of build requirements: one per recipe and Python, in build_recipes/locks/.
+
+Only missing and stale locks are made; --upgrade makes all of them anew, with the newest
+versions that the recipes allow. --check asks nothing of the network: it says which lock is
+missing, stale, edited by hand, or left over, and fails if one is.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mps_build.common.console import Console
+from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
+from mps_build.common.recipe.catalogue import all_recipes, find_recipe, locks_root
+from mps_build.common.recipe.locks import check_uv, lock_fault, make_lock
+from mps_build.common.recipe.model import Recipe
+from mps_build.common.result import Result
+
+EXAMPLES = ("", "v2.6.0", "--check", "--upgrade v2.15.0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    recipes: tuple[str, ...]
+    check: bool
+    upgrade: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recipes", nargs="*", metavar="RECIPE", help="default: all")
+    parser.add_argument("--check", action="store_true", help="change nothing; say which lock is not fresh")
+    parser.add_argument("--upgrade", action="store_true", help="make fresh locks anew as well")
+
+
+def run(options: Options, console: Console) -> Result:
+    recipes = tuple(find_recipe(name) for name in options.recipes) or all_recipes()
+    faults = dict(_faults(recipes))
+    left_over = () if options.recipes else _left_over(recipes)
+    if options.check:
+        return _report(faults, left_over, console)
+    made: dict[tuple[tuple[str, ...], str], str] = {}
+    written: list[str] = []
+    wanted = [(recipe, python) for recipe in recipes for python in recipe.pythons if recipe.build_requirements]
+    wanted = [pair for pair in wanted if options.upgrade or pair[0].lock_name(pair[1]) in faults]
+    if wanted:
+        check_uv()
+    console.started("Make locks", total=len(wanted), unit="locks")
+    for done, (recipe, python) in enumerate(wanted, 1):
+        name = recipe.lock_name(python)
+        inputs = (recipe.build_requirements, python)
+        made[inputs] = made.get(inputs) or make_lock(recipe.build_requirements, python)
+        write_whole(locks_root() / name, made[inputs])
+        written.append(name)
+        console.advanced(done, note=name)
+    console.done()
+    for path in left_over:
+        path.unlink()
+    console.print(f"{len(written)} locks made, {len(left_over)} left over removed, the rest were fresh")
+    return Result(document={"made": written, "removed": [path.name for path in left_over]})
+
+
+def _faults(recipes: tuple[Recipe, ...]) -> Iterator[tuple[str, str]]:
+    for recipe in recipes:
+        for python in recipe.pythons if recipe.build_requirements else ():
+            path = locks_root() / recipe.lock_name(python)
+            text = path.read_text(encoding="utf-8") if path.is_file() else None
+            fault = lock_fault(text, recipe.build_requirements, python)
+            if fault:
+                yield path.name, fault
+
+
+def _left_over(recipes: tuple[Recipe, ...]) -> tuple[Path, ...]:
+    known = {recipe.lock_name(python) for recipe in recipes for python in recipe.pythons if recipe.build_requirements}
+    return tuple(path for path in sorted(locks_root().glob("*.txt")) if path.name not in known)
+
+
+def _report(faults: dict[str, str], left_over: tuple[Path, ...], console: Console) -> Result:
+    rows = [*faults.items(), *((path.name, "is left over: no recipe names it") for path in left_over)]
+    document = {"faults": dict(rows)}
+    if not rows:
+        console.print("every lock is fresh")
+        return Result(document=document)
+    console.table(("lock", "fault"), rows)
+    raise UsageError(
+        f"{len(rows)} of the locks are not as the recipes ask", hint="run `nox -s lock`", document=document
+    )

@@ -1,0 +1,164 @@
+"""A static package index of the wheels in DIR: any web server can serve it, pip and uv install from it.
+
+Each torch with the torchvision and torchaudio built for it is a set, with an index of its own, so that
+no other torch can be mixed in: sets/ID/simple/, with requirements.txt (pins and hashes), constraints.txt
+and dependencies.txt. Receipts, attestations and PEP 658 metadata lie beside the wheels.
+
+--base-url says where the wheels lie (a release's assets, say): the site then holds pages and metadata
+only. --prune lets old nightlies go: yanked first, deleted from DIR 30 days later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import dataclass
+from datetime import date, datetime, timezone
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from mps_build.common.console import Console, human_bytes
+from mps_build.common.errors import UsageError
+from mps_build.common.result import Result
+from mps_build.common.wheels.sets import MatchedSet, matched_sets
+from mps_build.common.wheels.wheel_file import BESIDE, WheelFile, read_wheels
+from mps_build.publish.index.retention import REASON, Retention, retain
+from mps_build.publish.index.site import check_place, read_yanked, write_site
+
+EXAMPLES = (
+    "wheelhouse --output site",
+    "wheelhouse --output site --base-url https://example.org/releases/download/v1/",
+    "wheelhouse --output site --prune --dry-run",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    folder: Path
+    output: Path | None
+    base_url: str | None
+    prune: bool
+    keep: tuple[str, ...]
+    days: int
+    today: date | None
+    dry_run: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", type=Path, help="the wheels, with what lies beside them")
+    parser.add_argument("--output", metavar="SITE", type=Path, help="where the site goes (default: DIR/index)")
+    parser.add_argument("--base-url", metavar="URL", type=_base_url, help="where the wheels lie, if not in the site")
+    parser.add_argument("--prune", action="store_true", help="yank old nightlies, delete those long yanked")
+    parser.add_argument("--keep", metavar="NAME", action="append", default=[], help="a version or file that stays")
+    parser.add_argument("--days", metavar="N", type=int, default=30, help="nightlies younger than this all stay")
+    parser.add_argument("--today", metavar="DATE", type=_date, help="as if it were this day (YYYY-MM-DD)")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be written, yanked and deleted")
+
+
+def run(options: Options, console: Console) -> Result:
+    site = (options.output or options.folder / "index").absolute()
+    check_place(site)
+    wheels = read_wheels(options.folder)
+    _check_keep(options.keep, wheels)
+    today = options.today or datetime.now(timezone.utc).date()
+    yanked = read_yanked(site)
+    here = {wheel.file for wheel in wheels}
+    kept = Retention(yanked={file: since for file, since in yanked.items() if file in here}, deleted=())
+    if options.prune:
+        kept = retain(wheels, today=today, yanked=yanked, keep=options.keep, days=options.days)
+    staying = tuple(wheel for wheel in wheels if wheel.file not in kept.deleted)
+    if not staying:
+        raise UsageError("nothing would stay: every wheel is to be deleted", hint="look at --today, --days and --keep")
+    sets, notes = matched_sets(staying)
+    _print(sets, staying, kept, console)
+    for note in notes:
+        console.warn(f"in no set: {note}")
+    if options.dry_run:
+        console.print(f"dry run: nothing written to {site}, nothing deleted")
+    else:
+        write_site(site, wheels=staying, sets=sets, yanked=kept.yanked, reason=REASON, base_url=options.base_url)
+        # After the site no longer names them: who reads the old one meanwhile still finds them.
+        for wheel in wheels:
+            if wheel.file in kept.deleted:
+                for suffix in ("", *BESIDE):
+                    wheel.path.with_name(wheel.file + suffix).unlink(missing_ok=True)
+        console.print(f"next: serve {site}; try it with `python -m http.server -d '{site}'`")
+    _job_summary(sets, kept)
+    return Result(document=_document(site, sets, staying, kept, notes, dry_run=options.dry_run))
+
+
+def _print(sets: tuple[MatchedSet, ...], wheels: tuple[WheelFile, ...], kept: Retention, console: Console) -> None:
+    rows = [
+        (
+            wheel.name,
+            str(wheel.version),
+            wheel.interpreter,
+            human_bytes(wheel.size),
+            _beside(wheel),
+            _state(wheel, kept),
+        )
+        for wheel in wheels
+    ]
+    console.table(("project", "version", "python", "size", "beside it", ""), rows)
+    for each in sets:
+        console.print(f"set {each.id}: {', '.join(wheel.name for wheel in each.wheels)}")
+    for file in kept.deleted:
+        console.print(f"deleted: {file}")
+
+
+def _beside(wheel: WheelFile) -> str:
+    return ", ".join(name.removeprefix(f"{wheel.file}.").removesuffix(".json") for name in wheel.beside) or "-"
+
+
+def _state(wheel: WheelFile, kept: Retention) -> str:
+    return f"yanked since {kept.yanked[wheel.file]}" if wheel.file in kept.yanked else ""
+
+
+def _document(
+    site: Path,
+    sets: tuple[MatchedSet, ...],
+    wheels: tuple[WheelFile, ...],
+    kept: Retention,
+    notes: tuple[str, ...],
+    *,
+    dry_run: bool,
+) -> dict[str, object]:
+    return {
+        "site": str(site),
+        "dry_run": dry_run,
+        "sets": [{"id": each.id, "wheels": [wheel.file for wheel in each.wheels]} for each in sets],
+        "wheels": [{"file": wheel.file, "sha256": wheel.sha256, "size": wheel.size} for wheel in wheels],
+        "yanked": {file: since.isoformat() for file, since in kept.yanked.items()},
+        "deleted": list(kept.deleted),
+        "notes": list(notes),
+    }
+
+
+def _job_summary(sets: tuple[MatchedSet, ...], kept: Retention) -> None:
+    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+        lines = ["| set | wheels |", "|---|---|"]
+        lines += [f"| `{each.id}` | {', '.join(f'`{wheel.file}`' for wheel in each.wheels)} |" for each in sets]
+        lines += ["", f"{len(kept.yanked)} yanked, {len(kept.deleted)} deleted", ""]
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write("\n".join(lines))
+
+
+def _check_keep(keep: tuple[str, ...], wheels: tuple[WheelFile, ...]) -> None:
+    known = {name for wheel in wheels for name in (wheel.file, str(wheel.version))}
+    if unknown := sorted(set(keep) - known):
+        raise UsageError(f"--keep {', '.join(unknown)}: no such version or file", hint="a slip here would delete it")
+
+
+def _base_url(text: str) -> str:
+    if urlsplit(text).scheme not in ("http", "https") or not urlsplit(text).netloc:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an http address")
+    return text if text.endswith("/") else f"{text}/"
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a day: {error}") from error

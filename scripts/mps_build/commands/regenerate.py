@@ -1,0 +1,46 @@
+"""Write every generated file and table of this repository anew: schemas, the reference pages, the tables of docs.
+
+With --check nothing is changed; it fails, and names what is out of date. Only in a checkout.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from mps_build.common.console import Console
+from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
+from mps_build.common.result import Result
+from mps_build.common.workspace import CHECKOUT, in_checkout
+
+from .shared.generated import generated_files
+
+EXAMPLES = ("", "--check")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    check: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if something is out of date")
+
+
+def run(options: Options, console: Console) -> Result:
+    if not in_checkout():
+        raise UsageError("the generated files belong to a checkout", hint="git clone the repository and run it there")
+    changed = []
+    for path, text in generated_files(CHECKOUT):
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        changed.append(str(path.relative_to(CHECKOUT)))
+        if not options.check:
+            write_whole(path, text)
+    if options.check and changed:
+        raise UsageError(f"out of date: {', '.join(changed)}", hint="run `nox -s regenerate`")
+    console.print(f"{len(changed)} files written" if changed else "everything is up to date")
+    return Result(document={"changed": changed})

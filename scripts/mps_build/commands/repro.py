@@ -1,0 +1,72 @@
+"""Write one failure of a record as a script of its own, and as the text of an issue for upstream.
+
+The script needs torch and the standard library only: it asks the case on the device, compares the answer with
+float64 on the CPU, and ends with 1 where it is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from mps_build.common.console import Console
+from mps_build.common.errors import UsageError
+from mps_build.common.recipe.catalogue import data_root
+from mps_build.common.records.verification import Case, Record, load_record
+from mps_build.common.result import Result
+from mps_build.verify.reports.embedded_suite import embed
+from mps_build.verify.reports.repro import render_issue, render_script
+
+EXAMPLES = (
+    "work/verify/20261121T194015-mps-25322/record.json issue-131750",
+    "record.json issue-131750 --output repro.py --issue issue.md",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    record: Path
+    case: str
+    output: Path | None
+    issue: Path | None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("record", metavar="RECORD", type=Path, help="a record of verify_mps, or its folder")
+    parser.add_argument("case", metavar="CASE", help="the id of one of its cases")
+    parser.add_argument("--output", metavar="FILE", type=Path, help="the script (default: repro_<case>.py)")
+    parser.add_argument("--issue", metavar="FILE", type=Path, help="the issue's text (default: repro_<case>.md)")
+
+
+def run(options: Options, console: Console) -> Result:
+    path = options.record / "record.json" if options.record.is_dir() else options.record
+    record = load_record(path)
+    case = _find(record, options.case)
+    if case.file is None or "::" in case.id:
+        raise UsageError(f"{case.id}: is an event of the run, not a case that can be asked again", hint=case.reason)
+    stem = f"repro_{re.sub(r'[^A-Za-z0-9]+', '_', case.id)}"
+    script_path = options.output or Path(f"{stem}.py")
+    issue_path = options.issue or Path(f"{stem}.md")
+    script = render_script(record, case, embed(data_root() / "tests" / "device", case.file, case.id))
+    script_path.write_text(script, encoding="utf-8")
+    issue_path.write_text(render_issue(record, case, script, script_path.name), encoding="utf-8")
+    console.table(("", ""), [("script", str(script_path)), ("issue's text", str(issue_path))])
+    if case.outcome in ("passed", "skipped"):
+        console.warn(f"{case.id} {case.outcome} in this record: the script will show nothing wrong")
+    console.print(f"next: python {script_path}")
+    return Result(document={"case": case.id, "script": str(script_path), "issue": str(issue_path)})
+
+
+def _find(record: Record, case_id: str) -> Case:
+    found = next((case for case in record.cases if case.id == case_id), None)
+    if found is not None:
+        return found
+    near = difflib.get_close_matches(case_id, [case.id for case in record.cases], n=3)
+    bad = [case.id for case in record.cases if case.outcome in ("failed", "crashed", "timeout", "known")][:5]
+    hint = f"perhaps {', '.join(near)}" if near else f"what failed in it: {', '.join(bad) or 'nothing'}"
+    raise UsageError(f"the record has no case {case_id}", hint=hint)

@@ -1,0 +1,1 @@
+"""What several commands share: options declared once, the parser, the ends of verifications."""

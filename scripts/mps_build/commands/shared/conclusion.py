@@ -1,0 +1,118 @@
+"""The end of a verification: its record however it ends, the reports, and what a person reads last."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mps_build.common.console import Console, human_seconds
+from mps_build.common.errors import KnownIssuesOnly, MpsBuildError
+from mps_build.common.records.verification import Case, Record, to_json
+from mps_build.common.result import Result
+from mps_build.verify import Verification
+from mps_build.verify.reports import html, junit, markdown
+from mps_build.verify.reports.words import one_line
+
+from .torch_options import VerdictOptions
+
+_SHOWN = 20
+
+
+def concluded(
+    verification: Verification, options: VerdictOptions, console: Console, *, command: str, resumes: bool = True
+) -> Result:
+    """Run it to a record, however it ends; write the reports that were asked for, and tell the end."""
+    with terminated_as_interrupted():
+        try:
+            record = verification.run()
+        except KeyboardInterrupt:
+            given = list(options.given)
+            if resumes and verification.suite_run.cases and "--resume" not in given:
+                given += ["--resume", str(verification.folder)]
+            hint = f"to go on: nox -s {command} -- {shlex.join(given)}"
+            record = verification.interrupted_record().model_copy(update={"hint": hint})
+            console.print(f"interrupted: {hint}", style="bold")
+        except MpsBuildError:
+            if verification.refusal is not None:
+                write_reports(options, verification.refusal)
+                console.print(f"record   {verification.folder / 'record.json'}")
+            raise
+    write_reports(options, record)
+    print_end(record, verification.folder / "record.json", console)
+    return Result(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)
+
+
+def write_reports(options: VerdictOptions, record: Record) -> None:
+    """Write every report that was asked for, and GitHub's job summary where there is one."""
+    for path, render in (
+        (options.junit, junit.render),
+        (options.html, html.render),
+        (options.markdown, markdown.render),
+    ):
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(render(record), encoding="utf-8")
+    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(markdown.render(record))
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """Let SIGTERM end a run as Ctrl-C does: children killed, the partial record written."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def print_end(record: Record, path: Path, console: Console) -> None:
+    console.print()
+    console.print(record.statement, style="bold")
+    new = [case for case in record.cases if case.outcome in ("failed", "crashed", "timeout")]
+    known = [case for case in record.cases if case.outcome == "known"]
+    for title, cases in (("New failures", new), ("Known issues", known)):
+        if cases:
+            lines = [[case.id, ", ".join(case.issue), case.outcome, _short(case)] for case in cases[:_SHOWN]]
+            if len(cases) > _SHOWN:
+                lines.append([f"and {len(cases) - _SHOWN} more", "", "", ""])
+            console.table(("case", "issue", "outcome", "what"), lines, title=title)
+    unexpected = [case.id for case in record.cases if case.outcome == "unexpected_pass"]
+    if unexpected:
+        console.print(f"passed though a known issue says otherwise: {', '.join(unexpected[:_SHOWN])}")
+    counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(record.counts.items())) or "no case ran"
+    rows = [
+        (
+            "verdict",
+            f"{record.verdict}{' (partial)' if record.partial else ''}{f': {record.cause}' if record.cause else ''}",
+        ),
+        ("torch", f"{record.torch.version or 'unknown'} at {(record.torch.commit or 'an unknown commit')[:12]}"),
+        ("cases", counts),
+        ("time", human_seconds(record.seconds)),
+        ("record", str(path)),
+    ]
+    if record.plant:
+        rows.insert(1, ("plant", record.plant))
+    console.table(("", ""), rows)
+    if record.message:
+        console.print(record.message, style="bold red")
+    for note in record.notes:
+        console.warn(note)
+    if record.hint:
+        console.print(f"next: {record.hint}")
+    elif record.exit_code != KnownIssuesOnly.exit_code:
+        console.print(f"next: `nox -s compare -- OLDER_RECORD {path}` shows what changed since another run")
+    console.print(one_line(record), style="bold")
+
+
+def _short(case: Case) -> str:
+    return " ".join((case.reason or "").split())[:120]

@@ -1,0 +1,68 @@
+"""Which wheel or installed distribution an argument means."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mps_build.common.console import Console
+from mps_build.common.errors import UsageError
+from mps_build.common.process import Command, capture
+from mps_build.common.workspace import cache_folder
+
+# Asked of the other interpreter: where each distribution of a name lies (two of one name shadow each other).
+_WHERE = """
+import importlib.metadata, json, os, re, sys
+places = []
+for each in importlib.metadata.distributions(name=sys.argv[1]):
+    if re.sub("[-_.]+", "-", each.metadata["Name"] or "").lower() == sys.argv[1]:
+        folder = os.path.realpath(str(each._path))
+        if list(os.path.split(folder)) not in places:
+            places.append(list(os.path.split(folder)))
+print(json.dumps(places))
+"""
+
+
+def find_installed(python: str, distribution: str = "torch") -> tuple[Path, str]:
+    """Return the site-packages and the `.dist-info` folder of a distribution that an interpreter has.
+
+    Raises:
+        UsageError: no interpreter, no such distribution, or several.
+    """
+    found = capture(Command(argv=(python, "-I", "-c", _WHERE, distribution)), timeout_seconds=60)
+    if not found.ok:
+        said = (found.stderr.strip().splitlines() or ["it did not answer"])[-1]
+        said = said if said.startswith(("Traceback", "ModuleNotFound", "dyld")) else "it does not answer as a Python"
+        raise UsageError(f"--python {python}: cannot be asked: {said}", hint="give the path of a Python interpreter")
+    try:
+        places = json.loads(found.stdout)
+    except ValueError:
+        raise UsageError(
+            f"--python {python}: does not answer as a Python", hint="give the path of a Python interpreter"
+        ) from None
+    if len(places) != 1:
+        listed = "".join(f"\n  {root}/{info}" for root, info in places)
+        raise UsageError(f"{python} has {len(places)} distributions called {distribution}{listed or ''}")
+    root, info = places[0]
+    return Path(root), info
+
+
+def find_wheel(text: str, python: str | None, console: Console) -> tuple[Path, bool]:
+    """Return the wheel that `text` means, and whether it was fetched for a requirement.
+
+    Raises:
+        UsageError: no such file, or no such wheel.
+    """
+    path = Path(text).expanduser()
+    looks_like_a_path = "/" in text or path.suffix == ".whl"
+    if path.exists() or looks_like_a_path:
+        if python is not None:
+            raise UsageError(f"--python {python}: {path} is a file, for the Python it was built for")
+        return path, False
+    from mps_build.common.wheels.download import fetch_wheel
+
+    cache = cache_folder()
+    log = cache / "logs" / "fetch_wheel.log"
+    fetched = fetch_wheel(text, python=python, cache=cache / "wheels", log=log, reporter=console)
+    console.print(f"{'from the cache' if fetched.from_cache else 'fetched'}: {fetched.path}", style="dim")
+    return fetched.path, True

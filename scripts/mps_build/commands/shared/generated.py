@@ -1,0 +1,87 @@
+"""What is generated from code and data: whole files, and the parts of pages between two marks."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from mps_build.common.errors import UsageError
+from mps_build.common.recipe.catalogue import all_recipes
+from mps_build.common.recipe.model import Recipe
+from mps_build.common.recipe.support_table import support_table
+from mps_build.common.records.benchmark import BenchmarkRecord
+from mps_build.common.records.verification import Record
+from mps_build.host.recordings.recording import Recording
+from mps_build.inspection.audit.render import rules_table
+
+from .reference import causes_page, commands_page, exit_codes_table
+
+MODELS: Mapping[str, type[BaseModel]] = {
+    "benchmark": BenchmarkRecord,
+    "recipe": Recipe,
+    "record": Record,
+    "recording": Recording,
+}
+
+
+def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
+    """Yield (path, text as it should be) of every file that holds something generated.
+
+    Raises:
+        UsageError: a page lacks its marks.
+    """
+    for name, model in MODELS.items():
+        yield root / "schemas" / f"{name}.schema.json", schema_text(name, model)
+    docs = root / "docs"
+    yield docs / "reference" / "commands.md", commands_page()
+    yield docs / "host" / "causes.md", causes_page()
+    releases = (recipe for recipe in all_recipes() if recipe.release is not None)
+    yield _page(docs / "reference" / "releases.md", "releases", support_table(releases))
+    yield _page(docs / "reference" / "exit_codes.md", "exit codes", exit_codes_table())
+    yield _page(docs / "inspect" / "audit.md", "rules", rules_table())
+    yield root / "benchmarks" / "README.md", _benchmarks(root / "benchmarks")
+
+
+def schema_text(name: str, model: type[BaseModel]) -> str:
+    """Return the JSON Schema of one model as the text of its file; editors use it to check recipes."""
+    schema: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"{name}.schema.json",
+        **model.model_json_schema(mode="validation"),
+    }
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def between_marks(text: str, name: str, part: str, *, page: str) -> str:
+    """Return a page's text with `part` between the marks of that name.
+
+    >>> between_marks("a\\n<!-- generated: x -->\\nold\\n<!-- end: x -->\\nb\\n", "x", "new", page="p.md")
+    'a\\n<!-- generated: x -->\\nnew\\n<!-- end: x -->\\nb\\n'
+
+    Raises:
+        UsageError: the marks are missing, or not there once each in order.
+    """
+    begin, end = f"<!-- generated: {name} -->", f"<!-- end: {name} -->"
+    if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
+        raise UsageError(f"{page} must hold each mark once, in order", hint=f"add the lines\n{begin}\n{end}")
+    before, rest = text.split(begin)
+    return f"{before}{begin}\n{part}\n{end}{rest.split(end)[1]}"
+
+
+def _page(path: Path, name: str, part: str) -> tuple[Path, str]:
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    return path, between_marks(text, name, part, page=str(path))
+
+
+def _benchmarks(folder: Path) -> str:
+    """Return the page of figures; benchmarks/ is not part of the package, so its module is loaded by its path."""
+    spec = importlib.util.spec_from_file_location("benchmarks_readme", folder / "readme.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return str(module.render(json.loads((folder / "results.json").read_text(encoding="utf-8"))))

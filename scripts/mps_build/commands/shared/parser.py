@@ -1,0 +1,67 @@
+"""A command's arguments: its parser with examples, and the frozen options made of what was typed."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+from collections.abc import Sequence
+from dataclasses import fields
+from difflib import get_close_matches
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+from mps_build.common.console import as_called
+from mps_build.common.errors import UsageError
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports wrong arguments as every other error is reported."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise a UsageError that names the nearest option."""
+        hint = f"`{self.prog} --help` shows every option"
+        wrong = re.search(r"unrecognized arguments:.*?(--[\w-]+)", message)
+        if wrong:
+            near = get_close_matches(wrong[1], self._option_string_actions, n=1)
+            hint = f"did you mean {near[0]}? {hint}" if near else hint
+        raise UsageError(message, hint=hint)
+
+
+def module_of(command: str) -> ModuleType:
+    """Return the module of a command."""
+    return importlib.import_module(f"mps_build.commands.{command}")
+
+
+def parser_of(command: str) -> Parser:
+    """Return the parser of a command's arguments, as --help shows it."""
+    module = module_of(command)
+    examples = "\n".join(as_called(f"  nox -s {command} -- {example}".rstrip(" -")) for example in module.EXAMPLES)
+    parser = Parser(
+        prog=as_called(f"nox -s {command} --").strip(),
+        description=as_called(module.__doc__ or ""),
+        epilog=f"examples:\n{examples}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result as JSON as well")
+    module.add_arguments(parser)
+    return parser
+
+
+def parse_options(command: str, arguments: Sequence[str]) -> Any:
+    """Return the command's frozen `Options`; what follows a `--` is a command, for those that run one.
+
+    Raises:
+        UsageError: an argument is wrong.
+        SystemExit: --help was printed.
+    """
+    module = module_of(command)
+    own, behind = list(arguments), []
+    if hasattr(module, "TAKES_COMMAND") and "--" in own:
+        place = own.index("--")
+        own, behind = own[:place], own[place + 1 :]
+    parsed = vars(parser_of(command).parse_args(own)) | {"command": behind, "given": own}
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in parsed.items()}
+    return module.Options(**{each.name: values[each.name] for each in fields(module.Options)})

@@ -1,0 +1,144 @@
+"""A failed log, or what a process on MPS wrote, to its known cause and the fix; else to the first error.
+
+Any log will do: of a build, of pip, of CI, of a test run. It may be cut, coloured, prefixed and compressed (.gz).
+A cause that is not sure is not named. With --exit, --signal, --host, --macos or --torch the text is judged as
+what one process wrote: the answer is a category (assertion, gpu_fault, out_of_memory ...) and whom it speaks of.
+The exit status is 0 whatever was found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.version import InvalidVersion, Version
+
+from mps_build.common.console import Console
+from mps_build.common.errors import UsageError
+from mps_build.common.logs.file import read_log_file
+from mps_build.common.logs.text import clean_line
+from mps_build.common.result import Result
+from mps_build.host.triage import DeviceText, Triage, classify_device_text, explain, render, render_device_text
+from mps_build.host.triage.tools.read import read_tool_output
+
+EXAMPLES = (
+    "build.log",
+    "build.log.gz --recipe v2.6.0",
+    "- < build.log",
+    "crash.txt --exit 134 --macos 15.3 --torch 2.11.0",
+)
+_BUILD_LINE = re.compile(
+    r"""^\s*(?:\[\s*\d+(?:/\d+|%)[^\]]*\]\ | --\  | CMake\ | ninja:\ | FAILED:\ | make(?:\[\d+\])?:\  | ld:\s
+    | (?:Collecting|Processing|Installing\ collected|Successfully\ (?:built|installed)|Building\ wheel)\b
+    | running\ (?:bdist|build|install) | \*\ (?:Getting\ build|Building\ wheel) | Fixing:\ | \#\#\[ | \+\ \S | \$\ \S
+    | (?:xcrun|xcode-select|xcodebuild|clang(?:\+\+)?|sccache|error:\ subprocess)\b)""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    log: str
+    recipe: str | None
+    exit: int | None
+    signal: str | None
+    host: Path | None
+    macos: str | None
+    torch: str | None
+    virtual: bool | None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("log", metavar="LOG", help="the file; - reads standard input")
+    parser.add_argument("--recipe", metavar="RECIPE", help="whose build it was (2.6.0, 2.6, nightly, a path)")
+    process = parser.add_argument_group("the process that wrote the text")
+    process.add_argument("--exit", metavar="N", type=int, help="its exit status (128 + n or -n for a signal)")
+    process.add_argument("--signal", metavar="NAME", help="the signal it died of (SIGSEGV)")
+    process.add_argument("--host", metavar="FILE", type=Path, help="a recording of its Mac (doctor --record)")
+    process.add_argument("--macos", metavar="VERSION", help="its macOS")
+    process.add_argument("--torch", metavar="VERSION", help="its torch")
+    process.add_argument("--virtual", action="store_true", default=None, help="it ran in a virtual machine")
+
+
+def run(options: Options, console: Console) -> Result:
+    text = read_log_file(options.log)
+    release = _release(options.recipe)
+    host = _host(options)
+    is_of_a_process = options.exit is not None or options.signal is not None or bool(host)
+    found = explain(text, release=release, exit=options.exit)
+    device = classify_device_text(
+        text,
+        exit=options.exit,
+        signal=options.signal,
+        host={"torch": str(release), **host} if release and "torch" not in host else host,
+    )
+    if is_of_a_process and not _is_of_a_build(text):
+        found = found.without_cause()
+    spoken = device if is_of_a_process or device.category not in ("unknown", "noise") else None
+    _print(found, spoken, console)
+    return Result(document=_document(options, text, release, found, spoken), cause=found.cause, hint=found.fix)
+
+
+def _print(found: Triage, device: DeviceText | None, console: Console) -> None:
+    if device is None or found.cause or found.failed:
+        for line in render(found):
+            console.print(line)
+    for line in render_device_text(device) if device else ():
+        console.print(line)
+
+
+def _document(
+    options: Options, text: str, release: Version | None, found: Triage, device: DeviceText | None
+) -> dict[str, Any]:
+    spoken = device.document() if device else dict.fromkeys(("category", "verdict", "stop", "from", "detail", "advice"))
+    return {
+        "log": options.log if options.log != "-" else None,
+        "release": str(release) if release else None,
+        **found.document(),
+        **spoken,
+        "tool_output": read_tool_output(text),
+    }
+
+
+def _release(argument: str | None) -> Version | None:
+    """Return the release to leave out rows of others by; any version will do, with a recipe of it or without."""
+    if argument is None:
+        return None
+    try:
+        return Version(argument)
+    except InvalidVersion:
+        from mps_build.common.recipe.catalogue import find_recipe
+
+        return find_recipe(argument).release
+
+
+def _host(options: Options) -> dict[str, Any]:
+    summary: dict[str, Any] = {}
+    if options.host:
+        from mps_build.host.host import observe
+        from mps_build.host.probes.probers import RecordedProber
+        from mps_build.host.recordings.recording import load_recording
+
+        host = observe(RecordedProber(load_recording(options.host)))
+        summary = {"macos": host.macos, "virtual": host.virtual if isinstance(host.virtual, bool) else None}
+    summary |= {"macos": options.macos or summary.get("macos"), "torch": options.torch}
+    summary |= {"virtual": options.virtual or summary.get("virtual")}
+    for name in ("macos", "torch"):
+        _check_version(f"--{name}", summary[name])
+    return {name: value for name, value in summary.items() if value is not None}
+
+
+def _check_version(option: str, value: str | None) -> None:
+    try:
+        Version(value or "0")
+    except InvalidVersion as error:
+        raise UsageError(f"{option}: {value!r} is not a version", hint=f"write it as in {option} 15.3") from error
+
+
+def _is_of_a_build(text: str) -> bool:
+    return any(_BUILD_LINE.match(clean_line(line)) for line in text[:500_000].split("\n"))

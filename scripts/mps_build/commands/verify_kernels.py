@@ -1,0 +1,188 @@
+"""Runs the Metal kernels of a macOS wheel on this machine, without a Mac, and compares their results.
+
+TARGET is a file, or a requirement such as torch==2.15.0, fetched for macOS arm64. `--python PATH` without a TARGET
+reads the torch that an interpreter has. Every kernel's bitcode is compiled for this machine's processor and run
+between protected pages, several ways; results are held against torch on the CPU in float64, and each layout against
+the dense form of its operator. What no contract binds is counted as not_bound, never as passed. Kernels that MPSGraph
+builds at run time are in no wheel, and out of reach.
+
+The exit status is 0 if all that ran is right, 10 with findings, 11 with known issues only, 2 if nothing was verified.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from mps_build.common.console import Console
+from mps_build.common.environment import fetch_environ
+from mps_build.common.errors import UsageError
+from mps_build.common.result import Result
+from mps_build.common.workspace import cache_folder
+from mps_build.inspection.kernels import document
+from mps_build.inspection.kernels.code.compiler import require_llvm
+from mps_build.inspection.kernels.library import Library
+from mps_build.inspection.kernels.selection import Choice
+from mps_build.inspection.kernels.verification import BASIC, Kernel, Request, load_plant, verify
+from mps_build.inspection.kernels.wheel import read_installed, read_libraries
+
+from .shared.find_wheel import find_installed, find_wheel
+
+EXAMPLES = (
+    "torch==2.15.0",
+    "torch==2.15.0 --quick",
+    "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl --op exp",
+    "torch==2.13.0 --kernel 'hypot_*' --json kernels.json",
+    "torch==2.15.0 --kernel 'exp_dense_*' --plant fault.py:swapped",
+)
+# What computes the references; a wheel for the CPU is fetched once. MPS_BUILD_TORCH_PYTHON names another Python.
+REFERENCE = "torch==2.13.0"
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    target: str | None
+    python: str | None
+    kernel: str | None
+    op: str | None
+    quick: bool
+    large: bool
+    seed: int
+    plant: str | None
+    html: Path | None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "target", metavar="TARGET", nargs="?", help="a .whl file, or a requirement such as torch==2.15.0"
+    )
+    parser.add_argument(
+        "--python",
+        metavar="X.Y|PATH",
+        help="the Python of a requirement (default: the newest), or an interpreter that has torch for macOS",
+    )
+    parser.add_argument("--kernel", metavar="PATTERN", help="only kernels whose name fits this shell pattern")
+    parser.add_argument("--op", metavar="NAME", help="only kernels of this operator (aten name: exp, add, softmax)")
+    parser.add_argument(
+        "--quick", action="store_true", help="one kernel of each operator and form; all types of dense forms"
+    )
+    parser.add_argument(
+        "--large", action="store_true", help="also tensors past 2**31 elements and bytes, on sparse memory"
+    )
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="other inputs (default: 0)")
+    parser.add_argument(
+        "--plant", metavar="FILE.py:NAME", help="a function from a kernel's LLVM IR to another: must be found"
+    )
+    parser.add_argument(
+        "--html", metavar="FILE", type=Path, help="also write a page: findings, and errors by function and type"
+    )
+
+
+def run(options: Options, console: Console) -> Result:
+    require_llvm()
+    if not sys.platform.startswith("linux"):
+        raise UsageError(
+            "kernels are executed on Linux",
+            hint="run it in a container or on a Linux runner; on a Mac, verify_mps asks the GPU",
+        )
+    plant = load_plant(options.plant) if options.plant else None
+    libraries, name, version = _libraries(options, console)
+    request = Request(
+        libraries=libraries,
+        version=version,
+        python=reference_python(console),
+        environ={**fetch_environ(os.environ), "PYTHONDONTWRITEBYTECODE": "1"},
+        cache=cache_folder() / "kernels",
+        choice=Choice(pattern=options.kernel, operator=options.op, is_quick=options.quick),
+        seed=options.seed,
+        plant=plant,
+    )
+    rows = verify(request, console)
+    return _concluded(rows, options, console, name=name, version=version)
+
+
+def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...], str, str | None]:
+    """Return the Metal libraries (metal_basic first), what to call their origin, and torch's version."""
+    if options.target is None:
+        if options.python is None:
+            raise UsageError("no TARGET", hint="give a .whl file, or a requirement such as torch==2.15.0")
+        root, info = find_installed(options.python)
+        found, name, version = read_installed(root), str(root), info.partition("-")[2].removesuffix(".dist-info")
+    else:
+        path, _ = find_wheel(options.target, options.python, console)
+        found, name = read_libraries(path), path.name
+        version = match[1] if (match := re.match(r"torch-([^-]+)-", path.name)) else ""
+    return tuple(sorted(found, key=lambda each: each.name != BASIC)), name, version or None
+
+
+def reference_python(console: Console) -> Path:
+    """Return an interpreter that has torch for the CPU: $MPS_BUILD_TORCH_PYTHON, or a venv that is made once and kept."""
+    if given := os.environ.get("MPS_BUILD_TORCH_PYTHON"):
+        path = Path(given).expanduser()
+        if not path.exists():
+            raise UsageError(f"MPS_BUILD_TORCH_PYTHON={given} is not an interpreter")
+        return path
+    from mps_build.verify.target.environment import Shop, fetch_wheel, make_environment, sha256_of
+    from mps_build.verify.target.interpreter import describe_interpreter
+
+    environ = {**fetch_environ(os.environ), "PYTHONDONTWRITEBYTECODE": "1"}
+    cache = cache_folder()
+    shop = Shop(cache=cache / "verify", environ=environ, log=cache / "logs" / "kernels.log", reporter=console)
+    interpreter = describe_interpreter(Path(sys.executable), environ=environ)
+    wheel = fetch_wheel(REFERENCE, interpreter, shop)
+    return make_environment(wheel, sha256_of(wheel), interpreter, shop, extras=("numpy",))
+
+
+def _concluded(rows: list[Kernel], options: Options, console: Console, *, name: str, version: str | None) -> Result:
+    """Print tables and the verdict, write the page, and return the document."""
+    result = document.document_of(rows, target=name, version=version, seed=options.seed)
+    verdict, exit_code = document.verdict_of(rows)
+    if options.plant:
+        result["plant"] = _plant_result(rows)
+        exit_code = {"caught": 10, "missed": 0}.get(result["plant"], 2)
+    console.table(("family", "kernels", "compiled", "run", "findings"), document.family_rows(rows)[:_SHOWN])
+    lines = document.finding_lines(rows)
+    for line in lines[:_SHOWN]:
+        console.print(line)
+    if len(lines) > _SHOWN:
+        console.print(f"and {len(lines) - _SHOWN} more; --json FILE has them all")
+    if options.html is not None:
+        options.html.parent.mkdir(parents=True, exist_ok=True)
+        options.html.write_text(document.page_of(rows, result), encoding="utf-8")
+    counted = Counter(row.outcome for row in rows)
+    console.print(", ".join(f"{number} {outcome}" for outcome, number in counted.most_common()))
+    console.print(
+        f"{name}: {verdict}" + (f"; the planted fault was {result['plant']}" if options.plant else ""), style="bold"
+    )
+    return Result(document=result, exit_code=exit_code, cause=_cause(exit_code), hint=_hint(exit_code))
+
+
+def _plant_result(rows: list[Kernel]) -> str:
+    """Return caught, missed, not_exercised (no kernel that ran was changed), or error (the changed IR is not accepted)."""
+    planted = [row for row in rows if row.outcome != "skipped"]
+    outcomes = {row.outcome for row in planted}
+    if outcomes & {*document.FOUND, "known"}:
+        return "caught"
+    if "passed" in outcomes:
+        return "missed"
+    return "error" if "not_compiled" in outcomes else "not_exercised"
+
+
+def _cause(exit_code: int) -> str | None:
+    return {10: "regressed", 11: "known_issues", 2: "not_verified"}.get(exit_code)
+
+
+def _hint(exit_code: int) -> str | None:
+    return {
+        10: "each finding names its kernel, its inputs and the seed: --kernel NAME --seed N runs it again",
+        11: "all findings are known issues of this release",
+        2: "no selected kernel could be run: `reason` of each says why (--json FILE)",
+    }.get(exit_code)

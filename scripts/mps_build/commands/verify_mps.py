@@ -1,0 +1,94 @@
+"""Ask a torch whether MPS on this Mac gives right answers: a suite in child processes, then one verdict.
+
+WHEEL_OR_REQUIREMENT is a wheel's path or a requirement (torch==2.13.0): it gets a venv of its own, kept
+for the next time. --python PATH alone is an interpreter that has a torch already: nothing is installed
+into it. With both, --python chooses the Python of the venv.
+
+`--device cpu` rehearses the suite on the CPU and `--device cuda` on another accelerator; neither says
+anything about MPS.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from mps_build.common.console import Console
+from mps_build.common.errors import UsageError
+from mps_build.common.result import Result
+from mps_build.verify import Verification, VerifyRequest
+
+from .shared.conclusion import concluded
+from .shared.torch_options import (
+    VerdictOptions,
+    add_run_options,
+    add_torch_options,
+    add_verdict_options,
+    torch_fields,
+    verdict_fields,
+    words,
+)
+
+EXAMPLES = (
+    "torch==2.13.0",
+    "wheelhouse/torch-2.6.0-cp311-cp311-macosx_11_0_arm64.whl --full --html report.html",
+    "--python ~/venv/bin/python",
+    "--python ~/venv/bin/python --device cpu --only issue-131750",
+    "--python ~/venv/bin/python --device cpu --plant fault.py:rounded",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options(VerdictOptions):
+    """What the command line says."""
+
+    full: bool
+    quick: bool
+    only: str
+    layer: str
+    op: str | None
+    case_timeout: float
+    suite: Path | None
+    resume: Path | None
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_torch_options(parser)
+    parser.add_argument("--full", action="store_true", help="also what needs much memory or minutes")
+    parser.add_argument("--quick", action="store_true", help="only the cases that notice most in a minute")
+    parser.add_argument("--only", metavar="ID[,ID]", default="", help="only these cases (ids or shell patterns)")
+    parser.add_argument("--layer", metavar="NAME[,NAME]", default="", help="only these layers of the suite")
+    parser.add_argument("--op", metavar="NAME", help="only cases that dispatch this operator (aten.add.Tensor)")
+    parser.add_argument("--case-timeout", metavar="SECONDS", type=float, default=120.0, help="least time of a case")
+    parser.add_argument(
+        "--suite", metavar="DIR", type=Path, help="another suite of the form that tests/device/README.md tells"
+    )
+    parser.add_argument("--resume", metavar="DIR", type=Path, help="go on with an interrupted run: its record's folder")
+    add_run_options(parser)
+    add_verdict_options(parser)
+
+
+def run(options: Options, console: Console) -> Result:
+    return concluded(Verification(_request(options), console), options, console, command="verify_mps")
+
+
+def _request(options: Options) -> VerifyRequest:
+    if options.case_timeout <= 0:
+        raise UsageError("--case-timeout takes a number above 0")
+    if options.quick and options.full:
+        raise UsageError("--quick and --full exclude each other", hint="choose one")
+    fields = {**torch_fields(options), **verdict_fields(options)}
+    if options.resume is not None:
+        fields["folder"] = options.resume
+    return VerifyRequest(
+        **fields,
+        full=options.full,
+        quick=options.quick,
+        only=words(options.only),
+        layers=words(options.layer),
+        op=options.op,
+        case_seconds=options.case_timeout,
+        resume=options.resume is not None,
+        suite=options.suite.absolute() if options.suite else None,
+    )

@@ -1,0 +1,169 @@
+"""A downloaded wheel against its receipt, its attestation, and the recipe's pins; no network is asked.
+
+Beside the wheel must lie WHEEL.receipt.json and WHEEL.sigstore.json. --repository OWNER/NAME is the
+repository whose workflow must have signed it. Each claim is printed with what was found; the exit status is 0
+if all of them hold, 9 if one does not.
+
+What this shows: this very file was signed by that repository's workflow on GitHub, and its receipt agrees with
+the recipe. What it cannot show: that the Mac which built it did what the receipt says. docs/fleet/publishing.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mps_build.common.console import Console
+from mps_build.common.errors import AuditRejected, UsageError
+from mps_build.common.receipts import fingerprint
+from mps_build.common.recipe.catalogue import find_recipe, patches_root
+from mps_build.common.result import Result
+from mps_build.publish.provenance.attestation import ISSUER, PREDICATE, check_chain, check_libraries, read_attestation
+from mps_build.publish.provenance.claims import Check, is_trusted_ref, read_receipt, recipe_checks, wheel_checks
+
+EXAMPLES = (
+    "torch-2.6.0+mps.g1eba9b3-cp311-cp311-macosx_13_0_arm64.whl --repository owner/mps-wheels",
+    "wheelhouse/torch-2.6.0+mps.g1eba9b3-cp311-cp311-macosx_13_0_arm64.whl --without-attestation",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says."""
+
+    wheel: Path
+    repository: str | None
+    workflow: str
+    signer_repository: str | None
+    ref: str | None
+    receipt: Path | None
+    bundle: Path | None
+    trusted_root: Path | None
+    recipe: str | None
+    commit: str | None
+    without_attestation: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("wheel", metavar="WHEEL", type=Path)
+    parser.add_argument("--repository", metavar="OWNER/NAME", help="whose workflow must have signed it")
+    parser.add_argument("--workflow", metavar="FILE", default="release.yml", help="which one (default: release.yml)")
+    parser.add_argument(
+        "--signer-repository", metavar="OWNER/NAME", help="where that workflow lies, if another repository calls it"
+    )
+    parser.add_argument(
+        "--ref", metavar="REF", help="at which ref it must have signed (default: refs/heads/main, refs/tags/v*)"
+    )
+    parser.add_argument("--receipt", metavar="FILE", type=Path, help="default: WHEEL.receipt.json")
+    parser.add_argument("--bundle", metavar="FILE", type=Path, help="default: WHEEL.sigstore.json")
+    parser.add_argument("--trusted-root", metavar="FILE", type=Path, help="another root than Sigstore's own")
+    parser.add_argument("--recipe", metavar="RECIPE", help="default: the one that the receipt names")
+    parser.add_argument("--commit", metavar="SHA", help="the commit it must be built from (nightlies pin none)")
+    parser.add_argument("--without-attestation", action="store_true", help="look at no signature, and say so")
+
+
+def run(options: Options, console: Console) -> Result:
+    wheel: Path = options.wheel
+    if not wheel.is_file():
+        raise UsageError(f"{wheel}: no such file", hint="give the wheel's path")
+    if options.repository is None and not options.without_attestation:
+        raise UsageError(
+            "say whose signature is wanted: --repository OWNER/NAME",
+            hint="anybody can sign anything; --without-attestation looks at the receipt and the recipe only",
+        )
+    for name in ("repository", "signer_repository"):
+        value = getattr(options, name)
+        if value is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", value):
+            raise UsageError(f"--{name.replace('_', '-')} {value!r} is not OWNER/NAME")
+    if not options.without_attestation and _bundle(options).is_file():
+        check_libraries()
+    receipt = read_receipt(wheel, options.receipt or wheel.with_name(f"{wheel.name}.receipt.json"))
+    checks = wheel_checks(wheel, receipt)
+    recipe = find_recipe(options.recipe or _recipe_name(receipt))
+    checks += recipe_checks(receipt, recipe, patches_root=patches_root(), commit=options.commit)
+    if not options.without_attestation:
+        checks += _attestation_checks(options, wheel)
+    return _summary(checks, options, console)
+
+
+def _summary(checks: list[Check], options: Options, console: Console) -> Result:
+    console.table(("", "claim", "found"), [("ok" if each.holds else "NO", each.claim, each.found) for each in checks])
+    console.print()
+    failed = [each for each in checks if not each.holds]
+    if options.without_attestation:
+        console.warn("no signature was looked at: the receipt is only as good as where it came from")
+    document: dict[str, Any] = {
+        "wheel": str(options.wheel),
+        "attestation_checked": not options.without_attestation,
+        "checks": [{"claim": each.claim, "holds": each.holds, "found": each.found} for each in checks],
+    }
+    if not failed:
+        console.print(f"all {len(checks)} claims hold", style="bold")
+        return Result(document=document)
+    return Result(
+        document={**document, "error": f"{len(failed)} of {len(checks)} claims do not hold: {failed[0].claim}"},
+        exit_code=AuditRejected.exit_code,
+        cause="provenance",
+        hint="do not install it; build it yourself (`nox -s build_wheel`), or ask whoever published it",
+    )
+
+
+def _bundle(options: Options) -> Path:
+    return options.bundle or options.wheel.with_name(f"{options.wheel.name}.sigstore.json")
+
+
+def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
+    """Return what the bundle shows; a missing one is a claim that does not hold."""
+    bundle = _bundle(options)
+    if not bundle.is_file():
+        return [Check(claim="an attestation lies beside the wheel", holds=False, found=f"no {bundle.name}")]
+    summary = read_attestation(bundle)
+    digest, identity = fingerprint(wheel)["sha256"], summary.identity
+    names = [name for sha256, name in summary.subjects if sha256 == digest]
+    signer = options.signer_repository or options.repository
+    workflow = f"https://github.com/{signer}/.github/workflows/{options.workflow}@"
+    # The workflow's own ref, and the ref of the repository that it ran for.
+    refs = (identity.get("signer", "").rpartition("@")[2], identity.get("ref", ""))
+    checks = [
+        Check(claim="it attests this wheel", holds=bool(names), found=names[0] if names else "other files"),
+        Check(claim="it is SLSA provenance", holds=summary.predicate == PREDICATE, found=summary.predicate),
+        Check(
+            claim="GitHub's identity signed it", holds=identity.get("issuer") == ISSUER, found=_of(identity, "issuer")
+        ),
+        Check(
+            claim=f"for {options.repository}",
+            holds=identity.get("repository") == f"https://github.com/{options.repository}",
+            found=_of(identity, "repository"),
+        ),
+        Check(
+            claim=f"by {options.workflow} of {signer}",
+            holds=identity.get("signer", "").startswith(workflow)
+            and all(is_trusted_ref(ref, wanted=options.ref) for ref in refs),
+            found=f"{_of(identity, 'signer')} for {_of(identity, 'ref')}; wanted: "
+            f"{options.ref or 'refs/heads/main or refs/tags/v*'}",
+        ),
+        Check(
+            claim="on a hosted machine, no Mac of a fleet",
+            holds=identity.get("runner") == "github-hosted",
+            found=_of(identity, "runner"),
+        ),
+        Check(claim="the certificate's key signed it", holds=summary.signature_holds, found="ECDSA over the envelope"),
+    ]
+    assert options.repository is not None
+    try:
+        check_chain(bundle, repository=options.repository, trusted_root=options.trusted_root)
+    except UsageError as error:
+        return [*checks, Check(claim="Sigstore's root and log vouch for it", holds=False, found=str(error))]
+    return [*checks, Check(claim="Sigstore's root and log vouch for it", holds=True, found="checked offline")]
+
+
+def _of(identity: dict[str, str], name: str) -> str:
+    return identity.get(name, "unknown")
+
+
+def _recipe_name(receipt: dict[str, Any]) -> str:
+    version = str(receipt["recipe"].get("version", ""))
+    return version if version[:1].isalpha() else f"v{version}"

@@ -1,0 +1,188 @@
+"""The git calls of the source step, as commands; their progress text, as numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from .environment import without_repository
+from .errors import SourceError, UsageError, disk_full
+from .process import Command, CommandFailed, capture, run_logged
+
+# What a recipe and a command line may name; what git itself may speak, where a mirror of the caller's leads it.
+SCHEMES = ("https", "ssh", "file")
+TRANSPORTS = (*SCHEMES, "http", "git")
+_RECEIVED = re.compile(r"(\d+(?:\.\d+)?) (bytes|KiB|MiB|GiB)")
+_UNIT = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+_NETWORK = (
+    "could not resolve host",
+    "unable to connect",
+    "connection refused",
+    "connection reset",
+    "could not read from remote",
+    "early eof",
+    "the remote end hung up",
+    "network is unreachable",
+    "operation timed out",
+    "failed to connect",
+    "rpc failed",
+    "unexpected disconnect",
+)
+
+
+_DAMAGE = ("corrupt", "bad object", "inflate:", "unable to unpack", "missing blob", "missing tree", "bad tree object")
+
+
+class DamagedRepository(SourceError):
+    """git found its own files broken: worth a fresh copy, where a dead network is not."""
+
+
+def git(*arguments: str, cwd: Path | None = None, environ: Mapping[str, str]) -> Command:
+    """Return a git call that asks nobody, reads no hooks and takes file:// submodules of our own mirror.
+
+    Transports that run a program named in an address (ext::, fd::) are off for all it fetches, submodules too.
+    """
+    settings = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "protocol.file.allow=always", "gc.auto=0")
+    options = tuple(word for setting in settings for word in ("-c", setting))
+    own = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": ":".join(TRANSPORTS)}
+    return Command(argv=("git", *options, *arguments), cwd=cwd, environ={**without_repository(environ), **own})
+
+
+def address_fault(text: str, *, schemes: tuple[str, ...] = SCHEMES) -> str | None:
+    """Return why a text is not the address of a repository; None for https, ssh and file addresses, and for paths.
+
+    >>> address_fault("https://github.com/pytorch/pytorch.git"), address_fault("git@github.com:pytorch/pytorch")
+    (None, None)
+    >>> address_fault("--upload-pack=touch x")
+    'begins with a dash: git would take it for an option'
+    """
+    if not text or not text.isprintable():
+        return "is empty, or holds a control character"
+    if text.startswith("-"):
+        return "begins with a dash: git would take it for an option"
+    scheme, is_url, rest = text.partition("://")
+    if "::" in text.partition("/")[0]:
+        return f"runs a program, git-remote-{text.partition('::')[0]}"
+    if is_url and "/" not in scheme:
+        if scheme not in schemes:
+            return f"is an address of {scheme}, not of {', '.join(schemes)}"
+        return "names a host that begins with a dash" if rest.rpartition("@")[2].startswith("-") else None
+    host = text.partition(":")[0] if ":" in text.partition("/")[0] else ""
+    return "names a host that begins with a dash" if host.rpartition("@")[2].startswith("-") else None
+
+
+def check_address(text: str, *, what: str, schemes: tuple[str, ...] = SCHEMES) -> None:
+    """Refuse what is not the address of a repository.
+
+    Raises:
+        UsageError: naming the fault.
+    """
+    if fault := address_fault(text, schemes=schemes):
+        raise UsageError(f"{what} {text!r} {fault}", hint="give an https, ssh or file address, or a path")
+
+
+def check_ref(ref: str) -> None:
+    """Refuse a ref that git could take for an option or a range.
+
+    Raises:
+        UsageError: it begins with a dash, or holds what no ref may (https://git-scm.com/docs/git-check-ref-format).
+    """
+    if ref.startswith("-") or not re.fullmatch(r"[^\x00-\x20\x7f~^:?*\[\\]+", ref) or ".." in ref or "@{" in ref:
+        raise UsageError(f"{ref!r} is not a branch, a tag or a commit", hint="give a branch, a tag, or all 40 digits")
+
+
+def answer(command: Command, *, timeout_seconds: float = 60.0) -> str:
+    """Return what git printed, without its last line break.
+
+    Raises:
+        SourceError: git failed; its own words are in the message.
+    """
+    captured = capture(command, timeout_seconds=timeout_seconds)
+    if not captured.ok:
+        said = captured.stderr.strip()
+        raise SourceError(f"`{command}` failed: {said or captured.exit}", hint=_hint(said) if said else None)
+    return captured.stdout.strip("\n")
+
+
+def ask_remote(repository: str, *references: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what a repository's branches and tags of these names stand for: name -> commit.
+
+    Raises:
+        SourceError: it cannot be reached, or there is none.
+    """
+    command = git("ls-remote", "--", repository, *references, environ=environ)
+    captured = capture(command, timeout_seconds=60.0)
+    said = captured.stderr.strip()
+    if captured.timed_out or (not captured.ok and _is_network(said)):
+        last = said.splitlines()[0] if said else "no word"
+        raise SourceError(
+            f"{repository} cannot be reached, and nothing of it is here yet: {last}",
+            hint="is there a network? a proxy goes into https_proxy; without one: --source FOLDER, a tree of your own",
+        )
+    if not captured.ok:
+        raise SourceError(f"`{command}` failed: {said or captured.exit}", hint=_hint(said))
+    rows = (line.partition("\t") for line in captured.stdout.splitlines())
+    return {name: commit for commit, _, name in rows if name}
+
+
+def succeeds(command: Command) -> bool:
+    """Say whether git ends well.
+
+    Raises:
+        SourceError: it did not answer in time, which is neither yes nor no.
+    """
+    captured = capture(command, timeout_seconds=60.0)
+    if captured.timed_out:
+        raise SourceError(f"`{command}`: {captured.stderr}", hint="is the disk or a network folder slow? try it again")
+    return captured.ok
+
+
+def run_git(command: Command, *, log: Path, on_bytes: Callable[[int], None] = lambda count: None) -> None:
+    """Run git for its work, telling the bytes received so far.
+
+    Raises:
+        SourceError: with a hint that tells a dead network from a missing commit.
+    """
+
+    def watch(line: str) -> None:
+        if line.startswith("Receiving objects") and (match := _RECEIVED.search(line)):
+            on_bytes(int(float(match[1]) * _UNIT[match[2]]))
+
+    try:
+        run_logged(command, log=log, on_line=watch)
+    except CommandFailed as failure:
+        text = " ".join(line for line in failure.tail if "Receiving objects" not in line).strip()
+        if full := disk_full("\n".join(failure.tail), during="while git fetches"):
+            raise full from failure
+        kind = DamagedRepository if any(word in text for word in _DAMAGE) else SourceError
+        raise kind(f"{text[-600:] or failure} (log: {log})", hint=_hint(text)) from failure
+
+
+def no_git_hint(text: str) -> str | None:
+    """Return what to do where Apple's shim speaks in git's place; None where git itself did.
+
+    >>> no_git_hint("xcode-select: note: No developer tools were found, requesting install.")
+    '/usr/bin/git found no developer tools: `nox -s doctor` says what to install, in order'
+    """
+    if re.search(r"(?m)^(?:xcrun|xcode-select): |Xcode(?:/iOS| and Apple SDKs)? license", text):
+        return "/usr/bin/git found no developer tools: `nox -s doctor` says what to install, in order"
+    return None
+
+
+def _is_network(text: str) -> bool:
+    lowered = text.lower()
+    return any(words in lowered for words in _NETWORK)
+
+
+def _hint(text: str) -> str:
+    lowered = text.lower()
+    if hint := no_git_hint(text):
+        return hint
+    if _is_network(text):
+        return "the network failed; the same command again goes on with what is still missing"
+    if "not our ref" in lowered or "couldn't find remote ref" in lowered or "no such remote ref" in lowered:
+        return "this repository has no such commit or ref: check --ref, or the recipe's commit"
+    if "does not appear to be a git repository" in lowered or "not found" in lowered:
+        return "no git repository is there: check --source or --repo"
+    return "the log has git's whole output; the same command again goes on with what is still missing"

@@ -1,0 +1,189 @@
+"""Which Python a task runs with: found by version and architecture, ours first; what is passed over is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import BuildEnvironmentError
+from .process import Command, capture
+
+_ASK = """
+import json, os, platform, sys, sysconfig
+free = "t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""
+base = getattr(sys, "_base_executable", None) or sys.executable
+print(json.dumps({
+    "executable": sys.executable,
+    "base": base,
+    "real": os.path.realpath(base),
+    "short": "%d.%d%s" % (sys.version_info[0], sys.version_info[1], free),
+    "version": platform.python_version(),
+    "implementation": platform.python_implementation(),
+    "machine": platform.machine(),
+    "system": sys.platform,
+}))
+"""
+# A Python's first start after an installation reads all of its files.
+_FIRST_SECONDS, _AGAIN_SECONDS = 20.0, 60.0
+# A service of launchd has neither on its PATH.
+_HOMEBREW = (Path("/opt/homebrew/bin"), Path("/usr/local/bin"))
+_PYTHON_ORG = Path("/Library/Frameworks/Python.framework/Versions")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundPython:
+    """A Python that fits.
+
+    Attributes:
+        executable: as it calls itself; of a venv, the venv's.
+        base: the Python that a venv was made from, by the name that stays when it is upgraded; else the same.
+        real: the file behind all links, which an upgrade in place changes.
+    """
+
+    executable: Path
+    base: Path
+    real: Path
+    version: str
+    machine: str
+
+    def identity(self) -> dict[str, str]:
+        """Return what a receipt records: a Python that was upgraded in place is another one."""
+        return {"path": str(self.base), "real": str(self.real), "version": self.version}
+
+    def __str__(self) -> str:
+        return f"{self.base} ({self.version}, {self.machine})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PythonSearch:
+    """What a search gave: the Python, and each one that was passed over with the reason."""
+
+    version: str
+    found: FoundPython | None
+    skipped: Mapping[str, str]
+
+    def skipped_lines(self) -> tuple[str, ...]:
+        return tuple(f"{path}: {reason}" for path, reason in self.skipped.items())
+
+    def result(self) -> FoundPython:
+        """Return the Python that was found.
+
+        Raises:
+            BuildEnvironmentError: none fits; the message names each that was looked at.
+        """
+        if self.found is not None:
+            return self.found
+        passed = "".join(f"\n  {line}" for line in self.skipped_lines())
+        arm64 = " for arm64" if sys.platform == "darwin" else ""
+        raise BuildEnvironmentError(
+            f"no Python {self.version}{arm64} was found: looked at ours, PATH, Homebrew, python.org, uv, pyenv{passed}",
+            hint=f"`uv python install {self.version}`, or choose another with --python",
+        )
+
+
+def search_interpreter(version: str, *, environ: Mapping[str, str]) -> PythonSearch:
+    """Look for a CPython of that version ("3.12", "3.13t") of this machine's own architecture.
+
+    A Python that runs on macOS as x86_64 is passed over: under Rosetta it builds nothing for arm64
+    (https://github.com/pytorch/pytorch/issues/98919).
+
+    Raises:
+        BuildEnvironmentError: one does not answer; which one is taken must not depend on how busy the machine is.
+    """
+    skipped: dict[str, str] = {}
+    seen: set[str] = set()
+    for candidate in _candidates(version, environ):
+        if candidate in seen:
+            continue
+        seen.add(candidate)
+        told = _ask(candidate, environ)
+        if isinstance(told, str):
+            skipped[candidate] = told
+            continue
+        reason = _misfit(told, version)
+        if reason is None:
+            return PythonSearch(version=version, found=_found(told), skipped=skipped)
+        # Ours is nearly always of another version, which is worth no line.
+        if candidate != sys.executable or told["short"] == version:
+            skipped[candidate] = reason
+    return PythonSearch(version=version, found=None, skipped=skipped)
+
+
+def find_python(version: str, *, environ: Mapping[str, str]) -> FoundPython:
+    """Return a Python of that version: ours if it fits, else PATH's, Homebrew's, python.org's, uv's, pyenv's.
+
+    Raises:
+        BuildEnvironmentError: none was found, or one does not answer.
+    """
+    return search_interpreter(version, environ=environ).result()
+
+
+def find_interpreter(version: str, *, environ: Mapping[str, str]) -> Path:
+    """Return the executable of `find_python`, and raise as it does."""
+    return find_python(version, environ=environ).executable
+
+
+def _ask(candidate: str, environ: Mapping[str, str]) -> dict[str, str] | str:
+    """Return what a Python says of itself, or why it says nothing."""
+    for seconds in (_FIRST_SECONDS, _AGAIN_SECONDS):
+        answer = capture(Command(argv=(candidate, "-c", _ASK), environ=environ), timeout_seconds=seconds)
+        if not answer.timed_out:
+            break
+    if answer.timed_out:
+        raise BuildEnvironmentError(
+            f"{candidate}: {answer.stderr}", hint=f"run `{candidate} --version` by hand until it answers, or remove it"
+        )
+    if not answer.ok:
+        return "does not run: " + (answer.stderr.strip().splitlines() or [f"exit {answer.exit}"])[-1][:200]
+    try:
+        told = json.loads(answer.stdout.splitlines()[-1])
+    except (ValueError, IndexError):
+        return "does not answer as a Python does"
+    known = isinstance(told, dict) and all(isinstance(told.get(name), str) for name in ("executable", "base", "real"))
+    return {str(name): str(value) for name, value in told.items()} if known else "does not answer as a Python does"
+
+
+def _misfit(told: Mapping[str, str], version: str) -> str | None:
+    if told["implementation"] != "CPython":
+        return f"is {told['implementation']}; wheels are built for CPython"
+    if told["short"] != version:
+        return f"is Python {told['short']}"
+    if told["system"] == "darwin" and told["machine"] != "arm64":
+        return f"runs as {told['machine']}: under Rosetta it builds nothing for arm64"
+    return None
+
+
+def _found(told: Mapping[str, str]) -> FoundPython:
+    executable, base = Path(told["executable"]), Path(told["base"])
+    return FoundPython(
+        executable=executable,
+        base=base if base.is_file() else executable,
+        real=Path(told["real"]),
+        version=told["version"],
+        machine=told["machine"],
+    )
+
+
+def _candidates(version: str, environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield each file that may be it; uv is asked only when the ones before did not fit."""
+    yield sys.executable
+    name = f"python{version}"
+    folders = [Path(each) for each in environ.get("PATH", os.defpath).split(os.pathsep) if each.startswith("/")]
+    places = [*(folder / name for folder in (*folders, *_HOMEBREW)), _PYTHON_ORG / version / "bin" / name]
+    yield from (str(place) for place in places if os.access(place, os.X_OK) and place.is_file())
+    uv = capture(Command(argv=("uv", "python", "find", "--no-python-downloads", version), environ=environ))
+    if uv.ok and uv.stdout.strip():
+        yield uv.stdout.strip()
+    pyenv = Path(environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    for folder in sorted(pyenv.glob(f"{version}*"), key=_patch_level, reverse=True):
+        if (folder / "bin" / "python").is_file():
+            yield str(folder / "bin" / "python")
+
+
+def _patch_level(folder: Path) -> tuple[int, ...]:
+    """Return a pyenv folder's version as numbers: 3.12.10 is newer than 3.12.9."""
+    return tuple(int(part) if part.isdigit() else 0 for part in folder.name.rstrip("t").split("."))

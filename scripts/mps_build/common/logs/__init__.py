@@ -1,0 +1,1 @@
+"""Logs as their readers meant them."""

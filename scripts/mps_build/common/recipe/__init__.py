@@ -1,0 +1,1 @@
+"""Recipes: their model, their consistency rules, where they are, their locks."""

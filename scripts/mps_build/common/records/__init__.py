@@ -1,0 +1,1 @@
+"""Records of verifications and benchmarks, as written and read."""

@@ -1,0 +1,175 @@
+"""The record of one verification: what was run on what, and how each case ended. One JSON, written as it grows.
+
+`schemas/record.schema.json` is made from these models (`nox -s schemas`).
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..errors import UsageError
+from ..files import write_whole
+from ..json_text import read_json
+
+SCHEMA: Literal["mps-build/record/1"] = "mps-build/record/1"
+
+Result = Literal["passed", "failed", "known", "unexpected_pass", "crashed", "timeout", "skipped"]
+Verdict = Literal["verified", "rehearsed", "regressed", "known_issues_only", "not_verified"]
+PlantResult = Literal["caught", "missed", "not_exercised", "error"]
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+class RecordPart(BaseModel):
+    """A part of a record: it stays as it was written, and what a later version adds is kept."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class Case(RecordPart):
+    """One case; `largest` and `bound` are the largest error of any comparison, and what it may be.
+
+    `file` is the suite's file that asks it.
+    """
+
+    id: str
+    layer: str
+    issue: tuple[str, ...] = ()
+    outcome: Result
+    reason: str | None = None
+    error: dict[str, Any] | None = None
+    largest: float | None = None
+    bound: float | None = None
+    seconds: float | None = None
+    known_issue: str | None = None
+    file: str | None = None
+
+
+class WheelFile(RecordPart):
+    """The wheel that was installed; `kind` is the audit's word (precompiled metallib, or compiled at first use)."""
+
+    file: str
+    sha256: str
+    kind: str | None = None
+
+
+class Torch(RecordPart):
+    """The torch under test."""
+
+    version: str | None = None
+    commit: str | None = None
+    wheel: WheelFile | None = None
+
+
+class Python(RecordPart):
+    """The interpreter that ran the cases; `unchanged` is the listing of a foreign one, before against after."""
+
+    executable: str
+    version: str | None = None
+    machine: str | None = None
+    unchanged: bool | None = None
+
+
+class KnownIssue(RecordPart):
+    """One row of known_issues.yaml that held for this torch on this host."""
+
+    id: str
+    link: str
+    title: str
+    outcome: str
+    reason: str
+    since: str
+    fixed_by: str | None = None
+    cases: tuple[str, ...] = ()
+
+
+class RecordHeader(RecordPart):
+    """What every record says first: what ran on what, and how it ended.
+
+    `statement` is the first line of every report: what this run can and cannot say. `seconds` is wall time.
+    """
+
+    tool: str
+    statement: str
+    exit_code: int
+    cause: str | None = None
+    hint: str | None = None
+    message: str | None = None
+    partial: bool
+    device: str
+    target: dict[str, Any]
+    selection: dict[str, Any] = Field(default_factory=dict)
+    torch: Torch = Field(default_factory=Torch)
+    python: Python | None = None
+    host: dict[str, Any] = Field(default_factory=dict)
+    gpu: dict[str, Any] = Field(default_factory=dict)
+    environment: dict[str, Any] = Field(default_factory=dict)
+    plant: PlantResult | None = None
+    plant_hits: int | None = None
+    notes: tuple[str, ...] = ()
+    started: str
+    seconds: float
+
+
+class Record(RecordHeader):
+    """One verification."""
+
+    schema_: Literal["mps-build/record/1"] = Field(default=SCHEMA, alias="schema")
+    verdict: Verdict
+    known_issues: tuple[KnownIssue, ...] = ()
+    counts: dict[str, int] = Field(default_factory=dict)
+    cases: tuple[Case, ...] = ()
+
+
+def to_json(record: BaseModel) -> dict[str, Any]:
+    """Return the record as the document that is written."""
+    return record.model_dump(mode="json", by_alias=True)
+
+
+def write_record(record: BaseModel, path: Path) -> None:
+    """Write the record beside its place and rename it: a reader never sees half of one."""
+    write_whole(path, json.dumps(to_json(record), indent=1, ensure_ascii=False) + "\n")
+
+
+def is_record(document: object) -> bool:
+    """True for a document that calls itself a record, of this schema or another."""
+    return isinstance(document, dict) and (
+        str(document.get("schema", "")).startswith("mps-build/record/") or {"verdict", "cases"} <= document.keys()
+    )
+
+
+def load_record(path: Path) -> Record:
+    """Return the record in `path`.
+
+    Raises:
+        UsageError: no such file, no JSON, no record, a record of another schema, or a damaged one.
+    """
+    return read_model(path, Record, schema=SCHEMA, hint="`nox -s verify_mps` writes records")
+
+
+def read_model(path: Path, model: type[_Model], *, schema: str, hint: str) -> _Model:
+    """Return the model that the JSON in `path` holds, once it names that schema.
+
+    Raises:
+        UsageError: as for `load_record`; each names the file, and `hint` says who writes the right one.
+    """
+    try:
+        document = read_json(path)
+    except json.JSONDecodeError as error:
+        raise UsageError(f"{path}:{error.lineno}: is not JSON: {error.msg}", hint=hint) from error
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: cannot be read: {error}", hint=hint) from error
+    named = document.get("schema") if isinstance(document, dict) else None
+    if named != schema:
+        found = f"its schema is {named!r}" if named else "it names no schema"
+        raise UsageError(f"{path}: is not a record of schema {schema}: {found}", hint=hint)
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        faults = "\n  ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:10])
+        raise UsageError(f"{path}: is a damaged record:\n  {faults}") from error

@@ -1,0 +1,1 @@
+"""Wheel files: their names, contents, sets and download."""

@@ -1,0 +1,150 @@
+"""What an index must know of one wheel: its name, its hash, its metadata, and what lies beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from email.parser import HeaderParser
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.tags import Tag
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import Version
+
+from ..errors import UsageError
+from ..json_text import read_json
+from ..receipts import fingerprint
+from .members import UnsoundWheel, open_wheel
+
+# What may lie beside a wheel, by what is put after its whole name.
+BESIDE = (".receipt.json", ".sigstore.json", ".provenance", ".publish.attestation")
+# The bill of materials, taken out of the wheel.
+BILL = ".cdx.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WheelFile:
+    """One wheel in the folder; `beside` are the names of its receipt and its attestations, `bill` its SBOM."""
+
+    path: Path
+    name: str
+    version: Version
+    tags: frozenset[Tag]
+    size: int
+    sha256: str
+    metadata: bytes
+    bill: bytes | None
+    requires_python: str | None
+    requirements: tuple[Requirement, ...]
+    beside: tuple[str, ...]
+
+    @property
+    def file(self) -> str:
+        return self.path.name
+
+    @property
+    def interpreter(self) -> str:
+        """The Python and ABI of its name: `cp312`, or `cp313t` where free-threaded."""
+        python, abi = self.file.removesuffix(".whl").split("-")[-3:-1]
+        return abi if abi.startswith(python) else python
+
+    @property
+    def built_on(self) -> date | None:
+        """The day of a nightly, from its version (`2.16.0.dev20261120`); None for a release."""
+        digits = str(self.version.dev) if self.version.dev is not None else ""
+        try:
+            return date(int(digits[:4]), int(digits[4:6]), int(digits[6:])) if len(digits) == 8 else None
+        except ValueError:
+            return None
+
+
+def read_wheels(folder: Path) -> tuple[WheelFile, ...]:
+    """Return the folder's wheels, by name and version.
+
+    Raises:
+        UsageError: no wheel, or any that is not what its name or its receipt says; all faults at once.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder", hint="give the folder that holds the wheels")
+    wheels, faults = [], []
+    for path in sorted(folder.glob("*.whl")):
+        try:
+            wheels.append(read_wheel(path))
+        except UsageError as error:
+            faults.append(str(error))
+    if faults:
+        listed = "\n  ".join(faults)
+        raise UsageError(f"nothing is published, {len(faults)} of the wheels are not sound:\n  {listed}")
+    if not wheels:
+        raise UsageError(f"{folder} holds no wheel", hint="`nox -s build_wheel` puts wheels into wheelhouse/")
+    return tuple(sorted(wheels, key=lambda wheel: (wheel.name, wheel.version, wheel.file)))
+
+
+def read_wheel(path: Path) -> WheelFile:
+    """Return what the index says of one wheel.
+
+    Raises:
+        UsageError: its name is not a wheel's, its METADATA tells another name or version, or its receipt another hash.
+    """
+    try:
+        name, version, _, tags = parse_wheel_filename(path.name)
+    except InvalidWheelFilename as error:
+        raise UsageError(f"{path.name}: {error}") from error
+    metadata, bill = _metadata(path)
+    headers = HeaderParser().parsestr(metadata.decode("utf-8", "replace"))
+    summary = (canonicalize_name(headers.get("Name", "")), headers.get("Version", ""))
+    if summary[0] != name or summary[1] != str(version):
+        raise UsageError(
+            f"{path.name}: its METADATA says {summary[0] or 'no name'} {summary[1] or 'without a version'}"
+        )
+    printed = fingerprint(path)
+    beside = tuple(suffix for suffix in BESIDE if path.with_name(path.name + suffix).is_file())
+    if ".receipt.json" in beside:
+        _check_receipt(path, printed["sha256"])
+    try:
+        requirements = tuple(map(Requirement, headers.get_all("Requires-Dist", [])))
+    except InvalidRequirement as error:
+        raise UsageError(f"{path.name}: Requires-Dist cannot be read: {error}") from error
+    return WheelFile(
+        path=path,
+        name=name,
+        version=version,
+        tags=tags,
+        size=printed["size"],
+        sha256=printed["sha256"],
+        metadata=metadata,
+        bill=bill,
+        requires_python=headers.get("Requires-Python"),
+        requirements=requirements,
+        beside=tuple(path.name + suffix for suffix in beside),
+    )
+
+
+def _metadata(path: Path) -> tuple[bytes, bytes | None]:
+    """Return METADATA, and the bill of materials where we put one (PEP 770)."""
+    try:
+        with open_wheel(path) as archive:
+            members = [name for name in archive.names if _is_metadata(name.split("/"))]
+            if len(members) != 1:
+                raise UsageError(f"{path.name}: {len(members)} files .dist-info/METADATA, not one")
+            bill = f"{members[0].split('/', maxsplit=1)[0]}/sboms/mps-build.cdx.json"
+            return archive.read(members[0]), archive.read(bill) if bill in archive.names else None
+    except UnsoundWheel as error:
+        raise UsageError(f"{path.name}: {error}", hint="build or download it again") from error
+
+
+def _is_metadata(parts: Iterable[str]) -> bool:
+    folder, *rest = parts
+    return folder.endswith(".dist-info") and rest == ["METADATA"]
+
+
+def _check_receipt(path: Path, sha256: str) -> None:
+    receipt = path.with_name(f"{path.name}.receipt.json")
+    try:
+        recorded = read_json(receipt)["wheel"]["sha256"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{receipt.name} is not a receipt: {error!r}") from error
+    if recorded != sha256:
+        raise UsageError(f"{path.name} is not the wheel of its receipt: sha256 {sha256}, the receipt has {recorded}")

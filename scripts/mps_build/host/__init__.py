@@ -1,0 +1,1 @@
+"""Understand a host or a failure: probes, requirements, recordings, triage, support."""

@@ -1,0 +1,178 @@
+"""What is left of disk, memory and power, and how hot it is."""
+
+from __future__ import annotations
+
+import re
+
+from .answers import Answer, Facts, first
+
+_UNITS = {"": 1, "K": 1, "M": 2, "G": 3, "T": 4, "P": 5}
+
+
+def bytes_of(text: str) -> int | None:
+    """Return what `df -h` means by a size: powers of 1024 with an i, of 1000 without.
+
+    >>> bytes_of("8.7Gi"), bytes_of("402Gi") == 402 * 2**30, bytes_of("12G")
+    (9341553868, True, 12000000000)
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([KMGTP]?)(i?)B?", text)
+    if not match:
+        return None
+    number, unit, binary = match.groups()
+    if not unit:
+        return int(float(number))
+    return int(float(number) * (1024 if binary else 1000) ** _UNITS[unit])
+
+
+def parse_df(answer: Answer, *, listing: bool = True) -> Facts:
+    """Return what is free on the Data volume where it is listed, else on `/` (or on the one volume asked for).
+
+    Args:
+        listing: no volume was asked for by name, so that all must be there.
+    """
+    header = re.search(r"^\s*Filesystem\s+(\S+)\s.*\bMounted on", answer.stdout, re.MULTILINE)
+    if not header:
+        return {}
+    row = r"^\s*(\S.*?)\s+(\S+)\s+(\S+)\s+(\S+)\s+\d+%(?:\s+\S+\s+\S+\s+(?:\d+%|-))?\s+(/.*?)\s*$"
+    rows = [m.groups() for m in re.finditer(row, answer.stdout[header.end() :], re.MULTILINE)]
+    volumes = {mount: (size, used, free) for _, size, used, free, mount in rows}
+    mount = next((name for name in ("/System/Volumes/Data", "/") if name in volumes), None)
+    mount = mount or (next(iter(volumes)) if len(volumes) == 1 else None)
+    if mount is None:
+        return {}
+    size, used, free = volumes[mount]
+    facts: Facts = {"mount": mount}
+    if blocks := re.fullmatch(r"(\d+)(K?)-blocks", header.group(1)):
+        if not free.isdigit():
+            return {}
+        facts["free_bytes"] = int(free) * int(blocks.group(1)) * (1024 if blocks.group(2) else 1)
+    else:
+        facts["free"] = free
+    # A listing goes on after `/` with devfs; and where `/` holds little of what is taken, with the Data volume.
+    if listing and mount == "/" and (len(rows) == 1 or _shares_its_disk(size, used, free)):
+        if answer.exit is not None or len(rows) == 1:
+            facts.pop("mount")
+        facts["complete"] = False
+    return facts
+
+
+def _shares_its_disk(size: str, used: str, free: str) -> bool:
+    whole, own, left = bytes_of(size), bytes_of(used), bytes_of(free)
+    return whole is not None and own is not None and left is not None and own + left < 0.8 * whole
+
+
+def parse_diskutil_info(answer: Answer) -> Facts:
+    text = answer.stdout
+    facts: Facts = {}
+    for key, pattern in (
+        ("mount", r"^\s*Mount Point:\s+(/|/.*\S)\s*$"),
+        ("fs", r"^\s*Type \(Bundle\):\s+(\w+)\s*$"),
+        ("free_bytes", r"^\s*(?:Volume Free Space|Container Free Space):.*?\((\d+) Bytes\)"),
+    ):
+        if value := first(pattern, text):
+            facts[key] = int(value) if key == "free_bytes" else value
+    names = re.findall(r"^\s*(?:File System Personality|Name \(User Visible\)):\s+(\S.*?)\s*$", text, re.MULTILINE)
+    if names:
+        facts["case_sensitive"] = any(re.search(r"case-sensitive", name, re.IGNORECASE) for name in names)
+    return facts
+
+
+def parse_apfs_list(answer: Answer) -> Facts:
+    text = answer.stdout
+    free = first(r"Capacity Not Allocated:\s+(\d+) B\b", text)
+    if not free:
+        return {}
+    facts: Facts = {"free_bytes": int(free), "fs": "apfs"}
+    if states := re.findall(r"\((Case-(?:in)?sensitive)\)", text, re.IGNORECASE):
+        facts["case_sensitive"] = any(state.lower() == "case-sensitive" for state in states)
+    last_volume = text.rsplit("+-> Volume", 1)[-1]
+    if not re.search(r"FileVault:", last_volume):
+        facts["complete"] = False
+    return facts
+
+
+def parse_thermal(answer: Answer) -> Facts:
+    """Read `pmset -g therm` or `thermlog`: the last limit counts; three notes do not prove that it is cool."""
+    limits = re.findall(r"CPU_Speed_Limit\s*=\s*(\d+)", answer.stdout)
+    if limits:
+        return {"cpu_speed_limit": int(limits[-1]), "throttled": int(limits[-1]) < 100}
+    if re.search(r"Note: No .* has been recorded", answer.stdout):
+        return {"cpu_speed_limit": None, "throttled": "unknown"}
+    return {}
+
+
+def parse_thermal_pressure(answer: Answer) -> Facts:
+    """Read `notifyutil -g com.apple.system.thermalpressurelevel`: 0 nominal, 1 moderate, 2 heavy, 3 and 4 worse.
+
+    The levels are those of Apple's OSThermalNotification.h; no record of the tool's own words exists.
+    """
+    level = first(r"com\.apple\.system\.thermalpressurelevel[ :=]+(\d+)\s*$", answer.stdout.rstrip())
+    if level is None or int(level) > 4:
+        return {}
+    return {"thermal_pressure": int(level), "throttled": int(level) > 0}
+
+
+def parse_battery(answer: Answer) -> Facts:
+    source = first(r"Now drawing from '(AC|Battery) Power'", answer.stdout)
+    if not source:
+        return {}
+    percent = first(r"InternalBattery.*?\s(\d+)%", answer.stdout)
+    return {"power_source": "AC" if source == "AC" else "battery", "battery_percent": int(percent) if percent else None}
+
+
+def parse_low_power(answer: Answer) -> Facts:
+    """Read `lowpowermode` of `pmset -g`; where it differs by power source, the answer is not one."""
+    values = set(re.findall(r"^\s*lowpowermode\s+([01])\s*$", answer.stdout, re.MULTILINE))
+    return {"low_power_mode": values == {"1"}} if len(values) == 1 else {}
+
+
+def parse_vm_stat(answer: Answer) -> Facts:
+    facts: Facts = {}
+    if size := first(r"page size of (\d+) bytes", answer.stdout):
+        facts["page_size"] = int(size)
+    if free := first(r"^\s*Pages free:\s+(\d+)\.\s*$", answer.stdout):
+        facts["free_pages"] = int(free)
+    return facts
+
+
+def parse_memory_pressure(answer: Answer) -> Facts:
+    percent = first(r"System-wide memory free percentage:\s*(\d+)%", answer.stdout)
+    if not percent:
+        return {}
+    return {"free_percent": int(percent), **({} if "The system has" in answer.stdout else {"complete": False})}
+
+
+def parse_meminfo(answer: Answer) -> Facts:
+    """Read Linux' /proc/meminfo."""
+    total = first(r"^MemTotal:\s+(\d+) kB", answer.stdout)
+    return {"memory_bytes": int(total) * 1024} if total else {}
+
+
+def parse_gpu_power(answer: Answer) -> Facts:
+    percent = first(r"GPU (?:HW )?active residency:\s+(\d+(?:\.\d+)?)%", answer.stdout)
+    return {"gpu_active_percent": float(percent)} if percent else {}
+
+
+def parse_session(answer: Answer) -> Facts:
+    """Read `launchctl managername`: Background over SSH, also when someone is logged in at the screen."""
+    line = answer.last_line
+    if line in ("Aqua", "Background", "LoginWindow", "StandardIO", "System"):
+        return {"session": line, "gui": line == "Aqua"}
+    return {}
+
+
+def parse_bootstrap(answer: Answer) -> Facts:
+    if answer.exit == 125 or "125: Domain does not support specified action" in answer.text:
+        return {"session": None, "gui": False}
+    return {}
+
+
+def parse_csrutil(answer: Answer) -> Facts:
+    """Read `csrutil status`: a custom configuration wins over the printed word."""
+    match = re.search(r"System Integrity Protection status: (\w+)( \(Custom Configuration\))?\.?", answer.stdout)
+    if not match:
+        return {}
+    if not match.group(2):
+        return {"sip": match.group(1)} if match.group(1) in ("enabled", "disabled") else {}
+    switches = re.findall(r"^\s+(\S[^:\n]*):\s+(enabled|disabled)\s*$", answer.stdout[match.end() :], re.MULTILINE)
+    return {"sip": "custom", "sip_off": [name for name, state in switches if state == "disabled"]}

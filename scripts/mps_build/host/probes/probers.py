@@ -1,0 +1,124 @@
+"""Who answers probes: this machine, a recorded one, or this machine while it is being recorded."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Protocol
+
+from mps_build.common.process import Captured, Command, capture, neutral_environ
+
+from ..recordings.recording import Recording, load_recording
+from .table import Probe, argv_key, probes_for
+
+# What a program answered, and the variables that were set for it alone.
+Answered = tuple[Captured, Mapping[str, str]]
+
+
+class Prober(Protocol):
+    """Answers probes; one that it cannot answer is left out, and is then *not recorded*."""
+
+    @property
+    def recorded_on(self) -> str | None:
+        """When a recorded host was recorded; None for a live one."""
+
+    def system(self) -> str | None:
+        """`Darwin` or `Linux` where that is known without asking."""
+
+    def standard(self) -> tuple[Probe, ...]:
+        """What every look at this host begins with."""
+
+    def ask(self, probes: Sequence[Probe]) -> None:
+        """Have these answered, if that is possible."""
+
+    def answers(self) -> tuple[Answered, ...]:
+        """Return every answer there is so far."""
+
+
+class LiveProber:
+    """Asks this machine: each probe once, many at a time."""
+
+    recorded_on: str | None = None
+    # Probes wait for other programs; more at a time than cores is right.
+    threads = 16
+    # A tool's first start after an update takes many times the usual (`metal --version`: 11 s seen).
+    patience, least_again = 6.0, 30.0
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[str, ...], Captured] = {}
+        self._environ = neutral_environ()
+        # `python3` is to be the Python that runs us, however we were started.
+        self._environ["PATH"] = os.pathsep.join(
+            [str(Path(sys.executable).parent), self._environ.get("PATH", os.defpath)]
+        )
+
+    def system(self) -> str | None:
+        return platform.system()
+
+    def standard(self) -> tuple[Probe, ...]:
+        return probes_for(platform.system())
+
+    def ask(self, probes: Sequence[Probe]) -> None:
+        new = [probe for probe in probes if argv_key(probe.argv) not in self._answers]
+        with ThreadPoolExecutor(max_workers=self.threads) as pool:
+            for probe, answer in zip(new, pool.map(self._capture, new), strict=True):
+                self._answers[argv_key(probe.argv)] = answer
+
+    def answers(self) -> tuple[Answered, ...]:
+        return tuple((answer, {}) for answer in self._answers.values())
+
+    def _capture(self, probe: Probe) -> Captured:
+        command = Command(argv=probe.argv, environ=self._environ)
+        answer = capture(command, timeout_seconds=probe.seconds)
+        if answer.timed_out:
+            answer = capture(command, timeout_seconds=max(probe.seconds * self.patience, self.least_again))
+        if answer.exit is None and not answer.timed_out:
+            # As a shell says it: a program that is not there is an answer, and replays as one.
+            return Captured(argv=probe.argv, stdout="", stderr=f"{probe.argv[0]}: command not found\n", exit=127)
+        return answer
+
+
+class RecordingProber(LiveProber):
+    """Asks this machine everything, for a recording."""
+
+    def standard(self) -> tuple[Probe, ...]:
+        return probes_for(platform.system(), everything=True)
+
+
+class RecordedProber:
+    """Answers from a recording: what was not asked then stays not recorded."""
+
+    def __init__(self, recording: Recording | Path) -> None:
+        self.recording = load_recording(recording) if isinstance(recording, Path) else recording
+
+    @property
+    def recorded_on(self) -> str | None:
+        return self.recording.recorded_on or "an unknown day"
+
+    def system(self) -> str | None:
+        return None
+
+    def standard(self) -> tuple[Probe, ...]:
+        return ()
+
+    def ask(self, probes: Iterable[Probe]) -> None:
+        """Nothing more can be asked of a recording."""
+
+    def answers(self) -> tuple[Answered, ...]:
+        return tuple(
+            (
+                Captured(
+                    argv=probe.argv,
+                    stdout=probe.stdout,
+                    stderr=probe.stderr,
+                    exit=probe.exit,
+                    timed_out=probe.timed_out,
+                ),
+                probe.env,
+            )
+            for probe in self.recording.probes
+        )

@@ -1,0 +1,1 @@
+"""Recorded hosts: written, scrubbed, replayed, filed among the tests."""

@@ -1,0 +1,1 @@
+"""A host against a recipe: every requirement, every reason at once."""

@@ -1,0 +1,58 @@
+"""One line of the doctor's: what was found, what is wanted, how to fix it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from packaging.version import Version
+
+# `note` is worth knowing and changes nothing; what was not recorded is neither well nor ill.
+Level = Literal["ok", "note", "warning", "blocker", "not_recorded", "not_understood"]
+ORDER: tuple[Level, ...] = ("blocker", "warning", "not_understood", "not_recorded", "note", "ok")
+
+NOT_RECORDED = "not recorded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One requirement and how the host meets it; `stops` says whether a blocker stops building here, or using MPS."""
+
+    id: str
+    level: Level
+    what: str
+    found: str
+    wanted: str = ""
+    mend: str | None = None
+    link: str | None = None
+    stops: tuple[Literal["build", "verify"], ...] = ("build", "verify")
+
+    def document(self) -> dict[str, Any]:
+        keys = ("id", "level", "what", "found", "wanted", "mend", "link")
+        return {key: getattr(self, key) for key in keys} | (
+            {"stops": list(self.stops)} if self.level == "blocker" else {}
+        )
+
+
+def not_recorded(id: str, what: str, wanted: str = "") -> Finding:
+    return Finding(id=id, level="not_recorded", what=what, found=NOT_RECORDED, wanted=wanted)
+
+
+def older(found: str, wanted: str) -> bool:
+    """Say whether a dotted version is older than another; a missing part is a zero.
+
+    >>> older("15.10", "15.3"), older("13.3", "13.3.1")
+    (False, True)
+    """
+    return Version(found) < Version(wanted)
+
+
+def within(found: str, first: str, last: str) -> bool:
+    """Say whether a version lies in a range, both ends included; "26.1" as last includes 26.1.1.
+
+    >>> within("26.1.1", "26.0", "26.1"), within("26.2", "26.0", "26.1")
+    (True, False)
+    """
+    release = Version(found).release
+    upper = Version(last).release
+    return Version(found) >= Version(first) and release[: len(upper)] <= upper

@@ -1,0 +1,71 @@
+"""Whether the Metal compiler compiles; a path or a status never makes it well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mps_build.common.recipe.model import Recipe
+
+from ..host import Host
+from ..installed_xcodes import Xcode
+from ..macos.situation import DOWNLOAD_METAL, Situation
+from ..macos.situations import BY_ID
+from .findings import Finding, not_recorded
+
+XCODE_LINK = "https://developer.apple.com/download/all/?q=xcode"
+METAL_ERRORS = frozenset({"metal_toolchain_missing", "metal_utility_not_found", "metal4_headers_too_old"})
+
+
+def metal_findings(host: Host, recipe: Recipe, xcode: Xcode | None) -> Iterator[Finding]:
+    """Yield whether the Metal compiler compiles; a path or a status never makes it well."""
+    required = recipe.host.metal_compiler == "required"
+    wanted = "three lines of Metal compile" if required else "not needed by this recipe"
+    if xcode is not None and xcode.metal_standards is not None:
+        yield from _proved(xcode, recipe, wanted)
+        return
+    error = (
+        xcode.metal_error if xcode is not None else next((e for e in host.every("error") if e in METAL_ERRORS), None)
+    )
+    unusable = any(row.facts.get("usable") is False for row in host.observations)
+    if error in BY_ID or unusable:
+        situation = BY_ID[error if error is not None and error in BY_ID else "metal_toolchain_missing"]
+        name = "metal_compiler_missing" if situation.id == "metal_utility_not_found" else situation.id
+        yield Finding(
+            id=name,
+            level="blocker" if required else "note",
+            what="Metal compiler",
+            found=situation.means,
+            wanted=wanted,
+            mend=_mend(host, situation),
+            link=situation.link,
+            stops=("build",),
+        )
+    elif required:
+        yield not_recorded("metal_compiler", "Metal compiler", wanted)
+
+
+def _proved(xcode: Xcode, recipe: Recipe, wanted: str) -> Iterator[Finding]:
+    standards = xcode.metal_standards or ()
+    found = f"{xcode.metal_version or 'it'} compiles Metal {', '.join(standards) or 'of neither 3.1 nor 4.0'}"
+    needed = "4.0" if recipe.gate.can_compile_metal_40 else "3.1"
+    if recipe.host.metal_compiler == "required" and needed not in standards:
+        yield Finding(
+            id="metal_standard_missing",
+            level="blocker",
+            what="Metal compiler",
+            found=found,
+            wanted=f"Metal {needed}",
+            mend=f"install a newer Xcode from {XCODE_LINK}",
+            link=XCODE_LINK,
+            stops=("build",),
+        )
+    else:
+        yield Finding(id="metal_compiler", level="ok", what="Metal compiler", found=found, wanted=wanted)
+
+
+def _mend(host: Host, situation: Situation) -> str | None:
+    """Return what mends it; a component that is there and not seen is not mended by fetching it again at once."""
+    there = "installed" in set(host.every("status")) or True in set(host.every("done"))
+    if situation.id == "metal_toolchain_missing" and there:
+        return f"xcrun --kill-cache; if it stays so, restart the Mac; only then again: {DOWNLOAD_METAL}"
+    return situation.mend

@@ -1,0 +1,276 @@
+"""What a crashing, hanging or failing MPS process wrote, to a category and a verdict.
+
+Pure, and without torch: `nox -s triage` uses it on files, the device suite's driver on its children.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from packaging.version import InvalidVersion, Version
+from pydantic import BaseModel, ConfigDict, Field
+
+from mps_build.common import strict_yaml
+from mps_build.common.logs.text import clean_lines, squeeze
+
+from .literals import may_match
+from .log import read_log
+
+TABLE = Path(__file__).with_name("device_texts.yaml")
+Verdict = Literal["case", "device", "ours_not", "noise", "stop", "unknown"]
+Detail: TypeAlias = "str | int | None"
+
+_CRASH_SIGNALS = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP"})
+# Numbers of macOS; 7 is Linux's SIGBUS, which macOS uses for nothing a process dies of.
+_SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 10: "SIGBUS", 11: "SIGSEGV"}
+# What a process that ended with 0 only warned of is no failure; a fallback is never told otherwise.
+_TOLD_BY_WARNINGS = frozenset({"cpu_fallback", "noise"})
+_WARNING = re.compile(r"\b\w{0,60}Warning: |\bwarning: |^\s*\[W\d")
+_UNITS = {"bytes": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
+_FOREIGN_NSLOG = re.compile(
+    r"^\s*(?![\w.-]*(?:[Pp]ython|pytest|torch))[A-Za-z][\w.+-]*\[\d+:[0-9a-f]+\] ", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceText:
+    """What the text of one process means.
+
+    Attributes:
+        verdict: about the case, the device, nobody of us, nothing (noise), the whole run (stop), or unknown.
+        stop: end the run now; every further case would say the same.
+        origin: another Metal program that wrote it (mlx, ggml, other); None: torch, or not told.
+        detail: facts as printed: op, dtype, code, file, line, device, count, allocated, said_floor ...
+    """
+
+    category: str
+    verdict: Verdict
+    stop: bool
+    origin: str | None
+    detail: Mapping[str, Detail] = field(default_factory=dict)
+    advice: str
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "category": self.category,
+            "verdict": self.verdict,
+            "stop": self.stop,
+            "from": self.origin,
+            "detail": dict(self.detail),
+            "advice": self.advice,
+        }
+
+
+class _Declared(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Category(_Declared):
+    verdict: Verdict
+    stop: bool = False
+    stop_if_repeated: bool = False
+    advice: str
+
+
+class _Rule(_Declared):
+    category: str
+    phrases: tuple[str, ...] = Field(min_length=1)
+    unless: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+    failing: bool = False
+    ended_well: bool = False
+
+
+class _Origin(_Declared):
+    origin: Literal["mlx", "ggml", "other"]
+    pattern: str
+
+
+class _Table(_Declared):
+    schema_version: Literal[1]
+    floors: dict[str, str]
+    languages: dict[str, str]
+    origins: tuple[_Origin, ...]
+    categories: dict[str, _Category]
+    rules: tuple[_Rule, ...]
+
+
+def classify_device_text(
+    text: str, *, exit: int | None = None, signal: str | None = None, host: Mapping[str, Any] | None = None
+) -> DeviceText:
+    """Return what stdout and stderr of one process mean.
+
+    Args:
+        exit: as a shell gives it (128 + n for a signal) or as Python does (-n); None: not known.
+        signal: its name, if known (`SIGSEGV`).
+        host: what is known beside the text: `macos`, `torch`, `virtual`; what else it holds is not looked at.
+    """
+    table = load_table()
+    host = host or {}
+    log = read_log(text)
+    prose = log.text
+    rule, category = _rule(table, prose, exit=exit, signal=signal or _signal_of(exit))
+    if exit == 0 and rule and category not in _TOLD_BY_WARNINGS:
+        calm = " ".join(squeeze(line.text) for line in log.lines if not _WARNING.search(line.text))
+        rule, category = _rule(table, calm, exit=exit, signal=None)
+        category = category if rule else "noise"
+    detail = _details(rule, prose) if rule else {}
+    category, detail = _refine(table, category, detail, prose=prose, host=host)
+    origin = _origin(table, prose, text)
+    row = table.categories[category]
+    verdict = row.verdict
+    if category == "os_too_old" and "op" in detail:
+        verdict = "case"
+    if origin and verdict == "case":
+        verdict = "ours_not"  # another program's failure says something of the GPU, nothing of torch
+    repeated = isinstance(count := detail.get("count", 1), int) and count > 1
+    return DeviceText(
+        category=category,
+        verdict=verdict,
+        stop=row.stop or (row.stop_if_repeated and repeated),
+        origin=origin,
+        detail=detail,
+        advice=row.advice,
+    )
+
+
+@lru_cache(maxsize=1)
+def load_table() -> _Table:
+    """Return the table of texts; a fault in it is a UsageError."""
+    return strict_yaml.load(TABLE, _Table)
+
+
+def real_floor(torch: str | None) -> str | None:
+    """Return the macOS from which MPS works in this torch; a nightly counts as its release.
+
+    >>> real_floor("2.5.1"), real_floor("2.10.0.dev20251012")
+    ('13.0', '14.0')
+    """
+    version = _version(torch)
+    if version is None:
+        return None
+    floors = load_table().floors.items()
+    fitting = [(Version(first), floor) for first, floor in floors if Version(version.base_version) >= Version(first)]
+    return max(fitting)[1] if fitting else None
+
+
+def _rule(table: _Table, prose: str, *, exit: int | None, signal: str | None) -> tuple[_Rule | None, str]:
+    for rule in table.rules:
+        if rule.category == "crash" and signal in _CRASH_SIGNALS:
+            return rule, "crash"
+        if (rule.failing and exit == 0) or (rule.ended_well and exit != 0):
+            continue
+        hit = any(may_match(phrase, prose) and re.search(phrase, prose) for phrase in rule.phrases)
+        if hit and not any(re.search(pattern, prose) for pattern in rule.unless):
+            return rule, rule.category
+    return None, "unknown"
+
+
+def _signal_of(exit: int | None) -> str | None:
+    if exit is None:
+        return None
+    return _SIGNALS.get(-exit if exit < 0 else exit - 128)
+
+
+def _details(rule: _Rule, prose: str) -> dict[str, Detail]:
+    found: dict[str, Detail] = {}
+    for pattern in rule.details:
+        if match := re.search(pattern, prose):
+            for name, value in match.groupdict().items():
+                if value is not None and name not in found:
+                    found[name] = int(value) if name == "line" else value.strip()
+    return found
+
+
+def _refine(
+    table: _Table, category: str, detail: dict[str, Detail], *, prose: str, host: Mapping[str, Any]
+) -> tuple[str, dict[str, Detail]]:
+    """Return category and detail after what one phrase cannot tell: figures, lists, and the host."""
+    match category:
+        case "out_of_memory":
+            return ("virtual_gpu_unusable" if _is_a_guest(detail, host) else category), detail
+        case "virtual_gpu_unusable":
+            return category, {name: None if value == "(null)" else value for name, value in detail.items()}
+        case "wrong_architecture":
+            return category, detail if detail else {"have": None, "need": None}
+        case "gpu_fault":
+            blocks = prose.count("command buffer exited with error status")
+            errors = len(re.findall(r"\((?:[0-9a-fA-F]{8}:|IOAF code )", prose))
+            return category, {**detail, "count": blocks or errors or 1}
+        case "os_too_old":
+            floor = table.languages.get(str(detail.get("metal_language")))
+            return category, {**detail, "real_floor": floor} if floor else detail
+        case "unsupported_feature":
+            floor_said = detail.get("real_floor")
+            return category, {**detail, "real_floor": _dotted(floor_said)} if floor_said else detail
+        case "mps_unavailable":
+            return _unavailable(detail, host)
+        case "unsupported_op" if "Could not run" in prose:
+            return _could_not_run(prose), detail
+        case _:
+            return category, detail
+
+
+def _is_a_guest(detail: Mapping[str, Detail], host: Mapping[str, Any]) -> bool:
+    """Whether it is not a lack of memory: nothing is in use, and less was tried than is allowed."""
+    if host.get("virtual") is True:
+        return True
+    if detail.get("allocated") != "0 bytes" or detail.get("other", "0 bytes") != "0 bytes":
+        return False
+    tried, allowed = _bytes(detail.get("tried")), _bytes(detail.get("max_allowed"))
+    return tried is not None and allowed is not None and tried <= allowed
+
+
+def _unavailable(detail: dict[str, Detail], host: Mapping[str, Any]) -> tuple[str, dict[str, Detail]]:
+    """Blame the macOS only where it is really too old: the sentence is a catch-all for "no device"."""
+    said = detail.get("said_floor")
+    real = real_floor(host.get("torch"))
+    floor, macos = _version(real or str(said)), _version(host.get("macos"))
+    too_old = floor is not None and macos is not None and macos < floor
+    told = {**detail, "real_floor": real} if real and (said or too_old) else detail
+    return ("os_too_old" if too_old else "mps_unavailable"), told
+
+
+def _could_not_run(prose: str) -> str:
+    """Tell a build without MPS kernels (MPS is in the list of back ends) from a missing operator."""
+    asked = re.search(r"with arguments from the \\?'(\w+)", prose)
+    listed = re.search(r"only available for these backends: \[([^\]]*)(\]?)", prose)
+    if listed and asked and re.search(rf"\b{asked[1]}\b", listed[1]):
+        return "not_built"
+    return "unsupported_op" if listed and listed[2] else "unknown"
+
+
+def _origin(table: _Table, prose: str, text: str) -> str | None:
+    for row in table.origins:
+        if may_match(row.pattern, prose) and re.search(row.pattern, prose):
+            return row.origin
+    lines = "\n".join(line.text for line in clean_lines(text[:200_000]))
+    return "other" if _FOREIGN_NSLOG.search(lines) else None
+
+
+def _bytes(size: Detail) -> float | None:
+    match = re.fullmatch(r"([\d.]+) (\w+)", str(size))
+    if not match or match[2] not in _UNITS:
+        return None
+    try:
+        return float(match[1]) * _UNITS[match[2]]
+    except ValueError:
+        return None
+
+
+def _version(text: str | None) -> Version | None:
+    try:
+        return Version(text) if text else None
+    except InvalidVersion:
+        return None
+
+
+def _dotted(version: Detail) -> str:
+    dotted = str(version).replace("_", ".")
+    return dotted if "." in dotted else f"{dotted}.0"

@@ -1,0 +1,47 @@
+"""What triage found, as a person reads it."""
+
+from __future__ import annotations
+
+from .device_texts import DeviceText
+from .diagnosis import Triage
+
+_VERDICTS = {
+    "case": "this case failed",
+    "device": "no verdict can be had on this machine or in this process",
+    "ours_not": "the environment or the caller, not torch's MPS",
+    "noise": "harmless",
+    "stop": "end the run: every further case would say the same",
+    "unknown": "not MPS, or not to be told",
+}
+
+
+def render(triage: Triage) -> tuple[str, ...]:
+    """Return the lines to print under the last lines of a log."""
+    lines: list[str] = []
+    if triage.cause:
+        lines += [f"cause {triage.cause}: {triage.title}", f"  why:  {triage.explanation}"]
+        lines += [f"  fix:  {triage.fix}", f"  link: {triage.link}"]
+    elif triage.failed:
+        lines.append("no known cause")
+    else:
+        lines.append("no failure found in this log")
+    if triage.first_error:
+        word = "seen in" if triage.cause else "first error:"
+        lines.append(f"  {word} line {triage.first_error.number}: {triage.first_error.text.strip()}")
+    elif triage.failed:
+        lines.append("  what failed is not said in this text: it begins after the message")
+    if triage.also:
+        lines.append(f"  also matching (an effect, or a twin): {', '.join(triage.also)}")
+    lines += [f"  note {note}" for note in triage.notes]
+    return tuple(lines)
+
+
+def render_device_text(text: DeviceText) -> tuple[str, ...]:
+    """Return the lines to print for what a process wrote."""
+    lines = [f"device text: {text.category} ({_VERDICTS[text.verdict]})"]
+    if text.origin:
+        lines.append(f"  written by another program on Metal: {text.origin}")
+    if text.detail:
+        lines.append("  " + ", ".join(f"{name}: {value}" for name, value in text.detail.items()))
+    lines.append(f"  what to do: {text.advice}")
+    return tuple(lines)

@@ -1,0 +1,128 @@
+"""The table of known causes: causes.yaml, read strictly and compiled once."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+
+from mps_build.common import strict_yaml
+
+CAUSES = Path(__file__).with_name("causes.yaml")
+CauseId = Annotated[str, StringConstraints(pattern=r"^[BN]\d+[a-e]?$")]
+_MACRO = re.compile(r"<([a-z_]+)>")
+_FAR = "<far>"
+
+
+class _Declared(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Ranged(_Declared):
+    releases: str | None = None
+    needs_release: bool = False
+
+    @field_validator("releases")
+    @classmethod
+    def _is_a_range(cls, value: str | None) -> str | None:
+        try:
+            SpecifierSet(value or "")
+        except InvalidSpecifier as error:
+            raise ValueError(f"is not a range of versions such as '<2.7': {value}") from error
+        return value
+
+    def fits(self, release: Version | None) -> bool:
+        """Whether the row holds for this release; a nightly counts as the release it leads to."""
+        if self.releases is None or release is None:
+            return not self.needs_release or release is not None
+        return SpecifierSet(self.releases).contains(release.base_version)
+
+
+class Matcher(_Ranged):
+    """One way to tell a cause; see the head of causes.yaml."""
+
+    all: tuple[str, ...] = Field(min_length=1)
+    none: tuple[str, ...] = ()
+    then: str | None = None
+    alone: bool = False
+    show: str | None = None
+
+
+class Cause(_Ranged):
+    """One row: how it is told, and what a person should know and do."""
+
+    id: CauseId
+    title: str
+    any: tuple[Matcher, ...] = Field(min_length=1)
+    explains: tuple[CauseId, ...] = ()
+    frame: bool = False
+    first: bool = False
+    quiet: bool = False
+    cause: str
+    fix: str
+    link: Annotated[str, StringConstraints(pattern=r"^https://")]
+
+
+class Note(_Declared):
+    """What is worth saying beside, or in the place of, a cause."""
+
+    id: CauseId
+    pattern: str
+    text: str
+
+
+class Catalogue(_Declared):
+    """The whole file."""
+
+    schema_version: Literal[1]
+    macros: dict[str, str]
+    blockers: tuple[str, ...]
+    notes: tuple[Note, ...]
+    causes: tuple[Cause, ...]
+
+    @model_validator(mode="after")
+    def _hangs_together(self) -> Catalogue:
+        ids = [cause.id for cause in self.causes]
+        twice = sorted({name for name in ids if ids.count(name) > 1})
+        if twice:
+            raise ValueError(f"two rows of one id: {', '.join(twice)}")
+        for pattern in self.patterns():
+            try:
+                for part in pattern.split(_FAR):
+                    self.compiled(part)
+            except (re.error, KeyError) as error:
+                raise ValueError(f"no pattern: {pattern}: {error}") from error
+        return self
+
+    def patterns(self) -> tuple[str, ...]:
+        """Return every pattern of the file, as written."""
+        found = [*self.blockers, *(note.pattern for note in self.notes)]
+        for cause in self.causes:
+            for matcher in cause.any:
+                found += [*matcher.all, *matcher.none, *filter(None, (matcher.then, matcher.show))]
+        return tuple(found)
+
+    def parts(self, pattern: str) -> tuple[re.Pattern[str], re.Pattern[str] | None]:
+        """Return a pattern, and what must follow it at some distance (`A<far>B`), compiled."""
+        first, _, second = pattern.partition(_FAR)
+        return self.compiled(first), self.compiled(second) if second else None
+
+    def compiled(self, pattern: str) -> re.Pattern[str]:
+        """Return a pattern with its macros filled in."""
+        return _compiled(_MACRO.sub(lambda match: self.macros[match[1]], pattern))
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+@lru_cache(maxsize=8)
+def load_catalogue(path: Path = CAUSES) -> Catalogue:
+    """Return the table of causes; raises a UsageError that lists every fault of the file."""
+    return strict_yaml.load(path, Catalogue)

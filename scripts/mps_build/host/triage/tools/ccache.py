@@ -1,0 +1,176 @@
+"""ccache's statistics: `ccache -s` of every layout since 4.0, `-sv`, `-svv`, and `--print-stats`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mps_build.common.logs.text import clean_lines
+
+from .facts import only_told
+
+# A number, not a version: `PyTorch version: 2.9.1` has the shape of a statistic.
+_NUMBERED = re.compile(
+    r"^(?P<indent> *)(?P<label>[A-Za-z][^:]*):\s+(?P<first>\d{1,15}(?:\.\d{1,6})?)(?: */ *(?P<second>\d{1,15}(?:\.\d{1,6})?))?(?![\d.])"
+)
+_SECTION = re.compile(r"^(?P<label>[A-Z][A-Za-z ]+):\s*$")
+_RAW = re.compile(r"^(?P<key>[a-z_]+)\t(?P<value>\d{1,18})$")
+_ERROR = re.compile(r"^ccache: (?:error: )?(?P<what>unrecognized option|invalid option|.+)")
+_STORAGES = {"Local storage", "Remote storage", "Primary storage", "Secondary storage"}
+_UNCACHEABLE = [
+    "autoconf_test",
+    "bad_compiler_arguments",
+    "bad_input_file",
+    "called_for_link",
+    "called_for_preprocessing",
+    "compile_failed",
+    "compiler_produced_empty_output",
+    "compiler_produced_no_output",
+    "compiler_produced_stdout",
+    "could_not_use_modules",
+    "could_not_use_precompiled_header",
+    "disabled",
+    "multiple_source_files",
+    "no_input_file",
+    "output_to_stdout",
+    "preprocessor_error",
+    "recache",
+    "unsupported_code_directive",
+    "unsupported_compiler_option",
+    "unsupported_environment_variable",
+    "unsupported_source_language",
+]
+_ERRORS = [
+    "bad_output_file",
+    "compiler_check_failed",
+    "could_not_find_compiler",
+    "error_hashing_extra_file",
+    "internal_error",
+    "missing_cache_file",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CcacheStats:
+    """What ccache counted; None: not printed."""
+
+    calls: int | None = None
+    cacheable: int | None = None
+    direct: int | None = None
+    preprocessed: int | None = None
+    hits: int | None = None
+    misses: int | None = None
+    uncacheable: int | None = None
+    errors: int | None = None
+    files: int | None = None
+    size_gb: float | None = None
+    size_gib: float | None = None
+    size_kib: int | None = None
+    max_gb: float | None = None
+    max_gib: float | None = None
+    remote_hits: int | None = None
+    remote_misses: int | None = None
+    uncacheable_by: Mapping[str, int] = field(default_factory=dict)
+    error: str | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was printed, by the names of README-logs."""
+        return {"tool": "ccache", **only_told(self)}
+
+
+def parse_ccache(text: str) -> CcacheStats | None:
+    """Return the statistics in the text; None if it holds none."""
+    lines = [line.text for line in clean_lines(text)]
+    raw = {match["key"]: int(match["value"]) for line in lines if (match := _RAW.match(line))}
+    if "cache_miss" in raw:
+        return _of_raw(raw)
+    if found := _of_4(lines):
+        return found
+    error = next((match for line in lines if (match := _ERROR.match(line))), None)
+    return CcacheStats(error=error["what"]) if error else None
+
+
+def _of_raw(raw: Mapping[str, int]) -> CcacheStats:
+    direct, preprocessed = raw.get("direct_cache_hit"), raw.get("preprocessed_cache_hit")
+    # Keys are sorted: once the last of a kind is there, its sum is whole.
+    whole = "unsupported_source_language" in raw
+    remote = raw.get("remote_storage_hit"), raw.get("remote_storage_miss")
+    return CcacheStats(
+        direct=direct,
+        preprocessed=preprocessed,
+        hits=_sum(direct, preprocessed),
+        misses=raw["cache_miss"],
+        uncacheable=sum(raw.get(key, 0) for key in _UNCACHEABLE) if whole else None,
+        errors=sum(raw.get(key, 0) for key in _ERRORS) if "missing_cache_file" in raw else None,
+        files=raw.get("files_in_cache"),
+        size_kib=raw.get("cache_size_kibibyte"),
+        remote_hits=remote[0] if any(remote) else None,
+        remote_misses=remote[1] if any(remote) else None,
+    )
+
+
+def _of_4(lines: list[str]) -> CcacheStats | None:
+    """Read the sections since 4.0; "Hits" and "Misses" of the storages are look-ups, not calls."""
+    told: dict[tuple[str, str], tuple[float, float | None]] = {}
+    section, seen = "", set()
+    for line in lines:
+        if heading := _SECTION.match(line):
+            section = heading["label"]
+            seen.add(section)
+        elif match := _NUMBERED.match(line):
+            first = float(match["first"])
+            second = float(match["second"]) if match["second"] else None
+            if not match["indent"]:
+                section = match["label"]
+                told[section, ""] = (first, second)
+            else:  # 4.4 repeats "Direct" and "Preprocessed" under Misses: the first of a name is the hits'
+                told.setdefault((section, match["label"]), (first, second))
+    calls = told.get(("Cacheable calls", ""))
+    summary = "Cacheable calls" if calls else "Summary"
+    if not calls and ("Summary", "Hits") not in told:
+        if not seen & _STORAGES or not any(label.startswith("Cache size") for _, label in told):
+            return None
+        return CcacheStats(hits=0, misses=0, **_sizes(told))  # after -z no line of calls is printed at all
+
+    def count(key: tuple[str, str]) -> int | None:
+        return int(told[key][0]) if key in told else None
+
+    total = int(calls[1]) if calls and calls[1] is not None else None
+    cacheable = int(calls[0]) if calls else None
+    uncacheable = (
+        total - cacheable if total is not None and cacheable is not None else count(("Summary", "Uncacheable"))
+    )
+    by = {label: int(value[0]) for (where, label), value in told.items() if where == "Uncacheable calls" and label}
+    by = {label: number for label, number in by.items() if number}
+    remote = next((name for name in ("Remote storage", "Secondary storage") if (name, "Hits") in told), "")
+    remote_counts = count((remote, "Hits")), count((remote, "Misses"))
+    return CcacheStats(
+        calls=total,
+        cacheable=cacheable,
+        hits=count((summary, "Hits")),
+        direct=count((summary, "Direct")),
+        preprocessed=count((summary, "Preprocessed")),
+        misses=count((summary, "Misses")),
+        uncacheable=uncacheable,
+        errors=count(("Errors", "")),
+        files=next((number for name in _STORAGES if (number := count((name, "Files"))) is not None), None),
+        remote_hits=remote_counts[0] if any(remote_counts) else None,
+        remote_misses=remote_counts[1] if any(remote_counts) else None,
+        uncacheable_by=by if sum(by.values()) == uncacheable else {},
+        **_sizes(told),
+    )
+
+
+def _sizes(told: Mapping[tuple[str, str], tuple[float, float | None]]) -> dict[str, Any]:
+    sizes: dict[str, Any] = {}
+    for (_, label), (first, second) in told.items():
+        for unit in ("GB", "GiB"):
+            if label == f"Cache size ({unit})":
+                sizes = {f"size_{unit.lower()}": first, f"max_{unit.lower()}": second}
+    return sizes
+
+
+def _sum(*parts: int | None) -> int | None:
+    return None if any(part is None for part in parts) else sum(part or 0 for part in parts)

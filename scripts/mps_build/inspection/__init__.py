@@ -1,0 +1,1 @@
+"""Inspect a wheel without running it on a Mac: audit, operator coverage, Metal kernels."""

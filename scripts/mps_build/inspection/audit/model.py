@@ -1,0 +1,154 @@
+"""The values of an audit: what is expected, what was found, what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from mps_build.common.wheels.naming import WheelName
+
+from .archive import Archive
+from .contents import Contents
+from .macho import MachO
+from .metadata import Headers, RecordRow
+
+Level = Literal["error", "warning"]
+Profile = Literal["strict", "official"]
+PROFILES: tuple[Profile, ...] = ("strict", "official")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """What a recipe declares of its wheel, beside what the wheel's name already asks for.
+
+    Args:
+        deployment_target: the macOS that the platform tag must name, as `14.0`.
+        metal_sections: embedded metallibs and the OS each is compiled for; None leaves it to
+            torch's table of releases, an empty mapping asks for none.
+        openmp: whether libtorch_cpu uses OpenMP; None leaves it to the table.
+        commit: the commit that was to be built.
+        members: paths that must be in the wheel.
+        external_libraries: base names of libraries that another distribution brings (torch's, for companions).
+        requires: demands that METADATA must make, word for word, as the only ones for that distribution.
+    """
+
+    distribution: str = "torch"
+    deployment_target: str | None = None
+    metal_sections: Mapping[str, str] | None = None
+    openmp: bool | None = None
+    commit: str | None = None
+    members: tuple[str, ...] = ()
+    external_libraries: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    allow_jit_shaders: bool = False
+    without_metal4: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinaryFacts:
+    """One compiled member: its header, and what lies behind it (None where only headers were read)."""
+
+    member: str
+    size: int
+    mode: int
+    kind: str
+    macho: MachO | None = None
+    malformed: str | None = None
+    contents: Contents | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WheelFacts:
+    """All that the rules look at.
+
+    `file` is the wheel's file name, or the folder that a wheel was installed to, whose `archive` and `name` are
+    then made up from RECORD, METADATA and WHEEL. `is_full` is False when only
+    headers were read, and then `damage`, `record_mismatches`, `leaks` and all `contents` are empty.
+    """
+
+    file: str
+    size: int
+    name: WheelName | None
+    archive: Archive
+    modes: Mapping[str, int]
+    is_installed: bool = False
+    info_folders: tuple[str, ...] = ()
+    metadata: Headers = field(default_factory=dict)
+    wheel: Headers = field(default_factory=dict)
+    record: tuple[RecordRow, ...] = ()
+    record_fault: str | None = None
+    version_literals: Mapping[str, str] = field(default_factory=dict)
+    binaries: Mapping[str, BinaryFacts] = field(default_factory=dict)
+    is_full: bool = False
+    damage: Mapping[str, str] = field(default_factory=dict)
+    record_mismatches: Mapping[str, str] = field(default_factory=dict)
+    leaks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def distribution(self) -> str:
+        return self.name.distribution if self.name else next(iter(self.metadata.get("name", ())), "")
+
+    @property
+    def machos(self) -> dict[str, tuple[BinaryFacts, MachO]]:
+        """The members that are readable Mach-O."""
+        return {name: (facts, facts.macho) for name, facts in self.binaries.items() if facts.macho is not None}
+
+    def macho(self, member: str) -> MachO | None:
+        facts = self.binaries.get(member)
+        return facts.macho if facts else None
+
+    def contents(self, member: str) -> Contents | None:
+        facts = self.binaries.get(member)
+        return facts.contents if facts else None
+
+    @property
+    def git_version(self) -> str | None:
+        return self.version_literals.get("git_version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is not as it should be: where, how it shows, and why it matters."""
+
+    rule: str
+    level: Level
+    member: str | None
+    evidence: str
+    reason: str
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "rule": self.rule,
+            "level": self.level,
+            "member": self.member,
+            "evidence": self.evidence,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """The verdict on one wheel, and all it stands on."""
+
+    profile: Profile
+    quick: bool
+    kind: str
+    findings: tuple[Finding, ...]
+    facts: WheelFacts
+    facts_document: Mapping[str, Any]
+
+    @property
+    def verdict(self) -> Literal["accepted", "rejected"]:
+        return "rejected" if any(finding.level == "error" for finding in self.findings) else "accepted"
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {
+            "profile": self.profile,
+            "quick": self.quick,
+            "kind": self.kind,
+            "verdict": self.verdict,
+            "findings": [finding.document() for finding in self.findings],
+            "facts": dict(self.facts_document),
+        }

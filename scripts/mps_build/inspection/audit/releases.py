@@ -1,0 +1,99 @@
+"""What a torch release must hold, by its version (evidence: the 18 official wheels of 1.12 to 2.15)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mps_build.common.wheels.naming import normalise, release_of
+
+from .model import Expectation
+
+Version = tuple[int, ...]
+TORCH_CPU = "torch/lib/libtorch_cpu.dylib"
+# What another distribution may take from an installed torch instead of bringing it along.
+TORCH_LIBRARIES = (
+    *(f"libtorch{part}.dylib" for part in ("", "_cpu", "_python", "_global_deps")),
+    "libc10.dylib",
+    "libshm.dylib",
+)
+# They use an installed torch, whether their METADATA asks for one or not (torchaudio 2.11 does not).
+COMPANIONS = frozenset({"torchvision", "torchaudio", "torchtext", "torchcodec"})
+NEWEST_KNOWN: Version = (2, 15)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the rules demand of one wheel.
+
+    `metal` maps a section to the OS it must be compiled for, `tolerated` to the reason why its absence is
+    no error; `is_torch` turns torch's own rules on.
+    """
+
+    is_torch: bool
+    release: Version = ()
+    metal: Mapping[str, Version] = field(default_factory=dict)
+    allow_jit_shaders: bool = False
+    without_metal4: bool = False
+    least_sdk: Version | None = None
+    openmp: bool | None = None
+    commit: str | None = None
+    members: tuple[str, ...] = ()
+    external_libraries: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    deployment_target: Version | None = None
+    is_declared: bool = False
+
+
+def wanted_of(distribution: str, version: str, expectation: Expectation | None, requires: tuple[str, ...]) -> Wanted:
+    """Return what a wheel of this name must hold; `requires` are its Requires-Dist lines."""
+    release = release_of(version)
+    is_torch = normalise(distribution) == "torch"
+    asked = expectation or Expectation(distribution=distribution)
+    if asked.metal_sections is not None:
+        metal: dict[str, Version] = {name: release_of(os) for name, os in asked.metal_sections.items()}
+    else:
+        metal = metal_sections_of(release) if is_torch else {}
+    names = (re.match(r"[A-Za-z0-9][A-Za-z0-9._-]*", line.strip()) for line in requires)
+    needs_torch = normalise(distribution) in COMPANIONS or any(
+        name is not None and normalise(name[0]) == "torch" for name in names
+    )
+    external = asked.external_libraries or (TORCH_LIBRARIES if needs_torch and not is_torch else ())
+    openmp = asked.openmp if asked.openmp is not None else (release >= (2, 2) if is_torch else None)
+    return Wanted(
+        is_torch=is_torch,
+        release=release,
+        metal=metal,
+        allow_jit_shaders=asked.allow_jit_shaders,
+        without_metal4=asked.without_metal4,
+        least_sdk=_least_sdk(release, metal, asked) if is_torch else None,
+        openmp=openmp,
+        commit=asked.commit,
+        members=asked.members,
+        external_libraries=external,
+        requires=asked.requires,
+        deployment_target=release_of(asked.deployment_target) if asked.deployment_target else None,
+        is_declared=expectation is not None,
+    )
+
+
+def metal_sections_of(release: Version) -> dict[str, Version]:
+    """Return the embedded metallibs of a torch release and the OS at which the release opens each.
+
+    Read in the machine code of `BundledShaderLibrary::getLibrary`; the newest known release stands for newer ones.
+    """
+    sections: dict[str, Version] = {}
+    if release >= (2, 6):
+        sections["metal_basic"] = (13, 0) if release < (2, 9) else (14, 0)
+    if (2, 6) <= release < (2, 9):
+        sections["metal_bfloat"] = (14, 0)
+    if release >= (2, 12):
+        sections["metal_40"] = (26, 0) if release < (2, 14) else (26, 2)
+    return sections
+
+
+def _least_sdk(release: Version, metal: Mapping[str, Version], asked: Expectation) -> Version:
+    if "metal_40" in metal and not asked.without_metal4 and not asked.allow_jit_shaders:
+        return (26, 0)
+    return (13, 3) if release >= (2, 2) else (12, 3)

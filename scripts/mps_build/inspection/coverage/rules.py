@@ -1,0 +1,203 @@
+"""What a dense MPS tensor meets at each operator, by the dispatcher's own order; and two torches side by side.
+
+The order is that of c10's OperatorEntry::computeDispatchTableEntryWithDebug: a kernel of the key itself, then
+CompositeExplicitAutogradNonFunctional, CompositeExplicitAutograd, CompositeImplicitAutograd, then the key's fallback.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .model import COMPOSITES, Facts
+
+KERNEL, EXPLICIT, IMPLICIT = "kernel", "composite_explicit", "composite_implicit"
+ALWAYS, ON_DEMAND, REFUSED, ELSEWHERE = "falls_back_always", "falls_back_on_demand", "refused", "elsewhere"
+# In the order of the tables. What each means to a user stands beside it.
+STATUSES = {
+    KERNEL: "has a kernel for MPS",
+    EXPLICIT: "one body for all devices; autograd as for a kernel",
+    IMPLICIT: "made of other operators, whose kernels decide",
+    ALWAYS: "runs on the CPU, unasked: registered so in MPSFallback.mm",
+    ON_DEMAND: "refused; runs on the CPU with PYTORCH_ENABLE_MPS_FALLBACK=1",
+    REFUSED: "registered for MPS only to say no",
+    ELSEWHERE: "only for other layouts or devices (sparse, mkldnn, quantized, CUDA)",
+}
+RUNS_ON_MPS = frozenset({KERNEL, EXPLICIT, IMPLICIT})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One operator: its status, by which road, and which keys have kernels.
+
+    `how` is `own` (named in native_functions.yaml), `structured` (through its out= form's kernel), `by hand`,
+    or the composite's key; `through` is the one operator that a composite made by torchgen calls.
+    """
+
+    name: str
+    status: str
+    how: str
+    keys: tuple[str, ...]
+    through: str = ""
+
+    @property
+    def family(self) -> str:
+        """The operator without its overload: `add` of `add.Tensor`."""
+        return self.name.partition(".")[0]
+
+    def document(self) -> dict[str, Any]:
+        through = {"through": self.through} if self.through else {}
+        return {"name": self.name, "status": self.status, "how": self.how, "keys": list(self.keys), **through}
+
+
+def classify(facts: Facts) -> tuple[Row, ...]:
+    """Return a row for each operator, by name."""
+    by_hand = {each.operator: each for each in facts.by_hand if each.key == "MPS"}
+    keys: dict[str, list[str]] = {}
+    for key, names in sorted(facts.registered.items()):
+        for name in names:
+            keys.setdefault(name, []).append(key)
+
+    def status_of(name: str, seen: frozenset[str]) -> tuple[str, str, str]:
+        hand = by_hand.get(name)
+        if hand is not None:  # where both are registered, the later one counts: by hand, as the linker orders them
+            return (ALWAYS if hand.falls_back else REFUSED if hand.refuses else KERNEL), "by hand", ""
+        known = keys.get(name, [])
+        if "MPS" in known:
+            return KERNEL, "own" if name in facts.own else "structured", ""
+        composite = next((key for key in COMPOSITES if key in known), None)
+        if composite is not None:
+            target = facts.through.get(name, "")
+            if target and target not in seen:
+                reached = status_of(target, seen | {name})[0]
+                if reached not in RUNS_ON_MPS:
+                    return reached, composite, target
+            return (IMPLICIT if composite == COMPOSITES[-1] else EXPLICIT), composite, target
+        return (ON_DEMAND if "CPU" in known else ELSEWHERE), "", ""
+
+    rows = []
+    for name in sorted(facts.operators):
+        status, how, through = status_of(name, frozenset())
+        known = (*keys.get(name, ()), *facts.elsewhere.get(name, ()))
+        rows.append(Row(name=name, status=status, how=how, keys=known, through=through))
+    return tuple(rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How many operators have each status; `share` is that of operators that run on a CPU which run on MPS too."""
+
+    overloads: Mapping[str, int]
+    families: Mapping[str, int]
+    cpu: int
+    cpu_on_mps: int
+
+    @property
+    def share(self) -> float:
+        return self.cpu_on_mps / self.cpu if self.cpu else 0.0
+
+
+def count(rows: tuple[Row, ...]) -> Counts:
+    """Return the counts; a family (`add`) has the best status that one of its overloads has."""
+    order = list(STATUSES)
+    best: dict[str, str] = {}
+    for row in rows:
+        best[row.family] = min(best.get(row.family, ELSEWHERE), row.status, key=order.index)
+    with_cpu = [row for row in rows if "CPU" in row.keys]
+    return Counts(
+        overloads=Counter(row.status for row in rows),
+        families=Counter(best.values()),
+        cpu=len(with_cpu),
+        cpu_on_mps=sum(row.status in RUNS_ON_MPS for row in with_cpu),
+    )
+
+
+def gaps(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """Return what a Mac lacks most: operators with kernels for CPU and CUDA that MPS does not run."""
+    return tuple(row for row in rows if {"CPU", "CUDA"} <= set(row.keys) and row.status not in RUNS_ON_MPS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One operator whose status differs; an empty status means that the side does not have it."""
+
+    name: str
+    before: str
+    after: str
+    reason: str
+
+    def document(self) -> dict[str, str]:
+        return {"name": self.name, "before": self.before, "after": self.after, "reason": self.reason}
+
+
+def compare(left: Facts, right: Facts) -> tuple[Change, ...]:
+    """Return every operator whose status differs between two torches, each with its reason."""
+    before, after = ({row.name: row for row in classify(side)} for side in (left, right))
+    changes = []
+    for name in sorted(before.keys() | after.keys()):
+        old, new = before.get(name), after.get(name)
+        if old is not None and new is not None and old.status == new.status:
+            continue
+        reason = _reason(old, new, left, right)
+        changes.append(
+            Change(name=name, before=old.status if old else "", after=new.status if new else "", reason=reason)
+        )
+    return tuple(changes)
+
+
+def _reason(old: Row | None, new: Row | None, left: Facts, right: Facts) -> str:
+    """Return why two rows differ, as far as the facts tell."""
+    if old is None or new is None:
+        side = right if old is None else left
+        return f"only {side.label} has this operator"
+    if {old.status, new.status} == {KERNEL, REFUSED} and "wheel" in (left.kind, right.kind):
+        return "compiled code does not show that a kernel by hand only refuses: the source does"
+    if old.through and new.through == old.through:
+        return f"follows {new.through}, which it calls"
+    if new.how == "by hand" or old.how == "by hand":
+        side, verb = (right, "registered") if new.how == "by hand" else (left, "no longer registered")
+        where = next((each.where for each in side.by_hand if each.operator == new.name), "")
+        return f"{verb} by hand ({where})" if where else f"{verb} by hand"
+    if new.status == KERNEL:
+        return "named for MPS in native_functions.yaml" if new.how == "own" else "its out= form has a kernel now"
+    if old.status == KERNEL:
+        return "no longer named for MPS in native_functions.yaml"
+    gained, lost = set(new.keys) - set(old.keys), set(old.keys) - set(new.keys)
+    summary = [f"{word} {', '.join(sorted(keys))}" for word, keys in (("gained", gained), ("lost", lost)) if keys]
+    return "; ".join(summary) or (f"now calls {new.through}" if new.through else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelChange:
+    """One embedded metallib of two wheels: how many kernels on each side, and the names that only one has."""
+
+    section: str
+    left: int
+    right: int
+    only_left: tuple[str, ...]
+    only_right: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        only = {"only_left": list(self.only_left), "only_right": list(self.only_right)}
+        return {"section": self.section, "left": self.left, "right": self.right, **only}
+
+
+def compare_kernels(left: Facts, right: Facts) -> tuple[KernelChange, ...]:
+    """Return the metallibs of two wheels side by side; none where a side has no wheel to read them from."""
+    if not (left.kind == right.kind == "wheel"):
+        return ()
+    changes = []
+    for section in sorted(left.kernels.keys() | right.kernels.keys()):
+        old, new = (frozenset(side.kernels.get(section, ())) for side in (left, right))
+        changes.append(
+            KernelChange(
+                section=section,
+                left=len(old),
+                right=len(new),
+                only_left=tuple(sorted(old - new)),
+                only_right=tuple(sorted(new - old)),
+            )
+        )
+    return tuple(changes)

@@ -1,0 +1,131 @@
+"""A wheel's operators: `(path, what its library registers) -> Facts`, by three witnesses that are compared.
+
+Its headers say what each dispatch key has; the torchgen and the YAML that it carries say the same once more, and which
+operator a generated composite calls; its library's machine code says what is really registered, by hand too.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mps_build.common.errors import MpsNotBuilt, SourceError, UsageError
+
+from .headers import FOLDER, is_wanted, read_headers
+from .model import ByHand, Facts
+from .tree import ask_torchgen
+
+LIBRARY = "torch/lib/libtorch_cpu.dylib"
+_YAML = "torchgen/packaged/ATen/native/"
+_MOST_NAMES = 8
+_MOST_MEMBER_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """What the library's machine code registers: dispatch key to (operator, falls back); `fault` if it was not read."""
+
+    registered: Mapping[str, tuple[tuple[str, bool], ...]] = field(default_factory=dict)
+    kernels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    fault: str = ""
+
+
+def facts_of_wheel(path: Path, compiled: Compiled) -> Facts:
+    """Return what the wheel's headers, torchgen and library say of its operators.
+
+    Raises:
+        UsageError: no wheel of torch.
+        MpsNotBuilt: it has no operator for MPS.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _facts(path, archive, compiled)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise UsageError(f"{path}: cannot be read: {error}", hint="give a whole .whl file") from error
+
+
+def _facts(path: Path, archive: zipfile.ZipFile, compiled: Compiled) -> Facts:
+    names = archive.namelist()
+    wanted = [name for name in names if name.startswith(FOLDER) and is_wanted(name[len(FOLDER) :])]
+    if not wanted:
+        raise UsageError(f"{path.name}: holds no {FOLDER}*_ops.h", hint="give a wheel of torch, 1.12 or newer")
+    texts = {name[len(FOLDER) :]: archive.read(name).decode("utf-8", "replace") for name in wanted}
+    headers, operators, strange = read_headers(texts)
+    if not headers.get("MPS"):
+        hint = "MPS came with 1.12, and is in wheels for macOS only: torch==2.15.0 fetches one"
+        raise MpsNotBuilt(f"{path.name}: has no *_mps_dispatch.h, so it was built without MPS", hint=hint)
+    summary, fault = _torchgen(archive, names)
+    notes = [fault] if fault else []
+    if compiled.fault:
+        notes.append(f"{LIBRARY} was not read, so registrations by hand are not known: {compiled.fault}")
+    checks = [*strange, *_checks("torchgen", summary.get("registered", {}), headers)]
+    by_hand: tuple[ByHand, ...] = ()
+    if compiled.registered:
+        native = {key: [name for name, _ in compiled.registered.get(key, ())] for key in headers if key != "CUDA"}
+        checks += _checks("the library", native, headers, may_have_more=True)
+        by_hand = tuple(
+            ByHand(operator=name, falls_back=falls_back, where=LIBRARY)
+            for name, falls_back in compiled.registered.get("MPS", ())
+            if name not in headers["MPS"]
+        )
+    known = frozenset().union(*headers.values())
+    return Facts(
+        label=path.name,
+        kind="wheel",
+        version=path.name.split("-")[1] if "-" in path.name else "of unknown version",
+        registered=headers,
+        own=frozenset(summary.get("own", ())),
+        through=summary.get("through", {}),
+        elsewhere={name: tuple(summary.get("elsewhere", {}).get(name, ())) for name in sorted(operators - known)},
+        by_hand=by_hand,
+        kernels=compiled.kernels,
+        checks=tuple(checks),
+        notes=tuple(notes),
+    )
+
+
+def _torchgen(archive: zipfile.ZipFile, names: Iterable[str]) -> tuple[dict[str, Any], str]:
+    """Return what the wheel's own torchgen says, or why it says nothing."""
+    members = [name for name in names if name.startswith("torchgen/") and name.endswith((".py", ".yaml"))]
+    if _YAML + "native_functions.yaml" not in members:
+        return {}, "it carries no torchgen: what its generated composites call is not known"
+    with tempfile.TemporaryDirectory(prefix="mps-build-torchgen-") as folder:
+        root = Path(folder).resolve()
+        for name in members:
+            if ".." in Path(name).parts or archive.getinfo(name).file_size > _MOST_MEMBER_BYTES:
+                continue
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_bytes(archive.read(name))
+        try:
+            return ask_torchgen(root, root / _YAML / "native_functions.yaml", root / _YAML / "tags.yaml"), ""
+        except (SourceError, MpsNotBuilt) as error:
+            return {}, f"its torchgen could not be asked: {str(error).replace(folder, 'WHEEL')}"
+
+
+def _checks(
+    witness: str,
+    says: Mapping[str, Iterable[str]],
+    headers: Mapping[str, frozenset[str]],
+    may_have_more: bool = False,
+) -> list[str]:
+    """Return where a witness contradicts the headers; what is registered by hand has none, and may be more."""
+    found = []
+    for key, names in headers.items():
+        if key not in says:
+            continue
+        other = frozenset(says[key])
+        missing, more = sorted(names - other), sorted(other - names)
+        if missing:
+            found.append(f"{key}: headers declare, {witness} does not register: {_some(missing)}")
+        if more and not may_have_more:
+            found.append(f"{key}: {witness} registers, headers do not declare: {_some(more)}")
+    return found
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more

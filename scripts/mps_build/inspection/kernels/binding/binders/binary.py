@@ -1,0 +1,335 @@
+"""Operators of two and three operands: the dense form against torch, all others against the dense one, by argument names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ...dtypes import DType
+from ...program import Check, Program, Reference, Same, Step, View
+from ...values import pack
+from ..contracts import Case, Kernel
+from .elementwise import (
+    GROUP,
+    alphas,
+    byte_strides,
+    cast_pair,
+    dense_output,
+    dense_view,
+    lanes_of,
+    layouts_of,
+    reference,
+    result_dtype,
+    spread,
+    spread_output,
+    stored_types,
+    with_alpha,
+)
+
+Alpha = Mapping[str, Any]
+# What an operand is called in each form, and in references.
+OPERANDS = ("input", "other", "broadcast", "scalar", "other1", "other2")
+NAMES = ("x", "y", "z")
+
+
+def result_of(kernel: Kernel) -> str:
+    return "out" if kernel.has("out") else "output"
+
+
+def operands_of(kernel: Kernel) -> list[str]:
+    """Return the operands' names in slot order."""
+    return [each.name for each in kernel.metadata.arguments if each.name in OPERANDS]
+
+
+def dtypes_of(kernel: Kernel) -> list[DType]:
+    """Return the types that a dense kernel computes in."""
+    return [kernel.dtype(each) for each in operands_of(kernel)]
+
+
+def dense(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`op_dense`: one element a thread, against torch."""
+    kinds, target, name = dtypes_of(kernel), result_dtype(kernel, result_of(kernel)), reference(kernel, case)
+    values = alphas(kernel, case)
+    for alpha in values:
+        for count in (4099, 1, 70) if alpha is values[0] else (4099,):
+            operands = [
+                dense_view(data, kind)
+                for data, kind in zip(draw(kinds, case, count, _row(kernel, case)), kinds, strict=True)
+            ]
+            out = dense_output(target, (count,))
+            inputs = {**dict(zip(NAMES, operands, strict=False)), **alpha.get("inputs", {})}
+            step = dense_step(kernel, operands, out, alpha)
+            check = Reference(got=out, name=name, inputs=inputs)
+            yield Program(label=f"{count} elements{_said(alpha)}", steps=[step], checks=[check])
+
+
+def draw(kinds: Sequence[DType], case: Case, count: int, row: Mapping[str, Any] | None = None) -> list[bytes]:
+    """Return operands: pairs at the edges, a third independent of both; or what the reference's `draw` asks for."""
+    if row and row.get("draw"):
+        return [_between(kind, case, count, row["draw"].get(name)) for kind, name in zip(kinds, NAMES, strict=False)]
+    first, second = case.values.pairs(kinds[0], kinds[1], count)
+    if row and row.get("divides") and kinds[1].is_exact:
+        second = _divisors(second, kinds[1])
+    return [first, second, *(case.values.sweep(kind, count) for kind in kinds[2:])]
+
+
+def _divisors(data: bytes, kind: DType) -> bytes:
+    """Whole divisors without 0 and -1: the one has no answer, the other none for the smallest number."""
+    size, three = kind.size, pack(kind, [3])
+    refused = {bytes(size), b"\xff" * size} if kind.kind == "signed" else {bytes(size)}
+    parts = [data[at : at + size] for at in range(0, len(data), size)]
+    return b"".join(three if part in refused else part for part in parts)
+
+
+def _between(kind: DType, case: Case, count: int, bounds: Sequence[Any] | None) -> bytes:
+    if bounds is None:
+        return case.values.sweep(kind, count)
+    if bounds == ["bits"]:
+        return case.values.whole(kind, count, 0, 8 * kind.size - 1)
+    if len(bounds) == 3:
+        low = bounds[0] if kind.kind not in ("unsigned", "bool") else max(bounds[0], 0)
+        return (
+            case.values.whole(kind, count, low, bounds[1])
+            if kind.is_exact
+            else pack(kind, [float(each) for each in case.values.integers(count, low, bounds[1])])
+        )
+    return case.values.moderate(kind, count, bounds[0], bounds[1])
+
+
+def _row(kernel: Kernel, case: Case) -> Mapping[str, Any]:
+    return case.references.get(kernel.parts.get("op", ""), {})
+
+
+def dense_step(kernel: Kernel, operands: Sequence[View], out: View, alpha: Alpha) -> Step:
+    """Return the launch of a dense form; several elements a thread where it has `numel`."""
+    arguments: dict[str | int, Any] = {result_of(kernel): out.buffer}
+    arguments |= {name: view.buffer for name, view in zip(operands_of(kernel), operands, strict=True)}
+    threads = out.count
+    if kernel.has("numel"):
+        arguments["numel"] = kernel.pack("numel", out.count)
+        threads = -(-out.count // lanes_of(kernel))
+    return Step(
+        kernel=kernel.name, arguments=with_alpha(kernel, arguments, alpha), grid=(threads, 1, 1), threadgroup=GROUP
+    )
+
+
+def several_per_thread(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`op_dense_ilp4`: against the dense form, at every remainder of a thread's share."""
+    companion, kinds, target, alpha = _beside(kernel, case)
+    for count in (1, 3, 6, 515):
+        operands = [
+            dense_view(data, kind)
+            for data, kind in zip(draw(kinds, case, count, _row(kernel, case)), kinds, strict=True)
+        ]
+        want, out = dense_output(target, (count,)), dense_output(target, (count,))
+        steps = [dense_step(companion, operands, want, alpha), dense_step(kernel, operands, out, alpha)]
+        yield Program(label=f"{count} elements", steps=steps, checks=[Same(got=out, want=want)])
+
+
+def _beside(kernel: Kernel, case: Case) -> tuple[Kernel, list[DType], DType, Alpha]:
+    """Return the dense kernel, its operands' types, its result's type and the last alpha."""
+    companion = case.first_companion(kernel)
+    return companion, dtypes_of(companion), result_dtype(companion, result_of(companion)), alphas(kernel, case)[-1]
+
+
+def repeated(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`op_dense_broadcast` and `_scalar`, either side: an operand of fewer elements, taken again from its beginning."""
+    companion, kinds, target, alpha = _beside(kernel, case)
+    names = operands_of(kernel)
+    short = next(number for number, name in enumerate(names) if name in ("broadcast", "scalar"))
+    for count, length in ((515, 1),) if names[short] == "scalar" else ((515, 1), (510, 30), (7, 7)):
+        data = draw(kinds, case, count, _row(kernel, case))
+        operands = [dense_view(each, kind) for each, kind in zip(data, kinds, strict=True)]
+        for begin in range(3 if names[short] == "scalar" and not case.is_quick else 1):
+            size = kinds[short].size
+            few = data[short][begin * size : (begin + length) * size]
+            operands[short] = dense_view(few * (count // length), kinds[short])
+            shown = [*operands]
+            shown[short] = dense_view(few, kinds[short])
+            yield _repeated(kernel, companion, operands, shown, target, alpha, short, count, length)
+
+
+def _repeated(
+    kernel: Kernel, companion: Kernel, operands: list[View], shown: list[View], target: DType, alpha: Alpha,
+    short: int, count: int, length: int,
+) -> Program:  # fmt: skip
+    want, out = dense_output(target, (count,)), dense_output(target, (count,))
+    step = _flat_step(kernel, shown, out, alpha, length)
+    del short
+    steps = [dense_step(companion, operands, want, alpha), step]
+    return Program(label=f"{count} elements, {length} repeated", steps=steps, checks=[Same(got=out, want=want)])
+
+
+def _flat_step(kernel: Kernel, operands: Sequence[View], out: View, alpha: Alpha, length: int | None) -> Step:
+    """Return a launch of one thread an element, with the sizes and types that casting forms are passed."""
+    arguments: dict[str | int, Any] = {result_of(kernel): out.buffer}
+    arguments |= {name: view.buffer for name, view in zip(operands_of(kernel), operands, strict=True)}
+    if kernel.has("broadcast_numel"):
+        arguments["broadcast_numel"] = kernel.pack("broadcast_numel", length)
+    codes = [each.dtype.code for each in operands]
+    if kernel.has("sizes_types"):
+        arguments["sizes_types"] = kernel.pack("sizes_types", [*(each.dtype.size for each in operands), *codes])
+    if kernel.has("types") and kernel.has("sizes"):
+        sizes = [each.dtype.size for each in operands]
+        arguments["sizes"] = kernel.pack("sizes", [*sizes, out.dtype.size])
+        arguments["types"] = kernel.pack("types", [*codes, out.dtype.code])
+    return Step(
+        kernel=kernel.name, arguments=with_alpha(kernel, arguments, alpha), grid=(out.count, 1, 1), threadgroup=GROUP
+    )
+
+
+def cast(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`op_…dense…_cast`: operands stored as any type; the same numbers in the computed type go to the dense form."""
+    companion, kinds, target, alpha = _beside(kernel, case)
+    names = operands_of(kernel)
+    count, steps, checks = 66, [], []
+    for number, stored in enumerate(_rows(kinds, case)):
+        pairs = [cast_pair(each, kind, case, count) for each, kind in zip(stored, kinds, strict=True)]
+        shown = [dense_view(one, each) for (one, _), each in zip(pairs, stored, strict=True)]
+        logical = [dense_view(two, kind) for (_, two), kind in zip(pairs, kinds, strict=True)]
+        length = count
+        for at, name in enumerate(names):
+            if name in ("broadcast", "scalar"):
+                length = 1 if name == "scalar" else (11, 1, 66)[number % 3]
+                shown[at] = dense_view(shown[at].buffer.data[: length * stored[at].size], stored[at])
+                few = logical[at].buffer.data[: length * kinds[at].size]
+                logical[at] = dense_view(few * (count // length), kinds[at])
+        want, out = dense_output(target, (count,)), dense_output(target, (count,))
+        steps += [dense_step(companion, logical, want, alpha), _flat_step(kernel, shown, out, alpha, length)]
+        checks.append(Same(got=out, want=want))
+    for begin in range(0, len(checks), 5):
+        part = slice(2 * begin, 2 * begin + 10)
+        yield Program(label="operands of other types", steps=steps[part], checks=checks[begin : begin + 5])
+
+
+def _rows(kinds: Sequence[DType], case: Case) -> Iterator[list[DType]]:
+    """Yield the stored types of all operands: each type comes at each place once."""
+    choices = [list(stored_types(kind, case)) for kind in kinds]
+    for number in range(max(len(each) for each in choices)):
+        yield [each[(number * (2 * place + 1) + place) % len(each)] for place, each in enumerate(choices)]
+
+
+def strided(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`op_strided`: sizes and byte strides, innermost first."""
+    companion, kinds, target, alpha = _beside(kernel, case)
+    for shape, order, order_out in layouts_of(case):
+        count = _count(shape)
+        data = draw(kinds, case, count, _row(kernel, case))
+        operands = [dense_view(each, kind, shape) for each, kind in zip(data, kinds, strict=True)]
+        orders = [order, order_out, order][: len(kinds)]
+        shown = [
+            spread(view.buffer.data, view.dtype, shape, each, gap=1 + number)
+            for number, (view, each) in enumerate(zip(operands, orders, strict=True))
+        ]
+        out, want = spread_output(target, shape, order_out), dense_output(target, shape)
+        steps = [dense_step(companion, operands, want, alpha), strided_step(kernel, shown, out, alpha)]
+        yield Program(label=f"shape {shape}, operands as {orders}", steps=steps, checks=[Same(got=out, want=want)])
+    yield _expanded(kernel, companion, kinds, target, alpha, case)
+
+
+def _expanded(
+    kernel: Kernel, companion: Kernel, kinds: list[DType], target: DType, alpha: Alpha, case: Case
+) -> Program:
+    """A program whose second operand is expanded: stride 0 along one dimension."""
+    shape = (4, 9)
+    data = draw(kinds, case, 36, _row(kernel, case))
+    row = data[1][: 9 * kinds[1].size]
+    operands = [dense_view(each, kind, shape) for each, kind in zip(data, kinds, strict=True)]
+    operands[1] = dense_view(row * 4, kinds[1], shape)
+    shown = [*operands]
+    shown[1] = View(buffer=dense_view(row, kinds[1]).buffer, dtype=kinds[1], shape=shape, strides=(0, 1))
+    out, want = dense_output(target, shape), dense_output(target, shape)
+    steps = [dense_step(companion, operands, want, alpha), strided_step(kernel, shown, out, alpha)]
+    return Program(label="an expanded operand", steps=steps, checks=[Same(got=out, want=want)])
+
+
+def strided_cast(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`op_strided_cast`: strided, operands stored as any type; the result is written as the type computed in."""
+    companion, kinds, target, alpha = _beside(kernel, case)
+    shape, order, order_out = (3, 2, 11), (2, 0, 1), (0, 1, 2)
+    steps: list[Step] = []
+    checks: list[Check] = []
+    for stored in _rows(kinds, case):
+        pairs = [cast_pair(each, kind, case, 66) for each, kind in zip(stored, kinds, strict=True)]
+        operands = [dense_view(two, kind, shape) for (_, two), kind in zip(pairs, kinds, strict=True)]
+        shown = [spread(one, each, shape, order) for (one, _), each in zip(pairs, stored, strict=True)]
+        out, want = spread_output(target, shape, order_out), dense_output(target, shape)
+        steps += [dense_step(companion, operands, want, alpha), strided_step(kernel, shown, out, alpha)]
+        checks.append(Same(got=out, want=want))
+    for begin in range(0, len(checks), 5):
+        part = slice(2 * begin, 2 * begin + 10)
+        yield Program(label="operands of other types", steps=steps[part], checks=checks[begin : begin + 5])
+
+
+def strided_step(kernel: Kernel, operands: Sequence[View], out: View, alpha: Alpha) -> Step:
+    """Return the launch of a strided form: one thread an element; threads in 3-D for three operands."""
+    sizes = list(reversed(out.shape))
+    names = operands_of(kernel)
+    arguments: dict[str | int, Any] = {result_of(kernel): out.buffer}
+    arguments |= {name: view.buffer for name, view in zip(names, operands, strict=True)}
+    arguments["sizes"] = kernel.pack("sizes", sizes)
+    arguments["output_strides"] = kernel.pack("output_strides", byte_strides(out))
+    for name, view in zip(names, operands, strict=True):
+        arguments[f"{name}_strides"] = kernel.pack(f"{name}_strides", byte_strides(view))
+    codes = [*(each.dtype.code for each in operands), out.dtype.code]
+    if kernel.has("ndim_types"):
+        arguments["ndim_types"] = kernel.pack("ndim_types", [len(sizes), *codes])
+    else:
+        arguments["ndim"] = kernel.pack("ndim", len(sizes))
+    if kernel.has("types"):
+        arguments["types"] = kernel.pack("types", codes)
+    grid, group = _threads(kernel, sizes)
+    return Step(kernel=kernel.name, arguments=with_alpha(kernel, arguments, alpha), grid=grid, threadgroup=group)
+
+
+def _threads(kernel: Kernel, sizes: list[int]) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    width = next((each.type for each in kernel.metadata.arguments if each.kind == "thread_position_in_grid"), "uint")
+    count = _count(tuple(sizes))
+    if width == "uint":
+        return (count, 1, 1), GROUP
+    if width == "uint2":
+        return (sizes[0], count // sizes[0], 1), (8, 4, 1)
+    second = sizes[1] if len(sizes) > 1 else 1
+    return (sizes[0], second, count // sizes[0] // second), (8, 2, 2)
+
+
+def inner_contiguous(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`op_inner_contiguous`: the innermost dimension of all is dense; threads (its length / W, the outer elements)."""
+    companion, kinds, target, alpha = _beside(kernel, case)
+    for shape, order, order_out in layouts_of(case):
+        data = draw(kinds, case, _count(shape), _row(kernel, case))
+        last = len(shape) - 1
+        orders = [(*(d for d in each if d != last), last) for each in (order, order_out)]
+        operands = [dense_view(each, kind, shape) for each, kind in zip(data, kinds, strict=True)]
+        shown = [
+            spread(view.buffer.data, view.dtype, shape, orders[number % 2], gap=1)
+            for number, view in enumerate(operands)
+        ]
+        out, want = spread_output(target, shape, orders[1]), dense_output(target, shape)
+        outer, inner = list(reversed(shape[:-1])) or [1], shape[-1]
+        arguments: dict[str | int, Any] = {result_of(kernel): out.buffer}
+        arguments["outer_sizes"] = kernel.pack("outer_sizes", outer)
+        arguments["output_outer_strides"] = kernel.pack("output_outer_strides", byte_strides(out)[1:] or [0])
+        for name, view in zip(operands_of(kernel), shown, strict=True):
+            arguments[name] = view.buffer
+            arguments[f"{name}_outer_strides"] = kernel.pack(f"{name}_outer_strides", byte_strides(view)[1:] or [0])
+        arguments["ndim_outer_inner"] = kernel.pack("ndim_outer_inner", (len(outer), inner))
+        step = Step(
+            kernel=kernel.name,
+            arguments=with_alpha(kernel, arguments, alpha),
+            grid=(-(-inner // lanes_of(kernel)), out.count // inner, 1),
+            threadgroup=(8, 4, 1),
+        )
+        steps = [dense_step(companion, operands, want, alpha), step]
+        yield Program(label=f"shape {shape}, operands as {orders}", steps=steps, checks=[Same(got=out, want=want)])
+
+
+def _count(shape: Sequence[int]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def _said(alpha: Alpha) -> str:
+    return f", alpha {alpha['value']}" if alpha else ""

@@ -1,0 +1,1 @@
+"""From a kernel's bitcode to machine code of this machine: read, checked, rewritten, compiled."""

@@ -1,0 +1,48 @@
+"""A call of the runtime before every load and store that another thread may see."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from .sizes import split_top, store_size, take_type
+
+_SPACE = re.compile(r"^ptr addrspace\(([123])\) ")
+
+
+def instrument(text: str, named: Mapping[str, str]) -> str:
+    """Return the code with `rt_access(address, bytes, is_write)` before accesses of device and threadgroup memory."""
+    lines = []
+    used = set()
+    for line in text.splitlines():
+        access = _access(line, named) if "addrspace(" in line else None
+        if access is not None:
+            space, pointer, size, is_write = access
+            used.add(space)
+            lines.append(f"  call void @rt_access{space}(ptr addrspace({space}) {pointer}, i32 {size}, i32 {is_write})")
+        lines.append(line)
+    lines += [f"declare void @rt_access{space}(ptr addrspace({space}), i32, i32)" for space in sorted(used)]
+    return "\n".join(lines)
+
+
+def _access(line: str, named: Mapping[str, str]) -> tuple[str, str, int, int] | None:
+    """Return space, pointer, bytes and 1 for a write.
+
+    >>> _access("  %3 = load float, ptr addrspace(1) %2, align 4", {})
+    ('1', '%2', 4, 0)
+    >>> _access("  store <2 x half> %3, ptr addrspace(3) inttoptr (i64 64 to ptr addrspace(3)), align 4", {})
+    ('3', 'inttoptr (i64 64 to ptr addrspace(3))', 4, 1)
+    """
+    bare = line.strip()
+    if bare.startswith("store "):
+        parts = split_top(bare[6:].removeprefix("volatile "))
+        value, target, is_write = parts[0], parts[1], 1
+    elif " = load " in bare:
+        parts = split_top(bare.partition(" = load ")[2].removeprefix("volatile "))
+        value, target, is_write = parts[0], parts[1], 0
+    else:
+        return None
+    match = _SPACE.match(target)
+    if not match:
+        return None
+    return match[1], target[match.end() :], store_size(take_type(value)[0], named), is_write

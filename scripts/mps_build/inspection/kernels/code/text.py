@@ -1,0 +1,85 @@
+"""A module's text, taken apart once: types, globals, definitions, declarations."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+NAME = r'@(?:"[^"]*"|[\w.$-]+)'
+_ATTACHMENT = re.compile(r", ![\w.]+ !\d+")
+_GROUP = re.compile(r" #\d+(?= \{|$|,| )")
+_TYPE_NUMBER = re.compile(r'(%"[^"]*?|%[a-zA-Z_][\w.]*?)(?:\.\d+)+("?)(?![\w.])')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModuleText:
+    """A module without comments, attribute groups and metadata.
+
+    Args:
+        types: `%name = type …` lines: name to body.
+        globals: `@name = …` lines, in order.
+        definitions: each function's lines, from `define` to `}`.
+        declarations: `declare …` lines.
+        unknown: lines of a kind that no Metal kernel has (module assembly, aliases …).
+    """
+
+    types: dict[str, str]
+    globals: tuple[str, ...]
+    definitions: tuple[tuple[str, ...], ...]
+    declarations: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+def split_module(text: str) -> ModuleText:
+    """Return the parts of a module that LLVM printed."""
+    types: dict[str, str] = {}
+    globals_, declarations, unknown = [], [], []
+    definitions: list[tuple[str, ...]] = []
+    body: list[str] | None = None
+    for line in text.splitlines():
+        if body is not None:
+            if line == "}":
+                definitions.append((*body, line))
+                body = None
+            elif line and not line.startswith(";"):
+                body.append(_plain(line))
+        elif line.startswith("define "):
+            body = [_plain(line)]
+        elif line.startswith("declare "):
+            declarations.append(_plain(line))
+        elif line.startswith("@"):
+            globals_.append(_plain(line))
+        elif line.startswith("%"):
+            name, _, rest = line.partition(" = type ")
+            types[name] = rest
+        elif line and not line.startswith(("!", ";", "attributes #", "source_filename", "target ")):
+            unknown.append(line)
+    return ModuleText(
+        types=types,
+        globals=tuple(globals_),
+        definitions=tuple(definitions),
+        declarations=tuple(declarations),
+        unknown=tuple(unknown),
+    )
+
+
+def _plain(line: str) -> str:
+    """Drop a comment, metadata attachments and attribute groups."""
+    if "; preds" in line:
+        line = line[: line.index(";")].rstrip()
+    if "!" in line:
+        line = _ATTACHMENT.sub("", line)
+    return _GROUP.sub("", line) if "#" in line else line
+
+
+def body_digest(module: ModuleText, kernel: str) -> str:
+    """Return a digest of what the kernel does: equal for equal instructions, whatever the kernel is called.
+
+    The container's own hash differs for every kernel, also for equal code.
+    """
+    lines = [*module.types.values(), *module.globals, *(line for each in module.definitions for line in each)]
+    text = "\n".join(lines).replace(kernel, "\1")
+    # A type that two modules know under `.0` and `.7` is one type.
+    text = _TYPE_NUMBER.sub(r"\1\2", text)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

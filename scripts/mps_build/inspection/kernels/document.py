@@ -1,0 +1,124 @@
+"""The result as JSON, as tables, and as a page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from ...common.page import whole_page
+from .verification import BASIC, FOUND, RAN, Kernel, counts
+
+_HEAVY = 1e299
+
+
+def verdict_of(rows: Sequence[Kernel]) -> tuple[str, int]:
+    """Return the verdict and the exit status."""
+    outcomes = Counter(row.outcome for row in rows)
+    if any(outcomes[each] for each in FOUND):
+        return "findings", 10
+    if outcomes["known"]:
+        return "findings", 11
+    return ("verified", 0) if outcomes["passed"] else ("not_verified", 2)
+
+
+def document_of(rows: Sequence[Kernel], *, target: str, version: str | None, seed: int) -> dict[str, Any]:
+    """Return the JSON document (design.md, Kernels)."""
+    verdict, _ = verdict_of(rows)
+    libraries = {
+        name: counts([row for row in rows if row.library == name])
+        for name in dict.fromkeys(row.library for row in rows)
+    }
+    first = BASIC if BASIC in libraries else next(iter(libraries), "")
+    return {
+        "target": target,
+        "torch": version,
+        "verdict": verdict,
+        "seed": seed,
+        "coverage": libraries.get(first, counts([])),
+        "libraries": libraries,
+        "kernels": [kernel_row(row) for row in rows],
+    }
+
+
+def kernel_row(row: Kernel) -> dict[str, Any]:
+    """Return one kernel's row; what is not known is left out."""
+    verdict = row.verdict
+    fields: dict[str, Any] = {
+        "name": row.name,
+        "library": row.library,
+        "body": row.body,
+        "outcome": row.outcome,
+        "family": row.family,
+        "operator": row.operator,
+        "reason": row.reason,
+    }
+    for key in ("inputs", "max_ulp", "bound_ulp", "cpu_ulp", "where", "programs", "threads", "inactive"):
+        if verdict.get(key):
+            fields[key] = verdict[key]
+    if fields.get("max_ulp", 0) >= _HEAVY:
+        fields["max_ulp"] = None  # not finite where the reference is
+    return fields
+
+
+def family_rows(rows: Sequence[Kernel]) -> list[list[str]]:
+    """Return a table: family, kernels, compiled, run, findings; the largest first."""
+    families: dict[str, list[Kernel]] = {}
+    for row in rows:
+        families.setdefault(row.family or "(no contract)", []).append(row)
+    table = []
+    for name, members in sorted(families.items(), key=lambda each: -len(each[1])):
+        found = sum(each.outcome in FOUND for each in members)
+        compiled = sum(each.outcome != "not_compiled" for each in members)
+        run = sum(each.outcome in RAN for each in members)
+        table.append([name, *map(str, (len(members), compiled, run, found))])
+    return table
+
+
+def finding_lines(rows: Sequence[Kernel]) -> list[str]:
+    """Return two lines for each finding: the kernel and what is wrong."""
+    lines = []
+    for row in rows:
+        if row.outcome in FOUND:
+            case = row.verdict.get("inputs", {})
+            shown = ", ".join(f"{key} {value}" for key, value in case.items())
+            lines.append(
+                f"{row.outcome}: {row.name} ({row.library})\n    {row.reason}" + (f"\n    {shown}" if shown else "")
+            )
+    return lines
+
+
+def page_of(rows: Sequence[Kernel], document: dict[str, Any]) -> str:
+    """Return the page: verdict, findings, and the atlas of errors by function and type."""
+    parts = [f"<h1>Metal kernels of {escape(document['target'])}: {escape(document['verdict'])}</h1>"]
+    parts.append(
+        "<p>The kernels ran on this machine's processor, not on a GPU. The elementary functions under them are the "
+        "host's, computed in double: an Apple GPU's own may be a few units in the last place worse.</p>"
+    )
+    parts.append(_table("Kernels", ("library", "kernels", "compiled", "run"), [
+        [name, each["kernels"], each["compiled"], each["run"]] for name, each in document["libraries"].items()
+    ]))  # fmt: skip
+    found = [row for row in rows if row.outcome in FOUND or row.outcome == "known"]
+    parts.append(_table("Findings", ("kernel", "outcome", "what"), [[r.name, r.outcome, r.reason] for r in found]))
+    atlas = [
+        [row.operator or row.name, row.name, _ulp(row.verdict.get("max_ulp")), _ulp(row.verdict.get("cpu_ulp"))]
+        for row in rows
+        if row.verdict.get("bound_ulp") is not None
+    ]
+    parts.append(
+        _table("Largest error, in units in the last place", ("function", "kernel", "kernel's", "CPU's"), atlas)
+    )
+    return whole_page("Metal kernels", "\n".join(parts))
+
+
+def _ulp(value: float | None) -> str:
+    if value is None:
+        return ""
+    return "not finite" if value >= _HEAVY else f"{value:.3g}"
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    head = "".join(f"<th>{escape(each)}</th>" for each in columns)
+    body = "\n".join("<tr>" + "".join(f"<td>{escape(str(each))}</td>" for each in row) + "</tr>" for row in rows)
+    return f"<h2>{escape(title)}</h2>\n<table>\n<tr>{head}</tr>\n{body}\n</table>"

@@ -1,0 +1,1 @@
+"""Executing untrusted kernels: limits, a process that may die, and a parent that goes on."""

@@ -1,0 +1,222 @@
+"""A worker: imports everything once, then forks a process for each batch, which compiles and runs its kernels.
+
+The worker itself never touches a wheel's bytes. What it says goes to the parent as lines of JSON.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..binding.contracts import Case, Kernel, companions_of, load_contracts, match_kernel
+from ..code.compiler import host_target, translator_version
+from ..examine import Outcome, Verdict, examine
+from ..judge.client import Judge
+from ..library import Function, Library
+from ..machine.code import Code, Plant, Refused, Store, compile_kernel, publish_runtime, read_body
+from ..machine.device import Device
+from ..machine.runtime import load_runtime
+from ..values import Values, fill_pools
+from .sandbox import close_the_door, limit_process
+
+UNCHANGED = "the plant changes nothing in it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What all batches of a run share; `selected` are the first library's kernels that the run examines."""
+
+    libraries: tuple[Library, ...]
+    references: Mapping[str, Mapping[str, Any]]
+    runtime: Path
+    store: Path
+    socket: Path
+    seed: int
+    is_quick: bool
+    plant: Plant | None = None
+    compile_only: bool = False
+    selected: tuple[int, ...] = ()
+
+
+def serve(setting: Setting, orders: int, answers: int) -> None:
+    """Take batches from one pipe until it closes, and answer on the other. Never returns to the caller's stack."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    runtime = load_runtime(setting.runtime)
+    host_target()
+    publish_runtime(runtime)
+    version = translator_version()
+    load_contracts()
+    fill_pools(setting.seed)
+    gc.freeze()
+    with os.fdopen(orders, "r") as lines:
+        for line in lines:
+            batch = json.loads(line)
+            pid = os.fork()
+            if pid == 0:
+                _run_batch(setting, runtime, version, batch, answers)
+            _, status = os.waitpid(pid, 0)
+            say(answers, {"event": "ended", "status": status})
+
+
+def say(answers: int, message: Mapping[str, Any]) -> None:
+    data = (json.dumps(message) + "\n").encode()
+    while data:
+        data = data[os.write(answers, data) :]
+
+
+def _run_batch(setting: Setting, runtime: Any, version: str, batch: Mapping[str, Any], answers: int) -> None:
+    """Compile, close the door, run; ends the process."""
+    status = 1
+    try:
+        limit_process()
+        say(answers, {"event": "pid", "pid": os.getpid()})
+        _Batch(setting, runtime, version, answers).run(batch["library"], batch["functions"])
+        status = 0
+    except BaseException:
+        say(answers, {"event": "failed", "text": traceback.format_exc()[-2000:]})
+    finally:
+        sys.stdout.flush()
+        os._exit(status)
+
+
+class _Batch:
+    def __init__(self, setting: Setting, runtime: Any, version: str, answers: int) -> None:
+        self._setting, self._runtime, self._answers = setting, runtime, answers
+        self._store = Store(setting.store / version, version)
+        self._by_name: dict[str, Function] = {}
+        self._codes: dict[str, Code | Refused] = {}
+        self._twins: dict[str, Function] = {}
+
+    def run(self, library_number: int, numbers: Sequence[int]) -> None:
+        library = self._setting.libraries[library_number]
+        self._by_name = {each.name: each for each in library.functions}
+        if library_number:
+            self._twins = {
+                self._setting.libraries[0].functions[each].name: self._setting.libraries[0].functions[each]
+                for each in self._setting.selected
+            }
+        kernels: list[tuple[int, Kernel | None]] = []
+        for number in numbers:
+            function = library.functions[number]
+            say(self._answers, {"event": "compile", "function": number})
+            if (body := self._equal_body(library_number, function)) is not None:
+                self._say_equal(number, body)
+                continue
+            code = self._code(library, function, is_selected=True)
+            kernel = match_kernel(function.name, code.metadata) if isinstance(code, Code) else None
+            for name in companions_of(kernel) if kernel else ():
+                if name in self._by_name:
+                    self._code(library, self._by_name[name], is_selected=False)
+            kernels.append((number, kernel))
+        say(self._answers, {"event": "compiled"})
+        judge = None
+        if not self._setting.compile_only and any(kernel for _, kernel in kernels):
+            judge = _connect(self._setting.socket)
+        close_the_door()
+        codes = {name: code for name, code in self._codes.items() if isinstance(code, Code)}
+        device = Device(self._runtime, codes)
+        views = {
+            name: match_kernel(name, code.metadata) or Kernel(name=name, metadata=code.metadata)
+            for name, code in codes.items()
+        }
+        for number, kernel in kernels:
+            self._examine(library, number, kernel, device, views, judge)
+
+    def _equal_body(self, library_number: int, function: Function) -> str | None:
+        """Return the digest of a kernel whose instructions the first library has under the same name, else None."""
+        first = self._setting.libraries[0]
+        twin = self._twins.get(function.name) if library_number and not self._setting.plant else None
+        if twin is None or function.fault:
+            return None
+        bodies = []
+        for library, each in ((first, twin), (self._setting.libraries[library_number], function)):
+            bitcode = library.bitcode(each)
+            body = self._store.body(bitcode)
+            if body is None:
+                body = read_body(bitcode)
+                self._store.save_body(bitcode, body)
+            bodies.append(body)
+        return bodies[0] if bodies[0] and bodies[0] == bodies[1] else None
+
+    def _say_equal(self, number: int, body: str) -> None:
+        message = {"event": "done", "function": number, "verdict": {"outcome": "same"}, "body": body}
+        say(self._answers, {**message, "family": "", "operator": "", "seconds": 0.0})
+
+    def _code(self, library: Library, function: Function, *, is_selected: bool) -> Code | Refused:
+        if function.name in self._codes:
+            return self._codes[function.name]
+        plant = self._setting.plant if is_selected else None
+        code: Code | Refused | None
+        if function.fault:
+            code = Refused(reason=function.fault)
+        else:
+            bitcode = library.bitcode(function)
+            code = self._store.load(bitcode) if plant is None else None
+            if code is None:
+                code = compile_kernel(bitcode, plant=plant)
+                if isinstance(code, Code) and plant is not None and not code.was_planted:
+                    code = Refused(reason=UNCHANGED, metadata=code.metadata, body=code.body)
+                if plant is None:
+                    self._store.save(bitcode, code)
+        self._codes[function.name] = code
+        return code
+
+    def _examine(
+        self,
+        library: Library,
+        number: int,
+        kernel: Kernel | None,
+        device: Device,
+        views: Mapping[str, Kernel],
+        judge: Judge | None,
+    ) -> None:
+        function = library.functions[number]
+        say(self._answers, {"event": "run", "function": number})
+        code = self._codes[function.name]
+        began = time.process_time()
+        if isinstance(code, Refused):
+            outcome: Outcome = "skipped" if code.reason == UNCHANGED else "not_compiled"
+            verdict = Verdict(outcome=outcome, reason=code.reason)
+        elif kernel is None or judge is None:
+            reason = "no contract has its signature" if kernel is None else "only compiled"
+            verdict = Verdict(outcome="not_bound" if kernel is None else "skipped", reason=reason)
+        else:
+            case = Case(
+                values=Values(self._setting.seed, function.name),
+                kernels=views,
+                references=self._setting.references,
+                is_quick=self._setting.is_quick,
+            )
+            verdict = examine(kernel, case, device, judge)
+        family = kernel.contract.family if kernel and kernel.contract else ""
+        message = {
+            "event": "done",
+            "function": number,
+            "verdict": asdict(verdict),
+            "body": code.body,
+            "family": family,
+            "operator": kernel.parts.get("op", "") if kernel else "",
+            "seconds": round(time.process_time() - began, 4),
+        }
+        say(self._answers, message)
+
+
+def _connect(path: Path) -> Judge:
+    """Connect to the judge, which may still be importing torch."""
+    deadline = time.monotonic() + 180
+    while True:
+        try:
+            return Judge(path)
+        except (FileNotFoundError, ConnectionRefusedError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)

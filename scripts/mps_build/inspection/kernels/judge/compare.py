@@ -1,0 +1,342 @@
+"""A kernel's result against float64, in units in the last place, beside the CPU's own error in the same type."""
+
+from __future__ import annotations
+
+import torch
+
+# Significant bits, and the exponent (of frexp) of the smallest normal number.
+FORMATS = {torch.float16: (11, -13), torch.bfloat16: (8, -125), torch.float32: (24, -125), torch.float64: (53, -1021)}
+COMPONENT = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
+WIDER = 8  # how many times worse than the CPU's own error is still no finding
+
+
+def take_view(view, buffers):
+    """Return a tensor over a buffer: dtype, shape, strides and offset in elements."""
+    dtype = getattr(torch, view["dtype"])
+    buffer = buffers[view["buffer"]]
+    size = torch.empty((), dtype=dtype).element_size()
+    flat = torch.frombuffer(buffer, dtype=torch.uint8)[: len(buffer) // size * size].view(dtype)
+    return torch.as_strided(flat, view["shape"], view["strides"], view["offset"])
+
+
+def widen(value):
+    """Return an input for the float64 reference: floats widened, integers and bools as they are."""
+    if isinstance(value, torch.Tensor):
+        if value.dtype.is_complex:
+            return value.to(torch.complex64).to(torch.complex128)
+        if value.dtype.is_floating_point:
+            return value.to(torch.float32).to(torch.float64)
+    return value
+
+
+def compare(function, inputs, got, question, row):
+    """Return the largest error in ulp, the bound, and the first element that is wrong."""
+    out = got.dtype
+    if question["name"] == "cast":
+        return converted(inputs["x"], got)
+    if not (out.is_floating_point or out.is_complex):
+        return exact(function, inputs, got, row)
+    wide = {name: widen(value) for name, value in inputs.items()}
+    if not row.get("integers"):
+        wide = {
+            name: value.to(torch.float64)
+            if isinstance(value, torch.Tensor) and not (value.dtype.is_floating_point or value.dtype.is_complex)
+            else value
+            for name, value in wide.items()
+        }
+    want = function(**wide)
+    cpu = native(function, inputs, out)
+    magnitude = question["magnitude"](**wide) if question.get("magnitude") else None
+    left_out = _left_out(wide, got, question, row)
+    want = want.to(torch.complex128 if out.is_complex else torch.float64).broadcast_to(got.shape)
+    bound = question.get("ulp") or row.get("ulp", 4)
+    if isinstance(bound, dict):
+        bound = bound.get(str(out).removeprefix("torch."), bound.get("else", 4))
+    scale = question.get("scale") or 0.0
+    return judge(got, want, cpu, bound, inputs, scale=scale, row=row, magnitude=magnitude, left_out=left_out)
+
+
+def _left_out(wide, got, question, row):
+    """Return where the row says that there is no right answer: NaN in, or an intermediate result too large."""
+    out = None if row.get("strict") else _subnormal_inputs(wide, got)
+    if row.get("skip_nan"):
+        nans = [
+            torch.isnan(each) for each in wide.values() if isinstance(each, torch.Tensor) and each.shape == got.shape
+        ]
+        out = torch.stack([*nans, *([out] if out is not None else [])]).any(0) if nans else out
+    if question.get("overflow"):
+        kind = COMPONENT.get(got.dtype, got.dtype)
+        large = ~(question["overflow"](**wide).abs() <= torch.finfo(kind).max / 4)
+        out = large if out is None else out | large
+    return out
+
+
+def _subnormal_inputs(wide, got):
+    """Return where an input is subnormal in float or bfloat: a GPU may take it for zero."""
+    smallest = 2.0**-126
+    found = None
+    for each in wide.values():
+        if (
+            isinstance(each, torch.Tensor)
+            and each.shape == got.shape
+            and each.dtype in (torch.float64, torch.complex128)
+        ):
+            parts = torch.view_as_real(each).abs() if each.is_complex() else each.abs().unsqueeze(-1)
+            tiny = ((parts > 0) & (parts < smallest)).any(-1)
+            found = tiny if found is None else found | tiny
+    return found
+
+
+def converted(source, got):
+    """A result that a kernel wrote as another type; out of range, a conversion to integers has no right answer."""
+    target = got.dtype
+    x = source.real if source.is_complex() and not target.is_complex else source
+    wide = x.to(torch.complex64) if x.is_complex() else x
+    if target == torch.bool:
+        want, valid = (wide != 0), None
+    elif target.is_complex or target.is_floating_point:
+        # To 16 bits by way of float, as a cast in Metal's C++ goes; the CPU does the same.
+        want, valid = (wide if wide.is_complex() or x.is_floating_point() else wide.to(torch.float32)).to(target), None
+    elif x.is_floating_point():
+        f = x.to(torch.float64)
+        info = torch.iinfo(target)
+        valid = torch.isfinite(f) & (f > float(info.min) - 1) & (f < float(info.max) + 1)
+        valid &= (f.abs() < 2.0**63) if target in (torch.int64, torch.uint64) else valid
+        want = torch.where(valid, f, torch.zeros_like(f)).to(torch.int64)
+        want = want.to(target) if target != torch.uint64 else want.view(torch.uint64)
+    else:
+        want, valid = x.to(torch.int64) if x.dtype != torch.uint64 else x.view(torch.int64), None
+        want = want.to(target) if target != torch.uint64 else want.view(torch.uint64)
+    wrong = _bits(got) != _bits(want.contiguous())
+    if target.is_complex:
+        want_parts, got_parts = (
+            torch.view_as_real(want.to(torch.complex64)),
+            torch.view_as_real(got.to(torch.complex64)),
+        )
+        wrong = ~_equal(want_parts, got_parts).all(-1)
+    elif target.is_floating_point:
+        wrong = ~_equal(want.to(torch.float32), got.to(torch.float32))
+    if valid is not None:
+        wrong = wrong.reshape(valid.shape) & valid
+    found = {"max_ulp": 0.0, "bound_ulp": 0.0, "wrong": int(wrong.sum()), "count": got.numel()}
+    if found["wrong"]:
+        at = int(torch.nonzero(wrong.reshape(-1))[0])
+        found |= {"index": at, "got": _show(got, at), "want": _show(want, at), "inputs": {"x": _show(source, at)}}
+    return found
+
+
+def native(function, inputs, out):
+    """Return what the CPU answers in the kernel's own types, or None where it has no such operator."""
+    try:
+        answer = function(
+            **{name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in inputs.items()}
+        )
+        return answer.to(out)
+    except Exception:
+        return None
+
+
+def exact(function, inputs, got, row):
+    want = None
+    if row.get("order"):
+        inputs = {name: _ordered(value) for name, value in inputs.items()}
+        got = _ordered(got)
+    for attempt in (lambda v: v, _whole, _numbers, widen):
+        try:
+            want = function(**{name: attempt(value) for name, value in inputs.items()})
+            break
+        except (RuntimeError, NotImplementedError, TypeError) as error:
+            failure = error
+    if want is None:
+        raise failure
+    if want.dtype != got.dtype:
+        want = _cast(want, got.dtype)
+    want = want.broadcast_to(got.shape)
+    wrong = _bits(got) != _bits(want.contiguous())
+    found = {"max_ulp": 0.0, "bound_ulp": 0.0, "wrong": int(wrong.sum()), "count": got.numel()}
+    if found["wrong"]:
+        at = int(torch.nonzero(wrong.reshape(-1))[0])
+        found |= {"index": at, "got": _show(got, at), "want": _show(want, at), **_inputs_at(inputs, got, at)}
+    return found
+
+
+def _bits(tensor):
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.to(torch.complex64))
+    kinds = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return (
+        tensor.contiguous().view(kinds[tensor.element_size()]) if tensor.dtype != torch.bool else tensor.to(torch.int8)
+    )
+
+
+def _whole(value):
+    """Unsigned types that the CPU does not compute in: as int64 (uint64 keeps its bits)."""
+    if isinstance(value, torch.Tensor) and value.dtype in (torch.uint16, torch.uint32):
+        return value.to(torch.int64)
+    if isinstance(value, torch.Tensor) and value.dtype == torch.uint64:
+        return value.view(torch.int64)
+    return value
+
+
+def _ordered(value):
+    """uint64 as int64 in the same order, for comparisons, which the CPU has for signed integers alone."""
+    if isinstance(value, torch.Tensor) and value.dtype == torch.uint64:
+        return value.view(torch.int64) ^ torch.iinfo(torch.int64).min
+    return value
+
+
+def _numbers(value):
+    """Bools as numbers, where an operator knows no bools; the result is a bool again."""
+    return value.to(torch.int64) if isinstance(value, torch.Tensor) and value.dtype == torch.bool else value
+
+
+def _cast(want, dtype):
+    if dtype == torch.uint64 and want.dtype == torch.int64:
+        return want.view(torch.uint64)
+    return want.to(dtype)
+
+
+def ulp_of(want, dtype):
+    """Return the distance of neighbours of `dtype` at each float64 value."""
+    bits, lowest = FORMATS[dtype]
+    _, exponent = torch.frexp(torch.where(torch.isfinite(want), want, torch.ones_like(want)))
+    return torch.ldexp(torch.ones_like(want), torch.clamp(exponent, min=lowest) - bits)
+
+
+def error_in_ulp(got, want, dtype, scale, magnitude=None, loose=False):
+    """Return each element's error: 0 for equal infinities and two NaNs, infinite where one of the two is not finite.
+
+    Args:
+        magnitude: how large the numbers are that the formula adds: errors are in units of that, where it is larger.
+        loose: infinities and NaN are not told apart.
+    """
+    g = got.to(torch.float64)
+    largest, smallest = torch.finfo(dtype).max, torch.finfo(dtype).smallest_normal
+    unit = ulp_of(
+        want if magnitude is None else torch.maximum(want.abs(), magnitude.expand_as(want).nan_to_num(largest)), dtype
+    )
+    # Rounding may carry a value over the largest number: both answers are right half a step beyond it.
+    near_top = (want.abs() > largest * (1 - 2.0 ** (2 - FORMATS[dtype][0]))) & torch.isfinite(want)
+    error = (g - want).abs()
+    error = torch.clamp(error - scale, min=0) / unit
+    error = torch.where(
+        want.abs() > largest, torch.where(torch.isinf(g) & (g.sign() == want.sign()), 0.0, error), error
+    )
+    error = torch.where(near_top & torch.isinf(g) & (g.sign() == want.sign()), torch.zeros_like(error), error)
+    # Subnormal results are flushed, in whole or on the way.
+    error = torch.where((want.abs() < smallest) & (g.abs() <= 2 * smallest), torch.zeros_like(error), error)
+    error = torch.where(torch.isnan(want) & torch.isnan(g), torch.zeros_like(error), error)
+    error = torch.where(torch.isinf(want) & (g == want), torch.zeros_like(error), error)
+    if loose:
+        either = ~torch.isfinite(g) & (~torch.isfinite(want) | (want.abs() > largest))
+        error = torch.where(either, torch.zeros_like(error), error)
+    if magnitude is not None:
+        error = torch.where(magnitude.expand_as(want) <= largest, error, torch.zeros_like(error))
+    return torch.nan_to_num(error, nan=float("inf"), posinf=float("inf"))
+
+
+def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out):
+    out, loose = got.dtype, bool(row.get("loose"))
+    if out.is_complex:
+        component = COMPONENT[out]
+        g, w = torch.view_as_real(got.to(torch.complex64)), torch.view_as_real(want)
+        # A complex product's small component may lose digits: the error is measured against the larger one.
+        size = w.abs().amax(-1, keepdim=True).expand_as(w)
+        if magnitude is not None:
+            size = torch.maximum(size, magnitude.unsqueeze(-1).expand_as(w).nan_to_num(0.0))
+        error = _complex_error(g, w, size, component, scale)
+        theirs = (
+            _complex_error(torch.view_as_real(cpu.to(torch.complex64)).broadcast_to(g.shape), w, size, component, scale)
+            if cpu is not None
+            else None
+        )
+        error, theirs = error.amax(-1), theirs.amax(-1) if theirs is not None else None
+        error = torch.where(_all_finite(inputs, error), error, torch.zeros_like(error))
+    else:
+        error = error_in_ulp(got, want, out, scale, magnitude, loose)
+        theirs = (
+            error_in_ulp(cpu.broadcast_to(got.shape), want, out, scale, magnitude, loose) if cpu is not None else None
+        )
+    allowed = torch.full_like(error, float(bound))
+    if theirs is not None:
+        if not row.get("strict"):
+            allowed = torch.maximum(allowed, WIDER * theirs)
+    if left_out is not None:
+        error = torch.where(left_out.expand_as(error), torch.zeros_like(error), error)
+    wrong = ~(error <= allowed)
+    if theirs is not None:
+        wrong &= ~_equal(got, cpu.broadcast_to(got.shape))
+    if row.get("signed_zero") and not out.is_complex:
+        zero = (got == 0) & (want == 0) & (torch.signbit(got.to(torch.float64)) != torch.signbit(want))
+        wrong |= zero
+    finite = error[torch.isfinite(error)]
+    found = {"max_ulp": float(finite.max()) if finite.numel() else 0.0, "bound_ulp": float(bound)}
+    found |= {"wrong": int(wrong.sum()), "count": got.numel()}
+    if theirs is not None and theirs.numel():
+        held = theirs[torch.isfinite(theirs)]
+        found["cpu_ulp"] = float(held.max()) if held.numel() else 0.0
+    if found["wrong"]:
+        worst = torch.where(wrong, torch.nan_to_num(error, posinf=1e300), torch.full_like(error, -1)).reshape(-1)
+        at = int(worst.argmax())
+        found |= {
+            "index": at,
+            "got": _show(got, at),
+            "want": _show(want, at),
+            "ulp": min(float(error.reshape(-1)[at]), 1e300),
+        }
+        if cpu is not None:
+            found["cpu"] = _show(cpu.broadcast_to(got.shape), at)
+        found |= _inputs_at(inputs, got, at)
+    return found
+
+
+def _equal(a, b):
+    return (a == b) | ((a != a) & (b != b))
+
+
+def _complex_error(g, w, size, component, scale):
+    unit = ulp_of(size, component)
+    error = torch.clamp((g.to(torch.float64) - w).abs() - scale, min=0) / unit
+    smallest, largest = torch.finfo(component).smallest_normal, torch.finfo(component).max
+    error = torch.where((w.abs() < smallest) & (g == 0), torch.zeros_like(error), error)
+    error = torch.where(torch.isnan(w) & torch.isnan(g), torch.zeros_like(error), error)
+    error = torch.where((g == w), torch.zeros_like(error), error)
+    error = torch.where((w.abs() > largest) & torch.isinf(g), torch.zeros_like(error), error)
+    # C's rules for infinite and undefined complex results leave much open: only where the magnitude is finite is it judged.
+    finite = (
+        ((torch.linalg.vector_norm(w, dim=-1, keepdim=True) <= largest) & (size <= largest))
+        .all(-1, keepdim=True)
+        .expand_as(w)
+    )
+    return torch.where(finite, torch.nan_to_num(error, nan=float("inf"), posinf=float("inf")), torch.zeros_like(error))
+
+
+def _all_finite(inputs, error):
+    """Where the inputs are finite; everywhere, if inputs and result have other shapes."""
+    where = torch.ones_like(error, dtype=torch.bool)
+    for value in inputs.values():
+        if (
+            isinstance(value, torch.Tensor)
+            and value.shape == error.shape
+            and (value.is_complex() or value.is_floating_point())
+        ):
+            where &= torch.isfinite(value.to(torch.complex64) if value.is_complex() else value.to(torch.float32))
+    return where
+
+
+def _show(tensor, at):
+    value = tensor.contiguous().reshape(-1)[at].item()
+    return repr(value)
+
+
+def _inputs_at(inputs, got, at):
+    """Say what stood at the place, where inputs and result have one shape."""
+    shown = {}
+    for name, value in inputs.items():
+        if isinstance(value, torch.Tensor) and value.shape == got.shape:
+            shown[name] = _show(value, at)
+        elif isinstance(value, torch.Tensor) and value.numel() == 1:
+            shown[name] = _show(value, 0)
+        elif not isinstance(value, torch.Tensor):
+            shown[name] = repr(value)[:80]
+    return {"inputs": shown}

@@ -1,0 +1,1 @@
+"""This machine as the device: the C runtime, guarded memory, and launches."""

@@ -1,0 +1,343 @@
+"""Runs programs: places buffers between protected pages, launches kernels, and says what came of it."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..binding.pack import WrongBinding
+from ..code.rewrite import ARENA_STEP, PAGE, Variable
+from ..metadata import Argument
+from ..program import Addresses, Buffer, Program, Step, Value, View, dense_strides
+from .code import Code
+from .runtime import Report, Run
+
+FORWARD, REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN = range(4)
+_CANARY = 0xC3
+_STATUS = {1: "fault", 2: "timeout", 3: "trap", 4: "deadlock", 5: "bad launch"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mode:
+    """How a program is run: results must not depend on it.
+
+    Args:
+        poison: the byte that fills outputs and threadgroup memory.
+        at_begin: buffers begin at a protected page; else they end at one.
+        order: of the threads.
+        narrow: another threadgroup size for `free` steps.
+        flush: denormals become zero, as on the GPU.
+        track: look for races (only cooperative kernels are instrumented).
+    """
+
+    poison: int = 0xA5
+    at_begin: bool = False
+    order: int = FORWARD
+    narrow: bool = False
+    flush: bool = False
+    track: bool = False
+    milliseconds: int = 5000
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """What stopped a run, or what it did that it must not: `kind` fault, timeout, trap, deadlock, write, race …"""
+
+    kind: str
+    text: str
+    thread: tuple[int, ...] = ()
+    where: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class Ran:
+    """What a run left behind: each buffer's bytes, and trouble."""
+
+    contents: dict[int, bytes] = field(default_factory=dict)
+    troubles: list[Trouble] = field(default_factory=list)
+    threads: int = 0
+    inactive: int = 0
+    divergent: int = 0
+    unwritten: int = 0
+
+
+@dataclass(slots=True)
+class _Placed:
+    slot: int
+    address: int
+    size: int
+    name: str
+
+
+class Device:
+    """The runtime and the kernels that are loaded."""
+
+    def __init__(self, library: Any, codes: Mapping[str, Code]) -> None:
+        self.library = library
+        self.codes = codes
+        self._mapped: dict[int, int] = {}
+
+    def run(self, program: Program, mode: Mode) -> Ran:
+        """Run all steps of a program.
+
+        Raises:
+            WrongBinding: an argument is missing, too long or unknown.
+        """
+        ran = Ran()
+        placed: dict[int, _Placed] = {}
+        for step in program.steps:
+            for value in step.arguments.values():
+                self._place_all(value, placed, mode)
+        for step in program.steps:
+            self._run_step(step, placed, mode, ran)
+            if ran.troubles:
+                break
+        self._collect(program, placed, mode, ran)
+        return ran
+
+    def _map(self, variable: Variable) -> None:
+        """Open the pages of a threadgroup variable; the page behind stays closed."""
+        base = variable.address // ARENA_STEP * ARENA_STEP
+        end = self._mapped.get(base, base + ARENA_STEP // 2)
+        begin = variable.address // PAGE * PAGE
+        if begin < end:
+            if not self.library.rt_map_fixed(begin, end - begin):
+                raise WrongBinding(f"no room for threadgroup memory at {begin:#x}")
+            self._mapped[base] = begin
+
+    def _place_all(self, value: Value, placed: dict[int, _Placed], mode: Mode) -> None:
+        if isinstance(value, Addresses):
+            for buffer in value.places.values():
+                self._place_all(buffer, placed, mode)
+        elif isinstance(value, Buffer) and id(value) not in placed:
+            slot = len(placed)
+            at = self._place(slot, value.size, value.align or 0, mode)
+            if value.data:
+                ctypes.memmove(at, value.data, len(value.data))
+            elif value.size:
+                ctypes.memset(at, mode.poison, value.size)
+            placed[id(value)] = _Placed(slot, at, value.size, "")
+
+    def _place(self, slot: int, size: int, align: int, mode: Mode) -> int:
+        at = self.library.rt_place(slot, size, align or 16, mode.at_begin)
+        if not at:
+            raise WrongBinding(f"no room for {size} bytes in slot {slot}")
+        self.library.rt_surround(slot, at, size, mode.at_begin, _CANARY)
+        return int(at)
+
+    def _run_step(self, step: Step, placed: dict[int, _Placed], mode: Mode, ran: Ran) -> None:
+        code = self.codes[step.kernel]
+        self.library.rt_arena_clear()
+        self.library.rt_shadow_clear()
+        arguments, constants = self._bind(step, code, placed, mode)
+        group = _narrowed(step) if mode.narrow and step.free else step.threadgroup
+        for variable in code.variables:
+            self._map(variable)
+            self.library.rt_arena_add(variable.address, variable.size, variable.is_zero)
+            self.library.rt_shadow_add(variable.address, variable.size, 3)
+        job = Run(
+            entry=code.entry(),
+            arguments=ctypes.addressof(arguments),
+            grid=step.grid,
+            group=group,
+            cooperative=code.is_cooperative,
+            order=FORWARD if step.in_order else mode.order,
+            poison=mode.poison,
+            flush=mode.flush,
+            track=mode.track and code.is_cooperative,
+            milliseconds=mode.milliseconds,
+            seed=mode.seed,
+        )
+        said = Report()
+        self.library.rt_run(ctypes.byref(job), ctypes.byref(said))
+        ran.threads += said.threads
+        ran.inactive += said.inactive
+        ran.divergent += said.divergent
+        ran.unwritten += said.unwritten
+        every = [*placed.values(), *constants]
+        if said.status:
+            ran.troubles.append(_stopped(step, said, every))
+        if said.races:
+            ran.troubles.append(_race(step, said, every, code))
+        for each in every:
+            if spoiled := self.library.rt_spoiled(each.slot, each.address, each.size, mode.at_begin, _CANARY):
+                ran.troubles.append(_spoilt(step, each, int(spoiled)))
+
+    def _bind(self, step: Step, code: Code, placed: dict[int, _Placed], mode: Mode) -> tuple[Any, list[_Placed]]:
+        arguments = code.metadata.arguments
+        pointers = (ctypes.c_void_p * max(len(arguments), 1))()
+        known = {each.name for each in arguments} | {each.index for each in arguments}
+        if unknown := set(step.arguments) - known:
+            raise WrongBinding(f"{step.kernel} has no argument {unknown}")
+        constants: list[_Placed] = []
+        # Constants lie in slots of their own behind the buffers'; the next step uses them again.
+        for argument in arguments:
+            if not argument.is_buffer:
+                continue
+            if argument.space == 3:
+                at = self._threadgroup_memory(argument, step, len(placed) + len(constants), mode, constants)
+            else:
+                at = self._address(argument, step, placed, constants, mode)
+            pointers[argument.index] = at
+        return pointers, constants
+
+    def _threadgroup_memory(
+        self, argument: Argument, step: Step, slot: int, mode: Mode, constants: list[_Placed]
+    ) -> int:
+        size = step.threadgroup_bytes.get(argument.name)
+        if size is None:
+            raise WrongBinding(f"{step.kernel} needs a length for threadgroup memory {argument.name}")
+        at = self._place(slot, size, max(argument.align, 16), mode)
+        constants.append(_Placed(slot, at, size, argument.name))
+        self.library.rt_arena_add(at, size, 0)
+        self.library.rt_shadow_add(at, size, 3)
+        return at
+
+    def _address(
+        self, argument: Argument, step: Step, placed: dict[int, _Placed], constants: list[_Placed], mode: Mode
+    ) -> int:
+        value = step.arguments.get(argument.name, step.arguments.get(argument.index, ...))
+        if value is ...:
+            raise WrongBinding(f"{step.kernel}: argument {argument.name} (slot {argument.slot}) is not bound")
+        if value is None:
+            return 0
+        if isinstance(value, Buffer):
+            entry = placed[id(value)]
+            entry.name = entry.name or argument.name
+            self.library.rt_shadow_add(entry.address, entry.size, 1)
+            if argument.size is not None and value.size < argument.size:
+                raise WrongBinding(f"{step.kernel}: {argument.name} needs {argument.size} bytes, has {value.size}")
+            return entry.address
+        if isinstance(value, Addresses):
+            data = bytearray(value.data)
+            for offset, buffer in value.places.items():
+                entry = placed[id(buffer)]
+                entry.name = entry.name or f"{argument.name}+{offset}"
+                self.library.rt_shadow_add(entry.address, entry.size, 1)
+                struct.pack_into("<Q", data, offset, entry.address)
+            value = bytes(data)
+        slot = len(placed) + len(constants)
+        at = self._place(slot, len(value), max(argument.align, 1), mode)
+        ctypes.memmove(at, value, len(value))
+        constants.append(_Placed(slot, at, len(value), argument.name))
+        return at
+
+    def _collect(self, program: Program, placed: dict[int, _Placed], mode: Mode, ran: Ran) -> None:
+        """Take the buffers' contents; an input that has changed is trouble."""
+        for step in program.steps:
+            for value in _buffers(step.arguments.values()):
+                if id(value) in ran.contents:
+                    continue
+                entry = placed[id(value)]
+                ran.contents[id(value)] = ctypes.string_at(entry.address, entry.size)
+                if value.role == "input" and ran.contents[id(value)] != value.data:
+                    at = next(
+                        i for i, (a, b) in enumerate(zip(ran.contents[id(value)], value.data, strict=True)) if a != b
+                    )
+                    where = {"buffer": entry.name, "byte": at}
+                    ran.troubles.append(
+                        Trouble(kind="write", text=f"writes its input {entry.name} at byte {at}", where=where)
+                    )
+
+    def take(self, view: View, contents: bytes) -> bytes:
+        """Return a view's elements, dense.
+
+        Raises:
+            WrongBinding: the view reaches past its buffer.
+        """
+        strides = view.strides if view.strides is not None else dense_strides(view.shape)
+        if view.count == 0:
+            return b""
+        size = view.dtype.size
+        last = view.offset + sum((n - 1) * s for n, s in zip(view.shape, strides, strict=True) if s > 0)
+        first = view.offset + sum((n - 1) * s for n, s in zip(view.shape, strides, strict=True) if s < 0)
+        if first < 0 or (last + 1) * size > len(contents):
+            raise WrongBinding(f"a view reaches byte {(last + 1) * size} of {len(contents)}")
+        if strides == dense_strides(view.shape):
+            return contents[view.offset * size : (view.offset + view.count) * size]
+        out = ctypes.create_string_buffer(view.count * size)
+        count = len(view.shape)
+        sizes = (ctypes.c_int64 * count)(*view.shape)
+        steps = (ctypes.c_int64 * count)(*(each * size for each in strides))
+        source = ctypes.c_char_p(contents)
+        address = (ctypes.cast(source, ctypes.c_void_p).value or 0) + view.offset * size
+        self.library.rt_strided(out, address, size, count, ctypes.addressof(sizes), ctypes.addressof(steps), 0)
+        return out.raw
+
+    def first_difference(self, got: bytes, want: bytes, view: View) -> int | None:
+        """Return the first element (of a complex number: component) that differs, any NaN being equal to any."""
+        if got == want:
+            return None
+        kind = {"half": 1, "half2": 1, "bfloat": 2, "float": 3, "float2": 3}.get(view.dtype.name, 0)
+        size = view.dtype.size // (2 if view.dtype.kind == "complex" else 1)
+        if len(got) != len(want):
+            return 0
+        at = self.library.rt_differs(got, want, len(got) // size, size, kind)
+        return None if at < 0 else int(at) // (2 if view.dtype.kind == "complex" else 1)
+
+
+def _buffers(values: Any) -> Sequence[Buffer]:
+    found: list[Buffer] = []
+    for value in values:
+        if isinstance(value, Buffer):
+            found.append(value)
+        elif isinstance(value, Addresses):
+            found += value.places.values()
+    return found
+
+
+def _narrowed(step: Step) -> tuple[int, int, int]:
+    """Another legal threadgroup: smaller, and not a power of two where that is possible."""
+    x, y, z = step.threadgroup
+    return (max(1, x * 3 // 8), max(1, y // 2), max(1, z // 2)) if x * y * z > 1 else (7, 1, 1)
+
+
+def _locate(address: int, placed: Sequence[_Placed]) -> tuple[str, dict[str, object]]:
+    """Say where an address lies: in which buffer, or how far before or behind which."""
+    near = [each for each in placed if each.address - (1 << 30) <= address < each.address + each.size + (1 << 30)]
+    if not near:
+        return f"address {address:#x}", {"address": address}
+    each = min(near, key=lambda one: max(one.address - address, address - one.address - one.size, 0))
+    offset = address - each.address
+    if offset < 0:
+        return f"{-offset} bytes before {each.name}", {"buffer": each.name, "byte": offset, "size": each.size}
+    if offset >= each.size:
+        text = f"{offset - each.size} bytes behind the {each.size} bytes of {each.name}"
+        return text, {"buffer": each.name, "byte": offset, "size": each.size}
+    return f"byte {offset} of {each.name}", {"buffer": each.name, "byte": offset, "size": each.size}
+
+
+def _stopped(step: Step, said: Report, placed: Sequence[_Placed]) -> Trouble:
+    kind = _STATUS.get(said.status, "fault")
+    thread = tuple(said.thread)
+    if kind == "fault":
+        text, where = _locate(said.address, placed)
+        return Trouble(kind=kind, text=f"{step.kernel}: thread {thread} touches {text}", thread=thread, where=where)
+    reason = {
+        "timeout": "did not end in time",
+        "trap": f"was stopped by signal {said.signal} (a division by zero, a misaligned or a wild address)",
+        "deadlock": "waits for ever at a barrier",
+    }.get(kind, kind)
+    return Trouble(kind=kind, text=f"{step.kernel}: thread {thread} {reason}", thread=thread)
+
+
+def _race(step: Step, said: Report, placed: Sequence[_Placed], code: Code) -> Trouble:
+    shared = [_Placed(-1, each.address, each.size, "threadgroup memory") for each in code.variables]
+    text, where = _locate(said.race_address, [*placed, *shared])
+    kinds = {1: "both write", 2: "one writes and the other then reads", 3: "one reads and the other then writes"}
+    one, other = ((each - 1) % 1024 for each in said.race_threads)
+    return Trouble(
+        kind="race",
+        text=f"{step.kernel}: threads {one} and {other} meet at {text} with no barrier between: {kinds[said.race_kind]}",
+        where={**where, "count": said.races},
+    )
+
+
+def _spoilt(step: Step, each: _Placed, offset: int) -> Trouble:
+    side = f"{-offset} bytes before" if offset < 0 else f"{offset - each.size} bytes behind the {each.size} bytes of"
+    where = {"buffer": each.name, "byte": offset, "size": each.size}
+    return Trouble(kind="fault", text=f"{step.kernel} writes {side} {each.name}", where=where)

@@ -1,0 +1,98 @@
+"""Which kernels a run looks at: by name, by operator, or one representative of each operator and form."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .binding.contracts import load_contracts
+from .dtypes import DTYPES
+from .library import KERNEL_TYPE, Function, Library
+from .references import load_references
+
+_TYPE = re.compile("|".join(sorted(DTYPES, key=len, reverse=True)))
+# The form that is held against torch; all others are held against it.
+_DENSE = ("unary.dense", "binary.dense")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What the options ask for: a shell pattern on names, an aten name, one of each form."""
+
+    pattern: str | None = None
+    operator: str | None = None
+    is_quick: bool = False
+
+
+def choose(library: Library, choice: Choice) -> list[int]:
+    """Return the places of the kernels that a run looks at, in the library's order."""
+    found = [
+        number
+        for number, function in enumerate(library.functions)
+        if function.kind == KERNEL_TYPE and _is_meant(function.name, choice)
+    ]
+    return _representatives(library.functions, found) if choice.is_quick else found
+
+
+def _is_meant(name: str, choice: Choice) -> bool:
+    if choice.pattern is not None and not fnmatch.fnmatchcase(name, choice.pattern):
+        return False
+    return choice.operator is None or bare_operator(choice.operator) in operators_of(name)
+
+
+def bare_operator(text: str) -> str:
+    """Return an operator's name without namespace and overload.
+
+    >>> bare_operator("aten::add.Tensor"), bare_operator("aten.exp"), bare_operator("torch.special.i0")
+    ('add', 'exp', 'i0')
+    """
+    name = text.replace("::", ".")
+    for prefix in ("torch.ops.", "torch.special.", "torch.nn.functional.", "torch.", "aten."):
+        name = name.removeprefix(prefix)
+    return name.partition(".")[0].rstrip("_")
+
+
+def operators_of(name: str) -> set[str]:
+    """Return what a kernel's operator may be called, by its name alone: its contracts' `op` and their aten names."""
+    operators: set[str] = set()
+    for contract in load_contracts():
+        match = contract.pattern.fullmatch(name)
+        if not match:
+            continue
+        aten = contract.options.get("aten", ())
+        operators |= {aten} if isinstance(aten, str) else set(aten)
+        operator = match.groupdict().get("op")
+        if operator:
+            operators |= _names_of(operator)
+    return operators
+
+
+def _names_of(operator: str) -> set[str]:
+    names = {operator, operator.removesuffix("_forward"), operator.removesuffix("_alpha").removesuffix("_scalar")}
+    for row in (operator, f"reduce_{operator}"):
+        found: Any = load_references().get(row, {}).get("aten")
+        if found:
+            names |= {found, found.removeprefix("special_")}
+    return names
+
+
+def _representatives(functions: Sequence[Function], places: Sequence[int]) -> list[int]:
+    """Return all types of dense forms, and of everything else the first kernel of each operator and form, float first."""
+    chosen: list[int] = []
+    best: dict[str, int] = {}
+    for place in places:
+        name = functions[place].name
+        if _is_dense(name):
+            chosen.append(place)
+            continue
+        key = _TYPE.sub("T", name)
+        if key not in best or ("float" in name and "float" not in functions[best[key]].name):
+            best[key] = place
+    return sorted([*chosen, *best.values()])
+
+
+def _is_dense(name: str) -> bool:
+    return any(each.binder in _DENSE and each.pattern.fullmatch(name) for each in load_contracts())

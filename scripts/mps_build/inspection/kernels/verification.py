@@ -1,0 +1,201 @@
+"""All kernels that were asked for: selected, examined, held against the known issues, counted."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...common.errors import BuildEnvironmentError, UsageError
+from ...common.process import Command, Reporter, watched
+from .code.compiler import require_llvm
+from .execution.pool import Done, Task, examine_all
+from .execution.worker import Setting
+from .known import load_known
+from .library import Library
+from .machine.build import build_runtime
+from .machine.code import Plant
+from .references import load_references
+from .selection import Choice, choose
+
+JUDGE = Path(__file__).resolve().parent / "judge" / "main.py"
+BASIC = "metal_basic"
+FOUND = ("wrong", "out_of_bounds", "race", "timeout", "crashed", "overflow_candidate")
+RAN = ("passed", "known", *FOUND)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What to verify, and with what.
+
+    Args:
+        libraries: of the wheel; `metal_basic` first.
+        version: torch's, for the known issues; None if it is not known.
+        python: an interpreter that has torch on the CPU.
+        cache: a folder for compiled code.
+    """
+
+    libraries: tuple[Library, ...]
+    version: str | None
+    python: Path
+    environ: Mapping[str, str]
+    cache: Path
+    choice: Choice
+    seed: int = 0
+    plant: Plant | None = None
+    jobs: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Kernel:
+    """One row of the result."""
+
+    name: str
+    library: str
+    body: str
+    outcome: str
+    family: str
+    operator: str
+    reason: str
+    verdict: Mapping[str, Any] = field(default_factory=dict)
+
+
+def verify(request: Request, reporter: Reporter) -> list[Kernel]:
+    """Return a row for every kernel that the request selects.
+
+    Raises:
+        UsageError: nothing is selected.
+        BuildEnvironmentError: llvmlite or a C compiler is missing, or torch cannot be asked.
+    """
+    require_llvm()
+    tasks = [
+        Task(library=number, function=place)
+        for number, library in enumerate(request.libraries)
+        for place in choose(library, request.choice)
+    ]
+    if not tasks:
+        raise UsageError(_nothing_selected(request.choice), hint="`--kernel 'exp_*'` takes a shell pattern on names")
+    rows: list[Kernel] = []
+    jobs = request.jobs or len(os.sched_getaffinity(0))
+    selected = tuple(each.function for each in tasks if each.library == 0)
+    with _settings(request, selected) as setting_of:
+        reporter.started("Run kernels", total=len(tasks), unit="kernels")
+        for done in examine_all(setting_of, tasks, workers=jobs):
+            rows.append(_row(request, done))
+            reporter.advanced(len(rows), total=len(tasks))
+        reporter.done()
+    return _resolved(rows, request.version)
+
+
+def _nothing_selected(choice: Choice) -> str:
+    asked = [f"--kernel {choice.pattern}"] if choice.pattern else []
+    asked += [f"--op {choice.operator}"] if choice.operator else []
+    return f"no kernel of the wheel is meant by {' and '.join(asked) or 'these options'}"
+
+
+@contextmanager
+def _settings(request: Request, selected: tuple[int, ...]) -> Iterator[Any]:
+    """Yield what makes a worker's setting; each worker has a judge of its own, which ends with the block."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mps-kernels-")))
+        references = load_references()
+        (folder / "references.json").write_text(json.dumps(references), encoding="utf-8")
+        runtime = build_runtime(request.cache)
+        _check_torch(request, folder)
+
+        def setting_of(number: int) -> Setting:
+            socket = folder / f"judge{number}"
+            argv = (str(request.python), str(JUDGE), str(socket), str(folder / "references.json"))
+            stack.enter_context(watched(Command(argv=argv, environ=request.environ), log=folder / f"judge{number}.log"))
+            return Setting(
+                libraries=request.libraries,
+                references=references,
+                runtime=runtime,
+                store=request.cache / "code",
+                socket=socket,
+                seed=request.seed,
+                is_quick=request.choice.is_quick,
+                plant=request.plant,
+                selected=selected,
+            )
+
+        yield setting_of
+
+
+def _check_torch(request: Request, folder: Path) -> None:
+    del folder
+    if not request.python.exists():
+        raise BuildEnvironmentError(f"{request.python}: there is no interpreter to compute references with torch")
+
+
+def _row(request: Request, done: Done) -> Kernel:
+    library = request.libraries[done.task.library]
+    return Kernel(
+        name=library.functions[done.task.function].name,
+        library=library.name,
+        body=done.body,
+        outcome=str(done.verdict["outcome"]),
+        family=done.family,
+        operator=done.operator,
+        reason=str(done.verdict.get("reason", "")),
+        verdict=done.verdict,
+    )
+
+
+def _resolved(rows: list[Kernel], version: str | None) -> list[Kernel]:
+    """Fill in the kernels that are equal to another library's, and mark the known issues."""
+    by_name = {row.name: row for row in rows if row.library == BASIC}
+    for row in rows:
+        twin = by_name.get(row.name)
+        if row.outcome == "same" and twin is not None:
+            row.outcome, row.verdict, row.family, row.operator = twin.outcome, twin.verdict, twin.family, twin.operator
+            row.reason = f"has the same instructions as in {BASIC}" + (f": {twin.reason}" if twin.reason else "")
+    for row in rows:
+        known = next((each for each in load_known() if each.covers(row.name, row.outcome, version)), None)
+        if known is not None:
+            row.outcome, row.reason = "known", f"{known.id} ({known.link}): {row.reason}"
+    order = {each: number for number, each in enumerate(dict.fromkeys(row.library for row in rows))}
+    return sorted(rows, key=lambda row: order[row.library])
+
+
+def load_plant(text: str) -> Plant:
+    """Return the function of FILE.py:NAME: from the LLVM IR of a kernel to another text.
+
+    Raises:
+        UsageError: no such file or function, or the file cannot be imported.
+    """
+    file, colon, name = text.rpartition(":")
+    path = Path(file).expanduser()
+    if not colon or not name.isidentifier():
+        raise UsageError(f"--plant {text!r} is not of the form FILE.py:NAME")
+    if not path.is_file():
+        raise UsageError(f"--plant: {path} is not a file")
+    spec = importlib.util.spec_from_file_location("planted", path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"--plant: {path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise UsageError(f"--plant: {path} cannot be imported: {error!r}") from error
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise UsageError(f"--plant: {path} has no function {name}")
+    planted: Plant = function
+    return planted
+
+
+def counts(rows: Sequence[Kernel]) -> dict[str, int]:
+    """Return how many kernels there are, were compiled, have a contract, and were run."""
+    return {
+        "kernels": len(rows),
+        "compiled": sum(row.outcome != "not_compiled" for row in rows),
+        "bound": sum(row.outcome in RAN for row in rows),
+        "run": sum(row.outcome in RAN for row in rows),
+    }

@@ -1,0 +1,110 @@
+"""From a wheel, or an installed package, to its Metal libraries."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ...common.errors import UsageError
+from ..audit.archive import STORED, Member, read_archive
+from ..audit.inflate import Damaged
+from ..audit.load_commands import head_size, parse_macho
+from ..audit.macho import Malformed, Section, name_kind
+from ..audit.sources import FolderSource, Source, ZipSource
+from .library import Library, parse_library
+
+PREFIX = "metal_"
+_HEAD_BYTES = 1 << 20
+
+
+def read_libraries(wheel: Path) -> tuple[Library, ...]:
+    """Return the Metal libraries that lie in a wheel's Mach-O files as sections named `metal_…`, and its .metallib files.
+
+    Raises:
+        UsageError: it is not a wheel, is damaged, or holds no Metal library; with what can be said of it.
+    """
+    try:
+        archive = read_archive(wheel)
+    except OSError as error:
+        raise UsageError(
+            f"{wheel}: {error.strerror}", hint="give a .whl file, or a requirement such as torch==2.15.0"
+        ) from error
+    if not archive.is_readable:
+        raise UsageError(
+            f"{wheel} is not a readable wheel: {archive.faults[0].evidence}", hint="`audit_wheel` says more"
+        )
+    with wheel.open("rb") as file:
+        libraries = tuple(_libraries(ZipSource(file.fileno()), archive.members, wheel.name))
+    return _required(libraries, wheel.name, [member.name for member in archive.members])
+
+
+def read_installed(root: Path, package: str = "torch") -> tuple[Library, ...]:
+    """Return the Metal libraries of an installed package's files.
+
+    Raises:
+        UsageError: there are none.
+    """
+    members = []
+    for path in sorted((root / package).rglob("*")):
+        if path.is_file() and path.suffix in (".dylib", ".so", ".metallib"):
+            size = path.stat().st_size
+            members.append(Member(str(path.relative_to(root)), size, size, 0, STORED, 0o100644, 0))
+    libraries = tuple(_libraries(FolderSource(root), members, str(root / package)))
+    return _required(libraries, str(root / package), [member.name for member in members])
+
+
+def _libraries(source: Source, members: Sequence[Member], where: str) -> Iterator[Library]:
+    for member in members:
+        try:
+            if member.name.endswith(".metallib"):
+                data = b"".join(source.pieces(member))
+                yield parse_library(os.path.basename(member.name).removesuffix(".metallib"), data)
+            elif member.name.endswith((".dylib", ".so")):
+                yield from _sections(source, member)
+        except (Damaged, Malformed) as error:
+            raise UsageError(
+                f"{where}: {member.name} {error}", hint="the file is damaged: fetch it again; `audit_wheel` says more"
+            ) from error
+
+
+def _sections(source: Source, member: Member) -> Iterator[Library]:
+    head = source.head(member, _HEAD_BYTES)
+    if name_kind(head) != "macho" or head_size(head) > len(head):
+        return
+    wanted = [each for each in parse_macho(head).sections if each.name.startswith(PREFIX) and each.size]
+    for name, data in zip([each.name for each in wanted], _cut(source, member, wanted), strict=True):
+        if len(data) < next(each.size for each in wanted if each.name == name):
+            raise Malformed(f"is cut off inside its section {name}")
+        yield parse_library(name, data)
+
+
+def _cut(source: Source, member: Member, sections: Sequence[Section]) -> list[bytes]:
+    """Return some sections of a large member in one pass."""
+    found = [bytearray() for _ in sections]
+    end = max((each.offset + each.size for each in sections), default=0)
+    position = 0
+    for piece in source.pieces(member) if sections else ():
+        for section, data in zip(sections, found, strict=True):
+            begin = max(section.offset, position)
+            stop = min(section.offset + section.size, position + len(piece))
+            if begin < stop:
+                data += piece[begin - position : stop - position]
+        position += len(piece)
+        if position >= end:
+            break
+    return [bytes(each) for each in found]
+
+
+def _required(libraries: tuple[Library, ...], where: str, names: Sequence[str]) -> tuple[Library, ...]:
+    if libraries:
+        return libraries
+    if not any(name.endswith((".dylib", ".so")) for name in names):
+        what = "it holds no Mach-O files: it is not a wheel of compiled code for macOS"
+    elif "x86_64" in where:
+        what = "wheels for Intel carry no precompiled Metal kernels"
+    else:
+        what = "up to torch 2.5 its Metal kernels are source text, compiled on the Mac at first use: there is no bitcode to run"
+    raise UsageError(
+        f"{where} has no Metal library, so no kernel was verified: {what}", hint="from torch 2.6 on wheels carry them"
+    )

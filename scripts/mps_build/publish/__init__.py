@@ -1,0 +1,1 @@
+"""Run a fleet and publish: fleet planning, an index of wheels, provenance."""

@@ -1,0 +1,119 @@
+"""One issue per regression: opened when it appears, commented when it stays, closed when it is gone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+LABEL = "mps-regression"
+_BAD = ("failed", "crashed", "timeout")
+_MARKER = re.compile(r"<!-- mps-build regression (\S+) -->")
+_MOST = 10  # issues a night: more failures have one cause, and get one issue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that is wrong; `key` is the same every night (recipe, where, what)."""
+
+    key: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a night showed: what is wrong, and which keys were looked at and are well."""
+
+    wrong: tuple[Finding, ...]
+    well: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """What is done to the issues; `number` is None for a new one."""
+
+    kind: Literal["open", "comment", "close"]
+    number: int | None
+    title: str
+    body: str
+
+
+def look_at_record(record: Mapping[str, Any], *, recipe: str, place: str, run: str) -> Seen:
+    """Return what one record of verify_mps shows.
+
+    A run that ended without a verdict (a virtual GPU, an interruption) shows that, and calls nothing well.
+    """
+    torch = record.get("torch") or {}
+    commit = str(torch.get("commit") or "an unknown commit")
+    where = f"torch {torch.get('version') or 'unknown'} at {commit}, {place}\n\nRun: {run}"
+    verdict_key = _key(recipe, place, "verdict")
+    if record.get("partial") or record.get("verdict") not in ("verified", "regressed", "known_issues_only"):
+        cause = record.get("cause") or record.get("verdict")
+        text = f"No verdict: {cause}.\n\n{_fenced(record.get('message') or record.get('hint') or '')}\n\n{where}"
+        return Seen(
+            wrong=(Finding(key=verdict_key, title=f"{recipe}: no verdict on {place}", text=text),), well=frozenset()
+        )
+    wrong, well = [], {verdict_key}
+    for case in record.get("cases", []):
+        key = _key(recipe, place, str(case["id"]))
+        if case["outcome"] in _BAD:
+            text = f"`{_plain(case['id'])}`: {case['outcome']}\n\n{_fenced(case.get('reason') or '')}\n\n{where}"
+            wrong.append(Finding(key=key, title=f"{recipe}: {_plain(case['id'])} fails on {place}", text=text))
+        elif case["outcome"] in ("passed", "known", "unexpected_pass"):
+            well.add(key)
+    many = _key(recipe, place, "many")
+    if len(wrong) > _MOST:
+        names = "\n".join(f"- {finding.title}" for finding in wrong[:50])
+        title = f"{recipe}: {len(wrong)} cases fail on {place}"
+        return Seen(wrong=(Finding(key=many, title=title, text=f"{names}\n\n{where}"),), well=frozenset(well))
+    return Seen(wrong=tuple(wrong), well=frozenset(well | {many}))
+
+
+def look_at_build(document: Mapping[str, Any], *, recipe: str, run: str) -> Seen:
+    """Return what one `build_wheel --json` shows."""
+    key = _key(recipe, "build", "build")
+    if not document.get("exit_code"):
+        return Seen(wrong=(), well=frozenset({key}))
+    triage = document.get("triage") or {}
+    text = f"{_fenced(document.get('error') or '')}\n\nKnown cause: {triage.get('cause') or 'none'}\n\nRun: {run}"
+    title = f"{recipe}: the build fails ({document.get('cause')})"
+    return Seen(wrong=(Finding(key=key, title=title, text=text),), well=frozenset())
+
+
+def decide(seen: Iterable[Seen], open_issues: Sequence[Mapping[str, Any]]) -> list[Action]:
+    """Return what to do; an issue whose key nobody looked at this time is left alone."""
+    looks = list(seen)
+    wrong = {finding.key: finding for each in looks for finding in each.wrong}
+    well = frozenset(key for each in looks for key in each.well) - wrong.keys()
+    numbers: dict[str, int] = {}
+    for issue in sorted(open_issues, key=lambda issue: int(issue["number"])):
+        # The last one is ours: what stands before it may quote anything.
+        if keys := _MARKER.findall(str(issue.get("body") or "")):
+            numbers.setdefault(keys[-1], int(issue["number"]))
+    actions = []
+    for key, finding in wrong.items():
+        number = numbers.get(key)
+        body = finding.text if number else f"{finding.text}\n\n<!-- mps-build regression {key} -->"
+        kind: Literal["open", "comment"] = "comment" if number else "open"
+        actions.append(Action(kind=kind, number=number, title=finding.title, body=body))
+    for key, number in numbers.items():
+        if key in well:
+            actions.append(
+                Action(kind="close", number=number, title=key, body="Gone: it was looked at again and is well.")
+            )
+    return actions
+
+
+def _key(recipe: str, place: str, what: str) -> str:
+    return "/".join(re.sub(r"[^\w.=-]+", "_", part) for part in (recipe, place, what))
+
+
+def _fenced(text: str) -> str:
+    """Return a text that was made elsewhere as a block that cannot end early, nor call anybody."""
+    return "````text\n" + str(text)[:4000].replace("````", "'''") + "\n````"
+
+
+def _plain(text: object) -> str:
+    return re.sub(r"[`@#<>\s]+", " ", str(text))[:120]

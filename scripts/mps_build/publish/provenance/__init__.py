@@ -1,0 +1,1 @@
+"""Whether a wheel is what its receipt, its attestation and its recipe say."""

@@ -1,0 +1,270 @@
+"""One benchmark in order: the machine, the Python, torch, the rows, the doubts, the record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from mps_build import __version__
+from mps_build.common.console import Console
+from mps_build.common.errors import BuildEnvironmentError, DeviceUnusable, MpsBuildError, UsageError
+from mps_build.common.process import kept_awake
+from mps_build.common.recipe.catalogue import data_root
+from mps_build.common.records.benchmark import BAD, BenchmarkRecord, Flag, Row, SkippedRow
+from mps_build.common.records.verification import to_json, write_record
+from mps_build.common.workspace import work_folder
+
+from .. import Verification
+from ..facts import judge_text_on, observe_host, recorded_line
+from ..judgement import Judged
+from ..suite.child import Limits
+from ..suite.memory import total_bytes
+from ..target import diagnosis
+from ..target.diagnosis import HostFacts
+from ..target.resolve import Target, prepare_target
+from .judging import END_OF_INTERRUPTION, judge, run_flags
+from .measuring import Event, Measured, MeasureRequest, events_in, measure
+from .request import QUICK_SECONDS, BenchmarkRequest
+from .resuming import circumstances, key_of, left_behind
+from .thermal import NOT_RECORDED, thermal_notes, thermal_state
+
+_MEMORY_SHARE = 0.85
+
+
+class Benchmark(Verification):
+    """One run of the command: what a verification does before its first case, and rows instead of cases."""
+
+    def __init__(self, request: BenchmarkRequest, console: Console) -> None:
+        super().__init__(request, console)
+        self.asked = request
+        self.programme = data_root() / "benchmarks" / "device" / "measure.py"
+        self.measured = Measured()
+        self.thermal: dict[str, Any] = {"before": NOT_RECORDED, "after": NOT_RECORDED}
+        self.row_thermal: dict[str, dict[str, Any] | str] = {}
+        self.sessions: list[dict[str, Any]] = []
+        self.keyed = False
+
+    def measure(self) -> BenchmarkRecord:
+        """Measure, and return the record; it lies in its folder too, from the first row on.
+
+        Raises:
+            MpsBuildError: nothing can be measured; its document is the record all the same.
+            KeyboardInterrupt: the partial record is in its folder.
+        """
+        try:
+            return self._measure()
+        except MpsBuildError as error:
+            judged = Judged(
+                verdict="not_verified",
+                exit_code=error.exit_code,
+                cause=error.cause,
+                message=str(error),
+                hint=error.hint,
+            )
+            record = self._benchmark(judged, partial=bool(self.measured.rows))
+            self.refused_record = self._keep(record)
+            error.document = {**to_json(record), **error.document}
+            raise
+        except KeyboardInterrupt:
+            for event in events_in(self.folder) if self.keyed else ():
+                if event.get("event") in ("plan", "facts", "finished"):  # told, and not read yet
+                    self.measured.take(event)
+            self._keep(self.interrupted())
+            raise
+
+    refused_record: BenchmarkRecord | None = None
+
+    def interrupted(self) -> BenchmarkRecord:
+        """Return the record of a run that was interrupted: partial, and labelled so."""
+        return self._benchmark(END_OF_INTERRUPTION, partial=True)
+
+    def _measure(self) -> BenchmarkRecord:
+        request = self.asked
+        if not self.programme.is_file():
+            raise UsageError(f"{self.programme}: the measuring programme is not there", hint="a broken installation?")
+        request.check_plant()
+        host = observe_host(request.host_file)
+        self.draft.host = host.document
+        if request.host_file is not None:
+            self.console.print(recorded_line(request.host_file))
+        with self.console.step("Look at the machine"):
+            self._refuse(diagnosis.host_obstacle(host, request.device, self._wanted_version()))
+            self._refuse(self._recorded_host())
+        with self.console.step("Prepare the Python under test"):
+            target = self._prepare_target()
+        with self.console.step("Ask torch for its device"):
+            self._probe(target, host)
+        self._resume()
+        with self.console.step(f"Time {request.device} against the CPU"), kept_awake():
+            self._rows(target, host)
+        judged = judge(self._rows_found(), self._flags(), self.measured, device=request.device, plant=request.plant)
+        return self._keep(self._benchmark(judged, partial=False))
+
+    def _prepare_target(self) -> Target:
+        return prepare_target(self.request, self._shop(), pytest=False, extras=lambda wheel, python: ())
+
+    def _rows(self, target: Target, host: HostFacts) -> None:
+        request = self.asked
+        self.thermal["before"] = thermal_state()
+        deadline = time.monotonic() + QUICK_SECONDS if request.quick else None
+        self.console.started("Rows", unit="rows")
+        measure(
+            MeasureRequest(
+                interpreter=target.interpreter.executable,
+                programme=self.programme,
+                environ=target.environ.variables,
+                folder=self.folder,
+                device=request.device,
+                limits=Limits(
+                    case_seconds=170.0 if request.quick else 3600.0,
+                    memory_bytes=request.memory_bytes or int(total_bytes() * _MEMORY_SHARE),
+                ),
+                quick=request.quick,
+                deadline=deadline,
+                only=request.only,
+                plant=request.absolute_plant,
+            ),
+            self.measured,
+            judge_text=judge_text_on(host, self.draft.torch.version),
+            on_event=self._on_event,
+        )
+        self.console.done()
+        self.thermal["after"] = thermal_state()
+        if self.measured.refused is not None:
+            raise UsageError(f"the measuring programme refuses its options: {self.measured.refused}", hint=_PLANTS)
+        if self.measured.broken is not None:
+            raise self._broken(self.measured.broken)
+        unknown = [name for name in request.only if not any(name in (row, row.split(":")[0]) for row in self._plan())]
+        if unknown:
+            raise UsageError(f"no row {', '.join(unknown)}", hint=_ROWS)
+
+    def _plan(self) -> tuple[str, ...]:
+        return self.measured.plan
+
+    @staticmethod
+    def _broken(said: str) -> MpsBuildError:
+        if "ModuleNotFoundError" in said or "ImportError" in said:
+            return BuildEnvironmentError(f"the measuring programme cannot be run: {said}", hint=_PACKAGES)
+        return DeviceUnusable(f"the measuring programme died between rows: {said}", hint="run the same command again")
+
+    def _on_event(self, event: Event) -> None:
+        if event.get("event") != "finished":
+            return
+        if "row" in event:
+            self.row_thermal[str(event["id"])] = thermal_state()
+            self.console.advanced(len(self.measured.rows), total=len(self.measured.plan), note=str(event["id"]))
+            self.console.line(one_line(event["row"]))
+        self._keep(self.interrupted())
+
+    def _resume(self) -> None:
+        """Choose the folder, and take over what an interrupted run of the same thing measured."""
+        found = circumstances(self.draft, self.asked, self.programme)
+        if self.request.folder is None:
+            self.folder = work_folder() / "benchmark" / f"{self.request.device}-{key_of(found)}"
+        for event in left_behind(self.folder, found, fresh=self.asked.fresh):
+            self.measured.take(event)
+        self.keyed = True
+        self.measured.sentinel.clear()  # of another session: the machine has cooled since
+        if self.measured.rows:
+            self.sessions.append({"rows": len(self.measured.rows), "note": "taken over from an interrupted run"})
+            self.console.line(f"{len(self.measured.rows)} rows are there from an interrupted run (--fresh: begin anew)")
+        self.sessions.append({"started": self.draft.started.isoformat(timespec="seconds")})
+
+    # The record.
+
+    def _rows_found(self) -> tuple[Row, ...]:
+        return tuple(
+            Row.model_validate({**facts, "thermal": self.row_thermal.get(name, NOT_RECORDED)})
+            for name, facts in self.measured.rows.items()
+            if facts.get("outcome") != "skipped"
+        )
+
+    def _flags(self) -> tuple[Flag, ...]:
+        return run_flags(self.measured)
+
+    def _benchmark(self, judged: Judged, *, partial: bool) -> BenchmarkRecord:
+        request, draft, measured = self.asked, self.draft, self.measured
+        rows = self._rows_found()
+        states = [self.thermal["before"], *(row.thermal for row in rows), self.thermal["after"]]
+        caught = any(row.flags or row.outcome in BAD for row in rows) or bool(self._flags())
+        planted = bool(request.plant) and not partial
+        return BenchmarkRecord(
+            tool=f"mps-build {__version__}",
+            statement=request.statement(draft.gpu),
+            verdict=_verdict(judged),
+            exit_code=judged.exit_code,
+            cause=judged.cause,
+            message=judged.message,
+            hint=judged.hint,
+            partial=partial,
+            device=request.device,
+            target=dict(draft.target),
+            selection=request.selection(),
+            torch=draft.torch,
+            python=draft.python,
+            host=dict(draft.host),
+            gpu=dict(draft.gpu),
+            cpu={key: measured.facts.get(key) for key in ("threads", "cores", "cpu_bfloat16") if measured.facts},
+            environment=dict(draft.environment),
+            ceilings=measured.ceilings,
+            ceilings_of=measured.ceilings_of,
+            thermal=self.thermal,
+            sentinel=tuple(measured.sentinel),
+            sessions=tuple(self.sessions),
+            flags=self._flags(),
+            plant=_plant_result(caught, measured, judged) if planted else None,
+            plant_hits=measured.plant_hits,
+            notes=(*draft.notes, *measured.notes, *_cpu_notes(measured.facts), *thermal_notes(states)),
+            started=draft.started.isoformat(timespec="seconds"),
+            seconds=round(time.monotonic() - draft.began, 2),
+            rows=rows,
+            skipped=tuple(
+                SkippedRow(name=facts["name"], mode=facts["mode"], reason=str(facts.get("reason")))
+                for facts in measured.rows.values()
+                if facts.get("outcome") == "skipped"
+            ),
+            missing=measured.missing,
+        )
+
+    def _keep(self, record: BenchmarkRecord) -> BenchmarkRecord:
+        # A refusal must not lie over the record of a run that measured something.
+        if self.keyed or self.request.folder is None or not (self.folder / "record.json").exists():
+            write_record(record, self.folder / "record.json")
+        return record
+
+
+def one_line(row: Mapping[str, Any]) -> str:
+    """Return a row as one line of progress."""
+    name = f"{row['name']} {row['mode']}"
+    ratio = row.get("ratio")
+    doubts = "".join(f"  {flag['id']}" for flag in row.get("flags", ()))
+    if not ratio:
+        return f"{name}: {row.get('outcome')}{doubts} {row.get('reason') or ''}".rstrip()[:200]
+    return f"{name}: {ratio['median']:.2f} times the CPU ({ratio['low']:.2f} to {ratio['high']:.2f}){doubts}"
+
+
+_PLANTS = "see docs/verify/plants.md"
+_ROWS = "rows: resnet50, bert, vgg16, decoder, matmul, matmul_bf16, conv, attention, layer_norm; or one's mode: " + (
+    "bert:training"
+)
+_PACKAGES = "it needs torch and Python's standard library; `nox -s audit_wheel` tells what is wrong with a wheel"
+
+
+def _verdict(judged: Judged) -> Any:
+    return {"verified": "measured", "regressed": "doubtful"}.get(judged.verdict, judged.verdict)
+
+
+def _plant_result(caught: bool, measured: Measured, judged: Judged) -> Any:
+    if measured.refused is not None or (judged.verdict == "not_verified" and not measured.rows):
+        return "error"
+    if caught:
+        return "caught"
+    return "not_exercised" if measured.plant_hits == 0 else "missed"
+
+
+def _cpu_notes(facts: Mapping[str, Any]) -> list[str]:
+    threads, cores = facts.get("threads"), facts.get("cores")
+    if not threads or not cores or threads * 2 >= cores:
+        return []
+    return [f"the CPU computed with {threads} of {cores} cores: ratios are larger than against all of them"]

@@ -1,0 +1,92 @@
+"""Command -> Answer: the user's own question, by the exit status that `git bisect run` asks for, under a watchdog."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mps_build.common.errors import UsageError
+from mps_build.common.process import Command, watched
+
+from .runner import Answer, Prepared
+
+_SKIP = 125
+_TICK_SECONDS = 0.05
+
+
+def split_command(text: str, option: str) -> tuple[str, ...]:
+    """Return a command's words.
+
+    Raises:
+        UsageError: none, or quotes that do not close.
+    """
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"{option} {text!r}: {error}", hint="quote it as a shell wants it") from error
+    if not words:
+        raise UsageError(f"{option}: is empty", hint=f"for example: {option} 'python check.py'")
+    return words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicate:
+    """A command that tells good (0) from bad (1 to 124) and from what cannot be asked (125).
+
+    `python` on its PATH is that of the version asked; MPS_BUILD_PYTHON and MPS_BUILD_SUBJECT name it and the subject.
+    """
+
+    argv: tuple[str, ...]
+    seconds: float
+    log: Path
+    environ: Mapping[str, str]
+
+    def ask(self, prepared: Prepared) -> Answer:
+        """Return what one run says.
+
+        Raises:
+            UsageError: the command cannot be run at all (126, 127), or asks to stop (128 and above).
+        """
+        command = Command(argv=self.argv, cwd=prepared.tree, environ=self._environ(prepared))
+        deadline = time.monotonic() + self.seconds
+        try:
+            with watched(command, log=self.log) as running:
+                while (status := running.poll()) is None:
+                    if time.monotonic() > deadline:
+                        return Answer(word="timeout", reason=f"no answer within {self.seconds:g} s")
+                    time.sleep(_TICK_SECONDS)
+        except OSError as error:
+            raise UsageError(
+                f"`{command}` cannot be run: {error}", hint="the state is kept; correct the command"
+            ) from error
+        return _answer(status, command, self.log)
+
+    def _environ(self, prepared: Prepared) -> dict[str, str]:
+        environ = {name: value for name, value in self.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+        environ["MPS_BUILD_SUBJECT"] = prepared.subject
+        if prepared.python is not None:
+            environ["MPS_BUILD_PYTHON"] = str(prepared.python)
+            environ["VIRTUAL_ENV"] = str(prepared.python.parent.parent)
+            environ["PATH"] = os.pathsep.join([str(prepared.python.parent), environ.get("PATH", os.defpath)])
+        return environ
+
+
+def _answer(status: int, command: Command, log: Path) -> Answer:
+    if status == 0:
+        return Answer(word="good")
+    if status == _SKIP:
+        return Answer(word="skip", reason="the command answered 125: cannot be asked")
+    if status < 0:
+        return Answer(word="bad", reason=f"ended by {signal.Signals(-status).name}")
+    if status in (126, 127) or status >= 128:
+        what = "cannot be run" if status < 128 else "asks to stop"
+        raise UsageError(
+            f"`{command}` {what} (exit {status}; 0 is good, 1 to 124 bad, 125 cannot be asked); its output: {log}",
+            hint="the answers so far are kept: the same command goes on",
+        )
+    return Answer(word="bad", reason=f"exit {status}")

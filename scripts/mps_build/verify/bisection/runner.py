@@ -1,0 +1,151 @@
+"""Asks one subject after another: prepared, asked until a majority stands, written down, and never asked twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from mps_build.common.errors import UsageError
+
+from .search import Span, Standing, Word, majority, next_probe, standing, steps_at_most
+from .state import Probe, State
+
+
+class CannotTest(Exception):
+    """This subject cannot be asked (no build, no device): the search goes round it; its text is the reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What one run said; `timeout` is the watchdog's word."""
+
+    word: Literal["good", "bad", "skip", "timeout"]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A subject ready to be asked: its interpreter and its tree, where it has them, and the commit it is of."""
+
+    subject: str
+    python: Path | None = None
+    tree: Path | None = None
+    commit: str | None = None
+
+
+class Runner(Protocol):
+    """Makes subjects ready, and asks them."""
+
+    def prepare(self, subject: str) -> Prepared:
+        """Return the subject ready to be asked; raise CannotTest if it cannot be had."""
+
+    def ask(self, prepared: Prepared) -> Answer:
+        """Ask once."""
+
+    def release(self, prepared: Prepared) -> None:
+        """Give back what a subject whose verdict stands no longer needs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bisection:
+    """One question under way: the state grows with each answer, and is saved after each."""
+
+    state: State
+    runner: Runner
+    save: Callable[[State], None]
+    tell: Callable[[str], None] = field(default=lambda text: None)
+    runs: int = 3
+
+    def verify_ends(self, span: Span) -> None:
+        """Ask both ends; the search makes sense only if they differ, in the right order.
+
+        Raises:
+            UsageError: they do not, or one of them cannot be asked.
+        """
+        wanted = {span.old: "good" if span.seek == "bad" else "bad", span.new: span.seek}
+        probes = {subject: self._probe(subject) for subject in wanted}
+        for subject, probe in probes.items():
+            if probe.verdict in ("skip", "flaky"):
+                why = "gives no majority" if probe.verdict == "flaky" else "cannot be asked"
+                raise UsageError(
+                    f"the end {subject} {why}: {probe.reason or ', '.join(probe.words)}",
+                    hint="choose another end near it; `--fresh` asks everything again",
+                )
+        if [probe.verdict for probe in probes.values()] == list(wanted.values()):
+            return
+        both = {probe.verdict for probe in probes.values()}
+        if len(both) == 1:
+            raise UsageError(
+                f"the ends do not differ: {span.old} and {span.new} are both {both.pop()} (each asked, majority of "
+                f"{self.runs}){_reasons(probes)}",
+                hint="move one end further, or ask on the device and macOS where the difference was seen",
+            )
+        raise UsageError(
+            f"the ends are the other way round: {span.old} is {probes[span.old].verdict} and {span.new} is "
+            f"{probes[span.new].verdict}",
+            hint="swap --good and --bad: the other order looks for the repair",
+        )
+
+    def search(self, span: Span) -> Standing:
+        """Return what is left when nothing more can be asked."""
+        while (subject := next_probe(span, self.state.verdicts())) is not None:
+            left = len(standing(span, self.state.verdicts()).suspects)
+            asked = sum(1 for each in span.candidates if each in self.state.verdicts())
+            self.tell(f"{subject} ({left} suspects, probe {asked + 1} of about {steps_at_most(len(span.candidates))})")
+            self._probe(subject)
+        return standing(span, self.state.verdicts())
+
+    def confirm(self, span: Span, found: Standing) -> str:
+        """Return what speaks against a result at the edge of the span, whose ends were taken from elsewhere.
+
+        What a wheel answers and what a tree built here answers may differ: by flags, compilers, or the macOS.
+        """
+        other = "good" if span.seek == "bad" else "bad"
+        for subject, wanted in ((found.last_old, other), (found.first_new, span.seek)):
+            verdict = self._probe(subject).verdict
+            if verdict != wanted:
+                said = "cannot be asked here" if verdict in ("skip", "flaky") else f"is {verdict} when built here"
+                return f"not confirmed: {subject} {said}, and its wheel was {wanted}"
+        return ""
+
+    def _probe(self, subject: str) -> Probe:
+        """Return the subject's probe, from the state if it is finished, else by asking on from where it stopped."""
+        probe = self.state.probes.setdefault(subject, Probe())
+        if probe.verdict is not None:
+            return probe
+        began = time.monotonic()
+        try:
+            prepared = self.runner.prepare(subject)
+        except CannotTest as reason:
+            probe.words.append("skip")
+            probe.reason, probe.verdict = str(reason), "skip"
+        else:
+            probe.commit = prepared.commit
+            while (verdict := majority(probe.words, self.runs)) is None:
+                answer = self.runner.ask(prepared)
+                probe.words.append(self._word(answer, probe))
+                probe.reason = answer.reason or probe.reason
+                self.save(self.state)
+            probe.verdict = verdict
+            self.runner.release(prepared)
+        probe.seconds += round(time.monotonic() - began, 2)
+        self.save(self.state)
+        times = "" if len(set(probe.words)) == 1 else f" of {', '.join(probe.words)}"
+        self.tell(f"{subject}: {probe.verdict}{times}{f' ({probe.reason})' if probe.reason else ''}"[:300])
+        return probe
+
+    def _word(self, answer: Answer, probe: Probe) -> Word:
+        """Return how a run counts: a time-out is bad, unless an end that answers in time is not to be had."""
+        if answer.word != "timeout":
+            return answer.word
+        probe.timeouts += 1
+        good_end = self.state.probes.get(self.state.good)
+        return "skip" if good_end is not None and good_end.timeouts else "bad"
+
+
+def _reasons(probes: dict[str, Probe]) -> str:
+    said = [f"\n  {subject}: {probe.reason}" for subject, probe in probes.items() if probe.reason]
+    return "".join(said)[:600]

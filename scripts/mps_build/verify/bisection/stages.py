@@ -1,0 +1,301 @@
+"""The story of a bisection in order: which subjects there are, how one is made ready, and which stage comes next."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mps_build.common.environment import fetch_environ
+from mps_build.common.errors import BuildEnvironmentError, UsageError
+from mps_build.common.interpreters import find_interpreter
+from mps_build.common.process import Reporter
+from mps_build.common.wheels.nightly import index_arguments
+from mps_build.common.workspace import remove_tree
+
+from . import report
+from .builder import Builder, own_builder
+from .case import CaseJudge
+from .history import MPS_PATHS, History
+from .predicate import Predicate
+from .runner import Answer, Bisection, Prepared
+from .search import Standing
+from .state import Stage, State
+from .versions import Index, Venvs, between, parse_version
+
+_PYTHONS = tuple(f"3.{minor}" for minor in range(14, 8, -1))
+StepOf = Callable[[str], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the user wants to know, and where to look."""
+
+    case: str | None
+    predicate: tuple[str, ...] | None
+    builder: tuple[str, ...] | None
+    recipe: str
+    good: str
+    bad: str
+    index: str | None
+    python: str | None
+    repository: Path | None
+    device: str
+    allow_virtual: bool
+    seconds: float
+    runs: int
+    where: str
+
+    @property
+    def question(self) -> dict[str, str]:
+        """All that an answer depends on: another question has another state."""
+        return {
+            "ask": f"{self.case or ' '.join(self.predicate or ())}: good {self.good}, bad {self.bad}",
+            "device": self.device if self.case else "",
+            "index": self.index or "",
+            "python": self.python or "",
+            "repository": str(self.repository or ""),
+            "builder": " ".join(self.builder or ()),
+            "runs": str(self.runs),
+            "where": self.where if self.predicate else "",
+        }
+
+    @property
+    def by_version(self) -> bool:
+        """True if the ends are versions, False if they are commits.
+
+        Raises:
+            UsageError: one of each, or commits without a repository.
+        """
+        kinds = {
+            end: parse_version(end) is not None and not (self.repository and end.startswith("v"))
+            for end in (self.good, self.bad)
+        }
+        if all(kinds.values()):
+            return True
+        if any(kinds.values()):
+            raise UsageError(
+                f"--good {self.good} and --bad {self.bad}: one is a version and one is not",
+                hint="two versions (2.5.0), or with --repo two commits or tags (v2.5.0)",
+            )
+        if self.repository is None:
+            end = next(iter(kinds))
+            raise UsageError(
+                f"{end!r} is not a version of torch", hint="commits need --repo PATH, a clone that has them"
+            )
+        return False
+
+
+@dataclass(slots=True, kw_only=True)
+class Stages:
+    """Both stages of one question; as a Runner, it knows for each subject how to make it ready and how to ask it."""
+
+    asked: Asked
+    state: State
+    folder: Path
+    reporter: Reporter
+    venvs: Venvs | None = None
+    history: History | None = None
+    interpreter: Path = field(default_factory=lambda: Path(sys.executable))
+
+    def run(self, bisection: Bisection, step: StepOf) -> tuple[report.Finding, ...]:
+        """Return what each stage found.
+
+        Raises:
+            UsageError: the ends cannot be asked, do not differ, or are none.
+        """
+        if self.asked.repository is not None:
+            self.history = History(
+                repository=self.asked.repository,
+                tree=self.folder / "tree",
+                log=self.folder / "git.log",
+                environ=fetch_environ(os.environ),
+            )
+        findings = []
+        if self.asked.by_version:
+            with step("List the versions"):
+                stage = self._versions()
+            findings.append(self._stage(stage, bisection, step, ends=True))
+            commits = self._commits_behind(findings[0].standing)
+            if commits is None:
+                return tuple(findings)
+            findings.append(self._stage(commits, bisection, step, ends=False))
+        else:
+            findings.append(self._stage(self._commits_asked(), bisection, step, ends=True))
+        return tuple(findings)
+
+    def _stage(self, stage: Stage, bisection: Bisection, step: StepOf, *, ends: bool) -> report.Finding:
+        if self.state.stage(stage.kind) is None:
+            self.state.stages.append(stage)
+            bisection.save(self.state)
+        if ends:
+            with step("Ask both ends"):
+                bisection.verify_ends(stage.span())
+        with step(f"Search {len(stage.candidates)} {stage.kind}"):
+            standing = bisection.search(stage.span())
+            if not ends:
+                stage.note = bisection.confirm(stage.span(), standing) or stage.note
+        return report.finding(
+            stage,
+            standing,
+            address=report.address_of(self.history.remote()) if self.history else "",
+            title=self.history.subject if self.history and stage.kind == "commits" else lambda subject: "",
+            state=self.state,
+        )
+
+    # What there is to ask.
+
+    def _versions(self) -> Stage:
+        index = Index(arguments=index_arguments(self.asked.index), environ=fetch_environ(os.environ))
+        good, bad = parse_version(self.asked.good), parse_version(self.asked.bad)
+        assert good is not None and bad is not None
+        if good == bad:
+            raise UsageError(f"the ends do not differ: both are {good}", hint="--good and --bad name two versions")
+        old, new = sorted((good, bad))
+        nightlies = self.asked.index is not None or bool(good.dev or bad.dev)
+        python_of: dict[str, Path] = {}
+        kept = self.state.stage("versions")
+        for python in self._pythons():
+            versions = index.versions(_short(python), nightlies=nightlies)
+            by_public = {version.public: version for version in reversed(versions)}
+            chosen = {end.public: end for end in (old, new) if end.public in by_public}
+            for version in between(versions, old, new):
+                chosen[version.public] = version
+            for public in chosen:
+                python_of.setdefault(public, python)
+            if {old.public, new.public} <= python_of.keys():
+                break
+        for end in (old, new):
+            if end.public not in python_of and kept is None:
+                raise UsageError(
+                    f"{end}: pip has no such torch for a Python of this machine",
+                    hint="`pip index versions torch` lists them; --index names another index, --python another Python",
+                )
+        self.venvs = Venvs(folder=self.folder, index=index, python_of=python_of)
+        if kept is not None:
+            return kept
+        names = sorted(python_of, key=lambda public: parse_version(public) or old)
+        inner = [name for name in names if name not in (old.public, new.public)]
+        releases = [name for name in inner if "dev" not in name]
+        # Releases first: they stay for ever and are asked of a public index; nightlies only in between.
+        favoured = releases if len(releases) < len(inner) else []
+        return Stage(
+            kind="versions",
+            old=old.public,
+            new=new.public,
+            candidates=inner,
+            favoured=favoured,
+            seek="bad" if good < bad else "good",
+        )
+
+    def _commits_behind(self, found: Standing) -> Stage | None:
+        """Return the stage of commits between the two versions found; None without a repository or their commits."""
+        if (kept := self.state.stage("commits")) is not None:
+            return kept
+        if self.history is None:
+            return None
+        probes = self.state.probes
+        old, new = (probes[name].commit if name in probes else None for name in (found.last_old, found.first_new))
+        if old is None or new is None:
+            self.reporter.line(f"{found.last_old} or {found.first_new} does not tell its commit: no search among them")
+            return None
+        return self._commits(self.history.resolve(old), self.history.resolve(new), self.state.stages[0].seek)
+
+    def _commits_asked(self) -> Stage:
+        if (kept := self.state.stage("commits")) is not None:
+            return kept
+        assert self.history is not None
+        good, bad = self.history.resolve(self.asked.good), self.history.resolve(self.asked.bad)
+        self.state.good, self.state.bad = good, bad
+        if good == bad:
+            raise UsageError(f"the ends do not differ: both are {good}", hint="--good and --bad name two commits")
+        if self.history.is_ancestor(bad, good):
+            return self._commits(bad, good, "good")
+        return self._commits(good, bad, "bad")
+
+    def _commits(self, old: str, new: str, seek: str) -> Stage:
+        assert self.history is not None
+        commits = self.history.between(old, new, MPS_PATHS)
+        return Stage(
+            kind="commits",
+            old=old,
+            new=new,
+            candidates=list(commits.between),
+            favoured=list(commits.favoured),
+            seek="good" if seek == "good" else "bad",
+            note=commits.note,
+        )
+
+    def _pythons(self) -> Iterator[Path]:
+        """Yield the interpreters to try, the session's own first; another is looked for only when it is asked for."""
+        environ = fetch_environ(os.environ)
+        wanted = self.asked.python
+        if wanted is not None and not re.fullmatch(r"3\.\d+t?", wanted):
+            path = Path(wanted).expanduser().absolute()
+            if not path.is_file():
+                raise UsageError(f"--python {wanted}: no such file", hint="--python 3.11, or an interpreter's path")
+            yield path
+            return
+        if wanted is not None:
+            yield find_interpreter(wanted, environ=environ)
+            return
+        yield Path(sys.executable)
+        for version in _PYTHONS:
+            try:
+                yield find_interpreter(version, environ=environ)
+            except BuildEnvironmentError:
+                continue
+
+    # The Runner protocol.
+
+    def prepare(self, subject: str) -> Prepared:
+        if parse_version(subject) is not None and self.venvs is not None:
+            return self.venvs.prepare(subject)
+        assert self.history is not None
+        tree = self.history.check_out(subject)
+        if self.asked.predicate is not None and self.asked.builder is None:
+            return Prepared(subject=subject, tree=tree, commit=subject)
+        builder = Builder(
+            argv=self.asked.builder or own_builder(self.asked.recipe, tree, subject, self.folder / "built.json"),
+            result=None if self.asked.builder else self.folder / "built.json",
+            log=self.folder / "build.log",
+            environ=dict(os.environ),
+        )
+        made = builder.build(tree, subject)
+        if made.suffix != ".whl":
+            return Prepared(subject=subject, tree=tree, commit=subject, python=made)
+        venvs = self.venvs or Venvs(
+            folder=self.folder, index=Index(arguments=(), environ=fetch_environ(os.environ)), python_of={}
+        )
+        interpreter = next(self._pythons())
+        installed = venvs.install(made, subject=subject, interpreter=interpreter)
+        return Prepared(subject=subject, tree=tree, commit=subject, python=installed.python)
+
+    def ask(self, prepared: Prepared) -> Answer:
+        if self.asked.predicate is not None:
+            log = self.folder / "predicate.log"
+            return Predicate(argv=self.asked.predicate, seconds=self.asked.seconds, log=log, environ=os.environ).ask(
+                prepared
+            )
+        assert prepared.python is not None
+        return CaseJudge(
+            case=self.asked.case or "",
+            device=self.asked.device,
+            allow_virtual=self.asked.allow_virtual,
+            seconds=self.asked.seconds,
+            folder=self.folder,
+        ).ask(prepared)
+
+    def release(self, prepared: Prepared) -> None:
+        """Remove a venv whose verdict stands: each is as large as torch."""
+        remove_tree(self.folder / "venvs" / prepared.subject)
+
+
+def _short(python: Path) -> str:
+    from ..target.interpreter import describe_interpreter
+
+    return describe_interpreter(python, environ=fetch_environ(os.environ)).short

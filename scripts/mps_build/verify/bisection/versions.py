@@ -1,0 +1,150 @@
+"""Which versions of torch pip can give between two ends, for which Python; and one of them in a venv of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import zipfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.process import Command, CommandFailed, capture, run_logged
+from mps_build.common.workspace import remove_tree
+
+from .runner import CannotTest, Prepared
+
+_PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
+_READY = "ready"
+_GIT_VERSION = re.compile(r"""^git_version\s*(?::[^=]*)?=\s*['"]([0-9a-f]{40})['"]""", re.MULTILINE)
+
+
+def parse_version(text: str) -> Version | None:
+    """Return a version of torch, or None for anything else (a commit, a branch).
+
+    >>> parse_version("2.6.0.dev20241101"), parse_version("1234567"), parse_version("main")
+    (<Version('2.6.0.dev20241101')>, None, None)
+    """
+    try:
+        return Version(text) if re.match(r"v?\d+\.\d", text) else None
+    except InvalidVersion:
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """Where versions come from: pip's own index, or a folder or address in its place."""
+
+    arguments: tuple[str, ...]
+    environ: Mapping[str, str]
+
+    def versions(self, python: str, *, nightlies: bool) -> tuple[Version, ...]:
+        """Return every version that pip would take for a Python (`3.11`), oldest first.
+
+        Raises:
+            BuildEnvironmentError: the index cannot be asked.
+        """
+        pre = ("--pre",) if nightlies else ()
+        argv = (*_PIP, "index", "versions", "torch", "--python-version", python, *pre, *self.arguments)
+        answer = capture(Command(argv=argv, environ={**self.environ, "PIP_NO_COLOR": "1"}), timeout_seconds=180)
+        listed = re.search(r"^Available versions: (.*)$", answer.stdout, re.MULTILINE)
+        if listed:
+            return tuple(sorted(map(Version, listed[1].split(", "))))
+        if "No matching distribution" in answer.stderr:
+            return ()
+        raise BuildEnvironmentError(
+            f"pip cannot list the versions of torch: {answer.stderr.strip()[-400:] or 'no answer'}",
+            hint="check the network, or give --index DIR with wheels",
+        )
+
+
+def between(versions: Iterable[Version], old: Version, new: Version) -> tuple[Version, ...]:
+    """Return the final releases and nightlies strictly between two versions, oldest first.
+
+    Local versions of one public version (2.6.0, 2.6.0+cpu) count once; release candidates are left out.
+    """
+    chosen: dict[str, Version] = {}
+    for version in sorted(versions):
+        if old.public != version.public != new.public and old < version < new and (version.dev or not version.pre):
+            chosen.setdefault(version.public, version)
+    return tuple(chosen.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Venvs:
+    """Makes a venv for each version asked: fetched from the index, with its requirements from pip's own."""
+
+    folder: Path
+    index: Index
+    python_of: Mapping[str, Path]
+    seconds: float = 1800.0
+
+    def prepare(self, version: str) -> Prepared:
+        """Return the version's venv, made or found again.
+
+        Raises:
+            CannotTest: it cannot be fetched or installed.
+        """
+        wheel = self._fetch(version)
+        return self.install(wheel, subject=version, interpreter=self.python_of[version])
+
+    def install(self, wheel: Path, *, subject: str, interpreter: Path) -> Prepared:
+        """Return a venv that holds a wheel and what it requires."""
+        venv = self.folder / "venvs" / subject
+        python = venv / "bin" / "python"
+        if not (venv / _READY).is_file():
+            remove_tree(venv)
+            self._run((str(interpreter), "-m", "venv", "--without-pip", str(venv)), f"{interpreter} makes no venv")
+            # Old torch was compiled against numpy 1: https://github.com/pytorch/pytorch/issues/107302
+            version = parse_version(wheel.name.split("-")[1])
+            limit = ("--constraint", str(self._numpy_1())) if version and version < Version("2.3") else ()
+            argv = (*_PIP, "--python", str(python), "install", *limit, str(wheel))
+            self._run(argv, "pip cannot install it")
+            (venv / _READY).write_text(f"{wheel.name}\n")
+        return Prepared(subject=subject, python=python, commit=commit_of(wheel))
+
+    def _fetch(self, version: str) -> Path:
+        place = self.folder / "wheels" / version
+        if kept := next(place.glob("*.whl"), None):
+            return kept
+        fresh = place.with_name(f".{place.name}")
+        remove_tree(fresh)
+        python = (*_PIP, "--python", str(self.python_of[version]))
+        argv = (*python, "download", "--no-deps", "--only-binary=:all:", "--pre", "-d", str(fresh))
+        self._run((*argv, *self.index.arguments, f"torch=={version}"), "pip cannot fetch it")
+        fresh.rename(place)
+        return next(place.glob("*.whl"))
+
+    def _numpy_1(self) -> Path:
+        path = self.folder / "numpy_1.txt"
+        path.write_text("numpy<2\n")
+        return path
+
+    def _run(self, argv: tuple[str, ...], what: str) -> None:
+        environ = {**self.index.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        try:
+            command = Command(argv=argv, environ=environ)
+            run_logged(command, log=self.folder / "install.log", timeout_seconds=self.seconds)
+        except CommandFailed as failure:
+            said = next((line for line in reversed(failure.tail) if "error" in line.lower()), None)
+            raise CannotTest(f"{what}: {said or ' '.join(failure.tail[-1:])}") from failure
+
+
+def commit_of(wheel: Path) -> str | None:
+    """Return the commit that a wheel of torch says it was built from; None if it does not say."""
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            text = archive.read("torch/version.py").decode("utf-8", "replace")
+    except (OSError, KeyError, zipfile.BadZipFile):
+        return None
+    match = _GIT_VERSION.search(text)
+    return match[1] if match else None
+
+
+def find_pythons(ours_first: Path, others: Iterable[Path]) -> tuple[Path, ...]:
+    """Return interpreters without repetition, the preferred first."""
+    return tuple({os.path.realpath(path): path for path in (ours_first, *others)}.values())

@@ -1,0 +1,104 @@
+"""From the outcomes of all cases to one verdict and one exit code."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mps_build.common.errors import (
+    BuildEnvironmentError,
+    DeviceUnusable,
+    KnownIssuesOnly,
+    MpsBuildError,
+    MpsNotBuilt,
+    NoGpuSession,
+    Regressed,
+    RosettaError,
+    UsageError,
+    VirtualGpu,
+)
+from mps_build.common.records.verification import Case, Verdict
+
+from .suite.driver import SuiteRun
+
+BAD = ("failed", "crashed", "timeout")
+_STOPS: dict[str, type[MpsBuildError]] = {
+    "virtual_gpu_unusable": VirtualGpu,
+    "mps_unavailable": NoGpuSession,
+    "wrong_architecture": RosettaError,
+    "not_built": MpsNotBuilt,
+    "openmp_duplicate": BuildEnvironmentError,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """The end of a verification."""
+
+    verdict: Verdict
+    exit_code: int = 0
+    cause: str | None = None
+    message: str | None = None
+    hint: str | None = None
+
+
+def judge_run(
+    run: SuiteRun,
+    *,
+    device: str,
+    record: Path,
+    planted: bool = False,
+    accept_known: bool = False,
+    virtual: bool = False,
+) -> Judged:
+    """Return the verdict of a run that was not interrupted; `record` is where its record goes, for the next command."""
+    if run.refused is not None:
+        return _ended(
+            UsageError,
+            f"the suite refuses its options: {run.refused}",
+            "see docs/verify/plants.md" if planted else None,
+        )
+    if run.stopped is not None:
+        error = _STOPS.get(run.stopped, DeviceUnusable)
+        return _ended(error, f"the run was stopped by what a process wrote: {run.stopped}", _AGAIN)
+    counts = count(run.cases)
+    if virtual and device == "mps":
+        return _ended(VirtualGpu, "a virtual machine's GPU: the cases ran, and no verdict follows from them", _ON_A_MAC)
+    if any(counts[outcome] for outcome in BAD):
+        return Judged(
+            verdict="regressed", exit_code=Regressed.exit_code, cause=Regressed.cause, hint=_repro(run, record)
+        )
+    if not counts["passed"] + counts["known"] + counts["unexpected_pass"]:
+        skipped = f"all {counts['skipped']} cases were skipped" if counts["skipped"] else "no case was chosen"
+        return _ended(UsageError, f"nothing was verified: {skipped}", "choose others with --only, --op or --layer")
+    if device != "mps" or planted:
+        return Judged(verdict="rehearsed")
+    if counts["known"]:
+        error = KnownIssuesOnly
+        if accept_known:
+            return Judged(verdict="known_issues_only")
+        return Judged(verdict="known_issues_only", exit_code=error.exit_code, cause=error.cause, hint=_ACCEPT)
+    return Judged(verdict="verified")
+
+
+_AGAIN = "close other GPU programs, let the machine cool, then run it again"
+_ON_A_MAC = "verify on a Mac itself"
+_ACCEPT = "`--accept known` makes this exit 0"
+
+
+def _repro(run: SuiteRun, record: Path) -> str:
+    first = next(case.id for case in run.cases if case.outcome in BAD)
+    command = f"nox -s repro -- {shlex.quote(str(record))} {shlex.quote(first)}"
+    return f"`{command}` writes that failure as a script of its own"
+
+
+def count(cases: Sequence[Case]) -> Counter[str]:
+    """Return how many cases ended in each way."""
+    return Counter(case.outcome for case in cases)
+
+
+def _ended(error: type[MpsBuildError], message: str, hint: str | None) -> Judged:
+    return Judged(verdict="not_verified", exit_code=error.exit_code, cause=error.cause, message=message, hint=hint)

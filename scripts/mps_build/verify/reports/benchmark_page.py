@@ -1,0 +1,180 @@
+"""A benchmark's record as one HTML page, and as a job's summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from mps_build.common.page import whole_page
+from mps_build.common.records.benchmark import BenchmarkRecord, Row
+
+from . import bars
+from .benchmark_words import achieved, doubts, dtypes, headline, ratio, shape, title
+from .words import facts
+
+_TONES = {"measured": "good", "doubtful": "bad"}
+_CSS = """
+.picture { padding: 0; overflow: hidden; background: #ffffff; }
+.picture svg { display: block; width: 100%; height: auto; }
+td.range { min-width: 84px; }
+.scale { position: relative; height: 14px; background: var(--idle-soft); border-radius: 7px; margin-top: 4px; }
+.scale i { position: absolute; top: 5px; height: 4px; background: var(--link); opacity: .45; border-radius: 2px; }
+.scale b { position: absolute; top: 1px; width: 4px; height: 12px; margin-left: -2px; background: var(--link); }
+td small { color: var(--soft); display: block; }
+td.name { white-space: nowrap; }
+"""
+_WINOGRAD = (
+    '<p class="legend">Operations are counted as the formula has them. Convolutions may reach more than a matrix '
+    "product does: Winograd's algorithm needs fewer multiplications for the same 3x3 convolution.</p>"
+)
+
+
+def render(record: BenchmarkRecord) -> str:
+    """Return the page; its first line of text is what the run can say at all."""
+    parts = (
+        f'<p class="statement">{escape(record.statement)}</p>',
+        _verdict(record),
+        f'<section class="picture">{_inline(bars.svg(record))}</section>' if _has_models(record) else "",
+        _rows(record, "Models", [row for row in record.rows if row.mode != "kernel"]),
+        _rows(record, "Kernels", [row for row in record.rows if row.mode == "kernel"]),
+        _doubts(record),
+        _ceilings(record),
+        _section("What was run on what", f"<dl>{''.join(_pairs(record))}</dl>", [*_pairs(record)]),
+        _section("Not measured", _skipped(record), [*record.skipped, *record.missing]),
+    )
+    name = f"{headline(record)}: torch {record.torch.version or ''} on {record.device} against the CPU"
+    footer = f"Written by {record.tool} from a record of schema {record.schema_}."
+    return whole_page(name, "\n".join(part for part in parts if part), css=_CSS, footer=footer)
+
+
+def markdown(record: BenchmarkRecord) -> str:
+    """Return the record as a job's summary."""
+    lines = [f"### {headline(record)}: times faster than the CPU", "", record.statement, ""]
+    lines += ["| row | mode | shape | times the CPU | doubts |", "|---|---|---|---|---|"]
+    lines += [f"| {title(row)} | {row.mode} | {shape(row)} | {ratio(row)} | {doubts(row)} |" for row in record.rows]
+    return "\n".join(lines) + "\n\n"
+
+
+def _verdict(record: BenchmarkRecord) -> str:
+    tone = "idle" if record.partial else _TONES.get(record.verdict, "idle")
+    withheld = sum(row.ratio is None for row in record.rows)
+    found = len(record.rows) - withheld
+    said = f"{found} {'row' if found == 1 else 'rows'} measured" + (f", {withheld} withheld" if withheld else "")
+    lines = [f"<p>{escape(record.message or said)}</p>"] if record.message == said else [f"<p>{escape(said)}.</p>"]
+    if record.message and record.cause != "interrupted":
+        lines.append(f"<p>{escape(record.message)}</p>")
+    lines += [f'<p class="next">{escape(note)}</p>' for note in record.notes]
+    return f'<div class="verdict {tone}"><h1>{escape(headline(record))}</h1>{"".join(lines)}</div>'
+
+
+def _inline(svg: str) -> str:
+    return svg[svg.index("<svg") :]
+
+
+def _has_models(record: BenchmarkRecord) -> bool:
+    return any(row.mode != "kernel" for row in record.rows)
+
+
+def _rows(record: BenchmarkRecord, name: str, rows: Sequence[Row]) -> str:
+    most = max([row.ratio.high for row in rows if row.ratio] or [1.0]) * 1.05
+    body = "".join(_row(row, most) for row in rows)
+    columns = ("row", "mode", "times the CPU", "", "CPU step", "device step", "first step", "reaches", "")
+    numbers = {"times the CPU", "CPU step", "device step", "first step", "reaches"}
+    head = "".join(f"<th{' style=text-align:right' if name in numbers else ''}>{name}</th>" for name in columns)
+    table = f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    return _section(name, table, rows)
+
+
+def _row(row: Row, most: float) -> str:
+    times = [_time(row.seconds.get(side)) for side in ("cpu", "device")]
+    first = _time(row.first_step_seconds.get("device"))
+    tone = "idle" if row.outcome == "measured" else "bad"
+    doubt = f'<span class="tag {tone}">{escape(doubts(row))}</span>' if doubts(row) else ""
+    reaches = escape(achieved(row)).replace(", ", "<br>")
+    reduced = f"<small>reduced: {escape(row.reduced)}</small>" if row.reduced else ""
+    return (
+        f'<tr><td class="name">{escape(title(row))}<small>{escape(shape(row))}, {escape(dtypes(row))}</small>{reduced}'
+        f'</td><td>{escape(row.mode)}</td><td class="number">{escape(ratio(row))}</td>'
+        f'<td class="range">{_range(row, most)}</td>'
+        f'<td class="number">{times[0]}</td><td class="number">{times[1]}</td>'
+        f'<td class="number">{first}</td><td class="number">{reaches}</td><td>{doubt}</td></tr>'
+    )
+
+
+def _range(row: Row, most: float) -> str:
+    if row.ratio is None:
+        return ""
+    low, middle, high = (100 * value / most for value in (row.ratio.low, row.ratio.median, row.ratio.high))
+    return (
+        f'<div class="scale"><i style="left:{low:.1f}%;width:{max(high - low, 0.5):.1f}%"></i>'
+        f'<b style="left:{middle:.1f}%"></b></div>'
+    )
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
+
+
+def _doubts(record: BenchmarkRecord) -> str:
+    rows = [
+        f"<tr><td>{escape(title(row))} {escape(row.mode)}</td><td><span class='tag bad'>{escape(name)}</span></td>"
+        f'<td class="what">{escape(text)}</td></tr>'
+        for row in record.rows
+        for name, text in _said(row)
+    ]
+    rows += [
+        f"<tr><td>the whole run</td><td><span class='tag bad'>{escape(flag.id)}</span></td>"
+        f'<td class="what">{escape(flag.text)}</td></tr>'
+        for flag in record.flags
+    ]
+    head = "<thead><tr><th>row</th><th>doubt</th><th>what</th></tr></thead>"
+    return _section("Doubts", f'<div class="wide"><table>{head}<tbody>{"".join(rows)}</tbody></table></div>', rows)
+
+
+def _said(row: Row) -> Iterator[tuple[str, str]]:
+    yield from ((flag.id, flag.text) for flag in row.flags)
+    if row.reason:
+        yield row.outcome, row.reason
+    yield from (("lowered", f"memory was short: {text}") for text in row.lowered)
+
+
+def _ceilings(record: BenchmarkRecord) -> str:
+    rows = []
+    for name, value in sorted(record.ceilings.items()):
+        unit, _, dtype = name.partition(".")
+        is_flops = unit == "flops_per_second"
+        shown = f"{value / 1e12:.3g} TFLOP/s" if is_flops else f"{value / 1e9:.4g} GB/s"
+        what = f"matrix product, {dtype}" if is_flops else "copy, read and written both counted"
+        how = record.ceilings_of.get(name, "")
+        rows.append(f'<tr><td>{what}</td><td class="number">{shown}</td><td class="what">{escape(how)}</td></tr>')
+    body = f'<div class="wide"><table><tbody>{"".join(rows)}</tbody></table></div>' + _WINOGRAD
+    return _section("What this device reaches at most, as its own libraries show it", body, rows)
+
+
+def _pairs(record: BenchmarkRecord) -> list[str]:
+    threads = f"{record.cpu.get('threads')} threads on {record.cpu.get('cores')} cores" if record.cpu else ""
+    found = [*facts(record), ("CPU", threads), *_thermal(record)]
+    return [f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in found if value]
+
+
+def _thermal(record: BenchmarkRecord) -> Iterator[tuple[str, str]]:
+    for when in ("before", "after"):
+        state = record.thermal.get(when)
+        if isinstance(state, dict):
+            said = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in state.items() if value is not None)
+            yield f"heat and power {when}", said or "the system said nothing"
+        elif state:
+            yield f"heat and power {when}", str(state)
+
+
+def _skipped(record: BenchmarkRecord) -> str:
+    rows = [f"<tr><td>{escape(s.name)} {escape(s.mode)}</td><td>{escape(s.reason)}</td></tr>" for s in record.skipped]
+    why = "interrupted before it" if record.partial else "the run stopped before it"
+    rows += [f"<tr><td>{escape(name.replace(':', ' '))}</td><td>{why}</td></tr>" for name in record.missing]
+    return f'<div class="wide"><table><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _section(name: str, content: str, rows: Sequence[object]) -> str:
+    return f"<section><h2>{escape(name)}</h2>{content}</section>" if rows else ""

@@ -1,0 +1,185 @@
+"""A record as one HTML page that needs nothing else: no network, no file beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+from mps_build.common.console import as_called
+from mps_build.common.page import whole_page
+from mps_build.common.records.verification import Case, Record
+
+from .words import BAD, by_layer, facts, headline, issue_link, plural, sentence, share_of_bound
+
+_TONES = {
+    "passed": "good",
+    "failed": "bad",
+    "crashed": "bad",
+    "timeout": "bad",
+    "known": "known",
+    "unexpected_pass": "known",
+    "skipped": "idle",
+}
+_VERDICT_TONES = {"verified": "good", "regressed": "bad", "known_issues_only": "known"}
+_SLOWEST = 10
+
+
+def render(record: Record) -> str:
+    """Return the page; its first line of text is what the run can say at all."""
+    body = "\n".join(
+        (
+            f'<p class="statement">{escape(record.statement)}</p>',
+            _verdict(record),
+            _bad(record),
+            _known(record),
+            _layers(record),
+            _facts(record),
+            _slowest(record),
+            _all_cases(record),
+            f"<footer>Written by {escape(record.tool)} from a record of schema {escape(record.schema_)}.</footer>",
+        )
+    )
+    title = f"{headline(record)}: torch {record.torch.version or ''} on {record.device}"
+    return whole_page(title, body)
+
+
+def _verdict(record: Record) -> str:
+    tone = "idle" if record.partial else _VERDICT_TONES.get(record.verdict, "idle")
+    following = (
+        f'<p class="next">Next: {_with_code(as_called(record.hint))}</p>' if record.hint and record.exit_code else ""
+    )
+    notes = "".join(f'<p class="next">{escape(note)}</p>' for note in record.notes)
+    return (
+        f'<div class="verdict {tone}"><h1>{escape(headline(record))}</h1>'
+        f"<p>{escape(sentence(record))}</p>{following}{notes}</div>"
+    )
+
+
+def _with_code(text: str) -> str:
+    """Return text with what stands in back quotes as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
+def _bad(record: Record) -> str:
+    cases = [case for case in record.cases if case.outcome in BAD]
+    rows = [
+        f"<tr><td><code>{escape(case.id)}</code></td><td>{_issues(case)}</td><td>{_tag(case)}</td>"
+        f'<td class="what">{_reason(case)}</td></tr>'
+        for case in cases
+    ]
+    return _section(
+        "New failures", _table(("case", "issue", "outcome", "what"), rows), plural(len(cases), "case"), rows
+    )
+
+
+def _known(record: Record) -> str:
+    known = {row.id: row for row in record.known_issues}
+    rows = []
+    for case in record.cases:
+        row = known.get(case.known_issue or "")
+        if row is None or case.outcome not in ("known", "unexpected_pass"):
+            continue
+        fixed = f"; fixed by {row.fixed_by}" if row.fixed_by else ""
+        rows.append(
+            f"<tr><td><code>{escape(case.id)}</code></td><td>{_tag(case)}</td>"
+            f'<td><a href="{escape(row.link, quote=True)}">{escape(row.id)}</a></td><td>{escape(row.since)}</td>'
+            f'<td class="what">{escape(row.title)}: {escape(row.reason)}{escape(fixed)}</td></tr>'
+        )
+    columns = ("case", "outcome", "issue", "since", "what")
+    return _section("Known issues", _table(columns, rows), plural(len(rows), "case"), rows)
+
+
+def _layers(record: Record) -> str:
+    rows = []
+    for layer, cases in by_layer(record.cases).items():
+        shares = [
+            (tone, sum(_TONES[case.outcome] == tone for case in cases)) for tone in ("good", "known", "bad", "idle")
+        ]
+        bar = "".join(f'<span class="{tone}" style="flex:{number}"></span>' for tone, number in shares if number)
+        seconds = sum(case.seconds or 0.0 for case in cases)
+        rows.append(
+            f'<tr><td>{escape(layer)}</td><td style="width:55%"><div class="bar">{bar}</div></td>'
+            f'<td class="number">{shares[0][1]} of {len(cases)}</td><td class="number">{seconds:.1f} s</td></tr>'
+        )
+    legend = (
+        '<p class="legend"><i class="good"></i>passed<i class="known"></i>known issue<i class="bad"></i>new failure'
+        '<i class="idle"></i>skipped</p>'
+    )
+    return _section("Layers", _table(("layer", "", "passed", "time"), rows) + legend, "", rows)
+
+
+def _facts(record: Record) -> str:
+    pairs = [f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts(record)]
+    return _section("What was run on what", f"<dl>{''.join(pairs)}</dl>", "", pairs)
+
+
+def _slowest(record: Record) -> str:
+    cases = sorted((case for case in record.cases if case.seconds), key=lambda case: -(case.seconds or 0))[:_SLOWEST]
+    rows = [
+        f"<tr><td><code>{escape(case.id)}</code></td><td>{escape(case.layer)}</td>"
+        f'<td class="number">{_seconds(case)}</td></tr>'
+        for case in cases
+    ]
+    return _section("Slowest cases", _table(("case", "layer", "time"), rows), "", rows)
+
+
+def _all_cases(record: Record) -> str:
+    outcomes = sorted({case.outcome for case in record.cases})
+    options = "".join(f'<option value="{name}">{name.replace("_", " ")}</option>' for name in outcomes)
+    tools = (
+        '<div class="tools"><input id="words" type="search" placeholder="filter by words" aria-label="filter by words">'
+        f'<select id="outcome" aria-label="outcome"><option value="">every outcome</option>{options}</select></div>'
+    )
+    rows = [
+        f'<tr data-outcome="{case.outcome}"><td><code>{escape(case.id)}</code>{_why_skipped(case)}</td>'
+        f"<td>{escape(case.layer)}</td>"
+        f"<td>{_issues(case)}</td><td>{_tag(case)}</td>"
+        f'<td class="number">{_meter(case)}</td><td class="number">{_seconds(case)}</td></tr>'
+        for case in record.cases
+    ]
+    table = _table(("case", "layer", "issue", "outcome", "error / allowed", "time"), rows, table_id="cases")
+    return _section("All cases", tools + table, '<span id="shown"></span>', rows)
+
+
+def _reason(case: Case) -> str:
+    """Return why a case failed, with its line ends; a text that was quoted on its way has them as two letters."""
+    return escape((case.reason or "").replace("\\n", "\n"))
+
+
+def _why_skipped(case: Case) -> str:
+    return f'<br><small class="why">{_reason(case)}</small>' if case.outcome == "skipped" and case.reason else ""
+
+
+def _meter(case: Case) -> str:
+    share = share_of_bound(case)
+    if share is None:
+        return ""
+    tone = "bad" if share > 1 else "known" if share > 0.5 else "good"
+    return f'{share:.3g}<span class="meter {tone}"><span style="width:{min(share, 1.0) * 100:.0f}%"></span></span>'
+
+
+def _seconds(case: Case) -> str:
+    return f"{case.seconds:.2f} s" if case.seconds is not None else ""
+
+
+def _tag(case: Case) -> str:
+    return f'<span class="tag {_TONES[case.outcome]}">{case.outcome.replace("_", " ")}</span>'
+
+
+def _issues(case: Case) -> str:
+    links = [(issue, issue_link(issue)) for issue in case.issue]
+    return ", ".join(f'<a href="{link}">#{escape(issue)}</a>' if link else escape(issue) for issue, link in links)
+
+
+def _table(columns: Sequence[str], rows: Sequence[str], *, table_id: str = "") -> str:
+    numbers = {"passed", "time", "error / allowed"}
+    head = "".join(f"<th{' style=text-align:right' if name in numbers else ''}>{escape(name)}</th>" for name in columns)
+    name = f' id="{table_id}"' if table_id else ""
+    return f'<div class="wide"><table{name}><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+
+
+def _section(title: str, content: str, aside: str, rows: Sequence[str]) -> str:
+    """Return a section, or nothing where there is nothing to show."""
+    small = f"<small>{aside}</small>" if aside else ""
+    return f"<section><h2>{escape(title)}{small}</h2>{content}</section>" if rows else ""

@@ -1,0 +1,72 @@
+"""A record as Markdown, for a job summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mps_build.common.console import as_called
+from mps_build.common.plain_text import plain
+from mps_build.common.records.verification import Case, Record
+
+from .words import BAD, by_layer, facts, headline, issue_link, sentence
+
+_SHOWN = 50
+
+
+def render(record: Record) -> str:
+    """Return the record as Markdown; its first line is what the run can say at all."""
+    parts = [record.statement, "", f"## {headline(record)}", "", sentence(record), ""]
+    if record.hint and record.exit_code:
+        parts += [f"Next: {as_called(record.hint)}", ""]
+    parts += _table(("", ""), [(f"**{name}**", value) for name, value in facts(record)])
+    if record.cases:
+        parts += ["### Layers", "", *_layers(record)]
+    parts += _cases("New failures", [case for case in record.cases if case.outcome in BAD])
+    known = {row.id: row for row in record.known_issues}
+    rows = []
+    for case in record.cases:
+        if case.outcome in ("known", "unexpected_pass") and case.known_issue in known:
+            row = known[case.known_issue or ""]
+            rows.append(
+                (_code(case.id), case.outcome.replace("_", " "), f"[{row.id}]({row.link})", row.since, row.title)
+            )
+    if rows:
+        parts += ["### Known issues", "", *_table(("case", "outcome", "issue", "since", "what"), rows[:_SHOWN])]
+    parts += [f"> {note}\n" for note in record.notes]
+    return "\n".join(parts) + "\n"
+
+
+def _layers(record: Record) -> list[str]:
+    columns = ("passed", *BAD, "known", "unexpected_pass", "skipped")
+    rows = []
+    for layer, cases in by_layer(record.cases).items():
+        counts = [str(sum(case.outcome == column for case in cases) or "") for column in columns]
+        rows.append((layer, *counts))
+    return _table(("layer", *(column.replace("_", " ") for column in columns)), rows)
+
+
+def _cases(title: str, cases: list[Case]) -> list[str]:
+    if not cases:
+        return []
+    rows = [(_code(case.id), _issues(case), case.outcome, _text(case.reason)) for case in cases[:_SHOWN]]
+    more = [f"and {len(cases) - _SHOWN} more: see the record", ""] if len(cases) > _SHOWN else []
+    return [f"### {title}", "", *_table(("case", "issue", "outcome", "what"), rows), *more]
+
+
+def _issues(case: Case) -> str:
+    links = [(issue, issue_link(issue)) for issue in case.issue]
+    return ", ".join(f"[#{issue}]({link})" if link else _text(issue) for issue, link in links)
+
+
+def _code(text: str) -> str:
+    return f"`{plain(text).replace('`', chr(39)).replace('|', chr(92) + '|')}`"
+
+
+def _text(text: str | None) -> str:
+    short = " ".join(plain(text or "").split())[:300]
+    return short.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "'").replace("*", "\\*")
+
+
+def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+    lines = [columns, ("---",) * len(columns), *rows]
+    return [f"| {' | '.join(cells)} |" for cells in lines] + [""]

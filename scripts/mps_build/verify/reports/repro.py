@@ -1,0 +1,106 @@
+"""One failure of a record as a script of its own, and as the text of an issue for upstream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from mps_build.common.plain_text import fence_of, in_markdown, plain
+from mps_build.common.records.verification import Case, Record
+
+from .words import facts, issue_link
+
+_MAIN = Path(__file__).with_name("repro_main.py.txt")
+
+
+def render_script(record: Record, case: Case, sources: Mapping[str, str]) -> str:
+    """Return the script: torch and the standard library, the case and the frame that asks it."""
+    module = (case.file or "").removesuffix(".py")
+    parts = [
+        "#!/usr/bin/env python3",
+        _literal_docstring(record, case),
+        "",
+        "import argparse",
+        "import importlib.abc",
+        "import importlib.util",
+        "import linecache",
+        "import os",
+        "import sys",
+        "",
+        f"CASE, FILE, DEVICE = {case.id!r}, {module!r}, {record.device!r}",
+        "SOURCES = {}",
+    ]
+    for name, source in sources.items():
+        parts += ["", f"SOURCES[{name!r}] = {_literal(source)}"]
+    return "\n".join([*parts, "", "", _MAIN.read_text(encoding="utf-8")])
+
+
+def render_issue(record: Record, case: Case, script: str, file: str) -> str:
+    """Return the text of an issue, in Markdown: what, how to see it, on what."""
+    links = ", ".join(issue_link(issue) or in_markdown(issue) for issue in case.issue)
+    name, found = in_markdown(case.id), plain(_found(case))
+    fence = fence_of(found)
+    lines = [
+        f"# [{record.device.upper()}] {name}: {in_markdown(_first_sentence(case))}",
+        "",
+        f"`{name}` gives a wrong answer on `{record.device}` with torch {in_markdown(str(record.torch.version))}.",
+        in_markdown(_caveat(record)),
+        "",
+        "**Expected:** what float64 on the CPU gives, within the rounding of the dtype and the number of terms.",
+        "",
+        "**Found:**",
+        "",
+        fence,
+        found,
+        fence,
+        "",
+        f"**To reproduce:** `python {in_markdown(file)}` (attached; torch and the standard library only; exit 1 means "
+        "wrong).",
+        "",
+    ]
+    if links:
+        lines += [f"The case was written for {links}.", ""]
+    if known := next((row for row in record.known_issues if row.id == case.known_issue), None):
+        summary = f"Known as {known.link} ({known.title}), since {known.since}."
+        lines += [in_markdown(summary), ""]
+    lines += ["**Versions**", "", "| | |", "|---|---|"]
+    told = [(name, value) for name, value in facts(record) if name not in ("started", "time")]
+    lines += [f"| {in_markdown(name)} | {in_markdown(value)} |" for name, value in told]
+    fence = fence_of(script)
+    lines += ["", f"<details><summary>{in_markdown(file)}</summary>", "", f"{fence}python", script.rstrip(), fence]
+    return "\n".join([*lines, "", "</details>", ""])
+
+
+def _caveat(record: Record) -> str:
+    """Return what a reader upstream must know first: a rehearsal, or a planted fault."""
+    return record.statement if record.device != "mps" or record.selection.get("plant") else ""
+
+
+def _found(case: Case) -> str:
+    lines = [f"{case.outcome}: {case.reason or ''}".strip()]
+    if case.largest is not None and case.bound is not None:
+        lines.append(f"largest error {case.largest:.4g}, allowed {case.bound:.4g}")
+    return "\n".join(lines)
+
+
+def _first_sentence(case: Case) -> str:
+    return " ".join((case.reason or case.outcome).split())[:90]
+
+
+def _literal_docstring(record: Record, case: Case) -> str:
+    text = (
+        f"{case.id}: a wrong answer of {record.device} with torch {record.torch.version}.\n\n"
+        "Expected: what float64 on the CPU gives, within the rounding of the dtype and the number of terms.\n"
+        f"Found:    {' '.join((case.reason or case.outcome).split())[:400]}\n\n"
+        "Ends with 1 if the answer is wrong, 0 if it is right. Needs torch and nothing else.\n"
+        f"Written by {record.tool} from a record of {record.started[:10]}. {_caveat(record)}".rstrip()
+        + "\n"
+    )
+    return '"""' + plain(text).replace("\\", "\\\\").replace('"""', "'''") + '"""'
+
+
+def _literal(source: str) -> str:
+    """Return the source as a literal that a person can read, where that is possible."""
+    if "'''" not in source and not source.rstrip("\n").endswith(("\\", "'")):
+        return f"r'''\n{source}'''"
+    return repr(source)

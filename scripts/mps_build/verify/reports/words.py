@@ -1,0 +1,122 @@
+"""The words that every report uses for a record: one verdict, one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mps_build.common.records.benchmark import BenchmarkRecord
+from mps_build.common.records.verification import Case, Record
+
+BAD = ("failed", "crashed", "timeout")
+_KINDS = {"aot": "Metal kernels precompiled", "jit": "Metal kernels compiled at first use", "off": "without MPS"}
+_VERDICTS = {
+    "verified": "Verified",
+    "rehearsed": "Rehearsed",
+    "regressed": "Regressed",
+    "known_issues_only": "Known issues only",
+    "not_verified": "Not verified",
+}
+
+
+def headline(record: Record) -> str:
+    """Return the verdict as a heading; a partial record never looks whole."""
+    return _VERDICTS[record.verdict] + (" (partial record)" if record.partial else "")
+
+
+def one_line(record: Record) -> str:
+    """Return torch, machine and verdict in one line: what a person passes on."""
+    torch = f"torch {record.torch.version or 'unknown'}"
+    chip = record.host.get("chip") or record.host.get("arch") or "this machine"
+    macos = f", macOS {record.host['macos']}" if record.host.get("macos") else ""
+    cause = f" ({record.cause})" if record.cause else ""
+    return f"{torch} on {record.device}, {chip}{macos}: {headline(record).lower()}{cause}"
+
+
+def sentence(record: Record) -> str:
+    """Return what the verdict means, in one sentence."""
+    counts = record.counts
+    bad = sum(counts.get(outcome, 0) for outcome in BAD)
+    ran = sum(counts.values()) - counts.get("skipped", 0)
+    if record.partial and record.cause == "interrupted":
+        return f"Interrupted after {ran} cases; no verdict follows from a part."
+    if record.plant:
+        return f"The planted fault was {record.plant.replace('_', ' ')}."
+    if record.verdict == "not_verified":
+        return "No verdict: " + (record.message or record.hint or record.cause or "nothing ran") + "."
+    if record.verdict == "regressed":
+        known = counts.get("known", 0)
+        return f"{plural(bad, 'case')} of {ran} gave wrong answers that no known issue explains" + (
+            f"; {known} more {'is' if known == 1 else 'are'} known." if known else "."
+        )
+    if record.verdict == "known_issues_only":
+        return f"{plural(counts.get('known', 0), 'case')} of {ran} wrong, each of them a known issue."
+    right = f"All {ran} cases gave the answers that float64 on the CPU gives."
+    return right if record.device == "mps" else f"{right} Nothing was asked of MPS."
+
+
+def facts(record: Record | BenchmarkRecord) -> list[tuple[str, str]]:
+    """Return what a reader wants to know of the circumstances, as pairs; what is not known is left out."""
+    host, gpu, torch = record.host, record.gpu, record.torch
+    wheel = torch.wheel
+    kind = f", {_KINDS.get(wheel.kind, wheel.kind)}" if wheel and wheel.kind else ""
+    rows = [
+        ("torch", " ".join(filter(None, (torch.version, f"({torch.commit[:12]})" if torch.commit else None)))),
+        (
+            "wheel",
+            f"{wheel.file}, sha256 {wheel.sha256[:16]}…{kind}" if wheel else "",
+        ),
+        ("device", " ".join(filter(None, (record.device, str(gpu.get("name") or ""))))),
+        ("GPU cores", str(gpu.get("gpu_cores") or host.get("gpu_cores") or "")),
+        ("Mac", " ".join(str(host[key]) for key in ("model", "chip") if host.get(key))),
+        ("macOS", " ".join(str(host[key]) for key in ("macos", "build") if host.get(key))),
+        ("memory", f"{host['memory_gb']} GB" if host.get("memory_gb") else ""),
+        ("Metal", str(host.get("metal") or "")),
+        ("Python", " ".join(filter(None, (record.python.version, record.python.machine))) if record.python else ""),
+        ("started", record.started.replace("T", " ").replace("+00:00", " UTC")),
+        ("time", f"{record.seconds:.0f} s"),
+        ("tool", record.tool),
+    ]
+    removed = record.environment.get("removed") or {}
+    if removed:
+        rows.append(
+            (
+                "taken out of the environment",
+                ", ".join(f"{name}={_short(str(value))}" for name, value in removed.items()),
+            )
+        )
+    return [(name, value) for name, value in rows if value]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def by_layer(cases: Iterable[Case]) -> dict[str, list[Case]]:
+    """Return the cases of each layer, in the order of their first case."""
+    layers: dict[str, list[Case]] = {}
+    for case in cases:
+        layers.setdefault(case.layer, []).append(case)
+    return layers
+
+
+def issue_link(issue: str) -> str | None:
+    """Return the address of an issue named by number, or by repository and number."""
+    if issue.isdigit():
+        return f"https://github.com/pytorch/pytorch/issues/{issue}"
+    return None
+
+
+def share_of_bound(case: Case) -> float | None:
+    """Return how much of the allowed error the case used: 1 is the limit."""
+    if case.largest is None or not case.bound:
+        return None
+    return case.largest / case.bound
+
+
+def plural(number: int, word: str) -> str:
+    """Return a count with its word.
+
+    >>> plural(1, "case"), plural(2, "case")
+    ('1 case', '2 cases')
+    """
+    return f"{number} {word}{'' if number == 1 else 's'}"

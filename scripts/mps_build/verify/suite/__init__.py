@@ -1,0 +1,1 @@
+"""The device suite from outside: children under a watchdog, and their outcomes."""

@@ -1,0 +1,328 @@
+"""Runs the device suite: one child serves as many cases as it survives, a hang or an abort costs one of them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from mps_build.common.process import Command
+from mps_build.common.records.verification import Case, PlantResult, Result
+
+from .child import SUMMARY, ChildEnd, Limits, run_child
+from .outcomes import WHERE, case_of_event, describe_end, is_orderly, known_row, last_lines, signal_name
+
+# What a process may write while all its cases seem to pass: the GPU dropped work, its answers are worth nothing.
+_VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})
+_BAD = frozenset({"failed", "crashed", "timeout"})
+
+
+class Judgement(Protocol):
+    """What a text of a process means (triage's DeviceText)."""
+
+    @property
+    def category(self) -> str: ...
+    @property
+    def stop(self) -> bool: ...
+
+
+JudgeText = Callable[[str, int | None, str | None], Judgement]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteRequest:
+    """One run of the suite; `known` are the active rows in the form that the suite reads."""
+
+    interpreter: Path
+    environ: Mapping[str, str]
+    ini: Path
+    files: tuple[Path, ...]
+    device: str
+    folder: Path
+    limits: Limits
+    full: bool = False
+    quick: bool = False
+    only: tuple[str, ...] = ()
+    op: str | None = None
+    plant: str | None = None
+    known: Sequence[Mapping[str, Any]] = ()
+
+
+def layer_of(file: Path) -> str:
+    """Return the layer in a suite file's name, `test_<layer>_<area>.py`."""
+    return file.stem.removeprefix("test_").partition("_")[0]
+
+
+@dataclass(slots=True, kw_only=True)
+class SuiteRun:
+    """What a run came to; grows while it runs, so that an interruption keeps what there is."""
+
+    cases: list[Case] = field(default_factory=list)
+    collected: int = 0
+    notes: list[str] = field(default_factory=list)
+    stopped: str | None = None
+    plant_hits: int | None = None
+    refused: str | None = None
+    bad: int = 0
+    faults: int = 0
+
+    def plant_result(self) -> PlantResult:
+        """Return what became of the plant: one that never fired was not missed, it was not asked."""
+        if self.refused is not None:
+            return "error"
+        if self.bad:
+            return "caught"
+        return "not_exercised" if self.plant_hits == 0 else "missed"
+
+
+def run_suite(
+    request: SuiteRequest,
+    *,
+    judge_text: JudgeText,
+    on_case: Callable[[SuiteRun, Case], None],
+    run: SuiteRun | None = None,
+) -> SuiteRun:
+    """Run the suite and return all outcomes, in order.
+
+    All files share a process, and another one takes over after a crash, a hang, or where the suite asks for it
+    (event `leave`). Only where a child dies before it could list its cases has each file one of its own: it is
+    then told which of them it was. With a plant the run stops at the first failure; it also stops where the
+    machine is at fault.
+    """
+    run = run or SuiteRun()
+    request.folder.mkdir(parents=True, exist_ok=True)
+    known = request.folder / "known.json"
+    known.write_text(json.dumps(list(request.known), indent=1), encoding="utf-8")
+    whole = _GroupRun(request, request.files, known, run, judge_text, on_case)
+    if whole.go():
+        return run
+    for file in request.files:
+        if run.stopped or run.refused or (request.plant and run.bad):
+            break
+        _GroupRun(request, (file,), known, run, judge_text, on_case).go()
+    return run
+
+
+class _GroupRun:
+    """The files of the suite that share a process, in as many children as it takes."""
+
+    def __init__(
+        self,
+        request: SuiteRequest,
+        files: tuple[Path, ...],
+        known: Path,
+        run: SuiteRun,
+        judge_text: JudgeText,
+        on_case: Callable[[SuiteRun, Case], None],
+    ) -> None:
+        self._request, self._files, self._known, self._run = request, files, known, run
+        self._judge_text, self._on_case = judge_text, on_case
+        self._layer = layer_of(files[0])
+        self._name = files[0].stem if len(files) == 1 else "suite"
+        self._expected: list[str] | None = None
+        self._seen: dict[str, None] = {}
+        self._file_of: dict[str, str] = {}
+        self._uncollected = False  # a file of the child could not be imported: its exit status says so each time
+
+    def go(self) -> bool:
+        """Run the files to their end; False where their child died before it could list their cases."""
+        names = {file.name for file in self._files}
+        before = [case for case in self._run.cases if case.file in names]  # of a run that is resumed
+        self._seen |= {case.id: None for case in before}
+        self._file_of |= {case.id: str(case.file) for case in before}
+        after = next((case_id for case_id in reversed(self._seen) if "::" not in case_id), None)
+        first = 1 + len(list(self._request.folder.glob(f"{self._name}.*.outcomes.jsonl")))
+        for number in range(first, 1_000_000):
+            bad = self._run.bad
+            end = self._child(number, after)
+            if self._expected is None and len(self._files) > 1 and end.exit != 4 and self._request.plant is None:
+                return False
+            if end.exit == 1 and self._run.bad == bad and not self._uncollected:
+                self._add_outside(end)
+            for case_id, text in end.slices:
+                if case_id is None or case_id not in (SUMMARY, end.running):
+                    self._judge_output(case_id, text)
+            if end.cut == "stopped":
+                return True
+            left = self._after_child(end)
+            if self._run.stopped or self._run.refused or self._is_caught():
+                return True
+            if left is None:
+                break
+            after = left
+        for case_id in self._expected or ():
+            if case_id not in self._seen:  # a case that nobody speaks of must not look like one that was never there
+                self._add(Case(id=case_id, layer=self._layer, outcome="failed", reason="the suite gave no outcome"))
+        return True
+
+    def _files_from(self, after: str | None) -> tuple[Path, ...]:
+        """Return the files that still have cases: those before the file of the last case are done."""
+        name = self._file_of.get(after or "")
+        place = next((place for place, file in enumerate(self._files) if file.name == name), 0)
+        return self._files[place:]
+
+    def _is_caught(self) -> bool:
+        return self._request.plant is not None and self._run.bad > 0
+
+    def _child(self, number: int, after: str | None) -> ChildEnd:
+        request = self._request
+        name = f"{self._name}.{number}"
+        self._uncollected = False
+        outcomes = request.folder / f"{name}.outcomes.jsonl"
+        return run_child(
+            suite_command(request, self._files_from(after), known=self._known, outcomes=outcomes, after=after),
+            log=request.folder / f"{name}.log",
+            outcomes=outcomes,
+            limits=request.limits,
+            on_event=self._on_event,
+            on_output=self._judge_output,
+        )
+
+    def _on_event(self, event: Mapping[str, Any]) -> None:
+        kind = event.get("event")
+        if kind == "collected" and self._expected is None:
+            self._expected = [str(case_id) for case_id in event.get("ids", ())]
+            self._file_of |= dict(zip(self._expected, map(str, event.get("files", ())), strict=False))
+            self._run.collected += sum(case_id not in self._seen for case_id in self._expected)
+        elif kind == "uncollected":
+            self._add_uncollected(str(event.get("file")), str(event.get("text") or ""))
+        elif kind == "plant" and event.get("hits") is not None:
+            self._run.plant_hits = (self._run.plant_hits or 0) + int(event["hits"])
+        elif kind == "finished":
+            self._add(case_of_event(event, self._layer, self._request.known))
+
+    def _add(self, case: Case) -> None:
+        if case.id in self._seen:
+            return
+        self._seen[case.id] = None
+        alone = self._files[0].name if len(self._files) == 1 else case.file
+        case = case.model_copy(update={"file": self._file_of.get(case.id, alone)})
+        self._run.cases.append(case)
+        self._run.bad += case.outcome in _BAD
+        self._on_case(self._run, case)
+
+    def _add_uncollected(self, file: str, text: str) -> None:
+        self._uncollected = True
+        reason = f"the file cannot be imported: {last_lines(text)}"
+        case_id = f"{Path(file).stem}::collection"
+        self._add(Case(id=case_id, layer=layer_of(Path(file)), file=file, outcome="crashed", reason=reason))
+
+    def _name_at(self, case_id: str | None) -> str:
+        """Return the file of a case, without its suffix: it names what happened around it."""
+        return self._file_of.get(case_id or "", self._name).removesuffix(".py")
+
+    def _add_outside(self, end: ChildEnd) -> None:
+        """Record what failed outside of any case: a fixture, or a test that is none."""
+        summary = next((text for part, text in end.slices if part == SUMMARY), end.output)
+        reason = f"something failed outside of a case: {last_lines(summary)}"
+        self._add(Case(id=f"{self._name}::outside", layer=self._layer, outcome="failed", reason=reason))
+
+    def _after_child(self, end: ChildEnd) -> str | None:
+        """Judge what a child left behind; return the case to go on after, None if the file is done."""
+        if self._is_caught() and end.running is None:  # the suite stops by itself at the first failure
+            return None
+        # 4 is pytest's "usage error": the suite refuses its options, the plant above all.
+        if end.exit == 4 and not end.cases:
+            self._run.refused = last_lines(end.output)
+            return None
+        if end.running is not None:
+            self._add(self._left_behind(end, end.running))
+            return end.running
+        if end.left_after is not None:
+            return end.left_after
+        if end.cut or not is_orderly(end):
+            last = next(reversed(self._seen), None)
+            what = "collection" if last is None else "end" if end.finished else "between cases"
+            said = f": {last_lines(end.output)}" if end.output.strip() else ""
+            reason = f"{describe_end(end)}, {WHERE[what]}{said}"
+            if self._request.plant is not None and last is None:
+                self._run.refused = reason  # a plant that cannot even be loaded was caught by nobody
+                return None
+            self._add(
+                Case(
+                    id=f"{self._name_at(last)}::{what.replace(' ', '-')}",
+                    layer=self._layer,
+                    outcome="timeout" if end.cut == "timeout" else "crashed",
+                    reason=reason,
+                    error=self._error_of(end),
+                )
+            )
+            return last if end.cases and not end.finished else None
+        return None
+
+    def _left_behind(self, end: ChildEnd, case_id: str) -> Case:
+        outcome: Result = "timeout" if end.cut == "timeout" else "crashed"
+        row = known_row(case_id, self._request.known)
+        if row and row["outcome"] == "fails":  # a case known to be wrong, and now it crashes: that is news
+            row = None
+        return Case(
+            id=case_id,
+            layer=self._layer,
+            outcome="known" if row else outcome,
+            reason=f"{describe_end(end)}{': ' + last_lines(end.output) if end.output.strip() else ''}",
+            error=self._error_of(end),
+            seconds=round(time.monotonic() - end.running_since, 3),
+            known_issue=str(row["id"]) if row else None,
+        )
+
+    def _error_of(self, end: ChildEnd) -> dict[str, Any]:
+        name = signal_name(end.exit)
+        judged = self._judge_text(end.output, end.exit, name)
+        if judged.stop:
+            self._run.stopped = judged.category
+        return {"exit": end.exit, "signal": name, "cut": end.cut or None, "category": judged.category}
+
+    def _judge_output(self, case_id: str | None, text: str) -> bool:
+        """Read what the child wrote: a GPU may drop work, write so, and let the process end with 0. True: enough."""
+        judged = self._judge_text(text, 0, None)
+        if judged.category not in _VOIDING:
+            return False
+        self._run.faults += 1
+        if judged.stop or self._run.faults > 1:
+            self._run.stopped = judged.category
+        self._void(case_id, judged.category, text)
+        return self._run.stopped is not None
+
+    def _void(self, case_id: str | None, category: str, text: str) -> None:
+        """Turn a pass that the text gainsays into a failure; work the GPU dropped between cases taints the file."""
+        reason = f"{category}: {last_lines(text)}"
+        for index, case in enumerate(self._run.cases):
+            if case.id == case_id:
+                if case.outcome in ("passed", "unexpected_pass", "skipped"):
+                    self._run.cases[index] = case.model_copy(
+                        update={"outcome": "failed", "reason": reason, "error": {"category": category}}
+                    )
+                    self._run.bad += 1
+                return
+        self._add(
+            Case(
+                id=f"{self._name_at(next(reversed(self._seen), None))}::output",
+                layer=self._layer,
+                outcome="failed",
+                reason=reason,
+                error={"category": category},
+            )
+        )
+
+
+def suite_command(
+    request: SuiteRequest, files: tuple[Path, ...], *, known: Path, outcomes: Path, after: str | None = None
+) -> Command:
+    """Return a child's command: the contract with tests/device/conftest.py.
+
+    `-s`: what a case writes must reach the log, since a GPU fault may be said there and nowhere else.
+    """
+    argv = [str(request.interpreter), "-m", "pytest", "-c", str(request.ini), *map(str, files), "-s", "-q"]
+    argv += ["--rootdir", str(request.ini.parent), "--continue-on-collection-errors", "--device", request.device]
+    argv += ["--full"] if request.full else []
+    argv += ["--quick"] if request.quick else []
+    argv += ["--only", ",".join(request.only)] if request.only else []
+    argv += ["--op", request.op] if request.op else []
+    argv += ["--plant", request.plant] if request.plant else []
+    argv += ["--known", str(known), "--outcomes", str(outcomes)]
+    argv += ["--after", after] if after is not None else []
+    limit = {"DEVICE_SUITE_MEMORY_BYTES": str(request.limits.memory_bytes)}
+    return Command(argv=tuple(argv), cwd=request.folder, environ={**request.environ, **limit})

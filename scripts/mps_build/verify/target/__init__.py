@@ -1,0 +1,1 @@
+"""The Python and the torch under test, and whether a verdict is possible there."""

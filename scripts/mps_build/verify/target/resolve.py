@@ -1,0 +1,118 @@
+"""The Python that holds the torch under test: made for a wheel or a requirement, or found and left as it is."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+
+from mps_build.common.environment import fetch_environ
+from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.interpreters import find_interpreter
+from mps_build.common.records.verification import WheelFile
+
+from ..facts import audited_kind
+from ..request import VerifyRequest
+from .environment import (
+    OLDEST_PYTEST,
+    SWEEP_EXTRAS,
+    Shop,
+    fetch_wheel,
+    make_environment,
+    make_overlay,
+    sha256_of,
+    sweep_requirements,
+)
+from .interpreter import Interpreter, Listing, describe_interpreter, listing, the_one_torch
+from .variables import SuiteEnviron, suite_environ
+from .wheel_fit import check_fit, name_wheel
+
+Extras = Callable[[Path, Interpreter], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """The interpreter that holds the torch under test, and how it came about."""
+
+    interpreter: Interpreter
+    environ: SuiteEnviron
+    document: Mapping[str, Any]
+    wheel: WheelFile | None = None
+    before: Listing | None = None
+
+    def changes(self) -> tuple[str, ...] | None:
+        """Return what changed in a Python that is not ours since we first saw it; None for one that we made."""
+        return None if self.before is None else listing(self.interpreter).changed_since(self.before)
+
+
+def prepare_target(request: VerifyRequest, shop: Shop, *, extras: Extras | None = None, pytest: bool = True) -> Target:
+    """Return the Python under test, ready to run the suite.
+
+    Args:
+        extras: what else goes into a venv that is made, by the wheel and its Python.
+        pytest: whether an interpreter that is not ours needs one beside it.
+
+    Raises:
+        UsageError: no such wheel, requirement or interpreter, or one that cannot be used here.
+        BuildEnvironmentError: pip cannot install it.
+    """
+    if request.target is None:
+        return _foreign_python(request, shop, pytest=pytest)
+    python = _chosen_python(request.python)
+    if request.is_wheel:
+        wheel = name_wheel(Path(request.target).absolute())
+        check_fit(wheel, python)
+        path = wheel.path
+    else:
+        path = fetch_wheel(request.requirement, python, shop)
+    sha256 = sha256_of(path)
+    wanted = extras(path, python) if extras else sweep_requirements(path) if request.full else ()
+    made = make_environment(path, sha256, python, shop, extras=wanted)
+    environ = suite_environ(os.environ)
+    return Target(
+        interpreter=describe_interpreter(made, environ=environ.variables),
+        environ=environ,
+        document={**request.asked(), "wheel": path.name},
+        wheel=WheelFile(file=path.name, sha256=sha256, kind=audited_kind(path)),
+    )
+
+
+def _foreign_python(request: VerifyRequest, shop: Shop, *, pytest: bool) -> Target:
+    environ = suite_environ(os.environ)
+    interpreter = describe_interpreter(Path(request.python or sys.executable), environ=environ.variables)
+    folder, version = the_one_torch(interpreter)
+    sys.dont_write_bytecode = True  # it may be the Python that runs us: our own late imports must not write into it
+    before = listing(interpreter)
+    overlay = _overlay(interpreter, shop, extras=SWEEP_EXTRAS if request.full else ()) if pytest else None
+    return Target(
+        interpreter=interpreter,
+        environ=suite_environ(os.environ, overlay=overlay),
+        document={**request.asked(), "torch": str(folder), "version": version, "own_pytest": overlay is None},
+        before=before,
+    )
+
+
+def _overlay(interpreter: Interpreter, shop: Shop, *, extras: tuple[str, ...]) -> Path | None:
+    """Return the folder with pytest; None where none can be fetched and the interpreter has one that will do."""
+    try:
+        return make_overlay(interpreter, shop, extras=extras)
+    except BuildEnvironmentError:
+        if interpreter.pytest is None or Version(interpreter.pytest) < OLDEST_PYTEST:
+            raise
+        shop.reporter.line(f"no pytest could be fetched: its own {interpreter.pytest} runs the suite")
+        return None
+
+
+def _chosen_python(wanted: str | None) -> Interpreter:
+    environ = fetch_environ(os.environ)
+    if wanted is None:
+        return describe_interpreter(Path(sys.executable), environ=environ)
+    if re.fullmatch(r"3\.\d+t?", wanted):
+        return describe_interpreter(find_interpreter(wanted, environ=environ), environ=environ)
+    return describe_interpreter(Path(wanted), environ=environ)

@@ -1,0 +1,86 @@
+"""A workload whose cases judge themselves, in as many children as it takes: a crash or a hang costs one case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mps_build.common.records.verification import Case, Result
+
+from ..suite.child import Limits
+from ..suite.driver import JudgeText
+from ..suite.outcomes import case_of_event
+from .commands import Bench, leg_name
+from .leg import Told, run_leg
+from .workloads import Workload
+
+
+@dataclass(slots=True, kw_only=True)
+class CaseRun:
+    """Runs the script again behind each case that it did not survive."""
+
+    workload: Workload
+    bench: Bench
+    weights: Path | None
+    limits: Limits
+    judge_text: JudgeText
+    add: Callable[[Case], None]
+    expected: list[str] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+    running: str | None = None
+
+    def children(self) -> Iterator[Told]:
+        """Run the children one after another and yield each; every collected case has an outcome at the end."""
+        after: str | None = None
+        while True:
+            self.running = None
+            summary = run_leg(
+                self.bench.cases(self.workload, after=after, weights=self.weights),
+                folder=self.bench.folder,
+                name=leg_name(self.workload, "device"),
+                limits=self.limits,
+                judge_text=self.judge_text,
+                on_event=self._on_event,
+            )
+            after = self._left_behind(summary)
+            yield summary
+            if after is None:
+                break
+        for name in self.expected:
+            if name not in self.seen:
+                self._add(self._case(name, "failed", "the workload gave no outcome"))
+
+    def _on_event(self, event: Mapping[str, Any]) -> None:
+        kind = event.get("event")
+        if kind == "collected" and not self.expected:
+            self.expected = [str(name) for name in event.get("ids") or ()]
+        elif kind == "started":
+            self.running = str(event["id"])
+        elif kind == "finished":
+            self.running = None
+            self._add(case_of_event(event, self.workload.part))
+
+    def _left_behind(self, summary: Told) -> str | None:
+        """Take in the case that a child did not survive; return it if others follow."""
+        if summary.trouble is None:
+            return None
+        outcome: Result = "timeout" if summary.outcome == "timeout" else "crashed" if self.running else "failed"
+        if self.running is not None:
+            name = self.running
+            self._add(self._case(name, outcome, summary.trouble))
+            return name if name != self.expected[-1:][0] else None
+        if all(name in self.seen for name in self.expected) and self.expected:
+            self._add(self._case(f"{self.workload.name}::end", outcome, f"behind its last case: {summary.trouble}"))
+        else:
+            self._add(self._case(f"{self.workload.name}::begin", outcome, f"outside of any case: {summary.trouble}"))
+        return None
+
+    def _add(self, case: Case) -> None:
+        if case.id not in self.seen:
+            self.seen.add(case.id)
+            self.add(case)
+
+    def _case(self, name: str, outcome: Result, reason: str) -> Case:
+        return Case(id=name, layer=self.workload.part, outcome=outcome, reason=reason)

@@ -1,0 +1,129 @@
+"""The commands of the workloads, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from mps_build.common.process import Command
+
+from .workloads import COMPARED_STEPS, Workload
+
+LegName = Literal["device", "cpu"]
+_FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What all commands of one run have in common.
+
+    `force_cpu`: the host has an accelerator that cannot be hidden, and the CPU is to be rehearsed.
+    """
+
+    python: Path
+    environ: Mapping[str, str]
+    scripts: Path
+    folder: Path
+    device: str
+    force_cpu: bool
+    config: Path | None = None
+    plant: str | None = None
+
+    def with_config(self, config: Path) -> Bench:
+        return replace(self, config=config)
+
+    @property
+    def accelerate(self) -> tuple[str, ...]:
+        # The console script's own module: a script's first line may name a Python that was moved.
+        return (str(self.python), "-m", "accelerate.commands.accelerate_cli")
+
+    def command(self, argv: tuple[str, ...], *, fallback: bool = False) -> Command:
+        environ = {name: value for name, value in self.environ.items() if name != _FALLBACK}
+        if fallback:
+            environ[_FALLBACK] = "1"
+        return Command(argv=argv, cwd=self.folder, environ=environ)
+
+    def env(self) -> Command:
+        """`accelerate env`: what Accelerate says of itself and the machine."""
+        return self.command((*self.accelerate, "env"))
+
+    def config_default(self) -> Command:
+        """`accelerate config default`: it writes into HF_HOME, which is ours."""
+        return self.command((*self.accelerate, "config", "default"))
+
+    def training(self, workload: Workload, leg: LegName) -> Command:
+        """Return one leg of a training."""
+        argv = self._started(workload, leg) if workload.launched else (str(self.python),)
+        argv += (str(self.scripts / workload.script), *self._summary(workload, leg))
+        argv += ("--compared", str(COMPARED_STEPS))
+        argv += ("--steps", str(workload.steps)) if workload.steps is not None else ()
+        # Trainer is asked by its own argument; Accelerate by its command's.
+        argv += ("--force-cpu",) if not workload.launched and self._on_cpu(leg) else ()
+        return self.command(argv, fallback=workload.fallback and leg == "device")
+
+    def cases(self, workload: Workload, *, after: str | None, weights: Path | None) -> Command:
+        """Return a child of a workload whose cases judge themselves."""
+        argv = (str(self.python), str(self.scripts / workload.script), *self._summary(workload, "device"))
+        argv += ("--after", after) if after is not None else ()
+        argv += ("--real-weights", str(weights)) if weights is not None else ()
+        return self.command(argv)
+
+    def processes(self, workload: Workload) -> Command:
+        """Return two processes on the device."""
+        launched = (*self.accelerate, "launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1")
+        launched += ("--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0")
+        launched += ("--config_file", str(self.config)) if self.config is not None else ()
+        script = str(self.scripts / workload.script)
+        return self.command((*launched, script, "--outcomes", str(self.outcomes(workload, "device"))))
+
+    def outcomes(self, workload: Workload, leg: LegName) -> Path:
+        return self.folder / f"{leg_name(workload, leg)}.outcomes.jsonl"
+
+    def exchange(self, workload: Workload) -> Path:
+        """Return the folder in which the legs of a workload find each other's tensors."""
+        return self.folder / "exchange" / workload.name
+
+    def _on_cpu(self, leg: LegName) -> bool:
+        return leg == "cpu" or self.force_cpu
+
+    def _started(self, workload: Workload, leg: LegName) -> tuple[str, ...]:
+        argv = (*self.accelerate, "launch", "--num_processes", "1", "--num_machines", "1")
+        argv += ("--mixed_precision", "no", "--dynamo_backend", "no")
+        argv += ("--config_file", str(self.config)) if self.config is not None and not self._on_cpu(leg) else ()
+        return (*argv, "--cpu") if self._on_cpu(leg) else argv
+
+    def _summary(self, workload: Workload, leg: LegName) -> tuple[str, ...]:
+        expected = self.device if leg == "device" else "cpu"
+        argv: tuple[str, ...] = ("--leg", leg, "--expect", expected, "--outcomes", str(self.outcomes(workload, leg)))
+        argv += ("--exchange", str(self.exchange(workload)))
+        return (*argv, "--plant", self.plant) if self.plant and leg == "device" else argv
+
+
+def leg_name(workload: Workload, leg: LegName) -> str:
+    return f"{workload.name}.{leg}"
+
+
+def training_environ(variables: Mapping[str, str], *, home: Path, device: str) -> dict[str, str]:
+    """Return the environment of the children: no network, a Hugging Face home of our own, one machine, no telemetry.
+
+    >>> made = training_environ({"PATH": "/bin"}, home=Path("/x"), device="cpu")
+    >>> made["HF_HOME"], made["HF_HUB_OFFLINE"], made["CUDA_VISIBLE_DEVICES"]
+    ('/x', '1', '')
+    """
+    made = {name: value for name, value in variables.items() if not name.startswith(("HF_", "ACCELERATE_"))}
+    made |= {
+        "HF_HOME": str(home),
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "HF_DATASETS_OFFLINE": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "DO_NOT_TRACK": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "MPLCONFIGDIR": str(home),
+        "XDG_CACHE_HOME": str(home / "cache"),
+    }
+    if device == "cpu":
+        made["CUDA_VISIBLE_DEVICES"] = ""  # a rehearsal on the CPU of a host with another accelerator
+    return made

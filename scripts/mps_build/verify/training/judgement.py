@@ -1,0 +1,199 @@
+"""From what two runs reported to the cases: the device used, the same data, gradients, losses and accuracy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mps_build.common.records.verification import Case, Result
+
+from .leg import Told
+from .workloads import Workload
+
+# The CPU's own float32 is unusually good: plain sums elsewhere are up to so many times worse, and right.
+CPU_MULTIPLE = 8.0
+# Of the loss: a hundredfold of what float32 loses on its way through a small network; planted faults begin at 1e-2.
+LOSS_FLOOR = 1e-3
+# Rounding that grows from step to step must not widen the bound until it holds for anything.
+LOSS_CEILING = 2e-2
+GRADIENT_FLOOR = 1e-3
+# A gradient that is zero but for rounding (of a key's bias, say) has the model's as its scale.
+SMALLEST_SHARE = 1e-4
+
+
+def judge_training(workload: Workload, device: str, leg: Told, cpu: Told | None) -> list[Case]:
+    """Return the cases of one training; a question whose figures are missing is skipped, never passed.
+
+    Args:
+        cpu: the leg on the CPU; None if it was not run, since the device's did not come to its end.
+    """
+    build = _Cases(workload)
+    build.add("runs", *_runs(leg, cpu))
+    build.add("device", *_device(leg, device, "the device's leg"))
+    if cpu is not None and workload.against is None:
+        build.add("cpu", *_device(cpu, "cpu", "the CPU's leg"))
+    if device == "mps":
+        build.add("fallback", *_fallback(leg, allowed=workload.fallback))
+    if workload.against is None:
+        build.add("gradients", *_gradients(cpu))
+    build.add("losses", *_losses(leg, cpu))
+    if workload.gate is not None:
+        build.add("accuracy", *_accuracy(leg, cpu, workload.gate))
+    return build.cases
+
+
+class _Cases:
+    def __init__(self, workload: Workload) -> None:
+        self.workload, self.cases = workload, list[Case]()
+
+    def add(
+        self, question: str, outcome: Result, reason: str = "", largest: float | None = None, bound: float | None = None
+    ) -> None:
+        self.cases.append(
+            Case(
+                id=f"{self.workload.name}-{question}",
+                layer=self.workload.part,
+                issue=self.workload.issues,
+                outcome=outcome,
+                reason=reason or None,
+                largest=largest,
+                bound=bound,
+            )
+        )
+
+
+Answer = tuple[Any, ...]
+_NOT_SO_FAR: Answer = ("skipped", "not asked: the legs did not come so far")
+
+
+def _runs(leg: Told, cpu: Told | None) -> Answer:
+    for name, summary in (("on the device", leg), ("on the CPU", cpu)):
+        if summary is not None and summary.trouble is not None:
+            return summary.outcome, f"{name}: {summary.trouble}"
+    if cpu is None:
+        return "failed", "the leg on the CPU was not run"
+    return ("passed",)
+
+
+def _device(summary: Told, device: str, whose: str) -> Answer:
+    """Hold that every tensor seen lay on the device, and that its allocator gave out at least the parameters."""
+    seen = summary.all("device")
+    if not seen:
+        return _NOT_SO_FAR
+    for number, event in enumerate(seen, start=1):
+        for what in ("parameters", "gradients", "batch", "loss"):
+            names = event.get(what) or []
+            found = [names] if isinstance(names, str) else list(names)
+            if not found and what != "gradients":
+                return "failed", f"{whose}: no {what} was seen (look {number})"
+            elsewhere = [name for name in found if name.partition(":")[0] != device]
+            if elsewhere:
+                return "failed", f"{whose}: {what} on {', '.join(elsewhere)}, not on {device} (look {number})"
+        given, needed = event.get("allocated_bytes"), event.get("parameter_bytes") or 0
+        if device != "cpu" and given is not None and given < needed:
+            return "failed", f"{whose}: {device}'s allocator gave out {given} bytes, the parameters alone are {needed}"
+    last = seen[-1]
+    given = last.get("allocated_bytes")
+    asked = f"{given} bytes allocated" if given is not None else "this torch's allocator cannot be asked"
+    return "passed", "" if device == "cpu" else f"{last.get('parameter_bytes')} bytes of parameters, {asked}"
+
+
+def _fallback(leg: Told, *, allowed: bool) -> Answer:
+    """Hold that nothing fell back to the CPU where the variable was not set; where it was, say what did."""
+    summary = leg.last("fallbacks")
+    session = leg.last("session")
+    if summary is None or session is None:
+        return _NOT_SO_FAR
+    if bool(session.get("fallback")) != allowed:
+        return "failed", f"PYTORCH_ENABLE_MPS_FALLBACK was {session.get('fallback')!r} in the process"
+    operators = list(summary.get("operators") or ())
+    if operators and not allowed:
+        return "failed", f"fell back to the CPU without being allowed to: {'; '.join(operators)[:500]}"
+    return "passed", f"fell back: {'; '.join(operators)[:500]}" if operators else "nothing fell back"
+
+
+def _gradients(cpu: Told | None) -> Answer:
+    summary = cpu.last("gradients") if cpu is not None else None
+    figures: Mapping[str, Mapping[str, Any]] = (summary or {}).get("parameters") or {}
+    if not figures:
+        return _NOT_SO_FAR
+    widest = max(_number(row["scale"]) for row in figures.values())
+    nearest: tuple[float, float, float] = (-1.0, 0.0, 0.0)
+    for name, row in reversed(list(figures.items())):
+        if row["device"] is None or row["cpu"] is None:
+            return (
+                "failed",
+                f"{name}: no gradient of that shape on {'the device' if row['device'] is None else 'the CPU'}",
+            )
+        off, own = _number(row["device"]), _number(row["cpu"])
+        scale = max(_number(row["scale"]), SMALLEST_SHARE * widest)
+        bound = max(CPU_MULTIPLE * own, GRADIENT_FLOOR * scale)
+        if not off <= bound:
+            reason = f"first step, gradient of {name}: off by {off:.3g} of at most {scale:.3g}, allowed {bound:.3g}"
+            return "failed", reason, *_finite(off, bound)
+        share = off / bound if bound else 0.0
+        nearest = max(nearest, (share, off, bound))
+    return "passed", f"{len(figures)} parameters", nearest[1], nearest[2]
+
+
+def _losses(leg: Told, cpu: Told | None) -> Answer:
+    """Compare the first steps' losses, if all legs saw the same batches."""
+    ours, theirs = leg.last("losses"), cpu.last("losses") if cpu is not None else None
+    reference = cpu.last("reference") if cpu is not None else None
+    if ours is None:
+        partial = [_number(event.get("loss")) for event in leg.all("step")]
+        bad = next((number for number, loss in enumerate(partial, start=1) if not math.isfinite(loss)), None)
+        return ("failed", f"step {bad}: the loss is {partial[bad - 1]}") if bad else _NOT_SO_FAR
+    if theirs is None or reference is None:
+        return _NOT_SO_FAR
+    if ours["batches"] != theirs["batches"] or ours["batches"] != reference["batches"]:
+        return "failed", "the legs were given different batches: their losses cannot be compared"
+    rows = [[_number(value) for value in summary["losses"]] for summary in (ours, theirs, reference)]
+    if not rows[0] or len({len(row) for row in rows}) != 1:
+        return "failed", f"so many losses each: {', '.join(str(len(row)) for row in rows)}"
+    return compare_losses(*rows)
+
+
+def compare_losses(device: Sequence[float], cpu: Sequence[float], reference: Sequence[float]) -> Answer:
+    """Return the answer for three equally long rows of losses: the device's, the CPU's, and float64's.
+
+    The bound of a step: 8 x the CPU's worst error against float64 so far, at least the floor, at most the ceiling.
+    """
+    worst = 0.0
+    nearest = (-1.0, 0.0, 0.0)
+    for step, (ours, theirs, true) in enumerate(zip(device, cpu, reference, strict=True), start=1):
+        if not math.isfinite(ours):
+            return "failed", f"step {step}: the loss is {ours}, on the CPU {theirs:.5f}"
+        worst = max(worst, abs(theirs - true))
+        bound = min(max(CPU_MULTIPLE * worst, LOSS_FLOOR * abs(true)), LOSS_CEILING * abs(true))
+        off = abs(ours - true)
+        if not off <= bound:
+            reason = (
+                f"step {step}: loss {ours:.6f}, in float64 {true:.6f}, on the CPU {theirs:.6f}, allowed ±{bound:.2g}"
+            )
+            return "failed", reason, *_finite(off, bound)
+        nearest = max(nearest, (off / bound if bound else 0.0, off, bound))
+    return "passed", f"{len(device)} steps", nearest[1], nearest[2]
+
+
+def _accuracy(leg: Told, cpu: Told | None, gate: float) -> Answer:
+    ours, theirs = leg.last("accuracy"), cpu.last("accuracy") if cpu is not None else None
+    if ours is None or theirs is None:
+        return _NOT_SO_FAR
+    value, other, count = _number(ours["value"]), _number(theirs["value"]), int(ours["count"])
+    said = f"{value:.3f} of {count} on the device, {other:.3f} on the CPU, at least {gate}"
+    if not other >= gate:
+        return "failed", f"{said}: the CPU itself learnt too little, so this proves nothing of the device"
+    return ("passed" if value >= gate and count > 0 else "failed"), said
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _finite(off: float, bound: float) -> tuple[float | None, float]:
+    return (off if math.isfinite(off) else None), bound

@@ -1,0 +1,82 @@
+"""What is asked for: a torch and a device as `verify_mps` takes them, and which libraries to try with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from mps_build.common.errors import UsageError
+
+from .. import VerifyRequest
+from .workloads import PARTS, REAL_WEIGHTS, WORKLOADS, Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingRequest(VerifyRequest):
+    """A verification of training. `only` names workloads; `accelerate` and `transformers` are versions asked for."""
+
+    parts: tuple[str, ...] = PARTS
+    accelerate: str | None = None
+    transformers: str | None = None
+    real_weights: Path | None = None
+
+    @property
+    def asked_versions(self) -> dict[str, str]:
+        versions = {"accelerate": self.accelerate, "transformers": self.transformers}
+        return {name: version for name, version in versions.items() if version}
+
+    def workloads(self) -> tuple[Workload, ...]:
+        """Return what is to be run, in order.
+
+        Raises:
+            UsageError: `only` names none of it.
+        """
+        there = [workload for workload in WORKLOADS if workload.part in self.parts]
+        if self.real_weights is not None:
+            there.append(REAL_WEIGHTS)
+        if not self.only:
+            return tuple(there)
+        names = [workload.name for workload in there]
+        unknown = [word for word in self.only if not any(fnmatchcase(name, word) for name in names)]
+        if unknown:
+            raise UsageError(f"no workload {', '.join(unknown)}", hint=f"there are: {', '.join(names)}")
+        chosen = {name for name in names if any(fnmatchcase(name, word) for word in self.only)}
+        chosen |= {workload.against for workload in there if workload.name in chosen and workload.against}
+        return tuple(workload for workload in there if workload.name in chosen)
+
+    def check_weights(self) -> None:
+        """Refuse a folder that holds no model.
+
+        Raises:
+            UsageError: no such folder, no config.json, or no weights in it.
+        """
+        folder = self.real_weights
+        if folder is None:
+            return
+        if "transformers" not in self.parts:
+            raise UsageError("--real-weights needs --with transformers")
+        if not folder.is_dir():
+            raise UsageError(f"--real-weights {folder}: no such folder", hint=_SAVED)
+        if not (folder / "config.json").is_file():
+            raise UsageError(f"--real-weights {folder}: holds no config.json", hint=_SAVED)
+        if not any(folder.glob("*.safetensors")) and not any(folder.glob("*.bin")):
+            raise UsageError(f"--real-weights {folder}: holds no weights (*.safetensors, *.bin)", hint=_SAVED)
+
+    def selection(self) -> dict[str, Any]:
+        return {
+            "with": list(self.parts),
+            "only": list(self.only),
+            "plant": self.plant,
+            "real_weights": str(self.real_weights) if self.real_weights else None,
+        }
+
+    def statement(self, gpu: Mapping[str, Any]) -> str:
+        """Return the first line of every report: what this run can and cannot say."""
+        said = VerifyRequest.statement(self, gpu).replace("A chosen part of the suite.", "A chosen part.")
+        return f"Training with {' and '.join(part.capitalize() for part in self.parts)}. {said}"
+
+
+_SAVED = "a folder as `model.save_pretrained(FOLDER)` writes it"

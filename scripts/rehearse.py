@@ -1,5 +1,0 @@
-"""Door of `nox -s rehearse`."""
-
-from mps_build.cli import main
-
-raise SystemExit(main("rehearse"))

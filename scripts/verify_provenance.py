@@ -1,5 +1,0 @@
-"""Door of `nox -s verify_provenance`."""
-
-from mps_build.cli import main
-
-raise SystemExit(main("verify_provenance"))

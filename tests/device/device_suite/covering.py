@@ -1,0 +1,78 @@
+"""Pairwise covering: few combinations in which every pair of values of two factors occurs, kept as data.
+
+`coverings.json` is made by `python tests/sensitivity/cover.py`; the suite only reads it.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import random
+from pathlib import Path
+from typing import Any, Callable, Dict
+
+STORE = Path(__file__).parent / "coverings.json"
+_SAMPLE = 6000  # rows of which the greedy search chooses, where there are more
+
+Row = Dict[str, Any]
+Factors = Dict[str, "tuple[Any, ...]"]
+made: dict[str, Any] = {}
+making = False
+
+
+def pairwise(name: str, factors: Factors, allowed: Callable[[Row], bool] = lambda row: True) -> list[Row]:
+    """Return the rows kept under `name`; they cover every pair of values that an allowed row can hold.
+
+    Raises:
+        ValueError: what is kept was made of other factors.
+    """
+    if making:
+        made[name] = {"factors": _named(factors), "rows": cover(factors, allowed)}
+    kept = made.get(name) or _store().get(name)
+    if kept is None or kept["factors"] != _named(factors):
+        raise ValueError(f"{STORE.name} does not know these factors of {name}: run python tests/sensitivity/cover.py")
+    return [{key: values[place] for (key, values), place in zip(factors.items(), row)} for row in kept["rows"]]
+
+
+def cover(factors: Factors, allowed: Callable[[Row], bool]) -> list[list[int]]:
+    """Return rows of places, one for each factor: greedily, each takes as many uncovered pairs as it can.
+
+    >>> len(cover({"a": (1, 2), "b": (1, 2), "c": (1, 2)}, lambda row: True))
+    4
+    """
+    every = list(itertools.product(*(range(len(values)) for values in factors.values())))
+    random.Random(0).shuffle(every)
+    fitting = (row for row in every if allowed(dict(zip(factors, map(_value, factors.values(), row)))))
+    keyed = [(row, set(itertools.combinations(enumerate(row), 2))) for row in itertools.islice(fitting, _SAMPLE)]
+    missing: set[Any] = set().union(*(pairs for _, pairs in keyed))
+    chosen = []
+    while missing:
+        row, pairs = max(keyed, key=lambda one: len(one[1] & missing))
+        chosen.append(list(row))
+        missing -= pairs
+    return chosen
+
+
+def _value(values: Any, place: int) -> Any:
+    return values[place]
+
+
+def _named(factors: Factors) -> dict[str, list[str]]:
+    return {key: [str(value) for value in values] for key, values in factors.items()}
+
+
+@functools.lru_cache(maxsize=None)
+def _store() -> Any:
+    return json.loads(STORE.read_text(encoding="utf-8")) if STORE.is_file() else {}
+
+
+def label(row: Row) -> str:
+    """Return a row as a part of a case's id: a flag by its name, another value with it."""
+    parts = []
+    for name, value in row.items():
+        if value is True:
+            parts.append(name)
+        elif value is not None and value is not False:
+            parts.append(f"{name}={value}".replace(" ", "").replace(",", "x").replace("torch.", ""))
+    return "-".join(parts) or "plain"

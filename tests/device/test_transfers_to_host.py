@@ -1,0 +1,152 @@
+"""Device tensors of every layout and dtype on their way to the host, and what the host reads out of them."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+from typing import Any
+
+import torch
+
+from device_suite import Cases
+from device_suite.answers import attempt
+from device_suite.host_views import DTYPES, VIEWS, exact, short
+
+cases = Cases("transfers")
+
+
+def test_case(case: Any, ask: Any) -> None:
+    ask(case)
+
+
+def _wait(leg: Any) -> None:
+    backend: Any = getattr(torch, leg.device.type, None)
+    if leg.device.type != "cpu" and hasattr(backend, "synchronize"):
+        backend.synchronize()
+
+
+def _reads(leg: Any, view: torch.Tensor) -> Any:
+    late = view.to("cpu", non_blocking=True, copy=True)
+    put_late = torch.empty(view.shape, dtype=view.dtype).copy_(view, non_blocking=True)
+    _wait(leg)
+    return {
+        "cpu": view.cpu(),
+        "to": view.to("cpu", copy=True),
+        "late": late,
+        "put": torch.empty(view.shape, dtype=view.dtype).copy_(view),
+        "put_late": put_late,
+        "numbers": torch.tensor(view.tolist(), dtype=view.dtype),
+        "contiguous": view.contiguous().cpu(),
+        "negated": (~view if view.dtype == torch.bool else -view).cpu(),
+        "item": [attempt(lambda one=one: torch.tensor(one.item(), dtype=one.dtype)) for one in view.reshape(-1)[-3:]],
+        "numpy": attempt(lambda: torch.from_numpy(view.cpu().numpy().copy())),
+    }
+
+
+def _into_host_views(view: torch.Tensor) -> Any:
+    """Write into host views, of the source's own strides among them; the gaps around must stay."""
+    shape, answers = tuple(view.shape), {}
+    for name, base, cut in (
+        ("offset", (shape[0] + 3, *shape[1:]), lambda x: x[2:-1]),
+        ("gapped", (*shape[:-1], 2 * shape[-1] + 1), lambda x: x[..., 1::2]),
+        ("transposed", tuple(reversed(shape)), lambda x: x.permute(*reversed(range(x.dim())))),
+    ):
+        target = torch.ones(base, dtype=view.dtype)
+        cut(target).copy_(view)
+        rows = torch.ones(base, dtype=view.dtype)
+        for index in range(shape[0]):
+            cut(rows)[index] = view[index]
+        answers[name] = target, rows
+    return answers
+
+
+def _kept(view: torch.Tensor, base: torch.Tensor) -> Any:
+    """Save, pickle and copy a view, with and without the base that shares its storage."""
+    file = io.BytesIO()
+    torch.save({"view": view, "base": base}, file)
+    answers = []
+    for place in ("cpu", view.device):
+        file.seek(0)
+        loaded = torch.load(file, map_location=place)
+        answers.append((loaded["view"], loaded["base"]))
+        loaded["base"].zero_()
+        answers.append(loaded["view"].any())  # they still share their storage
+    return answers, pickle.loads(pickle.dumps(view)), copy.deepcopy(view), copy.copy(view)
+
+
+def _same_strides(view: torch.Tensor, base: torch.Tensor, cut: Any) -> Any:
+    """Copy between two views of equal strides and offsets: a copy of bytes would take the gaps along."""
+    target = torch.ones(base.shape, dtype=base.dtype)
+    cut(target).copy_(view)
+    return target
+
+
+def _add(name: str, dtype: torch.dtype) -> None:
+    shape, cut = VIEWS[name]
+    shared = name.startswith("expanded") or name == "windows"
+
+    def act(leg: Any, base: torch.Tensor) -> Any:
+        view = cut(base)
+        whole = view.dim() > 0 and view.numel() > 0
+        return (
+            _reads(leg, view),
+            _into_host_views(view) if whole else 0,
+            _same_strides(view, base, cut) if not shared else 0,
+            _kept(view, base) if dtype != torch.bool or name in ("gapped", "element") else 0,
+        )
+
+    cases.add(
+        f"transfer-to-host-{name}-{short(dtype)}",
+        act,
+        make=lambda d: (exact(d, dtype, *shape),),
+        states=("fresh", "polluted"),
+        anywhere=True,
+        may_be_missing=True,
+    )
+
+
+def _add_conversion(name: str, dtype: torch.dtype) -> None:
+    shape, cut = VIEWS[name]
+    targets = [one for one in DTYPES if one != dtype and (one.is_complex or not dtype.is_complex)]
+
+    def act(base: torch.Tensor) -> Any:
+        view = cut(base)
+        answers = {
+            short(one): (view.to("cpu", one), torch.zeros(view.shape, dtype=one).copy_(view), view.to(one).cpu())
+            for one in targets
+        }
+        return answers, view.clone()  # a conversion on the way must not be written into the source
+
+    cases.add(
+        f"transfer-to-host-as-{name}-{short(dtype)}",
+        act,
+        make=lambda d: (exact(d, dtype, *shape),),
+        states=("fresh",),
+        anywhere=True,
+        may_be_missing=True,
+    )
+
+
+# Into float64 on the host: from 2.14 on MPS wrote nothing (issue 197715); before that it refuses, which is its right.
+for _dtype in (torch.float32, torch.float16, torch.int32):
+    cases.add(
+        f"transfer-to-host-double-{short(_dtype)}",
+        lambda x: [
+            attempt(lambda: x.to("cpu", torch.float64)),
+            attempt(lambda: torch.full(x.shape, 7.0, dtype=torch.float64).copy_(x)),
+            attempt(lambda: torch.full((x.shape[1], 7), 7.0, dtype=torch.float64).t()[: x.shape[0]].copy_(x)),
+            x.cpu().double(),
+        ],
+        issue="197715",
+        make=lambda d, dtype=_dtype: (exact(d, dtype, 5, 3),),
+        states=("fresh",),
+        anywhere=True,
+    )
+
+_FEW = ("dense", "columns", "gapped", "transposed", "expanded_rows", "channels_last", "element", "empty")
+for _dtype in DTYPES:
+    for _name in VIEWS if _dtype == torch.float32 else _FEW:
+        _add(_name, _dtype)
+    for _name in ("dense", "rows", "gapped", "transposed", "element"):
+        _add_conversion(_name, _dtype)

@@ -1,0 +1,70 @@
+"""A failed build is tried again where that can help, and only there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mps_build.build.retry import with_retries
+from mps_build.common.console import Console
+from mps_build.common.errors import CompileError
+from mps_build.common.process import Command
+
+KILLED = "FAILED: CMakeFiles/torch_cpu.dir/a.cpp.o\nclang++: error: unable to execute command: Killed: 9\n"
+AMBIGUOUS = "FAILED: CMakeFiles/torch_cpu.dir/a.cpp.o\na.cpp:1:2: error: reference to 'roll' is ambiguous\n"
+FULL = "FAILED: CMakeFiles/torch_cpu.dir/a.cpp.o\nLLVM ERROR: IO failure on output stream: No space left on device\n"
+
+
+@pytest.fixture
+def tries(tmp_path: Path) -> Callable[..., list[str | None]]:
+    """Return what runs a build that ends with the given logs in turn (None: well), and tells each try's job count."""
+    unit = {"file": "/s/a.cpp", "command": "c++ -include-pch cmake_pch.hxx.pch -o CMakeFiles/torch_cpu.dir/a.cpp.o"}
+    (tmp_path / "compile_commands.json").write_text(json.dumps([unit]))
+
+    def run(*logs: str | None, jobs: int = 8) -> list[str | None]:
+        seen: list[str | None] = []
+
+        def attempt(command: Command) -> None:
+            seen.append((command.environ or {}).get("MAX_JOBS"))
+            if text := logs[len(seen) - 1]:
+                (tmp_path / "log").write_text(text)
+                raise CompileError("the build failed")
+
+        with_retries(
+            attempt,
+            Command(argv=("build",), environ={}),
+            build=tmp_path,
+            log=tmp_path / "log",
+            jobs=jobs,
+            release=None,
+            console=Console(),
+        )
+        return seen
+
+    return run
+
+
+def test_a_killed_compiler_is_tried_once_with_half_the_jobs(tries: Callable[..., list[str | None]]) -> None:
+    assert tries(KILLED, None) == [None, "4"]
+    with pytest.raises(CompileError):
+        tries(KILLED, KILLED)
+    with pytest.raises(CompileError):
+        tries(KILLED, jobs=1)
+
+
+def test_a_file_that_breaks_with_the_wide_header_is_tried_without_it(tries: Callable[..., list[str | None]]) -> None:
+    assert tries(AMBIGUOUS, KILLED, None) == [None, None, "4"]
+
+
+def test_it_fails_the_build_if_it_fails_without_the_header_too(tries: Callable[..., list[str | None]]) -> None:
+    with pytest.raises(CompileError):
+        tries(AMBIGUOUS, AMBIGUOUS)
+
+
+def test_a_known_cause_is_not_the_headers_fault(tries: Callable[..., list[str | None]], tmp_path: Path) -> None:
+    with pytest.raises(CompileError):
+        tries(FULL)
+
+    assert not list(tmp_path.glob("*without*"))

@@ -1,0 +1,73 @@
+"""The figures on record: their page is in step with them, and says what is met."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+readme: Any = import_module("readme")
+record: Any = import_module("record")
+
+ROWS = json.loads((BENCHMARKS / "results.json").read_text(encoding="utf-8"))
+
+
+def test_the_page_is_in_step_with_the_figures() -> None:
+    text = (BENCHMARKS / "README.md").read_text(encoding="utf-8")
+
+    assert text == readme.render(ROWS), "nox -s benchmark -- readme"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
+def test_every_figure_has_its_command_machine_date_and_spread(row: dict[str, Any]) -> None:
+    assert {"name", "median", "low", "high", "unit", "command", "machine", "date", "target"} <= row.keys()
+    assert row["low"] <= row["median"] <= row["high"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", row["date"])
+    assert row["command"]
+    assert row["machine"]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
+def test_a_figures_command_is_one_that_is_there(row: dict[str, Any]) -> None:
+    if script := re.match(r"python (\S+\.py)", row["command"]):
+        assert (BENCHMARKS.parent / script[1]).is_file()
+    elif benchmark := re.match(r"nox -s benchmark -- (\w+)", row["command"]):
+        assert (BENCHMARKS / f"{benchmark[1]}.py").is_file()
+
+
+@pytest.mark.parametrize(
+    ("median", "target", "verdict"),
+    [
+        (0.08, "<= 0.08", "yes"),
+        (0.0801, "<= 0.08", "**no**"),
+        (0.99, ">= 0.99", "yes"),
+        (0.98, ">= 0.99", "**no**"),
+        (0.47, "<= 0.40 over >= 150 files", "**no**"),
+        (1.0, "printed beside", "-"),
+        (1.0, "", "-"),
+    ],
+)
+def test_a_target_is_met_or_not(median: float, target: str, verdict: str) -> None:
+    assert readme.met(median, target) == verdict
+
+
+def test_a_new_row_takes_the_old_ones_place_and_the_page_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "RESULTS", tmp_path / "results.json")
+    monkeypatch.setattr(record, "README", tmp_path / "README.md")
+    for value in (3.0, 1.0):
+        record.record("b.s", [value], unit="s", command="python x.py", target="<= 2", versions="clang 19")
+    record.record("a.s", [1.0, 2.0, 4.0], unit="s", command="python x.py", target="<= 3")
+
+    rows = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
+    assert [(row["name"], row["median"]) for row in rows] == [("a.s", 2.0), ("b.s", 1.0)]
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == readme.render(rows)
+    assert "| b.s |  | 1 s | - | <= 2 | yes | clang 19 |" in readme.render(rows)

@@ -1,0 +1,138 @@
+"""noxfile.py under each nox and each Python that may run it: statuses pass, an old Python is named in a line."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+NOXFILE = ROOT / "noxfile.py"
+
+
+class _OldCommandFailed(Exception):
+    """nox before 2026.7: the status stands in the text alone."""
+
+
+class _NewCommandFailed(Exception):
+    def __init__(self, reason: str, *, return_code: int | None = None) -> None:
+        super().__init__(reason)
+        self.return_code = return_code
+
+
+@pytest.fixture(name="noxfile")
+def _noxfile(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
+    """The noxfile, loaded with a stand-in for nox: its sessions are plain functions then."""
+    nox = types.ModuleType("nox")
+    nox.__dict__.update(
+        project=types.SimpleNamespace(load_toml=lambda path: {}),
+        options=types.SimpleNamespace(),
+        session=lambda function=None, **options: function or (lambda inner: inner),
+        command=types.SimpleNamespace(CommandFailed=_OldCommandFailed),
+    )
+    monkeypatch.setitem(sys.modules, "nox", nox)
+    spec = importlib.util.spec_from_file_location("noxfile_under_test", NOXFILE)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+
+
+@pytest.mark.parametrize(
+    ("failure", "status"),
+    [
+        (_OldCommandFailed("Returned code 12"), 12),
+        (_OldCommandFailed("Returned code -9"), 137),
+        (_OldCommandFailed("Program python not found"), 1),
+        (_OldCommandFailed("Returned code 0x7"), 1),
+        (_OldCommandFailed(), 1),
+        (_NewCommandFailed("Returned code 7", return_code=7), 7),
+        (_NewCommandFailed("Returned code -15", return_code=-15), 143),
+        (_NewCommandFailed("Program python not found"), 1),
+    ],
+)
+def test_the_status_of_a_command_is_read_from_every_nox(
+    noxfile: types.ModuleType, failure: Exception, status: int
+) -> None:
+    assert noxfile._status(failure) == status
+
+
+def _old_python(version: str) -> str:
+    """Return a Python older than ours that can make venvs, of pyenv or PATH."""
+    pyenv = sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"))
+    found = [str(path) for path in pyenv] + [path for path in [shutil.which(f"python{version}")] if path]
+    for python in found:
+        if subprocess.run([python, "-c", "import venv"], capture_output=True, check=False).returncode == 0:
+            return python
+    pytest.skip(f"no Python {version} here")
+
+
+@pytest.mark.parametrize("version", ["3.8", "3.9"])
+def test_an_older_python_is_told_in_one_line_which_one_it_takes(version: str, tmp_path: Path) -> None:
+    (tmp_path / "nox.py").write_text("")  # a nox that offers nothing: the check must come first
+    script = f"import runpy; runpy.run_path({str(NOXFILE)!r})"
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path)}
+
+    ran = subprocess.run([_old_python(version), "-c", script], env=environ, capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 2
+    assert ran.stderr.count("\n") == 1
+    assert re.match(rf"error: mps-build needs Python 3\.10 or newer; this nox runs under Python {version}:", ran.stderr)
+
+
+def _nox(folder: Path, python: str, requirement: str) -> Path:
+    """Return a nox in a venv of its own, or skip where it cannot be had."""
+    subprocess.run([python, "-m", "venv", str(folder)], check=True)
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+    got = subprocess.run([*pip, requirement], capture_output=True, text=True, check=False)
+    if got.returncode:
+        pytest.skip(f"{requirement} is not to be had here: {got.stderr.strip()[-200:]}")
+    return folder / "bin" / "nox"
+
+
+def _run(nox: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NOX", "VIRTUAL"))}
+    environ |= {"PATH": f"{nox.parent}:{environ['PATH']}", "MPS_BUILD_NO_UV": "1"}
+    argv = [str(nox), "-f", str(NOXFILE), "--envdir", str(folder / "nox"), *arguments]
+    return subprocess.run(argv, cwd=folder, env=environ, capture_output=True, text=True, timeout=900, check=False)
+
+
+def _needed() -> str:
+    found = re.search(r'needs_version = ">=([\d.]+)"', NOXFILE.read_text(encoding="utf-8"))
+    assert found
+    return found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("requirement", [f"nox=={_needed()}", "nox==2026.4.10", "nox"])
+def test_a_failing_session_ends_with_its_own_status(requirement: str, tmp_path: Path) -> None:
+    nox = _nox(tmp_path / "venv", sys.executable, requirement)
+
+    good = _run(nox, tmp_path, "-s", "matrix")
+    bad = _run(nox, tmp_path, "-s", "audit_wheel", "--", "there-is-no-such.whl")
+    rejected = _run(nox, tmp_path, "-s", "doctor", "--", "v2.6.0")  # no Mac, or a Mac that lacks something: 3 or 0
+
+    assert good.returncode == 0, good.stderr
+    assert bad.returncode == 2, bad.stderr
+    assert rejected.returncode == (3 if sys.platform != "darwin" else rejected.returncode), rejected.stderr
+    assert "AttributeError" not in good.stderr + bad.stderr + rejected.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["3.8", "3.9"])
+def test_the_newest_nox_of_an_older_python_says_what_is_needed(version: str, tmp_path: Path) -> None:
+    nox = _nox(tmp_path / "venv", _old_python(version), f"nox>={_needed()}")
+
+    ran = _run(nox, tmp_path, "-s", "doctor")
+
+    assert ran.returncode != 0
+    assert "error: mps-build needs Python 3.10 or newer" in ran.stderr
+    assert "Traceback" not in ran.stderr

@@ -1,0 +1,90 @@
+"""Wheels made to hurt are refused or rejected with what was too much, in ten seconds and 1.5 GB of address space."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from entry import entry, environ
+from hostile_wheels import ATTACKS
+from mps_build.inspection.audit import audit_wheel
+from small_wheels import torch_files, write_wheel
+
+MOST_SECONDS, MOST_ADDRESS_SPACE = 10, 1_500_000 << 10
+MOST_OUTPUT_BYTES = 8 << 20
+
+
+def _limit() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESS_SPACE, MOST_ADDRESS_SPACE))
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_hostile_wheel_is_refused_within_its_budget(attack: str, tmp_path: Path) -> None:
+    make, expected = ATTACKS[attack]
+    wheel = make(tmp_path)
+    began = time.monotonic()
+    result = subprocess.run(
+        entry("audit_wheel", str(wheel), "--json", str(tmp_path / "audit.json")),
+        env=environ(),
+        capture_output=True,
+        text=True,
+        timeout=6 * MOST_SECONDS,
+        preexec_fn=_limit,
+        check=False,
+    )
+    seconds = time.monotonic() - began
+    document = (tmp_path / "audit.json").read_text(encoding="utf-8")
+    wheel.unlink()
+    assert result.returncode in (2, 9), result.stdout[-2000:] + result.stderr[-2000:]
+    assert "Traceback" not in result.stderr
+    assert expected in document
+    assert len(document) + len(result.stdout) < MOST_OUTPUT_BYTES
+    assert seconds < MOST_SECONDS
+
+
+NAMES = {
+    "case": (("torch/A.py", "torch/a.py"), "Z1", "the same file as"),
+    "normalisation": (("torch/caf\u00e9.py", "torch/cafe\u0301.py"), "Z1", "the same file as"),
+    "case_and_normalisation": (("torch/CAF\u00c9.py", "torch/cafe\u0301.py"), "Z1", "the same file as"),
+    "sharp_s": (("torch/stra\u00dfe.py", "torch/strasse.py"), "Z1", "the same file as"),
+    "file_and_folder_but_for_case": (("torch/B", "torch/b/c.py"), "Z1", "is a file and a folder"),
+    "turned_round": (("torch/\u202egnp.py",), "Z2", "U+202E"),
+    "invisible": (("torch/a\u200b.py",), "Z2", "U+200B"),
+    "c1_control": (("torch/a\u009b2J.py",), "Z2", "U+009B"),
+    "line_separator": (("torch/a\u2028b.py",), "Z2", "U+2028"),
+    "escape": (("torch/a\x1b[2J.py",), "Z2", "is not a plain path"),
+    "long_part": (("torch/" + "a" * 256,), "Z2", "255 bytes"),
+    "pth": (("evil.pth",), "Z4", "every start of Python"),
+    "pth_in_capitals": (("EVIL.PTH",), "Z4", "every start of Python"),
+    "pth_of_data": (("torch-2.15.0.data/purelib/evil.pth",), "Z4", "every start of Python"),
+    "pth_of_prefix": (("torch-2.15.0.data/data/lib/python3.12/site-packages/evil.pth",), "Z4", "every start"),
+    "start": (("evil.start",), "Z4", "every start of Python"),
+    "sitecustomize": (("sitecustomize.py",), "Z4", "every start of Python"),
+    "sitecustomize_package": (("sitecustomize/__init__.py",), "Z4", "every start of Python"),
+}
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_a_name_that_is_two_things_is_rejected(kind: str, tmp_path: Path) -> None:
+    names, rule, evidence = NAMES[kind]
+    wheel = write_wheel(tmp_path, {**torch_files(), **dict.fromkeys(names, b"x")})
+    audit = audit_wheel(wheel)
+    assert audit.verdict == "rejected"
+    assert [finding for finding in audit.findings if finding.rule == rule and evidence in finding.evidence]
+
+
+def test_a_pth_file_inside_a_package_is_data(tmp_path: Path) -> None:
+    wheel = write_wheel(tmp_path, {**torch_files(), "torch/weights.pth": b"x", "torch/testing/\u00e9t\u00e9.txt": b"x"})
+    assert audit_wheel(wheel).verdict == "accepted"
+
+
+def test_findings_are_listed_up_to_a_number(tmp_path: Path) -> None:
+    wheel = write_wheel(
+        tmp_path, torch_files(), record=b"a,sha256=x,1\n" * 3 + b"".join(b"%d,,\n" % i for i in range(9000))
+    )
+    found = [finding for finding in audit_wheel(wheel).findings if finding.rule == "R3"]
+    assert len(found) == 501
+    assert found[-1].evidence == "and more; 500 are listed"

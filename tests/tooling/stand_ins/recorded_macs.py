@@ -1,0 +1,19 @@
+"""Macs of the specimens as recordings, the form in which verbs take them with --host."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import yaml
+
+HOSTS = Path(__file__).parents[2] / "recorded" / "specimens" / "hosts.yaml"
+
+
+def recorded_mac(folder: Path, name: str) -> Path:
+    """Write the recording of one host of the specimens, and return its path."""
+    host = next(each for each in yaml.safe_load(HOSTS.read_text(encoding="utf-8")) if each["id"] == name)
+    probes = [{key: probe.get(key) for key in ("argv", "stdout", "stderr", "exit")} for probe in host["probes"]]
+    path = folder / "mac.json"
+    path.write_text(json.dumps({"schema": 1, "recorded_on": "2026-11-01", "tool": "test", "probes": probes}))
+    return path

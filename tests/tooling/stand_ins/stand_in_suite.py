@@ -1,0 +1,136 @@
+"""A device suite and a torch that only play their parts: what the driver does with them is real."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+# tests/device/README.md, "Options" and "Events", without torch.
+CONFTEST = """
+import json, os, sys, time
+import pytest
+
+def pytest_addoption(parser):
+    for name in ("--device", "--only", "--op", "--plant", "--known", "--outcomes", "--after"):
+        parser.addoption(name, default="")
+    parser.addoption("--full", action="store_true")
+
+def write(config, **event):
+    sys.stdout.flush(); sys.stderr.flush()
+    with open(config.getoption("--outcomes"), "a") as file:
+        file.write(json.dumps({**event, "output_bytes": os.fstat(2).st_size}) + "\\n")
+
+def pytest_configure(config):
+    if "no-such-plant" in config.getoption("--plant"):
+        raise pytest.UsageError("plant.py has no callable no-such-plant")
+    config.pluginmanager.register(Imports(config))
+    config.known = {}
+    for row in json.load(open(config.getoption("--known"))):
+        config.known.update(dict.fromkeys(row["cases"], row))
+
+def pytest_collection_modifyitems(config, items):
+    ids = [item.name for item in items]
+    after = config.getoption("--after")
+    if after in ids:
+        del items[: ids.index(after) + 1]
+    if config.getoption("--only"):
+        items[:] = [item for item in items if item.name in config.getoption("--only").split(",")]
+
+def pytest_collection_finish(session):
+    files = [item.location[0].rpartition("/")[2] for item in session.items]
+    write(session.config, event="collected", ids=[item.name for item in session.items], files=files)
+
+class Imports:
+    def __init__(self, config):
+        self.config = config
+    def pytest_collectreport(self, report):
+        if report.failed:
+            write(self.config, event="uncollected", file=report.nodeid, text=str(report.longrepr))
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    if "silent" in item.name:
+        yield
+        return
+    write(item.config, event="started", id=item.name, layer="stand_in")
+    outcome = yield
+    error = outcome.excinfo
+    skipped = error is not None and error[0] is pytest.skip.Exception
+    word = "passed" if error is None else "skipped" if skipped else "failed"
+    if item.name in item.config.known:
+        word = {"passed": "unexpected_pass", "failed": "known"}[word]
+    if word == "known":
+        outcome.force_exception(pytest.xfail.Exception("known"))
+    write(item.config, event="finished", id=item.name, layer="stand_in", issue=["1"], outcome=word,
+          reason=str(error[1]) if error else "", error={"max_abs": 0.5, "bound": 1.0}, seconds=0.1)
+    if word == "failed" and item.config.getoption("--plant"):
+        item.session.shouldstop = "caught"
+    if "leaves" in item.name:
+        write(item.config, event="leave", after=item.name)
+        item.session.shouldstop = "the rest is for another process"
+    if "dies_behind" in item.name:
+        os._exit(0)
+
+def pytest_sessionfinish(session):
+    write(session.config, event="plant", hits=0 if "unhit" in session.config.getoption("--plant") else 3)
+    write(session.config, event="end")
+    if any("at_exit" in item.name for item in session.items):
+        os.abort()
+"""
+
+# Answers the probe of device_probe.py as a torch would, right or wrong by `state`.
+TORCH = """
+import json, pathlib, types
+state = json.loads(pathlib.Path(__file__).with_name("state.json").read_text())
+if state.get("crash"):
+    import os
+    os.abort()
+__version__ = state["version"]
+version = types.SimpleNamespace(git_version="c" * 40, cuda=None, hip=None)
+float32 = None
+
+class Number:
+    def __truediv__(self, other): return self
+    __sub__ = __matmul__ = __truediv__
+    def reshape(self, *shape): return self
+    double = cpu = abs = max = sum = to = reshape
+    def __float__(self): return 0.0
+    def item(self): return state["sum"]
+
+def arange(*_, **__): return Number()
+ones = arange
+def equal(one, other): return True
+def get_num_threads(): return 1
+mps = types.SimpleNamespace(is_built=lambda: state["built"], is_available=lambda: state["available"],
+                            get_name=lambda: state["name"])
+backends = types.SimpleNamespace(mps=mps)
+cuda = types.SimpleNamespace(is_available=lambda: False)
+"""
+
+
+def write_suite(folder: Path, *sources: str) -> tuple[Path, ...]:
+    """Write a suite of the contract's form, one file a source, and return its files."""
+    folder.mkdir(exist_ok=True)
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
+    (folder / "conftest.py").write_text(CONFTEST)
+    files = []
+    for number, source in enumerate(sources):
+        files.append(folder / f"test_standin_{number}.py")
+        files[-1].write_text(source)
+    return tuple(files)
+
+
+def write_python(folder: Path, state: str) -> Path:
+    """Write an interpreter that has the stand-in torch, in the given state (JSON)."""
+    site = folder / "site"
+    (site / "torch").mkdir(parents=True)
+    (site / "torch" / "__init__.py").write_text(TORCH)
+    (site / "torch" / "state.json").write_text(state)
+    # The probe asks for the machine before torch: this Python says that it is a Mac's.
+    (site / "sitecustomize.py").write_text("import platform\nplatform.machine = lambda: 'arm64'\n")
+    python = folder / "python"
+    path = f'{site}{os.pathsep}"$PYTHONPATH"'
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    return python

@@ -1,0 +1,315 @@
+"""The verb from its arguments to its exit status and its files, on a torch and a programme that play their parts."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mps_build.cli import main
+from mps_build.common.records.benchmark import load_benchmark
+from mps_build.verify.benchmark import benchmark
+from mps_build.verify.suite.child import Limits
+from mps_build.verify.target import resolve as target
+from mps_build.verify.target.diagnosis import HostFacts
+from stand_in_suite import write_python
+
+SCRIPTS = Path(__file__).parents[3] / "scripts"
+STATE: dict[str, Any] = {"version": "2.13.0", "built": True, "available": True, "name": "Apple M3", "sum": 1000}
+MAC = HostFacts(
+    system="Darwin", macos="15.3", chip="Apple M3", virtual=False, rosetta=False, apple_silicon=True, document={}
+)
+# Tells rows as measure.py does; acts.json says how each of them goes.
+PROGRAMME = """
+import argparse, json, os, pathlib, signal, sys, time
+parser = argparse.ArgumentParser()
+for name in ("--device", "--out", "--seconds", "--only", "--skip", "--lower", "--ceilings", "--plant"):
+    parser.add_argument(name, default="")
+parser.add_argument("--quick", action="store_true")
+arguments = parser.parse_args()
+acts = json.loads(pathlib.Path(__file__).with_name("acts.json").read_text())
+def tell(event, **facts):
+    sys.stdout.flush(); sys.stderr.flush()
+    with open(arguments.out, "a") as file:
+        file.write(json.dumps({"event": event, **facts, "output_bytes": os.fstat(2).st_size}) + "\\n")
+if arguments.plant.endswith("refused"):
+    sys.exit("no callable") if print("--plant: no callable refused", file=sys.stderr) else sys.exit(4)
+ids = [name for name in acts if not arguments.only or name.split(":")[0] in arguments.only.split(",")]
+tell("plan", ids=ids, names=[])
+tell("facts", threads=acts.get("threads", 8), cores=8, cpu_bfloat16=False, device=arguments.device, torch="2.13.0")
+if not arguments.ceilings:
+    tell("started", id="ceilings")
+    tell("finished", id="ceilings", ceilings={"bytes_per_second": 1e9}, which={})
+for name in ids:
+    if name in arguments.skip.split(","):
+        continue
+    act = acts[name]
+    lowered = dict(pair.split("=") for pair in arguments.lower.split(",") if pair)
+    batch = int(lowered.get(name, 64))
+    tell("started", id=name, limit_seconds=act.get("limit", 60))
+    tell("size", id=name, key="batch", number=batch)
+    if act.get("die_above", 1000) < batch:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if act.get("abort"):
+        print("Assertion failed: no such kernel", file=sys.stderr)
+        os.abort()
+    if act.get("hang"):
+        time.sleep(100)
+    if act.get("writes"):
+        print(act["writes"], file=sys.stderr)
+    row = {"name": name.split(":")[0], "mode": name.split(":")[1], "outcome": "measured", "flags": [],
+           "ratio": {"median": 7.0, "low": 6.5, "high": 7.5}, "size": {"batch": batch}, "batch": batch,
+           "seconds": {"cpu": 0.7, "device": 0.1}, "samples": {"cpu": [0.7] * 5, "device": [0.1] * 5}}
+    row.update(act.get("row", {}))
+    tell("finished", id=name, row=row)
+tell("sentinel", seconds=[1.0], growth=0.2, drift=bool(acts.get("drifts")))
+tell("plant", hits=3 if arguments.plant else None)
+tell("end")
+"""
+GOOD: dict[str, Any] = {"resnet50:training": {}, "bert:training": {}}
+WRONG = {"outcome": "wrong", "ratio": None, "flags": [{"id": "wrong_result", "text": "out: off by 0.3"}]}
+
+Run = Callable[..., tuple[int, dict[str, Any]]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that runs the verb with arguments and returns its status and its JSON document."""
+    monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
+    monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    monkeypatch.setattr(target, "make_overlay", lambda interpreter, shop: pytest.fail("it needs no pytest"))
+    monkeypatch.setattr(benchmark, "data_root", lambda: tmp_path)
+    programme = tmp_path / "benchmarks" / "device"
+    programme.mkdir(parents=True)
+    (programme / "measure.py").write_text(PROGRAMME)
+
+    def call(
+        *arguments: str, acts: dict[str, Any] = GOOD, host: HostFacts = MAC, **state: Any
+    ) -> tuple[int, dict[str, Any]]:
+        monkeypatch.setattr(benchmark, "observe_host", lambda recording: host)
+        (programme / "acts.json").write_text(json.dumps(acts))
+        python = tmp_path / "python"
+        if not python.exists():
+            write_python(python, "")
+        (python / "site" / "torch" / "state.json").write_text(json.dumps(STATE | state))
+        answer = tmp_path / "answer.json"
+        status = main("benchmark_mps", ["--python", str(python / "python"), "--json", str(answer), *arguments])
+        return status, json.loads(answer.read_text())
+
+    return call
+
+
+def test_a_run_on_a_mac_is_measured_and_each_row_has_its_ratio(run: Run) -> None:
+    status, document = run()
+
+    assert (status, document["verdict"], document["partial"]) == (0, "measured", False)
+    assert [(row["name"], row["mode"]) for row in document["rows"]] == [("resnet50", "training"), ("bert", "training")]
+    assert document["rows"][0]["ratio"] == {"median": 7.0, "low": 6.5, "high": 7.5}
+    assert document["statement"] == "MPS on Apple M3, against the CPU of this machine."
+
+
+def test_a_rehearsal_says_so_in_its_first_line(run: Run) -> None:
+    status, document = run("--device", "cpu", "--quick")
+
+    assert (status, document["verdict"]) == (0, "rehearsed")
+    assert document["statement"].startswith("Reduced shapes (--quick)")
+    assert "A rehearsal, CPU against CPU: it says nothing about MPS" in document["statement"]
+
+
+def test_a_wrong_row_is_flagged_and_the_run_is_doubtful(run: Run) -> None:
+    status, document = run(acts={**GOOD, "bert:training": {"row": WRONG}})
+
+    assert (status, document["verdict"], document["cause"]) == (10, "doubtful", "regressed")
+    assert document["rows"][1]["ratio"] is None
+    assert "bert:training" in document["message"]
+
+
+@pytest.mark.parametrize(
+    ("acts", "arguments", "plant", "expected"),
+    [
+        ({**GOOD, "bert:training": {"row": WRONG}}, (), "caught", 10),
+        ({**GOOD, "drifts": {}}, ("--only", "resnet50"), "missed", 0),
+        (GOOD, (), "missed", 0),
+    ],
+)
+def test_a_plant_is_caught_by_a_doubt_and_missed_without_one(
+    run: Run, tmp_path: Path, acts: dict[str, Any], arguments: tuple[str, ...], plant: str, expected: int
+) -> None:
+    (tmp_path / "fault.py").write_text("")
+    acts = {name: act for name, act in acts.items() if ":" in name}
+    status, document = run("--plant", f"{tmp_path / 'fault.py'}:fault", *arguments, acts=acts)
+
+    assert (document["plant"], status) == (plant, expected)
+    assert document["statement"].startswith("A fault was planted")
+
+
+def test_a_plant_that_cannot_be_loaded_is_a_usage_error(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "fault.py").write_text("")
+    status, document = run("--plant", f"{tmp_path / 'fault.py'}:refused")
+
+    assert (status, document["plant"]) == (2, "error")
+    assert "no callable refused" in document["error"]
+
+
+def test_a_row_that_crashes_costs_that_row_alone(run: Run) -> None:
+    status, document = run(acts={"resnet50:training": {"abort": True}, "bert:training": {}})
+
+    rows = {row["name"]: row for row in document["rows"]}
+    assert status == 10
+    assert rows["resnet50"]["outcome"] == "crashed"
+    assert "SIGABRT" in rows["resnet50"]["reason"] and "no such kernel" in rows["resnet50"]["reason"]
+    assert rows["bert"]["ratio"]["median"] == 7.0
+
+
+def test_a_process_killed_for_its_memory_comes_back_with_half_the_batch(run: Run) -> None:
+    status, document = run(acts={"resnet50:training": {"die_above": 16}, "bert:training": {}})
+
+    assert status == 0
+    assert document["rows"][0]["batch"] == 16
+    assert [note for note in document["notes"] if "batch 32 -> 16" in note]
+
+
+def test_a_row_that_hangs_is_ended(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = Limits
+    monkeypatch.setattr(
+        benchmark, "Limits", lambda *, case_seconds, memory_bytes: limits(case_seconds=1, memory_bytes=memory_bytes)
+    )
+    _, document = run(acts={"resnet50:training": {"hang": True, "limit": 1}, "bert:training": {}})
+
+    assert [row["outcome"] for row in document["rows"]] == ["timeout", "measured"]
+
+
+def test_a_row_during_which_the_gpu_dropped_work_is_withheld(run: Run) -> None:
+    text = (
+        "Error: command buffer exited with error status.\n\tThe Metal Performance Shaders operations encoded on it may "
+        "not have completed.\n\tError: Caused GPU Timeout Error (00000002:kIOGPUCommandBufferCallbackErrorTimeout)"
+    )
+    status, document = run(acts={"resnet50:training": {"writes": text}, "bert:training": {}})
+
+    assert status == 10
+    assert (document["rows"][0]["ratio"], document["rows"][0]["flags"][0]["id"]) == (None, "gpu_fault")
+    assert document["rows"][1]["ratio"]["median"] == 7.0
+
+
+def test_few_threads_of_many_cores_are_named(run: Run, tmp_path: Path) -> None:
+    _, document = run(acts={**GOOD})
+    assert not document["notes"]
+
+    programme = PROGRAMME.replace('acts.get("threads", 8)', "1")
+    assert programme != PROGRAMME
+    (tmp_path / "benchmarks" / "device" / "measure.py").write_text(programme)
+    _, document = run()
+
+    assert document["notes"] == ["the CPU computed with 1 of 8 cores: ratios are larger than against all of them"]
+
+
+@pytest.mark.parametrize(
+    ("host", "state", "status"),
+    [
+        (HostFacts(system="Linux", document={}), {}, 3),
+        (MAC, {"built": False, "available": False}, 12),
+        (HostFacts(system="Darwin", macos="13.6", chip="Apple M1", document={}), {}, 13),
+        (MAC, {"available": False}, 14),
+        (HostFacts(system="Darwin", macos="15.3", rosetta=True, document={}), {}, 15),
+        (HostFacts(system="Darwin", macos="15.3", virtual=True, document={}), {}, 16),
+        (MAC, {"sum": 999}, 17),
+    ],
+)
+def test_where_nothing_can_be_measured_the_causes_are_those_of_verify_mps(
+    run: Run, host: HostFacts, state: dict[str, Any], status: int
+) -> None:
+    found, document = run(host=host, version="2.15.0" if status == 13 else "2.13.0", **state)
+
+    assert (found, document["verdict"]) == (status, "not_verified")
+    assert document["rows"] == []
+    assert document["error"].startswith("not verified: ")
+
+
+def test_an_unknown_row_is_named_with_those_there_are(run: Run) -> None:
+    status, document = run("--only", "resnet51")
+
+    assert status == 2
+    assert "resnet51" in document["error"] and "resnet50" in document["hint"]
+
+
+def test_a_torch_that_cannot_run_the_programme_is_an_environment_error(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "benchmarks" / "device" / "measure.py").write_text("import no_such_package\n")
+    status, document = run()
+
+    assert (status, document["cause"]) == (6, "environment")
+    assert "no_such_package" in document["error"]
+
+
+def test_png_without_pillow_is_refused_before_any_work(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mps_build.common import picture
+
+    monkeypatch.setattr(picture, "find_spec", lambda name: None)
+    status, document = run("--png", "bars.png")
+
+    assert status == 2
+    assert "Pillow" in document["error"] and "--svg" in document["hint"]
+
+
+def test_an_interrupted_run_keeps_its_rows_and_the_same_command_goes_on(run: Run, tmp_path: Path) -> None:
+    python = write_python(tmp_path / "another", json.dumps(STATE))
+    driver = (
+        "import sys, pathlib; sys.path.insert(0, sys.argv.pop(1)); root = pathlib.Path(sys.argv.pop(1))\n"
+        "from mps_build.verify.benchmark import benchmark\nfrom mps_build.cli import main\n"
+        "benchmark.data_root = lambda: root\nraise SystemExit(main('benchmark_mps', sys.argv[1:]))\n"
+    )
+    record = tmp_path / "record"
+    arguments = ("--python", str(python), "--device", "cpu", "--record", str(record))
+    acts = tmp_path / "benchmarks" / "device" / "acts.json"
+    acts.write_text(json.dumps({"resnet50:training": {}, "bert:training": {"hang": True}}))
+    environ = {**os.environ, "MPS_BUILD_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", driver, str(SCRIPTS), str(tmp_path), *arguments]
+    process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    deadline = time.monotonic() + 60
+    while "bert:training" not in _told(record) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+
+    partial = load_benchmark(record / "record.json")
+    assert (process.returncode, partial.partial, partial.cause) == (130, True, "interrupted")
+    assert [row.id for row in partial.rows] == ["resnet50:training"]
+    assert partial.missing == ("bert:training",)
+
+    acts.write_text(json.dumps(GOOD))
+    second = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    whole = load_benchmark(record / "record.json")
+
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert (whole.partial, [row.id for row in whole.rows]) == (False, ["resnet50:training", "bert:training"])
+    assert whole.sessions[0] == {"rows": 1, "note": "taken over from an interrupted run"}
+
+
+def test_a_finished_run_is_measured_anew_and_kept_beside(run: Run, tmp_path: Path) -> None:
+    run("--record", str(tmp_path / "record"))
+    status, document = run("--record", str(tmp_path / "record"))
+
+    assert (status, len(document["sessions"])) == (0, 1)
+    assert (tmp_path / "record" / "record.before.json").is_file()
+
+
+def test_rows_of_another_torch_never_join_a_record(run: Run, tmp_path: Path) -> None:
+    run("--record", str(tmp_path / "record"))
+    status, document = run("--record", str(tmp_path / "record"), version="2.14.0")
+
+    assert status == 2
+    assert "torch differ" in document["error"]
+    assert load_benchmark(tmp_path / "record" / "record.json").torch.version == "2.13.0"
+
+
+def _told(record: Path) -> str:
+    found = sorted(record.glob("rows.*.jsonl"))
+    text = found[-1].read_text() if found else ""
+    return "".join(line for line in text.splitlines() if '"size"' in line)

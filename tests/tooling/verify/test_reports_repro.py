@@ -1,0 +1,151 @@
+"""One failure as a script of its own: it holds the case and what the case needs, and nothing of the others."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mps_build.cli import main
+from mps_build.common.errors import UsageError
+from mps_build.common.records.verification import Case, Record, Torch, write_record
+from mps_build.verify.reports.embedded_suite import embed, without_other_cases
+from mps_build.verify.reports.repro import render_issue, render_script
+
+SUITE = Path(__file__).parents[2] / "device"
+CASE = Case(
+    id="issue-131750",
+    layer="regressions",
+    issue=("131750",),
+    outcome="failed",
+    reason='Mismatch: off by 0.01 """ \\',
+    largest=0.01,
+    bound=0.001,
+    file="test_regressions_norms.py",
+)
+RECORD = Record(
+    tool="mps-build 0",
+    statement="MPS on Apple M1.",
+    verdict="regressed",
+    exit_code=10,
+    partial=False,
+    device="mps",
+    target={},
+    torch=Torch(version="2.13.0", commit="c" * 40),
+    started="2026-11-21T19:00:00+00:00",
+    seconds=1.0,
+    cases=(CASE, Case(id="test_x::collection", layer="x", outcome="crashed", file="test_x.py")),
+)
+
+
+def test_the_script_is_python_and_brings_every_module_that_it_imports() -> None:
+    sources = embed(SUITE, "test_regressions_norms.py", "issue-131750")
+
+    ast.parse(render_script(RECORD, CASE, sources))
+    assert next(iter(sources)) == "test_regressions_norms"
+    assert {"device_suite", "device_suite.states", "device_suite.compare", "device_suite.plants"} <= set(sources)
+    assert not {name for name in sources if "conftest" in name}
+
+
+def test_the_sources_in_the_script_are_the_suites(tmp_path: Path) -> None:
+    sources = embed(SUITE, "test_regressions_norms.py", "issue-131750")
+    namespace: dict[str, object] = {"__name__": "script", "__file__": "script.py"}
+
+    exec(compile(render_script(RECORD, CASE, sources), "script.py", "exec"), namespace)
+
+    embedded = namespace["SOURCES"]
+    assert isinstance(embedded, dict)
+    assert {name: text.strip() for name, text in embedded.items()} == {
+        name: text.strip() for name, text in sources.items()
+    }
+
+
+def test_other_cases_are_left_out_and_what_is_used_stays() -> None:
+    text = (
+        "@cases.case('a')\ndef _a(x):\n    return x\n\n\n"
+        "@cases.case('helper')\ndef _used(x):\n    return x\n\n\n"
+        "@cases.case('b')\ndef _b(x):\n    return _used(x)\n\n\n"
+        "@cases.case(f'{1}')\ndef _computed(x):\n    return x\n"
+    )
+
+    left = without_other_cases(text, "b")
+
+    assert "_a(x)" not in left
+    assert all(name in left for name in ("def _used", "def _b", "def _computed"))
+    ast.parse(left)
+
+
+def test_the_script_without_torch_says_so_and_shows_help_without_it(tmp_path: Path) -> None:
+    script = tmp_path / "repro.py"
+    script.write_text(render_script(RECORD, CASE, embed(SUITE, "test_regressions_norms.py", "issue-131750")))
+
+    helped = subprocess.run([sys.executable, str(script), "--help"], capture_output=True, text=True, check=False)
+
+    assert (
+        helped.returncode == 0 and "--plant" in helped.stdout and "issue-131750: a wrong answer of mps" in helped.stdout
+    )
+
+
+def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
+    text = render_issue(RECORD, CASE, "print()", "repro.py")
+
+    assert text.startswith("# [MPS] issue-131750: Mismatch")
+    assert "largest error 0.01, allowed 0.001" in text
+    assert "| torch | 2.13.0 (cccccccccccc) |" in text
+    assert "https://github.com/pytorch/pytorch/issues/131750" in text
+    assert "rehearsal" not in text
+    planted = RECORD.model_copy(update={"selection": {"plant": "f.py:n"}, "statement": "A fault was planted."})
+    assert "A fault was planted." in render_issue(planted, CASE, "", "repro.py")
+
+
+def test_the_verb_writes_both_and_refuses_what_is_no_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_record(RECORD, tmp_path / "record.json")
+
+    assert main("repro", ["record.json", "issue-131750"]) == 0
+    assert {path.name for path in tmp_path.glob("repro_*")} == {"repro_issue_131750.py", "repro_issue_131750.md"}
+    assert main("repro", ["record.json", "issue-13175"]) == 2
+    assert main("repro", ["record.json", "test_x::collection"]) == 2
+    assert main("repro", ["no.json", "issue-131750"]) == 2
+
+
+def test_a_file_that_the_suite_no_longer_has_is_named() -> None:
+    with pytest.raises(UsageError, match=r"test_gone\.py: the record names a file"):
+        embed(SUITE, "test_gone.py", "x")
+
+
+@pytest.mark.parametrize(
+    "file", ["../../../pyproject.toml", "/etc/passwd", "../device/test_regressions_norms.py", "device_suite/states.py"]
+)
+def test_a_record_names_a_file_of_the_suite_or_nothing(file: str) -> None:
+    with pytest.raises(UsageError, match="does not have"):
+        embed(SUITE, file, CASE.id)
+
+
+def test_a_link_in_the_suite_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "test_x.py").symlink_to("/etc/passwd")
+    with pytest.raises(UsageError, match="does not have"):
+        embed(tmp_path, "test_x.py", CASE.id)
+
+
+def test_a_records_texts_are_harmless_in_script_and_issue() -> None:
+    evil = "\ud800 a\0b \x1b[2J \u202e ``` ```` </details> @all | x\n# y '''\"\"\"\\"
+    case = CASE.model_copy(update={"reason": evil, "issue": (evil,)})
+    record = RECORD.model_copy(update={"statement": evil, "torch": Torch(version=evil), "tool": evil, "device": "cpu"})
+
+    script = render_script(record, case, embed(SUITE, "test_regressions_norms.py", CASE.id))
+    issue = render_issue(record, case, script, "repro.py")
+
+    ast.parse(script)
+    for text in (script, issue):
+        text.encode()
+        assert not [letter for letter in "\0\x1b\u202e" if letter in text]
+    fences = [line for line in issue.splitlines() if line.startswith("`````")]
+    assert len(fences) == 4
+    outside, is_inside = [], False
+    for line in issue.splitlines():
+        is_inside ^= line in fences
+        outside += [] if is_inside or line in (*fences, "</details>") else [line]
+    assert not [word for word in ("</details>", "@all", "```") if word in "\n".join(outside)]

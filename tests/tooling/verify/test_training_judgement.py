@@ -1,0 +1,280 @@
+"""From what two legs told to the cases: each way in which a training can be wrong has its case, none passes unasked."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from mps_build.common.process import Captured
+from mps_build.common.records.verification import Case
+from mps_build.verify.training import command_cases
+from mps_build.verify.training.judgement import compare_losses, judge_training
+from mps_build.verify.training.leg import Told
+from mps_build.verify.training.processes import judge_processes, not_applicable
+from mps_build.verify.training.workloads import WORKLOADS, Workload
+
+TRAINING = Workload(name="w", part="accelerate", kind="training", gate=0.95)
+LOSSES = [0.7 - 0.01 * step for step in range(20)]
+BATCHES = [f"{step:016x}" for step in range(20)]
+
+
+def device_event(device: str, **changes: Any) -> dict[str, Any]:
+    on = f"{device}:0" if device != "cpu" else "cpu"
+    facts = {"parameters": [on], "gradients": [on], "batch": [on], "loss": on, "parameter_bytes": 1000}
+    return {"event": "device", **facts, "allocated_bytes": 5000 if device == "mps" else None, **changes}
+
+
+def leg_on(device: str) -> Told:
+    return Told(
+        events=[
+            {"event": "session", "torch": "2.13.0", "fallback": None},
+            device_event(device),
+            device_event(device, gradients=[]),
+            {"event": "losses", "losses": list(LOSSES), "batches": list(BATCHES)},
+            {"event": "accuracy", "value": 0.98, "count": 512},
+            {"event": "fallbacks", "operators": []},
+        ]
+    )
+
+
+def cpu_leg() -> Told:
+    told = leg_on("cpu")
+    told.events.append({"event": "reference", "losses": list(LOSSES), "batches": list(BATCHES)})
+    parameters = {
+        "a.weight": {"device": 1e-6, "cpu": 1e-7, "scale": 0.1},
+        "a.bias": {"device": 1e-11, "cpu": 0.0, "scale": 1e-12},
+    }
+    told.events.append({"event": "gradients", "parameters": parameters})
+    return told
+
+
+def judged(leg: Told, cpu: Told | None, workload: Workload = TRAINING) -> dict[str, Case]:
+    return {case.id.removeprefix("w-"): case for case in judge_training(workload, "mps", leg, cpu)}
+
+
+def change(told: Told, kind: str, **changes: Any) -> Told:
+    told.events = [{**event, **changes} if event["event"] == kind else event for event in copy.deepcopy(told.events)]
+    return told
+
+
+def test_a_right_training_passes_every_question_with_its_figures() -> None:
+    cases = judged(leg_on("mps"), cpu_leg())
+
+    assert {name: case.outcome for name, case in cases.items()} == dict.fromkeys(
+        ("runs", "device", "cpu", "fallback", "gradients", "losses", "accuracy"), "passed"
+    )
+    assert cases["gradients"].bound == pytest.approx(1e-4)
+    assert "0.980 of 512" in str(cases["accuracy"].reason)
+
+
+@pytest.mark.parametrize("what", ["parameters", "batch", "gradients", "loss"])
+def test_a_model_that_stays_on_the_cpu_is_noticed(what: str) -> None:
+    leg = leg_on("mps")
+    leg.events[1] = device_event("mps", **{what: "cpu" if what == "loss" else ["cpu", "mps:0"]})
+
+    case = judged(leg, cpu_leg())["device"]
+
+    assert case.outcome == "failed"
+    assert f"{what} on cpu, not on mps (look 1)" in str(case.reason)
+
+
+def test_a_model_that_leaves_the_device_at_the_end_is_noticed() -> None:
+    leg = leg_on("mps")
+    leg.events[2] = device_event("cpu")
+
+    assert "(look 2)" in str(judged(leg, cpu_leg())["device"].reason)
+
+
+def test_an_allocator_that_gave_out_less_than_the_parameters_is_noticed() -> None:
+    leg = change(leg_on("mps"), "device", allocated_bytes=10)
+
+    assert "mps's allocator gave out 10 bytes" in str(judged(leg, cpu_leg())["device"].reason)
+
+
+def test_an_allocator_that_cannot_be_asked_is_said() -> None:
+    leg = change(leg_on("mps"), "device", allocated_bytes=None)
+
+    case = judged(leg, cpu_leg())["device"]
+    assert (case.outcome, "cannot be asked" in str(case.reason)) == ("passed", True)
+
+
+def test_a_wrong_gradient_is_a_failure_that_names_the_parameter() -> None:
+    cpu = change(cpu_leg(), "gradients", parameters={"a.weight": {"device": 1e-3, "cpu": 1e-7, "scale": 0.1}})
+
+    case = judged(leg_on("mps"), cpu)["gradients"]
+
+    assert case.outcome == "failed"
+    assert "gradient of a.weight: off by 0.001" in str(case.reason)
+    assert case.largest == 1e-3
+    assert case.bound == pytest.approx(1e-4)
+
+
+@pytest.mark.parametrize("value", [None, "nan"])
+def test_a_gradient_that_is_missing_or_no_number_is_a_failure(value: Any) -> None:
+    cpu = change(cpu_leg(), "gradients", parameters={"a.weight": {"device": value, "cpu": 1e-7, "scale": 0.1}})
+
+    assert judged(leg_on("mps"), cpu)["gradients"].outcome == "failed"
+
+
+def test_losses_that_leave_the_bound_name_the_step() -> None:
+    leg = change(leg_on("mps"), "losses", losses=[*LOSSES[:7], 0.7, *LOSSES[8:]])
+
+    case = judged(leg, cpu_leg())["losses"]
+
+    assert case.outcome == "failed"
+    assert "step 8: loss 0.700000, in float64 0.630000" in str(case.reason)
+
+
+def test_a_nan_is_named_by_its_step_though_the_leg_went_on() -> None:
+    leg = change(leg_on("mps"), "losses", losses=[*LOSSES[:3], "nan", *LOSSES[4:]])
+
+    assert "step 4: the loss is nan" in str(judged(leg, cpu_leg())["losses"].reason)
+
+
+def test_a_nan_is_named_by_its_step_though_the_leg_died() -> None:
+    leg = Told(events=[{"event": "step", "loss": 0.7}, {"event": "step", "loss": "nan"}], trouble="exit 1: x")
+
+    assert "step 2: the loss is nan" in str(judged(leg, None)["losses"].reason)
+
+
+def test_legs_that_saw_other_batches_are_not_compared() -> None:
+    leg = change(leg_on("mps"), "losses", batches=["f" * 16, *BATCHES[1:]])
+
+    assert "different batches" in str(judged(leg, cpu_leg())["losses"].reason)
+
+
+def test_the_bound_is_the_cpus_own_drift_but_never_as_wide_as_a_fault() -> None:
+    outcome, _, off, bound = compare_losses([0.5004], [0.5001], [0.5])
+    assert (outcome, bound) == ("passed", pytest.approx(8e-4))
+    assert off == pytest.approx(4e-4)
+    assert compare_losses([0.52], [0.51], [0.5])[0] == "failed"
+    assert compare_losses([0.5006], [0.5], [0.5])[0] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "says"), [(0.9, 0.98, "0.900 of"), (0.98, 0.9, "the CPU itself learnt too little")]
+)
+def test_an_accuracy_below_the_gate_fails_on_either_leg(ours: float, theirs: float, says: str) -> None:
+    leg, cpu = change(leg_on("mps"), "accuracy", value=ours), change(cpu_leg(), "accuracy", value=theirs)
+
+    case = judged(leg, cpu)["accuracy"]
+
+    assert case.outcome == "failed"
+    assert says in str(case.reason)
+
+
+def test_an_operator_that_fell_back_unasked_is_a_failure() -> None:
+    leg = change(leg_on("mps"), "fallbacks", operators=["aten::x ... will fall back to run on the CPU."])
+
+    assert judged(leg, cpu_leg())["fallback"].outcome == "failed"
+
+
+def test_with_the_variable_set_what_fell_back_is_told_and_is_no_failure() -> None:
+    workload = Workload(name="w", part="transformers", kind="training", fallback=True, against="v", steps=20)
+    leg = change(leg_on("mps"), "fallbacks", operators=["aten::x"])
+    leg = change(leg, "session", fallback="1")
+
+    cases = judged(leg, cpu_leg(), workload)
+
+    assert {name: case.outcome for name, case in cases.items()} == dict.fromkeys(
+        ("runs", "device", "fallback", "losses"), "passed"
+    )
+    assert "aten::x" in str(cases["fallback"].reason)
+    assert judged(leg_on("mps"), cpu_leg(), workload)["fallback"].outcome == "failed"  # the variable did not arrive
+
+
+def test_a_leg_that_died_leaves_no_question_passed() -> None:
+    leg = Told(events=[], trouble="the process died with SIGABRT: x", outcome="crashed")
+
+    cases = judged(leg, None)
+
+    assert cases["runs"].outcome == "crashed"
+    assert {case.outcome for name, case in cases.items() if name != "runs"} == {"skipped"}
+
+
+PROCESSES = next(workload for workload in WORKLOADS if workload.kind == "processes")
+# As torch says it: https://github.com/pytorch/pytorch/issues/149537, and of gloo from 2.8 on.
+NO_BACKEND = (
+    "ValueError: We detected accelerator mps on your machine. But we don't know which communication backend to use for "
+    "this accelerator. Please specify the `backend` argument in the `init_process_group` call."
+)
+GLOO = (
+    "RuntimeError: ProcessGroupGloo::allreduce: invalid tensor type at index 0 "
+    "(expected TensorOptions(...device=cpu), got device=mps:0)"
+)
+
+
+def two(*, processes: int, device: str = "mps", message: str | None = None, total: float | None = None) -> Told:
+    told = Told(trouble="the process ended with exit 1: x" if message else None)
+    for rank in (0, 1):
+        told.events.append({"event": "joined", "rank": rank, "processes": processes, "device": device})
+        if message is not None:
+            told.events.append({"event": "refused", "rank": rank, "message": message})
+        if total is not None:
+            told.events.append({"event": "reduced", "rank": rank, "sum": total})
+    return told
+
+
+@pytest.mark.parametrize("message", [NO_BACKEND, GLOO, "Distributed package doesn't have NCCL built in"])
+def test_a_clear_refusal_of_two_processes_is_what_the_pages_promise(message: str) -> None:
+    case = judge_processes(PROCESSES, two(processes=1, message=message), "")
+
+    assert case.outcome == "passed"
+    assert "Accelerate took 2 of them for single processes" in str(case.reason)
+
+
+@pytest.mark.parametrize(
+    ("told", "outcome", "says"),
+    [
+        (two(processes=2, message="KeyError: 'x'"), "failed", "no clear reason"),
+        (two(processes=2, total=3.0), "unexpected_pass", "the announced limit is gone"),
+        (two(processes=2, total=1.0), "failed", "not [3.0, 3.0]"),
+        (two(processes=2, device="cpu", total=3.0), "failed", "ran on cpu without a word"),
+        (Told(trouble="ended by the watchdog", outcome="timeout"), "timeout", "hang"),
+        (Told(events=[]), "failed", "no refusal"),
+    ],
+)
+def test_anything_else_of_two_processes_is_no_pass(told: Told, outcome: str, says: str) -> None:
+    case = judge_processes(PROCESSES, told, "Traceback")
+
+    assert case.outcome == outcome
+    assert says in str(case.reason)
+
+
+def test_where_there_is_no_mps_the_limit_is_not_applicable_and_never_passed() -> None:
+    case = not_applicable(PROCESSES, "cuda")
+
+    assert (case.outcome, "not applicable" in str(case.reason)) == ("skipped", True)
+
+
+def answer(stdout: str = "", exit: int | None = 0) -> Captured:
+    return Captured(
+        argv=("accelerate",), stdout=stdout, stderr="boom" if exit else "", exit=exit, timed_out=exit is None
+    )
+
+
+def test_a_default_config_that_keeps_the_device_off_is_a_failure() -> None:
+    case = command_cases.judge_config(answer(), {"use_cpu": True, "distributed_type": "NO"}, "mps")
+
+    assert case.outcome == "failed"
+    assert "stays on the CPU, not on mps" in str(case.reason)
+    assert command_cases.judge_config(answer(), {"use_cpu": True}, "cpu").outcome == "passed"
+    assert command_cases.judge_config(answer(), {"use_cpu": False}, "mps").outcome == "passed"
+
+
+@pytest.mark.parametrize("bad", [answer(exit=1), answer(exit=None)])
+def test_a_command_that_fails_is_no_pass(bad: Captured) -> None:
+    assert command_cases.judge_env(bad).outcome in ("failed", "timeout")
+    assert command_cases.judge_config(bad, None, "mps").outcome in ("failed", "timeout")
+
+
+def test_an_env_that_names_nothing_is_a_failure() -> None:
+    assert command_cases.judge_env(answer("hello")).outcome == "failed"
+    assert command_cases.judge_env(answer("- `Accelerate` version: 1\n- PyTorch version: 2")).outcome == "passed"
+
+
+def test_the_launches_take_the_default_config_with_the_device_on() -> None:
+    config = command_cases.launch_config({"use_cpu": True, "num_processes": 8, "debug": False}, device="mps")
+
+    assert config == {"use_cpu": False, "num_processes": 1, "distributed_type": "NO", "num_machines": 1, "debug": False}

@@ -1,0 +1,293 @@
+"""The driver's watchdog: a case that hangs, aborts or eats the memory costs one case, never the run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from mps_build.common.records.verification import Case
+from mps_build.verify.suite.child import Limits
+from mps_build.verify.suite.driver import SuiteRequest, SuiteRun, run_suite
+from stand_in_suite import write_suite
+
+DEATHS = {
+    "hang": "import time; time.sleep(600)",
+    "abort": "import os; print('-[MTLDebugDevice x]: failed assertion `no'); os.abort()",
+    "segfault": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
+    "exit_with_0": "import os; os._exit(0)",
+    "memory": "import time; hold = bytearray(900 << 20); time.sleep(600)",
+}
+
+
+@dataclass(frozen=True)
+class Text:
+    category: str
+    stop: bool = False
+
+
+def judge_text(text: str, exit_code: int | None, signal_name: str | None) -> Text:
+    if "Internal Error (0000000e" in text:
+        return Text("gpu_fault")
+    if "The MPS backend is supported on" in text:
+        return Text("mps_unavailable", stop=True)
+    return Text("assertion" if "failed assertion" in text else "unknown")
+
+
+def drive(
+    tmp_path: Path,
+    *sources: str,
+    known: list[dict[str, object]] | None = None,
+    plant: str | None = None,
+    only: tuple[str, ...] = (),
+    case_seconds: float = 60.0,
+    memory_bytes: int = 1 << 40,
+) -> SuiteRun:
+    files = write_suite(tmp_path, *sources)
+    request = SuiteRequest(
+        interpreter=Path(sys.executable),
+        environ={
+            "PATH": os.environ["PATH"],
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONUNBUFFERED": "1",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        },
+        ini=tmp_path / "pytest.ini",
+        files=files,
+        device="cpu",
+        folder=tmp_path / "run",
+        limits=Limits(start_seconds=60, case_seconds=case_seconds, end_seconds=60, memory_bytes=memory_bytes),
+        known=known or [],
+        plant=plant,
+        only=only,
+    )
+    return run_suite(request, judge_text=judge_text, on_case=lambda run, case: None)
+
+
+def outcomes(run: SuiteRun) -> dict[str, str]:
+    return {case.id: case.outcome for case in run.cases}
+
+
+def only_case(run: SuiteRun, case_id: str) -> Case:
+    return next(case for case in run.cases if case.id == case_id)
+
+
+def test_cases_that_take_their_process_down_cost_one_case_each(tmp_path: Path) -> None:
+    deaths = "".join(
+        f"def test_{name}():\n    {body}\ndef test_behind_{name}(): pass\n" for name, body in DEATHS.items()
+    )
+
+    run = drive(tmp_path, deaths, case_seconds=3, memory_bytes=500 << 20)
+
+    assert outcomes(run) == {
+        name: outcome
+        for way in DEATHS
+        for name, outcome in (
+            (f"test_{way}", "timeout" if way == "hang" else "crashed"),
+            (f"test_behind_{way}", "passed"),
+        )
+    }
+    assert run.bad == len(DEATHS)
+    abort = only_case(run, "test_abort")
+    assert "SIGABRT" in str(abort.reason) and "failed assertion `no" in str(abort.reason)
+    assert abort.error == {"exit": -6, "signal": "SIGABRT", "cut": None, "category": "assertion"}
+    assert "more memory than a case may" in str(only_case(run, "test_memory").reason)
+    assert "though it had not finished" in str(only_case(run, "test_exit_with_0").reason)
+
+
+def test_a_case_ends_with_a_driver_that_is_killed(tmp_path: Path) -> None:
+    hang = """
+import signal, time
+from pathlib import Path
+
+def test_a():
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+    Path("pid").write_text(str(__import__("os").getpid()))
+    time.sleep(600)
+"""
+    driver = f"from test_verify_watchdog import *; drive(Path({str(tmp_path)!r}), {hang!r})"
+    root = Path(__file__).parents[1]
+    folders = (Path(__file__).parent, root / "stand_ins", root.parents[1] / "scripts")
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
+    told = tmp_path / "run" / "pid"
+    with subprocess.Popen((sys.executable, "-c", driver), env=environ) as process:
+        _wait_until(lambda: told.exists() and told.read_text() != "")
+        process.kill()
+
+    _wait_until(lambda: not _runs(int(told.read_text())))
+
+
+def _wait_until(true: Callable[[], bool]) -> None:
+    until = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < until, "nothing happened in 30 s"
+        time.sleep(0.05)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")  # where nobody adopts it, it stays as a zombie
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def test_a_process_that_ends_between_two_cases_is_recorded_and_the_rest_still_runs(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_dies_behind(): pass\ndef test_c(): pass\n")
+
+    assert outcomes(run) == {
+        "test_dies_behind": "passed",
+        "test_standin_0::between-cases": "crashed",
+        "test_c": "passed",
+    }
+
+
+def test_a_crash_after_the_last_case_is_recorded(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_at_exit(): pass\n")
+
+    assert outcomes(run) == {"test_at_exit": "passed", "test_standin_0::end": "crashed"}
+
+
+def test_a_file_that_cannot_be_imported_is_a_failure_and_the_next_file_runs(tmp_path: Path) -> None:
+    run = drive(tmp_path, "import no_such_module\n", "def test_a(): pass\n")
+
+    assert outcomes(run) == {"test_standin_0::collection": "crashed", "test_a": "passed"}
+    assert "no_such_module" in str(run.cases[0].reason)
+
+
+def test_a_case_without_an_outcome_is_a_failure(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_a(): pass\ndef test_silent(): pass\n")
+
+    assert outcomes(run) == {"test_a": "passed", "test_silent": "failed"}
+
+
+def test_a_gpu_fault_in_the_output_turns_a_pass_into_a_failure(tmp_path: Path) -> None:
+    fault = "import sys; sys.stderr.write('Internal Error (0000000e:Internal Error)\\n')"
+
+    run = drive(tmp_path, f"def test_a(): pass\ndef test_b():\n    {fault}\ndef test_c(): pass\n")
+
+    assert outcomes(run) == {"test_a": "passed", "test_b": "failed", "test_c": "passed"}
+    assert str(only_case(run, "test_b").reason).startswith("gpu_fault")
+    assert run.stopped is None and run.bad == 1
+
+
+def test_two_gpu_faults_stop_the_run(tmp_path: Path) -> None:
+    fault = "def test_{}():\n    import sys; sys.stderr.write('Internal Error (0000000e:Internal Error)\\n')\n"
+
+    run = drive(tmp_path, fault.format("a"), fault.format("b"), "def test_c(): pass\n")
+
+    assert run.stopped == "gpu_fault"
+    assert "test_c" not in outcomes(run)
+
+
+def test_a_device_at_fault_stops_the_run(tmp_path: Path) -> None:
+    die = "import os; print('The MPS backend is supported on', flush=True); os.abort()"
+
+    run = drive(tmp_path, f"def test_a():\n    {die}\ndef test_b(): pass\n")
+
+    assert run.stopped == "mps_unavailable"
+    assert "test_b" not in outcomes(run)
+
+
+def test_a_crash_is_known_only_if_a_row_says_that_it_crashes(tmp_path: Path) -> None:
+    words = ("crashes", "flaky", "fails")
+    rows: list[dict[str, object]] = [
+        {"id": word, "cases": [f"test_{word}*"], "outcome": word, "reason": "aborts"} for word in words
+    ]
+
+    run = drive(tmp_path, "".join(f"def test_{word}():\n    {DEATHS['abort']}\n" for word in words), known=rows)
+
+    assert outcomes(run) == {"test_crashes": "known", "test_flaky": "known", "test_fails": "crashed"}
+    assert [case.known_issue for case in run.cases] == ["crashes", "flaky", None]
+
+
+def test_a_plant_stops_the_run_at_the_first_failure(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_a(): assert 0\ndef test_b(): pass\n", "def test_c(): pass\n", plant="p.py:fault")
+
+    assert run.plant_result() == "caught"
+    assert "test_c" not in outcomes(run)
+
+
+@pytest.mark.parametrize(("plant", "result"), [("p.py:fault", "missed"), ("p.py:unhit", "not_exercised")])
+def test_a_plant_that_nobody_noticed_was_missed_or_never_fired(tmp_path: Path, plant: str, result: str) -> None:
+    run = drive(tmp_path, "def test_a(): pass\n", plant=plant)
+
+    assert run.plant_result() == result
+
+
+def test_a_plant_that_cannot_be_loaded_is_an_error_with_the_reason(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_a(): pass\n", plant="plant.py:no-such-plant")
+
+    assert run.plant_result() == "error"
+    assert "has no callable no-such-plant" in str(run.refused)
+
+
+def test_a_plant_that_takes_the_process_down_when_it_is_loaded_is_an_error(tmp_path: Path) -> None:
+    run = drive(tmp_path, "import os\nos.abort()\n", plant="p.py:fault")
+
+    assert (run.plant_result(), run.cases) == ("error", [])
+    assert "SIGABRT, before its first case" in str(run.refused)
+
+
+def test_only_what_is_asked_for_runs_and_its_error_and_bound_are_kept(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_a(): pass\ndef test_b(): pass\n", "def test_c(): pass\n", only=("test_b",))
+
+    assert outcomes(run) == {"test_b": "passed"}
+    case = run.cases[0]
+    assert (case.largest, case.bound, case.issue, case.layer) == (0.5, 1.0, ("1",), "stand_in")
+
+
+def test_a_failure_outside_of_any_case_is_not_lost(tmp_path: Path) -> None:
+    fixture = "import pytest\n@pytest.fixture\ndef broken(): assert 0, 'no device'\n"
+
+    run = drive(tmp_path, fixture + "def test_silent(broken): pass\ndef test_a(): pass\n")
+
+    assert outcomes(run) == {"test_a": "passed", "test_standin_0::outside": "failed", "test_silent": "failed"}
+    assert "no device" in str(only_case(run, "test_standin_0::outside").reason)
+
+
+def test_all_files_share_a_process_and_each_case_knows_its_file(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_a(): pass\n", "def test_b(): pass\n")
+
+    assert {case.id: case.file for case in run.cases} == {
+        "test_a": "test_standin_0.py",
+        "test_b": "test_standin_1.py",
+    }
+    assert [path.name for path in (tmp_path / "run").glob("*.log")] == ["suite.1.log"]
+
+
+def test_after_a_crash_the_next_process_asks_what_is_left_and_nothing_twice(tmp_path: Path) -> None:
+    note = "    import pathlib\n    with pathlib.Path('asked').open('a') as file:\n        file.write('{0}')\n"
+    asks = "def test_{0}():\n" + note
+    dies = asks + "    import os; os.abort()\n"
+
+    run = drive(tmp_path, asks.format("a"), dies.format("b") + asks.format("c"), asks.format("d"))
+
+    assert outcomes(run) == {"test_a": "passed", "test_b": "crashed", "test_c": "passed", "test_d": "passed"}
+    assert (tmp_path / "run" / "asked").read_text() == "abcd"
+    assert len(list((tmp_path / "run").glob("*.log"))) == 2
+
+
+def test_a_suite_may_leave_the_rest_to_another_process(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_a(): pass\ndef test_leaves(): pass\ndef test_b(): pass\n", "def test_c(): pass\n")
+
+    assert outcomes(run) == dict.fromkeys(("test_a", "test_leaves", "test_b", "test_c"), "passed")
+    assert len(list((tmp_path / "run").glob("*.log"))) == 2
+
+
+def test_a_file_whose_import_kills_the_process_costs_that_file_only(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_a(): pass\n", "import os\nos.abort()\n", "def test_c(): pass\n")
+
+    assert outcomes(run) == {"test_a": "passed", "test_standin_1::collection": "crashed", "test_c": "passed"}
+
+
+def test_a_file_that_cannot_be_imported_is_told_once_however_often_a_process_starts(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_a():\n    import os; os.abort()\ndef test_b(): pass\n", "import no_such_module\n")
+
+    assert outcomes(run) == {"test_standin_1::collection": "crashed", "test_a": "crashed", "test_b": "passed"}

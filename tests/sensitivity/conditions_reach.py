@@ -36,16 +36,17 @@ class Reach:
 
 def reach_of(func: Any, facts: Facts) -> Reach:
     """Return what the kept calls reach with one thing changed; what the suite does reach is reachable."""
-    dtypes, layouts, sizes = set(), set(), set()
+    # What the suite has met is reachable: only what is left is asked.
+    dtypes, layouts, sizes = set(facts.dtypes), set(facts.layouts), set(facts.sizes)
     for args, kwargs in facts.samples.values():
-        dtypes |= _other_dtypes(func, args, kwargs)
-        layouts |= _other_layouts(func, args, kwargs)
-        sizes |= _other_sizes(func, args, kwargs)
-    dtypes = {(number, name) for number, name in dtypes | facts.dtypes if has_dtype(func, name)}
+        dtypes |= _other_dtypes(func, args, kwargs, dtypes)
+        layouts |= _other_layouts(func, args, kwargs, layouts)
+        sizes |= _other_sizes(func, args, kwargs, sizes)
+    dtypes = {(number, name) for number, name in dtypes if has_dtype(func, name)}
     return Reach(
         frozenset(dtypes),
-        frozenset(layouts | {one for one in facts.layouts if one[1] in LAYOUTS}),
-        frozenset(sizes | facts.sizes),
+        frozenset(one for one in layouts if one[1] in LAYOUTS),
+        frozenset(sizes),
         frozenset(schema_arguments(func)),
     )
 
@@ -115,35 +116,41 @@ def _changed(args: Any, kwargs: Any, change: Callable[[int, torch.Tensor], torch
     return map_values((args, kwargs), lambda x: change(next(count), x.clone()))
 
 
-def _other_dtypes(func: Any, args: Any, kwargs: Any) -> set[tuple[int, str]]:
+def _other_dtypes(func: Any, args: Any, kwargs: Any, met: set[tuple[int, str]]) -> set[tuple[int, str]]:
     found = set()
     tensors = list(tensors_of((args, kwargs)))
     for group in {x.dtype for x in tensors}:
         numbers = [number for number, x in enumerate(tensors[:4]) if x.dtype == group]
         for name, dtype in DTYPES.items():
+            if all((number, name) in met for number in numbers):
+                continue
             call = _changed(args, kwargs, lambda _, x, g=group, d=dtype: x.to(d) if x.dtype == g else x)
             if _accepted(func, *call):
                 found |= {(number, name) for number in numbers}
     return found
 
 
-def _other_layouts(func: Any, args: Any, kwargs: Any) -> set[tuple[int, str]]:
+def _other_layouts(func: Any, args: Any, kwargs: Any, met: set[tuple[int, str]]) -> set[tuple[int, str]]:
     found = set()
     for wanted in range(min(4, len(list(tensors_of((args, kwargs)))))):
         for name, change in _CUTS.items():
+            if (wanted, name) in met:
+                continue
             try:
                 call = _changed(args, kwargs, lambda n, x, w=wanted, c=change: c(x) if n == w else x)
             except (RuntimeError, IndexError):
                 continue
             if list(tensors_of(call))[wanted].numel() and _accepted(func, *call):
                 found.add((wanted, name))
-    return found | _together(func, args, kwargs)
+    return found | _together(func, args, kwargs, met)
 
 
-def _together(func: Any, args: Any, kwargs: Any) -> set[tuple[int, str]]:
+def _together(func: Any, args: Any, kwargs: Any, met: set[tuple[int, str]]) -> set[tuple[int, str]]:
     """Ask for operands that are empty or without dimensions, all at once: one alone seldom fits the others."""
     found = set()
     for name, change in {"no_dimensions": _scalar, "empty": lambda x: x[:0]}.items():
+        if all((number, name) in met for number in range(min(4, _count((args, kwargs))))):
+            continue
         for first_only in (False, True):
             try:
                 call = _changed(args, kwargs, lambda n, x, c=change, f=first_only: x if f and n else c(x))
@@ -200,7 +207,7 @@ _CUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-def _other_sizes(func: Any, args: Any, kwargs: Any) -> set[str]:
+def _other_sizes(func: Any, args: Any, kwargs: Any, met: set[str]) -> set[str]:
     """Put another length in the place of one side wherever it stands, and add or drop leading dimensions."""
     tensors = list(tensors_of((args, kwargs)))
     if not tensors or tensors[0].dtype not in (torch.float32, torch.int64, torch.bool):
@@ -208,9 +215,11 @@ def _other_sizes(func: Any, args: Any, kwargs: Any) -> set[str]:
     found = set()
     for side in set(tensors[0].shape):
         for name, new in _NEW_SIDES.items():
-            if name != ">65535" or len(tensors) < 4:
+            if name not in met | found and (name != ">65535" or len(tensors) < 4):
                 found |= _asked(func, *_resized(args, kwargs, side, new))
     for rank in RANKS:
+        if f"rank {rank}" in met | found:
+            continue
         found |= _asked(func, *_changed(args, kwargs, lambda _, x, r=rank: _of_rank(x, r - tensors[0].dim())))
     return found
 
@@ -237,7 +246,7 @@ def _resized(args: Any, kwargs: Any, old: int, new: int) -> Any:
     whole = 1
     for side in next(tensors_of((args, kwargs))).shape:
         whole *= new if side == old else side
-    return resized((args, kwargs)) if whole < 1 << 18 else (args, {**kwargs, "out of reach": 0})
+    return resized((args, kwargs)) if whole < 1 << 17 else (args, {**kwargs, "out of reach": 0})
 
 
 def _of_rank(x: torch.Tensor, more: int) -> torch.Tensor:

@@ -2,8 +2,9 @@
 
 python tests/sensitivity/pairing.py [--only NAME,...] [--jobs N]
 
-A row is kept only where the CPU answers it, and where a device that is right and rounds otherwise (two units in the last
-place of every result) is called right: what the CPU refuses, and what is ill-conditioned by design, is no condition.
+A row is kept only where the CPU answers it, and where a device that is right and rounds otherwise (two units in the
+last place of every result) is called right: what the CPU refuses, and what is ill-conditioned by design, is no
+condition.
 """
 
 from __future__ import annotations
@@ -116,7 +117,15 @@ class Pairing:
                 row[place] = 0
                 continue
             gains = [
-                (sum(_sorted((place, level), (other, row[other])) in self.left for other in range(len(row)) if row[other] >= 0), self.random.random(), level)
+                (
+                    sum(
+                        _sorted((place, level), (other, row[other])) in self.left
+                        for other in range(len(row))
+                        if row[other] >= 0
+                    ),
+                    self.random.random(),
+                    level,
+                )
                 for level in range(self.levels[place])
             ]
             row[place] = max(gains)[2]
@@ -177,7 +186,14 @@ def made(name: str, kept: list[str]) -> tuple[str, dict[str, Any], dict[str, int
     pairing.keep(kept)
     pairing.make()
     texts = sorted({encode(spec, row) for row in pairing.rows})
-    return name, {"factors": signature(spec), "rows": " ".join(texts)}, pairing.refused, time.process_time() - begun, pairing.dropped, pairing.lost
+    return (
+        name,
+        {"factors": signature(spec), "rows": " ".join(texts)},
+        pairing.refused,
+        time.process_time() - begun,
+        pairing.dropped,
+        pairing.lost,
+    )
 
 
 def _kept(stored: dict[str, Any], spec: Spec, add: bool) -> list[str]:
@@ -220,7 +236,13 @@ def main() -> None:
             stored[name] = rows
             if len(told) % 20 == 0:
                 _save(stored)
-            told[name] = {"rows": len(rows["rows"].split()), "dropped": dropped, "seconds": round(seconds, 1), "why": refused, "lost": lost}
+            told[name] = {
+                "rows": len(rows["rows"].split()),
+                "dropped": dropped,
+                "seconds": round(seconds, 1),
+                "why": refused,
+                "lost": lost,
+            }
             if told[name]["rows"] < 10:
                 print(f"{name}: {told[name]}", flush=True)
     _save(stored)

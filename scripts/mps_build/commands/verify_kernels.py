@@ -74,9 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="one kernel of each operator and form; all types of dense forms"
     )
-    parser.add_argument(
-        "--large", action="store_true", help="not available yet: tensors past 2**31 elements and bytes"
-    )
+    parser.add_argument("--large", action="store_true", help="not available yet: tensors past 2**31 elements and bytes")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="other inputs (default: 0)")
     parser.add_argument(
         "--plant", metavar="FILE.py:NAME", help="a function from a kernel's LLVM IR to another: must be found"

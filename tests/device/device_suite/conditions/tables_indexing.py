@@ -32,7 +32,13 @@ def _apart(c):
         return torch.zeros((), dtype=torch.int64)
     dim, side = c.args["dim"] % len(c.shape), _side(c)
     places = torch.arange(side).reshape([side if d == dim else 1 for d in range(len(c.shape))])
-    turn = (torch.arange(max(c.draw("any", c.shape).numel() // max(side, 1), 1)) * 3 + 1).reshape([1 if d == dim else s for d, s in enumerate(c.shape)]) if 0 not in c.shape else torch.zeros((), dtype=torch.int64)
+    turn = (
+        (torch.arange(max(c.draw("any", c.shape).numel() // max(side, 1), 1)) * 3 + 1).reshape(
+            [1 if d == dim else s for d, s in enumerate(c.shape)]
+        )
+        if 0 not in c.shape
+        else torch.zeros((), dtype=torch.int64)
+    )
     return ((places + turn) % max(side, 1)).expand(c.shape).clone()
 
 
@@ -41,12 +47,36 @@ def _few(c):
 
 
 def _source(domain="any"):
-    return lambda c: c.draw(domain, [min(s, 3) if d == c.args["dim"] % len(c.shape) else s for d, s in enumerate(c.shape)] if c.shape else ())
+    return lambda c: c.draw(
+        domain,
+        [min(s, 3) if d == c.args["dim"] % len(c.shape) else s for d, s in enumerate(c.shape)] if c.shape else (),
+    )
 
 
 BOTH = {"laid": (0, 1)}
-t.add("index_select", "any", _row, act=lambda x, i, dim, **k: torch.index_select(x, dim, i, **k), dim=DIM, forms=("call", "out", "grad"), sizes=SIZES, terms=8, dtypes="fibc", values=("plain", "wide", "special"))
-t.add("index_select_public", "any", _row, act=lambda x, i, dim: torch.index_select(x, dim, i if c32(x) else i.int()), dim=DIM, forms=("call", "grad"), sizes=SIZES, terms=8, **EVERY)
+t.add(
+    "index_select",
+    "any",
+    _row,
+    act=lambda x, i, dim, **k: torch.index_select(x, dim, i, **k),
+    dim=DIM,
+    forms=("call", "out", "grad"),
+    sizes=SIZES,
+    terms=8,
+    dtypes="fibc",
+    values=("plain", "wide", "special"),
+)
+t.add(
+    "index_select_public",
+    "any",
+    _row,
+    act=lambda x, i, dim: torch.index_select(x, dim, i if c32(x) else i.int()),
+    dim=DIM,
+    forms=("call", "grad"),
+    sizes=SIZES,
+    terms=8,
+    **EVERY,
+)
 
 
 def c32(x):
@@ -54,37 +84,293 @@ def c32(x):
     return x.numel() % 2 == 1
 
 
-t.add("gather", "any", _whole, act=lambda x, i, dim, **k: torch.gather(x, dim, i, **k), dim=DIM, forms=("call", "out", "grad"), sizes=SIZES, terms=8, dtypes="fibc", values=("plain", "wide", "special"))
-t.add("take_along_dim", "any", _whole, act=lambda x, i, dim: torch.take_along_dim(x, i, dim), dim=DIM, forms=("call", "grad"), sizes=SIZES, terms=8, **EVERY)
-t.add("take", "any", lambda c: c.indices(max(c.draw("any", c.shape).numel(), 1), (3, 4)), forms=("call", "out", "grad"), sizes=REDUCED, terms=8, **EVERY)
-t.add("scatter", "any", _apart, "any", act=lambda x, i, y, dim, **k: torch.scatter(x, dim, i, y, **k), dim=DIM, forms=("call", "out", "grad"), sizes=SIZES, **EVERY)
-t.add("scatter_inplace", "any", _apart, "any", act=lambda x, i, y, dim: x.scatter_(dim, i, y), dim=DIM, forms=("inplace",), sizes=SIZES, **EVERY)
-t.add("scatter_value", "any", _whole, act=lambda x, i, v, dim, **k: torch.scatter(x, dim, i, v, **k), dim=DIM, _v=(0, 3), forms=("call", "out", "grad"), sizes=SIZES, **EVERY)
-t.add("scatter_value_inplace", "any", _whole, act=lambda x, i, v, dim: x.scatter_(dim, i, v), dim=DIM, _v=(0, 3), forms=("inplace",), sizes=SIZES, **EVERY)
+t.add(
+    "gather",
+    "any",
+    _whole,
+    act=lambda x, i, dim, **k: torch.gather(x, dim, i, **k),
+    dim=DIM,
+    forms=("call", "out", "grad"),
+    sizes=SIZES,
+    terms=8,
+    dtypes="fibc",
+    values=("plain", "wide", "special"),
+)
+t.add(
+    "take_along_dim",
+    "any",
+    _whole,
+    act=lambda x, i, dim: torch.take_along_dim(x, i, dim),
+    dim=DIM,
+    forms=("call", "grad"),
+    sizes=SIZES,
+    terms=8,
+    **EVERY,
+)
+t.add(
+    "take",
+    "any",
+    lambda c: c.indices(max(c.draw("any", c.shape).numel(), 1), (3, 4)),
+    forms=("call", "out", "grad"),
+    sizes=REDUCED,
+    terms=8,
+    **EVERY,
+)
+t.add(
+    "scatter",
+    "any",
+    _apart,
+    "any",
+    act=lambda x, i, y, dim, **k: torch.scatter(x, dim, i, y, **k),
+    dim=DIM,
+    forms=("call", "out", "grad"),
+    sizes=SIZES,
+    **EVERY,
+)
+t.add(
+    "scatter_inplace",
+    "any",
+    _apart,
+    "any",
+    act=lambda x, i, y, dim: x.scatter_(dim, i, y),
+    dim=DIM,
+    forms=("inplace",),
+    sizes=SIZES,
+    **EVERY,
+)
+t.add(
+    "scatter_value",
+    "any",
+    _whole,
+    act=lambda x, i, v, dim, **k: torch.scatter(x, dim, i, v, **k),
+    dim=DIM,
+    _v=(0, 3),
+    forms=("call", "out", "grad"),
+    sizes=SIZES,
+    **EVERY,
+)
+t.add(
+    "scatter_value_inplace",
+    "any",
+    _whole,
+    act=lambda x, i, v, dim: x.scatter_(dim, i, v),
+    dim=DIM,
+    _v=(0, 3),
+    forms=("inplace",),
+    sizes=SIZES,
+    **EVERY,
+)
 for how in ("add", "multiply"):
-    t.add(f"scatter_{how}_old", "any", _apart, "any", act=lambda x, i, y, dim, how=how, **k: torch.scatter(x, dim, i, y, reduce=how, **k), dim=DIM, forms=("call", "out"), sizes=SIZES, dtypes="fi", values=("plain",))
-    t.add(f"scatter_{how}_old_inplace", "any", _apart, "any", act=lambda x, i, y, dim, how=how: (x.scatter_(dim, i, y, reduce=how), x.scatter_(dim, i, 2, reduce=how)), dim=DIM, forms=("inplace",), sizes=SIZES, dtypes="fi", values=("plain",))
-    t.add(f"scatter_value_{how}", "any", _apart, act=lambda x, i, dim, how=how, **k: torch.scatter(x, dim, i, 2, reduce=how, **k), dim=DIM, forms=("call", "out"), sizes=("small", "four", "line"), dtypes="fi", values=("plain",))
-t.add("scatter_add", "any", _whole, "any", act=lambda x, i, y, dim, **k: torch.scatter_add(x, dim, i, y, **k), dim=DIM, forms=("call", "out", "grad"), sizes=SIZES, dtypes="fibc", values=("plain", "wide"), terms=64, floor=4.0)
-t.add("scatter_add_inplace", "any", _whole, "any", act=lambda x, i, y, dim: x.scatter_add_(dim, i, y), dim=DIM, forms=("inplace",), sizes=SIZES, dtypes="fibc", values=("plain",), terms=64, floor=4.0)
+    t.add(
+        f"scatter_{how}_old",
+        "any",
+        _apart,
+        "any",
+        act=lambda x, i, y, dim, how=how, **k: torch.scatter(x, dim, i, y, reduce=how, **k),
+        dim=DIM,
+        forms=("call", "out"),
+        sizes=SIZES,
+        dtypes="fi",
+        values=("plain",),
+    )
+    t.add(
+        f"scatter_{how}_old_inplace",
+        "any",
+        _apart,
+        "any",
+        act=lambda x, i, y, dim, how=how: (x.scatter_(dim, i, y, reduce=how), x.scatter_(dim, i, 2, reduce=how)),
+        dim=DIM,
+        forms=("inplace",),
+        sizes=SIZES,
+        dtypes="fi",
+        values=("plain",),
+    )
+    t.add(
+        f"scatter_value_{how}",
+        "any",
+        _apart,
+        act=lambda x, i, dim, how=how, **k: torch.scatter(x, dim, i, 2, reduce=how, **k),
+        dim=DIM,
+        forms=("call", "out"),
+        sizes=("small", "four", "line"),
+        dtypes="fi",
+        values=("plain",),
+    )
+t.add(
+    "scatter_add",
+    "any",
+    _whole,
+    "any",
+    act=lambda x, i, y, dim, **k: torch.scatter_add(x, dim, i, y, **k),
+    dim=DIM,
+    forms=("call", "out", "grad"),
+    sizes=SIZES,
+    dtypes="fibc",
+    values=("plain", "wide"),
+    terms=64,
+    floor=4.0,
+)
+t.add(
+    "scatter_add_inplace",
+    "any",
+    _whole,
+    "any",
+    act=lambda x, i, y, dim: x.scatter_add_(dim, i, y),
+    dim=DIM,
+    forms=("inplace",),
+    sizes=SIZES,
+    dtypes="fibc",
+    values=("plain",),
+    terms=64,
+    floor=4.0,
+)
 REDUCE = ("sum", "prod", "mean", "amax", "amin")
-t.add("scatter_reduce", "few", _whole, "positive", act=lambda x, i, y, dim, reduce, **k: torch.scatter_reduce(x, dim, i, y, reduce, **k), dim=DIM, reduce=REDUCE, include_self=(ABSENT, False), forms=("call", "out", "grad"),
-      sizes=("small", "four", "none", "empty", "one", "line", "three", "five"), dtypes="fi", values=("plain",), terms=64, floor=4.0, factor=32.0)
-t.add("scatter_reduce_inplace", "few", _whole, "positive", act=lambda x, i, y, dim, reduce, **k: x.scatter_reduce_(dim, i, y, reduce, **k), dim=DIM, reduce=REDUCE, include_self=(ABSENT, False), forms=("inplace",),
-      sizes=("small", "four", "none", "line", "three"), dtypes="fi", values=("plain",), terms=64, floor=4.0, factor=32.0)
-t.add("index_reduce", "few", _few, _source("positive"), act=lambda x, i, y, dim, reduce, **k: torch.index_reduce(x, dim, i, y, reduce, **k), dim=DIM, reduce=REDUCE[1:], include_self=(ABSENT, False), forms=("call", "out", "grad"),
-      sizes=("small", "four", "line", "three", "high"), dtypes="fi", values=("plain",), terms=16, factor=32.0)
-t.add("index_add", "any", _few, _source(), act=lambda x, i, y, dim, **k: torch.index_add(x, dim, i, y, **k), dim=DIM, alpha=(ABSENT, 2, -1), forms=("call", "out", "grad"), sizes=SIZES, terms=4, **EVERY)
-t.add("index_add_inplace", "any", lambda c: c.indices(_side(c), (5 if _side(c) else 0,)), lambda c: c.draw("any", [min(5, 5 * s) if d == c.args["dim"] % len(c.shape) else s for d, s in enumerate(c.shape)]), act=lambda x, i, y, dim, **k: x.index_add_(dim, i if c32(x) else i.int(), y, **k), dim=DIM, alpha=(ABSENT, 2), forms=("inplace",), sizes=SIZES, terms=8, floor=4.0, **EVERY)
-t.add("index_copy", "any", _few, _source(), act=lambda x, i, y, dim, **k: torch.index_copy(x, dim, i, y, **k), dim=DIM, forms=("call", "out", "grad"), sizes=SIZES, **EVERY)
-t.add("index_copy_inplace", "any", _few, _source(), act=lambda x, i, y, dim: x.index_copy_(dim, i, y), dim=DIM, forms=("inplace",), sizes=SIZES, **EVERY)
-t.add("index_fill", "any", _few, act=lambda x, i, dim, v: torch.index_fill(x, dim, i, v), dim=DIM, v=(0, 3), forms=("call", "grad"), sizes=SIZES, **EVERY)
-t.add("index_fill_inplace", "any", _few, act=lambda x, i, dim, v: x.index_fill_(dim, i, v), dim=DIM, v=(0, 3), forms=("inplace",), sizes=SIZES, **EVERY)
-t.add("index_fill_tensor", "any", _few, lambda c: c.draw("few", ()), act=lambda x, i, v, dim: (x.index_fill(dim, i, v), x.clone().index_fill_(dim, i, v)), dim=DIM, forms=("call",), sizes=("small", "four", "line"), laid=(0, 1), **EVERY)
+t.add(
+    "scatter_reduce",
+    "few",
+    _whole,
+    "positive",
+    act=lambda x, i, y, dim, reduce, **k: torch.scatter_reduce(x, dim, i, y, reduce, **k),
+    dim=DIM,
+    reduce=REDUCE,
+    include_self=(ABSENT, False),
+    forms=("call", "out", "grad"),
+    sizes=("small", "four", "none", "empty", "one", "line", "three", "five"),
+    dtypes="fi",
+    values=("plain",),
+    terms=64,
+    floor=4.0,
+    factor=32.0,
+)
+t.add(
+    "scatter_reduce_inplace",
+    "few",
+    _whole,
+    "positive",
+    act=lambda x, i, y, dim, reduce, **k: x.scatter_reduce_(dim, i, y, reduce, **k),
+    dim=DIM,
+    reduce=REDUCE,
+    include_self=(ABSENT, False),
+    forms=("inplace",),
+    sizes=("small", "four", "none", "line", "three"),
+    dtypes="fi",
+    values=("plain",),
+    terms=64,
+    floor=4.0,
+    factor=32.0,
+)
+t.add(
+    "index_reduce",
+    "few",
+    _few,
+    _source("positive"),
+    act=lambda x, i, y, dim, reduce, **k: torch.index_reduce(x, dim, i, y, reduce, **k),
+    dim=DIM,
+    reduce=REDUCE[1:],
+    include_self=(ABSENT, False),
+    forms=("call", "out", "grad"),
+    sizes=("small", "four", "line", "three", "high"),
+    dtypes="fi",
+    values=("plain",),
+    terms=16,
+    factor=32.0,
+)
+t.add(
+    "index_add",
+    "any",
+    _few,
+    _source(),
+    act=lambda x, i, y, dim, **k: torch.index_add(x, dim, i, y, **k),
+    dim=DIM,
+    alpha=(ABSENT, 2, -1),
+    forms=("call", "out", "grad"),
+    sizes=SIZES,
+    terms=4,
+    **EVERY,
+)
+t.add(
+    "index_add_inplace",
+    "any",
+    lambda c: c.indices(_side(c), (5 if _side(c) else 0,)),
+    lambda c: c.draw("any", [min(5, 5 * s) if d == c.args["dim"] % len(c.shape) else s for d, s in enumerate(c.shape)]),
+    act=lambda x, i, y, dim, **k: x.index_add_(dim, i if c32(x) else i.int(), y, **k),
+    dim=DIM,
+    alpha=(ABSENT, 2),
+    forms=("inplace",),
+    sizes=SIZES,
+    terms=8,
+    floor=4.0,
+    **EVERY,
+)
+t.add(
+    "index_copy",
+    "any",
+    _few,
+    _source(),
+    act=lambda x, i, y, dim, **k: torch.index_copy(x, dim, i, y, **k),
+    dim=DIM,
+    forms=("call", "out", "grad"),
+    sizes=SIZES,
+    **EVERY,
+)
+t.add(
+    "index_copy_inplace",
+    "any",
+    _few,
+    _source(),
+    act=lambda x, i, y, dim: x.index_copy_(dim, i, y),
+    dim=DIM,
+    forms=("inplace",),
+    sizes=SIZES,
+    **EVERY,
+)
+t.add(
+    "index_fill",
+    "any",
+    _few,
+    act=lambda x, i, dim, v: torch.index_fill(x, dim, i, v),
+    dim=DIM,
+    v=(0, 3),
+    forms=("call", "grad"),
+    sizes=SIZES,
+    **EVERY,
+)
+t.add(
+    "index_fill_inplace",
+    "any",
+    _few,
+    act=lambda x, i, dim, v: x.index_fill_(dim, i, v),
+    dim=DIM,
+    v=(0, 3),
+    forms=("inplace",),
+    sizes=SIZES,
+    **EVERY,
+)
+t.add(
+    "index_fill_tensor",
+    "any",
+    _few,
+    lambda c: c.draw("few", ()),
+    act=lambda x, i, v, dim: (x.index_fill(dim, i, v), x.clone().index_fill_(dim, i, v)),
+    dim=DIM,
+    forms=("call",),
+    sizes=("small", "four", "line"),
+    laid=(0, 1),
+    **EVERY,
+)
 
 
 def _picked(x, how, i, j):
-    return {"first": lambda: x[i], "second": lambda: x[:, j], "both": lambda: x[i, j], "grid": lambda: x[i[:, None], j], "last": lambda: x[..., j], "slice": lambda: x[1:, j], "none": lambda: x[None, i], "negative": lambda: x[i - x.shape[0]]}[how]()
+    return {
+        "first": lambda: x[i],
+        "second": lambda: x[:, j],
+        "both": lambda: x[i, j],
+        "grid": lambda: x[i[:, None], j],
+        "last": lambda: x[..., j],
+        "slice": lambda: x[1:, j],
+        "none": lambda: x[None, i],
+        "negative": lambda: x[i - x.shape[0]],
+    }[how]()
 
 
 def _index(place):
@@ -92,18 +378,160 @@ def _index(place):
 
 
 HOW = ("first", "second", "both", "grid", "last", "slice", "none", "negative")
-t.add("index", "any", _index(0), lambda c: c.indices(c.shape[1] if 1 < len(c.shape) < 3 else min([*c.shape[1:], 1]) if len(c.shape) != 2 else 1, (4,)), act=lambda x, i, j, how: _picked(x, how, i, j), _how=HOW, forms=("call", "grad"), sizes=("small", "four", "three", "high", "long", "five", "tall"), terms=8, dtypes="fibc", values=("plain", "wide", "special"))
-t.add("index_mask", "any", "mask", act=lambda x, m: x[m], forms=("call", "grad"), sizes=REDUCED, terms=8, dtypes="fibc", values=("plain", "wide", "special"))
-t.add("index_mask_rows", "any", lambda c: c.draw("any", c.shape[:1], torch.bool), act=lambda x, m: (x[m], x[~m]), forms=("call", "grad"), sizes=("small", "four", "line", "high", "three", "empty"), dtypes="fibc", values=("plain",))
-t.add("masked_select", "any", "mask", forms=("call", "out", "grad"), sizes=REDUCED, dtypes="fibc", values=("plain", "wide", "special"))
+t.add(
+    "index",
+    "any",
+    _index(0),
+    lambda c: c.indices(
+        c.shape[1] if 1 < len(c.shape) < 3 else min([*c.shape[1:], 1]) if len(c.shape) != 2 else 1, (4,)
+    ),
+    act=lambda x, i, j, how: _picked(x, how, i, j),
+    _how=HOW,
+    forms=("call", "grad"),
+    sizes=("small", "four", "three", "high", "long", "five", "tall"),
+    terms=8,
+    dtypes="fibc",
+    values=("plain", "wide", "special"),
+)
+t.add(
+    "index_mask",
+    "any",
+    "mask",
+    act=lambda x, m: x[m],
+    forms=("call", "grad"),
+    sizes=REDUCED,
+    terms=8,
+    dtypes="fibc",
+    values=("plain", "wide", "special"),
+)
+t.add(
+    "index_mask_rows",
+    "any",
+    lambda c: c.draw("any", c.shape[:1], torch.bool),
+    act=lambda x, m: (x[m], x[~m]),
+    forms=("call", "grad"),
+    sizes=("small", "four", "line", "high", "three", "empty"),
+    dtypes="fibc",
+    values=("plain",),
+)
+t.add(
+    "masked_select",
+    "any",
+    "mask",
+    forms=("call", "out", "grad"),
+    sizes=REDUCED,
+    dtypes="fibc",
+    values=("plain", "wide", "special"),
+)
 t.add("masked_scatter", "any", "mask", "any", forms=("call", "inplace", "grad"), sizes=REDUCED, **EVERY)
-t.add("index_put_mask", "any", "mask", act=lambda x, m, v: x.__setitem__(m, v), _v=(0, 3), forms=("inplace",), sizes=REDUCED, dtypes="fibc", values=("plain",))
-t.add("index_put_rows", "any", lambda c: c.unique(c.shape[0], min(3, c.shape[0])), lambda c: c.draw("any", (min(3, c.shape[0]), *c.shape[1:])), act=lambda x, i, y: x.__setitem__(i, y), forms=("inplace",), sizes=("small", "four", "line", "high", "three", "five"), **EVERY)
-t.add("index_put_columns", "any", lambda c: c.unique(c.shape[1], min(3, c.shape[1])), act=lambda x, i, v: x.__setitem__((slice(None), i), v), _v=(0, -2), forms=("inplace",), sizes=("small", "four", "three", "long"), dtypes="fi", values=("plain",))
-t.add("index_put", "any", _index(0), lambda c: c.draw("any", (4, *c.shape[1:])), act=lambda x, i, y, acc: x.index_put((i,), y, accumulate=acc), _acc=(True,), forms=("call", "grad"), sizes=("small", "four", "line", "three", "high"), terms=8, floor=4.0, **EVERY)
-t.add("index_put_inplace", "any", _index(0), lambda c: c.indices(c.shape[1], (4,)), lambda c: c.draw("any", (4, *c.shape[2:])), act=lambda x, i, j, y: x.index_put_((i, j), y, accumulate=True), forms=("inplace",), sizes=("small", "four", "three", "high", "long"), terms=8, floor=4.0, **EVERY)
-t.add("put", "any", lambda c: c.unique(max(c.draw("any", c.shape).numel(), 1), 4), lambda c: c.draw("any", (min(4, max(c.draw("any", c.shape).numel(), 1)),)), act=lambda x, i, y, acc: x.put_(i, y, accumulate=acc), _acc=(False, True), forms=("inplace",), sizes=("small", "four", "line"), dtypes="fi", values=("plain",))
-t.add("select_scatter", "any", lambda c: c.draw("any", [s for d, s in enumerate(c.shape) if d != c.args["dim"] % len(c.shape)]), dim=DIM, index=(0, -1), forms=("call", "grad"), sizes=("small", "four", "line", "three"), **EVERY)
-t.add("slice_scatter", "any", lambda c: c.draw("any", [min(2, max(s - 1, 0)) if d == c.args["dim"] % len(c.shape) else s for d, s in enumerate(c.shape)]), dim=DIM, start=(1,), end=(3,), forms=("call", "grad"), sizes=("small", "four", "line", "three"), **EVERY)
-t.add("diagonal_scatter", "any", lambda c: c.draw("any", (min(c.shape),)), forms=("call", "grad"), sizes=("small", "tiles", "long"), **EVERY)
-t.add("bool_sums", "any", "mask", act=lambda x, m: (m.sum(), m.sum(0), m.long().cumsum(0), m.any(), m.all()), dtypes="s", forms=("call",), sizes=REDUCED, values=("plain", "wide"))
+t.add(
+    "index_put_mask",
+    "any",
+    "mask",
+    act=lambda x, m, v: x.__setitem__(m, v),
+    _v=(0, 3),
+    forms=("inplace",),
+    sizes=REDUCED,
+    dtypes="fibc",
+    values=("plain",),
+)
+t.add(
+    "index_put_rows",
+    "any",
+    lambda c: c.unique(c.shape[0], min(3, c.shape[0])),
+    lambda c: c.draw("any", (min(3, c.shape[0]), *c.shape[1:])),
+    act=lambda x, i, y: x.__setitem__(i, y),
+    forms=("inplace",),
+    sizes=("small", "four", "line", "high", "three", "five"),
+    **EVERY,
+)
+t.add(
+    "index_put_columns",
+    "any",
+    lambda c: c.unique(c.shape[1], min(3, c.shape[1])),
+    act=lambda x, i, v: x.__setitem__((slice(None), i), v),
+    _v=(0, -2),
+    forms=("inplace",),
+    sizes=("small", "four", "three", "long"),
+    dtypes="fi",
+    values=("plain",),
+)
+t.add(
+    "index_put",
+    "any",
+    _index(0),
+    lambda c: c.draw("any", (4, *c.shape[1:])),
+    act=lambda x, i, y, acc: x.index_put((i,), y, accumulate=acc),
+    _acc=(True,),
+    forms=("call", "grad"),
+    sizes=("small", "four", "line", "three", "high"),
+    terms=8,
+    floor=4.0,
+    **EVERY,
+)
+t.add(
+    "index_put_inplace",
+    "any",
+    _index(0),
+    lambda c: c.indices(c.shape[1], (4,)),
+    lambda c: c.draw("any", (4, *c.shape[2:])),
+    act=lambda x, i, j, y: x.index_put_((i, j), y, accumulate=True),
+    forms=("inplace",),
+    sizes=("small", "four", "three", "high", "long"),
+    terms=8,
+    floor=4.0,
+    **EVERY,
+)
+t.add(
+    "put",
+    "any",
+    lambda c: c.unique(max(c.draw("any", c.shape).numel(), 1), 4),
+    lambda c: c.draw("any", (min(4, max(c.draw("any", c.shape).numel(), 1)),)),
+    act=lambda x, i, y, acc: x.put_(i, y, accumulate=acc),
+    _acc=(False, True),
+    forms=("inplace",),
+    sizes=("small", "four", "line"),
+    dtypes="fi",
+    values=("plain",),
+)
+t.add(
+    "select_scatter",
+    "any",
+    lambda c: c.draw("any", [s for d, s in enumerate(c.shape) if d != c.args["dim"] % len(c.shape)]),
+    dim=DIM,
+    index=(0, -1),
+    forms=("call", "grad"),
+    sizes=("small", "four", "line", "three"),
+    **EVERY,
+)
+t.add(
+    "slice_scatter",
+    "any",
+    lambda c: c.draw(
+        "any", [min(2, max(s - 1, 0)) if d == c.args["dim"] % len(c.shape) else s for d, s in enumerate(c.shape)]
+    ),
+    dim=DIM,
+    start=(1,),
+    end=(3,),
+    forms=("call", "grad"),
+    sizes=("small", "four", "line", "three"),
+    **EVERY,
+)
+t.add(
+    "diagonal_scatter",
+    "any",
+    lambda c: c.draw("any", (min(c.shape),)),
+    forms=("call", "grad"),
+    sizes=("small", "tiles", "long"),
+    **EVERY,
+)
+t.add(
+    "bool_sums",
+    "any",
+    "mask",
+    act=lambda x, m: (m.sum(), m.sum(0), m.long().cumsum(0), m.any(), m.all()),
+    dtypes="s",
+    forms=("call",),
+    sizes=REDUCED,
+    values=("plain", "wide"),
+)

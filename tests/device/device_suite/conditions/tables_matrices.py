@@ -12,7 +12,17 @@ t = Table()
 UNSPREAD = tuple(layout for layout in LAID if layout != "expanded")
 FULL = ("call", "out", "grad")
 # (rows, depth, columns)
-SIDES = {"main": (5, 7, 3), "one": (1, 9, 1), "long": (3, 1031, 2), "tiles": (32, 64, 48), "high": (1031, 3, 5), "empty": (0, 7, 3), "hollow": (5, 0, 3), "prime": (17, 31, 67), "wide": (2, 5, 1031)}
+SIDES = {
+    "main": (5, 7, 3),
+    "one": (1, 9, 1),
+    "long": (3, 1031, 2),
+    "tiles": (32, 64, 48),
+    "high": (1031, 3, 5),
+    "empty": (0, 7, 3),
+    "hollow": (5, 0, 3),
+    "prime": (17, 31, 67),
+    "wide": (2, 5, 1031),
+}
 M = {"dtypes": "fic", "values": ("plain",), "forms": FULL, "terms": 64, "factor": 16.0, "floor": 1.0, "sizes": SIDES}
 WIDE = {**M, "values": ("plain", "wide", "inf")}
 t.add("mm", "any:0,1", "any:1,2", **WIDE)
@@ -22,39 +32,205 @@ t.add("dot", "any:1", "any:1", **M)
 t.add("vdot", "any:1", "any:1", **M)
 t.add("inner", "any:0,1", "any:2,1", **M)
 t.add("outer", "any:0", "any:2", **M)
-t.add("linear", "any:0,1", "any:2,1", lambda c: c.draw("any", (c.shape[2],)) if c.args["_b"] else None, act=lambda x, w, b, flag: F.linear(x, w, b), _b=(True, False), **{**M, "forms": ("call", "grad")})
-t.add("linear_deep", lambda c: c.draw("any", (2, 3, *c.shape[:2])), "any:2,1", lambda c: c.draw("any", (c.shape[2],)), act=lambda x, w, b: F.linear(x, w, b), **{**M, "forms": ("call", "grad"), "sizes": {k: SIDES[k] for k in ("main", "one", "tiles", "prime", "empty")}})
+t.add(
+    "linear",
+    "any:0,1",
+    "any:2,1",
+    lambda c: c.draw("any", (c.shape[2],)) if c.args["_b"] else None,
+    act=lambda x, w, b, flag: F.linear(x, w, b),
+    _b=(True, False),
+    **{**M, "forms": ("call", "grad")},
+)
+t.add(
+    "linear_deep",
+    lambda c: c.draw("any", (2, 3, *c.shape[:2])),
+    "any:2,1",
+    lambda c: c.draw("any", (c.shape[2],)),
+    act=lambda x, w, b: F.linear(x, w, b),
+    **{**M, "forms": ("call", "grad"), "sizes": {k: SIDES[k] for k in ("main", "one", "tiles", "prime", "empty")}},
+)
 t.add("linear_one", "any:1", "any:2,1", act=lambda x, w: F.linear(x, w), **{**M, "forms": ("call", "grad")})
 for name, first in (("addmm", (0, 2)), ("addmv", (0,)), ("addr", None)):
     second, third = {"addmm": ("any:0,1", "any:1,2"), "addmv": ("any:0,1", "any:1"), "addr": ("any:0", "any:2")}[name]
-    t.add(name, "any:0,2" if name != "addmv" else "any:0", second, third, beta=(ABSENT, 2, 0), alpha=(ABSENT, -1, 3), **{**M, "forms": ("call", "inplace", "out", "grad")})
+    t.add(
+        name,
+        "any:0,2" if name != "addmv" else "any:0",
+        second,
+        third,
+        beta=(ABSENT, 2, 0),
+        alpha=(ABSENT, -1, 3),
+        **{**M, "forms": ("call", "inplace", "out", "grad")},
+    )
 NAN = lambda *sides: lambda c: c.draw("any", [c.shape[side] for side in sides]) * float("nan")
 IGNORED = {**M, "dtypes": "f", "forms": ("call", "inplace"), "beta": (0,), "alpha": (ABSENT, 3)}
 t.add("addmm_ignored", NAN(0, 2), "any:0,1", "any:1,2", paths=("torch.addmm", "Tensor.addmm"), **IGNORED)
 t.add("addmv_ignored", NAN(0), "any:0,1", "any:1", paths=("torch.addmv", "Tensor.addmv"), **IGNORED)
 t.add("addr_ignored", NAN(0, 2), "any:0", "any:2", paths=("torch.addr", "Tensor.addr"), **IGNORED)
 t.add("addmm_row", "any:2", "any:0,1", "any:1,2", beta=(ABSENT, 2), alpha=(ABSENT, 3), paths=("torch.addmm",), **M)
-BATCHED = {"main": (4, 5, 7, 3), "one": (1, 2, 9, 1), "long": (2, 3, 1031, 2), "tiles": (2, 32, 64, 16), "many": (130, 3, 4, 5), "empty": (0, 5, 7, 3), "prime": (3, 17, 31, 13)}
+BATCHED = {
+    "main": (4, 5, 7, 3),
+    "one": (1, 2, 9, 1),
+    "long": (2, 3, 1031, 2),
+    "tiles": (2, 32, 64, 16),
+    "many": (130, 3, 4, 5),
+    "empty": (0, 5, 7, 3),
+    "prime": (3, 17, 31, 13),
+}
 B = {**M, "sizes": BATCHED}
 t.add("bmm", "any:0,1,2", "any:0,2,3", **{**B, "values": ("plain", "wide", "inf")})
-t.add("baddbmm", "any:0,1,3", "any:0,1,2", "any:0,2,3", beta=(ABSENT, 2, 0), alpha=(ABSENT, -1, 3), **{**B, "forms": ("call", "inplace", "out", "grad")})
-t.add("baddbmm_ignored", NAN(0, 1, 3), "any:0,1,2", "any:0,2,3", paths=("torch.baddbmm", "Tensor.baddbmm"), **{**IGNORED, "sizes": BATCHED})
-t.add("addbmm", "any:1,3", "any:0,1,2", "any:0,2,3", beta=(ABSENT, 2, 0), alpha=(ABSENT, 3), **{**B, "terms": 256, "forms": ("call", "inplace", "out", "grad")})
+t.add(
+    "baddbmm",
+    "any:0,1,3",
+    "any:0,1,2",
+    "any:0,2,3",
+    beta=(ABSENT, 2, 0),
+    alpha=(ABSENT, -1, 3),
+    **{**B, "forms": ("call", "inplace", "out", "grad")},
+)
+t.add(
+    "baddbmm_ignored",
+    NAN(0, 1, 3),
+    "any:0,1,2",
+    "any:0,2,3",
+    paths=("torch.baddbmm", "Tensor.baddbmm"),
+    **{**IGNORED, "sizes": BATCHED},
+)
+t.add(
+    "addbmm",
+    "any:1,3",
+    "any:0,1,2",
+    "any:0,2,3",
+    beta=(ABSENT, 2, 0),
+    alpha=(ABSENT, 3),
+    **{**B, "terms": 256, "forms": ("call", "inplace", "out", "grad")},
+)
 t.add("matmul_broadcast", "any:0,1,2", "any:2,3", paths=("torch.matmul", "Tensor.matmul"), **B)
 t.add("matmul_vector", "any:0,1,2", "any:2", paths=("torch.matmul", "Tensor.matmul"), **B)
-t.add("matmul_deep", lambda c: c.draw("any", (2, *c.shape[:3])), lambda c: c.draw("any", (c.shape[0], c.shape[2], c.shape[3])), paths=("torch.matmul", "Tensor.matmul"), **{**B, "sizes": {k: BATCHED[k] for k in ("main", "one", "prime", "empty")}})
-t.add("einsum", "any:0,1,2", "any:0,2,3", act=lambda x, y, how: torch.einsum(how, x, y), _how=("bij,bjk->bik", "bij,bjk->ik", "bij,bjk->bki", "bij,cjk->bci"), **{**B, "forms": ("call", "grad"), "terms": 256, "sizes": {k: BATCHED[k] for k in ("main", "one", "prime")}})
-t.add("tensordot", "any:0,1,2", "any:1,2,3", act=lambda x, y, d: torch.tensordot(x, y, d), _d=(2,), **{**B, "forms": ("call", "grad"), "terms": 256, "sizes": {k: BATCHED[k] for k in ("main", "one", "prime")}})
-t.add("bilinear", "any:1,0", "any:1,2", lambda c: c.draw("any", (4, c.shape[0], c.shape[2])), act=lambda x, y, w: F.bilinear(x, y, w), **{**M, "forms": ("call", "grad"), "terms": 256, "sizes": {k: SIDES[k] for k in ("main", "one", "prime")}})
+t.add(
+    "matmul_deep",
+    lambda c: c.draw("any", (2, *c.shape[:3])),
+    lambda c: c.draw("any", (c.shape[0], c.shape[2], c.shape[3])),
+    paths=("torch.matmul", "Tensor.matmul"),
+    **{**B, "sizes": {k: BATCHED[k] for k in ("main", "one", "prime", "empty")}},
+)
+t.add(
+    "einsum",
+    "any:0,1,2",
+    "any:0,2,3",
+    act=lambda x, y, how: torch.einsum(how, x, y),
+    _how=("bij,bjk->bik", "bij,bjk->ik", "bij,bjk->bki", "bij,cjk->bci"),
+    **{**B, "forms": ("call", "grad"), "terms": 256, "sizes": {k: BATCHED[k] for k in ("main", "one", "prime")}},
+)
+t.add(
+    "tensordot",
+    "any:0,1,2",
+    "any:1,2,3",
+    act=lambda x, y, d: torch.tensordot(x, y, d),
+    _d=(2,),
+    **{**B, "forms": ("call", "grad"), "terms": 256, "sizes": {k: BATCHED[k] for k in ("main", "one", "prime")}},
+)
+t.add(
+    "bilinear",
+    "any:1,0",
+    "any:1,2",
+    lambda c: c.draw("any", (4, c.shape[0], c.shape[2])),
+    act=lambda x, y, w: F.bilinear(x, y, w),
+    **{**M, "forms": ("call", "grad"), "terms": 256, "sizes": {k: SIDES[k] for k in ("main", "one", "prime")}},
+)
 t.add("kron", "any:0,1", "any:1,2", **{**M, "sizes": {k: SIDES[k] for k in ("main", "one", "empty")}})
-t.add("multi_dot", "any:0,1", "any:1,2", "any:2,0", act=lambda x, y, z: torch.linalg.multi_dot([x, y, z]), **{**M, "forms": ("call", "grad"), "terms": 512, "sizes": {k: SIDES[k] for k in ("main", "one", "prime")}})
-t.add("cdist", "any:0,1", "any:2,1", p=(ABSENT, 1.0, 0.0, 3.0, float("inf")), compute_mode=(ABSENT, "donot_use_mm_for_euclid_dist"), dtypes="s", values=("plain",), forms=("call", "grad"), terms=256, factor=64.0, floor=4.0, sizes={k: SIDES[k] for k in ("main", "one", "prime", "long", "empty")})
-t.add("cross", lambda c: c.draw("any", (*c.shape, 3)), lambda c: c.draw("any", (*c.shape, 3)), dim=(-1,), paths=("torch.cross", "linalg.cross", "Tensor.cross"), dtypes="fic", values=("plain", "wide"), forms=FULL, terms=4, sizes=("small", "none", "empty", "line", "three"))
-t.add("cross_first", lambda c: c.draw("any", (3, *c.shape)), lambda c: c.draw("any", (3, *c.shape)), dim=(0,), paths=("torch.cross", "linalg.cross", "Tensor.cross"), dtypes="fic", values=("plain", "wide"), forms=FULL, terms=4, sizes=("small", "none", "empty", "line", "three"))
-t.add("linalg_vecdot", "any", "any", dim=(ABSENT, 0), dtypes="fc", values=("plain",), forms=("call", "out", "grad"), terms="all", floor=1.0, sizes=("small", "four", "line", "long", "three"))
-t.add("cov", dtypes="f", correction=(ABSENT, 0), values=("plain",), forms=("call", "grad"), terms=64, factor=32.0, floor=1.0, sizes=("small", "line", "long"))
-t.add("corrcoef", dtypes="s", values=("plain",), forms=("call",), terms=64, factor=64.0, floor=1.0, sizes=("small", "long"))
-t.add("matrix_norm", act=lambda x, **k: torch.linalg.matrix_norm(x, **k), ord=("fro", 1, -1, float("inf"), float("-inf"), "nuc", 2), keepdim=(False, True), dim=((-2, -1), (0, 1)), dtypes="s", values=("plain",), forms=("call", "grad"), terms=64, factor=64.0, floor=1.0, sizes=("small", "four", "three", "tiles"))
+t.add(
+    "multi_dot",
+    "any:0,1",
+    "any:1,2",
+    "any:2,0",
+    act=lambda x, y, z: torch.linalg.multi_dot([x, y, z]),
+    **{**M, "forms": ("call", "grad"), "terms": 512, "sizes": {k: SIDES[k] for k in ("main", "one", "prime")}},
+)
+t.add(
+    "cdist",
+    "any:0,1",
+    "any:2,1",
+    p=(ABSENT, 1.0, 0.0, 3.0, float("inf")),
+    compute_mode=(ABSENT, "donot_use_mm_for_euclid_dist"),
+    dtypes="s",
+    values=("plain",),
+    forms=("call", "grad"),
+    terms=256,
+    factor=64.0,
+    floor=4.0,
+    sizes={k: SIDES[k] for k in ("main", "one", "prime", "long", "empty")},
+)
+t.add(
+    "cross",
+    lambda c: c.draw("any", (*c.shape, 3)),
+    lambda c: c.draw("any", (*c.shape, 3)),
+    dim=(-1,),
+    paths=("torch.cross", "linalg.cross", "Tensor.cross"),
+    dtypes="fic",
+    values=("plain", "wide"),
+    forms=FULL,
+    terms=4,
+    sizes=("small", "none", "empty", "line", "three"),
+)
+t.add(
+    "cross_first",
+    lambda c: c.draw("any", (3, *c.shape)),
+    lambda c: c.draw("any", (3, *c.shape)),
+    dim=(0,),
+    paths=("torch.cross", "linalg.cross", "Tensor.cross"),
+    dtypes="fic",
+    values=("plain", "wide"),
+    forms=FULL,
+    terms=4,
+    sizes=("small", "none", "empty", "line", "three"),
+)
+t.add(
+    "linalg_vecdot",
+    "any",
+    "any",
+    dim=(ABSENT, 0),
+    dtypes="fc",
+    values=("plain",),
+    forms=("call", "out", "grad"),
+    terms="all",
+    floor=1.0,
+    sizes=("small", "four", "line", "long", "three"),
+)
+t.add(
+    "cov",
+    dtypes="f",
+    correction=(ABSENT, 0),
+    values=("plain",),
+    forms=("call", "grad"),
+    terms=64,
+    factor=32.0,
+    floor=1.0,
+    sizes=("small", "line", "long"),
+)
+t.add(
+    "corrcoef",
+    dtypes="s",
+    values=("plain",),
+    forms=("call",),
+    terms=64,
+    factor=64.0,
+    floor=1.0,
+    sizes=("small", "long"),
+)
+t.add(
+    "matrix_norm",
+    act=lambda x, **k: torch.linalg.matrix_norm(x, **k),
+    ord=("fro", 1, -1, float("inf"), float("-inf"), "nuc", 2),
+    keepdim=(False, True),
+    dim=((-2, -1), (0, 1)),
+    dtypes="s",
+    values=("plain",),
+    forms=("call", "grad"),
+    terms=64,
+    factor=64.0,
+    floor=1.0,
+    sizes=("small", "four", "three", "tiles"),
+)
 
 
 def _steady(c):
@@ -69,7 +245,17 @@ def _definite(c):
 
 
 SQUARE = {"main": (5,), "batch": (3, 4), "one": (1,), "big": (33,), "deep": (2, 2, 3), "empty": (0, 3)}
-L = {"dtypes": "s", "values": ("plain",), "forms": ("call", "out", "grad"), "sizes": SQUARE, "terms": 64, "factor": 128.0, "floor": 1.0, "laid": (0, 1), "layouts": UNSPREAD}
+L = {
+    "dtypes": "s",
+    "values": ("plain",),
+    "forms": ("call", "out", "grad"),
+    "sizes": SQUARE,
+    "terms": 64,
+    "factor": 128.0,
+    "floor": 1.0,
+    "laid": (0, 1),
+    "layouts": UNSPREAD,
+}
 RIGHT = lambda c: c.draw("any", (*c.shape, 2))
 t.each("linalg_inv linalg_det", _steady, **L)
 t.each("inverse det logdet", _steady, **{**L, "forms": ("call", "grad")})
@@ -81,37 +267,172 @@ t.add("cholesky", _definite, upper=(ABSENT, True), **L)
 t.add("cholesky_inverse", lambda c: torch.linalg.cholesky(_definite(c)), upper=(ABSENT,), **L)
 t.add("cholesky_solve", RIGHT, lambda c: torch.linalg.cholesky(_definite(c)), upper=(ABSENT,), **L)
 t.add("linalg_solve", _steady, RIGHT, **L)
-t.add("solve_left", _steady, lambda c: c.draw("any", (*c.shape[:-1], 2, c.shape[-1])), left=(False,), paths=("linalg.solve",), **{**L, "forms": ("call", "grad")})
-t.add("linalg_solve_triangular", lambda c: (_steady(c).triu() if c.args["upper"] else _steady(c).tril()), lambda c: c.draw("any", (*c.shape, 2)) if c.args.get("left", True) is not False else c.draw("any", (*c.shape[:-1], 2, c.shape[-1])), upper=(True, False), left=(ABSENT, False), unitriangular=(ABSENT, True), **L)
-t.add("triangular_solve", RIGHT, lambda c: _steady(c).triu() if c.args.get("upper", True) is True else _steady(c).tril(), upper=(ABSENT, False), transpose=(ABSENT, True), unitriangular=(ABSENT, True), **{**L, "forms": ("call",)})
+t.add(
+    "solve_left",
+    _steady,
+    lambda c: c.draw("any", (*c.shape[:-1], 2, c.shape[-1])),
+    left=(False,),
+    paths=("linalg.solve",),
+    **{**L, "forms": ("call", "grad")},
+)
+t.add(
+    "linalg_solve_triangular",
+    lambda c: _steady(c).triu() if c.args["upper"] else _steady(c).tril(),
+    lambda c: (
+        c.draw("any", (*c.shape, 2))
+        if c.args.get("left", True) is not False
+        else c.draw("any", (*c.shape[:-1], 2, c.shape[-1]))
+    ),
+    upper=(True, False),
+    left=(ABSENT, False),
+    unitriangular=(ABSENT, True),
+    **L,
+)
+t.add(
+    "triangular_solve",
+    RIGHT,
+    lambda c: _steady(c).triu() if c.args.get("upper", True) is True else _steady(c).tril(),
+    upper=(ABSENT, False),
+    transpose=(ABSENT, True),
+    unitriangular=(ABSENT, True),
+    **{**L, "forms": ("call",)},
+)
 t.each("linalg_lu_factor linalg_lu", _steady, **{**L, "forms": ("call", "out")})
-t.add("lu_solve", RIGHT, _steady, act=lambda b, a: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b), **{**L, "forms": ("call",)})
+t.add(
+    "lu_solve",
+    RIGHT,
+    _steady,
+    act=lambda b, a: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b),
+    **{**L, "forms": ("call",)},
+)
 t.add("lu_unpack", _steady, act=lambda a: torch.lu_unpack(*torch.linalg.lu_factor(a)), **{**L, "forms": ("call",)})
-t.add("qr", _steady, act=lambda a, mode: torch.linalg.qr(a, mode)[1].abs(), _mode=("reduced", "complete", "r"), **{**L, "forms": ("call",)})
-t.add("qr_product", lambda c: c.draw("any", (*c.shape, 3)), act=lambda a: (lambda q, r: q @ r)(*torch.linalg.qr(a)), **{**L, "forms": ("call",)})
-t.add("svdvals", lambda c: c.draw("any", (*c.shape, 3)), act=lambda a: torch.linalg.svdvals(a), **{**L, "forms": ("call",)})
-t.add("svd_product", lambda c: c.draw("any", (*c.shape, 3)), act=lambda a: (lambda u, s, v: u @ torch.diag_embed(s) @ v)(*torch.linalg.svd(a, full_matrices=False)), **{**L, "forms": ("call",)})
+t.add(
+    "qr",
+    _steady,
+    act=lambda a, mode: torch.linalg.qr(a, mode)[1].abs(),
+    _mode=("reduced", "complete", "r"),
+    **{**L, "forms": ("call",)},
+)
+t.add(
+    "qr_product",
+    lambda c: c.draw("any", (*c.shape, 3)),
+    act=lambda a: (lambda q, r: q @ r)(*torch.linalg.qr(a)),
+    **{**L, "forms": ("call",)},
+)
+t.add(
+    "svdvals",
+    lambda c: c.draw("any", (*c.shape, 3)),
+    act=lambda a: torch.linalg.svdvals(a),
+    **{**L, "forms": ("call",)},
+)
+t.add(
+    "svd_product",
+    lambda c: c.draw("any", (*c.shape, 3)),
+    act=lambda a: (lambda u, s, v: u @ torch.diag_embed(s) @ v)(*torch.linalg.svd(a, full_matrices=False)),
+    **{**L, "forms": ("call",)},
+)
 t.add("eigvalsh", _definite, act=lambda a, u: torch.linalg.eigvalsh(a, u), _u=("L", "U"), **{**L, "forms": ("call",)})
-t.add("eigh_product", _definite, act=lambda a: (lambda w, v: v @ torch.diag_embed(w) @ v.mT)(*torch.linalg.eigh(a)), **{**L, "forms": ("call",)})
-t.add("pinv", lambda c: c.draw("any", (*c.shape, 3)), act=lambda a: torch.linalg.pinv(a), **{**L, "forms": ("call",), "factor": 1024.0})
-t.add("lstsq", lambda c: c.draw("any", (*c.shape, 3)), RIGHT, act=lambda a, b: torch.linalg.lstsq(a, b)[0], **{**L, "forms": ("call",), "factor": 1024.0, "sizes": {"main": (5,), "batch": (3, 4)}})
+t.add(
+    "eigh_product",
+    _definite,
+    act=lambda a: (lambda w, v: v @ torch.diag_embed(w) @ v.mT)(*torch.linalg.eigh(a)),
+    **{**L, "forms": ("call",)},
+)
+t.add(
+    "pinv",
+    lambda c: c.draw("any", (*c.shape, 3)),
+    act=lambda a: torch.linalg.pinv(a),
+    **{**L, "forms": ("call",), "factor": 1024.0},
+)
+t.add(
+    "lstsq",
+    lambda c: c.draw("any", (*c.shape, 3)),
+    RIGHT,
+    act=lambda a, b: torch.linalg.lstsq(a, b)[0],
+    **{**L, "forms": ("call",), "factor": 1024.0, "sizes": {"main": (5,), "batch": (3, 4)}},
+)
 t.add("matrix_power", _steady, _n=(0, 1, 2, 3, -1), paths=("linalg.matrix_power",), **{**L, "forms": ("call", "grad")})
 t.add("matrix_exp", _steady, **{**L, "forms": ("call", "grad"), "dtypes": "f"})
-t.add("linalg_householder_product", lambda c: c.draw("unit", (5, 3)), lambda c: c.draw("unit", (3,)), **{**L, "forms": ("call", "out"), "sizes": {"main": (5,)}})
+t.add(
+    "linalg_householder_product",
+    lambda c: c.draw("unit", (5, 3)),
+    lambda c: c.draw("unit", (3,)),
+    **{**L, "forms": ("call", "out"), "sizes": {"main": (5,)}},
+)
 
 # Fourier transforms.
 NORMS = (ABSENT, "ortho", "forward", "backward")
 X = {"values": ("plain",), "forms": ("call", "out", "grad"), "terms": 64, "factor": 64.0, "floor": 1.0}
 for name in ("fft", "ifft"):
-    t.add(f"fft_{name}", n=(ABSENT, 4, 9), dim=(ABSENT, 0, -1), norm=NORMS, dtypes="scl", sizes=("small", "four", "line", "long", "tiles", "three"), **X)
+    t.add(
+        f"fft_{name}",
+        n=(ABSENT, 4, 9),
+        dim=(ABSENT, 0, -1),
+        norm=NORMS,
+        dtypes="scl",
+        sizes=("small", "four", "line", "long", "tiles", "three"),
+        **X,
+    )
 for name in ("rfft", "ihfft"):
-    t.add(f"fft_{name}", n=(ABSENT, 4, 9), dim=(ABSENT, 0, -1), norm=NORMS, dtypes="sl", sizes=("small", "four", "line", "long", "tiles", "three"), **X)
+    t.add(
+        f"fft_{name}",
+        n=(ABSENT, 4, 9),
+        dim=(ABSENT, 0, -1),
+        norm=NORMS,
+        dtypes="sl",
+        sizes=("small", "four", "line", "long", "tiles", "three"),
+        **X,
+    )
 for name in ("irfft", "hfft"):
-    t.add(f"fft_{name}", n=(ABSENT, 4, 9), dim=(ABSENT, 0, -1), norm=NORMS, dtypes="c", sizes=("small", "four", "line", "tiles", "three"), **X)
+    t.add(
+        f"fft_{name}",
+        n=(ABSENT, 4, 9),
+        dim=(ABSENT, 0, -1),
+        norm=NORMS,
+        dtypes="c",
+        sizes=("small", "four", "line", "tiles", "three"),
+        **X,
+    )
 for name in ("fft2", "ifft2", "fftn", "ifftn"):
-    t.add(f"fft_{name}", dim=(ABSENT, (0, 1), (-1, -2)), norm=NORMS, dtypes="sc", sizes=("small", "four", "tiles", "three"), **X)
+    t.add(
+        f"fft_{name}",
+        dim=(ABSENT, (0, 1), (-1, -2)),
+        norm=NORMS,
+        dtypes="sc",
+        sizes=("small", "four", "tiles", "three"),
+        **X,
+    )
 for name in ("rfft2", "rfftn"):
     t.add(f"fft_{name}", dim=(ABSENT, (0, 1)), norm=NORMS, dtypes="s", sizes=("small", "four", "tiles"), **X)
 for name in ("fftshift", "ifftshift"):
-    t.add(f"fft_{name}", dim=(ABSENT, (0,), (-1,)), dtypes="fc", values=("plain",), forms=("call", "grad"), sizes=("small", "four", "line", "long"))
-t.add("stft", act=lambda x, n, hop, center, one: torch.stft(x, n, hop, window=torch.hann_window(n, dtype=x.dtype, device=x.device), center=center, onesided=one, return_complex=True), _n=(16, 25), _hop=(4, 7), _center=(True, False), _one=(True, False), dtypes="s", values=("plain",), forms=("call", "grad"), terms=64, factor=64.0, floor=1.0, sizes={"main": (2, 100), "line": (67,)})
+    t.add(
+        f"fft_{name}",
+        dim=(ABSENT, (0,), (-1,)),
+        dtypes="fc",
+        values=("plain",),
+        forms=("call", "grad"),
+        sizes=("small", "four", "line", "long"),
+    )
+t.add(
+    "stft",
+    act=lambda x, n, hop, center, one: torch.stft(
+        x,
+        n,
+        hop,
+        window=torch.hann_window(n, dtype=x.dtype, device=x.device),
+        center=center,
+        onesided=one,
+        return_complex=True,
+    ),
+    _n=(16, 25),
+    _hop=(4, 7),
+    _center=(True, False),
+    _one=(True, False),
+    dtypes="s",
+    values=("plain",),
+    forms=("call", "grad"),
+    terms=64,
+    factor=64.0,
+    floor=1.0,
+    sizes={"main": (2, 100), "line": (67,)},
+)

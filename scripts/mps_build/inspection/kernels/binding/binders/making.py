@@ -43,7 +43,7 @@ def linspace(kernel: Kernel, case: Case) -> Iterator[Program]:
             start, end = 1.0, 1.0 + (count - 1) * (1.5 if count % 2 else 0.5)
         step = (end - start) / (count - 1)
         v = kernel.argument("v")
-        scalar = dtype if (v.size or v.element) == 3 * dtype.size else None
+        scalar = dtype if not dtype.is_exact and (v.size or v.element) == 3 * dtype.size else None
         out = output_buffer(((count - 1) * stride + 1) * dtype.size)
         arguments: Arguments = {"out": out, "v": pack(scalar or DTYPES["float"], [start, step, end]),
                                 "p": kernel.pack("p", (count, stride, begin))}  # fmt: skip

@@ -6,7 +6,19 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ...dtypes import DTYPES, DType
-from ...program import Buffer, Check, Known, Program, Reference, Shape, Step, View, dense_strides, input_buffer, output_buffer
+from ...program import (
+    Buffer,
+    Check,
+    Known,
+    Program,
+    Reference,
+    Shape,
+    Step,
+    View,
+    dense_strides,
+    input_buffer,
+    output_buffer,
+)
 from ...values import pack
 from ..contracts import Case, Kernel
 from .sorts import Number, _numbers
@@ -76,7 +88,16 @@ def outer(kernel: Kernel, case: Case) -> Iterator[Program]:
         arguments: Arguments = {"input": x, "sizes": kernel.pack("sizes", (length, inner, chunks, 0)),
                                 "strides": kernel.pack("strides", (row, 1, row * length, 0))}  # fmt: skip
         grid = (-(-inner // 32), len(rows) // inner // batch, batch)
-        yield _finish(kernel, numbers, dtype, rows, arguments, grid, (32, 32, 1), f"{batch} x {length} x {inner} in {chunks}, gaps of {pad}")
+        yield _finish(
+            kernel,
+            numbers,
+            dtype,
+            rows,
+            arguments,
+            grid,
+            (32, 32, 1),
+            f"{batch} x {length} x {inner} in {chunks}, gaps of {pad}",
+        )
 
 
 def narrow(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -87,7 +108,9 @@ def narrow(kernel: Kernel, case: Case) -> Iterator[Program]:
         rows = [([k * inner + c for k in range(begin, min(begin + part, length))], begin)
                 for c in range(inner) for begin in range(0, length, part)]  # fmt: skip
         arguments: Arguments = {"input": x, "sizes": kernel.pack("sizes", (length, inner, chunks, 0))}
-        yield _finish(kernel, numbers, dtype, rows, arguments, (1, chunks, 1), (256, 1, 1), f"{length} x {inner} in {chunks}")
+        yield _finish(
+            kernel, numbers, dtype, rows, arguments, (1, chunks, 1), (256, 1, 1), f"{length} x {inner} in {chunks}"
+        )
 
 
 def innermost(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -106,7 +129,9 @@ def innermost(kernel: Kernel, case: Case) -> Iterator[Program]:
             given = [i for _ in range(count) for i in sorted(case.values.random.sample(range(9999), length))]
             arguments["idx_in"] = input_buffer(pack(DTYPES["int"], given))
         grid = (-(-len(rows) // (threads // 32)), 1, 1)
-        program = _finish(kernel, numbers, dtype, rows, arguments, grid, (threads, 1, 1), f"{count} rows of {length} in {chunks}")
+        program = _finish(
+            kernel, numbers, dtype, rows, arguments, grid, (threads, 1, 1), f"{count} rows of {length} in {chunks}"
+        )
         if combines:
             (check,) = program.checks
             places = [given[r * length + _best(kernel, numbers[r * length : (r + 1) * length])] for r in range(count)]
@@ -126,4 +151,6 @@ def general(kernel: Kernel, case: Case) -> Iterator[Program]:
         params = {"reduction_size": shape[dim], "ndim": len(shape), "input_sizes": shape, "input_strides": strides,
                   "output_sizes": out, "output_strides": dense_strides(out)}  # fmt: skip
         arguments: Arguments = {"input": x, "params": kernel.pack("params", params)}
-        yield _finish(kernel, numbers, dtype, rows, arguments, (len(rows), 1, 1), (threads, 1, 1), f"{shape} along {dim}")
+        yield _finish(
+            kernel, numbers, dtype, rows, arguments, (len(rows), 1, 1), (threads, 1, 1), f"{shape} along {dim}"
+        )

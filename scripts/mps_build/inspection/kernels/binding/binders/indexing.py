@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ...dtypes import DTYPES, DType
 from ...program import (
@@ -16,7 +16,6 @@ from ...program import (
     Shape,
     Step,
     View,
-    dense_strides,
     inout_buffer,
     input_buffer,
     output_buffer,
@@ -65,10 +64,17 @@ def cat(kernel: Kernel, case: Case) -> Iterator[Program]:
         count, steps = math.prod(shape), []
         shared = {"ndim": len(shape), "cat_dim": dim, "output_strides": out_strides, "output_sizes": out_shape}
         for begin, threads in ((0, split or count), (split, count - split))[: 2 if split else 1]:
-            own = {"cat_dim_offset": offset, "input_element_offset": begin, "input_strides": in_strides, "input_sizes": shape}
+            own = {
+                "cat_dim_offset": offset,
+                "input_element_offset": begin,
+                "input_strides": in_strides,
+                "input_sizes": shape,
+            }
             arguments: Arguments = {"input": x, "output": out, "shared_params": kernel.pack("shared_params", shared),
                                     "input_params": kernel.pack("input_params", own)}  # fmt: skip
-            steps.append(Step(kernel=kernel.name, arguments=arguments, grid=_grid(threads), threadgroup=_grid(min(threads, 32))))
+            steps.append(
+                Step(kernel=kernel.name, arguments=arguments, grid=_grid(threads), threadgroup=_grid(min(threads, 32)))
+            )
         view = View(buffer=x, dtype=source, shape=shape, strides=in_strides)
         got = View(buffer=out, dtype=target, shape=shape, strides=out_strides, offset=offset * out_strides[dim])
         check = Reference(got=got, name="cast", inputs={"x": view, "to": target.torch})
@@ -83,7 +89,10 @@ def _indices(case: Case, dtype: DType, shape: Shape, dim: int, size: int, *, uni
     """Return indices along `dim`, row-major: each at most once (`unique`), and with `bad` some out of range."""
     columns = math.prod(n for d, n in enumerate(shape) if d != dim)
     random, length = case.values.random, shape[dim]
-    drawn = [random.sample(range(size), length) if unique else [random.randrange(size) for _ in range(length)] for _ in range(columns)]
+    drawn = [
+        random.sample(range(size), length) if unique else [random.randrange(size) for _ in range(length)]
+        for _ in range(columns)
+    ]
     inner = math.prod(shape[dim + 1 :])
     flat = [0] * (columns * length)
     for column, values in enumerate(drawn):
@@ -111,18 +120,31 @@ def gather(kernel: Kernel, case: Case) -> Iterator[Program]:
     for number, (shape, index_shape, dim, gap) in enumerate(INDEXED):
         gap, bad = gap if is_strided else 0, number == 2
         flat = _indices(case, index_type, index_shape, dim, shape[dim], unique=False, bad=bad)
-        strides, out_strides, index_strides = _padded(shape, gap), _padded(index_shape, 2 * gap), _padded(index_shape, gap)
+        strides, out_strides, index_strides = (
+            _padded(shape, gap),
+            _padded(index_shape, 2 * gap),
+            _padded(index_shape, gap),
+        )
         data = case.values.sweep(dtype, _span(shape, strides))
         index_data = [0] * _span(index_shape, index_strides)
         want = b""
-        for position, at, value in zip(itertools.product(*map(range, index_shape)), _places(index_shape, index_strides), flat, strict=True):
+        for position, at, value in zip(
+            itertools.product(*map(range, index_shape)), _places(index_shape, index_strides), flat, strict=True
+        ):
             index_data[at] = value
             there = [value if d == dim else p for d, p in enumerate(position)]
             place = sum(p * s for p, s in zip(there, strides, strict=True))
-            want += data[place * dtype.size : (place + 1) * dtype.size] if 0 <= value < shape[dim] else bytes(dtype.size)
+            want += (
+                data[place * dtype.size : (place + 1) * dtype.size] if 0 <= value < shape[dim] else bytes(dtype.size)
+            )
         out = output_buffer(_span(index_shape, out_strides) * dtype.size)
         error = _error_buffer(kernel)
-        common: Arguments = {"output": out, "input": input_buffer(data), "index": input_buffer(pack(index_type, index_data)), "error_buf": error}
+        common: Arguments = {
+            "output": out,
+            "input": input_buffer(data),
+            "index": input_buffer(pack(index_type, index_data)),
+            "error_buf": error,
+        }
         if is_strided:
             common |= {"sizes": kernel.pack("sizes", index_shape), "output_strides": kernel.pack("output_strides", out_strides),
                        "input_strides": kernel.pack("input_strides", strides), "index_strides": kernel.pack("index_strides", index_strides),
@@ -134,7 +156,11 @@ def gather(kernel: Kernel, case: Case) -> Iterator[Program]:
                        "input_dim_size": kernel.pack("input_dim_size", shape[dim])}  # fmt: skip
         checks: list[Check] = [Known(got=View(buffer=out, dtype=dtype, shape=index_shape, strides=out_strides), want=want),
                                _error_count(error, 3 if bad else 0)]  # fmt: skip
-        yield Program(label=f"{shape}, index {index_shape}, dim {dim}, gaps of {gap}", steps=_launches(kernel, common, len(flat)), checks=checks)
+        yield Program(
+            label=f"{shape}, index {index_shape}, dim {dim}, gaps of {gap}",
+            steps=_launches(kernel, common, len(flat)),
+            checks=checks,
+        )
 
 
 def _launches(kernel: Kernel, common: Arguments, count: int) -> list[Step]:
@@ -156,7 +182,11 @@ def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
     for number, (shape, index_shape, dim, gap) in enumerate(INDEXED):
         gap, bad = gap if is_strided else 0, number == 2 and op == "set"
         flat = _indices(case, index_type, index_shape, dim, shape[dim], unique=op == "set", bad=bad)
-        strides, src_strides, index_strides = _padded(shape, gap), _padded(index_shape, 2 * gap), _padded(index_shape, gap)
+        strides, src_strides, index_strides = (
+            _padded(shape, gap),
+            _padded(index_shape, 2 * gap),
+            _padded(index_shape, gap),
+        )
         span = -(-_span(shape, strides) // 4) * 4
         before, source = _scattered_values(case, op, dtype, span, 1 if is_value else _span(index_shape, src_strides))
         index_data = [0] * _span(index_shape, index_strides)
@@ -171,7 +201,11 @@ def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
             place = sum(p * s for p, s in zip(there, strides, strict=True)) * dtype.size
             src = 0 if is_value else src * dtype.size
             after[place : place + dtype.size] = source[src : src + dtype.size]
-        out, error, index = inout_buffer(before, align=4), _error_buffer(kernel), input_buffer(pack(index_type, index_data))
+        out, error, index = (
+            inout_buffer(before, align=4),
+            _error_buffer(kernel),
+            input_buffer(pack(index_type, index_data)),
+        )
         common: Arguments = {"output": out, "index": index, "error_buf": error}
         src_buffer = input_buffer(source)
         if is_value:
@@ -205,7 +239,9 @@ def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
             # The atomics compare unsigned numbers: the sign bits are turned before, and back again after.
             turn = _turn_signs(case.companion("scatter_signbit_xor_long"), out, span)
             steps = [turn, *steps, turn]
-        yield Program(label=f"{shape}, index {index_shape}, dim {dim}, gaps of {gap}", steps=steps, checks=checks, loose=loose)
+        yield Program(
+            label=f"{shape}, index {index_shape}, dim {dim}, gaps of {gap}", steps=steps, checks=checks, loose=loose
+        )
 
 
 def _turn_signs(kernel: Kernel, data: Buffer, count: int) -> Step:
@@ -241,28 +277,48 @@ def copy_dense(kernel: Kernel, case: Case) -> Iterator[Program]:
         before, source = case.values.sweep(dtype, outer * size * inner), case.values.sweep(dtype, outer * numel * inner)
         after, row = bytearray(before), inner * dtype.size
         for o, (k, index) in itertools.product(range(outer), enumerate(chosen)):
-            after[(o * size + index) * row : (o * size + index + 1) * row] = source[(o * numel + k) * row : (o * numel + k + 1) * row]
+            after[(o * size + index) * row : (o * size + index + 1) * row] = source[
+                (o * numel + k) * row : (o * numel + k + 1) * row
+            ]
         out = inout_buffer(before)
         arguments: Arguments = {"output": out, "source": input_buffer(source), "indices": input_buffer(pack(index_type, chosen)),
                                 "dim_size": kernel.pack("dim_size", size), "inner": kernel.pack("inner", inner),
                                 "indices_numel": kernel.pack("indices_numel", numel)}  # fmt: skip
-        step = Step(kernel=kernel.name, arguments=arguments, grid=(inner, numel, outer), threadgroup=(min(inner, 8), 4, 1))
+        step = Step(
+            kernel=kernel.name, arguments=arguments, grid=(inner, numel, outer), threadgroup=(min(inner, 8), 4, 1)
+        )
         got = View(buffer=out, dtype=dtype, shape=(outer * size * inner,))
-        yield Program(label=f"{outer} x {size} x {inner}, {numel} indices", steps=[step], checks=[Known(got=got, want=bytes(after))])
+        yield Program(
+            label=f"{outer} x {size} x {inner}, {numel} indices",
+            steps=[step],
+            checks=[Known(got=got, want=bytes(after))],
+        )
 
 
 def copy_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`index_copy_strided`: a slice's sizes and strides without `dim`; threads indices * slice; negative indices wrap."""
     dtype, index_type = kernel.dtype("output"), kernel.dtype("indices")
-    for shape, dim, numel, gap, step_of_index in (((3, 7, 5), 1, 4, 1, 2), ((40,), 0, 33, 0, 1), ((2, 3, 4, 5), 3, 2, 2, 1)):
-        chosen = [i - shape[dim] if k % 2 else i for k, i in enumerate(case.values.random.sample(range(shape[dim]), numel))]
+    for shape, dim, numel, gap, step_of_index in (
+        ((3, 7, 5), 1, 4, 1, 2),
+        ((40,), 0, 33, 0, 1),
+        ((2, 3, 4, 5), 3, 2, 2, 1),
+    ):
+        chosen = [
+            i - shape[dim] if k % 2 else i for k, i in enumerate(case.values.random.sample(range(shape[dim]), numel))
+        ]
         source_shape = tuple(numel if d == dim else n for d, n in enumerate(shape))
         strides, source_strides = _padded(shape, gap), _padded(source_shape, 2 * gap)
-        before, source = case.values.sweep(dtype, _span(shape, strides)), case.values.sweep(dtype, _span(source_shape, source_strides))
+        before, source = (
+            case.values.sweep(dtype, _span(shape, strides)),
+            case.values.sweep(dtype, _span(source_shape, source_strides)),
+        )
         after, size = bytearray(before), dtype.size
         for position in itertools.product(*map(range, source_shape)):
             there = [chosen[p] % shape[dim] if d == dim else p for d, p in enumerate(position)]
-            a, b = (sum(p * s for p, s in zip(at, by, strict=True)) * size for at, by in ((there, strides), (position, source_strides)))
+            a, b = (
+                sum(p * s for p, s in zip(at, by, strict=True)) * size
+                for at, by in ((there, strides), (position, source_strides))
+            )
             after[a : a + size] = source[b : b + size]
         others = [d for d in reversed(range(len(shape))) if d != dim]
         indices = [0] * (numel * step_of_index)
@@ -275,11 +331,19 @@ def copy_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
             "slice_source_strides": [source_strides[d] for d in others] or [0], "slice_ndim": len(others),
             "slice_numel": slice_numel, "indices_stride": step_of_index,
         }  # fmt: skip
-        arguments: Arguments = {"output": out, "source": input_buffer(source), "indices": input_buffer(pack(index_type, indices))}
+        arguments: Arguments = {
+            "output": out,
+            "source": input_buffer(source),
+            "indices": input_buffer(pack(index_type, indices)),
+        }
         arguments |= {name: kernel.pack(name, value) for name, value in constants.items()}
         step = Step(kernel=kernel.name, arguments=arguments, grid=_grid(numel * slice_numel), threadgroup=_grid(32))
         got = View(buffer=out, dtype=dtype, shape=(_span(shape, strides),))
-        yield Program(label=f"{shape}, dim {dim}, {numel} indices, gaps of {gap}", steps=[step], checks=[Known(got=got, want=bytes(after))])
+        yield Program(
+            label=f"{shape}, dim {dim}, {numel} indices, gaps of {gap}",
+            steps=[step],
+            checks=[Known(got=got, want=bytes(after))],
+        )
 
 
 def combine(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -315,4 +379,6 @@ def combine(kernel: Kernel, case: Case) -> Iterator[Program]:
         got = View(buffer=out, dtype=dtype, shape=shape, strides=strides)
         loose = "" if dtype.is_exact or op in ("reduce_amax", "reduce_amin") else "atomic sums and products of floats"
         check = Reference(got=got, name=name, inputs=inputs, scale=4 * _scale(dtype))
-        yield Program(label=f"{shape}, dim {dim}, {numel} indices, gaps of {gap}", steps=[step], checks=[check], loose=loose)
+        yield Program(
+            label=f"{shape}, dim {dim}, {numel} indices, gaps of {gap}", steps=[step], checks=[check], loose=loose
+        )

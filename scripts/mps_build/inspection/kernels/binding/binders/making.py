@@ -19,7 +19,11 @@ def arange(kernel: Kernel, case: Case) -> Iterator[Program]:
     dtype = kernel.dtype("out")
     for count, stride, begin, start, step in ((77, 1, 0, 3, 2), (33, 3, 0, 1, 1), (64, 1, 5, 0, 3)):
         out = output_buffer(((count + begin - 1) * stride + 1) * dtype.size)
-        arguments: Arguments = {"out": out, "se": pack(_scalar(kernel), [start, step]), "p": pack(_word(kernel, "p", 2), [stride, begin])}
+        arguments: Arguments = {
+            "out": out,
+            "se": pack(_scalar(kernel), [start, step]),
+            "p": pack(_word(kernel, "p", 2), [stride, begin]),
+        }
         launch = Step(kernel=kernel.name, arguments=arguments, grid=(count, 1, 1), threadgroup=(32, 1, 1))
         want = pack(dtype, [start + step * (i + begin) for i in range(count)])
         got = View(buffer=out, dtype=dtype, shape=(count,), strides=(stride,), offset=begin * stride)
@@ -50,7 +54,9 @@ def linspace(kernel: Kernel, case: Case) -> Iterator[Program]:
         launch = Step(kernel=kernel.name, arguments=arguments, grid=(count, 1, 1), threadgroup=(32, 1, 1))
         got = View(buffer=out, dtype=dtype, shape=(count,), strides=(stride,))
         scale = max(abs(start), abs(end)) * {"half": 2.0**-8, "bfloat": 2.0**-5}.get(dtype.name, 2.0**-20)
-        check = Reference(got=got, name="made_linspace", inputs={"start": start, "end": end, "count": count}, scale=scale)
+        check = Reference(
+            got=got, name="made_linspace", inputs={"start": start, "end": end, "count": count}, scale=scale
+        )
         yield Program(label=f"{count} from {start} to {end}", steps=[launch], checks=[check])
 
 
@@ -69,15 +75,27 @@ def eye(kernel: Kernel, case: Case) -> Iterator[Program]:
             count = min(rows, columns)
             arguments: Arguments = {"output": out, "diag_stride": kernel.pack("diag_stride", stride0 + stride1)}
             got = View(buffer=out, dtype=dtype, shape=(count,), strides=(stride0 + stride1,))
-            want, grid, group = pack(dtype, [1] * count if dtype.kind != "complex" else [1, 0] * count), (count, 1, 1), (4, 1, 1)
+            want, grid, group = (
+                pack(dtype, [1] * count if dtype.kind != "complex" else [1, 0] * count),
+                (count, 1, 1),
+                (4, 1, 1),
+            )
         else:
-            arguments = {"output": out, "stride0": kernel.pack("stride0", stride0), "stride1": kernel.pack("stride1", stride1)}
+            arguments = {
+                "output": out,
+                "stride0": kernel.pack("stride0", stride0),
+                "stride1": kernel.pack("stride1", stride1),
+            }
             got = View(buffer=out, dtype=dtype, shape=(rows, columns), strides=(stride0, stride1))
             ones = [int(r == c) for r, c in itertools.product(range(rows), range(columns))]
             want = pack(dtype, [part for one in ones for part in (one, 0)] if dtype.kind == "complex" else ones)
             grid, group = (columns, rows, 1), (4, 2, 1)
         launch = Step(kernel=kernel.name, arguments=arguments, grid=grid, threadgroup=group)
-        yield Program(label=f"{rows} x {columns}, strides {stride0}, {stride1}", steps=[launch], checks=[Known(got=got, want=want)])
+        yield Program(
+            label=f"{rows} x {columns}, strides {stride0}, {stride1}",
+            steps=[launch],
+            checks=[Known(got=got, want=want)],
+        )
 
 
 def triangle(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -92,7 +110,9 @@ def triangle(kernel: Kernel, case: Case) -> Iterator[Program]:
         for size in reversed(shape[1:-1]):
             strides.append(strides[-1] * size)
         if len(shape) > 2:
-            strides = [1, row, row * rows] + [row * rows * math.prod(shape[-2 - d : -2]) for d in range(1, len(shape) - 2)]
+            strides = [1, row, row * rows] + [
+                row * rows * math.prod(shape[-2 - d : -2]) for d in range(1, len(shape) - 2)
+            ]
         outermost_first = tuple(reversed(strides))
         span = 1 + sum((n - 1) * s for n, s in zip(shape, outermost_first, strict=True))
         data = case.values.sweep(dtype, span)
@@ -120,7 +140,10 @@ def channels_last(kernel: Kernel, case: Case) -> Iterator[Program]:
     dtype, tall, wide = kernel.dtype("src"), int(kernel.parts["tall"]), int(kernel.parts["wide"])
     whole = [kernel.parts[name] == "true" for name in ("in_vectors", "out_vectors")]
     for batch, channels, pixels in ((2, 5, 38), (1, tall, wide), (1, 2 * tall + 2, wide + 6)):
-        channels, pixels = channels + (4 - channels % 4 if whole[1] else 0), pixels + (4 - pixels % 4 if whole[0] else 0)
+        channels, pixels = (
+            channels + (4 - channels % 4 if whole[1] else 0),
+            pixels + (4 - pixels % 4 if whole[0] else 0),
+        )
         data = case.values.sweep(dtype, batch * channels * pixels)
         size, want = dtype.size, b""
         for b, p, c in itertools.product(range(batch), range(pixels), range(channels)):

@@ -26,7 +26,9 @@ def outer(kernel: Kernel, case: Case) -> Iterator[Program]:
     for batch, length, columns in ((2, 70, 37), (1, 5, 3), (2, 33, 32)):
         blocks = -(-columns // COLUMNS)
         constants = {"axis_size": length, "stride": columns, "stride_blocks": blocks}
-        yield _program(kernel, case, (batch, length, columns), 1, constants, (1, blocks * batch, 1), _threads(kernel, COLUMNS))
+        yield _program(
+            kernel, case, (batch, length, columns), 1, constants, (1, blocks * batch, 1), _threads(kernel, COLUMNS)
+        )
 
 
 def _reads(kernel: Kernel) -> int:
@@ -64,7 +66,9 @@ def _check(kernel: Kernel, case: Case, got: View, x: View, dim: int, suffix: str
     if name not in case.references:
         raise NotBound(f"no reference {name}")
     length = x.shape[dim]
-    return Reference(got=got, name=name, inputs={"x": x, "dim": dim}, scale=_scale(kernel.parts["op"], got.dtype, length))
+    return Reference(
+        got=got, name=name, inputs={"x": x, "dim": dim}, scale=_scale(kernel.parts["op"], got.dtype, length)
+    )
 
 
 def _scale(op: str, dtype: DType, length: int) -> float:
@@ -119,7 +123,10 @@ def block_carry(kernel: Kernel, case: Case) -> Iterator[Program]:
     reduce = case.companion(kernel.name.replace("_carry", "_reduce"))
     scan = None
     if kernel.parts.get("form") == "strided_":
-        names = [f"{kernel.parts['op']}_scan_block_sums_{each}" for each in (kernel.parts["T"], kernel.argument("block_sums").type)]
+        names = [
+            f"{kernel.parts['op']}_scan_block_sums_{each}"
+            for each in (kernel.parts["T"], kernel.argument("block_sums").type)
+        ]
         scan = next((case.kernels[name] for name in names if name in case.kernels), None)
         if scan is None:
             raise NotBound(f"the library has no {names[0]}")
@@ -136,7 +143,11 @@ def _blocks(reduce: Kernel, scan: Kernel | None, carry: Kernel | None, case: Cas
         blocks = -(-length // block)
         shape = (batch, length, columns)
         x = input_buffer(_values(kernel, case, dtype, math.prod(shape)))
-        partial = output_buffer(batch * blocks * columns * sums.size) if carry is None else scratch_buffer(batch * blocks * columns * sums.size)
+        partial = (
+            output_buffer(batch * blocks * columns * sums.size)
+            if carry is None
+            else scratch_buffer(batch * blocks * columns * sums.size)
+        )
         if form == "strided_":
             threads = _threads(reduce, width)
         constants = {"axis_size": length, "block_size": block, "num_blocks": blocks, "n_orows": batch,
@@ -158,15 +169,21 @@ def _blocks(reduce: Kernel, scan: Kernel | None, carry: Kernel | None, case: Cas
         else:
             if scan is not None:
                 launches.append(_launch(scan, {"block_sums": partial}, constants, (1, batch * columns, 1), 32))
-            out = View(buffer=output_buffer(math.prod(shape) * carry.dtype("out").size), dtype=carry.dtype("out"), shape=shape)
-            launches.append(_launch(carry, {"in": x, "out": out.buffer, "block_sums": partial}, constants, groups, threads))
+            out = View(
+                buffer=output_buffer(math.prod(shape) * carry.dtype("out").size), dtype=carry.dtype("out"), shape=shape
+            )
+            launches.append(
+                _launch(carry, {"in": x, "out": out.buffer, "block_sums": partial}, constants, groups, threads)
+            )
             checks.append(_check(carry, case, out, View(buffer=x, dtype=dtype, shape=shape), 1))
         yield Program(label=f"{shape} in blocks of {block}, {threads} threads", steps=launches, checks=checks)
 
 
 def _sum_check(op: str, got: View, x: View, length: int) -> Reference:
     scale = length * 2.0**-22 if got.dtype.kind in ("float", "complex") else 0.0
-    return Reference(got=got, name=f"reduced_{op.removeprefix('cum')}", inputs={"x": x, "dims": [2], "param": 0.0}, scale=scale)
+    return Reference(
+        got=got, name=f"reduced_{op.removeprefix('cum')}", inputs={"x": x, "dims": [2], "param": 0.0}, scale=scale
+    )
 
 
 def _launch(kernel: Kernel, buffers: Arguments, constants: dict[str, int], groups: Shape, threads: int) -> Step:
@@ -183,6 +200,11 @@ def block_sums(kernel: Kernel, case: Case) -> Iterator[Program]:
         data = Buffer(size=len(before), role="inout", data=before)
         view = View(buffer=input_buffer(before), dtype=dtype, shape=(rows, blocks))
         got = View(buffer=data, dtype=dtype, shape=(rows, blocks))
-        check = Reference(got=got, name=f"scan_{kernel.parts['op']}", inputs={"x": view, "dim": 1}, scale=_scale("cumsum", dtype, blocks))
+        check = Reference(
+            got=got,
+            name=f"scan_{kernel.parts['op']}",
+            inputs={"x": view, "dim": 1},
+            scale=_scale("cumsum", dtype, blocks),
+        )
         yield Program(label=f"{rows} rows of {blocks}", checks=[check],
                       steps=[_launch(kernel, {"block_sums": data}, {"num_blocks": blocks}, (1, rows, 1), threads)])  # fmt: skip

@@ -42,7 +42,11 @@ def fill_dense(kernel: Kernel, case: Case) -> Iterator[Program]:
                                 "dim_stride": kernel.pack("dim_stride", inner),
                                 "slice_numel": kernel.pack("slice_numel", outer * inner)}  # fmt: skip
         launch = _step(kernel, arguments, (numel * outer * inner, 1, 1))
-        yield Program(label=f"{outer} x {size} x {inner}, {numel} indices", steps=[launch], checks=[_known(out, dtype, bytes(after))])
+        yield Program(
+            label=f"{outer} x {size} x {inner}, {numel} indices",
+            steps=[launch],
+            checks=[_known(out, dtype, bytes(after))],
+        )
 
 
 def fill_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -50,7 +54,9 @@ def fill_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
     dtype = kernel.dtype("output")
     for number, (shape, dim, numel, gap) in enumerate(SHAPES):
         every, size = number + 1, dtype.size
-        chosen = [i - shape[dim] if k % 2 else i for k, i in enumerate(case.values.random.sample(range(shape[dim]), numel))]
+        chosen = [
+            i - shape[dim] if k % 2 else i for k, i in enumerate(case.values.random.sample(range(shape[dim]), numel))
+        ]
         strides = _padded(shape, gap)
         before, value = case.values.sweep(dtype, _span(shape, strides)), case.values.moderate(dtype, 1, 1, 2)
         after, taken = bytearray(before), {i % shape[dim] for i in chosen}
@@ -69,7 +75,9 @@ def fill_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
         arguments: Arguments = {"output": out, "indices": input_buffer(pack(DTYPES["long"], indices))}
         arguments |= {name: kernel.pack(name, each) for name, each in constants.items()}
         launch = _step(kernel, arguments, (numel * slice_numel, 1, 1))
-        yield Program(label=f"{shape}, dim {dim}, gaps of {gap}", steps=[launch], checks=[_known(out, dtype, bytes(after))])
+        yield Program(
+            label=f"{shape}, dim {dim}, gaps of {gap}", steps=[launch], checks=[_known(out, dtype, bytes(after))]
+        )
 
 
 def fill_masked(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -85,7 +93,11 @@ def fill_masked(kernel: Kernel, case: Case) -> Iterator[Program]:
             if mask[position[dim]]:
                 after[at * size : (at + 1) * size] = value
         out, inner = inout_buffer(before), math.prod(shape[dim + 1 :])
-        arguments: Arguments = {"output": out, "mask": input_buffer(bytes(mask)), "fill_val": kernel.pack("fill_val", value)}
+        arguments: Arguments = {
+            "output": out,
+            "mask": input_buffer(bytes(mask)),
+            "fill_val": kernel.pack("fill_val", value),
+        }
         if is_strided:
             order = list(reversed(range(len(shape))))
             arguments |= {"sizes": kernel.pack("sizes", [shape[d] for d in order]),
@@ -93,7 +105,10 @@ def fill_masked(kernel: Kernel, case: Case) -> Iterator[Program]:
                           "dim": kernel.pack("dim", order.index(dim)), "ndim": kernel.pack("ndim", len(shape))}  # fmt: skip
             grid = (math.prod(shape), 1, 1)
         else:
-            arguments |= {"dim_size": kernel.pack("dim_size", shape[dim]), "inner_size": kernel.pack("inner_size", inner)}
+            arguments |= {
+                "dim_size": kernel.pack("dim_size", shape[dim]),
+                "inner_size": kernel.pack("inner_size", inner),
+            }
             grid = (inner, shape[dim], math.prod(shape[:dim]))
         yield Program(label=f"{shape}, dim {dim}, gaps of {gap}", steps=[_step(kernel, arguments, grid)],
                       checks=[_known(out, dtype, bytes(after))])  # fmt: skip
@@ -156,10 +171,17 @@ def flip(kernel: Kernel, case: Case) -> Iterator[Program]:
                                 "input_strides": kernel.pack("input_strides", [source[d] * size for d in order])}  # fmt: skip
         grid = (math.prod(shape), 1, 1)
         if kernel.has("sizes"):
-            arguments |= {"sizes": kernel.pack("sizes", [shape[d] for d in order]), "ndim": kernel.pack("ndim", len(shape))}
+            arguments |= {
+                "sizes": kernel.pack("sizes", [shape[d] for d in order]),
+                "ndim": kernel.pack("ndim", len(shape)),
+            }
         else:
             grid = (shape[2], shape[1], shape[0])
-        yield Program(label=f"{shape}, gaps of {gap}", steps=[_step(kernel, arguments, grid)], checks=[_known(out, dtype, bytes(want))])
+        yield Program(
+            label=f"{shape}, gaps of {gap}",
+            steps=[_step(kernel, arguments, grid)],
+            checks=[_known(out, dtype, bytes(want))],
+        )
 
 
 def boundaries(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -170,7 +192,9 @@ def boundaries(kernel: Kernel, case: Case) -> Iterator[Program]:
         out = output_buffer(count * 4)
         want = [int(i == 0 or numbers[i] != numbers[i - 1]) for i in range(count)]
         launch = _step(kernel, {"sorted": input_buffer(pack(dtype, numbers)), "mask": out}, (count, 1, 1))
-        yield Program(label=f"{count} values", steps=[launch], checks=[_known(out, DTYPES["int"], pack(DTYPES["int"], want))])
+        yield Program(
+            label=f"{count} values", steps=[launch], checks=[_known(out, DTYPES["int"], pack(DTYPES["int"], want))]
+        )
 
 
 def _runs(case: Case, dtype: DType, count: int) -> list[int]:

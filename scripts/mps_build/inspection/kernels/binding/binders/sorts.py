@@ -22,7 +22,12 @@ def sort_block(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`sort_block`: one threadgroup sorts a row; with `sel` (begin, count) only these places of it are written."""
     threads = int(kernel.parts["threads"])
     tile = EACH * threads
-    for size, rows, stride, desc in ((tile, 2, 1, False), (tile - 3, 1, 2, True), (1, 2, 3, False), (tile // 2 + 1, 2, 1, True)):
+    for size, rows, stride, desc in (
+        (tile, 2, 1, False),
+        (tile - 3, 1, 2, True),
+        (1, 2, 3, False),
+        (tile // 2 + 1, 2, 1, True),
+    ):
         begin, count = (0, size)
         if kernel.has("sel"):
             begin, count = (size // 3, max(1, size // 2)) if desc else (0, size)
@@ -32,7 +37,11 @@ def sort_block(kernel: Kernel, case: Case) -> Iterator[Program]:
 def blocks(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`mb_sort_block`: each threadgroup sorts its tile of a row; indices count from the row's beginning."""
     tile = EACH * int(kernel.parts["threads"])
-    for size, rows, stride, desc in ((tile + tile // 2 + 1, 2, 1, False), (2 * tile - 1, 1, 3, True), (tile + 1, 1, 1, False)):
+    for size, rows, stride, desc in (
+        (tile + tile // 2 + 1, 2, 1, False),
+        (2 * tile - 1, 1, 3, True),
+        (tile + 1, 1, 1, False),
+    ):
         yield _sorted(kernel, case, size, rows, stride, desc, tile, (0, size), ("dv", "di"))
 
 
@@ -78,7 +87,12 @@ def merge(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`mb_merge`: dims (size, tiles that a merged run has); the two halves of each run are sorted."""
     threads = int(kernel.parts["threads"])
     tile = EACH * threads
-    for size, rows, tiles, desc in ((2 * tile - 7, 2, 2, False), (3 * tile + 5, 1, 4, True), (3 * tile + 1, 1, 2, True), (tile // 2, 1, 2, False)):
+    for size, rows, tiles, desc in (
+        (2 * tile - 7, 2, 2, False),
+        (3 * tile + 5, 1, 4, True),
+        (3 * tile + 1, 1, 2, True),
+        (tile // 2, 1, 2, False),
+    ):
         yield _merged(kernel, case, size, rows, tiles, desc)
 
 
@@ -177,5 +191,3 @@ def _numbers(case: Case, dtype: DType, count: int) -> list[Number]:
         return [int(random.choice(limits)) if random.random() < 0.1 else random.randint(low, 100) for _ in range(count)]
     special = (math.nan, math.inf, -math.inf, 65504.0 if dtype.name == "half" else 2.0**100)
     return [random.choice(special) if random.random() < 0.05 else random.randint(-250, 250) / 4 for _ in range(count)]
-
-

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ...dtypes import DTYPES, DType
 from ...program import Buffer, Check, Known, Program, Step, View, inout_buffer, input_buffer, output_buffer
@@ -51,7 +52,9 @@ def _keys(case: Case, dtype: DType, count: int) -> bytes:
     if dtype.kind != "float":
         return case.values.sweep(dtype, count)
     # Numbers alone: which bits stand for NaN and for -0 is the kernel's choice.
-    return pack(dtype, [case.values.random.choice((1, -1)) * case.values.random.randint(1, 250) / 4 for _ in range(count)])
+    return pack(
+        dtype, [case.values.random.choice((1, -1)) * case.values.random.randint(1, 250) / 4 for _ in range(count)]
+    )
 
 
 def _counts(digits: Sequence[int], bins: int, tile: int) -> list[list[int]]:
@@ -64,19 +67,33 @@ def _counts(digits: Sequence[int], bins: int, tile: int) -> list[list[int]]:
 
 
 def count(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`radix_count`: dims (length, tiles, shift)."""
+    """`radix_count`: dims (length, tiles, shift). `count_scan`: one threadgroup a row, which adds the counts up, too."""
+    scans = "count_scan" in kernel.name
     dtype, (threads, tile), bins = kernel.dtype("input"), _threads(kernel), 1 << int(kernel.parts["bits"])
     for rows, length, shift, desc in _cases(kernel, dtype):
         data, tiles, want = _keys(case, dtype, rows * length), -(-length // tile), list[int]()
         for r in range(rows):
             row = data[r * length * dtype.size : (r + 1) * length * dtype.size]
-            want += itertools.chain(*_counts(_digits(kernel, dtype, row, shift, desc), bins, tile))
+            flat = list(itertools.chain(*_counts(_digits(kernel, dtype, row, shift, desc), bins, tile)))
+            want += [0, *itertools.accumulate(flat)][:-1] if scans else flat
         out = output_buffer(len(want) * 4)
         arguments: Arguments = {"input": input_buffer(data), "histograms": out, "desc": kernel.pack("desc", int(desc)),
                                 "dims": kernel.pack("dims", (length, tiles, shift))}  # fmt: skip
-        step = Step(kernel=kernel.name, arguments=arguments, grid=(tiles * threads, rows, 1), threadgroup=(threads, 1, 1), free=False)
+        step = Step(
+            kernel=kernel.name,
+            arguments=arguments,
+            grid=(tiles * threads, rows, 1),
+            threadgroup=(threads, 1, 1),
+            free=False,
+        )
+        if scans:
+            step = replace(step, grid=(threads, rows, 1))
         check = Known(got=View(buffer=out, dtype=UINT, shape=(len(want),)), want=pack(UINT, want))
-        yield Program(label=f"{rows} rows of {length}, shift {shift}{', descending' if desc else ''}", steps=[step], checks=[check])
+        yield Program(
+            label=f"{rows} rows of {length}, shift {shift}{', descending' if desc else ''}",
+            steps=[step],
+            checks=[check],
+        )
 
 
 def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -105,12 +122,20 @@ def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
         }  # fmt: skip
         if kernel.has("sel"):
             arguments["sel"] = kernel.pack("sel", (begin, kept))
-        step = Step(kernel=kernel.name, arguments=arguments, grid=(tiles * threads, rows, 1), threadgroup=(threads, 1, 1), free=False)
+        step = Step(
+            kernel=kernel.name,
+            arguments=arguments,
+            grid=(tiles * threads, rows, 1),
+            threadgroup=(threads, 1, 1),
+            free=False,
+        )
         checks: list[Check] = [
             Known(got=View(buffer=key_out, dtype=dtype, shape=(len(values),)), want=keys),
             Known(got=View(buffer=value_out, dtype=result_type, shape=(len(values),)), want=pack(result_type, values)),
         ]
-        yield Program(label=f"{rows} rows of {length}, shift {shift}{', descending' if desc else ''}", steps=[step], checks=checks)
+        yield Program(
+            label=f"{rows} rows of {length}, shift {shift}{', descending' if desc else ''}", steps=[step], checks=checks
+        )
 
 
 def scan(kernel: Kernel, case: Case) -> Iterator[Program]:

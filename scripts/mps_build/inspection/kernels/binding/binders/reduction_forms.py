@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ...dtypes import DTYPES, DType
@@ -24,7 +24,7 @@ class Layout:
 
     shape: Shape
     dims: Shape
-    constants: dict[str, object]
+    constants: Mapping[str, object]
     groups: Shape
     threads: Shape
     strides: Shape | None = None

@@ -117,8 +117,8 @@ def fill_masked(kernel: Kernel, case: Case) -> Iterator[Program]:
 def masked_dense(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`masked_fill_scalar`, dense, and with a mask that repeats (`mask_numel`)."""
     dtype = kernel.dtype("input")
-    for count, length in ((77, 11), (128, 32), (5, 5)):
-        length = length if kernel.has("mask_numel") else count
+    for count, period in ((77, 11), (128, 32), (5, 5)):
+        length = period if kernel.has("mask_numel") else count
         mask = [case.values.random.randrange(2) for _ in range(length)]
         before, value, size = case.values.sweep(dtype, count), case.values.moderate(dtype, 1, 1, 100), dtype.size
         want = b"".join(value if mask[i % length] else before[i * size : (i + 1) * size] for i in range(count))

@@ -90,7 +90,8 @@ def verify(request: Request, reporter: Reporter) -> list[Kernel]:
             rows.append(_row(request, done))
             reporter.advanced(len(rows), total=len(tasks))
         reporter.done()
-    return _resolved(rows, request.version)
+    # With a fault planted, what fails has been made to fail.
+    return _resolved(rows, None if request.plant else request.version)
 
 
 def _nothing_selected(choice: Choice) -> str:

@@ -20,4 +20,10 @@ def cast(x, to):
     return x.to(getattr(torch, to))
 
 
-FUNCTIONS = {"cast": cast, "nextafter": nextafter}
+def magnitudes(x):
+    """|x|; of a complex number in both parts."""
+    size = torch.abs(x)
+    return torch.complex(size, size) if x.is_complex() else size
+
+
+FUNCTIONS = {"cast": cast, "magnitudes": magnitudes, "nextafter": nextafter}

@@ -44,9 +44,15 @@ def _input(kernel: Kernel, case: Case, count: int) -> tuple[list[Number], DType,
 
 
 def _finish(
-    kernel: Kernel, numbers: Sequence[Number], dtype: DType, rows: Sequence[tuple[Sequence[int], int]], arguments: Arguments,
-    grid: Shape, threads: Shape, label: str,
-) -> Program:  # fmt: skip
+    kernel: Kernel,
+    numbers: Sequence[Number],
+    dtype: DType,
+    rows: Sequence[tuple[Sequence[int], int]],
+    arguments: Arguments,
+    grid: Shape,
+    threads: Shape,
+    label: str,
+) -> Program:
     """`rows`: which elements each result is the best of, and what is added to the place among them."""
     places = [_best(kernel, [numbers[i] for i in row]) for row, _ in rows]
     indices = [place + base for place, (_, base) in zip(places, rows, strict=True)]
@@ -70,8 +76,13 @@ def _finish(
         else:
             want = View(buffer=input_buffer(values), dtype=dtype, shape=(count,))
             checks.append(Reference(got=view, name="sorted_values", inputs={"x": want}))
-    step = Step(kernel=kernel.name, arguments=arguments, grid=(grid[0] * threads[0], grid[1] * threads[1], grid[2] * threads[2]),
-                threadgroup=(threads[0], threads[1], threads[2]), free=False)  # fmt: skip
+    step = Step(
+        kernel=kernel.name,
+        arguments=arguments,
+        grid=(grid[0] * threads[0], grid[1] * threads[1], grid[2] * threads[2]),
+        threadgroup=(threads[0], threads[1], threads[2]),
+        free=False,
+    )
     return Program(label=label, steps=[step], checks=checks)
 
 
@@ -83,10 +94,17 @@ def outer(kernel: Kernel, case: Case) -> Iterator[Program]:
         batch, chunks = (1, other) if is_partial else (other, 1)
         numbers, dtype, x = _input(kernel, case, batch * length * row)
         part = -(-length // chunks)
-        rows = [([(b * length + k) * row + c for k in range(begin, min(begin + part, length))], begin)
-                for b in range(batch) for c in range(inner) for begin in range(0, length, part)]  # fmt: skip
-        arguments: Arguments = {"input": x, "sizes": kernel.pack("sizes", (length, inner, chunks, 0)),
-                                "strides": kernel.pack("strides", (row, 1, row * length, 0))}  # fmt: skip
+        rows = [
+            ([(b * length + k) * row + c for k in range(begin, min(begin + part, length))], begin)
+            for b in range(batch)
+            for c in range(inner)
+            for begin in range(0, length, part)
+        ]
+        arguments: Arguments = {
+            "input": x,
+            "sizes": kernel.pack("sizes", (length, inner, chunks, 0)),
+            "strides": kernel.pack("strides", (row, 1, row * length, 0)),
+        }
         grid = (-(-inner // 32), len(rows) // inner // batch, batch)
         yield _finish(
             kernel,
@@ -105,8 +123,11 @@ def narrow(kernel: Kernel, case: Case) -> Iterator[Program]:
     for length, inner, chunks in ((700, 3, 2), (90, 40, 3), (33, 1, 1), (4, 256, 1)):
         numbers, dtype, x = _input(kernel, case, length * inner)
         part = -(-length // chunks)
-        rows = [([k * inner + c for k in range(begin, min(begin + part, length))], begin)
-                for c in range(inner) for begin in range(0, length, part)]  # fmt: skip
+        rows = [
+            ([k * inner + c for k in range(begin, min(begin + part, length))], begin)
+            for c in range(inner)
+            for begin in range(0, length, part)
+        ]
         arguments: Arguments = {"input": x, "sizes": kernel.pack("sizes", (length, inner, chunks, 0))}
         yield _finish(
             kernel, numbers, dtype, rows, arguments, (1, chunks, 1), (256, 1, 1), f"{length} x {inner} in {chunks}"
@@ -116,12 +137,15 @@ def narrow(kernel: Kernel, case: Case) -> Iterator[Program]:
 def innermost(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`innermost`: a simdgroup a row; `p1`: sizes (rows * chunks, chunk, chunks, length); `combine`: with indices."""
     is_partial, combines = "p1" in kernel.name, "combine" in kernel.name
-    for count, length, chunks, threads in ((3, 100, 3, 64), (5, 33, 2, 32), (1, 1, 1, 96)):
-        chunks = chunks if is_partial else 1
+    for count, length, parts, threads in ((3, 100, 3, 64), (5, 33, 2, 32), (1, 1, 1, 96)):
+        chunks = parts if is_partial else 1
         part = -(-length // chunks)
         numbers, dtype, x = _input(kernel, case, count * length)
-        rows = [([r * length + k for k in range(begin, min(begin + part, length))], begin)
-                for r in range(count) for begin in range(0, length, part)]  # fmt: skip
+        rows = [
+            ([r * length + k for k in range(begin, min(begin + part, length))], begin)
+            for r in range(count)
+            for begin in range(0, length, part)
+        ]
         sizes = (len(rows), part, chunks, length) if is_partial else (count, length, 1, length)
         arguments: Arguments = {"input": x, "sizes": kernel.pack("sizes", sizes), "idx_in": None}
         if combines:
@@ -146,10 +170,19 @@ def general(kernel: Kernel, case: Case) -> Iterator[Program]:
         numbers, dtype, x = _input(kernel, case, math.prod(shape))
         strides, out = dense_strides(shape), tuple(1 if d == dim else n for d, n in enumerate(shape))
         inner = strides[dim]
-        rows = [([(o * shape[dim] + k) * inner + i for k in range(shape[dim])], 0)
-                for o in range(math.prod(shape[:dim])) for i in range(inner)]  # fmt: skip
-        params = {"reduction_size": shape[dim], "ndim": len(shape), "input_sizes": shape, "input_strides": strides,
-                  "output_sizes": out, "output_strides": dense_strides(out)}  # fmt: skip
+        rows = [
+            ([(o * shape[dim] + k) * inner + i for k in range(shape[dim])], 0)
+            for o in range(math.prod(shape[:dim]))
+            for i in range(inner)
+        ]
+        params = {
+            "reduction_size": shape[dim],
+            "ndim": len(shape),
+            "input_sizes": shape,
+            "input_strides": strides,
+            "output_sizes": out,
+            "output_strides": dense_strides(out),
+        }
         arguments: Arguments = {"input": x, "params": kernel.pack("params", params)}
         yield _finish(
             kernel, numbers, dtype, rows, arguments, (len(rows), 1, 1), (threads, 1, 1), f"{shape} along {dim}"

@@ -53,8 +53,11 @@ def cat(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`cat`: one input into its place along `cat_dim`; strides in elements, outermost first; two launches share it."""
     source, target = kernel.dtype("input"), kernel.dtype("output")
     for shape, dim, offset, total, pad, split in (
-        ((2, 3, 5), 1, 4, 9, 0, 0), ((4, 37), 1, 0, 40, 1, 70), ((7,), 0, 2, 9, 0, 3), ((3, 2, 1, 6), 0, 1, 5, 2, 0),
-    ):  # fmt: skip
+        ((2, 3, 5), 1, 4, 9, 0, 0),
+        ((4, 37), 1, 0, 40, 1, 70),
+        ((7,), 0, 2, 9, 0, 3),
+        ((3, 2, 1, 6), 0, 1, 5, 2, 0),
+    ):
         out_shape = tuple(total if d == dim else n for d, n in enumerate(shape))
         in_strides, out_strides = _padded(shape, pad)[::1], _padded(out_shape, pad)
         if pad and len(shape) > 1:
@@ -70,8 +73,12 @@ def cat(kernel: Kernel, case: Case) -> Iterator[Program]:
                 "input_strides": in_strides,
                 "input_sizes": shape,
             }
-            arguments: Arguments = {"input": x, "output": out, "shared_params": kernel.pack("shared_params", shared),
-                                    "input_params": kernel.pack("input_params", own)}  # fmt: skip
+            arguments: Arguments = {
+                "input": x,
+                "output": out,
+                "shared_params": kernel.pack("shared_params", shared),
+                "input_params": kernel.pack("input_params", own),
+            }
             steps.append(
                 Step(kernel=kernel.name, arguments=arguments, grid=_grid(threads), threadgroup=_grid(min(threads, 32)))
             )
@@ -117,8 +124,8 @@ def gather(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`gather`: out[i] = input at index[i] along `dim`; an index out of range gives 0 and an error message."""
     dtype, index_type = kernel.dtype("output"), kernel.dtype("index")
     is_strided = kernel.has("ndim_dim")
-    for number, (shape, index_shape, dim, gap) in enumerate(INDEXED):
-        gap, bad = gap if is_strided else 0, number == 2
+    for number, (shape, index_shape, dim, pad) in enumerate(INDEXED):
+        gap, bad = pad if is_strided else 0, number == 2
         flat = _indices(case, index_type, index_shape, dim, shape[dim], unique=False, bad=bad)
         strides, out_strides, index_strides = (
             _padded(shape, gap),
@@ -146,16 +153,24 @@ def gather(kernel: Kernel, case: Case) -> Iterator[Program]:
             "error_buf": error,
         }
         if is_strided:
-            common |= {"sizes": kernel.pack("sizes", index_shape), "output_strides": kernel.pack("output_strides", out_strides),
-                       "input_strides": kernel.pack("input_strides", strides), "index_strides": kernel.pack("index_strides", index_strides),
-                       "ndim_dim": kernel.pack("ndim_dim", (len(shape), dim, 0)),
-                       "input_dim_size": kernel.pack("input_dim_size", shape[dim])}  # fmt: skip
+            common |= {
+                "sizes": kernel.pack("sizes", index_shape),
+                "output_strides": kernel.pack("output_strides", out_strides),
+                "input_strides": kernel.pack("input_strides", strides),
+                "index_strides": kernel.pack("index_strides", index_strides),
+                "ndim_dim": kernel.pack("ndim_dim", (len(shape), dim, 0)),
+                "input_dim_size": kernel.pack("input_dim_size", shape[dim]),
+            }
         else:
-            common |= {"inner_size": kernel.pack("inner_size", math.prod(shape[dim + 1 :])),
-                       "output_dim_size": kernel.pack("output_dim_size", index_shape[dim]),
-                       "input_dim_size": kernel.pack("input_dim_size", shape[dim])}  # fmt: skip
-        checks: list[Check] = [Known(got=View(buffer=out, dtype=dtype, shape=index_shape, strides=out_strides), want=want),
-                               _error_count(error, 3 if bad else 0)]  # fmt: skip
+            common |= {
+                "inner_size": kernel.pack("inner_size", math.prod(shape[dim + 1 :])),
+                "output_dim_size": kernel.pack("output_dim_size", index_shape[dim]),
+                "input_dim_size": kernel.pack("input_dim_size", shape[dim]),
+            }
+        checks: list[Check] = [
+            Known(got=View(buffer=out, dtype=dtype, shape=index_shape, strides=out_strides), want=want),
+            _error_count(error, 3 if bad else 0),
+        ]
         yield Program(
             label=f"{shape}, index {index_shape}, dim {dim}, gaps of {gap}",
             steps=_launches(kernel, common, len(flat)),
@@ -167,10 +182,14 @@ def _launches(kernel: Kernel, common: Arguments, count: int) -> list[Step]:
     """Two launches: the second begins where the first ended (`tid_offset`)."""
     first = count * 2 // 3
     return [
-        Step(kernel=kernel.name, arguments=common | {"tid_offset": kernel.pack("tid_offset", begin)},
-             grid=_grid(threads), threadgroup=_grid(min(threads, 32)))
+        Step(
+            kernel=kernel.name,
+            arguments=common | {"tid_offset": kernel.pack("tid_offset", begin)},
+            grid=_grid(threads),
+            threadgroup=_grid(min(threads, 32)),
+        )
         for begin, threads in ((0, first), (first, count - first))
-    ]  # fmt: skip
+    ]
 
 
 def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -179,8 +198,8 @@ def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
     if op != "set" and f"scattered_{op}" not in case.references:
         raise NotBound(f"no reference scattered_{op}")
     is_strided, is_value = kernel.has("ndim_dim"), kernel.has("value")
-    for number, (shape, index_shape, dim, gap) in enumerate(INDEXED):
-        gap, bad = gap if is_strided else 0, number == 2 and op == "set"
+    for number, (shape, index_shape, dim, pad) in enumerate(INDEXED):
+        gap, bad = pad if is_strided else 0, number == 2 and op == "set"
         flat = _indices(case, index_type, index_shape, dim, shape[dim], unique=op == "set", bad=bad)
         strides, src_strides, index_strides = (
             _padded(shape, gap),
@@ -191,16 +210,21 @@ def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
         before, source = _scattered_values(case, op, dtype, span, 1 if is_value else _span(index_shape, src_strides))
         index_data = [0] * _span(index_shape, index_strides)
         after, total = bytearray(before), 0
-        for position, at, src, value in zip(itertools.product(*map(range, index_shape)), _places(index_shape, index_strides),
-                                            _places(index_shape, src_strides), flat, strict=True):  # fmt: skip
+        for position, at, src, value in zip(
+            itertools.product(*map(range, index_shape)),
+            _places(index_shape, index_strides),
+            _places(index_shape, src_strides),
+            flat,
+            strict=True,
+        ):
             index_data[at] = value
             if not 0 <= value < shape[dim]:
                 total += 1
                 continue
             there = [value if d == dim else p for d, p in enumerate(position)]
             place = sum(p * s for p, s in zip(there, strides, strict=True)) * dtype.size
-            src = 0 if is_value else src * dtype.size
-            after[place : place + dtype.size] = source[src : src + dtype.size]
+            begin = 0 if is_value else src * dtype.size
+            after[place : place + dtype.size] = source[begin : begin + dtype.size]
         out, error, index = (
             inout_buffer(before, align=4),
             _error_buffer(kernel),
@@ -213,13 +237,20 @@ def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
         else:
             common["src"] = src_buffer
         if is_strided:
-            common |= {"index_sizes": kernel.pack("index_sizes", index_shape), "output_strides": kernel.pack("output_strides", strides),
-                       "src_strides": kernel.pack("src_strides", src_strides), "index_strides": kernel.pack("index_strides", index_strides),
-                       "ndim_dim": kernel.pack("ndim_dim", (len(shape), dim, 0)), "dim_size": kernel.pack("dim_size", shape[dim])}  # fmt: skip
+            common |= {
+                "index_sizes": kernel.pack("index_sizes", index_shape),
+                "output_strides": kernel.pack("output_strides", strides),
+                "src_strides": kernel.pack("src_strides", src_strides),
+                "index_strides": kernel.pack("index_strides", index_strides),
+                "ndim_dim": kernel.pack("ndim_dim", (len(shape), dim, 0)),
+                "dim_size": kernel.pack("dim_size", shape[dim]),
+            }
         else:
-            common |= {"inner_size": kernel.pack("inner_size", math.prod(shape[dim + 1 :])),
-                       "index_dim_size": kernel.pack("index_dim_size", index_shape[dim]),
-                       "output_dim_size": kernel.pack("output_dim_size", shape[dim])}  # fmt: skip
+            common |= {
+                "inner_size": kernel.pack("inner_size", math.prod(shape[dim + 1 :])),
+                "index_dim_size": kernel.pack("index_dim_size", index_shape[dim]),
+                "output_dim_size": kernel.pack("output_dim_size", shape[dim]),
+            }
         whole = View(buffer=out, dtype=dtype, shape=(span,))
         checks: list[Check] = [_error_count(error, total)]
         if op == "set":
@@ -231,8 +262,14 @@ def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
                 "index": View(buffer=index, dtype=index_type, shape=index_shape, strides=index_strides),
                 "dim": dim,
             }
-            checks.append(Reference(got=View(buffer=out, dtype=dtype, shape=shape, strides=strides), name=f"scattered_{op}",
-                                    inputs=inputs, scale=_scale(dtype)))  # fmt: skip
+            checks.append(
+                Reference(
+                    got=View(buffer=out, dtype=dtype, shape=shape, strides=strides),
+                    name=f"scattered_{op}",
+                    inputs=inputs,
+                    scale=_scale(dtype),
+                )
+            )
         loose = "" if op == "set" or dtype.is_exact or op in ("amax", "amin") else "atomic sums and products of floats"
         steps = _launches(kernel, common, len(flat))
         if dtype.name == "long" and op in ("amin", "amax"):
@@ -281,9 +318,14 @@ def copy_dense(kernel: Kernel, case: Case) -> Iterator[Program]:
                 (o * numel + k) * row : (o * numel + k + 1) * row
             ]
         out = inout_buffer(before)
-        arguments: Arguments = {"output": out, "source": input_buffer(source), "indices": input_buffer(pack(index_type, chosen)),
-                                "dim_size": kernel.pack("dim_size", size), "inner": kernel.pack("inner", inner),
-                                "indices_numel": kernel.pack("indices_numel", numel)}  # fmt: skip
+        arguments: Arguments = {
+            "output": out,
+            "source": input_buffer(source),
+            "indices": input_buffer(pack(index_type, chosen)),
+            "dim_size": kernel.pack("dim_size", size),
+            "inner": kernel.pack("inner", inner),
+            "indices_numel": kernel.pack("indices_numel", numel),
+        }
         step = Step(
             kernel=kernel.name, arguments=arguments, grid=(inner, numel, outer), threadgroup=(min(inner, 8), 4, 1)
         )
@@ -326,11 +368,16 @@ def copy_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
         indices = indices[: (numel - 1) * step_of_index + 1]
         out, slice_numel = inout_buffer(before), math.prod(shape[d] for d in others)
         constants: dict[str, object] = {
-            "dim_size": shape[dim], "dim_out_stride": strides[dim], "dim_source_stride": source_strides[dim],
-            "slice_sizes": [shape[d] for d in others] or [1], "slice_out_strides": [strides[d] for d in others] or [0],
-            "slice_source_strides": [source_strides[d] for d in others] or [0], "slice_ndim": len(others),
-            "slice_numel": slice_numel, "indices_stride": step_of_index,
-        }  # fmt: skip
+            "dim_size": shape[dim],
+            "dim_out_stride": strides[dim],
+            "dim_source_stride": source_strides[dim],
+            "slice_sizes": [shape[d] for d in others] or [1],
+            "slice_out_strides": [strides[d] for d in others] or [0],
+            "slice_source_strides": [source_strides[d] for d in others] or [0],
+            "slice_ndim": len(others),
+            "slice_numel": slice_numel,
+            "indices_stride": step_of_index,
+        }
         arguments: Arguments = {
             "output": out,
             "source": input_buffer(source),
@@ -362,14 +409,22 @@ def combine(kernel: Kernel, case: Case) -> Iterator[Program]:
         indices = [0] * ((numel - 1) * every + 1)
         indices[::every] = [case.values.random.randrange(shape[dim]) for _ in range(numel)]
         index, out = input_buffer(pack(index_type, indices)), inout_buffer(before, align=4)
-        params = {"ndim": len(shape), "reduce_dim": dim, "self_strides": strides, "self_sizes": shape,
-                  "source_strides": source_strides, "source_sizes": source_shape, "index_stride": every}  # fmt: skip
+        params = {
+            "ndim": len(shape),
+            "reduce_dim": dim,
+            "self_strides": strides,
+            "self_sizes": shape,
+            "source_strides": source_strides,
+            "source_sizes": source_shape,
+            "index_stride": every,
+        }
         arguments: Arguments = {"self": out, "index": index, "source": source, "params": kernel.pack("params", params)}
         inputs: dict[str, object] = {
             "before": View(buffer=input_buffer(before), dtype=dtype, shape=shape, strides=strides),
             "source": View(buffer=source, dtype=dtype, shape=source_shape, strides=source_strides),
-            "index": View(buffer=index, dtype=index_type, shape=(numel,), strides=(every,)), "dim": dim,
-        }  # fmt: skip
+            "index": View(buffer=index, dtype=index_type, shape=(numel,), strides=(every,)),
+            "dim": dim,
+        }
         if kernel.has("alpha"):
             alpha: float | int = 1 if dtype.kind == "bool" else 3 if dtype.is_exact else 1.5
             arguments["alpha"] = kernel.pack("alpha", [alpha, 0.0] if dtype.kind == "complex" else alpha)

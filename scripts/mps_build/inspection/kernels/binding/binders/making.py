@@ -41,7 +41,8 @@ def _scalar(kernel: Kernel) -> DType:
 def linspace(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`linspace`: v (start, step, end), p (steps, stride, first index); the second half counts from the end."""
     dtype = kernel.dtype("out")
-    for count, stride, begin, start, end in ((77, 1, 0, -1.5, 3.25), (32, 3, 0, 2.0, -7.0), (9, 1, 0, 0.5, 1000.0)):
+    for count, stride, begin, low, high in ((77, 1, 0, -1.5, 3.25), (32, 3, 0, 2.0, -7.0), (9, 1, 0, 0.5, 1000.0)):
+        start, end = low, high
         if dtype.is_exact:
             # Steps that floats have exactly: what is cut off then does not depend on rounding.
             start, end = 1.0, 1.0 + (count - 1) * (1.5 if count % 2 else 0.5)
@@ -49,8 +50,11 @@ def linspace(kernel: Kernel, case: Case) -> Iterator[Program]:
         v = kernel.argument("v")
         scalar = dtype if not dtype.is_exact and (v.size or v.element) == 3 * dtype.size else None
         out = output_buffer(((count - 1) * stride + 1) * dtype.size)
-        arguments: Arguments = {"out": out, "v": pack(scalar or DTYPES["float"], [start, step, end]),
-                                "p": kernel.pack("p", (count, stride, begin))}  # fmt: skip
+        arguments: Arguments = {
+            "out": out,
+            "v": pack(scalar or DTYPES["float"], [start, step, end]),
+            "p": kernel.pack("p", (count, stride, begin)),
+        }
         launch = Step(kernel=kernel.name, arguments=arguments, grid=(count, 1, 1), threadgroup=(32, 1, 1))
         got = View(buffer=out, dtype=dtype, shape=(count,), strides=(stride,))
         scale = max(abs(start), abs(end)) * {"half": 2.0**-8, "bfloat": 2.0**-5}.get(dtype.name, 2.0**-20)
@@ -128,8 +132,12 @@ def triangle(kernel: Kernel, case: Case) -> Iterator[Program]:
             arguments = common | {"self": out, "strides": kernel.pack("strides", strides)}
         else:
             out = output_buffer(span * dtype.size)
-            arguments = common | {"out": out, "inp": input_buffer(data), "out_strides": kernel.pack("out_strides", strides),
-                                  "inp_strides": kernel.pack("inp_strides", strides)}  # fmt: skip
+            arguments = common | {
+                "out": out,
+                "inp": input_buffer(data),
+                "out_strides": kernel.pack("out_strides", strides),
+                "inp_strides": kernel.pack("inp_strides", strides),
+            }
         launch = Step(kernel=kernel.name, arguments=arguments, grid=(columns, rows, count), threadgroup=(4, 2, 1))
         got = View(buffer=out, dtype=dtype, shape=shape, strides=outermost_first)
         yield Program(label=f"{shape}, diagonal {k}, gaps of {pad}", steps=[launch], checks=[Known(got=got, want=want)])
@@ -139,10 +147,10 @@ def channels_last(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`nchw_to_nhwc`: dims (channels, pixels); a threadgroup of 256 a tile; images along z."""
     dtype, tall, wide = kernel.dtype("src"), int(kernel.parts["tall"]), int(kernel.parts["wide"])
     whole = [kernel.parts[name] == "true" for name in ("in_vectors", "out_vectors")]
-    for batch, channels, pixels in ((2, 5, 38), (1, tall, wide), (1, 2 * tall + 2, wide + 6)):
+    for batch, tall_by, wide_by in ((2, 5, 38), (1, tall, wide), (1, 2 * tall + 2, wide + 6)):
         channels, pixels = (
-            channels + (4 - channels % 4 if whole[1] else 0),
-            pixels + (4 - pixels % 4 if whole[0] else 0),
+            tall_by + (4 - tall_by % 4 if whole[1] else 0),
+            wide_by + (4 - wide_by % 4 if whole[0] else 0),
         )
         data = case.values.sweep(dtype, batch * channels * pixels)
         size, want = dtype.size, b""
@@ -152,7 +160,12 @@ def channels_last(kernel: Kernel, case: Case) -> Iterator[Program]:
         out = output_buffer(len(data))
         arguments: Arguments = {"src": input_buffer(data), "dst": out, "dims": kernel.pack("dims", (channels, pixels))}
         groups = (-(-pixels // wide), -(-channels // tall), batch)
-        launch = Step(kernel=kernel.name, arguments=arguments, grid=(groups[0] * 256, groups[1], groups[2]),
-                      threadgroup=(256, 1, 1), free=False)  # fmt: skip
+        launch = Step(
+            kernel=kernel.name,
+            arguments=arguments,
+            grid=(groups[0] * 256, groups[1], groups[2]),
+            threadgroup=(256, 1, 1),
+            free=False,
+        )
         got = View(buffer=out, dtype=dtype, shape=(batch * channels * pixels,))
         yield Program(label=f"{batch} x {channels} x {pixels}", steps=[launch], checks=[Known(got=got, want=want)])

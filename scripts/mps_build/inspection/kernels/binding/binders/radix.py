@@ -67,7 +67,7 @@ def _counts(digits: Sequence[int], bins: int, tile: int) -> list[list[int]]:
 
 
 def count(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`radix_count`: dims (length, tiles, shift). `count_scan`: one threadgroup a row, which adds the counts up, too."""
+    """`radix_count`: dims (length, tiles, shift). `count_scan`: one threadgroup a row, which adds them up."""
     scans = "count_scan" in kernel.name
     dtype, (threads, tile), bins = kernel.dtype("input"), _threads(kernel), 1 << int(kernel.parts["bits"])
     for rows, length, shift, desc in _cases(kernel, dtype):
@@ -77,8 +77,12 @@ def count(kernel: Kernel, case: Case) -> Iterator[Program]:
             flat = list(itertools.chain(*_counts(_digits(kernel, dtype, row, shift, desc), bins, tile)))
             want += [0, *itertools.accumulate(flat)][:-1] if scans else flat
         out = output_buffer(len(want) * 4)
-        arguments: Arguments = {"input": input_buffer(data), "histograms": out, "desc": kernel.pack("desc", int(desc)),
-                                "dims": kernel.pack("dims", (length, tiles, shift))}  # fmt: skip
+        arguments: Arguments = {
+            "input": input_buffer(data),
+            "histograms": out,
+            "desc": kernel.pack("desc", int(desc)),
+            "dims": kernel.pack("dims", (length, tiles, shift)),
+        }
         step = Step(
             kernel=kernel.name,
             arguments=arguments,
@@ -116,10 +120,14 @@ def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
             values += [i if is_first else given[r * length + i] for i in order]
         key_out, value_out = output_buffer(len(keys)), output_buffer(len(values) * result_type.size)
         arguments: Arguments = {
-            "keys_in": input_buffer(data), "vals_in": input_buffer(pack(value_type, given)), "keys_out": key_out,
-            "vals_out": value_out, "offsets": input_buffer(pack(UINT, offsets)),
-            "dims": kernel.pack("dims", (length, tiles, shift)), "flags": kernel.pack("flags", (int(desc), int(is_first))),
-        }  # fmt: skip
+            "keys_in": input_buffer(data),
+            "vals_in": input_buffer(pack(value_type, given)),
+            "keys_out": key_out,
+            "vals_out": value_out,
+            "offsets": input_buffer(pack(UINT, offsets)),
+            "dims": kernel.pack("dims", (length, tiles, shift)),
+            "flags": kernel.pack("flags", (int(desc), int(is_first))),
+        }
         if kernel.has("sel"):
             arguments["sel"] = kernel.pack("sel", (begin, kept))
         step = Step(

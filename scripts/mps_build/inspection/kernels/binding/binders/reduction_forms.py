@@ -45,21 +45,43 @@ def outer(kernel: Kernel, case: Case) -> Iterator[Program]:
         threads, elements = (32, height, 1), row * length * batch
         if chunks > 1:
             shape, strides = (chunks, length // chunks, inner), (row * (length // chunks), row, 1)
-            layout = Layout(shape=shape, dims=(1,), strides=strides, elements=elements, constants=sizes,
-                            groups=(_ceil(inner, 32), chunks, 1), threads=threads)  # fmt: skip
+            layout = Layout(
+                shape=shape,
+                dims=(1,),
+                strides=strides,
+                elements=elements,
+                constants=sizes,
+                groups=(_ceil(inner, 32), chunks, 1),
+                threads=threads,
+            )
         else:
             shape, strides = (batch, length, inner), (row * length, row, 1)
-            layout = Layout(shape=shape, dims=(1,), strides=strides, elements=elements, constants=sizes,
-                            groups=(_ceil(inner, 32), 1, batch), threads=threads)  # fmt: skip
+            layout = Layout(
+                shape=shape,
+                dims=(1,),
+                strides=strides,
+                elements=elements,
+                constants=sizes,
+                groups=(_ceil(inner, 32), 1, batch),
+                threads=threads,
+            )
         yield from _programs(kernel, case, layout)
 
 
 def innermost(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`innermost`: sizes (rows, length); one simdgroup a row."""
     for rows, length, threads in ((3, 5, 64), (5, 300, 32), (1, 1, 96), (2, 1030, 128)):
-        yield from _programs(kernel, case, Layout(
-            shape=(rows, length), dims=(1,), constants={"sizes": (rows, length)},
-            groups=(_ceil(rows, threads // 32), 1, 1), threads=(threads, 1, 1)))  # fmt: skip
+        yield from _programs(
+            kernel,
+            case,
+            Layout(
+                shape=(rows, length),
+                dims=(1,),
+                constants={"sizes": (rows, length)},
+                groups=(_ceil(rows, threads // 32), 1, 1),
+                threads=(threads, 1, 1),
+            ),
+        )
 
 
 def chunk(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -70,9 +92,17 @@ def chunk(kernel: Kernel, case: Case) -> Iterator[Program]:
         (7, 3, 1, 1, 32),
         (2, 99, 8, 3, 32),
     ):
-        yield from _programs(kernel, case, Layout(
-            shape=(rows, chunks, length // chunks), dims=(2,), constants={"sizes": (rows, length, lanes, chunks)},
-            groups=(_ceil(rows * chunks * lanes, threads), 1, 1), threads=(threads, 1, 1)))  # fmt: skip
+        yield from _programs(
+            kernel,
+            case,
+            Layout(
+                shape=(rows, chunks, length // chunks),
+                dims=(2,),
+                constants={"sizes": (rows, length, lanes, chunks)},
+                groups=(_ceil(rows * chunks * lanes, threads), 1, 1),
+                threads=(threads, 1, 1),
+            ),
+        )
 
 
 def narrow(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -82,17 +112,34 @@ def narrow(kernel: Kernel, case: Case) -> Iterator[Program]:
             shape, dims, groups = (chunks, length // chunks, inner), (1,), (1, chunks, 1)
         else:
             shape, dims, groups = (batch, length, inner), (1,), (1, 1, batch)
-        yield from _programs(kernel, case, Layout(
-            shape=shape, dims=dims, constants={"sizes": (length, inner, chunks, 0)},
-            groups=groups, threads=(256, 1, 1)))  # fmt: skip
+        yield from _programs(
+            kernel,
+            case,
+            Layout(
+                shape=shape,
+                dims=dims,
+                constants={"sizes": (length, inner, chunks, 0)},
+                groups=groups,
+                threads=(256, 1, 1),
+            ),
+        )
 
 
 def flat(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`flat`: params (elements, elements a threadgroup); one partial result a threadgroup, never finished."""
     for groups, each, threads in ((1, 5, 32), (3, 1100, 64), (2, 4100, 128), (2, 36, 96)):
-        yield from _programs(kernel, case, Layout(
-            shape=(groups, each), dims=(1,), constants={"params": (groups * each, each)},
-            groups=(groups, 1, 1), threads=(threads, 1, 1), param=0.0))  # fmt: skip
+        yield from _programs(
+            kernel,
+            case,
+            Layout(
+                shape=(groups, each),
+                dims=(1,),
+                constants={"params": (groups * each, each)},
+                groups=(groups, 1, 1),
+                threads=(threads, 1, 1),
+                param=0.0,
+            ),
+        )
 
 
 def flat_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -100,8 +147,11 @@ def flat_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
     rows it takes at once; with n2 = threadgroups * rows each threadgroup's share is a strided view.
     """
     for n0, n1, n2, step, gap, groups, threads in (
-        (3, 40, 5, 1, 7, 1, 64), (4, 33, 6, 2, 0, 3, 128), (2, 600, 2, 1, 3, 2, 64), (5, 3, 8, 1, 1, 2, 128),
-    ):  # fmt: skip
+        (3, 40, 5, 1, 7, 1, 64),
+        (4, 33, 6, 2, 0, 3, 128),
+        (2, 600, 2, 1, 3, 2, 64),
+        (5, 3, 8, 1, 1, 2, 128),
+    ):
         lanes = 32
         while lanes < n1 and lanes < threads:
             lanes *= 2
@@ -114,10 +164,20 @@ def flat_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
             shape, strides, dims = (n0, groups, together, n1), (s0, together * block, block, step), (0, 2, 3)
         else:
             raise ValueError(f"{n2} rows do not divide into {groups} threadgroups of {together}")
-        yield from _programs(kernel, case, Layout(
-            shape=shape, dims=dims, strides=strides, elements=s0 * n0, param=0.0,
-            constants={"sizes": (n0, n1, n2, 0), "strides": (s0, step, 0, 0)},
-            groups=(groups, 1, 1), threads=(threads, 1, 1)))  # fmt: skip
+        yield from _programs(
+            kernel,
+            case,
+            Layout(
+                shape=shape,
+                dims=dims,
+                strides=strides,
+                elements=s0 * n0,
+                param=0.0,
+                constants={"sizes": (n0, n1, n2, 0), "strides": (s0, step, 0, 0)},
+                groups=(groups, 1, 1),
+                threads=(threads, 1, 1),
+            ),
+        )
 
 
 def general(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -131,14 +191,29 @@ def general(kernel: Kernel, case: Case) -> Iterator[Program]:
     )
     for shape, dims, threads in cases:
         out = tuple(1 if d in dims else n for d, n in enumerate(shape))
-        threads = min(threads, kernel.metadata.max_threads or 1024)
+        group = min(threads, kernel.metadata.max_threads or 1024)
         length = math.prod(shape) // math.prod(out)
-        params = {"reduction_size": length, "ndim": len(shape), "input_sizes": shape, "input_strides": dense_strides(shape),
-                  "output_sizes": out, "output_strides": dense_strides(out)}  # fmt: skip
+        params = {
+            "reduction_size": length,
+            "ndim": len(shape),
+            "input_sizes": shape,
+            "input_strides": dense_strides(shape),
+            "output_sizes": out,
+            "output_strides": dense_strides(out),
+        }
         for p in _params(kernel, length)[:2]:
-            yield from _programs(kernel, case, Layout(
-                shape=shape, dims=dims, constants={"params": {**params, "p": p}}, param=p,
-                groups=(math.prod(out), 1, 1), threads=(threads, 1, 1)))  # fmt: skip
+            yield from _programs(
+                kernel,
+                case,
+                Layout(
+                    shape=shape,
+                    dims=dims,
+                    constants={"params": {**params, "p": p}},
+                    param=p,
+                    groups=(math.prod(out), 1, 1),
+                    threads=(group, 1, 1),
+                ),
+            )
 
 
 def _params(kernel: Kernel, length: int) -> tuple[float, ...]:
@@ -178,9 +253,21 @@ def _program(kernel: Kernel, case: Case, layout: Layout, param: float, length: i
     checks = []
     if kernel.argument("output").type == "float3":
         out, result = output_buffer(count * TRIPLE), DTYPES["float"]
-        checks = [_check(f"reduced_{part}", View(buffer=out, dtype=result, shape=out_shape, strides=tuple(
-            4 * s for s in dense_strides(out_shape)), offset=at), inputs, length)
-            for at, part in enumerate(("mean", "m2", "count"))]  # fmt: skip
+        checks = [
+            _check(
+                f"reduced_{part}",
+                View(
+                    buffer=out,
+                    dtype=result,
+                    shape=out_shape,
+                    strides=tuple(4 * s for s in dense_strides(out_shape)),
+                    offset=at,
+                ),
+                inputs,
+                length,
+            )
+            for at, part in enumerate(("mean", "m2", "count"))
+        ]
     else:
         result = kernel.dtype("output")
         out = output_buffer(count * result.size)
@@ -190,8 +277,13 @@ def _program(kernel: Kernel, case: Case, layout: Layout, param: float, length: i
     if kernel.has("param"):
         arguments["param"] = kernel.pack("param", param)
     x, y, z = layout.threads
-    step = Step(kernel=kernel.name, arguments=arguments, threadgroup=(x, y, z), free=False,
-                grid=(layout.groups[0] * x, layout.groups[1] * y, layout.groups[2] * z))  # fmt: skip
+    step = Step(
+        kernel=kernel.name,
+        arguments=arguments,
+        threadgroup=(x, y, z),
+        free=False,
+        grid=(layout.groups[0] * x, layout.groups[1] * y, layout.groups[2] * z),
+    )
     label = f"shape {layout.shape}, dims {layout.dims}, param {param:g}, {layout.groups} groups of {layout.threads}"
     return Program(label=label, steps=[step], checks=checks)
 
@@ -205,7 +297,7 @@ def _check(name: str, got: View, inputs: dict[str, object], length: int) -> Refe
 
 
 def _values(case: Case, op: str, dtype: DType, count: int) -> bytes:
-    """Return values that tell this operator's faults apart: zeros for counts, NaN for nansum, ordinary ones for sums."""
+    """Return values that tell this operator's faults apart: zeros for counts, NaN for nansum, else ordinary ones."""
     if op in ("max", "min", "norm_inf", "norm_neginf"):
         return case.values.sweep(dtype, count) if dtype.is_exact else case.values.moderate(dtype, count, -900, 900)
     if op in ("any", "count_nonzero", "norm_l0"):

@@ -42,22 +42,37 @@ def _threads(kernel: Kernel, columns: int) -> int:
 
 
 def _program(
-    kernel: Kernel, case: Case, shape: Shape, dim: int, constants: dict[str, int], groups: Shape, threads: int,
+    kernel: Kernel,
+    case: Case,
+    shape: Shape,
+    dim: int,
+    constants: dict[str, int],
+    groups: Shape,
+    threads: int,
     strides: Shape | None = None,
-) -> Program:  # fmt: skip
+) -> Program:
     dtype = kernel.dtype("in")
     x = input_buffer(_values(kernel, case, dtype, math.prod(shape)))
     arguments: Arguments = {"in": x, **{name: kernel.pack(name, value) for name, value in constants.items()}}
     checks: list[Check] = []
     for name in ("out", "out_values", "out_indices"):
         if kernel.has(name):
-            view = View(buffer=output_buffer(math.prod(shape) * kernel.dtype(name).size), dtype=kernel.dtype(name), shape=shape,
-                        strides=strides)  # fmt: skip
+            view = View(
+                buffer=output_buffer(math.prod(shape) * kernel.dtype(name).size),
+                dtype=kernel.dtype(name),
+                shape=shape,
+                strides=strides,
+            )
             arguments[name] = view.buffer
             suffix = name.removeprefix("out")
             checks.append(_check(kernel, case, view, View(buffer=x, dtype=dtype, shape=shape), dim, suffix))
-    step = Step(kernel=kernel.name, arguments=arguments, threadgroup=(threads, 1, 1), free=False,
-                grid=(groups[0] * threads, groups[1], groups[2]))  # fmt: skip
+    step = Step(
+        kernel=kernel.name,
+        arguments=arguments,
+        threadgroup=(threads, 1, 1),
+        free=False,
+        grid=(groups[0] * threads, groups[1], groups[2]),
+    )
     return Program(label=f"{shape} along {dim}, {threads} threads", steps=[step], checks=checks)
 
 
@@ -137,8 +152,8 @@ def _blocks(reduce: Kernel, scan: Kernel | None, carry: Kernel | None, case: Cas
     kernel = carry or reduce
     dtype, sums = reduce.dtype("in"), reduce.dtype("block_sums")
     form, width = kernel.parts.get("form") or "", int(kernel.parts.get("width") or 1)
-    for batch, length, columns, block, threads in ((2, 100, 13, 32, 32), (1, 300, 40, 128, 64), (3, 65, 5, 64, 128)):
-        columns = width if form == "vec_" else columns if form == "strided_" else 1
+    for batch, length, many, block, plain in ((2, 100, 13, 32, 32), (1, 300, 40, 128, 64), (3, 65, 5, 64, 128)):
+        columns = width if form == "vec_" else many if form == "strided_" else 1
         column_blocks = -(-columns // width) if form == "strided_" else 1
         blocks = -(-length // block)
         shape = (batch, length, columns)
@@ -148,10 +163,15 @@ def _blocks(reduce: Kernel, scan: Kernel | None, carry: Kernel | None, case: Cas
             if carry is None
             else scratch_buffer(batch * blocks * columns * sums.size)
         )
-        if form == "strided_":
-            threads = _threads(reduce, width)
-        constants = {"axis_size": length, "block_size": block, "num_blocks": blocks, "n_orows": batch,
-                     "stride": columns, "stride_blocks": column_blocks}  # fmt: skip
+        threads = _threads(reduce, width) if form == "strided_" else plain
+        constants = {
+            "axis_size": length,
+            "block_size": block,
+            "num_blocks": blocks,
+            "n_orows": batch,
+            "stride": columns,
+            "stride_blocks": column_blocks,
+        }
         groups = (blocks, batch, 1) if not form else (1, blocks * column_blocks, batch)
         launches = [_launch(reduce, {"in": x, "block_sums": partial}, constants, groups, threads)]
         checks: list[Check] = []
@@ -161,10 +181,20 @@ def _blocks(reduce: Kernel, scan: Kernel | None, carry: Kernel | None, case: Cas
             for first, count, size in ((0, length // block, block), (length // block, 1, length % block)):
                 if not count or not size:
                     continue
-                view = View(buffer=x, dtype=dtype, shape=(batch, count, size, columns), offset=first * block * columns,
-                            strides=(length * columns, block * columns, columns, 1))  # fmt: skip
-                got = View(buffer=partial, dtype=sums, shape=(batch, count, 1, columns), offset=first * beside,
-                           strides=(blocks * columns, beside, 1, apart))  # fmt: skip
+                view = View(
+                    buffer=x,
+                    dtype=dtype,
+                    shape=(batch, count, size, columns),
+                    offset=first * block * columns,
+                    strides=(length * columns, block * columns, columns, 1),
+                )
+                got = View(
+                    buffer=partial,
+                    dtype=sums,
+                    shape=(batch, count, 1, columns),
+                    offset=first * beside,
+                    strides=(blocks * columns, beside, 1, apart),
+                )
                 checks.append(_sum_check(kernel.parts["op"], got, view, size))
         else:
             if scan is not None:
@@ -188,8 +218,13 @@ def _sum_check(op: str, got: View, x: View, length: int) -> Reference:
 
 def _launch(kernel: Kernel, buffers: Arguments, constants: dict[str, int], groups: Shape, threads: int) -> Step:
     arguments = buffers | {name: kernel.pack(name, value) for name, value in constants.items() if kernel.has(name)}
-    return Step(kernel=kernel.name, arguments=arguments, threadgroup=(threads, 1, 1), free=False,
-                grid=(groups[0] * threads, groups[1], groups[2]))  # fmt: skip
+    return Step(
+        kernel=kernel.name,
+        arguments=arguments,
+        threadgroup=(threads, 1, 1),
+        free=False,
+        grid=(groups[0] * threads, groups[1], groups[2]),
+    )
 
 
 def block_sums(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -206,5 +241,8 @@ def block_sums(kernel: Kernel, case: Case) -> Iterator[Program]:
             inputs={"x": view, "dim": 1},
             scale=_scale("cumsum", dtype, blocks),
         )
-        yield Program(label=f"{rows} rows of {blocks}", checks=[check],
-                      steps=[_launch(kernel, {"block_sums": data}, {"num_blocks": blocks}, (1, rows, 1), threads)])  # fmt: skip
+        yield Program(
+            label=f"{rows} rows of {blocks}",
+            checks=[check],
+            steps=[_launch(kernel, {"block_sums": data}, {"num_blocks": blocks}, (1, rows, 1), threads)],
+        )

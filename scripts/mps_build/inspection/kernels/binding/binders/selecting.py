@@ -37,10 +37,14 @@ def fill_dense(kernel: Kernel, case: Case) -> Iterator[Program]:
             at = (o * size + i % size) * row
             after[at : at + row] = value * inner
         out = inout_buffer(before)
-        arguments: Arguments = {"output": out, "indices": input_buffer(pack(DTYPES["long"], chosen)),
-                                "fill_val": kernel.pack("fill_val", value), "dim_size": kernel.pack("dim_size", size),
-                                "dim_stride": kernel.pack("dim_stride", inner),
-                                "slice_numel": kernel.pack("slice_numel", outer * inner)}  # fmt: skip
+        arguments: Arguments = {
+            "output": out,
+            "indices": input_buffer(pack(DTYPES["long"], chosen)),
+            "fill_val": kernel.pack("fill_val", value),
+            "dim_size": kernel.pack("dim_size", size),
+            "dim_stride": kernel.pack("dim_stride", inner),
+            "slice_numel": kernel.pack("slice_numel", outer * inner),
+        }
         launch = _step(kernel, arguments, (numel * outer * inner, 1, 1))
         yield Program(
             label=f"{outer} x {size} x {inner}, {numel} indices",
@@ -68,10 +72,15 @@ def fill_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
         indices[::every] = chosen
         slice_numel, out = math.prod(shape[d] for d in others), inout_buffer(before)
         constants: dict[str, object] = {
-            "fill_val": value, "dim_size": shape[dim], "dim_out_stride": strides[dim],
-            "slice_sizes": [shape[d] for d in others] or [1], "slice_out_strides": [strides[d] for d in others] or [0],
-            "slice_ndim": len(others), "slice_numel": slice_numel, "indices_stride": every,
-        }  # fmt: skip
+            "fill_val": value,
+            "dim_size": shape[dim],
+            "dim_out_stride": strides[dim],
+            "slice_sizes": [shape[d] for d in others] or [1],
+            "slice_out_strides": [strides[d] for d in others] or [0],
+            "slice_ndim": len(others),
+            "slice_numel": slice_numel,
+            "indices_stride": every,
+        }
         arguments: Arguments = {"output": out, "indices": input_buffer(pack(DTYPES["long"], indices))}
         arguments |= {name: kernel.pack(name, each) for name, each in constants.items()}
         launch = _step(kernel, arguments, (numel * slice_numel, 1, 1))
@@ -100,9 +109,12 @@ def fill_masked(kernel: Kernel, case: Case) -> Iterator[Program]:
         }
         if is_strided:
             order = list(reversed(range(len(shape))))
-            arguments |= {"sizes": kernel.pack("sizes", [shape[d] for d in order]),
-                          "out_strides": kernel.pack("out_strides", [strides[d] for d in order]),
-                          "dim": kernel.pack("dim", order.index(dim)), "ndim": kernel.pack("ndim", len(shape))}  # fmt: skip
+            arguments |= {
+                "sizes": kernel.pack("sizes", [shape[d] for d in order]),
+                "out_strides": kernel.pack("out_strides", [strides[d] for d in order]),
+                "dim": kernel.pack("dim", order.index(dim)),
+                "ndim": kernel.pack("ndim", len(shape)),
+            }
             grid = (math.prod(shape), 1, 1)
         else:
             arguments |= {
@@ -110,8 +122,11 @@ def fill_masked(kernel: Kernel, case: Case) -> Iterator[Program]:
                 "inner_size": kernel.pack("inner_size", inner),
             }
             grid = (inner, shape[dim], math.prod(shape[:dim]))
-        yield Program(label=f"{shape}, dim {dim}, gaps of {gap}", steps=[_step(kernel, arguments, grid)],
-                      checks=[_known(out, dtype, bytes(after))])  # fmt: skip
+        yield Program(
+            label=f"{shape}, dim {dim}, gaps of {gap}",
+            steps=[_step(kernel, arguments, grid)],
+            checks=[_known(out, dtype, bytes(after))],
+        )
 
 
 def masked_dense(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -126,8 +141,11 @@ def masked_dense(kernel: Kernel, case: Case) -> Iterator[Program]:
         arguments: Arguments = {"input": data, "mask": input_buffer(bytes(mask)), "val": kernel.pack("val", value)}
         if kernel.has("mask_numel"):
             arguments["mask_numel"] = kernel.pack("mask_numel", length)
-        yield Program(label=f"{count} elements, {length} of the mask", steps=[_step(kernel, arguments, (count, 1, 1))],
-                      checks=[_known(data, dtype, want)])  # fmt: skip
+        yield Program(
+            label=f"{count} elements, {length} of the mask",
+            steps=[_step(kernel, arguments, (count, 1, 1))],
+            checks=[_known(data, dtype, want)],
+        )
 
 
 def select(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -143,14 +161,28 @@ def select(kernel: Kernel, case: Case) -> Iterator[Program]:
         for position in itertools.product(*map(range, out_shape)):
             at = sum((chosen[p] if d == dim else p) * strides[d] for d, p in enumerate(position)) * size
             want += data[at : at + size]
-        params = {"ndim": len(shape), "reduce_dim": dim, "self_strides": strides, "self_sizes": shape,
-                  "source_strides": out_strides, "source_sizes": out_shape, "index_stride": 1}  # fmt: skip
+        params = {
+            "ndim": len(shape),
+            "reduce_dim": dim,
+            "self_strides": strides,
+            "self_sizes": shape,
+            "source_strides": out_strides,
+            "source_sizes": out_shape,
+            "index_stride": 1,
+        }
         out = output_buffer(_span(out_shape, out_strides) * size)
-        arguments: Arguments = {"output": out, "index": input_buffer(pack(index_type, chosen)), "input": input_buffer(data),
-                                "params": kernel.pack("params", params)}  # fmt: skip
+        arguments: Arguments = {
+            "output": out,
+            "index": input_buffer(pack(index_type, chosen)),
+            "input": input_buffer(data),
+            "params": kernel.pack("params", params),
+        }
         check = Known(got=View(buffer=out, dtype=dtype, shape=out_shape, strides=out_strides), want=want)
-        yield Program(label=f"{shape}, dim {dim}, {numel} indices, gaps of {gap}", checks=[check],
-                      steps=[_step(kernel, arguments, (math.prod(out_shape), 1, 1))])  # fmt: skip
+        yield Program(
+            label=f"{shape}, dim {dim}, {numel} indices, gaps of {gap}",
+            checks=[check],
+            steps=[_step(kernel, arguments, (math.prod(out_shape), 1, 1))],
+        )
 
 
 def flip(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -166,9 +198,12 @@ def flip(kernel: Kernel, case: Case) -> Iterator[Program]:
         for at, to in zip(_places(shape, source), _places(shape, target), strict=True):
             want[to * size : (to + 1) * size] = data[at * size : (at + 1) * size]
         out = output_buffer(len(want))
-        arguments: Arguments = {"output": out, "input": input_buffer(data),
-                                "output_strides": kernel.pack("output_strides", [target[d] * size for d in order]),
-                                "input_strides": kernel.pack("input_strides", [source[d] * size for d in order])}  # fmt: skip
+        arguments: Arguments = {
+            "output": out,
+            "input": input_buffer(data),
+            "output_strides": kernel.pack("output_strides", [target[d] * size for d in order]),
+            "input_strides": kernel.pack("input_strides", [source[d] * size for d in order]),
+        }
         grid = (math.prod(shape), 1, 1)
         if kernel.has("sizes"):
             arguments |= {
@@ -210,13 +245,21 @@ def emit(kernel: Kernel, case: Case) -> Iterator[Program]:
         mask = [int(i == 0 or numbers[i] != numbers[i - 1]) for i in range(count)]
         places = [i for i in range(count) if mask[i]]
         values, bounds = output_buffer(len(places) * dtype.size), output_buffer(len(places) * 8)
-        arguments: Arguments = {"sorted": input_buffer(pack(dtype, numbers)), "mask": input_buffer(pack(DTYPES["int"], mask)),
-                                "scan": input_buffer(pack(scan_type, list(itertools.accumulate(mask)))),
-                                "unique_values": values, "bound_pos": bounds}  # fmt: skip
-        yield Program(label=f"{count} values", steps=[_step(kernel, arguments, (count, 1, 1))], checks=[
-            _known(values, dtype, pack(dtype, [numbers[i] for i in places])),
-            _known(bounds, DTYPES["long"], pack(DTYPES["long"], places)),
-        ])  # fmt: skip
+        arguments: Arguments = {
+            "sorted": input_buffer(pack(dtype, numbers)),
+            "mask": input_buffer(pack(DTYPES["int"], mask)),
+            "scan": input_buffer(pack(scan_type, list(itertools.accumulate(mask)))),
+            "unique_values": values,
+            "bound_pos": bounds,
+        }
+        yield Program(
+            label=f"{count} values",
+            steps=[_step(kernel, arguments, (count, 1, 1))],
+            checks=[
+                _known(values, dtype, pack(dtype, [numbers[i] for i in places])),
+                _known(bounds, DTYPES["long"], pack(DTYPES["long"], places)),
+            ],
+        )
 
 
 def inverse(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -228,10 +271,16 @@ def inverse(kernel: Kernel, case: Case) -> Iterator[Program]:
         for place, total in zip(order, scan, strict=True):
             want[place] = total - 1
         out = output_buffer(count * 8)
-        arguments: Arguments = {"sort_idx": input_buffer(pack(DTYPES["long"], order)),
-                                "scan": input_buffer(pack(kernel.dtype("scan"), scan)), "inverse": out}  # fmt: skip
-        yield Program(label=f"{count} values", steps=[_step(kernel, arguments, (count, 1, 1))],
-                      checks=[_known(out, DTYPES["long"], pack(DTYPES["long"], want))])  # fmt: skip
+        arguments: Arguments = {
+            "sort_idx": input_buffer(pack(DTYPES["long"], order)),
+            "scan": input_buffer(pack(kernel.dtype("scan"), scan)),
+            "inverse": out,
+        }
+        yield Program(
+            label=f"{count} values",
+            steps=[_step(kernel, arguments, (count, 1, 1))],
+            checks=[_known(out, DTYPES["long"], pack(DTYPES["long"], want))],
+        )
 
 
 def repeat(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -244,8 +293,14 @@ def repeat(kernel: Kernel, case: Case) -> Iterator[Program]:
         spread[::every] = numbers
         want = [i for i, times in enumerate(numbers) for _ in range(times)]
         out = output_buffer(len(want) * dtype.size)
-        arguments: Arguments = {"repeat_ptr": input_buffer(pack(dtype, spread)), "result_ptr": out,
-                                "cumsum_ptr": input_buffer(pack(DTYPES["long"], list(itertools.accumulate(numbers)))),
-                                "repeat_stride": kernel.pack("repeat_stride", every)}  # fmt: skip
-        yield Program(label=f"{count} numbers, every {every}", steps=[_step(kernel, arguments, (count, 1, 1))],
-                      checks=[_known(out, dtype, pack(dtype, want))])  # fmt: skip
+        arguments: Arguments = {
+            "repeat_ptr": input_buffer(pack(dtype, spread)),
+            "result_ptr": out,
+            "cumsum_ptr": input_buffer(pack(DTYPES["long"], list(itertools.accumulate(numbers)))),
+            "repeat_stride": kernel.pack("repeat_stride", every),
+        }
+        yield Program(
+            label=f"{count} numbers, every {every}",
+            steps=[_step(kernel, arguments, (count, 1, 1))],
+            checks=[_known(out, dtype, pack(dtype, want))],
+        )

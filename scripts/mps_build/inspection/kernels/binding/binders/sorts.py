@@ -46,9 +46,16 @@ def blocks(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 def _sorted(
-    kernel: Kernel, case: Case, size: int, rows: int, stride: int, desc: bool, tile: int,
-    part: tuple[int, int], names: tuple[str, str],
-) -> Program:  # fmt: skip
+    kernel: Kernel,
+    case: Case,
+    size: int,
+    rows: int,
+    stride: int,
+    desc: bool,
+    tile: int,
+    part: tuple[int, int],
+    names: tuple[str, str],
+) -> Program:
     dtype, threads = kernel.dtype("inp"), int(kernel.parts["threads"])
     step, gap = stride, 5 if rows > 1 else 0
     row = size * step + gap
@@ -74,13 +81,23 @@ def _sorted(
     }
     if kernel.has("sel"):
         arguments["sel"] = kernel.pack("sel", part)
-    launch = Step(kernel=kernel.name, arguments=arguments, grid=(-(-size // tile) * threads, rows, 1),
-                  threadgroup=(threads, 1, 1), free=False)  # fmt: skip
-    label = f"{rows} rows of {size}, every {step}{', descending' if desc else ''}{f', places {part}' if kernel.has('sel') else ''}"
-    return Program(label=label, steps=[launch], checks=[
-        _values_check(kernel, value_out, values, dtype, desc),
-        Known(got=index_out, want=pack(index_out.dtype, indices)),
-    ])  # fmt: skip
+    launch = Step(
+        kernel=kernel.name,
+        arguments=arguments,
+        grid=(-(-size // tile) * threads, rows, 1),
+        threadgroup=(threads, 1, 1),
+        free=False,
+    )
+    turned, places = ", descending" if desc else "", f", places {part}" if kernel.has("sel") else ""
+    label = f"{rows} rows of {size}, every {step}{turned}{places}"
+    return Program(
+        label=label,
+        steps=[launch],
+        checks=[
+            _values_check(kernel, value_out, values, dtype, desc),
+            Known(got=index_out, want=pack(index_out.dtype, indices)),
+        ],
+    )
 
 
 def merge(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -128,13 +145,22 @@ def _merged(kernel: Kernel, case: Case, size: int, rows: int, tiles: int, desc: 
     }
     if kernel.has("sel"):
         arguments["sel"] = kernel.pack("sel", (begin, count))
-    launch = Step(kernel=kernel.name, arguments=arguments, grid=(-(-size // tile) * threads, rows, 1),
-                  threadgroup=(threads, 1, 1), free=False)  # fmt: skip
+    launch = Step(
+        kernel=kernel.name,
+        arguments=arguments,
+        grid=(-(-size // tile) * threads, rows, 1),
+        threadgroup=(threads, 1, 1),
+        free=False,
+    )
     label = f"{rows} rows of {size}, runs of {half}{', descending' if desc else ''}"
-    return Program(label=label, steps=[launch], checks=[
-        _values_check(kernel, value_out, values, dtype, desc),
-        Known(got=index_out, want=pack(index_out.dtype, indices)),
-    ])  # fmt: skip
+    return Program(
+        label=label,
+        steps=[launch],
+        checks=[
+            _values_check(kernel, value_out, values, dtype, desc),
+            Known(got=index_out, want=pack(index_out.dtype, indices)),
+        ],
+    )
 
 
 def _outputs(kernel: Kernel, names: tuple[str, str], count: int) -> tuple[View, View]:

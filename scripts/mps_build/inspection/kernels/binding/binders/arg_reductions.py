@@ -87,7 +87,7 @@ def _finish(
 
 
 def outer(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`outer`: columns, 32 a threadgroup; `p1` in chunks of the length: sizes (length, inner, chunks), result (inner, chunks)."""
+    """`outer`: columns, 32 a threadgroup; `p1`: sizes (length, inner, chunks), result (inner, chunks)."""
     is_partial = "p1" in kernel.name
     for length, inner, other, pad in ((100, 37, 3, 2), (5, 4, 2, 0), (70, 33, 1, 1)):
         row = inner + pad

@@ -338,7 +338,7 @@ def copy_dense(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 def copy_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`index_copy_strided`: a slice's sizes and strides without `dim`; threads indices * slice; negative indices wrap."""
+    """`index_copy_strided`: a slice's sizes and strides without `dim`; negative indices wrap."""
     dtype, index_type = kernel.dtype("output"), kernel.dtype("indices")
     for shape, dim, numel, gap, step_of_index in (
         ((3, 7, 5), 1, 4, 1, 2),

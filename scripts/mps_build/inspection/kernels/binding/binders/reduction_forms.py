@@ -245,6 +245,7 @@ def _program(kernel: Kernel, case: Case, layout: Layout, param: float, length: i
         buffer, inputs["x"] = _triples(case, layout.shape, strides, elements)
         inputs["dims"] = [*layout.dims, len(layout.shape)]
         length *= 3
+        out_shape = (*out_shape, 1)
     else:
         source = kernel.dtype("input")
         buffer = input_buffer(_values(case, op, source, elements))

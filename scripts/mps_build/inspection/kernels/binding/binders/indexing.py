@@ -1,0 +1,439 @@
+"""cat, gather, scatter and index_copy, index_add, index_reduce: bytes that move, and what several sources add up to."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+from ...dtypes import DTYPES, DType
+from ...program import (
+    Buffer,
+    Check,
+    Known,
+    Program,
+    Reference,
+    Shape,
+    Step,
+    View,
+    inout_buffer,
+    input_buffer,
+    output_buffer,
+)
+from ...values import pack
+from ..contracts import Case, Kernel, NotBound
+
+Arguments = dict[str | int, Buffer | bytes]
+
+
+def _grid(count: int) -> tuple[int, int, int]:
+    return (count, 1, 1)
+
+
+def _places(shape: Shape, strides: Shape, offset: int = 0) -> list[int]:
+    """Return where each element lies, in row-major order."""
+    ranges = [range(0, n * s, s) if s else [0] * n for n, s in zip(shape, strides, strict=True)]
+    return [offset + sum(each) for each in itertools.product(*ranges)]
+
+
+def _padded(shape: Shape, pad: int) -> Shape:
+    """Return strides of a tensor whose rows are `pad` elements longer than they need be."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size + pad
+    return tuple(reversed(strides))
+
+
+def _span(shape: Shape, strides: Shape) -> int:
+    return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+
+
+def cat(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`cat`: one input into its place along `cat_dim`; strides in elements, outermost first; two launches share it."""
+    source, target = kernel.dtype("input"), kernel.dtype("output")
+    for shape, dim, offset, total, pad, split in (
+        ((2, 3, 5), 1, 4, 9, 0, 0),
+        ((4, 37), 1, 0, 40, 1, 70),
+        ((7,), 0, 2, 9, 0, 3),
+        ((3, 2, 1, 6), 0, 1, 5, 2, 0),
+    ):
+        out_shape = tuple(total if d == dim else n for d, n in enumerate(shape))
+        in_strides, out_strides = _padded(shape, pad)[::1], _padded(out_shape, pad)
+        if pad and len(shape) > 1:
+            in_strides = tuple(reversed(_padded(shape[::-1], pad)))
+        x = input_buffer(case.values.sweep(source, _span(shape, in_strides)))
+        out = output_buffer(_span(out_shape, out_strides) * target.size)
+        count, steps = math.prod(shape), []
+        shared = {"ndim": len(shape), "cat_dim": dim, "output_strides": out_strides, "output_sizes": out_shape}
+        for begin, threads in ((0, split or count), (split, count - split))[: 2 if split else 1]:
+            own = {
+                "cat_dim_offset": offset,
+                "input_element_offset": begin,
+                "input_strides": in_strides,
+                "input_sizes": shape,
+            }
+            arguments: Arguments = {
+                "input": x,
+                "output": out,
+                "shared_params": kernel.pack("shared_params", shared),
+                "input_params": kernel.pack("input_params", own),
+            }
+            steps.append(
+                Step(kernel=kernel.name, arguments=arguments, grid=_grid(threads), threadgroup=_grid(min(threads, 32)))
+            )
+        view = View(buffer=x, dtype=source, shape=shape, strides=in_strides)
+        got = View(buffer=out, dtype=target, shape=shape, strides=out_strides, offset=offset * out_strides[dim])
+        check = Reference(got=got, name="cast", inputs={"x": view, "to": target.torch})
+        yield Program(label=f"{shape} at {offset} of {total} along {dim}, gaps of {pad}", steps=steps, checks=[check])
+
+
+INDEXED = (((2, 5, 3), (2, 4, 3), 1, 0), ((11, 2), (9, 2), 0, 1), ((3, 40), (3, 33), 1, 2))
+"""Shapes of the indexed tensor and of the index, the dimension, and gaps of the strided forms."""
+
+
+def _indices(case: Case, dtype: DType, shape: Shape, dim: int, size: int, *, unique: bool, bad: bool) -> list[int]:
+    """Return indices along `dim`, row-major: each at most once (`unique`), and with `bad` some out of range."""
+    columns = math.prod(n for d, n in enumerate(shape) if d != dim)
+    random, length = case.values.random, shape[dim]
+    drawn = [
+        random.sample(range(size), length) if unique else [random.randrange(size) for _ in range(length)]
+        for _ in range(columns)
+    ]
+    inner = math.prod(shape[dim + 1 :])
+    flat = [0] * (columns * length)
+    for column, values in enumerate(drawn):
+        for k, value in enumerate(values):
+            flat[(column // inner * length + k) * inner + column % inner] = value
+    if bad:
+        for at, value in zip(random.sample(range(len(flat)), 3), (size, -1, size + 7), strict=True):
+            flat[at] = value
+    return flat
+
+
+def _error_buffer(kernel: Kernel) -> Buffer:
+    size = max(kernel.argument("error_buf").element or 0, 16384)
+    return inout_buffer(bytes(size))
+
+
+def _error_count(buffer: Buffer, count: int) -> Known:
+    return Known(got=View(buffer=buffer, dtype=DTYPES["uint"], shape=(1,)), want=count.to_bytes(4, "little"))
+
+
+def gather(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`gather`: out[i] = input at index[i] along `dim`; an index out of range gives 0 and an error message."""
+    dtype, index_type = kernel.dtype("output"), kernel.dtype("index")
+    is_strided = kernel.has("ndim_dim")
+    for number, (shape, index_shape, dim, pad) in enumerate(INDEXED):
+        gap, bad = pad if is_strided else 0, number == 2
+        flat = _indices(case, index_type, index_shape, dim, shape[dim], unique=False, bad=bad)
+        strides, out_strides, index_strides = (
+            _padded(shape, gap),
+            _padded(index_shape, 2 * gap),
+            _padded(index_shape, gap),
+        )
+        data = case.values.sweep(dtype, _span(shape, strides))
+        index_data = [0] * _span(index_shape, index_strides)
+        want = b""
+        for position, at, value in zip(
+            itertools.product(*map(range, index_shape)), _places(index_shape, index_strides), flat, strict=True
+        ):
+            index_data[at] = value
+            there = [value if d == dim else p for d, p in enumerate(position)]
+            place = sum(p * s for p, s in zip(there, strides, strict=True))
+            want += (
+                data[place * dtype.size : (place + 1) * dtype.size] if 0 <= value < shape[dim] else bytes(dtype.size)
+            )
+        out = output_buffer(_span(index_shape, out_strides) * dtype.size)
+        error = _error_buffer(kernel)
+        common: Arguments = {
+            "output": out,
+            "input": input_buffer(data),
+            "index": input_buffer(pack(index_type, index_data)),
+            "error_buf": error,
+        }
+        if is_strided:
+            common |= {
+                "sizes": kernel.pack("sizes", index_shape),
+                "output_strides": kernel.pack("output_strides", out_strides),
+                "input_strides": kernel.pack("input_strides", strides),
+                "index_strides": kernel.pack("index_strides", index_strides),
+                "ndim_dim": kernel.pack("ndim_dim", (len(shape), dim, 0)),
+                "input_dim_size": kernel.pack("input_dim_size", shape[dim]),
+            }
+        else:
+            common |= {
+                "inner_size": kernel.pack("inner_size", math.prod(shape[dim + 1 :])),
+                "output_dim_size": kernel.pack("output_dim_size", index_shape[dim]),
+                "input_dim_size": kernel.pack("input_dim_size", shape[dim]),
+            }
+        checks: list[Check] = [
+            Known(got=View(buffer=out, dtype=dtype, shape=index_shape, strides=out_strides), want=want),
+            _error_count(error, 3 if bad else 0),
+        ]
+        yield Program(
+            label=f"{shape}, index {index_shape}, dim {dim}, gaps of {gap}",
+            steps=_launches(kernel, common, len(flat)),
+            checks=checks,
+        )
+
+
+def _launches(kernel: Kernel, common: Arguments, count: int) -> list[Step]:
+    """Two launches: the second begins where the first ended (`tid_offset`)."""
+    first = count * 2 // 3
+    return [
+        Step(
+            kernel=kernel.name,
+            arguments=common | {"tid_offset": kernel.pack("tid_offset", begin)},
+            grid=_grid(threads),
+            threadgroup=_grid(min(threads, 32)),
+        )
+        for begin, threads in ((0, first), (first, count - first))
+    ]
+
+
+def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`scatter`: out at index[i] along `dim` = source[i], or combined with it; the output is there before."""
+    op, dtype, index_type = kernel.parts["op"], kernel.part_dtype("T"), kernel.dtype("index")
+    if op != "set" and f"scattered_{op}" not in case.references:
+        raise NotBound(f"no reference scattered_{op}")
+    is_strided, is_value = kernel.has("ndim_dim"), kernel.has("value")
+    for number, (shape, index_shape, dim, pad) in enumerate(INDEXED):
+        gap, bad = pad if is_strided else 0, number == 2 and op == "set"
+        flat = _indices(case, index_type, index_shape, dim, shape[dim], unique=op == "set", bad=bad)
+        strides, src_strides, index_strides = (
+            _padded(shape, gap),
+            _padded(index_shape, 2 * gap),
+            _padded(index_shape, gap),
+        )
+        span = -(-_span(shape, strides) // 4) * 4
+        before, source = _scattered_values(case, op, dtype, span, 1 if is_value else _span(index_shape, src_strides))
+        index_data = [0] * _span(index_shape, index_strides)
+        after, total = bytearray(before), 0
+        for position, at, src, value in zip(
+            itertools.product(*map(range, index_shape)),
+            _places(index_shape, index_strides),
+            _places(index_shape, src_strides),
+            flat,
+            strict=True,
+        ):
+            index_data[at] = value
+            if not 0 <= value < shape[dim]:
+                total += 1
+                continue
+            there = [value if d == dim else p for d, p in enumerate(position)]
+            place = sum(p * s for p, s in zip(there, strides, strict=True)) * dtype.size
+            begin = 0 if is_value else src * dtype.size
+            after[place : place + dtype.size] = source[begin : begin + dtype.size]
+        out, error, index = (
+            inout_buffer(before, align=4),
+            _error_buffer(kernel),
+            input_buffer(pack(index_type, index_data)),
+        )
+        common: Arguments = {"output": out, "index": index, "error_buf": error}
+        src_buffer = input_buffer(source)
+        if is_value:
+            common["value"] = kernel.pack("value", source)
+        else:
+            common["src"] = src_buffer
+        if is_strided:
+            common |= {
+                "index_sizes": kernel.pack("index_sizes", index_shape),
+                "output_strides": kernel.pack("output_strides", strides),
+                "src_strides": kernel.pack("src_strides", src_strides),
+                "index_strides": kernel.pack("index_strides", index_strides),
+                "ndim_dim": kernel.pack("ndim_dim", (len(shape), dim, 0)),
+                "dim_size": kernel.pack("dim_size", shape[dim]),
+            }
+        else:
+            common |= {
+                "inner_size": kernel.pack("inner_size", math.prod(shape[dim + 1 :])),
+                "index_dim_size": kernel.pack("index_dim_size", index_shape[dim]),
+                "output_dim_size": kernel.pack("output_dim_size", shape[dim]),
+            }
+        whole = View(buffer=out, dtype=dtype, shape=(span,))
+        checks: list[Check] = [_error_count(error, total)]
+        if op == "set":
+            checks.append(Known(got=whole, want=bytes(after)))
+        else:
+            inputs = {
+                "before": View(buffer=input_buffer(before), dtype=dtype, shape=shape, strides=strides),
+                "source": View(buffer=src_buffer, dtype=dtype, shape=index_shape, strides=src_strides),
+                "index": View(buffer=index, dtype=index_type, shape=index_shape, strides=index_strides),
+                "dim": dim,
+            }
+            checks.append(
+                Reference(
+                    got=View(buffer=out, dtype=dtype, shape=shape, strides=strides),
+                    name=f"scattered_{op}",
+                    inputs=inputs,
+                    scale=_scale(dtype),
+                )
+            )
+        loose = "" if op == "set" or dtype.is_exact or op in ("amax", "amin") else "atomic sums and products of floats"
+        steps = _launches(kernel, common, len(flat))
+        if dtype.name == "long" and op in ("amin", "amax"):
+            # The atomics compare unsigned numbers: the sign bits are turned before, and back again after.
+            turn = _turn_signs(case.companion("scatter_signbit_xor_long"), out, span)
+            steps = [turn, *steps, turn]
+        yield Program(
+            label=f"{shape}, index {index_shape}, dim {dim}, gaps of {gap}", steps=steps, checks=checks, loose=loose
+        )
+
+
+def _turn_signs(kernel: Kernel, data: Buffer, count: int) -> Step:
+    arguments: Arguments = {"data": data, "tid_offset": kernel.pack("tid_offset", 0)}
+    return Step(kernel=kernel.name, arguments=arguments, grid=_grid(count), threadgroup=_grid(min(count, 32)))
+
+
+def signbit(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`scatter_signbit_xor`: every number's sign bit turned; two launches."""
+    dtype, count = kernel.dtype("data"), 77
+    before = case.values.sweep(dtype, count)
+    want = b"".join(before[at : at + 7] + bytes([before[at + 7] ^ 0x80]) for at in range(0, len(before), 8))
+    data = inout_buffer(before)
+    check = Known(got=View(buffer=data, dtype=dtype, shape=(count,)), want=want)
+    yield Program(label=f"{count} numbers", steps=_launches(kernel, {"data": data}, count), checks=[check])
+
+
+def _scale(dtype: DType) -> float:
+    """A few sums or products of values up to 2, each rounded to the type."""
+    return 0.0 if dtype.is_exact else {"half": 0.06, "bfloat": 0.5, "half2": 0.06}.get(dtype.name, 2.0**-18)
+
+
+def _scattered_values(case: Case, op: str, dtype: DType, before: int, source: int) -> tuple[bytes, bytes]:
+    draw = case.values.sweep if op == "set" else case.values.moderate
+    return draw(dtype, before), draw(dtype, source)
+
+
+def copy_dense(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`index_copy_dense`: threads (inner, indices, outer)."""
+    dtype, index_type = kernel.dtype("output"), kernel.dtype("indices")
+    for outer, size, inner, numel in ((3, 7, 5, 4), (1, 40, 1, 33), (2, 3, 70, 2)):
+        chosen = case.values.random.sample(range(size), numel)
+        before, source = case.values.sweep(dtype, outer * size * inner), case.values.sweep(dtype, outer * numel * inner)
+        after, row = bytearray(before), inner * dtype.size
+        for o, (k, index) in itertools.product(range(outer), enumerate(chosen)):
+            after[(o * size + index) * row : (o * size + index + 1) * row] = source[
+                (o * numel + k) * row : (o * numel + k + 1) * row
+            ]
+        out = inout_buffer(before)
+        arguments: Arguments = {
+            "output": out,
+            "source": input_buffer(source),
+            "indices": input_buffer(pack(index_type, chosen)),
+            "dim_size": kernel.pack("dim_size", size),
+            "inner": kernel.pack("inner", inner),
+            "indices_numel": kernel.pack("indices_numel", numel),
+        }
+        step = Step(
+            kernel=kernel.name, arguments=arguments, grid=(inner, numel, outer), threadgroup=(min(inner, 8), 4, 1)
+        )
+        got = View(buffer=out, dtype=dtype, shape=(outer * size * inner,))
+        yield Program(
+            label=f"{outer} x {size} x {inner}, {numel} indices",
+            steps=[step],
+            checks=[Known(got=got, want=bytes(after))],
+        )
+
+
+def copy_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`index_copy_strided`: a slice's sizes and strides without `dim`; negative indices wrap."""
+    dtype, index_type = kernel.dtype("output"), kernel.dtype("indices")
+    for shape, dim, numel, gap, step_of_index in (
+        ((3, 7, 5), 1, 4, 1, 2),
+        ((40,), 0, 33, 0, 1),
+        ((2, 3, 4, 5), 3, 2, 2, 1),
+    ):
+        chosen = [
+            i - shape[dim] if k % 2 else i for k, i in enumerate(case.values.random.sample(range(shape[dim]), numel))
+        ]
+        source_shape = tuple(numel if d == dim else n for d, n in enumerate(shape))
+        strides, source_strides = _padded(shape, gap), _padded(source_shape, 2 * gap)
+        before, source = (
+            case.values.sweep(dtype, _span(shape, strides)),
+            case.values.sweep(dtype, _span(source_shape, source_strides)),
+        )
+        after, size = bytearray(before), dtype.size
+        for position in itertools.product(*map(range, source_shape)):
+            there = [chosen[p] % shape[dim] if d == dim else p for d, p in enumerate(position)]
+            a, b = (
+                sum(p * s for p, s in zip(at, by, strict=True)) * size
+                for at, by in ((there, strides), (position, source_strides))
+            )
+            after[a : a + size] = source[b : b + size]
+        others = [d for d in reversed(range(len(shape))) if d != dim]
+        indices = [0] * (numel * step_of_index)
+        indices[::step_of_index] = chosen
+        indices = indices[: (numel - 1) * step_of_index + 1]
+        out, slice_numel = inout_buffer(before), math.prod(shape[d] for d in others)
+        constants: dict[str, object] = {
+            "dim_size": shape[dim],
+            "dim_out_stride": strides[dim],
+            "dim_source_stride": source_strides[dim],
+            "slice_sizes": [shape[d] for d in others] or [1],
+            "slice_out_strides": [strides[d] for d in others] or [0],
+            "slice_source_strides": [source_strides[d] for d in others] or [0],
+            "slice_ndim": len(others),
+            "slice_numel": slice_numel,
+            "indices_stride": step_of_index,
+        }
+        arguments: Arguments = {
+            "output": out,
+            "source": input_buffer(source),
+            "indices": input_buffer(pack(index_type, indices)),
+        }
+        arguments |= {name: kernel.pack(name, value) for name, value in constants.items()}
+        step = Step(kernel=kernel.name, arguments=arguments, grid=_grid(numel * slice_numel), threadgroup=_grid(32))
+        got = View(buffer=out, dtype=dtype, shape=(_span(shape, strides),))
+        yield Program(
+            label=f"{shape}, dim {dim}, {numel} indices, gaps of {gap}",
+            steps=[step],
+            checks=[Known(got=got, want=bytes(after))],
+        )
+
+
+def combine(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`index_add`, `index_reduce`: rows of `source` into rows of `self` by atomics; a thread an element of `source`."""
+    op, dtype, index_type = kernel.parts["op"], kernel.dtype("source"), kernel.dtype("index")
+    name = f"indexed_{op}"
+    if name not in case.references:
+        raise NotBound(f"no reference {name}")
+    for shape, dim, numel, gap, every in (((3, 7, 5), 1, 4, 1, 1), ((8,), 0, 33, 0, 2), ((2, 40), 1, 30, 0, 1)):
+        source_shape = tuple(numel if d == dim else n for d, n in enumerate(shape))
+        strides, source_strides = _padded(shape, gap), _padded(source_shape, 2 * gap)
+        span = -(-_span(shape, strides) // 4) * 4
+        factors = (1, 2) if "prod" in op and dtype.is_exact else (0.8, 1.25) if "prod" in op else (-2.0, 2.0)
+        before = case.values.moderate(dtype, span, *factors)
+        source = input_buffer(case.values.moderate(dtype, _span(source_shape, source_strides), *factors))
+        indices = [0] * ((numel - 1) * every + 1)
+        indices[::every] = [case.values.random.randrange(shape[dim]) for _ in range(numel)]
+        index, out = input_buffer(pack(index_type, indices)), inout_buffer(before, align=4)
+        params = {
+            "ndim": len(shape),
+            "reduce_dim": dim,
+            "self_strides": strides,
+            "self_sizes": shape,
+            "source_strides": source_strides,
+            "source_sizes": source_shape,
+            "index_stride": every,
+        }
+        arguments: Arguments = {"self": out, "index": index, "source": source, "params": kernel.pack("params", params)}
+        inputs: dict[str, object] = {
+            "before": View(buffer=input_buffer(before), dtype=dtype, shape=shape, strides=strides),
+            "source": View(buffer=source, dtype=dtype, shape=source_shape, strides=source_strides),
+            "index": View(buffer=index, dtype=index_type, shape=(numel,), strides=(every,)),
+            "dim": dim,
+        }
+        if kernel.has("alpha"):
+            alpha: float | int = 1 if dtype.kind == "bool" else 3 if dtype.is_exact else 1.5
+            arguments["alpha"] = kernel.pack("alpha", [alpha, 0.0] if dtype.kind == "complex" else alpha)
+            inputs["alpha"] = alpha
+        count = math.prod(source_shape)
+        step = Step(kernel=kernel.name, arguments=arguments, grid=_grid(count), threadgroup=_grid(min(count, 32)))
+        got = View(buffer=out, dtype=dtype, shape=shape, strides=strides)
+        loose = "" if dtype.is_exact or op in ("reduce_amax", "reduce_amin") else "atomic sums and products of floats"
+        check = Reference(got=got, name=name, inputs=inputs, scale=4 * _scale(dtype))
+        yield Program(
+            label=f"{shape}, dim {dim}, {numel} indices, gaps of {gap}", steps=[step], checks=[check], loose=loose
+        )

@@ -1,0 +1,107 @@
+"""References of whole operators that torch has no single expression for."""
+
+from __future__ import annotations
+
+import torch
+
+
+def _sources(small, left, mode):
+    """Return for each element of the padded dimension which element of the small one it is."""
+
+    def at(i):
+        j = i - left
+        if mode == "replication":
+            return min(max(j, 0), small - 1)
+        return -j if j < 0 else 2 * (small - 1) - j if j >= small else j
+
+    return at
+
+
+def nn_pad_forward(x, left, small, large, mode):
+    for number, (n, before, total) in enumerate(zip(small, left, large)):
+        at = _sources(n, before, mode)
+        x = x.index_select(2 + number, torch.tensor([at(i) for i in range(total)]))
+    return x
+
+
+def nn_pad_backward(x, left, small, large, mode):
+    for number, (n, before, total) in enumerate(zip(small, left, large)):
+        at = _sources(n, before, mode)
+        shape = list(x.shape)
+        shape[2 + number] = n
+        index = torch.tensor([at(i) for i in range(total)])
+        x = torch.zeros(shape, dtype=x.dtype).index_add(2 + number, index, x)
+    return x
+
+
+def nn_constant_pad(x, fill, left, large):
+    """Padded, or cut where a pad is negative."""
+    out = torch.full(large, 0, dtype=x.dtype) + fill.reshape(()).to(x.dtype)
+    where, source = [], []
+    for n, before, total in zip(x.shape, left, large):
+        begin, end = max(before, 0), min(before + n, total)
+        where.append(slice(begin, end))
+        source.append(slice(begin - before, end - before))
+    out[tuple(where)] = x[tuple(source)]
+    return out
+
+
+def _grouped(x, groups):
+    return x.reshape(x.shape[0], groups, -1)
+
+
+def nn_group_mean(x, groups, eps):
+    return _grouped(x, groups).mean(-1)
+
+
+def nn_group_rstd(x, groups, eps):
+    return torch.rsqrt(_grouped(x, groups).var(-1, unbiased=False) + eps)
+
+
+def _channels(weight):
+    return weight.reshape(1, -1, 1) if isinstance(weight, torch.Tensor) else weight
+
+
+def nn_group_norm(x, groups, eps, gamma, beta):
+    mean, rstd = nn_group_mean(x, groups, eps), nn_group_rstd(x, groups, eps)
+    normal = (_grouped(x, groups) - mean.unsqueeze(-1)) * rstd.unsqueeze(-1)
+    return normal.reshape(x.shape) * _channels(gamma) + _channels(beta)
+
+
+def _normal(x, mean, rstd, groups):
+    return ((_grouped(x, groups) - mean.unsqueeze(-1)) * rstd.unsqueeze(-1)).reshape(x.shape)
+
+
+def nn_group_norm_dx(dy, x, mean, rstd, groups, gamma):
+    normal, weighted = _grouped(_normal(x, mean, rstd, groups), groups), _grouped(dy * _channels(gamma), groups)
+    inner = weighted - weighted.mean(-1, keepdim=True) - normal * (weighted * normal).mean(-1, keepdim=True)
+    return (inner * rstd.unsqueeze(-1)).reshape(x.shape)
+
+
+def nn_group_norm_dgamma(dy, x, mean, rstd, groups):
+    return (dy * _normal(x, mean, rstd, groups)).sum((0, 2))
+
+
+def nn_row_rstd(x, eps):
+    return torch.rsqrt(x.var(-1, unbiased=False) + eps)
+
+
+def nn_layer_norm(x, eps, w, b):
+    return (x - x.mean(-1, keepdim=True)) * nn_row_rstd(x, eps).unsqueeze(-1) * w + b
+
+
+def nn_attention(q, k, v, mask, causal, factor):
+    repeat = q.shape[1] // k.shape[1]
+    k, v = k.repeat_interleave(repeat, 1), v.repeat_interleave(repeat, 1)
+    scores = (q * factor) @ k.transpose(-1, -2)
+    if isinstance(mask, torch.Tensor) and mask.dtype == torch.bool:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    elif isinstance(mask, torch.Tensor):
+        scores = scores + mask
+    if causal:
+        rows, columns = torch.arange(q.shape[2]).unsqueeze(-1), torch.arange(k.shape[2])
+        scores = scores.masked_fill(columns > rows, float("-inf"))
+    return torch.softmax(scores, -1) @ v
+
+
+FUNCTIONS = {name: value for name, value in list(globals().items()) if name.startswith("nn_")}

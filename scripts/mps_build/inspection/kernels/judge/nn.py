@@ -104,4 +104,30 @@ def nn_attention(q, k, v, mask, causal, factor):
     return torch.softmax(scores, -1) @ v
 
 
+def nn_attention_parts(partials, sums, maxs):
+    weight = torch.exp(maxs - maxs.max(-1, keepdim=True).values)
+    return (weight.unsqueeze(-1) * partials).sum(1) / (weight * sums).sum(-1, keepdim=True)
+
+
+def nn_grid_sample(x, grid, mode, pad, align):
+    return torch.nn.functional.grid_sample(x, grid, mode=mode, padding_mode=pad, align_corners=align)
+
+
+def nn_grid_sample_backward(dy, x, grid, mode, pad, align, which):
+    return torch.ops.aten.grid_sampler_2d_backward(dy, x, grid, mode, pad, align, [True, True])[which]
+
+
+def nn_upsample(x, mode, align, antialias, small, large):
+    if mode.startswith("nearest") and not x.is_floating_point():
+        x = x.to(torch.float64)  # the CPU has no integers here; only elements are moved
+    return torch.nn.functional.interpolate(x, large, mode=mode, align_corners=align, antialias=antialias)
+
+
+def nn_upsample_backward(x, mode, align, antialias, small, large):
+    image = torch.zeros(small, dtype=x.dtype, requires_grad=True)
+    with torch.enable_grad():
+        y = nn_upsample(image, mode, align, antialias, small, large)
+        return torch.autograd.grad(y, image, x)[0]
+
+
 FUNCTIONS = {name: value for name, value in list(globals().items()) if name.startswith("nn_")}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...dtypes import DTYPES, DType
-from ...program import Program, Reference, Value, View
+from ...program import Program, Reference, Value, View, scratch_buffer
 from ..contracts import Case, Kernel, NotBound
 from .tensors import filled, groups, result, strides_of
 
@@ -85,3 +86,45 @@ def prefill(kernel: Kernel, case: Case) -> Iterator[Program]:
         check = Reference(got=out, name="nn_attention", inputs=inputs, scale=scale, ulp=64.0)
         steps = [groups(kernel, arguments, (-(-q_len // bq), h, b), (32, int(parts["wm"]), int(parts["wn"])))]
         yield Program(label=f"{b} x {h} heads of {hk}, {q_len} queries, {k_len} keys", steps=steps, checks=[check])
+
+
+BLOCKS = 32
+
+
+def two_passes(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`2pass_1`: each of 32 threadgroups has a part of the keys; `2pass_2` puts the parts together."""
+    second = case.first_companion(kernel)
+    for program in vector(kernel, case):
+        (step,), (check,) = program.steps, program.checks
+        assert isinstance(check, Reference)
+        b, h, q_len, dv = check.got.shape
+        partials = result(kernel.dtype("out"), (b * h * q_len * BLOCKS, dv))
+        small = [scratch_buffer(b * h * q_len * BLOCKS * 4) for _ in range(2)]
+        part = scratch_buffer(partials.buffer.size)
+        parts: dict[str | int, Value] = {"sums": small[0], "maxs": small[1]}
+        first = groups(kernel, {**step.arguments, **parts, "out": part}, (b * h, q_len, BLOCKS), (256,))
+        put = groups(second, {**parts, "partials": part, "out": check.got.buffer}, (b * h, q_len), (1024,))
+        # The first pass rounds its parts to the element type.
+        rounded = {"half": 2.0**-11, "bfloat": 2.0**-8}.get(kernel.dtype("queries").name, 0.0)
+        bound = replace(check, scale=check.scale + rounded)
+        yield replace(program, steps=[first, put], checks=[bound])
+
+
+def put_together(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`2pass_2`: partial sums of 32 blocks, each relative to its own maximum."""
+    dtype, d = kernel.dtype("partials"), int(kernel.parts["d"])
+    for heads, q_len in ((1, 1), (3, 2)):
+        partials = filled(case, dtype, (heads * q_len, BLOCKS, d))
+        sums = filled(case, DTYPES["float"], (heads * q_len, BLOCKS), low=0.5, high=9.0)
+        maxs = filled(case, DTYPES["float"], (heads * q_len, BLOCKS))
+        out = result(kernel.dtype("out"), (heads * q_len, d))
+        arguments: dict[str | int, Value] = {
+            "partials": partials.buffer,
+            "sums": sums.buffer,
+            "maxs": maxs.buffer,
+            "out": out.buffer,
+        }
+        inputs = {"partials": partials, "sums": sums, "maxs": maxs}
+        check = Reference(got=out, name="nn_attention_parts", inputs=inputs, scale=2.0**-18)
+        steps = [groups(kernel, arguments, (heads, q_len), (1024,))]
+        yield Program(label=f"{heads} heads, {q_len} queries", steps=steps, checks=[check])

@@ -43,7 +43,11 @@ def spatial(kernel: Kernel, case: Case) -> Iterator[Program]:
             "channels": channels,
         }
         w, h, d = _spatial(grid, 1)
-        arguments: dict[str | int, Value] = {source: x.buffer, target: got.buffer, "params": kernel.pack("params", params)}
+        arguments: dict[str | int, Value] = {
+            source: x.buffer,
+            target: got.buffer,
+            "params": kernel.pack("params", params),
+        }
         step = threads(kernel, arguments, (w, h, d * channels * batch))
         inputs = {"x": x, "left": list(left), "small": list(inner), "large": list(outer), "mode": kernel.parts["op"]}
         name = f"nn_pad_{kernel.parts['way']}"

@@ -130,4 +130,44 @@ def nn_upsample_backward(x, mode, align, antialias, small, large):
         return torch.autograd.grad(y, image, x)[0]
 
 
+_MAX_POOLS = {1: torch.nn.functional.max_pool1d, 2: torch.nn.functional.max_pool2d, 3: torch.nn.functional.max_pool3d}
+_AVG_POOLS = {2: torch.nn.functional.avg_pool2d, 3: torch.nn.functional.avg_pool3d}
+
+
+def nn_max_pool(x, size, stride, padding, dilation, which):
+    if not x.is_floating_point():
+        x = x.to(torch.float64)
+    pool = _MAX_POOLS[len(size)]
+    return pool(x, size, stride, padding, dilation, return_indices=True)[which]
+
+
+def nn_avg_pool(x, shape, size, stride, padding, include, divisor):
+    if len(size) == 1:
+        flat = nn_avg_pool(x.unsqueeze(-2), shape, [1, *size], [1, *stride], [0, *padding], include, divisor)
+        return flat.squeeze(-2)
+    options = {"count_include_pad": include, "divisor_override": divisor or None}
+    return _AVG_POOLS[len(size)](x, size, stride, padding, **options)
+
+
+def nn_avg_pool_backward(x, shape, size, stride, padding, include, divisor):
+    image = torch.zeros(shape, dtype=x.dtype, requires_grad=True)
+    with torch.enable_grad():
+        y = nn_avg_pool(image, shape, size, stride, padding, include, divisor)
+        return torch.autograd.grad(y, image, x)[0]
+
+
+def nn_max_pool_backward(dy, index, shape):
+    zeros = torch.zeros(shape, dtype=dy.dtype).flatten(2)
+    return zeros.scatter_add(2, index.flatten(2).to(torch.int64), dy.flatten(2)).reshape(shape)
+
+
+def nn_unfold(x, size, stride, padding, dilation):
+    x = x if x.is_floating_point() or x.is_complex() else x.to(torch.float64)
+    return torch.nn.functional.unfold(x, size, dilation, padding, stride)
+
+
+def nn_unfold_backward(dy, shape, dim, size, step):
+    return torch.ops.aten.unfold_backward(dy, shape, dim, size, step)
+
+
 FUNCTIONS = {name: value for name, value in list(globals().items()) if name.startswith("nn_")}

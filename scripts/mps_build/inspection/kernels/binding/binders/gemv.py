@@ -22,6 +22,11 @@ def columns(kernel: Kernel, case: Case) -> Iterator[Program]:
     yield from _products(kernel, case, matrix="B", per_group=32 * int(kernel.parts["b"]), transposed=True)
 
 
+def tiles(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`gemv_t2d_a_b`: at least 32 columns a threadgroup, its lanes share rows too; groups past the end do nothing."""
+    yield from _products(kernel, case, matrix="B", per_group=32, transposed=True)
+
+
 def _products(kernel: Kernel, case: Case, *, matrix: str, per_group: int, transposed: bool) -> Iterator[Program]:
     dtype, simdgroups, width = kernel.dtype("y"), int(kernel.parts["a"]), int(kernel.parts["b"])
     tail = kernel.parts["tail"]

@@ -142,6 +142,8 @@ def nn_max_pool(x, size, stride, padding, dilation, which):
 
 
 def nn_avg_pool(x, shape, size, stride, padding, include, divisor):
+    if not x.is_floating_point():  # integer division, as the CPU's for int64
+        return torch.trunc(nn_avg_pool(x.to(torch.float64), shape, size, stride, padding, include, divisor))
     if len(size) == 1:
         flat = nn_avg_pool(x.unsqueeze(-2), shape, [1, *size], [1, *stride], [0, *padding], include, divisor)
         return flat.squeeze(-2)
@@ -168,6 +170,62 @@ def nn_unfold(x, size, stride, padding, dilation):
 
 def nn_unfold_backward(dy, shape, dim, size, step):
     return torch.ops.aten.unfold_backward(dy, shape, dim, size, step)
+
+
+def nn_adam(params, grads, exp_avgs, exp_avg_sqs, state_steps, lr, beta1, beta2, weight_decay, eps, maximize,
+            decoupled, which, max_exp_avg_sqs=None):  # fmt: skip
+    if which == "grads":
+        return grads
+    grad = -grads if maximize else grads
+    if decoupled:
+        params = params - lr * weight_decay * params
+    else:
+        grad = grad + weight_decay * params
+    first = beta1 * exp_avgs + (1 - beta1) * grad
+    second = beta2 * exp_avg_sqs + (1 - beta2) * grad * grad
+    largest = second if max_exp_avg_sqs is None else torch.maximum(max_exp_avg_sqs, second)
+    if which != "params":
+        return {"exp_avgs": first, "exp_avg_sqs": second, "max_exp_avg_sqs": largest}[which]
+    denominator = torch.sqrt(largest) / torch.sqrt(1 - beta2**state_steps) + eps
+    return params - lr / (1 - beta1**state_steps) * first / denominator
+
+
+def nn_sgd(params, grads, lr, weight_decay, maximize, decoupled, which, momentum=0.0, dampening=0.0, nesterov=0,
+           is_first_step=0, momentum_buffer_list=None):  # fmt: skip
+    if which == "grads":
+        return grads
+    grad = (-grads if maximize else grads) + weight_decay * params
+    if momentum_buffer_list is not None:
+        buffer = momentum * momentum_buffer_list + (1 - dampening) * grad
+        if which == "momentum_buffer_list":
+            return buffer
+        grad = grad + momentum * buffer if nesterov else buffer
+    return params - lr * grad
+
+
+def nn_grouped_rows(a, b, offsets):
+    ends = [int(each) for each in offsets]
+    return torch.cat([a[i:j] @ b[g] for g, (i, j) in enumerate(zip([0, *ends], ends))])
+
+
+def nn_grouped_terms(a, b, offsets):
+    ends = [int(each) for each in offsets]
+    return torch.stack([a[:, i:j] @ b[i:j] for i, j in zip([0, *ends], ends)])
+
+
+def nn_embedding_count(indices, count, padding):
+    """How often each is looked up; the padding is not counted."""
+    found = torch.bincount(indices.flatten().to(torch.int64), minlength=count)
+    return torch.where(torch.arange(count) == padding, 0, found)
+
+
+def nn_embedding_backward(grad, indices, count, padding, by_count):
+    return torch.ops.aten.embedding_dense_backward(grad, indices.to(torch.int64), count, padding, by_count)
+
+
+def nn_fold(x, image, size, stride, padding, dilation):
+    x = x if x.is_floating_point() or x.is_complex() else x.to(torch.float64)
+    return torch.nn.functional.fold(x, image, size, dilation, padding, stride)
 
 
 FUNCTIONS = {name: value for name, value in list(globals().items()) if name.startswith("nn_")}

@@ -228,4 +228,25 @@ def nn_fold(x, image, size, stride, padding, dilation):
     return torch.nn.functional.fold(x, image, size, dilation, padding, stride)
 
 
+def nn_conv2d(x, w, bias, stride, padding, dilation, groups):
+    bias = bias if isinstance(bias, torch.Tensor) else None
+    return torch.nn.functional.conv2d(x, w, bias, stride, padding, dilation, groups)
+
+
+def nn_max_unpool(x, index, shape):
+    zeros = torch.zeros(shape, dtype=x.dtype).flatten(2)
+    return zeros.scatter(2, index.flatten(2).to(torch.int64), x.flatten(2)).reshape(shape)
+
+
+def nn_cdist_backward(x1, x2, grad, far, norm, power):
+    gap, grad, far = x1.unsqueeze(2) - x2.unsqueeze(1), grad.unsqueeze(-1), far.unsqueeze(-1)
+    if norm == 0:
+        terms = grad * torch.sign(gap)
+    elif norm == 1:
+        terms = torch.where(gap.abs() == far, grad * torch.sign(gap), 0)
+    else:
+        terms = torch.where(far == 0, 0, grad * torch.sign(gap) * gap.abs() ** (power - 1) / far ** (power - 1))
+    return terms.sum(2)
+
+
 FUNCTIONS = {name: value for name, value in list(globals().items()) if name.startswith("nn_")}

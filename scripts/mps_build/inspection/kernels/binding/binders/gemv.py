@@ -9,7 +9,7 @@ from ..contracts import Case, Kernel
 from .tensors import filled, groups, result
 
 # Outputs and terms: no multiple of a vector; one; longer than one turn of the loop.
-SIZES = ((7, 37), (1, 1), (5, 530), (70, 64), (33, 3))
+SIZES = ((7, 37), (1, 1), (5, 530), (70, 64), (33, 3), (2, 1150))
 
 
 def rows(kernel: Kernel, case: Case) -> Iterator[Program]:

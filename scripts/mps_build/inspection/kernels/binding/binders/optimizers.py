@@ -35,7 +35,7 @@ def fused(kernel: Kernel, case: Case) -> Iterator[Program]:
                 inputs |= {**constants, **flags, "decoupled": "adamw" in kernel.name, "which": name}
                 got = View(buffer=after, dtype=before.dtype, shape=before.shape)
                 # The gradient is rounded to its type before it is used.
-                scale = {"half": 2.0**-12, "bfloat": 2.0**-9}.get(before.dtype.name, 2.0**-21)
+                scale = {"half": 2.0**-11, "bfloat": 2.0**-8}.get(before.dtype.name, 2.0**-21)
                 checks.append(Reference(got=got, name="nn_adam" if is_adam else "nn_sgd", inputs=inputs, scale=scale))
         chunks = [(t, c) for t, n in enumerate(lengths) for c in range(-(-n // CHUNK))]
         table = {

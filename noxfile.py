@@ -23,7 +23,11 @@ if sys.version_info < (3, 10):  # noqa: UP036  # an old pip installs a nox that 
     sys.exit(2)
 
 ROOT = Path(__file__).parent
-PACKAGE = {"PYTHONPATH": str(ROOT / "scripts")}
+PACKAGE = {
+    "PYTHONPATH": str(ROOT / "scripts"),
+    # A session's own environment hides the caller's, whose torch a bare `nox -s verify_mps` asks.
+    **{f"MPS_BUILD_CALLER_{name}": os.environ.get(name, "") for name in ("PATH", "VIRTUAL_ENV", "CONDA_PREFIX")},
+}
 PYPROJECT = nox.project.load_toml(ROOT / "pyproject.toml")
 
 nox.needs_version = ">=2025.2.9"
@@ -69,159 +73,195 @@ def _status(failure: Exception) -> int:
     return 1 if not code else 128 - code if code < 0 else code
 
 
-@nox.session
-def doctor(session: nox.Session) -> None:
-    """This host (or `--host FILE`) against one recipe, or all."""
-    _command(session)
-
-
-@nox.session
-def adopt(session: nox.Session) -> None:
-    """A recording that a user sent: checked for names and numbers, filed among the tests."""
-    _command(session)
+# Task: build a wheel
 
 
 @nox.session
 def build_wheel(session: nox.Session) -> None:
-    """A recipe to an audited wheel in wheelhouse/."""
+    """Build a recipe into an audited wheel."""
     _command(session)
 
 
 @nox.session
 def build_companions(session: nox.Session) -> None:
-    """torchvision and torchaudio for a torch that was built here: built against it, pinned to it, tried with it."""
+    """Build torchvision and torchaudio for a torch that was built here."""
     _command(session)
-
-
-@nox.session
-def audit_wheel(session: nox.Session) -> None:
-    """What a wheel holds, and whether that is right: a path, or a requirement such as torch==2.15.0."""
-    _command(session)
-
-
-@nox.session
-def verify_kernels(session: nox.Session) -> None:
-    """A wheel's Metal kernels, executed on this machine: right, in bounds, without races? No Mac is needed."""
-    _command(session, "kernels")
-
-
-@nox.session
-def triage(session: nox.Session) -> None:
-    """A failed log to its known cause and the fix."""
-    _command(session)
-
-
-@nox.session
-def verify_mps(session: nox.Session) -> None:
-    """Does MPS on this Mac give right answers? A wheel, a requirement, or --python PATH, to a verdict."""
-    _command(session)
-
-
-@nox.session
-def verify_training(session: nox.Session) -> None:
-    """Do Accelerate and Transformers train on this Mac as promised? A wheel, a requirement, or --python PATH."""
-    _command(session)
-
-
-@nox.session
-def benchmark_mps(session: nox.Session) -> None:
-    """How many times as fast as the CPU is the device? The models of the announcement of 2022, and kernels."""
-    _command(session, "picture")
 
 
 @nox.session
 def rehearse(session: nox.Session) -> None:
-    """On Linux, a macOS recipe: patches, lock, configure, C++; --wheel on to a Linux wheel, --darwin with zig."""
+    """Try a macOS recipe on Linux: patches, lock, configure, C++."""
     _command(session)
 
 
 @nox.session
 def check_mm(session: nox.Session) -> None:
-    """Objective-C++ of a PyTorch tree, checked on any system: selectors, types, enums, version guards."""
+    """Check Objective-C++ of MPS on any system: selectors, types, enums, version guards."""
     _command(session, "check_mm")
 
 
 @nox.session
-def repro(session: nox.Session) -> None:
-    """One failure of a record as a stand-alone script, and as the text of an issue for upstream."""
-    _command(session)
-
-
-@nox.session
-def compare(session: nox.Session) -> None:
-    """Two wheels, or two records, side by side."""
-    _command(session)
-
-
-@nox.session
-def op_coverage(session: nox.Session) -> None:
-    """Which operators have an MPS kernel, run through a composite, or fall back: of a recipe, a tree, or a wheel."""
-    _command(session)
-
-
-@nox.session
-def build_report(session: nox.Session) -> None:
-    """Where a build's time went, by ninja's own log: phases, critical path, busy cores, and the next lever."""
-    _command(session)
-
-
-@nox.session
 def shell(session: nox.Session) -> None:
-    """A shell, or one command after a second `--`, in the exact environment of a build."""
-    _command(session)
-
-
-@nox.session
-def bisect_mps(session: nox.Session) -> None:
-    """Which version, and which commit, changed an answer: releases, nightlies, commits."""
-    _command(session)
-
-
-@nox.session
-def support(session: nox.Session) -> None:
-    """Recording, receipts, logs and versions as one scrubbed file, for an issue."""
-    _command(session)
-
-
-@nox.session
-def clean(session: nox.Session) -> None:
-    """Sizes and ages of what lies in the work folder and the cache; removes what is named."""
+    """Open a shell, or run one command, in the exact environment of a build."""
     _command(session)
 
 
 @nox.session
 def lock(session: nox.Session) -> None:
-    """Versions and hashes of every recipe's build requirements, into build_recipes/locks/."""
+    """Pin the versions and hashes of each recipe's build requirements."""
     _command(session, "lock")
 
 
 @nox.session
 def matrix(session: nox.Session) -> None:
-    """The recipes and their Pythons, for a workflow (JSON) or for the README (a table)."""
+    """List the recipes and their Pythons as JSON, for a workflow."""
     _command(session)
 
 
 @nox.session
+def refresh_patches(session: nox.Session) -> None:
+    """Show which patches apply to a tree or a tag, are upstream already, or conflict."""
+    _command(session)
+
+
+@nox.session
+def build_report(session: nox.Session) -> None:
+    """Show where a build's time went, its critical path, and what would save most."""
+    _command(session)
+
+
+# Task: inspect a wheel without running it on a Mac
+
+
+@nox.session
+def audit_wheel(session: nox.Session) -> None:
+    """Check what a wheel, a requirement or an installed torch contains."""
+    _command(session)
+
+
+@nox.session
+def verify_kernels(session: nox.Session) -> None:
+    """Run a wheel's Metal kernels on this machine, without a Mac, and compare their results."""
+    _command(session, "kernels")
+
+
+@nox.session
+def op_coverage(session: nox.Session) -> None:
+    """List which operators MPS runs itself, through a composite, or not."""
+    _command(session)
+
+
+@nox.session
+def compare(session: nox.Session) -> None:
+    """Compare two wheels, or two records."""
+    _command(session)
+
+
+# Task: verify a torch on a device
+
+
+@nox.session
+def verify_mps(session: nox.Session) -> None:
+    """Test whether MPS on this Mac gives right answers."""
+    _command(session)
+
+
+@nox.session
+def verify_training(session: nox.Session) -> None:
+    """Test whether Accelerate and Transformers train as their pages promise."""
+    _command(session)
+
+
+@nox.session
+def benchmark_mps(session: nox.Session) -> None:
+    """Time training and inference on the device against the CPU."""
+    _command(session, "picture")
+
+
+@nox.session
+def bisect_mps(session: nox.Session) -> None:
+    """Find the version, and the commit, that changed an answer."""
+    _command(session)
+
+
+@nox.session
+def repro(session: nox.Session) -> None:
+    """Write one failure of a record as a script of its own, and as an issue's text."""
+    _command(session)
+
+
+# Task: understand a host or a failure
+
+
+@nox.session
+def doctor(session: nox.Session) -> None:
+    """Check this host, or a recorded one, against one recipe or all."""
+    _command(session)
+
+
+@nox.session
+def triage(session: nox.Session) -> None:
+    """Find the known cause of a failed log, and its fix."""
+    _command(session)
+
+
+@nox.session
+def adopt(session: nox.Session) -> None:
+    """Check a recording that a user sent, and file it among the tests."""
+    _command(session)
+
+
+@nox.session
+def support(session: nox.Session) -> None:
+    """Pack recording, receipts, logs and versions into one scrubbed file for an issue."""
+    _command(session)
+
+
+@nox.session
+def clean(session: nox.Session) -> None:
+    """Show disk usage of the work folder and the cache, and remove what is named."""
+    _command(session)
+
+
+# Task: run a fleet and publish
+
+
+@nox.session
 def plan_fleet(session: nox.Session) -> None:
-    """How long so many Macs take to build and test so much; the bottleneck and the best shape."""
+    """Estimate how long a number of Macs takes to build and test."""
     _command(session)
 
 
 @nox.session
 def publish_index(session: nox.Session) -> None:
-    """A static package index of the wheels in a folder."""
+    """Write a static package index of wheels, with hashes, receipts and attestations."""
     _command(session)
 
 
 @nox.session
 def verify_provenance(session: nox.Session) -> None:
-    """A downloaded wheel against its receipt, its attestation and the recipe's pins."""
+    """Check a downloaded wheel against its receipt, its attestation and the recipe's pins."""
     _command(session, "provenance")
 
 
 @nox.session
 def ci(session: nox.Session) -> None:
-    """What a workflow asks beside the sessions: trust, refs, outputs, upstream's commit, issues."""
+    """Answer what a workflow asks beside the sessions: trust, refs, outputs, upstream's commit, issues."""
+    _command(session)
+
+
+# Task: keep this repository
+
+
+@nox.session
+def regenerate(session: nox.Session) -> None:
+    """Write every generated file and table of this repository anew."""
+    _command(session)
+
+
+@nox.session
+def completion(session: nox.Session) -> None:
+    """Print a completion script for your shell."""
     _command(session)
 
 
@@ -234,37 +274,26 @@ def workflows(session: nox.Session) -> None:
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-actions", *actions)
     session.run("check-jsonschema", "--builtin-schema", "vendor.dependabot", str(ROOT / ".github" / "dependabot.yml"))
-    session.run("zizmor", "--offline", "--persona", "auditor", "--no-progress", str(ROOT / ".github"))
+    session.run("zizmor", "--offline", "--persona", "auditor", "--no-ignores", "--no-progress", str(ROOT / ".github"))
     session.run("shellcheck", *sorted(map(str, (ROOT / "runner").rglob("*.sh"))))
-
-
-@nox.session
-def refresh_patches(session: nox.Session) -> None:
-    """Which patches apply to a tree or a tag, are upstream already, or conflict."""
-    _command(session)
-
-
-@nox.session
-def regenerate(session: nox.Session) -> None:
-    """Write every generated file and table anew; `-- --check` only looks."""
-    _command(session)
-
-
-@nox.session
-def completion(session: nox.Session) -> None:
-    """A completion script for bash, zsh or fish: `mps-build completion bash`."""
-    _command(session)
 
 
 @nox.session
 def benchmark(session: nox.Session) -> None:
     """Measure one of benchmarks/ (audit, driver, ...) for benchmarks/results.json; `readme` writes the page of all."""
-    _install(session, "benchmark")
-    if not session.posargs:
-        names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
-        names = [name for name in names if name not in ("record", "two_hosts")]
+    names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
+    names = [name for name in names if name not in ("record", "two_hosts")]
+    if not session.posargs or session.posargs[0] not in names:
         session.error(f"say which: {', '.join(names)}")
+    _install(session, "benchmark")
     session.run("python", str(ROOT / "benchmarks" / f"{session.posargs[0]}.py"), *session.posargs[1:], env=PACKAGE)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Mutated wheels, logs, recordings, records, recipes and receipts, 20,000 of each: every one read or refused."""
+    _install(session, "tests")
+    session.run("python", str(ROOT / "benchmarks" / "fuzz.py"), *session.posargs, env=PACKAGE)
 
 
 @nox.session

@@ -1,6 +1,6 @@
 """What an audit costs, against one inflate-and-sha256 pass over the same wheel with Python's zlib and hashlib.
 
-    python benchmarks/audit.py WHEEL_OR_REQUIREMENT [--runs 9]      (default: torch==2.15.0)
+    nox -s benchmark -- audit WHEEL_OR_REQUIREMENT [--runs 9]      (default: torch==2.15.0)
 
 Each run is a process of its own, measured whole by the kernel: start, imports, everything. Audit and
 floor take turns, so that a busy machine slows both; ratios are those of neighbours.
@@ -25,7 +25,7 @@ from mps_build.common.console import Console
 from record import record
 
 ENTRY = (sys.executable, "-m", "mps_build", "audit_wheel")
-COMMAND = "python benchmarks/audit.py torch==2.15.0"
+COMMAND = "nox -s benchmark -- audit torch==2.15.0"
 FLOOR = """
 import hashlib, sys, zipfile, zlib
 with zipfile.ZipFile(sys.argv[1]) as archive, open(sys.argv[1], "rb") as file:

@@ -1,6 +1,6 @@
 """CPU seconds of compile steps by profile, over the same seeded draw of real PyTorch files, all ways in one run.
 
-    python benchmarks/compile_profiles.py [--units 150] [--seed 1] [--release v2.6.0]
+    nox -s benchmark -- compile_profiles [--units 150] [--seed 1] [--release v2.6.0]
 
 Needs what `nox -s rehearse -- v2.6.0` needs; uses the same Debian root. Every compile step is timed by a launcher
 (user and system time of the compiler itself), so that code generation and waiting count nowhere; a precompiled
@@ -232,7 +232,7 @@ def report(
         if name in seconds and base in seconds:
             again = [_ratio(seconds[name], seconds[base], dice.choices(common, k=len(common))) for _ in range(2000)]
             low, high = sorted(again)[50], sorted(again)[1949]
-            command = f"python benchmarks/compile_profiles.py --units {arguments.units} --seed {arguments.seed}"
+            command = f"nox -s benchmark -- compile_profiles --units {arguments.units} --seed {arguments.seed}"
             measured = _ratio(seconds[name], seconds[base], common)
             row = record(figure, [low, measured, high], unit="ratio", command=command, target=target)
             console.print(

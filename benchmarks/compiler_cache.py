@@ -1,6 +1,6 @@
 """What a warm compiler cache saves, over a seeded draw of real PyTorch files: in a fresh build folder, and elsewhere.
 
-    python benchmarks/compiler_cache.py [--units 40] [--seed 1] [--targets torch_cpu,torch_python,c10]
+    nox -s benchmark -- compiler_cache [--units 40] [--seed 1] [--targets torch_cpu,torch_python,c10]
 
 Needs what `nox -s rehearse -- v2.6.0` needs; uses the same Debian root. Stock settings (-O2, no precompiled header)
 and ccache as `build_wheel --cache ccache` sets it. The draw is compiled three times: with an empty cache; in a build
@@ -52,7 +52,7 @@ class Pass:
 
     @property
     def hit_rate(self) -> float:
-        """Return the part of the draw that came from the cache (0 to 1): a file it never saw is no hit either."""
+        """Return the part of the draw that came from the cache (0 to 1): a file it never saw is not a hit either."""
         return self.hits / max(len(self.seconds), self.hits + self.misses, 1)
 
 
@@ -166,7 +166,7 @@ def report(passes: Mapping[str, Pass], tools: str, arguments: argparse.Namespace
         told = (f"{cpu:.1f}", f"{each.hits}", f"{each.misses}", f"{each.hit_rate:.1%}", f"{same} of {len(common)}")
         rows.append((name, *told))
     console.table(("pass", "CPU s", "hits", "misses", "hit rate", "objects as the cold pass's"), rows)
-    command = f"python benchmarks/compiler_cache.py --units {arguments.units} --seed {arguments.seed}"
+    command = f"nox -s benchmark -- compiler_cache --units {arguments.units} --seed {arguments.seed}"
     command += f" --targets {arguments.targets}"
     dice = random.Random(arguments.seed)
     for name, figure in (("warm", "cache.warm"), ("other path", "cache.other_path")):

@@ -1,6 +1,6 @@
 """Writes benchmarks/README.md from benchmarks/results.json; `record` does so by itself with each new figure.
 
-python benchmarks/readme.py [--check]
+nox -s benchmark -- readme [--check]
 """
 
 from __future__ import annotations
@@ -34,6 +34,14 @@ MEANINGS: Mapping[str, str] = {
     "doctor.s": "the doctor on this host",
     "driver.noop_s": "`build_wheel` when all is built",
     "driver.overhead_s": "what the driver adds to the build it drives",
+    **{
+        f"fuzz.{target}_{what}": meaning
+        for target in ("audit", "receipts", "recipes", "recordings", "records", "triage")
+        for what, meaning in (
+            ("errors", f"uncaught errors of `{target}`, by mutated inputs"),
+            ("slowest_s", f"the slowest of them, CPU time, of `{target}`"),
+        )
+    },
     "python.second_ratio": "CPU time of a second Python in one tree over a whole first build",
     "rebuild.editable_of_install_ratio": "`--editable` after an edit of one .cpp, over `ninja install` and the import",
     "rebuild.editable_ratio": "the same over plain ninja and the import",
@@ -51,7 +59,20 @@ MEANINGS: Mapping[str, str] = {
     "suite.generic_plants": "generic plants that change a bit",
     **{
         f"suite.plants_per_second.{layer}": f"generic plants that the layer `{layer}` alone catches in a CPU second"
-        for layer in ("smoke", "regressions", "layouts", "transformers", "models")
+        for layer in (
+            *(
+                "smoke",
+                "regressions",
+                "layouts",
+                "conditions",
+                "transfers",
+                "sequences",
+                "promotion",
+                "random",
+                "neural",
+            ),
+            *("complex", "autocast", "transformers", "models"),
+        )
     },
     "verify.overhead_s": "what the driver of `verify_mps` adds to pytest",
 }
@@ -95,7 +116,7 @@ def render(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def met(median: float, target: str) -> str:
-    """Return whether a median meets a target as the issues word it; `-` where the target is no bound.
+    """Return whether a median meets a target as the issues word it; `-` where the target is not a bound.
 
     >>> met(0.06, "<= 0.08"), met(0.47, "<= 0.40 over >= 150 files"), met(3.0, "printed beside")
     ('yes', '**no**', '-')

@@ -1,7 +1,7 @@
 """What a second host of a fleet finds in the shared compiler cache: real PyTorch files, two hosts, one Redis.
 
-    python benchmarks/compiler_cache.py                (once: it makes the configured checkout that is used here)
-    python benchmarks/second_host.py [--units 40] [--seed 1] [--targets c10]
+    nox -s benchmark -- compiler_cache                (once: it makes the configured checkout that is used here)
+    nox -s benchmark -- second_host [--units 40] [--seed 1] [--targets c10]
 
 Two hosts are two network namespaces; the Redis is in a third. Both build at one path (docs/fleet/caches.md), and have
 no cache of their own. Each asks for the store as `build_wheel --cache sccache --shared-cache` does, through the relay.
@@ -86,7 +86,7 @@ def both(arguments: argparse.Namespace, console: Console) -> None:
     if first["hits"] or len(same) != len(second["digests"]):
         raise CompileError("the first host was not cold, or the second got other objects", hint=f"see {folder}")
     rate = second["hits"] / max(second["hits"] + second["misses"], len(second["digests"]))
-    command = f"python benchmarks/second_host.py --units {arguments.units} --seed {arguments.seed}"
+    command = f"nox -s benchmark -- second_host --units {arguments.units} --seed {arguments.seed}"
     command += f" --targets {arguments.targets}"
     versions = second["versions"]
     record("cache.second_host_hits", [rate], unit="ratio", command=command, target=">= 0.99", versions=versions)
@@ -101,7 +101,7 @@ def as_host(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     rehearsal = Rehearsal(find_recipe(arguments.release), mode="cache", jobs=1, console=console)
     build = rehearsal.workspace.root / "build"
     if not (build / "compile_commands.json").is_file():
-        raise SourceError(f"{build} is not configured", hint="python benchmarks/compiler_cache.py")
+        raise SourceError(f"{build} is not configured", hint="nox -s benchmark -- compiler_cache")
     choice = choose_store({"MPS_BUILD_SHARED_CACHE": arguments.store}, shared=True)
     told = list(choice.warnings)
     began = time.monotonic()

@@ -1,7 +1,7 @@
 """What a second Python costs in a tree that has one built: CPU seconds of its bindings over a whole first build.
 
     nox -s rehearse -- v2.6.0 --wheel                  (the first Python, Debian's 3.13: once)
-    python benchmarks/second_python.py --interpreter ~/.pyenv/versions/3.12.1/bin/python3.12 [--units 24 --seed 1]
+    nox -s benchmark -- second_python --interpreter ~/.pyenv/versions/3.12.1/bin/python3.12 [--units 24 --seed 1]
 
 Both Pythons build in one folder, as `build_wheel --python 3.13,3.12` does: configure forgets the first interpreter and
 nothing else. The tree is upstream's split build, so the bindings are compiled and libtorch is Debian's; what compiling
@@ -110,7 +110,7 @@ def report(
     ]
     console.table(("", "CPU s"), rows)
     draw_of = f" --units {arguments.units} --seed {arguments.seed}" if arguments.units else ""
-    command = f"python benchmarks/second_python.py --interpreter PYTHON3.12{draw_of}"
+    command = f"nox -s benchmark -- second_python --interpreter PYTHON3.12{draw_of}"
     versions = (
         f"clang 19 -O0 with the wide header, both; first build: {arguments.first_cpu:.0f} CPU s, recorded; {what}"
     )

@@ -1,6 +1,6 @@
 """Measure the device suite on the CPU: false alarms, CPU time, plants caught, plants caught per second of a layer.
 
-    python benchmarks/sensitivity.py --python PYTHON_WITH_TORCH [--stages healthy,generic] [--write]
+    nox -s benchmark -- sensitivity --python PYTHON_WITH_TORCH [--stages healthy,generic] [--write]
 
 Each stage runs apart and prints one row for each figure, as in results.json; --write puts them there.
 
@@ -36,6 +36,10 @@ TARGETS = {
     "suite.generic_caught": ">= 0.97 of those that change a bit",
     "suite.full_s": "<= 900 s on 2 cores",
 }
+LAYERS = (
+    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
+    *("complex", "autocast", "transformers", "models"),
+)
 REPEATS, THREADS = 3, (1, 2)
 Figures = dict[str, tuple[list[float], str]]
 
@@ -45,14 +49,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable, help="a Python that has torch and pytest")
     parser.add_argument("--stages", default=",".join(STAGES))
-    parser.add_argument("--layers", default="smoke,regressions,layouts,transformers,models")
+    parser.add_argument("--layers", default=",".join(LAYERS))
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="only N generic plants")
     parser.add_argument("--write", action="store_true", help="put the rows into benchmarks/results.json")
     given = parser.parse_args()
     met, version = True, _told((given.python, "-c", "import torch; print(torch.__version__)"), threads=1).strip()
     for stage in given.stages.split(","):
         figures = STAGES[stage](given)
-        command = f"python benchmarks/sensitivity.py --stages {stage}" + (
+        command = f"nox -s benchmark -- sensitivity --stages {stage}" + (
             f" --sample {given.sample}" if stage == "generic" and given.sample else ""
         )
         for name, (values, unit) in figures.items():

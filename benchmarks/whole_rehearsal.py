@@ -1,4 +1,4 @@
-"""Figures of a whole rehearsal, from what it wrote: `python benchmarks/whole_rehearsal.py RESULT.json`.
+"""Figures of a whole rehearsal, from what it wrote: `nox -s benchmark -- whole_rehearsal RESULT.json`.
 
 RESULT.json is of `nox -s rehearse -- v2.6.0 --darwin --wheel --json RESULT.json`, from an empty work folder.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from record import record
 
 _COMMAND = (
-    "nox -s rehearse -- {recipe} --darwin --wheel --json RESULT.json; python benchmarks/whole_rehearsal.py RESULT.json"
+    "nox -s rehearse -- {recipe} --darwin --wheel --json RESULT.json; nox -s benchmark -- whole_rehearsal RESULT.json"
 )
 
 

@@ -15,7 +15,7 @@ fi
 folder="${1:-/opt/mps-build}"
 
 case "$wanted_gb" in
-  '' | *[!0-9]*) echo "error: MPS_BUILD_FREE_GB=$wanted_gb is no number" >&2 && exit 2 ;;
+  '' | *[!0-9]*) echo "error: MPS_BUILD_FREE_GB=$wanted_gb is not a number" >&2 && exit 2 ;;
 esac
 [ -d "$folder" ] || { echo "error: $folder is not there" >&2 && exit 2; }
 

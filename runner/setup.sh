@@ -41,19 +41,63 @@ run() {
   "$dry_run" || "$@"
 }
 
-# Writes stdin to a file, by its own name beside it first.
+# Writes stdin to a file that is made in a folder of root's and moved to its place: where the runner's account may write,
+# it could have put a link under any name that root writes to.
 put() {
-  local mode="$1" path="$2" text
+  local mode="$1" path="$2" owner="${3:-}" text part
   text="$(cat)"
   echo "+ write $path (mode $mode)"
   if "$dry_run"; then
     printf '%s\n' "$text" | sed 's/^/    | /'
     return
   fi
-  mkdir -p "$(dirname "$path")"
-  printf '%s\n' "$text" > "$path.part"
-  chmod "$mode" "$path.part"
-  mv -f "$path.part" "$path"
+  no_links "$home"
+  mkdir -p "$home" "$(dirname "$path")"
+  part="$(umask 077 && mktemp "$home/.part.XXXXXX")"
+  printf '%s\n' "$text" > "$part"
+  chmod "$mode" "$part"
+  [ -z "$owner" ] || chown "$owner" "$part"
+  # mv would put it into a folder of that name, or where a link of that name leads.
+  if [ -L "$path" ] || [ -d "$path" ]; then
+    rm -f "$part"
+    fail "$path is a link or a folder" "remove it"
+  fi
+  mv -f "$part" "$path"
+}
+
+# Runs a command as the runner's account, so that no link of its own leads further than it may go itself.
+as_runner() {
+  echo "+ $*"
+  "$dry_run" || runner_does "$@"
+}
+
+runner_does() {
+  if [ -n "$root" ]; then "$@"; else sudo -n -u "$user" -- "$@"; fi
+}
+
+# Refuses a path of which any part, below the tests' own folder, is a link.
+no_links() {
+  local path="${1#"$root"}" so_far="$root" part
+  local IFS=/
+  for part in $path; do
+    [ -n "$part" ] || continue
+    so_far="$so_far/$part"
+    [ ! -L "$so_far" ] || fail "$so_far is a link" "give the path that it leads to"
+  done
+}
+
+# Prints a file of the runner's without our lines. It must be a plain one with no second name (a hard link to it).
+without_ours() {
+  local path="$1"
+  [ -e "$path" ] || [ -L "$path" ] || return 0
+  if [ -L "$path" ] || [ -z "$(find "$path" -prune -type f -links 1)" ]; then
+    fail "$path is a link, or has a second name" "look at it, then remove it: ls -li '$path'"
+  fi
+  if "$dry_run"; then
+    sed '/^# mps-build begin$/,/^# mps-build end$/d' "$path"
+  else
+    runner_does sed '/^# mps-build begin$/,/^# mps-build end$/d' "$path"
+  fi
 }
 
 # What stands in a plist is text, not markup.
@@ -94,11 +138,17 @@ search_path() {
 }
 
 check() {
-  [ "$(uname -s)" = Darwin ] || "$dry_run" || fail "this is no Mac" "--dry-run shows the changes anywhere"
+  [ "$(uname -s)" = Darwin ] || "$dry_run" || fail "this is not a Mac" "--dry-run shows the changes anywhere"
   "$dry_run" || [ "$(id -u)" = 0 ] || fail "this needs root" "sudo $0 $action ..."
-  case "$work" in
-    /*[!A-Za-z0-9/_.-]* | [!/]* | / | */../*) fail "--work $work: an absolute path of plain letters is needed" ;;
+  work="${work%/}"
+  case "$work/" in
+    *[!A-Za-z0-9/_.-]* | [!/]* | *//* | */./* | */../*)
+      fail "--work $work: an absolute path of plain letters is needed, without . and .. and //"
+      ;;
+    /opt/?*/ | /Users/?*/?*/) ;;
+    *) fail "--work $work: a folder below /opt, or below somebody's folder in /Users, is needed" ;;
   esac
+  no_links "$root$work"
 }
 
 check_install() {
@@ -111,11 +161,12 @@ check_install() {
   repository="${url#https://github.com/}"
   repository="${repository%/}"
   case "$repository" in
-    */*/* | /* | */ | *[!A-Za-z0-9_./-]*) fail "--url $url is no repository on github.com" ;;
+    */*/* | /* | */ | *[!A-Za-z0-9_./-]*) fail "--url $url is not a repository on github.com" ;;
     */*) ;;
     *) fail "--url $url names no repository" "an organisation's runner would serve them all" ;;
   esac
   if ! "$dry_run"; then
+    [ ! -L "${runner%/}" ] || fail "$runner is a link" "give the folder that it leads to"
     [ -x "$runner/run.sh" ] || fail "$runner holds no runner (run.sh)" "unpack it there, as the account that is to run it"
     [ -f "$runner/.runner" ] || fail "the runner in $runner is not registered" \
       "$runner/config.sh --url $url --labels $labels --token TOKEN, as its account"
@@ -137,9 +188,11 @@ install_() {
   echo "# Never asleep, and back after a power cut"
   run pmset -a sleep 0 disksleep 0 displaysleep 0 powernap 0 autorestart 1
   echo "# One place for the work on every Mac, so that their compiler caches share; no Spotlight there"
-  run mkdir -p "$root$work/work" "$root$work/cache"
-  run chown -R "$user" "$root$work"
-  run touch "$root$work/.metadata_never_index"
+  # Root makes and gives away the one folder; all in it is the runner's own affair, and is made as its account.
+  run mkdir -p "$root$work"
+  run chown -h "$user" "$root$work"
+  as_runner mkdir -p "$root$work/work" "$root$work/cache"
+  as_runner touch "$root$work/.metadata_never_index"
   run mdutil -i off "$root$work" || echo "# no volume of its own: the file .metadata_never_index must do"
   echo "# Hooks outside the runner's folder, where no job may write"
   for script in hooks/job-started.sh hooks/job-completed.sh disk-guard.sh; do
@@ -147,7 +200,10 @@ install_() {
   done
   put 644 "$home/repositories" <<< "$repository"
   echo "# What each job gets"
-  { [ ! -f "$runner/.env" ] || sed '/^# mps-build begin$/,/^# mps-build end$/d' "$runner/.env"
+  local kept
+  kept="$(without_ours "$runner/.env")" || exit 2
+  {
+    [ -z "$kept" ] || printf '%s\n' "$kept"
     cat << END
 # mps-build begin
 ACTIONS_RUNNER_HOOK_JOB_STARTED=${home#"$root"}/job-started.sh
@@ -158,8 +214,7 @@ MPS_BUILD_CACHE=$work/cache
 MPS_BUILD_PYTHON=$python
 # mps-build end
 END
-  } | put 600 "$runner/.env"
-  run chown "$user" "$runner/.env"
+  } | put 600 "$runner/.env" "$user"
   echo "# The services: the runner, and the disk guard each hour"
   local service
   for service in runner disk-guard; do
@@ -174,16 +229,16 @@ END
 }
 
 uninstall() {
-  local name
-  # Before .env is written anew: the new file is root's until it is given back.
+  local name kept
+  [ -z "$runner" ] || [ ! -L "${runner%/}" ] || fail "$runner is a link" "give the folder that it leads to"
   [ -z "$runner" ] || "$dry_run" || user="$(stat -f %Su "$runner")"
   for name in "$label" "$guard"; do
     run launchctl bootout "system/$name" 2> /dev/null || true
     run rm -f "$daemons/$name.plist"
   done
   if [ -n "$runner" ] && [ -f "$runner/.env" ]; then
-    sed '/^# mps-build begin$/,/^# mps-build end$/d' "$runner/.env" | put 600 "$runner/.env"
-    run chown "$user" "$runner/.env"
+    kept="$(without_ours "$runner/.env")" || exit 2
+    put 600 "$runner/.env" "$user" <<< "$kept"
   fi
   run rm -rf "$home"
   echo "left as they are: $work (remove it yourself), power settings (pmset restoredefaults), the runner's registration"

@@ -1,3 +1,3 @@
-"""Builds PyTorch wheels with Metal (MPS) for Apple silicon, and proves them."""
+"""Builds PyTorch wheels with Metal (MPS) for Apple silicon, and verifies them."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

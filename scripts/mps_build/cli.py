@@ -17,6 +17,7 @@ from . import __version__
 from .commands.shared.catalogue import COMMANDS, TASKS
 from .common.errors import DiskFull, MpsBuildError, UsageError
 from .common.result import Result
+from .common.writable import refusal
 
 
 def main(command: str | None = None, argv: Sequence[str] | None = None) -> int:
@@ -29,12 +30,30 @@ def main(command: str | None = None, argv: Sequence[str] | None = None) -> int:
                 return 0
             if arguments[:1] in ([], ["-h"], ["--help"], ["help"]):
                 return _help(arguments[1:]) if arguments else _print_overview(UsageError.exit_code)
+            arguments, volume = _volume(arguments)
+            if not arguments:
+                return _print_overview(UsageError.exit_code)
             command = arguments.pop(0).replace("-", "_")
-        if command not in COMMANDS:
-            return _no_such(command)
-        return _run(command, arguments)
+            return _named(command, arguments, volume)
+        return _named(command, arguments)
     except ModuleNotFoundError as error:
         return _missing_package(error, command)
+
+
+def _volume(arguments: list[str]) -> tuple[list[str], int]:
+    """Take -q and -v from the front: -1 prints errors alone, 1 also every program that is started."""
+    words = {"-q": -1, "--quiet": -1, "-v": 1, "--verbose": 1}
+    volume = 0
+    while arguments and arguments[0] in words:
+        volume = words[arguments[0]]
+        arguments = arguments[1:]
+    return arguments, volume
+
+
+def _named(command: str, arguments: list[str], volume: int = 0) -> int:
+    if command not in COMMANDS:
+        return _no_such(command)
+    return _run(command, arguments, volume)
 
 
 def _help(words: Sequence[str]) -> int:
@@ -53,11 +72,14 @@ def _no_such(command: str) -> int:
     return UsageError.exit_code if near else _print_overview(UsageError.exit_code)
 
 
-def _run(command: str, arguments: Sequence[str]) -> int:
+def _run(command: str, arguments: Sequence[str], volume: int = 0) -> int:
     from .commands.shared.parser import module_of, parse_options
     from .common.console import Console
+    from .common.process import trace_programs
 
-    console = Console()
+    console = Console(to_stderr=_json_path(arguments) == Path("-"), quiet=volume < 0)
+    if volume > 0:
+        trace_programs(lambda command: print(f"+ {command}", file=sys.stderr, flush=True))
     try:
         result: Result = module_of(command).run(parse_options(command, arguments), console)
     except SystemExit as stop:  # --help
@@ -100,11 +122,15 @@ def _to_continue(command: str, arguments: Sequence[str]) -> str:
 
 
 def _unexpected(error: Exception) -> Result:
-    """Return the result of a full disk, or of a bug of ours: only the latter shows a traceback."""
+    """Return the result of a full disk, a refused path, or a bug of ours: only the last shows a traceback."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         hint = "free some space (`nox -s clean` shows ours) and run the same command again"
         return _result_of(DiskFull(f"no space left: {error}", hint=hint))
-    traceback.print_exception(error)
+    if isinstance(error, OSError) and (refused := refusal(error)) is not None:
+        return _result_of(refused)
+    from mps_build.common.plain_text import shown
+
+    print(shown("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     hint = "please report it with the lines above"
     return Result(document={"error": f"a bug of mps-build: {error!r}"}, exit_code=1, cause="bug", hint=hint)
 
@@ -117,7 +143,7 @@ def _print_overview(status: int) -> int:
     tasks = (_task(name, commands, width) for name, commands in TASKS.items())
     same = "   (the same as: nox -s COMMAND -- ARGUMENTS)" if in_checkout() else ""
     more = "`mps-build help COMMAND` shows its options, with examples"
-    text = f"usage: mps-build COMMAND [OPTIONS]{same}\n\n" + "\n\n".join(tasks) + f"\n\n{more}"
+    text = f"usage: mps-build [-q|-v] COMMAND [OPTIONS]{same}\n\n" + "\n\n".join(tasks) + f"\n\n{more}"
     print(text, file=sys.stderr if status else sys.stdout)
     return status
 
@@ -150,33 +176,46 @@ def _next_command(error: MpsBuildError, command: str) -> str:
 
 
 def _print_error(message: str, hint: str | None) -> None:
+    from mps_build.common.plain_text import shown
+
     from .common.console import as_called
 
     sys.stdout.flush()
-    print(f"error: {as_called(message)}", file=sys.stderr)
+    print(f"error: {shown(as_called(message))}", file=sys.stderr)
     if hint:
-        print(f"hint: {as_called(hint)}", file=sys.stderr)
+        print(f"hint: {shown(as_called(hint))}", file=sys.stderr)
 
 
 def _write_json(arguments: Sequence[str], result: Result) -> int:
     """Write the document where --json says, also for arguments that were wrong; return the exit status."""
-    import argparse
     import json
+
+    path = _json_path(arguments)
+    if path is None:
+        return result.exit_code
+    from .common.files import write_whole
+
+    document = {**result.document, "exit_code": result.exit_code, "cause": result.cause, "hint": result.hint}
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    if path == Path("-"):
+        sys.stdout.write(text)
+        return result.exit_code
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        _print_error(f"--json {path} cannot be written: {error}", "name a file in an existing folder")
+        return result.exit_code or UsageError.exit_code
+    return result.exit_code
+
+
+def _json_path(arguments: Sequence[str]) -> Path | None:
+    """Return what --json names; `-` is standard output, and what a person reads then goes to standard error."""
+    import argparse
 
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     finder.add_argument("--json", type=Path)
     try:
         path: Path | None = finder.parse_known_args(list(arguments))[0].json
     except argparse.ArgumentError:
-        return result.exit_code
-    if path is None:
-        return result.exit_code
-    from .common.files import write_whole
-
-    document = {**result.document, "exit_code": result.exit_code, "cause": result.cause, "hint": result.hint}
-    try:
-        write_whole(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-    except OSError as error:
-        _print_error(f"--json {path} cannot be written: {error}", "name a file in an existing folder")
-        return result.exit_code or UsageError.exit_code
-    return result.exit_code
+        return None
+    return path

@@ -21,17 +21,19 @@ from device_suite.known import KnownIssuesError, load_known
 from device_suite.legs import Bench
 from device_suite.outcomes import OutcomeLog, judge
 from device_suite.plants import Plant, PlantError
-from device_suite.selection import Selection, prepare_device, why_not_here
+from device_suite.selection import Selection, load_quick, prepare_device, why_not_here
 from device_suite.states import Refused, run_case
 from device_suite.touch import TouchMap, TouchRecorder
 
 TOUCH_MAP = Path(__file__).parent / "touch_map.json"
+QUICK = Path(__file__).parent / "quick.json"
 
 
 def pytest_addoption(parser: Any) -> None:
     group = parser.getgroup("device suite")
     group.addoption("--device", default="mps", help="mps, cuda, or cpu (a rehearsal)")
     group.addoption("--full", action="store_true", help="also cases that need memory or minutes")
+    group.addoption("--quick", action="store_true", help="only the cases that notice most in a minute (quick.json)")
     group.addoption("--only", default="", metavar="ID,...", help="only these cases (ids or patterns)")
     group.addoption("--op", default="", metavar="NAME", help="only cases that dispatch this operator: aten.add.Tensor")
     group.addoption("--after", default="", metavar="ID", help="only cases after this one, in the file's order")
@@ -61,16 +63,41 @@ class Run:
             without=option("--skip-ids"),
             operator=option("--op"),
             touch=TouchMap.load(TOUCH_MAP) if option("--op") else TouchMap({}),
+            quick=load_quick(QUICK) if option("--quick") else None,
         )
         around = self.plant.maker if self.plant else self.recorder.maker if self.recorder else None
         self.bench = Bench(self.device, around=around, seed=option("--seed"))
+        self.last: Case | None = None
+
+    def leave(self, session: Any, after: Case) -> None:
+        """End this process after a case: the driver starts another one for the rest."""
+        self.log.write("leave", after=after.id)
+        session.shouldstop = f"the rest is for another process, after {after.id}"
+
+    def must_leave(self, case: Case, failed: bool) -> bool:
+        """Say whether what comes after a case needs another process."""
+        if not self.log.read_by_a_driver:
+            return False
+        return case.alone or (failed and self.device.type != "cpu" and not self.bench.still_serves())
 
 
 def pytest_configure(config: Any) -> None:
     try:
         config.device_run = Run(config)
+        config.pluginmanager.register(_Imports(config.device_run.log))
     except (PlantError, KnownIssuesError, ValueError) as wrong:
         raise pytest.UsageError(str(wrong)) from wrong
+
+
+class _Imports:
+    """Says of each file that it cannot be imported: the other files' cases are asked all the same."""
+
+    def __init__(self, log: OutcomeLog) -> None:
+        self._log = log
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            self._log.write("uncollected", file=Path(report.nodeid).name, text=str(report.longrepr)[-2000:])
 
 
 def pytest_sessionstart(session: Any) -> None:
@@ -108,8 +135,14 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
 
 
 def pytest_collection_finish(session: Any) -> None:
-    ids = [item.callspec.params["case"].id for item in session.items if hasattr(item, "callspec")]
-    session.config.device_run.log.write("collected", ids=ids)
+    items = [item for item in session.items if hasattr(item, "callspec")]
+    ids = [item.callspec.params["case"].id for item in items]
+    session.config.device_run.log.write("collected", ids=ids, files=[Path(item.location[0]).name for item in items])
+
+
+def pytest_runtest_teardown(item: Any, nextitem: Any) -> None:
+    if nextitem is not None and nextitem.location[0] != item.location[0]:
+        item.config.device_run.bench.release()
 
 
 @pytest.fixture()
@@ -119,6 +152,10 @@ def ask(request: Any) -> Iterator[Any]:
 
     def asked(case: Case) -> None:
         reason = why_not_here(case, device=run.device, full=run.full)
+        if case.alone and reason is None and run.last is not None and run.log.read_by_a_driver:
+            run.leave(request.session, run.last)
+            return
+        run.last = case
         issue = next((row for row in run.known if row.covers(case.id)), None)
         run.log.started(case)
         begun, error = time.perf_counter(), {}
@@ -143,6 +180,8 @@ def ask(request: Any) -> Iterator[Any]:
         outcome = judge(wrong is not None, issue)
         text = "" if wrong is None else f"{type(wrong).__name__}: {wrong}"
         run.log.finished(case, outcome, text, error, seconds)
+        if run.must_leave(case, wrong is not None):
+            run.leave(request.session, case)
         if outcome == "failed" and run.plant is not None:
             request.session.shouldstop = f"the plant is caught by {case.id}"
         if outcome == "known":

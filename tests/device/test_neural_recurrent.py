@@ -143,6 +143,7 @@ for _number, _row in enumerate(pairwise("recurrent", _FACTORS, _is_allowed)):
         since="2.1",
         states=("fresh", "polluted"),
         deterministic=False,
+        may_be_missing=True,
     )
 
 _CELLS: dict[str, tuple[Any, ...]] = {

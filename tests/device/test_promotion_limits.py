@@ -18,6 +18,9 @@ cases = Cases("promotion")
 _HALVES = (torch.float16, torch.bfloat16)
 # Beyond what float16 holds at both ends, and what it rounds.
 _NUMBERS = (1e5, -1e5, 7e4, 1e-8, 1e-6, 0.1, 1 / 3, 65504.0, 65519.0, 2049.0, 1e38, math.inf, -math.inf)
+# A number past float16 may be rounded first or last: the CPU does the one here and CUDA the other (issue 98691).
+_BY_DEVICE = ("add", "sub", "where", "element", "host_element", "alpha", "addcmul")
+_UNSETTLED = tuple(number for number in _NUMBERS if abs(number) < 6e4 or math.isinf(number))
 _HALF_FORMS = {
     "add": lambda x, s: x + s,
     "sub": lambda x, s: s - x,
@@ -52,8 +55,8 @@ for _dtype in _HALVES:
     for _name, _form in _HALF_FORMS.items():
         cases.add(
             f"promotion-limit-{_name}-{short(_dtype)}",
-            lambda leg, host, form=_form: [
-                attempt(lambda number=number: form(host.view.to(leg.device), number)) for number in _NUMBERS
+            lambda leg, host, form=_form, numbers=_UNSETTLED if _name in _BY_DEVICE else _NUMBERS: [
+                attempt(lambda number=number: form(host.view.to(leg.device), number)) for number in numbers
             ],
             make=lambda d, dtype=_dtype: (Host(d.uniform(0.5, 4, 4, 6, dtype=dtype) * 2 ** d.integers(-6, 12, 4, 6)),),
             states=("fresh",),
@@ -142,10 +145,10 @@ _SPECIAL_FORMS = {
         torch.nn.functional.hardtanh(x),
     ],
     "arithmetic": lambda x, y: [x + y, x * y, x / y, x - y, x * 0, x % 2, torch.fmod(x, 2.0), x.copysign(y)],
-    "powers": lambda x, y: [x.pow(2), x.pow(0.5), x.pow(0), x.sqrt(), x.rsqrt(), x.reciprocal(), x.square(), x.abs()],
+    "powers": lambda x, y: [x.pow(2), x.pow(3), x.pow(0), x.sqrt(), x.rsqrt(), x.reciprocal(), x.square(), x.abs()],
     "reduced": lambda x, y: [
         x.sum(),
-        x[5:].prod(),
+        x[8:].prod(),
         x.any(),
         x.all(),
         x.nanmean(),

@@ -32,7 +32,8 @@ def _values(whole: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def _called(name: str, one: Any, two: Any) -> Any:
-    return attempt(lambda: getattr(torch, name)(one, two))
+    # With a number on the host an operator may insist on one device: logical_and, logaddexp and gcd of CUDA do.
+    return attempt(lambda: getattr(torch, name)(one, two), gap="to be on the same device")
 
 
 def _signed(name: str, one: Any, two: Any) -> Any:

@@ -6,6 +6,7 @@ python tests/sensitivity/conditions_table.py [--page docs/conditions.md] [--writ
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -36,11 +37,16 @@ class Recording:
         suite = Suite(layers, device=torch.device("cpu", 0))
         self.conditions, self.transfers = Conditions(), Transfers()
         for case in suite.cases:
-            suite.ask(case, lambda: self.transfers)
-            suite.ask(case, lambda: self.conditions)
+            suite.ask(case, self._around)
         self.facts = {func: facts for func, facts in self.conditions.facts.items() if runs_on_mps(func)}
         self.reach = {func: found for func, facts in self.facts.items() if (found := reach_in_a_child(func, facts))}
         self.silent = sorted(KERNELS - {name_of(func) for func in self.facts} - _without_cpu())
+
+    def _around(self) -> Any:
+        both = contextlib.ExitStack()
+        both.enter_context(self.transfers)
+        both.enter_context(self.conditions)
+        return both
 
     def count(self, kind: str) -> tuple[int, int]:
         """Return covered and reachable conditions; a kernel that is never called counts as one that is missing."""

@@ -21,6 +21,7 @@ import torch.overrides
 
 import function_plants
 import suite_in_process
+from device_suite.selection import load_quick
 from device_suite.touch import TouchMap
 from function_plants import FunctionPlant, FunctionRecorder, name_of
 from generic_plants import KINDS, UNDEFINED, GenericPlant, Traits
@@ -188,6 +189,7 @@ def main() -> None:
     parser.add_argument("--healthy", type=int, metavar="N", help="ask every case N times without a plant: false alarms")
     parser.add_argument("--functions", metavar="FILE", help="write one row for each plant at a public function")
     parser.add_argument("--layers", default=",".join(suite_in_process.DEFAULT_LAYERS))
+    parser.add_argument("--quick", action="store_true", help="only the cases of --quick")
     parser.add_argument("--op", default="", help="only overloads that begin with this")
     parser.add_argument("--shard", default="0/1", help="I/N: every Nth overload, for several processes side by side")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="only N generic plants, drawn with --seed")
@@ -197,6 +199,9 @@ def main() -> None:
     until = time.monotonic() + given.minutes * 60
     part, parts = (int(one) for one in given.shard.split("/"))
     suite = Suite(given.layers.split(","))
+    if given.quick:
+        quick = load_quick(suite_in_process.DEVICE_TESTS / "quick.json")
+        suite.cases = [case for case in suite.cases if case.id in quick]
     if given.healthy:
         raise SystemExit(count_false_alarms(suite, given.healthy))
     known = TouchMap.load(Path(given.record)) if given.record and given.missing else TouchMap({})

@@ -27,7 +27,7 @@ import torch  # noqa: E402
 
 from device_suite.compare import Mismatch  # noqa: E402
 from device_suite.conditions import asking  # noqa: E402
-from device_suite.conditions.listed import ROWS, decode, encode, signature  # noqa: E402
+from device_suite.conditions.listed import DIGITS, ROWS, decode, encode, signature  # noqa: E402
 from device_suite.conditions.spec import Spec  # noqa: E402
 from device_suite.conditions.tables import TABLES  # noqa: E402
 from device_suite.legs import Bench  # noqa: E402
@@ -47,19 +47,45 @@ class Pairing:
         self.spec = spec
         self.levels = [len(levels) for _, levels in spec.factors]
         self.random = random.Random(spec.name)
-        self.left = {
-            ((i, a), (j, b))
-            for i, j in itertools.combinations(range(len(self.levels)), 2)
-            for a in range(self.levels[i])
-            for b in range(self.levels[j])
-        }
+        # Every pair, and every pair of the others in plain calls: most bugs live there.
+        self.called = {0: spec.forms.index("call")} if "call" in spec.forms and len(spec.forms) > 1 else {}
+        self.left = self._all(1 if self.called else 0)
         self.judged: dict[tuple[int, ...], str] = {}
         self.rows: list[tuple[int, ...]] = []
         self.refused: dict[str, int] = {}
         self.dropped = 0
+        self.lost: dict[str, str] = {}
+
+    def _all(self, start: int) -> set[Pair]:
+        return {
+            ((i, a), (j, b))
+            for i, j in itertools.combinations(range(start, len(self.levels)), 2)
+            for a in range(self.levels[i])
+            for b in range(self.levels[j])
+        }
+
+    def keep(self, rows: list[str]) -> None:
+        """Begin with the rows of an earlier run that are still right."""
+        for digits in rows:
+            row = tuple(DIGITS.index(one) for one in digits)
+            self.judged[row] = self._verdict(row)
+            if not self.judged[row]:
+                self.rows.append(row)
+                if not self.called or row[0] == self.called[0]:
+                    self.left -= set(_pairs(row))
+            else:
+                self.lost[digits] = self.judged[row]
 
     def make(self) -> None:
         """Cover every pair that can be covered."""
+        self._cover()
+        if self.called:
+            self.called, self.left = {}, self._all(0)
+            for row in self.rows:
+                self.left -= set(_pairs(row))
+            self._cover()
+
+    def _cover(self) -> None:
         while self.left:
             pair = min(self.left)
             if not any(self._try(pair, plain) for plain in (False, True, False, True, False)[:TRIES]):
@@ -81,7 +107,7 @@ class Pairing:
     def _filled(self, pair: Pair, plain: bool) -> tuple[int, ...]:
         """Return a row with the pair; the rest plain, or what covers most that is left."""
         row = [-1] * len(self.levels)
-        for place, level in pair:
+        for place, level in (*self.called.items(), *pair):
             row[place] = level
         open_places = [place for place, level in enumerate(row) if level < 0]
         self.random.shuffle(open_places)
@@ -90,15 +116,7 @@ class Pairing:
                 row[place] = 0
                 continue
             gains = [
-                (
-                    sum(
-                        _sorted((place, level), (other, row[other])) in self.left
-                        for other in range(len(row))
-                        if row[other] >= 0
-                    ),
-                    self.random.random(),
-                    level,
-                )
+                (sum(_sorted((place, level), (other, row[other])) in self.left for other in range(len(row)) if row[other] >= 0), self.random.random(), level)
                 for level in range(self.levels[place])
             ]
             row[place] = max(gains)[2]
@@ -148,21 +166,28 @@ def _pairs(row: tuple[int, ...]) -> Any:
     return (((i, row[i]), (j, row[j])) for i, j in itertools.combinations(range(len(row)), 2))
 
 
-def made(name: str) -> tuple[str, dict[str, Any], dict[str, int], float, int]:
+def made(name: str, kept: list[str]) -> tuple[str, dict[str, Any], dict[str, int], float, int, dict[str, str]]:
     """Return one operator's stored form, why rows were refused, and the seconds that it took."""
     torch.set_num_threads(1)
     begun = time.process_time()
     spec = {name: spec for table in TABLES for name, spec in table.specs.items()}[name]
     pairing = Pairing(spec)
+    pairing.keep(kept)
     pairing.make()
     texts = sorted({encode(spec, row) for row in pairing.rows})
-    return (
-        name,
-        {"factors": signature(spec), "rows": " ".join(texts)},
-        pairing.refused,
-        time.process_time() - begun,
-        pairing.dropped,
-    )
+    return name, {"factors": signature(spec), "rows": " ".join(texts)}, pairing.refused, time.process_time() - begun, pairing.dropped, pairing.lost
+
+
+def _kept(stored: dict[str, Any], spec: Spec, add: bool) -> list[str]:
+    rows = stored.get(spec.name, {"factors": [], "rows": ""})
+    return rows["rows"].split() if add and rows["factors"] == signature(spec) else []
+
+
+def _save(stored: dict[str, Any]) -> None:
+    lines = [f"{json.dumps(name)}: {json.dumps(rows)}" for name, rows in sorted(stored.items())]
+    beside = ROWS.with_suffix(".new")
+    beside.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    beside.replace(ROWS)
 
 
 def main() -> None:
@@ -170,6 +195,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="these operators; the others keep their rows")
     parser.add_argument("--missing", action="store_true", help="operators without rows of their present description")
+    parser.add_argument("--add", action="store_true", help="keep the rows that are still right, and add what they lack")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--told", metavar="FILE", help="why rows were refused")
     given = parser.parse_args()
@@ -182,24 +208,20 @@ def main() -> None:
     told: dict[str, Any] = {}
     fork = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(given.jobs, mp_context=fork) as pool:
-        waiting = {pool.submit(made, name): name for name in wanted}
+        waiting = {pool.submit(made, name, _kept(stored, specs[name], given.add)): name for name in wanted}
         for future in as_completed(waiting):
             try:
-                name, rows, refused, seconds, dropped = future.result()
+                name, rows, refused, seconds, dropped, lost = future.result()
             except BrokenExecutor:
                 print(f"{waiting[future]}: the CPU crashed here, or in what ran beside it", flush=True)
                 continue
             stored[name] = rows
-            told[name] = {
-                "rows": len(rows["rows"].split()),
-                "dropped": dropped,
-                "seconds": round(seconds, 1),
-                "why": refused,
-            }
+            if len(told) % 20 == 0:
+                _save(stored)
+            told[name] = {"rows": len(rows["rows"].split()), "dropped": dropped, "seconds": round(seconds, 1), "why": refused, "lost": lost}
             if told[name]["rows"] < 10:
                 print(f"{name}: {told[name]}", flush=True)
-    lines = [f"{json.dumps(name)}: {json.dumps(rows)}" for name, rows in sorted(stored.items())]
-    ROWS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    _save(stored)
     if given.told:
         Path(given.told).write_text(json.dumps(told, indent=1), encoding="utf-8")
 

@@ -47,7 +47,8 @@ class Suite:
         self, layers: Iterable[str] = DEFAULT_LAYERS, *, full: bool = False, device: torch.device | None = None
     ) -> None:
         self.device = device or torch.device("cpu")
-        self.cases = _load_cases(tuple(layers), full)
+        self.file_of: dict[str, str] = {}
+        self.cases = _load_cases(tuple(layers), full, self.file_of)
         self.forget_references()
         self.refused: dict[str, str] = {}
 
@@ -79,7 +80,7 @@ class Suite:
         return None
 
 
-def _load_cases(layers: tuple[str, ...], full: bool) -> list[Case]:
+def _load_cases(layers: tuple[str, ...], full: bool, file_of: dict[str, str]) -> list[Case]:
     warnings.filterwarnings("error", message=".*fall back to run on the CPU.*")
     warnings.filterwarnings("ignore", category=UserWarning)
     found: list[Case] = []
@@ -88,6 +89,7 @@ def _load_cases(layers: tuple[str, ...], full: bool) -> list[Case]:
             continue
         module: Any = importlib.import_module(path.stem)
         here = torch.device("cpu")
+        file_of.update((case.id, path.name) for case in module.cases)
         found += [case for case in module.cases if full or why_not_here(case, device=here, full=False) is None]
     return found
 

@@ -16,6 +16,7 @@ from .ceilings import Ceilings
 from .intervals import bootstrap_median, growth, is_drift
 from .jobs import Job
 from .legs import Block, Leg
+from .memory import largest_batches
 from .pace import Pace
 from .workloads import Workload
 
@@ -83,6 +84,8 @@ def measure(
     Raises:
         Skipped: not even the smallest batch fits, or the row is nothing for this device.
     """
+    if workload.is_of_memory:
+        return _memory_row(workload, bench)
     events: list[str] = []
     while True:
         size = workload.size(quick=bench.quick, on_cpu=bench.device.name == "cpu", lowered=lowered)
@@ -101,6 +104,40 @@ def measure(
             raise Skipped(f"out of memory even with {key} 1: {said}")
         lowered = number // 2
         events.append(f"{key} {number} -> {lowered}: {said}")
+
+
+def _memory_row(workload: Workload, bench: Bench) -> dict[str, Any]:
+    """Return the row of the largest batch that trains; its ratio is of batches, not of times."""
+    found = largest_batches(bench.device.name, quick=bench.quick)
+    device, cpu = found["device"], found["cpu"]
+    said = "; ".join(
+        f"{name}: batch {side['batch']} in {_gigabytes(side['bytes'])} of {_gigabytes(side['limit'])} allowed, "
+        f"ended by {side['ended_by']}"
+        for name, side in (("device", device), ("CPU", cpu))
+    )
+    if not device["batch"] or not cpu["batch"]:
+        raise Skipped(f"not even batch 1 was trained: {said}")
+    size = {"batch": device["batch"]}
+    ratio = float(f"{device['batch'] / cpu['batch']:.5g}")
+    return {
+        "name": workload.name,
+        "mode": workload.mode,
+        "size": size,
+        "batch": device["batch"],
+        "reduced": "sides of 64, batches up to 2" if bench.quick else None,
+        "dtype": workload.dtype,
+        "cpu_dtype": workload.dtype,
+        "facts": {**workload.facts, "memory": found, "ratio": "of the largest batches, not of times"},
+        "ratio": {"median": ratio, "low": ratio, "high": ratio},
+        "flags": [],
+        "lowered": [],
+        "outcome": "measured",
+        "reason": said,
+    }
+
+
+def _gigabytes(count: int | None) -> str:
+    return "?" if count is None else f"{count / 1e9:.2f} GB"
 
 
 def is_memory_shortage(error: BaseException) -> bool:

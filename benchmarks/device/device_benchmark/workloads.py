@@ -12,8 +12,9 @@ from torch import nn
 from .images import resnet50, vgg16
 from .jobs import Job, KernelJob, ModelJob, count_flops
 from .texts import HAS_SDPA, Bert, Decoder
+from .transfers import SIZES, copy_in, copy_out
 
-# A 3x3 convolution by Winograd's F(4x4) needs a quarter of the products: more "FLOP/s" than any matmul is no fault.
+# A 3x3 convolution by Winograd's F(4x4) needs a quarter of the products: more "FLOP/s" than any matmul is not a fault.
 _WINOGRAD = 4.0
 
 
@@ -21,6 +22,8 @@ _WINOGRAD = 4.0
 class Workload:
     """One row. `sizes` are full (as announced), quick, and quick where both sides are the CPU, if that differs;
     the first number of a size is what a memory shortage halves.
+
+    A row that `is_of_memory` times nothing: memory.py looks for the largest batch.
 
     `job` makes what runs, on the CPU: a model with its batch, or a kernel with its inputs.
     """
@@ -32,6 +35,7 @@ class Workload:
     dtype: str = "float32"
     weight: float = 1.0
     facts: dict[str, Any] = field(default_factory=dict)
+    is_of_memory: bool = False
 
     @property
     def id(self) -> str:
@@ -102,6 +106,10 @@ def _layer_norm_job(mode: str, *, rows: int, width: int) -> Job:
     return KernelJob(lambda x, gain, shift: F.layer_norm(x, (width,), gain, shift), inputs, flops=8.0 * rows * width)
 
 
+def _no_job(mode: str, **size: int) -> Job:
+    raise NotImplementedError("a row of memory times nothing")
+
+
 _SDPA = {"attention": "scaled_dot_product_attention" if HAS_SDPA else "eager: this torch has no SDPA"}
 
 
@@ -152,4 +160,13 @@ def workloads() -> tuple[Workload, ...]:
             Workload("decoder", mode, *modern, dtype="bfloat16", weight=weight, facts=decoder),
             Workload("bert", mode, *masked, weight=weight, facts=bert),
         ]
-    return (*kernels, *models)
+    copies = tuple(
+        Workload(f"copy_{direction}_{name}", "kernel", job, (full, quick), weight=0.1)
+        for name, full, quick in SIZES
+        for direction, job in (("in", copy_in), ("out", copy_out))
+    )
+    # Its "size" is the largest batch that is tried; what is measured is how large it can be.
+    largest = Workload(
+        "largest_batch", "memory", _no_job, ({"batch": 1024}, {"batch": 2}), weight=1.0, facts=vision, is_of_memory=True
+    )
+    return (*kernels, *copies, *models, largest)

@@ -80,7 +80,7 @@ class Editable:
 
 
 def editable_of(document: Mapping[str, Any]) -> Editable:
-    """Return what `Editable.document` told."""
+    """Return the build that `Editable.document` described."""
     environ = document["environ"]
 
     def command(name: str) -> Command | None:

@@ -33,7 +33,7 @@ def forwarded(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def config_settings(*, python: Path, build: Path, environ: Mapping[str, str], overrides: Path) -> dict[str, str]:
-    """Return what scikit-build-core is told: the folder that was configured, and the same values as there."""
+    """Return what scikit-build-core is given: the folder that was configured, and the same values as there."""
     defines = forwarded(environ) | {
         "CMAKE_PROJECT_TOP_LEVEL_INCLUDES": str(overrides),
         "Python_EXECUTABLE": str(python),

@@ -9,7 +9,7 @@ from pathlib import Path
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
 from mps_build.common.process import kept_awake
-from mps_build.common.receipts import Made, Receipt
+from mps_build.common.receipts import Receipt, StepResult
 from mps_build.common.recipe.catalogue import locks_root, recipes_root
 from mps_build.common.workspace import cache_folder
 
@@ -18,7 +18,7 @@ from .editable_state import Remembered, forget, remember
 from .options import BuildOptions
 from .pipeline import Pipeline
 from .plan import BuildRequest
-from .retry import with_second_tries
+from .retry import with_retries
 from .steps.build_editable import build_editable, create_runtime, first_command, import_it
 
 _CHOSEN_XCODE = Path("/var/db/xcode_select_link")
@@ -72,7 +72,7 @@ class EditableBuild:
         )
         log = workspace.logs / f"editable-{environment.python_version}.log"
 
-        def run() -> Made:
+        def run() -> StepResult:
             wanted = create_runtime(
                 backend,
                 interpreter=request.interpreter(environment.python_version).base,
@@ -85,7 +85,7 @@ class EditableBuild:
                 reporter=pipeline.console,
                 offline=request.offline,
             )
-            editable = with_second_tries(
+            editable = with_retries(
                 lambda command: build_editable(
                     backend,
                     command,
@@ -103,7 +103,7 @@ class EditableBuild:
                 release=request.recipe.release,
                 console=pipeline.console,
             )
-            return Made(trees=(venv,), facts={"requires": list(wanted), "editable": editable.document()})
+            return StepResult(trees=(venv,), facts={"requires": list(wanted), "editable": editable.document()})
 
         inputs = {"previous": configured.digest, "argv": first.argv, "jobs": request.jobs, "source": tree.state}
         receipt = pipeline.ledger.run("editable", version=1, inputs=inputs, action=run, key=key)

@@ -15,7 +15,7 @@ from mps_build.common.environment import repair_environ
 from mps_build.common.errors import AuditRejected
 from mps_build.common.files import write_whole
 from mps_build.common.process import Reporter
-from mps_build.common.receipts import SCHEMA, Ledger, Made, Receipt, fingerprint
+from mps_build.common.receipts import SCHEMA, Ledger, Receipt, StepResult, fingerprint
 from mps_build.common.workspace import Workspace, remove_tree
 from mps_build.inspection.audit import audit_wheel
 
@@ -79,7 +79,7 @@ class Finishing:
             bundled=request.bundled,
         )
 
-        def run() -> Made:
+        def run() -> StepResult:
             wheel = raw
             if sys.platform == "darwin":
                 wheel = repair_wheel(
@@ -93,7 +93,9 @@ class Finishing:
             kept = _set_aside(output) if request.profile == "develop" else None
             remove_tree(output)
             made = finish_wheel(wheel, output=output, epoch=tree.epoch, bill=bill, previous=kept)
-            return Made(files=(made.path,), facts={"name": made.path.name, "size": made.size, "sha256": made.sha256})
+            return StepResult(
+                files=(made.path,), facts={"name": made.path.name, "size": made.size, "sha256": made.sha256}
+            )
 
         inputs = {"previous": compiled.digest, "bill": bill, "epoch": tree.epoch, "platform": sys.platform}
         return self.ledger.run("finish_wheel", version=1, inputs=inputs, action=run, key=self.key)
@@ -105,11 +107,11 @@ class Finishing:
     def _audit(self, finished: Receipt) -> Receipt:
         wheel, expected = self._wheel(finished), self.request.expectation()
 
-        def audit() -> Made:
+        def audit() -> StepResult:
             self.reporter.started("Audit")
             found = audit_wheel(wheel.path, profile="strict", expectation=expected)
             self.reporter.done()
-            return Made(facts=found.document())
+            return StepResult(facts=found.document())
 
         inputs = {"wheel": wheel.sha256, "expectation": repr(expected), "tool": __version__}
         return self.ledger.run("audit_wheel", version=1, inputs=inputs, action=audit, key=self.key)
@@ -119,11 +121,11 @@ class Finishing:
         destination = self.request.wheelhouse / wheel.path.name
         beside = destination.with_name(f"{destination.name}.receipt.json")
 
-        def put() -> Made:
+        def put() -> StepResult:
             delivered = deliver_wheel(wheel, destination)
             document = self._document(delivered, audited.facts)
             write_whole(beside, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
-            return Made(files=(delivered.path, beside))
+            return StepResult(files=(delivered.path, beside))
 
         inputs = {"previous": audited.digest, "wheelhouse": str(self.request.wheelhouse)}
         self.ledger.run("deliver_wheel", version=1, inputs=inputs, action=put, key=self.key)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.environment import Toolchain, build_environ, comparable, fetch_environ
+from mps_build.common.errors import CompileError
 from mps_build.common.process import Command, kept_awake
-from mps_build.common.receipts import Ledger, Made, Receipt, digest_of, fingerprint, step_digest
+from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint, step_digest
 from mps_build.common.recipe.catalogue import locks_root
 from mps_build.common.recipe.model import Libomp
 from mps_build.common.workspace import Workspace, cache_folder
@@ -25,6 +27,7 @@ from .compiler_cache.launcher import (
     cache_troubles,
     checkout_of,
     launchers,
+    ninja_log_text,
     slowest_steps,
 )
 from .compiler_cache.store import relayed
@@ -33,11 +36,13 @@ from .finish import Delivered, Finishing
 from .plan import BuildRequest
 from .profiles import profile_lines, profile_settings
 from .repack import repacked
-from .retry import with_second_tries
+from .retry import with_retries
+from .shown_step import shown_step
 from .source import prepare_source as prepare
 from .steps.compile_wheel import build_command, compile_wheel
 from .steps.create_environment import create_environment
 from .steps.provide_libomp import provide_libomp
+from .zig.seal import check_seal, drop_made, seal
 from .zig.toolchain import build_libcxx, cross_toolchain, libcxx_command
 
 
@@ -57,7 +62,7 @@ class Pipeline:
         through = relayed(request.cache_variables, request.cache_upstream, request.launcher, told=self.console.warn)
         with self.workspace.held(), kept_awake(), through as variables:
             self.request = replace(request, cache_variables=variables)
-            with self.console.step("Source"):
+            with self._step("Source"):
                 tree, source = self.prepare_source()
             return tuple(self._build_for(python, tree, source) for python in self.request.pythons)
 
@@ -77,15 +82,18 @@ class Pipeline:
             reporter=self.console,
         )
 
+    def _step(self, title: str) -> AbstractContextManager[None]:
+        return shown_step(self.console, self.ledger, title)
+
     def _build_for(self, python: str, tree: SourceTree, source: str) -> Delivered:
         suffix = f" for Python {python}" if len(self.request.pythons) > 1 else ""
-        with self.console.step(f"Environment{suffix}"):
+        with self._step(f"Environment{suffix}"):
             environment, prepared = self.prepare_environment(python, tree)
-        with self.console.step(f"Configure{suffix}"):
+        with self._step(f"Configure{suffix}"):
             configured = self.configure(environment, tree, source=source, environment_digest=prepared.digest)
-        with self.console.step(f"Compile{suffix}"):
+        with self._step(f"Compile{suffix}"):
             compiled = self._compile(environment, tree, configured, source=source)
-        with self.console.step(f"Audit{suffix}"):
+        with self._step(f"Audit{suffix}"):
             return Finishing(
                 request=self.request,
                 workspace=self.workspace,
@@ -102,7 +110,7 @@ class Pipeline:
         venv = self.workspace.environment(request.profile, python)
         interpreter = request.interpreter(python)
 
-        def create() -> Made:
+        def create() -> StepResult:
             tools = create_environment(
                 interpreter=interpreter.base,
                 lock=lock,
@@ -114,7 +122,7 @@ class Pipeline:
                 reporter=self.console,
                 offline=request.offline,
             )
-            return Made(trees=(venv,), facts={"tools": tools})
+            return StepResult(trees=(venv,), facts={"tools": tools})
 
         inputs = {"interpreter": interpreter.identity(), "lock": fingerprint(lock)["sha256"]}
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create, key=venv.name)
@@ -151,7 +159,7 @@ class Pipeline:
     def _libomp(self, libomp: Libomp, venv: Path) -> Path:
         folder = self.workspace.root / "libomp"
 
-        def provide() -> Made:
+        def provide() -> StepResult:
             provide_libomp(
                 libomp,
                 python=venv / "bin" / "python",
@@ -161,7 +169,7 @@ class Pipeline:
                 log=self.workspace.logs / "provide_libomp.log",
                 offline=self.request.offline,
             )
-            return Made(files=(folder / "lib" / "libomp.dylib", folder / "include" / "omp.h"))
+            return StepResult(files=(folder / "lib" / "libomp.dylib", folder / "include" / "omp.h"))
 
         self.ledger.run("provide_libomp", version=1, inputs=libomp.model_dump(), action=provide)
         return folder
@@ -174,12 +182,17 @@ class Pipeline:
             deployment_target=self.request.recipe.deployment_target,
         )
         command = libcxx_command(toolchain, scratch=self.workspace.root / "zig" / "scratch")
+        if damaged := check_seal(cache_folder() / "zig"):
+            self.console.warn(f"zig's cache is damaged ({', '.join(damaged[:3])}): what zig made is made anew")
+            drop_made(cache_folder() / "zig")
+            Path(command.argv[-1]).unlink(missing_ok=True)
 
-        def build() -> Made:
+        def build() -> StepResult:
             self.console.started("zig's libc++ (its first use builds it, a minute or two)")
             build_libcxx(command, log=self.workspace.logs / "zig_libcxx.log")
+            seal(cache_folder() / "zig")
             self.console.done()
-            return Made(files=(Path(command.argv[-1]),))
+            return StepResult(files=(Path(command.argv[-1]),))
 
         inputs = {"argv": command.argv, "toolchain": dict(toolchain.facts)}
         self.ledger.run("build_libcxx", version=1, inputs=inputs, action=build)
@@ -215,11 +228,11 @@ class Pipeline:
         kept = build / ".mps-build-shared"
         fresh = not kept.is_file() or kept.read_text(encoding="utf-8") != shared
 
-        def run() -> Made:
+        def run() -> StepResult:
             log = self.workspace.logs / f"configure-{environment.python_version}.log"
             facts = call.run(fresh=fresh, log=log, reporter=self.console)
             kept.write_text(shared, encoding="utf-8")
-            return Made(trees=(build,), facts=facts)
+            return StepResult(trees=(build,), facts=facts)
 
         inputs: dict[str, Any] = {"shared": shared, "previous": environment_digest, "argv": call.command.argv}
         # An edit is ninja's business, which configures again by itself where CMake's own files changed.
@@ -234,24 +247,11 @@ class Pipeline:
     def _compile(self, environment: BuildEnvironment, tree: SourceTree, configured: Receipt, *, source: str) -> Receipt:
         command = self._build_command(environment, tree)
 
-        def repack(output: Path, log: Path) -> Path | None:
-            build, overrides = self.build_folder(tree), self.workspace.root / "overrides.cmake"
-            return repacked(
-                self.request,
-                tree=tree,
-                environment=environment,
-                build=build,
-                overrides=overrides,
-                output=output,
-                log=log,
-                reporter=self.console,
-            )
-
-        def run() -> Made:
-            output = self._compiled_folder(environment)
+        def run() -> StepResult:
+            output, build = self._compiled_folder(environment), self.build_folder(tree)
             log = self.workspace.logs / f"compile_wheel-{environment.python_version}.log"
-            before = cache_counts(self.request.launcher, environment.environ)
-            wheel = with_second_tries(
+            before, steps_before = cache_counts(self.request.launcher, environment.environ), ninja_log_text(build)
+            wheel = self._repacked(environment, tree, output, log) or with_retries(
                 lambda command: compile_wheel(command, output=output, log=log, reporter=self.console),
                 command,
                 build=self.build_folder(tree),
@@ -263,10 +263,27 @@ class Pipeline:
             gain = cache_gain(before, cache_counts(self.request.launcher, environment.environ))
             for trouble in cache_troubles(gain):
                 self.console.warn(trouble)
-            return Made(files=(wheel,), facts={"cache": gain, "slowest": slowest_steps(self.build_folder(tree))})
+            slowest = slowest_steps(build, before=steps_before)
+            return StepResult(files=(wheel,), facts={"cache": gain, "slowest": slowest})
 
         inputs = self._compile_inputs(configured.digest, environment, tree, source=source)
         return self.ledger.run("compile_wheel", version=1, inputs=inputs, action=run, key=self.key(environment))
+
+    def _repacked(self, environment: BuildEnvironment, tree: SourceTree, output: Path, log: Path) -> Path | None:
+        """Return the next wheel of an edited tree; None where everything must be packed, or compiling needs a retry."""
+        try:
+            return repacked(
+                self.request,
+                tree=tree,
+                environment=environment,
+                build=self.build_folder(tree),
+                overrides=self.workspace.root / "overrides.cmake",
+                output=output,
+                log=log,
+                reporter=self.console,
+            )
+        except CompileError:
+            return None
 
     def _compile_inputs(
         self, configured: str, environment: BuildEnvironment, tree: SourceTree, *, source: str

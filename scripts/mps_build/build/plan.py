@@ -99,7 +99,7 @@ class BuildRequest:
         return search.result() if search else find_python(version, environ=fetch_environ(os.environ))
 
     def expectation(self) -> Expectation:
-        """Return what the audit is told beside the wheel's name."""
+        """Return what the audit is given besides the wheel's name."""
         contents, torch = self.contents, self.contents.rules == "torch"
         return Expectation(
             distribution=contents.distribution,

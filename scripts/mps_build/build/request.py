@@ -15,6 +15,7 @@ from mps_build.common.recipe.catalogue import build_python, find_recipe, newest_
 from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.workspace import Workspace, cache_folder, wheelhouse, work_folder
+from mps_build.common.writable import check_writable
 from mps_build.host.host import observe
 from mps_build.host.probes.probers import LiveProber, RecordedProber
 from mps_build.host.recordings.scrub import recorded as recorded_answers
@@ -41,6 +42,9 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
     recipe = find_recipe(options.recipe) if options.recipe else newest_stable()
     workspace = Workspace(root=work_folder() / recipe.name)
     check_path(workspace.root, what="the work folder")
+    place = (options.wheelhouse or wheelhouse()).absolute()
+    if not options.host:
+        check_places(workspace.root, place)
     pythons = _pythons(options.python, recipe)
     patches = tuple(_patch(path) for path in options.patch)
     settings = parse_settings(options.settings)
@@ -68,7 +72,7 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
         toolchain=Toolchain(name="zig") if cross else xcode_toolchain(host),
         cross=cross is not None,
         jobs=options.jobs or host.jobs,
-        wheelhouse=(options.wheelhouse or wheelhouse()).absolute(),
+        wheelhouse=place,
         settings=settings,
         extra_patches=patches,
         label=options.version_label,
@@ -86,6 +90,17 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
     return request, workspace
 
 
+def check_places(root: Path, place: Path) -> None:
+    """Refuse, before hours of work, a work folder, cache or wheelhouse that cannot be written to.
+
+    Raises:
+        UsageError: naming it.
+    """
+    check_writable(root, what="the work folder", hint="set MPS_BUILD_WORK to a folder of yours")
+    check_writable(cache_folder(), what="the cache", hint="set MPS_BUILD_CACHE to a folder of yours")
+    check_writable(place, what="--wheelhouse", hint="name another folder with --wheelhouse")
+
+
 def _interpreters(pythons: tuple[str, ...]) -> dict[str, PythonSearch]:
     """Return the Python of each version, looked for before gigabytes of source are fetched.
 
@@ -100,7 +115,7 @@ def _interpreters(pythons: tuple[str, ...]) -> dict[str, PythonSearch]:
 
 
 def _cache_choice(options: BuildOptions) -> CacheChoice:
-    """Return how the compiler cache is set; a release shares a store only if told (--shared-cache)."""
+    """Return how the compiler cache is set; a release shares a store only with --shared-cache."""
     summary = options.shared_cache
     if summary and options.cache != "sccache":
         raise UsageError(

@@ -1,4 +1,4 @@
-"""A build that failed for a reason that another try mends: fewer jobs, or a file without the wide header."""
+"""A build that failed for a reason that a retry can fix: fewer jobs, or a file without the wide header."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from mps_build.common.errors import CompileError
 from mps_build.common.process import Command
 from mps_build.host.triage import explain
 
-from .wide_headers.exclude import leave_out
+from .wide_headers.exclude import exclude
 
 T = TypeVar("T")
 OUT_OF_MEMORY = "B59"
 
 
-def with_second_tries(
+def with_retries(
     attempt: Callable[[Command], T],
     command: Command,
     *,
@@ -51,7 +51,7 @@ def with_second_tries(
                 environ = {**(command.environ or {}), "MAX_JOBS": fewer, "CMAKE_BUILD_PARALLEL_LEVEL": fewer}
                 command = replace(command, environ=environ)
                 continue
-            left = leave_out(build, text) if cause is None else ()
+            left = exclude(build, text) if cause is None else ()
             if not left:
                 raise
             names = ", ".join(name.rsplit("/", 1)[-1] for name in left)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mps_build.common.errors import SourceError
 from mps_build.common.process import Reporter
-from mps_build.common.receipts import Ledger, Made, Receipt, digest_of, fingerprint
+from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint
 from mps_build.common.recipe.catalogue import patches_root
 from mps_build.common.workspace import Workspace, cache_folder
 
@@ -65,10 +65,10 @@ class _Preparing:
         """A release's asset. Without git, changes by hand are not seen, and other patches need it unpacked anew."""
         tarball = Path(self.request.repository)
 
-        def unpack() -> Made:
+        def unpack() -> StepResult:
             epoch = unpack_source(tarball, destination=self.root, reporter=self.reporter)
             self._apply(self.root)
-            return Made(trees=(self.root,), facts={"epoch": epoch})
+            return StepResult(trees=(self.root,), facts={"epoch": epoch})
 
         inputs = {"tarball": fingerprint(tarball), "patches": self._patch_digests()}
         receipt = self.ledger.run("unpack_source", version=1, inputs=inputs, action=unpack)
@@ -95,7 +95,7 @@ class _Preparing:
     def _fetch(self) -> tuple[SourceTree, Receipt]:
         request, commit = self.request, str(self.request.commit)
 
-        def fetch() -> Made:
+        def fetch() -> StepResult:
             tree = fetch_source(
                 repository=request.repository,
                 commit=commit,
@@ -109,7 +109,7 @@ class _Preparing:
                 offline=request.offline,
             )
             exclude_ours(tree.root)
-            return Made(
+            return StepResult(
                 trees=(tree.root,), facts={"commit": commit, "submodules": dict(tree.submodules), "epoch": tree.epoch}
             )
 
@@ -124,11 +124,11 @@ class _Preparing:
     def _patch(self, tree: SourceTree, fetched: Receipt) -> Receipt:
         digests = self._patch_digests()
 
-        def patch_tree() -> Made:
+        def patch_tree() -> StepResult:
             restore(tree.root, environ=self.environ, submodules=tree.submodules)
             self._apply(tree.root)
             changed, state = source_state(tree.root, _pinned(tree), environ=self.environ)
-            return Made(trees=(tree.root,), facts={"patches": digests, "changed": changed, "state": state})
+            return StepResult(trees=(tree.root,), facts={"patches": digests, "changed": changed, "state": state})
 
         inputs = {"previous": fetched.digest, "patches": digests}
         if not self.ledger.holds("apply_patches", version=1, inputs=inputs):

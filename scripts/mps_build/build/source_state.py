@@ -13,7 +13,7 @@ OURS = ("/build/", ".mps-build-*")
 
 
 def exclude_ours(root: Path) -> None:
-    """Tell git that what we leave in the tree is none of its business."""
+    """Tell git that what we leave in the tree is not its concern."""
     exclude = root / ".git" / "info" / "exclude"
     if exclude.parent.parent.is_dir():
         exclude.parent.mkdir(exist_ok=True)
@@ -51,11 +51,11 @@ def tree_commits(root: Path, *, environ: Mapping[str, str]) -> tuple[dict[str, s
     """Return the commit of each repository in somebody's own tree ("" is the tree itself), and its date.
 
     Raises:
-        SourceError: it is no git work tree, or a submodule is missing.
+        SourceError: it is not a git work tree, or a submodule is missing.
     """
     if not (root / ".git").exists():
         raise SourceError(
-            f"{root} is no git work tree, so nobody could say what was built",
+            f"{root} is not a git work tree, so nobody could say what was built",
             hint="give a clone, an address, or a release's tarball",
         )
     commits = {"": answer(git("rev-parse", "HEAD", cwd=root, environ=environ))}

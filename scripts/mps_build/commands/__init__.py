@@ -1,1 +1,1 @@
-"""One module per verb a user can type: its arguments, its run, its outcome."""
+"""One module per command: its options, its run, its result."""

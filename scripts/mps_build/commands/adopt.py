@@ -72,7 +72,7 @@ def _hosts_folder() -> Path:
 
 def _stem(name: str) -> str:
     if "/" in name or name.startswith(".") or not name:
-        raise UsageError(f"--name {name!r}: is no name of a file")
+        raise UsageError(f"--name {name!r}: is not a name of a file")
     return name.removesuffix(".json")
 
 

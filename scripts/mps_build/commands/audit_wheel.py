@@ -17,11 +17,13 @@ from dataclasses import dataclass
 from mps_build.common.console import Console
 from mps_build.common.errors import AuditRejected, UsageError
 from mps_build.common.result import Result
+from mps_build.common.wheels.download import MACOS_PLATFORM, PYTHONS
 from mps_build.inspection.audit import Audit, Expectation, audit_installed, audit_wheel
 from mps_build.inspection.audit.model import PROFILES, Profile
 from mps_build.inspection.audit.render import fact_rows, finding_lines, verdict_line
 
 from .shared.find_wheel import find_installed, find_wheel
+from .shared.nightly_options import add_nightly_options, chosen_nightly
 
 EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl",
@@ -40,6 +42,8 @@ class Options:
     profile: Profile | None
     quick: bool
     python: str | None
+    nightly: bool
+    index: str | None
     commit: str | None
     allow_jit_shaders: bool
     without_metal4: bool
@@ -54,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="X.Y|PATH",
         help="the Python of a requirement (default: the newest), or an interpreter that has torch",
     )
+    add_nightly_options(parser)
     parser.add_argument("--commit", metavar="SHA", help="the commit it must be built from")
     parser.add_argument("--allow-jit-shaders", action="store_true", help="accept Metal kernels compiled at first use")
     parser.add_argument("--without-metal4", action="store_true", help="accept a wheel without the Metal 4 kernels")
@@ -74,6 +79,8 @@ def run(options: Options, console: Console) -> Result:
 
 def _audit(options: Options, console: Console) -> Audit:
     expectation = _expectation(options)
+    if options.nightly or options.index:
+        return _audit_nightly(options, expectation, console)
     if options.wheel is None:
         if options.python is None:
             raise UsageError("no WHEEL", hint="give a .whl file, or a requirement such as torch==2.15.0")
@@ -94,6 +101,17 @@ def _audit(options: Options, console: Console) -> Audit:
         quick=options.quick,
         reporter=console,
     )
+
+
+def _audit_nightly(options: Options, expectation: Expectation | None, console: Console) -> Audit:
+    pythons = (options.python,) if options.python else PYTHONS
+    requirement, python = chosen_nightly(
+        options.wheel, nightly=options.nightly, index=options.index, pythons=pythons, platform=MACOS_PLATFORM
+    )
+    console.print(f"nightly: {requirement} for Python {python}")
+    path, _ = find_wheel(requirement, python, console)
+    profile = options.profile or "official"
+    return audit_wheel(path, profile=profile, expectation=expectation, quick=options.quick, reporter=console)
 
 
 def print_audit(audit: Audit, console: Console) -> None:

@@ -87,7 +87,7 @@ def write_reports(options: Options, record: BenchmarkRecord) -> None:
 
 
 def _request(options: Options) -> BenchmarkRequest:
-    fields = torch_fields(options, "benchmark_mps")
+    fields = torch_fields(options)
     if options.png is not None:
         bars.check_pillow()  # before minutes are spent, not after
     return BenchmarkRequest(**fields, quick=options.quick, fresh=options.fresh, only=words(options.only))

@@ -26,6 +26,8 @@ from mps_build.verify.bisection.predicate import split_command
 from mps_build.verify.bisection.runner import Bisection
 from mps_build.verify.bisection.stages import Asked, Stages
 from mps_build.verify.bisection.state import State, folder_name, load_state, write_state
+from mps_build.verify.facts import observe_host
+from mps_build.verify.target.diagnosis import host_obstacle
 
 EXAMPLES = (
     "issue-131750 --good 2.3.1 --bad 2.6.0",
@@ -78,6 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Options, console: Console) -> Result:
     asked = _asked(options)
+    if asked.case is not None and (obstacle := host_obstacle(observe_host(None), options.device, None)):
+        raise obstacle  # before any torch is installed
     folder = work_folder() / "bisect" / folder_name(asked.question)
     with Workspace(root=folder).held(), kept_awake():
         if options.fresh:

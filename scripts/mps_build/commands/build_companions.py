@@ -20,6 +20,7 @@ from mps_build.build.companions.plan import CompanionPlan, chosen_companions
 from mps_build.build.companions.projects import PROJECTS
 from mps_build.build.companions.source import check_choice, parse_sources
 from mps_build.build.companions.torch_wheel import built_wheel, given_wheel
+from mps_build.build.request import check_places
 from mps_build.build.steps.check_host import check_host
 from mps_build.build.steps.repair_wheel import check_delocate
 from mps_build.common.console import Console, human_bytes, human_seconds
@@ -32,6 +33,8 @@ from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, wheelhouse, work_folder
 from mps_build.host.probes.probers import LiveProber, RecordedProber
 from mps_build.host.toolchain import use_xcode, xcode_toolchain
+
+from .shared.numbers import count
 
 EXAMPLES = (
     "v2.6.0",
@@ -71,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--python", metavar="X.Y", help="which Python's torch (default: the recipe's)")
     parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], dest="settings")
-    parser.add_argument("--jobs", metavar="N", type=int, help="compilers at once (default: from cores and memory)")
+    parser.add_argument("--jobs", metavar="N", type=count, help="compilers at once (default: from cores and memory)")
     parser.add_argument("--wheelhouse", metavar="DIR", type=Path, help="where the wheels go (default: wheelhouse/)")
     parser.add_argument("--dry-run", action="store_true", help="say what would be built, and whether it could")
     parser.add_argument("--host", metavar="FILE", type=Path, help="with --dry-run: a recorded host in this one's place")
@@ -104,11 +107,11 @@ def make_plan(options: Options) -> tuple[CompanionPlan, Workspace]:
         check_choice(sources[name], PROJECTS[name], wanted=recipe.companions[name])
     settings = parse_settings(options.settings)
     _check_python(options.python, recipe)
-    if options.jobs is not None and options.jobs < 1:
-        raise UsageError(f"--jobs {options.jobs}: no number of compilers", hint="1 or more")
     workspace = Workspace(root=work_folder() / f"{recipe.name}-companions")
     check_path(workspace.root, what="the work folder")
     place = (options.wheelhouse or wheelhouse()).absolute()
+    if not options.host:
+        check_places(workspace.root, place)
     given = options.torch and given_wheel(options.torch.expanduser(), recipe, python=options.python, system="macos")
     host = check_host(recipe, RecordedProber(options.host) if options.host else LiveProber())
     if not options.host:

@@ -142,7 +142,7 @@ def _log(folder: Path) -> BuildLog:
     log = read_log(text)
     if log is None:
         first = text.splitlines()[0][:60] if text.strip() else "nothing"
-        raise UsageError(f"{path}: is no ninja log of version 5 to 7: it begins with {first!r}")
+        raise UsageError(f"{path}: is not a ninja log of version 5 to 7: it begins with {first!r}")
     if not any(run.steps for run in log.runs):
         raise UsageError(f"{path}: holds no step", hint="ninja has not finished a step in this folder yet")
     return log

@@ -149,7 +149,9 @@ def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Co
             _print_compile(receipt, console)
     console.print(f"in {delivered[0].wheel.path.parent}")
     verb = "verify_mps" if build.request.contents.rules == "torch" else "audit_wheel"
-    console.print(f"next: nox -s {verb} -- '{delivered[0].wheel.path}'")
+    wheel = shlex.quote(str(delivered[0].wheel.path))
+    console.print(f"install it: pip install {wheel}")
+    console.print(f"next: nox -s {verb} -- {wheel}")
 
 
 def _words(value: Any) -> str:

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.build.mm.check import Report, check_files
-from mps_build.build.mm.request import changed_files, existing_files, make_checker, recipe_of
+from mps_build.build.mm.diagnostics import Diagnostic
+from mps_build.build.mm.request import changed_files, existing_files, make_checker, oldest_macos, recipe_of
 from mps_build.build.mm.tree import MpsTree, find_tree, read_tree, read_wheel_headers
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
@@ -46,6 +47,8 @@ class Options:
     base: str | None
     target: str | None
     jobs: int
+    annotations: bool
+    allow_none: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,6 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--recipe", metavar="V", help="whose deployment target holds (default: the tree's release)")
     parser.add_argument("--base", metavar="REF", help="without FILE: compare with this commit (default: upstream's)")
     parser.add_argument("--target", metavar="X.Y", help="another oldest macOS than the recipe's, as 14.0")
+    parser.add_argument("--allow-none", action="store_true", help="nothing changed is success, for a workflow")
+    parser.add_argument("--annotations", action="store_true", help="print GitHub's annotations too")
     parser.add_argument("--jobs", metavar="N", type=int, default=os.cpu_count() or 1, help="compilers at once")
 
 
@@ -65,16 +70,22 @@ def run(options: Options, console: Console) -> Result:
     base = None
     if not files:
         files, base = changed_files(tree.root, base=options.base)
+        if not files and options.allow_none:
+            console.print(f"no MPS file of {tree.root} differs from {base[:12]}: nothing was checked")
+            return Result(document={"files": [], "base": base, "diagnostics": [], "unknown": []})
         if not files:
             raise UsageError(
                 f"nothing to check: no MPS file of {tree.root} differs from {base[:12]}",
                 hint="name files, or the commit to compare with: --base REF",
             )
     recipe = asked or recipe_of(tree)
-    target = options.target or (recipe.deployment_target if recipe else "13.0")
+    target = options.target or oldest_macos(recipe)
     checker = make_checker(tree, target=target, folder=folder, reporter=console)
     report = check_files(checker, files, jobs=max(options.jobs, 1), reporter=console)
     _print(report, console)
+    if options.annotations:
+        for each in (*report.diagnostics, *report.unknown):
+            print(annotation(each))
     document: dict[str, Any] = {
         "files": list(report.files),
         "source": str(options.source or tree.root),
@@ -116,6 +127,17 @@ def _tree(options: Options, recipe: Recipe | None, files: tuple[Path, ...], fold
     if not source.is_dir():
         raise UsageError(f"--source {source} is not a folder", hint="a PyTorch tree, or a torch-….whl for macOS")
     return read_tree(source.resolve())
+
+
+def annotation(each: Diagnostic) -> str:
+    """Return a diagnostic as GitHub shows it beside the line of a pull request.
+
+    >>> annotation(Diagnostic(file="a.mm", line=3, column=4, severity="unknown", text="50% new"))
+    '::notice file=a.mm,line=3,col=4::50%25 new'
+    """
+    level = {"error": "error", "warning": "warning"}.get(each.severity, "notice")
+    text = each.text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return f"::{level} file={each.file},line={each.line},col={each.column}::{text}"
 
 
 def _print(report: Report, console: Console) -> None:

@@ -4,7 +4,7 @@ trust     fails unless this event may use a Mac (the host's hook refuses too)
 inputs    a ref, runner labels: fails unless they are on the list of what is allowed
 outputs   a build's --json as outputs of the step, and as a table in the job's summary
 upstream  the commit of a branch or tag, and whether a nightly was made of it already
-issues    what builds and records below --results show: issues opened, told, closed (needs gh)
+issues    what builds and records below --results show: issues opened, commented, closed (needs gh)
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ def _inputs(options: Options, console: Console) -> dict[str, Any]:
     if options.runner:
         check_labels(options.runner)
     if options.xcode and not re.fullmatch(r"\d+(\.\d+){0,2}(_beta(_\d)?)?", options.xcode):
-        raise UsageError(f"--xcode {options.xcode!r} is no version", hint="for example 26.4")
+        raise UsageError(f"--xcode {options.xcode!r} is not a version", hint="for example 26.4")
     if options.python and not re.fullmatch(r"\d\.\d+t?(,\d\.\d+t?)*", options.python):
-        raise UsageError(f"--python {options.python!r} is no list of versions", hint="for example 3.12,3.13")
+        raise UsageError(f"--python {options.python!r} is not a list of versions", hint="for example 3.12,3.13")
     places = _testers(options.testers) if options.testers else []
     console.print(f"{recipe.name} {options.ref or '(its pin)'}: allowed")
     outputs = {
@@ -106,9 +106,9 @@ def _testers(text: str) -> list[dict[str, str]]:
     try:
         testers = json.loads(text)
     except ValueError as error:
-        raise UsageError(f"--testers {text!r} is no JSON: {error}", hint='[["self-hosted","macos-15"]]') from error
+        raise UsageError(f"--testers {text!r} is not JSON: {error}", hint='[["self-hosted","macos-15"]]') from error
     if not isinstance(testers, list) or not testers or len(testers) > 256:
-        raise UsageError(f"--testers {text!r} is no list of 1 to 256 lists of labels")
+        raise UsageError(f"--testers {text!r} is not a list of 1 to 256 lists of labels")
     places = []
     for each in testers:
         labels = check_labels(json.dumps(each), bare_metal=True)

@@ -6,7 +6,7 @@ Of benchmarks: each row's ratio and step times, before and after; rows of other 
 Of wheels: what should be equal of one version and commit, and where they differ. Each side is a .whl
 file, or a requirement such as torch==2.15.0, fetched for macOS arm64. Strong parts (files, Python sources,
 operators, schemas, kernels, flags, libraries) are equal between two builds of one commit; weak ones (other
-exports, SDK, bytes) differ with compiler and build, and are only told.
+exports, SDK, bytes) differ with compiler and build, and are only reported.
 """
 
 from __future__ import annotations

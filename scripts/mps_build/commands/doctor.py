@@ -1,4 +1,4 @@
-"""This host, or a recorded one, against one recipe or all: what was found, what is wanted, what mends it.
+"""This host, or a recorded one, against one recipe or all: what was found, what is required, how to fix it.
 
 Without a recipe it asks for the newest release. --record writes what this host answered to a
 file, without names, serial numbers or addresses; --host replays such a file on any system.
@@ -27,11 +27,12 @@ from mps_build.common.result import Result
 from mps_build.host.host import Host, observe
 from mps_build.host.probes.probers import LiveProber, Prober, RecordedProber, RecordingProber
 from mps_build.host.recordings.scrub import recorded
-from mps_build.host.requirements.buildability import Outlook, outlooks, unlocked_by
+from mps_build.host.requirements.buildability import Buildability, buildability_of, unlocked_by
 from mps_build.host.requirements.findings import Finding
 from mps_build.host.requirements.inspect import blockers, inspect, warnings
 from mps_build.host.requirements.lines import level_style, lines_of
 from mps_build.host.requirements.tools import build_python_findings
+from mps_build.host.requirements.way import way_to_build
 
 EXAMPLES = ("", "v2.6.0", "--all", "--record mac.json", "v2.9.1 --host mac.json")
 
@@ -104,6 +105,12 @@ def _one(host: Host, recipe: Recipe, console: Console) -> Result:
     findings = (*inspect(host, recipe), *_build_python(host, recipe))
     stopping = blockers(findings)
     console.print(f"{recipe.name} on {_named(host)}", style="bold")
+    way = way_to_build(host, recipe, findings)
+    if way:
+        console.print("To build it here, in this order:")
+        for number, step in enumerate(way, 1):
+            console.print(f"  {number}. {step}")
+        console.print()
     for line, level in lines_of(findings):
         console.print(line, style=level_style(level))
     _print_end(host, recipe, findings, console)
@@ -113,6 +120,7 @@ def _one(host: Host, recipe: Recipe, console: Console) -> Result:
         "blockers": stopping,
         "warnings": warnings(findings),
         "findings": [finding.document() for finding in findings],
+        "way": list(way),
     }
     return _outcome(document, stopping, recipe.name)
 
@@ -143,7 +151,7 @@ def _print_end(host: Host, recipe: Recipe, findings: Sequence[Finding], console:
 
 
 def _all(host: Host, recipes: tuple[Recipe, ...], console: Console) -> Result:
-    rows = outlooks(host, recipes)
+    rows = buildability_of(host, recipes)
     console.print(f"every recipe on {_named(host)}", style="bold")
     console.table(("recipe", "builds here", "with", "because of"), [_row(row) for row in rows])
     unlocked = unlocked_by(host, recipes)
@@ -156,7 +164,7 @@ def _all(host: Host, recipes: tuple[Recipe, ...], console: Console) -> Result:
     )
 
 
-def _row(row: Outlook) -> tuple[str, str, str, str]:
+def _row(row: Buildability) -> tuple[str, str, str, str]:
     return row.recipe, "no" if row.blockers else "yes", row.xcode or "-", ", ".join(row.blockers)
 
 
@@ -167,7 +175,7 @@ def _outcome(document: dict[str, Any], stopping: list[str], name: str) -> Result
         document=document,
         exit_code=3,
         cause="host",
-        hint=f"mend what stops {name}, in the order shown: {stopping[0]} first",
+        hint=f"fix what stops {name}, in the order shown: {stopping[0]} first",
     )
 
 
@@ -178,7 +186,7 @@ def _document(host: Host) -> dict[str, Any]:
 
 def _named(host: Host) -> str:
     if host.system != "Darwin":
-        return f"{host.system} ({host.arch or 'architecture not told'})"
+        return f"{host.system} ({host.arch or 'architecture unknown'})"
     return f"{host.chip or 'a Mac'}, macOS {host.macos or 'not recorded'}"
 
 

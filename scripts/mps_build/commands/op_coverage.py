@@ -146,7 +146,7 @@ def _facts(source: str, options: Options, console: Console) -> Facts:
         return facts_of_wheel(wheel, _compiled(wheel, console))
     recipe = find_recipe(source)
     if recipe.source.kind == "embedded":
-        raise UsageError(f"{recipe.name} is no PyTorch: it has no operators", hint="name a release, as v2.6.0")
+        raise UsageError(f"{recipe.name} is not PyTorch: it has no operators", hint="name a release, as v2.6.0")
     label = f"PyTorch {recipe.version}, source"
     built = Workspace(root=work_folder() / recipe.name).source
     if (built / NEEDED[0]).is_dir():
@@ -162,7 +162,7 @@ def _from_file(path: Path) -> Facts:
 
 
 def _compiled(wheel: Path, console: Console) -> Compiled:
-    """Return what the wheel's library registers; a library that cannot be read is told, not fatal."""
+    """Return what the wheel's library registers; a library that cannot be read is reported, not fatal."""
     console.started("Read the library's registrations", unit="bytes")
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -206,7 +206,7 @@ def unpack_needed(repository: Path, commit: str, root: Path, environ: Mapping[st
     made = capture(Command(argv=argv, cwd=repository, environ=environ), timeout_seconds=300)
     if not made.ok:
         hint = "torchgen is there from 1.12 on, the first release with MPS"
-        raise SourceError(f"{commit[:12]} is no PyTorch that can be read: {made.stderr.strip()}", hint=hint)
+        raise SourceError(f"{commit[:12]} is not PyTorch that can be read: {made.stderr.strip()}", hint=hint)
     with tarfile.open(packed) as archive:
         for member in archive:
             content = archive.extractfile(member) if member.isfile() else None

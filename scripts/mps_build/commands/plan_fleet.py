@@ -20,6 +20,8 @@ from mps_build.common.result import Result
 from mps_build.publish.fleet.costs import Costs, measured_costs
 from mps_build.publish.fleet.simulate import Plan, Shape, best_shape, one_python_tested, plan
 
+from .shared.numbers import count
+
 EXAMPLES = (
     "--commits 30 --pythons 4 --macos 3 --builders 4 --testers 3",
     "--commits 7 --pythons 4 --macos 3 --builders 3 --testers 3 --receipts wheelhouse",
@@ -49,8 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("builders", 1, "Macs that build"),
         ("testers", 3, "Macs that test: bare metal, each on one macOS"),
     ):
-        parser.add_argument(f"--{name}", metavar="N", type=_count, default=default, help=f"{what} (default {default})")
-    parser.add_argument("--cores", metavar="N", type=_count, help="cores of a builder (default 10)")
+        parser.add_argument(f"--{name}", metavar="N", type=count, default=default, help=f"{what} (default {default})")
+    parser.add_argument("--cores", metavar="N", type=count, help="cores of a builder (default 10)")
     parser.add_argument("--hits", metavar="SHARE", type=_share, help="cache hits of the next commit, 0 to 1")
     parser.add_argument("--receipts", metavar="DIR", type=Path, help="measured costs: receipts and records below DIR")
 
@@ -136,10 +138,6 @@ def _job_summary(rows: list[tuple[str, str]], advice: list[str]) -> None:
 
 def _hours(minutes: float) -> str:
     return f"{minutes / 60:.1f} h" if minutes >= 60 else f"{minutes:.0f} min"
-
-
-def _count(text: str) -> int:
-    return int(_checked(text, int, lambda value: 1 <= value <= 100_000, "a whole number from 1 on"))
 
 
 def _share(text: str) -> float:

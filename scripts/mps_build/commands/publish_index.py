@@ -153,7 +153,7 @@ def _check_keep(keep: tuple[str, ...], wheels: tuple[WheelFile, ...]) -> None:
 
 def _base_url(text: str) -> str:
     if urlsplit(text).scheme not in ("http", "https") or not urlsplit(text).netloc:
-        raise argparse.ArgumentTypeError(f"{text!r} is no http address")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an http address")
     return text if text.endswith("/") else f"{text}/"
 
 
@@ -161,4 +161,4 @@ def _date(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no day: {error}") from error
+        raise argparse.ArgumentTypeError(f"{text!r} is not a day: {error}") from error

@@ -15,6 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from mps_build.build.mm.check import Report
+from mps_build.build.mm.patched import check_patches
+from mps_build.build.mm.request import oldest_macos
 from mps_build.build.patches.file import Patch, read_patch
 from mps_build.build.patches.survey import Standing, survey
 from mps_build.build.steps.fetch_source import resolve_ref
@@ -56,6 +59,7 @@ def run(options: Options, console: Console) -> Result:
     others = [read_patch(path) for path in sorted(patches_root().glob("*.patch")) if path.name not in listed]
     with _tree(options, recipe, [*series, *others], console) as (root, named):
         standings = survey(root, series, others)
+        report = _check_mm(root, recipe, series, console)
     rows = [
         (standing.patch.name, standing.state, "yes" if standing.patch.name in listed else "", _note(standing))
         for standing in standings
@@ -67,6 +71,12 @@ def run(options: Options, console: Console) -> Result:
         "recipe": recipe.name if recipe else None,
         "patches": [{**one.document(), "listed": one.patch.name in listed} for one in standings],
     }
+    wrong = () if isinstance(report, str) else report.diagnostics
+    document["objective_c"] = report if isinstance(report, str) else [each.document() for each in wrong]
+    if any(file.suffix == ".mm" for patch in series for file in patch.files):
+        console.print(f"Objective-C++: {report if isinstance(report, str) else f'{len(report.files)} files checked'}")
+    for each in wrong:
+        console.print(f"{each.file}:{each.line}:{each.column}: {each.severity}: {each.text}")
     for standing in standings:
         if standing.misfit and standing.patch.name in listed:
             console.print(str(standing.misfit))
@@ -77,7 +87,19 @@ def run(options: Options, console: Console) -> Result:
             hint="write them anew for this source, or take them off the recipe's list",
             document=document,
         )
+    if wrong:
+        raise PatchError(
+            f"{len(wrong)} diagnostics in the Objective-C++ of patches",
+            hint="docs/build/check_mm.md says what each means",
+            document=document,
+        )
     return Result(document=document)
+
+
+def _check_mm(root: Path, recipe: Recipe | None, series: Sequence[Patch], console: Console) -> Report | str:
+    """Return what check_mm says of the patches' `.mm` files, or why it was not asked."""
+    target = oldest_macos(recipe)
+    return check_patches(root, series, target=target, folder=work_folder() / "check_mm", reporter=console)
 
 
 def _recipe(options: Options) -> Recipe | None:

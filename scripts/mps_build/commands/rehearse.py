@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import resource
 import sys
 from dataclasses import dataclass
@@ -32,10 +31,12 @@ from mps_build.common.console import Console, human_seconds
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError, DiskFull, UsageError
 from mps_build.common.process import Command, capture
-from mps_build.common.receipts import Made
+from mps_build.common.receipts import StepResult
 from mps_build.common.recipe.catalogue import find_recipe, locks_root
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
+
+from .shared.numbers import count
 
 EXAMPLES = (
     "v2.6.0",
@@ -97,11 +98,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("debian", "git"),
         help="Debian's source package, or the pinned commit (default: what there is)",
     )
-    parser.add_argument(
-        "--draw", metavar="N", type=_count, default=60, help="--darwin: torch_cpu files to compile (60)"
-    )
+    parser.add_argument("--draw", metavar="N", type=count, default=60, help="--darwin: torch_cpu files to compile (60)")
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="--darwin: of the draw (1)")
-    parser.add_argument("--jobs", metavar="N", type=_count, default=os.cpu_count() or 1, help="compilers at once")
+    parser.add_argument("--jobs", metavar="N", type=count, default=os.cpu_count() or 1, help="compilers at once")
     parser.add_argument(
         "--mirror", metavar="ADDRESS", help="the Debian archive (default: the one this host's apt uses)"
     )
@@ -198,11 +197,11 @@ def _try_lock(rehearsal: Rehearsal, recipe: Recipe, console: Console) -> None:
                 f"no venv could be made: {reason}", hint="on Debian: apt-get install python3-venv"
             )
 
-    def resolve() -> Made:
+    def resolve() -> StepResult:
         built = try_lock_for_mac(
             lock, python=python, version=version, macos=recipe.host.macos, scratch=scratch, environ=environ
         )
-        return Made(facts={"built": built})
+        return StepResult(facts={"built": built})
 
     text = lock.read_text(encoding="utf-8") if lock.is_file() else None
     inputs = {"lock": text, "python": version, "macos": recipe.host.macos}
@@ -234,9 +233,3 @@ def _print_result(
     if wheel:
         console.print(f"wheel: {wheel}")
         console.print("it runs in the Debian root only, whose libraries it needs")
-
-
-def _count(text: str) -> int:
-    if not re.fullmatch(r"[1-9][0-9]{0,5}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
-    return int(text)

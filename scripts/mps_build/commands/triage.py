@@ -70,7 +70,7 @@ def run(options: Options, console: Console) -> Result:
     release = _release(options.recipe)
     host = _host(options)
     is_of_a_process = options.exit is not None or options.signal is not None or bool(host)
-    found = explain(text, release=release)
+    found = explain(text, release=release, exit=options.exit)
     device = classify_device_text(
         text,
         exit=options.exit,
@@ -137,7 +137,7 @@ def _check_version(option: str, value: str | None) -> None:
     try:
         Version(value or "0")
     except InvalidVersion as error:
-        raise UsageError(f"{option}: {value!r} is no version", hint=f"write it as in {option} 15.3") from error
+        raise UsageError(f"{option}: {value!r} is not a version", hint=f"write it as in {option} 15.3") from error
 
 
 def _is_of_a_build(text: str) -> bool:

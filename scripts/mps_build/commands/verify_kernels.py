@@ -28,7 +28,7 @@ from mps_build.inspection.kernels import document
 from mps_build.inspection.kernels.code.compiler import require_llvm
 from mps_build.inspection.kernels.library import Library
 from mps_build.inspection.kernels.selection import Choice
-from mps_build.inspection.kernels.verification import BASIC, Kernel, Request, load_plant, verify
+from mps_build.inspection.kernels.verification import BASIC, FOUND, Kernel, Request, load_plant, verify
 from mps_build.inspection.kernels.wheel import read_installed, read_libraries
 
 from .shared.find_wheel import find_installed, find_wheel
@@ -124,7 +124,7 @@ def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...],
 
 
 def reference_python(console: Console) -> Path:
-    """Return an interpreter that has torch for the CPU: $MPS_BUILD_TORCH_PYTHON, or a venv that is made once and kept."""
+    """Return a Python that has torch for the CPU: $MPS_BUILD_TORCH_PYTHON, or a venv, made once and kept."""
     if given := os.environ.get("MPS_BUILD_TORCH_PYTHON"):
         path = Path(given).expanduser()
         if not path.exists():
@@ -166,10 +166,10 @@ def _concluded(rows: list[Kernel], options: Options, console: Console, *, name: 
 
 
 def _plant_result(rows: list[Kernel]) -> str:
-    """Return caught, missed, not_exercised (no kernel that ran was changed), or error (the changed IR is not accepted)."""
+    """Return caught, missed, not_exercised (it changed no kernel that ran), or error (its IR is not accepted)."""
     planted = [row for row in rows if row.outcome != "skipped"]
     outcomes = {row.outcome for row in planted}
-    if outcomes & {*document.FOUND, "known"}:
+    if outcomes & {*FOUND, "known"}:
         return "caught"
     if "passed" in outcomes:
         return "missed"

@@ -44,6 +44,7 @@ class Options(VerdictOptions):
     """What the command line says."""
 
     full: bool
+    quick: bool
     only: str
     layer: str
     op: str | None
@@ -55,6 +56,7 @@ class Options(VerdictOptions):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_torch_options(parser)
     parser.add_argument("--full", action="store_true", help="also what needs much memory or minutes")
+    parser.add_argument("--quick", action="store_true", help="only the cases that notice most in a minute")
     parser.add_argument("--only", metavar="ID[,ID]", default="", help="only these cases (ids or shell patterns)")
     parser.add_argument("--layer", metavar="NAME[,NAME]", default="", help="only these layers of the suite")
     parser.add_argument("--op", metavar="NAME", help="only cases that dispatch this operator (aten.add.Tensor)")
@@ -74,12 +76,15 @@ def run(options: Options, console: Console) -> Result:
 def _request(options: Options) -> VerifyRequest:
     if options.case_timeout <= 0:
         raise UsageError("--case-timeout takes a number above 0")
-    fields = {**torch_fields(options, "verify_mps"), **verdict_fields(options)}
+    if options.quick and options.full:
+        raise UsageError("--quick and --full exclude each other", hint="choose one")
+    fields = {**torch_fields(options), **verdict_fields(options)}
     if options.resume is not None:
         fields["folder"] = options.resume
     return VerifyRequest(
         **fields,
         full=options.full,
+        quick=options.quick,
         only=words(options.only),
         layers=words(options.layer),
         op=options.op,

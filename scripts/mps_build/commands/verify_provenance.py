@@ -22,7 +22,7 @@ from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import find_recipe, patches_root
 from mps_build.common.result import Result
 from mps_build.publish.provenance.attestation import ISSUER, PREDICATE, check_chain, check_libraries, read_attestation
-from mps_build.publish.provenance.claims import Check, read_receipt, recipe_checks, wheel_checks
+from mps_build.publish.provenance.claims import Check, is_trusted_ref, read_receipt, recipe_checks, wheel_checks
 
 EXAMPLES = (
     "torch-2.6.0+mps.g1eba9b3-cp311-cp311-macosx_13_0_arm64.whl --repository owner/mps-wheels",
@@ -38,6 +38,7 @@ class Options:
     repository: str | None
     workflow: str
     signer_repository: str | None
+    ref: str | None
     receipt: Path | None
     bundle: Path | None
     trusted_root: Path | None
@@ -52,6 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workflow", metavar="FILE", default="release.yml", help="which one (default: release.yml)")
     parser.add_argument(
         "--signer-repository", metavar="OWNER/NAME", help="where that workflow lies, if another repository calls it"
+    )
+    parser.add_argument(
+        "--ref", metavar="REF", help="at which ref it must have signed (default: refs/heads/main, refs/tags/v*)"
     )
     parser.add_argument("--receipt", metavar="FILE", type=Path, help="default: WHEEL.receipt.json")
     parser.add_argument("--bundle", metavar="FILE", type=Path, help="default: WHEEL.sigstore.json")
@@ -121,6 +125,8 @@ def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
     names = [name for sha256, name in summary.subjects if sha256 == digest]
     signer = options.signer_repository or options.repository
     workflow = f"https://github.com/{signer}/.github/workflows/{options.workflow}@"
+    # The workflow's own ref, and the ref of the repository that it ran for.
+    refs = (identity.get("signer", "").rpartition("@")[2], identity.get("ref", ""))
     checks = [
         Check(claim="it attests this wheel", holds=bool(names), found=names[0] if names else "other files"),
         Check(claim="it is SLSA provenance", holds=summary.predicate == PREDICATE, found=summary.predicate),
@@ -134,8 +140,10 @@ def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
         ),
         Check(
             claim=f"by {options.workflow} of {signer}",
-            holds=identity.get("signer", "").startswith(workflow),
-            found=_of(identity, "signer"),
+            holds=identity.get("signer", "").startswith(workflow)
+            and all(is_trusted_ref(ref, wanted=options.ref) for ref in refs),
+            found=f"{_of(identity, 'signer')} for {_of(identity, 'ref')}; wanted: "
+            f"{options.ref or 'refs/heads/main or refs/tags/v*'}",
         ),
         Check(
             claim="on a hosted machine, no Mac of a fleet",
@@ -153,7 +161,7 @@ def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
 
 
 def _of(identity: dict[str, str], name: str) -> str:
-    return identity.get(name, "not told")
+    return identity.get(name, "unknown")
 
 
 def _recipe_name(receipt: dict[str, Any]) -> str:

@@ -8,6 +8,9 @@ Each training runs first on the device and then on the CPU, in processes of thei
 `accelerate launch`): the device is really used, the first gradients and losses agree with float64 within a bound, and
 both learn. Nothing is downloaded: scikit-learn's digits, a made-up paraphrase task, models from configs.
 
+--script FILE -- ARGUMENTS runs your own program instead, as it is: losses of its first 20 steps and first gradients on
+the device against the CPU, same seeds, dropout off in both. `{device}` in the arguments is each leg's device.
+
 `--device cpu` rehearses on the CPU and `--device cuda` on another accelerator; neither says anything about MPS.
 """
 
@@ -18,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.console import Console
+from mps_build.common.errors import UsageError
 from mps_build.common.result import Result
 from mps_build.verify.training.request import TrainingRequest
 from mps_build.verify.training.verification import TrainingVerification
@@ -34,12 +38,15 @@ from .shared.torch_options import (
     words,
 )
 
+# What stands behind a `--` of its own are the arguments of --script's program.
+TAKES_COMMAND = True
 EXAMPLES = (
     "torch==2.13.0",
     "wheelhouse/torch-2.6.0-cp311-cp311-macosx_11_0_arm64.whl --with accelerate --html report.html",
     "torch==2.2.2 --with transformers --transformers 4.57.6",
     "--python ~/venv/bin/python --real-weights ~/models/distilbert",
     "torch==2.13.0 --device cpu --only accelerate-vision",
+    "--python ~/venv/bin/python --script train.py -- --epochs 1 --device {device}",
 )
 
 
@@ -52,6 +59,8 @@ class Options(VerdictOptions):
     accelerate: str | None
     transformers: str | None
     real_weights: Path | None
+    script: Path | None
+    command: tuple[str, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", metavar="NAME[,NAME]", default="", help="only these workloads (or shell patterns)")
     parser.add_argument("--accelerate", metavar="VERSION", help="this version of Accelerate instead of the table's")
     parser.add_argument("--transformers", metavar="VERSION", help="this version of Transformers")
+    parser.add_argument(
+        "--script",
+        metavar="FILE",
+        type=Path,
+        help="your own training program; its arguments follow a `--` of their own",
+    )
     parser.add_argument("--real-weights", metavar="DIR", type=Path, help="a saved model of yours, as one more case")
     add_run_options(parser)
     add_verdict_options(parser)
@@ -71,12 +86,20 @@ def run(options: Options, console: Console) -> Result:
 
 
 def _request(options: Options) -> TrainingRequest:
+    if options.command and options.script is None:
+        raise UsageError(
+            "arguments behind `--` are a program's: --script FILE is missing", hint="--script FILE -- ARGS"
+        )
+    # A program brings its own libraries; --with installs ours beside it.
+    default = () if options.script else PARTS
     return TrainingRequest(
-        **torch_fields(options, "verify_training"),
+        **torch_fields(options),
         **verdict_fields(options),
-        parts=tuple(part for part in PARTS if part in (options.parts or PARTS)),
+        parts=tuple(part for part in PARTS if part in (options.parts or default)),
         only=words(options.only),
         accelerate=options.accelerate,
         transformers=options.transformers,
         real_weights=options.real_weights,
+        script=options.script,
+        script_arguments=options.command,
     )

@@ -28,9 +28,9 @@ Missing = Literal[
 _FALSE = re.compile(r"(?:0|OFF|NO|FALSE|N|IGNORE|NOTFOUND|.*-NOTFOUND)?$", re.IGNORECASE)
 _WRITTEN = re.compile(r"^\s*(?:--\s+)?Build files have been written to: ?(.*)$")
 _INCOMPLETE = re.compile(r"^\s*--\s+(?:Configuring|Generating) incomplete, errors occurred!|^Generate step failed")
-_SUMMARY_LINE = re.compile(r"^\s*--\s+([A-Za-z_][\w +]*?)\s*: ?(.*)$")
+_SUMMARY_LINE = re.compile(r"^\s*--\s+([A-Za-z_][\w +]{0,60}?)\s{0,60}: ?(.*)$")
 _OF_THE_GATE = re.compile(
-    r"mps supported: |MPS: unable to get MacOS sdk version|MPSGraph framework|\*{4,} Summary \*{4,}"
+    r"mps supported: |MPS: unable to get MacOS sdk version|MPSGraph framework|(?<!\*)\*{4,} Summary \*{4}"
     r"|^\s*--\s+USE_MPS\s*:|CLANG_VERSION_STRING:|[Mm]achine can(?: not|not)? compile metal"
 )
 _NO_XCRUN = re.compile(

@@ -6,22 +6,25 @@ import os
 import re
 import sys
 import textwrap
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console as RichConsole
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
+from .plain_text import shown
 from .workspace import in_checkout
 
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _SESSION = re.compile(r"\bnox -s (\w+)( -- ?)?")
 
 
 def as_called(text: str, *, checkout: bool | None = None) -> str:
-    """Return a text whose commands are what this user types: sessions of nox in a clone, verbs elsewhere.
+    """Return a text whose commands are what this user types: sessions of nox in a clone, commands elsewhere.
 
     >>> as_called("see `nox -s doctor -- v2.6.0`", checkout=False)
     'see `mps-build doctor v2.6.0`'
@@ -32,25 +35,32 @@ def as_called(text: str, *, checkout: bool | None = None) -> str:
 
 
 class Console:
-    """Prints to the terminal; is the `Reporter` that steps tell their progress to.
+    """Prints to the terminal; is the `Reporter` that steps report progress to.
 
-    On a terminal, progress is one line rewritten; elsewhere it is a plain line at most every
-    ten seconds, so that a CI log stays readable.
+    On a terminal, work is one line rewritten, which turns and counts the time by itself; elsewhere it is a plain line
+    at most every ten seconds of progress, and every minute of silence, so that a CI log stays readable.
     """
 
     plain_interval_seconds = 10.0
+    silent_interval_seconds = 60.0
 
-    def __init__(self, *, rich: RichConsole | None = None) -> None:
+    def __init__(self, *, rich: RichConsole | None = None, to_stderr: bool = False, quiet: bool = False) -> None:
         # A log has no edge: nothing in it is cut or wrapped.
         width = None if sys.stdout.isatty() else 200
-        self._rich = rich or RichConsole(highlight=False, width=width, soft_wrap=width is not None)
+        self._rich = rich or RichConsole(
+            highlight=False, width=width, soft_wrap=width is not None, stderr=to_stderr, quiet=quiet
+        )
         self._live: Live | None = None
         self._title, self._unit, self._total = "", "steps", None  # type: tuple[str, str, int | None]
+        self._text = ""
+        self._beat: _Beat | None = None
         self._began = self._last_plain = 0.0
         self.timings: list[tuple[str, float]] = []
 
     def print(self, text: str = "", *, style: str | None = None) -> None:
-        text = as_called(text)
+        self._show(shown(as_called(text)), style=style)
+
+    def _show(self, text: str, *, style: str | None) -> None:
         if not self._rich.is_terminal:
             self._rich.print(Text(text, style=style or ""))
             return
@@ -61,50 +71,57 @@ class Console:
             self._rich.print(Text(folded, style=style or ""), soft_wrap=command)
 
     def warn(self, text: str) -> None:
-        self._rich.print(Text(f"warning: {as_called(text)}", style="yellow"))
+        self._rich.print(Text(f"warning: {shown(as_called(text))}", style="yellow"))
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
         """Open a heading, and on GitHub a fold group; its duration joins the closing table."""
         on_github = bool(os.environ.get("GITHUB_ACTIONS"))
-        self.print(f"::group::{title}" if on_github else f"==> {title}", style=None if on_github else "bold")
+        heading = shown(title).replace("\n", " ")
+        self._show(f"::group::{heading}" if on_github else f"==> {heading}", style=None if on_github else "bold")
         began = time.monotonic()
         try:
             yield
         finally:
             self._close_live()
             if on_github:
-                self.print("::endgroup::")
+                self._show("::endgroup::", style=None)
         self.timings.append((title, time.monotonic() - began))
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None = None) -> None:
-        table = Table(*columns, title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        # Folded, never cut: a name that ends in an ellipsis cannot be copied.
+        heads = (Column(Text(shown(name)), overflow="fold") for name in columns)
+        heading = Text(shown(title)) if title else None
+        table = Table(*heads, title=heading, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for row in rows:
-            table.add_row(*(Text.from_ansi(as_called(cell)) for cell in row))
+            table.add_row(*(Text(shown(as_called(cell))) for cell in row))
         self._rich.print(table)
 
     # The Reporter protocol of process.py.
 
     def started(self, title: str, *, total: int | None = None, unit: str = "steps") -> None:
         self._close_live()
+        title = shown(title)
         self._title, self._unit, self._total = title, unit, total
         self._began = time.monotonic()
         self._last_plain = self._began
+        self._text = title
         if self._rich.is_terminal:
-            self._live = Live(Text(title), console=self._rich, refresh_per_second=8, transient=True)
+            self._live = Live(get_renderable=self._view, console=self._rich, refresh_per_second=8, transient=True)
             self._live.start()
+        else:
+            self._beat = _Beat(self.silent_interval_seconds, self._say_still)
 
     def advanced(self, done: int, *, total: int | None = None, note: str = "") -> None:
         self._total = total if total is not None else self._total
-        text = progress_line(self._title, done, self._total, self._unit, time.monotonic() - self._began, note)
-        if self._live:
-            self._live.update(Text(text, no_wrap=True, overflow="ellipsis"))
-        elif time.monotonic() - self._last_plain >= self.plain_interval_seconds:
+        text = progress_line(self._title, done, self._total, self._unit, time.monotonic() - self._began, shown(note))
+        self._text = text
+        if self._live is None and time.monotonic() - self._last_plain >= self.plain_interval_seconds:
             self._last_plain = time.monotonic()
             self.print(text)
 
     def line(self, text: str) -> None:
-        self.print(f"    {text}", style="dim")
+        self._show(shown(f"    {as_called(text)}"), style="dim")
 
     def done(self, note: str = "") -> None:
         self._close_live()
@@ -115,6 +132,39 @@ class Console:
         if self._live:
             self._live.stop()
             self._live = None
+        if self._beat:
+            self._beat.stop()
+            self._beat = None
+
+    def _view(self) -> Text:
+        """Return the line of work as it is now: what it is, how far, how long."""
+        seconds = time.monotonic() - self._began
+        frame = _FRAMES[int(seconds * 8) % len(_FRAMES)]
+        return Text(f"{frame} {self._text}  {human_seconds(seconds)}", no_wrap=True, overflow="ellipsis")
+
+    def _say_still(self) -> None:
+        """Say that a long work goes on, where nothing else was said for a while."""
+        now = time.monotonic()
+        if now - self._last_plain >= self.silent_interval_seconds * 0.9:
+            self._last_plain = now
+            self.print(f"    {self._text}  {human_seconds(now - self._began)}")
+
+
+class _Beat:
+    """Calls something at intervals, in a thread of its own, until it is stopped."""
+
+    def __init__(self, seconds: float, call: Callable[[], None]) -> None:
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(seconds, call), daemon=True)
+        self._thread.start()
+
+    def _run(self, seconds: float, call: Callable[[], None]) -> None:
+        while not self._ended.wait(seconds):
+            call()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join()
 
 
 def hanging(line: str, width: int) -> str:
@@ -146,7 +196,7 @@ def progress_line(title: str, done: int, total: int | None, unit: str, seconds: 
         parts = [title, amount, f"{human_bytes(rate)}/s"]
     else:
         parts = [title, f"{done}/{total} {unit}" if total else f"{done} {unit}", f"{rate:.1f}/s"]
-    if total and rate > 0 and done * 100 >= total:  # from less than a hundredth nothing can be told
+    if total and rate > 0 and done * 100 >= total:  # less than a hundredth says nothing
         parts.append(f"{human_seconds((total - done) / rate)} left")
     return "  ".join([*parts, note] if note else parts)
 

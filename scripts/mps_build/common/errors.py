@@ -151,3 +151,14 @@ class DiskFull(MpsBuildError):
 
     exit_code = 19
     cause = "disk_full"
+
+
+_FULL = ("No space left on device", "[Errno 28]", "Disk quota exceeded", "disk is full", "Not enough disk space")
+
+
+def disk_full(text: str, *, during: str) -> DiskFull | None:
+    """Return the error if what a program said last tells that the disk is full; None if it tells nothing of it."""
+    line = next((line.strip() for line in text.splitlines() if any(words in line for words in _FULL)), None)
+    if line is None:
+        return None
+    return DiskFull(f"no space left, {during}: {line}", hint="free some space (`nox -s clean` shows ours), then again")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from .environment import without_repository
-from .errors import SourceError, UsageError
+from .errors import SourceError, UsageError, disk_full
 from .process import Command, CommandFailed, capture, run_logged
 
 # What a recipe and a command line may name; what git itself may speak, where a mirror of the caller's leads it.
@@ -153,6 +153,8 @@ def run_git(command: Command, *, log: Path, on_bytes: Callable[[int], None] = la
         run_logged(command, log=log, on_line=watch)
     except CommandFailed as failure:
         text = " ".join(line for line in failure.tail if "Receiving objects" not in line).strip()
+        if full := disk_full("\n".join(failure.tail), during="while git fetches"):
+            raise full from failure
         kind = DamagedRepository if any(word in text for word in _DAMAGE) else SourceError
         raise kind(f"{text[-600:] or failure} (log: {log})", hint=_hint(text)) from failure
 

@@ -1,4 +1,4 @@
-"""The only door to other programs: commands as values, captured answers, logged work.
+"""The only way to start other programs: commands as values, captured answers, logged work.
 
 Facts about a host come through `Prober`s, so that a recorded host can answer in a
 live one's place; work goes through `run_logged`, which keeps the whole output in a file.
@@ -91,14 +91,28 @@ def neutral_environ() -> dict[str, str]:
     return {**without_repository(os.environ), "LC_ALL": "C", "LANG": "C", "LANGUAGE": "C"}
 
 
+_trace: list[Callable[[Command], None]] = []
+
+
+def trace_programs(report: Callable[[Command], None]) -> None:
+    """Let `report` see every program that is started from now on (`mps-build -v`)."""
+    _trace[:] = [report]
+
+
+def _traced(command: Command) -> None:
+    for report in _trace:
+        report(command)
+
+
 def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
-    """Run a program for its answer: stdin closed, a neutral locale, bytes that are no UTF-8 replaced.
+    """Run a program for its answer: stdin closed, a neutral locale, bytes that are not UTF-8 replaced.
 
     Never raises for what the program does: a missing program, a failure and a time-out are answers. What was
     printed before a time-out is dropped: half an answer reads like another one.
     """
     environ = dict(command.environ) if command.environ is not None else neutral_environ()
     try:
+        _traced(command)
         with subprocess.Popen(
             command.argv,
             cwd=command.cwd,
@@ -153,6 +167,7 @@ def run_logged(
         file.write(f"$ {command}\n".encode())
         file.flush()
         try:
+            _traced(command)
             process = subprocess.Popen(
                 command.argv,
                 cwd=command.cwd,
@@ -217,6 +232,7 @@ def watched(command: Command, *, log: Path) -> Iterator[Running]:
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
+        _traced(command)
         process = subprocess.Popen(
             command.argv,
             cwd=command.cwd,
@@ -255,6 +271,7 @@ def _ended_with_us(group: int) -> Iterator[None]:
 def run_interactive(command: Command) -> int:
     """Run a program on the caller's own terminal and return its exit status, as a shell gives it."""
     try:
+        _traced(command)
         with subprocess.Popen(
             command.argv,
             cwd=command.cwd,
@@ -280,7 +297,12 @@ def kept_awake() -> Iterator[None]:
         return
     # -w: caffeinate ends with us, however we end.
     argv = ("/usr/bin/caffeinate", "-ims", "-w", str(os.getpid()))
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL) as caffeinate:
+    try:
+        caffeinate = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
+    except OSError:  # a sandbox may forbid it; a Mac that falls asleep goes on when it wakes
+        yield
+        return
+    with caffeinate:
         try:
             yield
         finally:

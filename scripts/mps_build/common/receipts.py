@@ -21,7 +21,7 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class StepResult:
     """What a step's action hands back: the files and trees it made, and facts worth keeping."""
 
     files: tuple[Path, ...] = ()
@@ -53,7 +53,7 @@ class Ledger:
         *,
         version: int,
         inputs: Mapping[str, Any],
-        action: Callable[[], Made],
+        action: Callable[[], StepResult],
         key: str = "",
         unused: bool = False,
     ) -> Receipt:

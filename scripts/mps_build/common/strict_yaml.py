@@ -47,13 +47,13 @@ def parse(text: str, model: type[Model], *, name: str, checks: Iterable[Check] =
     except ValidationError as error:
         for fault in error.errors():
             location = tuple(fault["loc"])
-            faults.append((_line(root, location), f"{_key(location)}: {_wording(fault)}"))
+            faults.append((_line(root, location), f"{_key(location)}: {_wording(fault, _scalar(root, location))}"))
     for check in checks:
         faults += [(_line(root, location), f"{_key(location)}: {message}") for location, message in check(data)]
     if faults or value is None:
         lines = [f"{name}:{line}: {fault}" for line, fault in sorted(set(faults))]
         count = "1 fault" if len(lines) == 1 else f"{len(lines)} faults"
-        raise UsageError(f"{count} in {name}:\n  " + "\n  ".join(lines), hint="mend the lines named above")
+        raise UsageError(f"{count} in {name}:\n  " + "\n  ".join(lines), hint="correct the lines named above")
     return value
 
 
@@ -68,7 +68,7 @@ def _read(text: str, name: str) -> tuple[yaml.Node, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{name}:{mark.line + 1}" if mark else name
-        raise UsageError(f"{where}: is no YAML: {getattr(error, 'problem', None) or error}") from error
+        raise UsageError(f"{where}: is not YAML: {getattr(error, 'problem', None) or error}") from error
     except ValueError as error:  # a timestamp such as 2025-13-45
         raise UsageError(f"{name}: holds a value that is none: {error}") from error
 
@@ -124,13 +124,31 @@ def _key(location: tuple[Any, ...]) -> str:
     return ".".join(str(part) for part in location) or "the document"
 
 
-def _wording(fault: Any) -> str:
+def _scalar(node: yaml.Node, location: tuple[Any, ...]) -> str | None:
+    """Return the text of the value at `location` as it is written; None for anything but a plain value."""
+    for part in location:
+        if isinstance(node, yaml.MappingNode):
+            node = next((value for key, value in node.value if key.value == str(part)), node)
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+    return node.value if isinstance(node, yaml.ScalarNode) else None
+
+
+def _wording(fault: Any, written: str | None) -> str:
     value = fault.get("input")
     if fault["type"] == "missing":
         return "is missing"
     if fault["type"] == "extra_forbidden":
         return "unknown key"
     if fault["type"] == "string_type" and isinstance(value, int | float):
-        return f'must be text: write it in quotes ("{value}"; an unquoted 2.10 is the number 2.1)'
+        return f'must be text: write it in quotes, "{written or value}" (unquoted, YAML reads the number {value})'
+    if fault["type"] in ("model_type", "dict_type"):
+        return "must be a mapping of keys to values"
     message = fault["msg"].removeprefix("Value error, ")
-    return f"{message[0].lower()}{message[1:]} (found {value!r})"
+    found = "" if isinstance(value, dict | list) else f" (found {_shortened(repr(value))})"
+    return f"{message[0].lower()}{message[1:]}{found}"
+
+
+def _shortened(text: str) -> str:
+    """Return a value as a message may show it: what a stranger's file holds does not belong on the screen."""
+    return text if len(text) <= 60 else f"{text[:40]}…, {len(text)} characters"

@@ -26,7 +26,8 @@ from mps_build.common.workspace import CHECKOUT, in_checkout
 
 from .host import observe
 from .probes.probers import RecordingProber
-from .recordings.scrub import Identity, recorded, scrub
+from .recordings.scrub import NOBODY, Identity, recorded, scrub
+from .secrets import IDENTIFIERS, SECRETS, take_out, take_out_known_formats
 
 _SUFFIXES = (".json", ".jsonl", ".log", ".txt", ".md")
 # Trees of sources, environments and wheels: nothing in there tells how a run went.
@@ -42,19 +43,13 @@ _CONFIGURE = (
         for name in ("mps-build-facts.json", "CMakeCache.txt", "overrides.cmake")
     ),
 )
-_SECRETS: tuple[tuple[str, re.Pattern[str], str], ...] = (
-    ("token", re.compile(r"\b(?:gh[pousr]_|github_pat_|pypi-|hf_|sk-|xox[bap]-|AKIA|glpat-)[\w-]{12,}"), "TOKEN"),
-    ("token", re.compile(r"(?i)\b(authorization\s*[:=]\s*)(?!removed\b)\S+(?: +\S+)?"), r"\g<1>removed"),
-    (
-        "password",
-        re.compile(
-            r"(?i)(\b[\w.-]*(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|credentials?)"
-            r"[\"']?\s*(?:=(?!=)|:(?!:))\s*[\"']?)(?!removed\b)[^\s,;'\"]+"
-        ),
-        r"\g<1>removed",
-    ),
-    ("password", re.compile(r"(?<=://)(?!user@)[^/\s@]+@"), "user@"),
+# What else lies in the caller's environment is nobody's business.
+_RUNS_ON = frozenset(
+    {"build", "delocate", "isal", "packaging", "pillow", "pip", "pydantic", "pydantic-core", "pyyaml", "rich", "uv"}
+    | {"shtab", "sigstore", "ziglang"}
 )
+_HOMES = re.compile(r"(?:/(?:Users|home)/|\b[A-Z]:\\{1,4}Users\\{1,4})([A-Za-z][\w.-]{2,31})(?![\w.-])")
+_MOST_NAMES = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,13 +78,22 @@ class Scrubber:
         self.removed: Counter[str] = Counter()
 
     def text(self, text: str) -> str:
-        for kind, pattern, instead in _SECRETS:
-            text, count = pattern.subn(instead, text)
-            self.removed[kind] += count
+        self._learn(text)
+        text = take_out(text, SECRETS, self.removed)
+        text = take_out_known_formats(text, self.removed)
+        text = take_out(text, IDENTIFIERS, self.removed)
         document = {"probes": [{"argv": [], "stdout": text, "stderr": ""}]}
         scrubbed, removed = scrub(document, self.identity)
         self.removed += removed
         return str(scrubbed["probes"][0]["stdout"])
+
+    def _learn(self, text: str) -> None:
+        """Take whose home folder is named for a name that is taken out everywhere, also of file names."""
+        found = {match[1] for match in _HOMES.finditer(text)} - self.identity.words.keys()
+        names = sorted(name for name in found if len(name) >= 3 and name.lower() not in NOBODY)
+        if names and len(self.identity.words) < _MOST_NAMES:
+            words = dict.fromkeys(names[:_MOST_NAMES], ("user name", "user"))
+            self.identity = Identity(words={**words, **self.identity.words})
 
     def value(self, value: Any, key: str = "") -> Any:
         """Return a JSON value scrubbed string by string, its key in sight; so it stays JSON."""
@@ -161,7 +165,9 @@ def write_bundle(bundle: Bundle, output: Path) -> None:
 def versions() -> dict[str, Any]:
     """Return what this tool runs on."""
     packages = sorted(
-        f"{found.metadata['Name']}=={found.version}" for found in importlib.metadata.distributions() if found.version
+        f"{found.metadata['Name']}=={found.version}"
+        for found in importlib.metadata.distributions()
+        if found.version and str(found.metadata["Name"]).lower() in _RUNS_ON
     )
     git = capture(Command(argv=("git", "--version")))
     head = capture(Command(argv=("git", "describe", "--always", "--dirty"), cwd=CHECKOUT)) if in_checkout() else None
@@ -211,7 +217,7 @@ def _texts(root: Path, name: str, bundle: Bundle) -> Iterator[tuple[str, Path, f
         for each in [*folders, *files]:
             if (here / each).is_symlink():
                 bundle.left_out[f"{prefix}/{each}"] = "a link"
-        # Below the work folder come recipes (and verify, bisect); what they hold of sources and venvs is no log.
+        # Below the work folder come recipes (and verify, bisect); what they hold of sources and venvs is not a log.
         depth = len(here.relative_to(root).parts)
         kept = [each for each in folders if not (here / each).is_symlink() and each not in _NO_TEXTS]
         folders[:] = sorted(kept) if depth < 5 else []
@@ -251,11 +257,13 @@ def _entry(name: str, path: Path, limit: int, scrubber: Scrubber) -> Entry | Non
     note = "" if is_whole else f"the last {len(data)} of {size} bytes"
     if is_whole and name.endswith(".json"):
         try:
-            return Entry(name=scrubber.text(name), data=_json(scrubber.value(parse_json(text))))
+            data = _json(scrubber.value(parse_json(text)))
+            return Entry(name=scrubber.text(name), data=data)
         except ValueError:
             note = "no JSON"
     lines = "\n".join(line.text for line in clean_lines(text)) if "\x1b" in text else text
-    return Entry(name=scrubber.text(name), data=scrubber.text(lines).encode(), note=note)
+    data = scrubber.text(lines).encode()
+    return Entry(name=scrubber.text(name), data=data, note=note)
 
 
 def _json(value: Any) -> bytes:

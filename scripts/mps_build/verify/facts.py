@@ -37,7 +37,7 @@ def recorded_line(recording: Path) -> str:
 
 
 def judge_text_on(host: HostFacts, torch: str | None) -> JudgeText:
-    """Return triage's classifier of device texts, told what is known of the machine."""
+    """Return triage's classifier of device texts, given what is known of the machine."""
     facts: dict[str, Any] = {
         "macos": host.macos,
         "torch": torch,

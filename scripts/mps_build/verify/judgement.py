@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mps_build.common.errors import (
     BuildEnvironmentError,
@@ -44,9 +46,15 @@ class Judged:
 
 
 def judge_run(
-    run: SuiteRun, *, device: str, planted: bool = False, accept_known: bool = False, virtual: bool = False
+    run: SuiteRun,
+    *,
+    device: str,
+    record: Path,
+    planted: bool = False,
+    accept_known: bool = False,
+    virtual: bool = False,
 ) -> Judged:
-    """Return the verdict of a run that was not interrupted."""
+    """Return the verdict of a run that was not interrupted; `record` is where its record goes, for the next command."""
     if run.refused is not None:
         return _ended(
             UsageError,
@@ -60,7 +68,9 @@ def judge_run(
     if virtual and device == "mps":
         return _ended(VirtualGpu, "a virtual machine's GPU: the cases ran, and no verdict follows from them", _ON_A_MAC)
     if any(counts[outcome] for outcome in BAD):
-        return Judged(verdict="regressed", exit_code=Regressed.exit_code, cause=Regressed.cause, hint=_REPRO)
+        return Judged(
+            verdict="regressed", exit_code=Regressed.exit_code, cause=Regressed.cause, hint=_repro(run, record)
+        )
     if not counts["passed"] + counts["known"] + counts["unexpected_pass"]:
         skipped = f"all {counts['skipped']} cases were skipped" if counts["skipped"] else "no case was chosen"
         return _ended(UsageError, f"nothing was verified: {skipped}", "choose others with --only, --op or --layer")
@@ -74,10 +84,15 @@ def judge_run(
     return Judged(verdict="verified")
 
 
-_REPRO = "`nox -s repro -- RECORD CASE` writes one failure as a script of its own"
 _AGAIN = "close other GPU programs, let the machine cool, then run it again"
 _ON_A_MAC = "verify on a Mac itself"
 _ACCEPT = "`--accept known` makes this exit 0"
+
+
+def _repro(run: SuiteRun, record: Path) -> str:
+    first = next(case.id for case in run.cases if case.outcome in BAD)
+    command = f"nox -s repro -- {shlex.quote(str(record))} {shlex.quote(first)}"
+    return f"`{command}` writes that failure as a script of its own"
 
 
 def count(cases: Sequence[Case]) -> Counter[str]:

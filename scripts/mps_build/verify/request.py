@@ -25,6 +25,7 @@ class VerifyRequest:
     python: str | None = None
     device: str = "mps"
     full: bool = False
+    quick: bool = False
     only: tuple[str, ...] = ()
     layers: tuple[str, ...] = ()
     op: str | None = None
@@ -50,7 +51,7 @@ class VerifyRequest:
         """The target as a requirement of torch.
 
         Raises:
-            UsageError: it is no requirement, or of something else.
+            UsageError: it is not a requirement, or of something else.
         """
         text = self.target or ""
         try:
@@ -103,6 +104,7 @@ class VerifyRequest:
         """Return what was chosen of the suite."""
         return {
             "full": self.full,
+            "quick": self.quick,
             "only": list(self.only),
             "layers": list(self.layers),
             "op": self.op,
@@ -112,7 +114,7 @@ class VerifyRequest:
     def statement(self, gpu: Mapping[str, Any]) -> str:
         """Return the first line of every report: what this run can and cannot say."""
         name = gpu.get("name") or self.device
-        part = "A chosen part of the suite. " if self.only or self.op or self.layers else ""
+        part = "A chosen part of the suite. " if self.only or self.op or self.layers or self.quick else ""
         if self.plant:
             part = f"A fault was planted ({self.plant}). {part}"
         if self.device == "mps":

@@ -19,10 +19,10 @@ from mps_build.common.workspace import cache_folder, work_folder
 from .draft import Draft, known_issues
 from .facts import judge_text_on, observe_host, recorded_line
 from .judgement import BAD, Judged, judge_run
+from .operators import check_operator
 from .request import VerifyRequest
 from .resume import not_the_same
 from .suite.child import Limits
-from .suite.collect import collect
 from .suite.driver import SuiteRequest, SuiteRun, layer_of, run_suite
 from .suite.memory import default_limit_bytes
 from .target import diagnosis
@@ -52,7 +52,7 @@ def run(request: VerifyRequest, *, console: Console) -> Record:
 
 
 class Verification:
-    """One run of the verb."""
+    """One run of the command."""
 
     def __init__(self, request: VerifyRequest, console: Console) -> None:
         self.request, self.console = request, console
@@ -61,7 +61,7 @@ class Verification:
         self.suite = request.suite or data_root() / "tests" / "device"
         self.suite_run = SuiteRun()
         self.written = 0.0
-        self.total: int | None = None
+        self.done_before = 0
         self.virtual = False
         self.refusal: Record | None = None
 
@@ -94,6 +94,7 @@ class Verification:
         issues = load_issues(self.request.known_issues or self.suite / "known_issues.yaml")
         files = self._suite_files()
         self.request.check_plant()
+        check_operator(self.request.op, self.suite)
         earlier = self._take_up()
         host = observe_host(self.request.host_file)
         if self.request.python and self.request.host_file is None:
@@ -122,6 +123,7 @@ class Verification:
         judged = judge_run(
             self.suite_run,
             device=self.request.device,
+            record=self.folder / "record.json",
             planted=self.request.plant is not None,
             accept_known=self.request.accept_known,
             virtual=self.virtual,
@@ -232,34 +234,30 @@ class Verification:
                 case_seconds=request.case_seconds, memory_bytes=request.memory_bytes or default_limit_bytes()
             ),
             full=request.full,
+            quick=request.quick,
             only=request.only,
             op=request.op,
             plant=request.absolute_plant,
             known=as_suite_reads_them(rows),
         )
         self.console.started("Cases", unit="cases")
-        counted = collect(suite)
-        if counted is not None:
-            if not counted:
-                chosen = ", ".join((*request.only, *([request.op] if request.op else [])))
-                raise UsageError(
-                    f"no case is called or dispatches {chosen or 'anything'}",
-                    hint="ids are in any record, under `cases`",
-                )
-            file_of = {case: file.name for file, cases in counted.items() for case in cases}
-            done = {case.id for case in self.suite_run.cases}
-            left = tuple(file for file, cases in counted.items() if not done.issuperset(cases))
-            suite = replace(suite, files=left, file_of=file_of)
-            self.total = len(file_of)
+        self.done_before = len(self.suite_run.cases)  # of a run that is resumed
         judge_text = judge_text_on(host, self.draft.torch.version)
         run_suite(suite, judge_text=judge_text, on_case=self._on_case, run=self.suite_run)
         self.console.done()
+        if not self.suite_run.cases and not self.suite_run.refused:
+            chosen = ", ".join((*request.only, *([request.op] if request.op else [])))
+            raise UsageError(
+                f"no case is called or dispatches {chosen or 'anything'}",
+                hint="ids are in any record, under `cases`",
+            )
 
     def _on_case(self, suite_run: SuiteRun, case: Case) -> None:
         if case.outcome in BAD:
             self.console.line(f"{case.outcome}: {case.id}: {case.reason or ''}"[:300])
         note = f"{suite_run.bad} failed" if suite_run.bad else ""
-        self.console.advanced(len(suite_run.cases), total=self.total, note=f"{note}  {case.id}".strip())
+        total = self.done_before + suite_run.collected
+        self.console.advanced(len(suite_run.cases), total=total or None, note=f"{note}  {case.id}".strip())
         if time.monotonic() - self.written > _WRITE_SECONDS:
             self._write(self._record(_INTERRUPTED, partial=True))
 

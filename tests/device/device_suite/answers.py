@@ -23,6 +23,8 @@ REFUSALS = (
     "ComplexFloat is not supported",
     "Unknown device type",
     "autocast device_type",
+    "Could not run 'aten::",
+    "hx is not contiguous",
 )
 
 
@@ -46,12 +48,16 @@ class Absent:
         return 0
 
 
-def attempt(act: Callable[[], Any]) -> Any:
-    """Return one answer, or Absent where this combination is refused: the rest of a table is asked all the same."""
+def attempt(act: Callable[[], Any], *, gap: str = "") -> Any:
+    """Return one answer, or Absent where this combination is refused: the rest of a table is asked all the same.
+
+    `gap`: a text of a refusal that is the device's right here.
+    """
     try:
         return act()
     except Exception as raised:
-        return Absent(type(raised).__name__, str(raised)[:300], says_missing(raised))
+        may = says_missing(raised) or (gap != "" and gap in str(raised))
+        return Absent(type(raised).__name__, str(raised)[:300], may)
 
 
 class Host:

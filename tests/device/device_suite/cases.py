@@ -23,6 +23,7 @@ class Case:
         deterministic: two calls must give the same bits; False where the order of additions is free (atomics).
         strides: compare the strides of the outputs too (views, in-place, out=: where the layout is a contract).
         anywhere: outputs may lie on any device (copies to the host).
+        alone: asked in a process of its own, where a driver is there to start one: it leaves traces in the process.
         check: `act` is a free check, called once with a Bench; it asserts by itself.
     """
 
@@ -45,6 +46,7 @@ class Case:
     devices: tuple[str, ...] = ()
     may_be_missing: bool = False
     check: bool = False
+    alone: bool = False
 
     @property
     def wants_leg(self) -> bool:

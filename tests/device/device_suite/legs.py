@@ -106,6 +106,19 @@ class Bench:
         if self.device.type != "cpu" and hasattr(backend, "synchronize"):
             backend.synchronize()
 
+    def still_serves(self) -> bool:
+        """Say whether the device computes at all: after a fault of its own it may refuse everything in this process."""
+        try:
+            return float((torch.ones(2, device=self.device) * 3).sum().cpu()) == 6.0
+        except Exception:
+            return False
+
+    def release(self) -> None:
+        """Give freed memory back to the system: other cases measure what there is."""
+        backend: Any = getattr(torch, self.device.type, None)
+        if self.device.type != "cpu" and hasattr(backend, "empty_cache"):
+            backend.empty_cache()
+
     def pollute(self, sizes: list[int]) -> None:
         """Fill and free blocks near the given element counts, so that stale memory is visibly wrong."""
         blocks = [torch.full((size + odd,), 1000.0, device=self.device) for size in sizes for odd in (0, 1, 13)]

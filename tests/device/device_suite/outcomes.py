@@ -41,6 +41,11 @@ class OutcomeLog:
         """Say that a case begins: if nothing follows, it crashed or hung."""
         self.write("started", id=case.id, layer=case.layer, issue=list(case.issues), limit_seconds=case.limit_seconds)
 
+    @property
+    def read_by_a_driver(self) -> bool:
+        """Say whether somebody reads the events, and so may start another process."""
+        return self._path is not None
+
     def finished(self, case: Case, outcome: str, reason: str, error: dict[str, float], seconds: float) -> None:
         """Say what came of a case."""
         self.write(

@@ -68,7 +68,7 @@ def test_a_rewritten_log_of_version_5_is_one_run_and_says_so() -> None:
     log = read(log_text(5, *lines))
 
     assert len(log.runs) == 1
-    assert "cannot be told apart" in log.notes[0]
+    assert "cannot be separated" in log.notes[0]
 
 
 def test_runs_from_version_6_on_are_told_by_the_moment_they_began_in_any_order() -> None:
@@ -93,7 +93,7 @@ def test_a_second_head_and_a_line_cut_short_do_no_harm() -> None:
     log = read(text)
 
     assert (log.version, sum(len(run.steps) for run in log.runs)) == (7, 2)
-    assert log.notes == ("1 lines of the log are no entries and were left out",)
+    assert log.notes == ("1 lines of the log are not entries and were left out",)
 
 
 def test_logs_of_unknown_versions_and_other_texts_are_no_logs() -> None:
@@ -337,7 +337,7 @@ def test_receipts_add_the_steps_around_ninja_and_the_cache(
     [
         (["{tmp}/none/such"], "there is no such folder"),
         (["{tmp}"], "holds no .ninja_log, nor does a folder below it"),
-        (["{tmp}/text"], "is no ninja log of version 5 to 7: it begins with 'hello'"),
+        (["{tmp}/text"], "is not a ninja log of version 5 to 7: it begins with 'hello'"),
         (["{tmp}/empty"], "it begins with 'nothing'"),
         (["{tmp}/head"], "holds no step"),
         (["{tmp}/good", "--run", "3"], "--run 3: the log holds 1 runs"),

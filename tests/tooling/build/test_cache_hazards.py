@@ -139,7 +139,7 @@ def test_a_release_takes_objects_from_another_checkout_unless_its_headers_differ
     assert made["same"] == made["first"] != made["other"]
     assert "direct_cache_hit\t1\n" in counts
     assert "cache_miss\t2\n" in counts
-    assert not (tmp_path / "shared").exists(), "the store that a configuration file names is no release's"
+    assert not (tmp_path / "shared").exists(), "the store that a configuration file names does not belong to a release"
 
 
 # sccache with base folders: two trees that differ in a header alone (mozilla/sccache#2863).
@@ -172,7 +172,7 @@ needs_sccache = pytest.mark.skipif(not (_SCCACHE and _CC), reason="sccache and a
 @pytest.mark.slow
 @needs_sccache
 def test_sccache_with_base_folders_hands_out_another_trees_object(tmp_path: Path) -> None:
-    """The control: the day this fails, sccache is mended and the rule below may go."""
+    """The control: the day this fails, sccache is fixed and the rule below may go."""
     first, second = offsets(tmp_path, {"SCCACHE_BASEDIRS": f"{tmp_path / 'a'}:{tmp_path / 'b'}"})
 
     assert first == second, "the fields lie at 4 and at 8"

@@ -95,7 +95,7 @@ def test_every_reason_against_a_torch_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
         given_wheel(path, RECIPE, python="3.12", system="macos")
 
-    assert all(said in str(raised.value) for said in ("2.5.1", "linux_x86_64", "Python 3.8", "no zip file"))
+    assert all(said in str(raised.value) for said in ("2.5.1", "linux_x86_64", "Python 3.8", "not a zip file"))
 
 
 def test_a_torch_for_another_python_than_asked_for_is_refused(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from mps_build.build.compiler_cache.launcher import (
     cache_troubles,
     checkout_of,
     find_launcher,
+    ninja_log_text,
+    slowest_steps,
 )
 from mps_build.common.process import Command, capture
 
@@ -120,3 +122,18 @@ def test_the_launcher_is_named_by_the_link_that_an_upgrade_keeps(tmp_path: Path)
     link.symlink_to(cellar)
 
     assert find_launcher("ccache", path=str(link.parent)) == link
+
+
+def test_the_longest_steps_are_those_of_this_python_and_not_of_the_one_before(tmp_path: Path) -> None:
+    log, head = tmp_path / ".ninja_log", "# ninja log v6\n"
+    first = "0\t9000\t17\tcore.o\ta1\n9000\t99000\t18\t_C.cpython-313-darwin.so\tb2\n"
+    log.write_text(head + first, encoding="utf-8")
+    before = ninja_log_text(tmp_path)
+    assert slowest_steps(tmp_path)[0] == ("_C.cpython-313-darwin.so", 90.0)
+
+    log.write_text(head + first + "0\t4000\t27\t_C.cpython-311-darwin.so\tc3\n", encoding="utf-8")
+
+    assert slowest_steps(tmp_path, before=before) == [("_C.cpython-311-darwin.so", 4.0)]
+    log.write_text(head + first, encoding="utf-8")
+    assert slowest_steps(tmp_path, before=before) == []
+    assert slowest_steps(tmp_path / "nothing") == []

@@ -149,7 +149,7 @@ def test_a_network_that_dies_in_the_middle_is_said_and_the_next_try_goes_on(tmp_
 def test_the_first_contact_without_a_network_says_that_and_what_works_without_one(
     tmp_path: Path, tag: str | None
 ) -> None:
-    url = f"git://127.0.0.1:{_free_port()}/top"
+    url = f"https://127.0.0.1:{_free_port()}/top"
 
     with pytest.raises(SourceError, match="cannot be reached, and nothing of it is here yet") as error:
         _fetch(tmp_path, url, "0" * 40, tag=tag)

@@ -295,7 +295,7 @@ def test_a_users_own_patch_needs_no_header(tree: Path, series: Path, tmp_path: P
         (HEADER.replace("Fixes: none", "Fixes: soon"), "Fixes must be ids"),
         (HEADER.replace("Fixes: none", "Fixes: none\nFixes: B1"), "Fixes is given twice"),
         (HEADER.replace("Fixes: none", "Fixes: none\nAuthor: x"), "unknown header field 'Author'"),
-        (HEADER.replace("\n\n", "\nsome prose\n\n"), "is no header field"),
+        (HEADER.replace("\n\n", "\nsome prose\n\n"), "is not a header field"),
     ],
 )
 def test_a_header_is_read_strictly(tmp_path: Path, header: str, fault: str) -> None:

@@ -1,4 +1,4 @@
-"""What our header patches mend, shown by a compiler: the stock header fails, the patched one compiles.
+"""What our header patches fix, shown by a compiler: the stock header fails, the patched one compiles.
 
 Apple's clang and libc++ are not to be had here; LLVM's newer ones, which zig carries, refuse the same lines
 for macOS arm64. The headers are those of the official wheel, fetched from the index.
@@ -64,10 +64,10 @@ def test_the_headers_of_1_13_compile_only_when_patched(headers: Path, tmp_path: 
         (tmp_path / "tree" / in_tree).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(headers / installed, tmp_path / "tree" / in_tree)
     apply_patches(tmp_path / "tree", patches, patches_root=patches_root())
-    mended = (tmp_path / "tree/aten/src", tmp_path / "tree")
+    fixed = (tmp_path / "tree/aten/src", tmp_path / "tree")
 
     stock = _errors(SORTS_A_LIST, tmp_path, headers)
-    patched = _errors(SORTS_A_LIST, tmp_path, *mended, headers)
+    patched = _errors(SORTS_A_LIST, tmp_path, *fixed, headers)
 
     assert "calling a private constructor of class 'c10::impl::ListElementReference<" in stock
     assert "'is_arithmetic' cannot be specialized" in stock

@@ -166,7 +166,7 @@ def test_a_release_that_debian_never_had_is_a_source_error_that_names_those_it_h
 
 
 LOCK = (
-    "# Made by nox\n# inputs: 00\n"
+    "# StepResult by nox\n# inputs: 00\n"
     "a==1 \\\n    --hash=sha256:00 \\\n    --hash=sha256:01\n"
     "# no wheel for Linux aarch64: built from the source distribution there\n"
     "b==2 \\\n    --hash=sha256:11\n"
@@ -238,7 +238,7 @@ def test_wide_headers_are_copied_beside_the_build_and_left_alone_when_equal(tmp_
         (["v9.9.9"], 2, "no recipe"),
         (["v2.6.0", "--wheel", "--companions"], 2, "a rehearsal of its own"),
         (["v2.6.0", "--darwin", "--cache", "ccache"], 2, "is for the whole build"),
-        (["v2.6.0", "--draw", "0"], 2, "no number from 1 on"),
+        (["v2.6.0", "--draw", "0"], 2, "not a number from 1 on"),
         (["v2.5.1"], 4, "no tree of v2.5.1 is to be had"),
         (["v2.5.1", "--wheel"], 4, "no Debian source package of 2.5.1"),
         (["v2.5.1", "--tree", "debian"], 4, "no Debian source package of 2.5.1"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.build.wide_headers import WideHeader, wide_header_lines
-from mps_build.build.wide_headers.exclude import LIST, leave_out
+from mps_build.build.wide_headers.exclude import LIST, exclude
 
 FAILED = "FAILED: [code=1] CMakeFiles/torch_cpu.dir/{}.o \nclang++ -o ...\nninja: build stopped: subcommand failed.\n"
 
@@ -30,25 +30,25 @@ def build(tmp_path: Path) -> Path:
 
 
 def test_a_file_that_fails_with_the_header_is_left_out_once(build: Path) -> None:
-    assert leave_out(build, FAILED.format("a.cpp")) == ("/s/a.cpp",)
+    assert exclude(build, FAILED.format("a.cpp")) == ("/s/a.cpp",)
     assert (build / LIST).read_text() == "/s/a.cpp\n"
-    assert leave_out(build, FAILED.format("a.cpp")) == (), "without the header it fails for a reason of its own"
+    assert exclude(build, FAILED.format("a.cpp")) == (), "without the header it fails for a reason of its own"
 
 
 def test_a_file_that_fails_without_the_header_fails_the_build(build: Path) -> None:
-    assert leave_out(build, FAILED.format("b.cpp")) == ()
+    assert exclude(build, FAILED.format("b.cpp")) == ()
     assert not (build / LIST).exists()
 
 
 def test_a_header_that_cannot_be_compiled_leaves_its_target_out(build: Path) -> None:
-    assert leave_out(build, FAILED.format("cmake_pch.hxx.pch").replace(".pch.o", ".pch")) == ("target:torch_cpu",)
+    assert exclude(build, FAILED.format("cmake_pch.hxx.pch").replace(".pch.o", ".pch")) == ("target:torch_cpu",)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]"])
 def test_without_compile_commands_nothing_is_left_out(tmp_path: Path, text: str) -> None:
     (tmp_path / "compile_commands.json").write_text(text)
 
-    assert leave_out(tmp_path, FAILED.format("a.cpp")) == ()
+    assert exclude(tmp_path, FAILED.format("a.cpp")) == ()
 
 
 @pytest.mark.slow
@@ -90,7 +90,7 @@ def test_a_build_goes_on_without_the_header_where_it_breaks(tmp_path: Path) -> N
     first = run("ninja", "-C", str(build))
     assert first.returncode != 0, "the plant: a file that breaks with the header"
 
-    assert leave_out(build, first.stdout) == (str(tmp_path / "bad.cpp"),)
+    assert exclude(build, first.stdout) == (str(tmp_path / "bad.cpp"),)
     again = run("ninja", "-C", str(build))
 
     assert again.returncode == 0, again.stdout

@@ -20,6 +20,15 @@ def test_every_session_is_a_command_of_a_task_or_one_of_the_repositorys_own() ->
     assert {name for name in own if f"`{name}`" not in CONTRIBUTING} == set(), "CONTRIBUTING names them"
 
 
+def test_a_session_says_what_its_command_says_and_they_stand_in_the_same_order() -> None:
+    text = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    found = re.findall(r'def (\w+)\(session: nox.Session\) -> None:\n    """(.*?)"""', text)
+    said = {name: summary for name, summary in found if name in COMMANDS}
+
+    assert list(said) == list(COMMANDS)
+    assert said == {name: f"{summary[0].upper()}{summary[1:]}." for name, summary in COMMANDS.items()}
+
+
 def test_the_front_page_is_short_and_shows_each_task() -> None:
     assert len(README.splitlines()) <= 110
     for task, commands in list(TASKS.items())[:-1]:

@@ -6,16 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from mps_build.common.receipts import Ledger, Made, step_digest
+from mps_build.common.receipts import Ledger, StepResult, step_digest
 
 
 def _run(ledger: Ledger, tmp_path: Path, value: str = "a", text: str = "made") -> bool:
     """Run a step that writes one file and one tree; return whether it was skipped."""
 
-    def action() -> Made:
+    def action() -> StepResult:
         (tmp_path / "file").write_text(text)
         (tmp_path / "tree").mkdir(exist_ok=True)
-        return Made(files=(tmp_path / "file",), trees=(tmp_path / "tree",), facts={"n": 1})
+        return StepResult(files=(tmp_path / "file",), trees=(tmp_path / "tree",), facts={"n": 1})
 
     return ledger.run("step", version=1, inputs={"value": value}, action=action).skipped
 
@@ -56,7 +56,7 @@ def test_a_step_that_fails_leaves_no_receipt_behind(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "receipts")
     _run(ledger, tmp_path)
 
-    def action() -> Made:
+    def action() -> StepResult:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

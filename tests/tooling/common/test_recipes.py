@@ -81,7 +81,7 @@ def _line_of(text: str) -> int:
         ("can_compile_metal: true", "can_compile_metal: false", "must be true where the wheel must hold metal_basic"),
         ("metal_compiler: required", "metal_compiler: unused", "host.metal_compiler: must be `required`"),
         ("  repository: https://github.com/pytorch/pytorch.git", "  kind: git", "source.repository: is missing"),
-        ('  - "ninja"', '  - "ninja>>1"', "build_requirements.4: is no requirement"),
+        ('  - "ninja"', '  - "ninja>>1"', "build_requirements.4: is not a requirement"),
         ("use_mps: true", 'use_mps: "true"', "gate.use_mps: input should be a valid boolean"),
         ("sha256: 74dd", "sha256: 74d", "libomp.sha256: string should match pattern"),
     ],
@@ -123,13 +123,13 @@ def test_all_faults_are_told_at_once_in_the_order_of_their_lines(tmp_path: Path)
     [
         ("", "is empty"),
         ("- a\n- b\n", "input should be a valid dictionary"),
-        ("version: [\n", r"mine.yaml:\d+: is no YAML"),
+        ("version: [\n", r"mine.yaml:\d+: is not YAML"),
         ("a: &x [1]\nb: *x\n", r"mine.yaml:2: aliases \(\*x\) are not read"),
         ("a: 2025-13-45\n", "holds a value that is none"),
         ("[" * 300_000, "nested too deeply"),
-        ("a: 1\n---\nb: 2\n", "is no YAML"),
-        ("? [a]\n: b\n", "is no YAML"),
-        ("\0", "is no YAML"),
+        ("a: 1\n---\nb: 2\n", "is not YAML"),
+        ("? [a]\n: b\n", "is not YAML"),
+        ("\0", "is not YAML"),
     ],
 )
 def test_what_is_no_recipe_at_all_is_told_and_never_a_traceback(tmp_path: Path, text: str, message: str) -> None:

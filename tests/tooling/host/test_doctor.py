@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mps_build.cli import main
-from mps_build.host.macos.situations import SITUATIONS
+from mps_build.host.macos.known_tool_errors import KNOWN_TOOL_ERRORS
 from mps_build.host.probes.table import PROBES
 from specimen_judge import specimens
 
@@ -53,10 +53,10 @@ def test_a_recorded_host_replays_to_the_same_end_anywhere(
     assert {
         key: document["host"][key] for key in ("macos", "chip", "virtual", "rosetta", "gpu_cores", "memory_gb")
     } == {key: expect[key] for key in ("macos", "chip", "virtual", "rosetta", "gpu_cores", "memory_gb")}
-    assert {"id", "level", "what", "found", "wanted", "mend", "link"} <= document["findings"][0].keys()
+    assert {"id", "level", "what", "found", "wanted", "fix", "link"} <= document["findings"][0].keys()
 
 
-def test_every_reason_is_told_at_once_with_the_command_that_mends_it(
+def test_every_reason_is_told_at_once_with_the_command_that_fixes_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recording = _file(tmp_path, HOSTS["vmware-10.15.4-says-macbookpro15"])
@@ -68,7 +68,7 @@ def test_every_reason_is_told_at_once_with_the_command_that_mends_it(
     for finding in document["findings"]:
         if finding["level"] == "blocker":
             assert finding["id"] in told
-            assert " ".join(finding["mend"].split()) in told
+            assert " ".join(finding["fix"].split()) in told
 
 
 def test_the_variables_of_a_recorded_probe_count(tmp_path: Path) -> None:
@@ -153,17 +153,17 @@ PROBE = {"argv": ["sw_vers"], "stdout": "", "stderr": "", "exit": 0}
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"no json", "mac.json:1: is no JSON"),
-        (b'{"probes": [\n}', "mac.json:2: is no JSON"),
-        (b"[" * 100_000, "is no JSON"),
-        (b"[]", "is no recording"),
+        (b"no json", "mac.json:1: is not JSON"),
+        (b'{"probes": [\n}', "mac.json:2: is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"[]", "is not a recording"),
         (b'{"probes": 3}', "probes"),
         (b'{"probes": [{"stdout": ""}]}', "probes.0.argv"),
         (b'{"schema": 2, "probes": []}', "has schema 2, and this mps-build reads up to 1"),
         (b'{"schema": "x", "probes": []}', "schema"),
         (json.dumps({"probes": [PROBE, PROBE]}).encode(), "holds a probe twice: sw_vers"),
-        (b'{"probes": [{"argv": ["a"], "stdout": "\n\xff"}]}', "mac.json:2: is no UTF-8: byte 0xff"),
-        (b"", "is no JSON"),
+        (b'{"probes": [{"argv": ["a"], "stdout": "\n\xff"}]}', "mac.json:2: is not UTF-8: byte 0xff"),
+        (b"", "is not JSON"),
         (b'{"probes": []}', "answers none of our probes"),
         (b'{"probes": [{"argv": ["frobnicate"], "stdout": "x"}]}', "answers none of our probes"),
     ],
@@ -217,9 +217,9 @@ def test_the_page_on_recorded_macs_lists_every_probe_and_what_it_may_reveal() ->
         assert f"| {probe.name} |" in page, probe.name
 
 
-def test_the_page_on_recorded_macs_lists_every_situation_and_what_mends_it() -> None:
+def test_the_page_on_recorded_macs_lists_every_situation_and_what_fixes_it() -> None:
     page = (Path(__file__).parents[3] / "docs" / "host" / "recorded_macs.md").read_text()
 
-    for situation in SITUATIONS:
+    for situation in KNOWN_TOOL_ERRORS:
         assert f"| `{situation.id}` |" in page, situation.id
-        assert (situation.mend or "nothing to mend") in page, situation.id
+        assert (situation.fix or "nothing to fix") in page, situation.id

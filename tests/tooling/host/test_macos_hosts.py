@@ -11,16 +11,17 @@ from mps_build.build.steps.check_host import check_host
 from mps_build.common.errors import HostError, UsageError
 from mps_build.common.recipe import catalogue as recipe_files
 from mps_build.host.host import Host, observe
+from mps_build.host.macos.known_tool_errors import BY_ID, COMMANDS, KNOWN_TOOL_ERRORS
 from mps_build.host.macos.metal import PROOF_MARK
 from mps_build.host.macos.parsers import parse_probe
-from mps_build.host.macos.situations import BY_ID, SITUATIONS
 from mps_build.host.macos.versions import is_beta_build
 from mps_build.host.probes.probers import RecordedProber
 from mps_build.host.probes.table import METAL_PROOF, PROBES, probes_for
 from mps_build.host.recordings.recording import RecordedProbe, Recording, recording_of
-from mps_build.host.requirements.buildability import outlooks, unlocked_by
+from mps_build.host.requirements.buildability import buildability_of, unlocked_by
 from mps_build.host.requirements.findings import Finding
 from mps_build.host.requirements.inspect import blockers, inspect, warnings
+from mps_build.host.requirements.way import USUAL
 from mps_build.host.requirements.xcode import choose_xcode
 from mps_build.host.toolchain import xcode_toolchain
 from specimen_judge import specimens
@@ -107,7 +108,7 @@ def test_recipes_have_the_floor_that_the_recorded_wheels_have(row: dict[str, Any
     assert find_recipe(row["wheel"]["torch"]).mps_floor == row["wheel"]["macos_floor"]
 
 
-def test_every_blocker_and_warning_of_a_host_comes_up_with_what_mends_it() -> None:
+def test_every_blocker_and_warning_of_a_host_comes_up_with_what_fixes_it() -> None:
     seen: dict[str, Finding] = {}
     hosts = [(row["probes"], row["wheel"]["torch"]) for row in HOSTS]
     hosts.append(
@@ -122,15 +123,15 @@ def test_every_blocker_and_warning_of_a_host_comes_up_with_what_mends_it() -> No
 
     for name in (*BLOCKERS, *WARNINGS):
         assert seen[name].level == ("blocker" if name in BLOCKERS else "warning"), name
-        assert seen[name].found and seen[name].wanted and seen[name].mend, name
+        assert seen[name].found and seen[name].wanted and seen[name].fix, name
 
 
 def _phrase(situation: str) -> str:
     return BY_ID[situation].phrases[0]
 
 
-@pytest.mark.parametrize("situation", [s for s in SITUATIONS if s.phrases], ids=lambda s: s.id)
-def test_every_error_situation_has_a_line_with_what_mends_it(situation: Any) -> None:
+@pytest.mark.parametrize("situation", [s for s in KNOWN_TOOL_ERRORS if s.phrases], ids=lambda s: s.id)
+def test_every_error_situation_has_a_line_with_what_fixes_it(situation: Any) -> None:
     words = " ".join(situation.phrases[:1]) + (" '/Applications/Xcode.app/x dyld: " if situation.needs else "")
     words = f"dyld: {words} /Applications/Xcode.app/" if situation.needs else words
     program = "metal" if situation.id.startswith("metal") else "xcodebuild"
@@ -139,7 +140,9 @@ def test_every_error_situation_has_a_line_with_what_mends_it(situation: Any) -> 
     lines = [finding for finding in findings.values() if finding.found == situation.means]
     assert len(lines) == 1
     assert lines[0].level in ("blocker", "note")
-    assert lines[0].mend == situation.mend
+    # A fix that names an Xcode, or brings the Command Line Tools alone, cannot work on this Mac without one.
+    instead = lines[0].level == "blocker" and any(words in situation.fix for words in (USUAL, COMMANDS["install_clt"]))
+    assert (lines[0].fix or "").startswith("install Xcode 26.5") if instead else lines[0].fix == situation.fix
     assert lines[0].link == situation.link
 
 
@@ -169,9 +172,7 @@ def test_a_missing_metal_toolchain_stops_only_recipes_that_compile_metal() -> No
     probes = [*MAC, *XCODE_26, _probe("sh", "-c", METAL_PROOF, stderr=METAL_MISSING)]
 
     assert _findings(probes, "v2.15.0")["metal_toolchain_missing"].level == "blocker"
-    assert (
-        _findings(probes, "v2.15.0")["metal_toolchain_missing"].mend == "xcodebuild -downloadComponent MetalToolchain"
-    )
+    assert _findings(probes, "v2.15.0")["metal_toolchain_missing"].fix == "xcodebuild -downloadComponent MetalToolchain"
     assert _findings(probes, "v2.4.1")["metal_toolchain_missing"].level == "note"
 
 
@@ -226,7 +227,7 @@ def test_another_xcode_that_suits_is_taken_by_developer_dir_and_nothing_is_switc
     assert chosen.developer_dir == f"{new}/Contents/Developer"
     assert chosen.metal_standards == ("3.1", "4.0")
     assert blockers(findings) == []
-    assert not any("xcode-select -s" in str(f.mend) for f in findings if f.level in ("blocker", "warning"))
+    assert not any("xcode-select -s" in str(f.fix) for f in findings if f.level in ("blocker", "warning"))
     assert "xcode_beside" in {finding.id for finding in findings}
 
 
@@ -289,7 +290,7 @@ def test_jobs_follow_the_memory_and_the_cores() -> None:
     assert [jobs(8, 8), jobs(64, 10), jobs(1, 8)] == [4, 10, 1]
 
 
-def test_check_host_tells_every_reason_at_once_and_what_mends_each() -> None:
+def test_check_host_tells_every_reason_at_once_and_what_fixes_each() -> None:
     recording = recording_of(next(row for row in HOSTS if row["id"].startswith("vmware")), name="x")
     with pytest.raises(HostError) as raised:
         check_host(find_recipe("v2.9.1"), RecordedProber(recording))
@@ -321,7 +322,7 @@ def test_the_outlook_names_what_each_recipe_would_take_and_what_one_xcode_would_
     old = _probe("xcodebuild", "-version", stdout="Xcode 14.3.1\nBuild version 14E300c\n")
     host = _host(*MAC, old, _probe("xcrun", "--sdk", "macosx", "--show-sdk-version", stdout="13.3\n"))
     recipes = all_recipes()
-    rows = {row.recipe: row.blockers for row in outlooks(host, recipes)}
+    rows = {row.recipe: row.blockers for row in buildability_of(host, recipes)}
     unlocked = unlocked_by(host, recipes)
 
     assert rows["v2.5.1"] == ()
@@ -373,7 +374,7 @@ def test_a_developer_dir_that_names_nothing_is_mended_by_unsetting_it() -> None:
     words = "xcrun: error: missing DEVELOPER_DIR path: /Applications/Gone.app/Contents/Developer\n"
     finding = _findings([*MAC, _probe("xcrun", "--sdk", "macosx", "--show-sdk-version", stderr=words, exit=1)])
 
-    assert finding["xcode_missing"].mend == "unset DEVELOPER_DIR"
+    assert finding["xcode_missing"].fix == "unset DEVELOPER_DIR"
 
 
 def test_a_component_that_is_there_and_not_seen_is_mended_by_forgetting_first() -> None:
@@ -382,7 +383,7 @@ def test_a_component_that_is_there_and_not_seen_is_mended_by_forgetting_first() 
     )
     missing = _probe("sh", "-c", METAL_PROOF, stderr=METAL_MISSING)
 
-    assert str(_findings([*MAC, *XCODE_26, missing, status])["metal_toolchain_missing"].mend).startswith(
+    assert str(_findings([*MAC, *XCODE_26, missing, status])["metal_toolchain_missing"].fix).startswith(
         "xcrun --kill-cache"
     )
 
@@ -399,7 +400,7 @@ def test_old_system_resources_and_an_echoed_developer_dir_are_signs_and_no_fault
     )
 
     assert findings["system_resources_older"].level == "note"
-    assert findings["system_resources_older"].mend == "sudo xcodebuild -runFirstLaunch"
+    assert findings["system_resources_older"].fix == "sudo xcodebuild -runFirstLaunch"
     assert findings["developer_dir_from_env"].level == "note"
 
 

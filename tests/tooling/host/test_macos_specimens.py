@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 import pytest
+from mps_build.host.macos.known_tool_errors import BY_ID
 from mps_build.host.macos.parsers import parse_probe
-from mps_build.host.macos.situations import BY_ID
 from specimen_judge import faults_of, lies_of, specimens
 
 ALL = specimens("xcode", "system")
@@ -25,7 +25,6 @@ WHOLE_WITHOUT_THE_REST = {
     ("spdisplays-m5-metal4-with-display", "displays"),
     ("spdisplays-mbp15-uhd630-and-radeon-560x", "displays"),
     ("spdisplays-2011-no-metal-line", "displays"),
-    ("spdisplays-window-copy-hd4000-gt650m", "displays"),
 }
 # No text at all is the answer here; anything before it is not the answer.
 EMPTY_IS_THE_ANSWER = {"spdisplays-nothing-at-all"}
@@ -119,7 +118,7 @@ def test_the_judge_sees_what_is_wrong_what_is_missing_and_what_may_be_left_out()
 def test_every_error_of_the_specimens_is_a_situation_with_its_mending_command() -> None:
     errors = {specimen["fact"]["error"] for specimen in ALL if "error" in specimen["fact"]}
     kinds = {
-        specimen["id"]: (specimen.get("mend"), BY_ID[specimen["fact"]["error"]].mend)
+        specimen["id"]: (specimen.get("fix"), BY_ID[specimen["fact"]["error"]].fix)
         for specimen in ALL
         if "error" in specimen["fact"]
     }

@@ -10,7 +10,7 @@ import yaml
 from log_dress import COLLECTORS
 from mps_build.common.logs.relays import infer_prefix
 from mps_build.common.logs.text import meant_lines
-from mps_build.host.triage import explain
+from mps_build.host.triage import classify_device_text, explain
 
 RECORDED = Path(__file__).parents[2] / "recorded"
 ROWS: list[dict[str, Any]] = yaml.safe_load((RECORDED / "triage_collected.yaml").read_text("utf-8"))
@@ -74,3 +74,18 @@ def test_a_prefix_keeps_the_indent_and_the_number_of_its_line() -> None:
         (3, "  no such thing"),
         (4, "-- done"),
     ]
+
+
+WARNED = """/opt/env/lib/python3.12/torch/nn/functional.py:91: UserWarning: MPS does not support bfloat16 here
+ld: warning: ignoring file '/usr/local/lib/libz.dylib': found architecture 'x86_64', required architecture 'arm64'
+Undefined symbols are looked up at run time
+wrote 12 images
+"""
+
+
+def test_what_a_process_that_ended_with_0_warned_of_is_no_failure() -> None:
+    assert classify_device_text(WARNED).category == "unsupported_feature"
+    assert classify_device_text(WARNED, exit=1).category == "unsupported_feature"
+    assert classify_device_text(WARNED, exit=0).verdict == "noise"
+    assert explain(WARNED + "FAILED: a\nmake: *** [a] Error 1\n", exit=1).failed
+    assert not explain(WARNED + "FAILED: a\nmake: *** [a] Error 1\n", exit=0).failed

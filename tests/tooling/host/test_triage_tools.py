@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from mps_build.host.triage import explain
 from mps_build.host.triage.tools.ccache import parse_ccache
 from mps_build.host.triage.tools.ninja import FailedStep, parse_ninja, parse_ninja_log
 from mps_build.host.triage.tools.packing import parse_codesign_verify, parse_listdeps, parse_pip_wheel
@@ -44,6 +45,24 @@ def test_ccache_44_zeroed_tells_no_calls() -> None:
 
     assert stats is not None
     assert (stats.hits, stats.misses, stats.uncacheable) == (0, 0, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PyTorch version: 2.9.1\nIs debug build: False\nClang version: 17.0.0\n",
+        "Cacheable calls: 1.2.3 / 4.5.6\n  Hits: 7.8.9\n",
+        "Cacheable calls: " + "9" * 5000 + "\n",
+        "cache_miss\t" + "9" * 5000 + "\n",
+        "Compile requests   " + "9" * 5000 + "\n",
+        "[" + "1" * 5000 + "/" + "2" * 5000 + "] Building a.o\n",
+        "# ninja log v7\n" + "1" * 5000 + "\t2\t3\ta\tb\n\u00b2\t\u00b2\t\u00b2\ta\tb\n",
+    ],
+)
+def test_what_looks_like_a_figure_sinks_no_reader(text: str) -> None:
+    for program in ("ccache", "sccache", "ninja", "pip", ".ninja_log"):
+        assert (read_tool_output(text, [program]) or {}).get("hits") is None
+    assert explain(text).cause is None
 
 
 def test_ccaches_figures_of_a_storage_are_never_taken_for_calls() -> None:

@@ -65,7 +65,7 @@ def test_missing_metal_4_kernels_are_a_feature_loss_and_no_strong_difference(tmp
     parity = compared(tmp_path, {CPU: macho(replace(torch_cpu(), sections=sections))})
 
     (part,) = (part for part in parity.parts if part.name == "kernels of metal_40")
-    assert (part.is_strong, part.left, part.right) == (False, 121, 0)
+    assert (part.is_strong, part.left, part.right) == (False, 120, 0)  # as many as the audit counts
     assert "feature loss" in part.note
     assert parity.differing == ()
 
@@ -98,3 +98,25 @@ def test_a_wheel_that_cannot_be_read_is_not_compared(tmp_path: Path, capsys: pyt
 
     assert cli.main("compare", [str(left), str(cut)]) == 2
     assert "cannot be read as a wheel" in capsys.readouterr().err
+
+
+def test_kernels_are_counted_as_the_audit_counts_them(tmp_path: Path) -> None:
+    audited = tmp_path / "audit.json"
+    parity = compared(tmp_path, {})
+    wheel = next((tmp_path / "left").glob("*.whl"))
+    cli.main("audit_wheel", [str(wheel), "--json", str(audited)])
+
+    binaries = json.loads(audited.read_text(encoding="utf-8"))["facts"]["macho"]
+    rows = [each for each in binaries.values() if each.get("metallibs")]
+
+    counted = {part.name: part.left for part in parity.parts}
+    sections = {name: found["functions"] for each in rows for name, found in each["metallibs"].items()}
+    assert sections
+    assert {name: counted[f"kernels of {name}"] for name in sections} == sections
+
+
+def test_another_minimum_macos_of_the_kernels_is_a_difference_of_its_own(tmp_path: Path) -> None:
+    sections = dict(torch_cpu().sections)
+    sections["metal_40"] = metallib(os=(26, 4), functions=120)
+
+    assert "macOS of metal_40" in differing(compared(tmp_path, {CPU: macho(replace(torch_cpu(), sections=sections))}))

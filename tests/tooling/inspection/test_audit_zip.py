@@ -122,7 +122,7 @@ def _two_files_on_one_place(data: bytes) -> bytes:
 
 AMBIGUOUS: dict[str, tuple[Callable[[], bytes], str]] = {
     "empty": (lambda: b"", "no zip"),
-    "text": (lambda: b"this is no zip at all, whatever its name says\n", "no end record"),
+    "text": (lambda: b"this is not a zip at all, whatever its name says\n", "no end record"),
     "cut_off": (lambda: plain()[:-30], "no end record"),
     "cut_in_front": (lambda: plain()[10:], "outside the file"),
     "prepended": (lambda: b"#!/bin/sh\n" + plain(), "prepended"),
@@ -173,7 +173,7 @@ def test_a_name_that_leads_outside_is_told(name: str, tmp_path: Path) -> None:
     if len(name) < len("a/safe.py"):
         found = faults(tmp_path, with_member("q" * len(name)).replace(b"q" * len(name), name.encode()))
 
-    assert ("Z2", f"{name}: is no plain path inside the wheel") in found
+    assert ("Z2", f"{name}: is not a plain path inside the wheel") in found
 
 
 @pytest.mark.parametrize(("mode", "kind"), [(0o120777, "symbolic link"), (0o010644, "pipe"), (0o020644, "device")])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import resource
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -21,11 +20,16 @@ def _limit() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESS_SPACE, MOST_ADDRESS_SPACE))
 
 
+def _children_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_hostile_wheel_is_refused_within_its_budget(attack: str, tmp_path: Path) -> None:
     make, expected = ATTACKS[attack]
     wheel = make(tmp_path)
-    began = time.monotonic()
+    began = _children_seconds()
     result = subprocess.run(
         entry("audit_wheel", str(wheel), "--json", str(tmp_path / "audit.json")),
         env=environ(),
@@ -35,7 +39,8 @@ def test_a_hostile_wheel_is_refused_within_its_budget(attack: str, tmp_path: Pat
         preexec_fn=_limit,
         check=False,
     )
-    seconds = time.monotonic() - began
+    # Processor time: what a busy machine makes of it is not the wheel's.
+    seconds = _children_seconds() - began
     document = (tmp_path / "audit.json").read_text(encoding="utf-8")
     wheel.unlink()
     assert result.returncode in (2, 9), result.stdout[-2000:] + result.stderr[-2000:]
@@ -55,7 +60,7 @@ NAMES = {
     "invisible": (("torch/a\u200b.py",), "Z2", "U+200B"),
     "c1_control": (("torch/a\u009b2J.py",), "Z2", "U+009B"),
     "line_separator": (("torch/a\u2028b.py",), "Z2", "U+2028"),
-    "escape": (("torch/a\x1b[2J.py",), "Z2", "is no plain path"),
+    "escape": (("torch/a\x1b[2J.py",), "Z2", "is not a plain path"),
     "long_part": (("torch/" + "a" * 256,), "Z2", "255 bytes"),
     "pth": (("evil.pth",), "Z4", "every start of Python"),
     "pth_in_capitals": (("EVIL.PTH",), "Z4", "every start of Python"),

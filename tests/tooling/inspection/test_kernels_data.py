@@ -7,7 +7,6 @@ import struct
 from pathlib import Path
 
 import pytest
-
 from mps_build.common.errors import UsageError
 from mps_build.inspection.audit.macho import Malformed
 from mps_build.inspection.kernels import document, known, selection, values, verification, written
@@ -20,6 +19,7 @@ from mps_build.inspection.kernels.program import View, output_buffer
 from mps_build.inspection.kernels.references import load_references
 from mps_build.inspection.kernels.verification import Kernel
 from mps_build.inspection.kernels.wheel import read_libraries
+from packaging.specifiers import SpecifierSet
 from small_kernels import GRID, air, builtin, metallib
 
 BITCODE = b"\xde\xc0\x17\x0b" + bytes(60)
@@ -49,10 +49,12 @@ _STRUCT = (
     '!"air.address_space", i32 2, !"air.struct_type_info", !30, !"air.arg_type_size", i32 24, '
     '!"air.arg_type_align_size", i32 4, !"air.arg_type_name", !"Params", !"air.arg_name", !"params"}'
 )
-_NODES = """
-!30 = !{i32 0, i32 4, i32 0, !"float", !"scale", !"air.struct_type_info", !31, i32 4, i32 16, i32 0, !"metal::array", !"sizes", i32 20, i32 2, i32 0, !"half", !"p"}
-!31 = !{i32 0, i32 4, i32 4, !"uint", !"__elems"}
-"""
+_NODES = (
+    "\n"
+    '!30 = !{i32 0, i32 4, i32 0, !"float", !"scale", !"air.struct_type_info", !31, i32 4, i32 16, i32 0, '
+    '!"metal::array", !"sizes", i32 20, i32 2, i32 0, !"half", !"p"}\n'
+    '!31 = !{i32 0, i32 4, i32 4, !"uint", !"__elems"}\n'
+)
 
 
 def test_structs_are_filled_by_the_names_in_the_kernels_own_metadata() -> None:
@@ -157,7 +159,7 @@ def test_known_issues_hold_for_their_releases_and_outcomes() -> None:
         id="x",
         link="https://x",
         title="t",
-        torch=known.SpecifierSet("==2.15.*"),
+        torch=SpecifierSet("==2.15.*"),
         kernels=("zeta_*",),
         outcomes=("wrong",),
         why="w",

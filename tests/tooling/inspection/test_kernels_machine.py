@@ -89,7 +89,7 @@ def test_every_level_of_optimisation_gives_the_same_bits(cache: Path, level: int
 def test_a_dropped_barrier_is_a_race_and_changes_the_result(cache: Path) -> None:
     one = device(cache, {"summed": compiled(summed(barrier=False))})
     x, out = input_buffer(pack_floats(*range(96))), output_buffer(4)
-    arguments = {"out": out, "in": x}
+    arguments: dict[str | int, object] = {"out": out, "in": x}
 
     watched = launch(one, "summed", arguments, threads=96, group=96, mode=Mode(track=True))
     in_turn = launch(one, "summed", arguments, threads=96, group=96, mode=Mode(order=SIMDGROUPS_IN_TURN))
@@ -161,7 +161,7 @@ declare void @air.simdgroup_matrix_8x8_store.v64f32.p1f32(<64 x float>, {pointer
     text = air("product", f"{pointer} %out, {pointer} %in, i32 %i", body, arguments, around=around)
     one = device(cache, {"product": compiled(text)})
     matrix = [[float((3 * r + 5 * c) % 7) for c in range(8)] for r in range(8)]
-    x, out = input_buffer(pack_floats(*sum(matrix, []))), output_buffer(256)
+    x, out = input_buffer(pack_floats(*sum(matrix, []))), output_buffer(256)  # noqa: RUF017
 
     ran = launch(one, "product", {"out": out, "in": x}, threads=32, group=32, free=False)
 
@@ -227,7 +227,8 @@ _REFUSED = {
     "llvm.global_ctors": (
         "  ret void",
         "define internal void @first() {\n  ret void\n}\n"
-        "@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 1, ptr @first, ptr null }]",
+        "@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] "
+        "[{ i32, ptr, ptr } { i32 1, ptr @first, ptr null }]",
     ),
     "through a pointer": ("  %f = load ptr, ptr addrspace(1) %out\n  call void %f()\n  ret void", ""),
     "air.read_everything.f32": (

@@ -127,16 +127,16 @@ def test_a_record_of_another_torch_is_joined_with_a_warning(tmp_path: Path, caps
 @pytest.mark.parametrize(
     ("make", "status", "said"),
     [
-        ("folder", 4, "is no PyTorch source tree: aten/src/ATen/native/native_functions.yaml is missing"),
+        ("folder", 4, "is not PyTorch source tree: aten/src/ATen/native/native_functions.yaml is missing"),
         ("old", 12, "has no torchgen/, so it is older than 1.12"),
         ("broken", 4, "does not read native_functions.yaml"),
         ("text.json", 2, "cannot be read"),
-        ("other.json", 2, "is no document of op_coverage"),
+        ("other.json", 2, "is not a document of op_coverage"),
         ("damaged.json", 2, "is a damaged document"),
         ("torch-1-py3-none-any.whl", 2, "cannot be read: File is not a zip file"),
         ("empty-1-py3-none-any.whl", 2, "holds no torch/include/ATen/ops/*_ops.h"),
         ("without-1-py3-none-any.whl", 12, "was built without MPS"),
-        ("sample", 2, "sample is no PyTorch"),
+        ("sample", 2, "sample is not PyTorch"),
         ("v9.9.9", 2, "no recipe 'v9.9.9'"),
     ],
 )
@@ -185,7 +185,7 @@ def test_of_a_commit_only_what_is_read_is_unpacked(tmp_path: Path) -> None:
 def test_a_commit_that_is_no_pytorch_is_said(tmp_path: Path) -> None:
     commit = repository(tmp_path / "upstream", {"README": "hello"})
 
-    with pytest.raises(SourceError, match="is no PyTorch that can be read"):
+    with pytest.raises(SourceError, match="is not PyTorch that can be read"):
         unpack_needed(tmp_path / "upstream", commit, tmp_path, ENVIRON)
 
 

@@ -121,7 +121,7 @@ def test_json_has_no_half_surrogates() -> None:
 
 @pytest.mark.parametrize("missing", ["lifted", "settings"])
 def test_a_receipt_that_lacks_them_proves_nothing_about_them(missing: str, tmp_path: Path) -> None:
-    told = {"lifted": [], "settings": {}}
+    told: dict[str, object] = {"lifted": [], "settings": {}}
     recipe = find_recipe("v2.6.0")
 
     def claim(receipt: dict[str, object]) -> bool:

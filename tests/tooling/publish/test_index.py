@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import html
 import http.server
 import json
 import os
+import re
 import shutil
 import sys
 import threading
@@ -17,11 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from mps_build.cli import main
 from mps_build.common.process import Captured, Command, capture
 from mps_build.common.wheels.sets import matched_sets
 from mps_build.common.wheels.wheel_file import read_wheel, read_wheels
 from mps_build.publish.index.retention import retain
+from packaging.requirements import Requirement
 
 TORCH = "2.6.0+mps.g1eba9b3"
 _TAG = "cp311-cp311-macosx_14_0_arm64"
@@ -317,7 +321,7 @@ def test_the_bill_of_other_wheels_is_all_faults_at_once(
 
     said = capsys.readouterr().err
     assert "3 of the wheels are not sound" in said
-    for part in ("not the wheel of its receipt", "is no zip file", "its METADATA says torch 1.0"):
+    for part in ("not the wheel of its receipt", "is not a zip file", "its METADATA says torch 1.0"):
         assert part in said
     assert not (tmp_path / "site").exists()
 
@@ -381,3 +385,68 @@ def test_a_lost_state_is_no_licence_to_delete(wheelhouse: Path, tmp_path: Path) 
 )
 def test_arguments_that_cannot_be_are_refused(wheelhouse: Path, argv: list[str]) -> None:
     assert main("publish_index", [str(wheelhouse), *argv]) == 2
+
+
+def _lines(page: str, client: str) -> str:
+    found = re.search(
+        rf'<h3>{re.escape(client)}</h3>\s*<pre class="command" data-set="[^"]*">(.*?)</pre>', page, re.DOTALL
+    )
+    assert found, client
+    return html.unescape(found[1])
+
+
+def _site_page(wheelhouse: Path, folder: Path, *more: str) -> str:
+    assert main("publish_index", [str(wheelhouse), "--output", str(folder), *more]) == 0
+    return (folder / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_page_has_the_lines_for_uv_and_uv_takes_the_set_by_them(
+    wheelhouse: Path, server: Server, tmp_path: Path
+) -> None:
+    tomllib = pytest.importorskip("tomllib")
+    text = _lines(_site_page(wheelhouse, tmp_path / "site"), "uv: pyproject.toml")
+    address = f"{server.address}/site/sets/torch-{TORCH.replace('+', '-')}-cp311/"
+
+    document = tomllib.loads(text.replace("{SET}/", address))
+
+    mac = "sys_platform == 'darwin' and platform_machine == 'arm64'"
+    assert document["tool"]["uv"]["index"] == [{"name": "mps-build", "url": f"{address}simple/", "explicit": True}]
+    assert document["tool"]["uv"]["sources"]["torch"] == [{"index": "mps-build", "marker": mac}]
+    assert f"torch=={TORCH}; {mac}" in document["project"]["dependencies"]
+    assert len(document["project"]["dependencies"]) == len(document["tool"]["uv"]["sources"]) == 3
+
+
+@needs_uv
+def test_uv_locks_a_project_by_the_lines_of_the_page(wheelhouse: Path, server: Server, tmp_path: Path) -> None:
+    text = _lines(_site_page(wheelhouse, tmp_path / "site"), "uv: pyproject.toml")
+    project = tmp_path / "project"
+    project.mkdir()
+    head = '[project]\nname = "mine"\nversion = "1"\nrequires-python = ">=3.11,<3.12"\n'
+    address = f"{server.address}/site/sets/torch-{TORCH.replace('+', '-')}-cp311/"
+    only = "[tool.uv]\nenvironments = [\"sys_platform == 'darwin' and platform_machine == 'arm64'\"]\n"
+    body = text.replace("{SET}/", address).replace("[project]\n", head, 1)
+    (project / "pyproject.toml").write_text(body + "\n" + only, encoding="utf-8")
+    wheel(tmp_path / "other", "filelock", "3.0", tag="py3-none-any")
+    find = ("--find-links", str(tmp_path / "other"), "--no-cache", "--quiet")
+
+    locked = capture(Command(argv=("uv", "lock", *find), cwd=project), timeout_seconds=120)
+
+    assert locked.ok, locked.stderr
+    assert f'version = "{TORCH}"' in (project / "uv.lock").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("more", [(), ("--base-url", "https://example.org/assets")])
+def test_the_page_has_the_lines_for_conda(wheelhouse: Path, tmp_path: Path, more: tuple[str, ...]) -> None:
+    page = _site_page(wheelhouse, tmp_path / "site", *more)
+
+    document = yaml.safe_load(_lines(page, "conda: environment.yml"))
+
+    assert document["dependencies"][:2] == ["python=3.11", "pip"]
+    rows = [
+        Requirement(row.replace("{SITE}", "https://here.example.org")) for row in document["dependencies"][2]["pip"]
+    ]
+    base = "https://example.org/assets/" if more else "https://here.example.org/wheels/"
+    torch = next(row for row in rows if row.name == "torch")
+    assert torch.url is not None and torch.url.startswith(f"{base}torch-2.6.0%2Bmps.g1eba9b3-")
+    assert torch.url.endswith(f"#sha256={read_wheel(next(wheelhouse.glob('torch-*.whl'))).sha256}")
+    assert "{SET}/requirements.txt" in _lines(page, "pip")

@@ -278,3 +278,31 @@ def test_a_wheel_that_is_no_zip_is_named(wheel: Path, capsys: pytest.CaptureFixt
 
     assert main("verify_provenance", [str(wheel), "--without-attestation"]) == 2
     assert "cannot be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("signer_ref", "ref", "wanted", "holds"),
+    [
+        ("refs/heads/main", "refs/heads/main", None, True),
+        ("refs/tags/v1.2", "refs/tags/v1.2", None, True),
+        ("refs/heads/evil", "refs/heads/evil", None, False),
+        ("refs/heads/main", "refs/heads/evil", None, False),
+        ("refs/heads/evil", "refs/heads/main", None, False),
+        ("refs/pull/7/merge", "refs/pull/7/merge", None, False),
+        ("refs/heads/main2", "refs/heads/main2", None, False),
+        ("refs/tags/wheels", "refs/tags/wheels", None, False),
+        ("refs/heads/v1", "refs/heads/v1", None, False),
+        ("refs/heads/lts", "refs/heads/lts", "refs/heads/lts", True),
+        ("refs/heads/main", "refs/heads/main", "refs/heads/lts", False),
+        ("", "", None, False),
+    ],
+)
+def test_only_a_trusted_ref_of_the_workflow_may_sign(
+    wheel: Path, signer_ref: str, ref: str, wanted: str | None, holds: bool
+) -> None:
+    workflow = f"https://github.com/{REPOSITORY}/.github/workflows/release.yml@{signer_ref}"
+    attest(wheel, **{"9": workflow, "14": ref})
+
+    _, claims = verify(wheel, "--repository", REPOSITORY, *(("--ref", wanted) if wanted else ()))
+
+    assert claims[f"by release.yml of {REPOSITORY}"] is holds

@@ -209,7 +209,7 @@ def test_a_dry_run_prints_every_change_and_makes_none(mac: Mac, action: str) -> 
         (("install", "--url", "https://github.com/owner"), "--runner is missing"),
         (("install", "--url", "https://github.com/owner", "--runner", "/nowhere"), "names no repository"),
         (("install", "--url", "https://github.com/o/n", "--runner", "/nowhere"), "holds no runner"),
-        (("install", "--url", "https://evil.example/o/n", "--runner", "/nowhere"), "is no repository on github.com"),
+        (("install", "--url", "https://evil.example/o/n", "--runner", "/nowhere"), "is not a repository on github.com"),
         (("install", "--work", "/opt/a b"), "plain letters"),
         (("install", "--work", "/opt/../etc"), "plain letters"),
         (("install", "--work"), "needs a value"),
@@ -226,11 +226,118 @@ def test_what_cannot_be_is_refused_before_anything_changes(mac: Mac, arguments: 
     assert mac.files() == before
 
 
+@pytest.mark.parametrize(
+    "work",
+    [
+        "/opt/..",
+        "/opt/../..",
+        "//",
+        "/",
+        "/opt",
+        "/opt/",
+        "/opt//",
+        "/opt/.",
+        "/Users",
+        "/Users/jane",
+        "/etc/x",
+        "/opt/./x",
+        "/opt/x/../../etc",
+        "/usr/local/x",
+        "/Users/../etc/x",
+        "/optional/x",
+        "relative/x",
+        "/opt/x//y",
+        "",
+    ],
+)
+def test_a_work_folder_outside_opt_and_users_is_refused(mac: Mac, work: str) -> None:
+    before = mac.files()
+
+    found = mac.run(
+        "setup.sh", "install", "--url", "https://github.com/o/n", "--runner", str(mac.runner), "--work", work
+    )
+
+    assert found.exit == 2, found.stdout
+    assert mac.files() == before
+    assert "chown" not in mac.calls.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("work", ["/opt/mps", "/opt/mps/", "/Users/runner/work", "/opt/a.b-c_d/e"])
+def test_a_work_folder_below_opt_or_users_is_taken(mac: Mac, work: str) -> None:
+    found = mac.run(
+        "setup.sh", "install", "--url", "https://github.com/o/n", "--runner", str(mac.runner), "--work", work
+    )
+
+    assert found.ok, found.stderr
+    assert (mac.root / work.strip("/") / "work").is_dir()
+
+
+def test_nothing_is_given_away_by_recursion(mac: Mac, tmp_path: Path) -> None:
+    work = mac.root / "opt/mps-build"
+    work.mkdir(parents=True)
+    (work / "hard").hardlink_to(mac.runner / "run.sh")
+
+    assert mac.install().ok
+
+    calls = [line for line in mac.calls.read_text(encoding="utf-8").splitlines() if line.startswith("chown")]
+    assert f"chown -h builder {work}" in calls
+    assert not [line for line in calls if "-R" in line]
+    assert all(line.endswith(str(work)) or "/.part." in line for line in calls), calls
+
+
+@pytest.mark.parametrize("action", ["install", "uninstall"])
+@pytest.mark.parametrize("name", [".env", ".env.part"])
+@pytest.mark.parametrize("kind", ["symlink", "hardlink", "folder"])
+def test_a_link_of_the_runners_account_leads_root_nowhere(
+    mac: Mac, tmp_path: Path, kind: str, name: str, action: str
+) -> None:
+    secret = tmp_path / "master.passwd"
+    secret.write_text("root:secret\n", encoding="utf-8")
+    place = mac.runner / name
+    place.unlink(missing_ok=True)
+    if kind == "symlink":
+        place.symlink_to(secret)
+    elif kind == "hardlink":
+        place.hardlink_to(secret)
+    else:
+        place.mkdir()
+
+    given = ("--url", "https://github.com/owner/wheels") if action == "install" else ()
+    found = mac.run("setup.sh", action, *given, "--runner", str(mac.runner))
+
+    assert secret.read_text(encoding="utf-8") == "root:secret\n"
+    assert "secret" not in found.stdout
+    others = [path for path in mac.runner.rglob("*") if path.is_file() and not path.samefile(secret)]
+    assert not [path for path in others if "secret" in path.read_text(encoding="utf-8")]
+    assert not list(mac.root.rglob(".part.*"))
+    if name == ".env" and (kind != "folder" or action == "install"):
+        assert found.exit == 2, found.stdout
+
+
+@pytest.mark.parametrize("place", ["opt", "opt/mps-build", "usr/local", "usr/local/libexec/mps-build"])
+def test_a_link_among_the_folders_of_root_is_refused(mac: Mac, tmp_path: Path, place: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (mac.root / place).parent.mkdir(parents=True, exist_ok=True)
+    (mac.root / place).symlink_to(elsewhere)
+
+    assert mac.install().exit == 2
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_linked_runner_folder_is_refused(mac: Mac, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(mac.runner)
+    found = mac.run("setup.sh", "install", "--url", "https://github.com/o/n", "--runner", str(link))
+    assert found.exit == 2
+    assert "is a link" in found.stderr
+
+
 def test_another_system_and_a_plain_user_are_refused(mac: Mac) -> None:
     mac.tool("id", "echo 501")
     assert "needs root" in mac.install().stderr
     mac.tool("uname", "echo Linux")
-    assert "this is no Mac" in mac.install().stderr
+    assert "this is not a Mac" in mac.install().stderr
 
 
 def _put_hooks(mac: Mac) -> Path:

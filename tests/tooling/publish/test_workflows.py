@@ -35,6 +35,7 @@ def on_macs() -> list[tuple[str, str, dict[str, Any]]]:
 def test_every_name_leads_somewhere() -> None:
     assert sorted(path.stem for path in WORKFLOWS.glob("*.yml")) == [
         "build-wheel",
+        "check-mm",
         "checks",
         "nightly",
         "release",
@@ -44,7 +45,7 @@ def test_every_name_leads_somewhere() -> None:
 
 
 _MISTAKES = [
-    ("release.yml", "needs: [plan, build]", "needs: [plan, biuld]", "needs biuld, which is no job"),
+    ("release.yml", "needs: [plan, build]", "needs: [plan, biuld]", "needs biuld, which is not a job"),
     ("release.yml", "recipe: ${{ matrix.recipe }}", "recipe: ${{ matrix.recpie }}", "matrix.recpie is not there"),
     ("verify-mps.yml", "fromJSON(matrix.runner)", "fromJSON(matrix.labels)", "matrix.labels is not there"),
     ("build-wheel.yml", "RECIPE: ${{ inputs.recipe }}", "RECIPE: ${{ inputs.recip }}", "inputs.recip is not declared"),
@@ -64,11 +65,11 @@ _MISTAKES = [
         "steps.input.outputs.artifact",
     ),
     ("build-wheel.yml", "jobs.plan.outputs.artifact", "jobs.build.outputs.artifact", "output artifact"),
-    ("checks.yml", "./.github/actions/nox", "./.github/actions/nocks", "actions/nocks, which is not there"),
+    ("checks.yml", "$/.github/actions/nox", "$/.github/actions/nocks", "actions/nocks, which is not there"),
     (
         "nightly.yml",
-        "uses: ./.github/workflows/verify-mps.yml",
-        "uses: ./.github/workflows/verify.yml",
+        "uses: $/.github/workflows/verify-mps.yml",
+        "uses: $/.github/workflows/verify.yml",
         "which is not there",
     ),
     ("verify-mps.yml", 'nox -s verify_mps -- "$', 'nox -s verify-mps -- "$', "nox has no session verify-mps"),
@@ -152,7 +153,7 @@ def test_nothing_is_granted_that_a_job_does_not_name() -> None:
 
 def test_every_action_is_pinned_by_commit_with_its_version_beside() -> None:
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / ".github").rglob("*.yml")]
-    uses = [line.strip() for text in texts for line in text.splitlines() if re.match(r"\s*(- )?uses: [^.\s]", line)]
+    uses = [line.strip() for text in texts for line in text.splitlines() if re.match(r"\s*(- )?uses: [^.$\s]", line)]
 
     assert len(uses) > 10
     for line in uses:
@@ -182,3 +183,45 @@ def test_the_commands_of_a_workflow_are_sessions_and_little_else() -> None:
             if "run" in step:
                 lines = [line for line in step["run"].splitlines() if line.strip()]
                 assert len(lines) <= 7, f"{file}: {name}: a session's work stands in the workflow"
+
+
+def test_nobody_who_starts_a_workflow_chooses_the_code_that_a_mac_runs() -> None:
+    for path in WORKFLOWS.glob("*.yml"):
+        text = path.read_text(encoding="utf-8")
+        assert "tool-repository" not in text
+        for job in yaml.safe_load(text)["jobs"].values():
+            for step in job.get("steps", []):
+                if "actions/checkout" in step.get("uses", ""):
+                    given = f"{step['with'].get('repository', '')} {step['with'].get('ref', '')}"
+                    assert "inputs." not in given, path.name
+
+
+def test_a_job_that_may_sign_or_write_runs_no_package_of_anybody() -> None:
+    """GitHub's own actions, pinned, and `cp` and `gh`: no checkout, no session, no pip."""
+    release = yaml.safe_load((WORKFLOWS / "release.yml").read_text(encoding="utf-8"))["jobs"]
+    seen = 0
+    for name, job in release.items():
+        if "write" not in json.dumps(job["permissions"]):
+            continue
+        seen += 1
+        uses = [step["uses"] for step in job["steps"] if "uses" in step]
+        assert all(each.startswith("actions/") and "checkout" not in each for each in uses), name
+        lines = [line for step in job["steps"] for line in step.get("run", "").splitlines()]
+        assert not [line for line in lines if re.search(r"\b(nox|pip|uvx?|npm|curl|python3?)\b", line)], name
+    assert seen == 3
+
+
+def test_what_installs_nox_holds_every_file_to_its_hash() -> None:
+    action = ROOT / ".github" / "actions" / "nox"
+    assert "--require-hashes" in (action / "install.py").read_text(encoding="utf-8")
+    text = (action / "requirements.txt").read_text(encoding="utf-8")
+    pinned = re.findall(r"(?m)^([\w.-]+)==[\w.]+", text)
+    assert "nox" in pinned
+    assert all("--hash=sha256:" in block for block in re.split(r"(?m)^(?=[\w.-]+==)", text)[1:])
+
+
+def test_nothing_is_ignored_of_what_the_auditor_finds() -> None:
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / ".github").rglob("*") if path.is_file()]
+    assert not [text for text in texts if "zizmor: ignore" in text]
+    assert not (ROOT / ".github" / "zizmor.yml").exists()
+    assert "--no-ignores" in (ROOT / "noxfile.py").read_text(encoding="utf-8")

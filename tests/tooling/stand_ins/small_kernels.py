@@ -105,7 +105,7 @@ def doubled(operation: str = "fadd float %v, %v", *, shift: int = 0) -> str:
 
 
 def summed(*, barrier: bool = True) -> str:
-    """One threadgroup sums in[group * threads ...] in two levels: simdgroups, then the first simdgroup over their sums."""
+    """One threadgroup sums in[group * threads ...] in two levels: each simdgroup, then the first over their sums."""
     wait = "  call void @air.wg.barrier(i32 2, i32 1)" if barrier else ""
     body = f"""
   %base = mul i32 %g, %n

@@ -40,7 +40,7 @@ def faults_of(answer: Mapping[str, Any], specimen: Mapping[str, Any]) -> list[st
 
 
 def lies_of(answer: Mapping[str, Any], specimen: Mapping[str, Any]) -> list[str]:
-    """Return what an answer to a text that was cut says wrongly; what it does not say is no lie."""
+    """Return what an answer to a text that was cut says wrongly; what it does not say is not a lie."""
     wanted = [specimen["fact"], *specimen.get("acceptable_also", [])]
     lies = [list(_lies(answer, fact)) for fact in wanted]
     return min(lies, key=len)

@@ -24,6 +24,7 @@ def write(config, **event):
 def pytest_configure(config):
     if "no-such-plant" in config.getoption("--plant"):
         raise pytest.UsageError("plant.py has no callable no-such-plant")
+    config.pluginmanager.register(Imports(config))
     config.known = {}
     for row in json.load(open(config.getoption("--known"))):
         config.known.update(dict.fromkeys(row["cases"], row))
@@ -37,7 +38,15 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item.name in config.getoption("--only").split(",")]
 
 def pytest_collection_finish(session):
-    write(session.config, event="collected", ids=[item.name for item in session.items])
+    files = [item.location[0].rpartition("/")[2] for item in session.items]
+    write(session.config, event="collected", ids=[item.name for item in session.items], files=files)
+
+class Imports:
+    def __init__(self, config):
+        self.config = config
+    def pytest_collectreport(self, report):
+        if report.failed:
+            write(self.config, event="uncollected", file=report.nodeid, text=str(report.longrepr))
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
@@ -57,6 +66,9 @@ def pytest_runtest_call(item):
           reason=str(error[1]) if error else "", error={"max_abs": 0.5, "bound": 1.0}, seconds=0.1)
     if word == "failed" and item.config.getoption("--plant"):
         item.session.shouldstop = "caught"
+    if "leaves" in item.name:
+        write(item.config, event="leave", after=item.name)
+        item.session.shouldstop = "the rest is for another process"
     if "dies_behind" in item.name:
         os._exit(0)
 

@@ -84,7 +84,7 @@ class _Workflow:
 
     def _job_faults(self, job: dict[str, Any]) -> list[str]:
         needs = _list(job.get("needs"))
-        found = [f"needs {each}, which is no job" for each in needs if each not in self.jobs]
+        found = [f"needs {each}, which is not a job" for each in needs if each not in self.jobs]
         for text in _strings(job):
             found += self._input_faults(text)
             for needed, rest in re.findall(rf"(?<![\w.-])needs\.{_NAME}\.([\w.-]+)", text):
@@ -131,8 +131,10 @@ class _Workflow:
         return frozenset(job.get("outputs") or {})
 
     def _uses_faults(self, uses: str, given: Mapping[str, Any]) -> list[str]:
-        if not uses.startswith("./"):
+        # `$/` is the repository that the workflow itself lies in, `./` what a job has checked out.
+        if not uses.startswith(("./", "$/")):
             return []
+        uses = uses.removeprefix("$/")
         if uses.endswith((".yml", ".yaml")):
             called = self.workflows.get(Path(uses).name)
             if called is None or not (self.root / uses).is_file():

@@ -1,4 +1,4 @@
-"""What the meter makes of numbers, without torch: intervals that hold the truth, and drift that is no chance."""
+"""What the meter makes of numbers, without torch: intervals that hold the truth, and drift that is not a chance."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ def test_a_damaged_state_is_told_and_kept(tmp_path: Path, text: str) -> None:
     path = tmp_path / "state.json"
     path.write_text(text)
 
-    with pytest.raises(UsageError, match="is no state of a bisection"):
+    with pytest.raises(UsageError, match="is not a state of a bisection"):
         load_state(path)
 
     assert path.read_text() == text

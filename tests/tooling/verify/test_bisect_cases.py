@@ -9,13 +9,14 @@ import pytest
 from mps_build import cli
 from mps_build.common.errors import UsageError
 from mps_build.common.records.verification import Case
+from mps_build.common.wheels.nightly import index_arguments
 from mps_build.verify.bisection import report
 from mps_build.verify.bisection.case import answer_of
 from mps_build.verify.bisection.predicate import Predicate
 from mps_build.verify.bisection.runner import Prepared
 from mps_build.verify.bisection.search import standing
 from mps_build.verify.bisection.state import Probe, Stage, State
-from mps_build.verify.bisection.versions import between, commit_of, index_arguments
+from mps_build.verify.bisection.versions import between, commit_of
 from packaging.version import Version
 from stand_in_wheels import commit_of as stand_in_commit
 from stand_in_wheels import write_index
@@ -125,7 +126,7 @@ def test_the_report_links_the_suspects() -> None:
         (["a", "--good", "1234567", "--bad", "main"], "no version of torch"),
         (["--predicate", "'x", "--good", "2.0.0", "--bad", "2.1.0"], "No closing quotation"),
         (["a", "--good", "2.0.0", "--bad", "2.1.0", "--index", "no/such"], "no such folder"),
-        (["a", "--good", "b", "--bad", "main", "--repo", "."], "is no git repository"),
+        (["a", "--good", "b", "--bad", "main", "--repo", "."], "is not a git repository"),
     ],
 )
 def test_what_cannot_be_asked_is_exit_2(

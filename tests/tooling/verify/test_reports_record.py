@@ -35,7 +35,7 @@ CASES = (
     Case(id="dead", layer="layouts", outcome="crashed", reason="died with SIGABRT\x00\x1b[31m"),
     Case(id="slow", layer="layouts", outcome="timeout", reason="ended by the watchdog"),
     Case(id="old", layer="models", outcome="known", known_issue="96225", reason="wrong"),
-    Case(id="mended", layer="models", outcome="unexpected_pass", known_issue="96225"),
+    Case(id="fixed", layer="models", outcome="unexpected_pass", known_issue="96225"),
     Case(id="not here", layer="models", outcome="skipped", reason="only with --full"),
 )
 
@@ -100,7 +100,7 @@ def test_the_record_has_the_keys_that_others_rely_on() -> None:
     ("text", "words"),
     [
         (None, "cannot be read"),
-        ("{", ":1: is no JSON"),
+        ("{", ":1: is not JSON"),
         ("[]", "names no schema"),
         ('{"schema": "mps-build/record/9"}', "its schema is 'mps-build/record/9'"),
         ('{"schema": "mps-build/record/1", "verdict": "fine"}', "damaged record"),

@@ -114,3 +114,38 @@ def test_the_verb_writes_both_and_refuses_what_is_no_case(tmp_path: Path, monkey
 def test_a_file_that_the_suite_no_longer_has_is_named() -> None:
     with pytest.raises(UsageError, match=r"test_gone\.py: the record names a file"):
         embed(SUITE, "test_gone.py", "x")
+
+
+@pytest.mark.parametrize(
+    "file", ["../../../pyproject.toml", "/etc/passwd", "../device/test_regressions_norms.py", "device_suite/states.py"]
+)
+def test_a_record_names_a_file_of_the_suite_or_nothing(file: str) -> None:
+    with pytest.raises(UsageError, match="does not have"):
+        embed(SUITE, file, CASE.id)
+
+
+def test_a_link_in_the_suite_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "test_x.py").symlink_to("/etc/passwd")
+    with pytest.raises(UsageError, match="does not have"):
+        embed(tmp_path, "test_x.py", CASE.id)
+
+
+def test_a_records_texts_are_harmless_in_script_and_issue() -> None:
+    evil = "\ud800 a\0b \x1b[2J \u202e ``` ```` </details> @all | x\n# y '''\"\"\"\\"
+    case = CASE.model_copy(update={"reason": evil, "issue": (evil,)})
+    record = RECORD.model_copy(update={"statement": evil, "torch": Torch(version=evil), "tool": evil, "device": "cpu"})
+
+    script = render_script(record, case, embed(SUITE, "test_regressions_norms.py", CASE.id))
+    issue = render_issue(record, case, script, "repro.py")
+
+    ast.parse(script)
+    for text in (script, issue):
+        text.encode()
+        assert not [letter for letter in "\0\x1b\u202e" if letter in text]
+    fences = [line for line in issue.splitlines() if line.startswith("`````")]
+    assert len(fences) == 4
+    outside, is_inside = [], False
+    for line in issue.splitlines():
+        is_inside ^= line in fences
+        outside += [] if is_inside or line in (*fences, "</details>") else [line]
+    assert not [word for word in ("</details>", "@all", "```") if word in "\n".join(outside)]

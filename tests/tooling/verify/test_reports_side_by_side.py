@@ -1,4 +1,4 @@
-"""Two records side by side: what changed is named, and what only one of them ran is no change."""
+"""Two records side by side: what changed is named, and what only one of them ran is not a change."""
 
 from __future__ import annotations
 

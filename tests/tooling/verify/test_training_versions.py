@@ -114,7 +114,7 @@ def test_a_python_too_old_for_the_requested_version_is_told_so(table: Versions) 
         choose(table, torch="2.13.0", python="3.10", asked={"transformers": "5.23.0"})
 
 
-@pytest.mark.parametrize(("version", "says"), [("newest", "is no version"), ("4.20.0", "is older than any")])
+@pytest.mark.parametrize(("version", "says"), [("newest", "is not a version"), ("4.20.0", "is older than any")])
 def test_a_version_that_is_none_or_unsupported_is_refused(table: Versions, version: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         choose(table, torch="2.13.0", python="3.12", asked={"transformers": version})

@@ -198,7 +198,7 @@ def test_what_is_no_wheel_of_torch_is_refused(tmp_path: Path) -> None:
     (tmp_path / "torch-2.13.0-cp311-cp311-macosx_14_0_arm64.whl").write_bytes(b"PK cut off")
 
     for name, words in (
-        ("torch-2.13.0-cp311-cp311-macosx_14_0_arm64.whl", "is no zip file"),
+        ("torch-2.13.0-cp311-cp311-macosx_14_0_arm64.whl", "is not a zip file"),
         ("torch-nothing.whl", "torch-nothing.whl"),
         ("torch-1.0-py3-none-any.whl", "no such file"),
     ):

@@ -252,8 +252,42 @@ def test_a_failure_outside_of_any_case_is_not_lost(tmp_path: Path) -> None:
     assert "no device" in str(only_case(run, "test_standin_0::outside").reason)
 
 
-def test_under_a_plant_the_files_of_a_layer_share_a_process(tmp_path: Path) -> None:
-    run = drive(tmp_path, "def test_a(): pass\n", "def test_b(): pass\n", plant="p.py:fault")
+def test_all_files_share_a_process_and_each_case_knows_its_file(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_a(): pass\n", "def test_b(): pass\n")
 
-    assert outcomes(run) == {"test_a": "passed", "test_b": "passed"}
-    assert [path.name for path in (tmp_path / "run").glob("*.log")] == ["standin.1.log"]
+    assert {case.id: case.file for case in run.cases} == {
+        "test_a": "test_standin_0.py",
+        "test_b": "test_standin_1.py",
+    }
+    assert [path.name for path in (tmp_path / "run").glob("*.log")] == ["suite.1.log"]
+
+
+def test_after_a_crash_the_next_process_asks_what_is_left_and_nothing_twice(tmp_path: Path) -> None:
+    note = "    import pathlib\n    with pathlib.Path('asked').open('a') as file:\n        file.write('{0}')\n"
+    asks = "def test_{0}():\n" + note
+    dies = asks + "    import os; os.abort()\n"
+
+    run = drive(tmp_path, asks.format("a"), dies.format("b") + asks.format("c"), asks.format("d"))
+
+    assert outcomes(run) == {"test_a": "passed", "test_b": "crashed", "test_c": "passed", "test_d": "passed"}
+    assert (tmp_path / "run" / "asked").read_text() == "abcd"
+    assert len(list((tmp_path / "run").glob("*.log"))) == 2
+
+
+def test_a_suite_may_leave_the_rest_to_another_process(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_a(): pass\ndef test_leaves(): pass\ndef test_b(): pass\n", "def test_c(): pass\n")
+
+    assert outcomes(run) == dict.fromkeys(("test_a", "test_leaves", "test_b", "test_c"), "passed")
+    assert len(list((tmp_path / "run").glob("*.log"))) == 2
+
+
+def test_a_file_whose_import_kills_the_process_costs_that_file_only(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_a(): pass\n", "import os\nos.abort()\n", "def test_c(): pass\n")
+
+    assert outcomes(run) == {"test_a": "passed", "test_standin_1::collection": "crashed", "test_c": "passed"}
+
+
+def test_a_file_that_cannot_be_imported_is_told_once_however_often_a_process_starts(tmp_path: Path) -> None:
+    run = drive(tmp_path, "def test_a():\n    import os; os.abort()\ndef test_b(): pass\n", "import no_such_module\n")
+
+    assert outcomes(run) == {"test_standin_1::collection": "crashed", "test_a": "crashed", "test_b": "passed"}

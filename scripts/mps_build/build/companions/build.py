@@ -15,7 +15,7 @@ from mps_build.common.console import Console
 from mps_build.common.environment import build_environ, fetch_environ, repair_environ
 from mps_build.common.errors import AuditRejected, CompileError
 from mps_build.common.process import Command, kept_awake
-from mps_build.common.receipts import Ledger, Made, Receipt, digest_of, fingerprint
+from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint
 from mps_build.common.workspace import Workspace, remove_tree
 from mps_build.inspection.audit import Audit, Expectation, audit_wheel
 from mps_build.inspection.audit.releases import TORCH_LIBRARIES
@@ -103,7 +103,7 @@ class CompanionBuild:
         extra = {
             "BUILD_VERSION": version,
             "PYTORCH_VERSION": plan.torch.version,
-            # setup.py asks git for a commit; a copy that is no repository would be told that of a folder above it.
+            # setup.py asks git for a commit; a copy that is not a repository would get that of a folder above it.
             "GIT_CEILING_DIRECTORIES": str(copied.parent),
         }
         environ, reasons = build_environ(
@@ -138,14 +138,14 @@ class CompanionBuild:
             "toolchain": dict(plan.toolchain.facts),
         }
 
-        def run() -> Made:
+        def run() -> StepResult:
             self._fresh_copy(tree, digest_of(inputs))
             log = self.workspace.logs / f"compile-{tree.name}-{plan.torch.python}.log"
             try:
                 wheel = compile_wheel(plan.wrap(command), output=output, log=log, reporter=self.console)
             except CompileError as error:
                 raise explained(error, log, release=plan.recipe.release, hint=self._hint(tree.name, log)) from error
-            return Made(files=(wheel,))
+            return StepResult(files=(wheel,))
 
         return self.ledger.run("compile", version=1, inputs=inputs, action=run, key=self._key(tree))
 
@@ -172,7 +172,7 @@ class CompanionBuild:
         )
         output = self._folder("finished", tree)
 
-        def run() -> Made:
+        def run() -> StepResult:
             wheel = next(self._folder("compiled", tree).glob("*.whl"))
             if plan.repaired:
                 wheel = repair_wheel(
@@ -188,7 +188,9 @@ class CompanionBuild:
             member, text = read_metadata(wheel)
             pinned = {member: pin_torch(text, plan.torch.version).encode("utf-8")}
             made = finish_wheel(wheel, output=output, epoch=tree.epoch, bill=bill, replaced=pinned)
-            return Made(files=(made.path,), facts={"name": made.path.name, "size": made.size, "sha256": made.sha256})
+            return StepResult(
+                files=(made.path,), facts={"name": made.path.name, "size": made.size, "sha256": made.sha256}
+            )
 
         inputs = {"previous": compiled.digest, "bill": bill, "repaired": plan.repaired}
         return self.ledger.run("finish", version=1, inputs=inputs, action=run, key=self._key(tree))
@@ -201,11 +203,11 @@ class CompanionBuild:
         """
         plan = self.plan
 
-        def run() -> Made:
+        def run() -> StepResult:
             self.console.started("Audit")
             found = audit_wheel(wheel.path, profile="strict", expectation=self._expectation(tree, wheel))
             self.console.done()
-            return Made(facts={**found.document(), "excused": sorted(self._excused(found))})
+            return StepResult(facts={**found.document(), "excused": sorted(self._excused(found))})
 
         inputs = {
             "wheel": wheel.sha256,
@@ -247,7 +249,7 @@ class CompanionBuild:
         again = f"nox -s build_companions -- {self.plan.recipe.name} --only {name}"
         return (
             f"the whole output is in {log}; `{again}` goes on from there, --set NAME=VALUE changes a variable, "
-            f"--source {name}=PATH takes a tree that you have mended"
+            f"--source {name}=PATH takes a tree that you have corrected"
         )
 
     def _copy(self, tree: CompanionSource) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 from mps_build import __version__
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
-from mps_build.common.receipts import SCHEMA, Ledger, Made, fingerprint
+from mps_build.common.receipts import SCHEMA, Ledger, StepResult, fingerprint
 from mps_build.common.wheels.sets import COMPANIONS, MatchedSet, matched_sets
 from mps_build.common.wheels.wheel_file import WheelFile, read_wheel
 
@@ -36,7 +36,7 @@ def deliver_companions(
     """Copy the wheels to the wheelhouse and write the pins of all that fit this torch, earlier companions too."""
     wheels = {each.source.name: plan.wheelhouse / each.wheel.path.name for each in companions}
 
-    def put() -> Made:
+    def put() -> StepResult:
         made = []
         for each in companions:
             destination = wheels[each.source.name]
@@ -45,7 +45,7 @@ def deliver_companions(
             document = _receipt(plan, each, tried)
             write_whole(beside, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
             made += [delivered.path, beside]
-        return Made(files=tuple(made))
+        return StepResult(files=tuple(made))
 
     inputs = {
         "wheels": {each.source.name: each.wheel.sha256 for each in companions},

@@ -10,10 +10,10 @@ from typing import Any
 
 from packaging.version import Version
 
-from mps_build.common.errors import BuildEnvironmentError, CompileError
+from mps_build.common.errors import BuildEnvironmentError, CompileError, disk_full
 from mps_build.common.interpreters import find_python
 from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
-from mps_build.common.receipts import Ledger, Made, Receipt, fingerprint
+from mps_build.common.receipts import Ledger, Receipt, StepResult, fingerprint
 from mps_build.common.recipe.catalogue import locks_root
 from mps_build.common.wheels.naming import is_same_version
 from mps_build.common.wheels.wheel_file import read_wheel
@@ -63,7 +63,7 @@ class CompanionEnvironment:
         if not lock.is_file():
             raise BuildEnvironmentError(f"{lock} is missing", hint=f"nox -s lock -- {plan.recipe.name} writes it")
 
-        def create() -> Made:
+        def create() -> StepResult:
             tools = create_environment(
                 interpreter=interpreter,
                 lock=lock,
@@ -84,7 +84,7 @@ class CompanionEnvironment:
                 plan.complete(self._site_packages())
             self._ask_torch()
             self.reporter.done()
-            return Made(trees=(self.venv,), facts={"tools": self._listed(self.python)})
+            return StepResult(trees=(self.venv,), facts={"tools": self._listed(self.python)})
 
         inputs = {
             "interpreter": plan.python.identity() if plan.python else str(interpreter),
@@ -112,7 +112,7 @@ class CompanionEnvironment:
             environ=self.environ,
         )
 
-        def run() -> Made:
+        def run() -> StepResult:
             self.reporter.started("Install torch and its companions together")
             remove_tree(venv)
             result.unlink(missing_ok=True)
@@ -131,7 +131,7 @@ class CompanionEnvironment:
                 error = CompileError("the companions were made and do not work", hint=f"the whole output is in {log}")
                 raise explained(error, log, release=plan.recipe.release) from failure
             self.reporter.done()
-            return Made(files=(result,), facts=json.loads(result.read_text(encoding="utf-8")))
+            return StepResult(files=(result,), facts=json.loads(result.read_text(encoding="utf-8")))
 
         inputs = {
             "torch": self.torch_sha256,
@@ -174,6 +174,8 @@ class CompanionEnvironment:
             run_logged(command, log=self._log(log))
         except CommandFailed as failure:
             text = "\n".join(failure.tail[-6:])
+            if full := disk_full("\n".join(failure.tail), during="while pip installs"):
+                raise full from failure
             offline = "run once without --offline; " if self.plan.offline else ""
             raise BuildEnvironmentError(
                 f"{' '.join(argv[1:5])} ...: exit {failure.exit_code}:\n{text}",
@@ -181,7 +183,7 @@ class CompanionEnvironment:
             ) from failure
 
     def _ask_torch(self) -> None:
-        """Import torch once, so that a torch that does not load is told as such, and not as a compiler's error."""
+        """Import torch once, so that a torch that does not load is reported as such, and not as a compiler's error."""
         argv = (str(self.python), "-I", "-c", "import torch; print(torch.__version__)")
         answer = capture(self.plan.wrap(Command(argv=argv, environ=self.environ)), timeout_seconds=300)
         said = answer.stdout.strip()

@@ -10,7 +10,7 @@ from typing import Any
 from mps_build.common.errors import SourceError
 from mps_build.common.git import answer, git
 from mps_build.common.process import Reporter
-from mps_build.common.receipts import Ledger, Made, fingerprint
+from mps_build.common.receipts import Ledger, StepResult, fingerprint
 from mps_build.common.workspace import Workspace, cache_folder
 
 from ..source_state import exclude_ours, source_state
@@ -36,7 +36,7 @@ class CompanionSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Where sources are put, and whom it is told."""
+    """Where sources are put, and who is informed."""
 
     plan: CompanionPlan
     workspace: Workspace
@@ -74,7 +74,7 @@ class Sources:
     def _from_git(self, name: str, repository: str) -> tuple[Path, Mapping[str, Any]]:
         tag, root = f"v{self.plan.recipe.companions[name]}", self.workspace.source / name
 
-        def resolve() -> Made:
+        def resolve() -> StepResult:
             own = f"or give a tree that you have: --source {name}=PATH"
             if self.plan.offline:
                 raise SourceError(
@@ -83,14 +83,14 @@ class Sources:
                 )
             try:
                 # Kept: a tag that moves later changes nothing of what was resolved here.
-                return Made(facts={"commit": resolve_ref(repository, f"refs/tags/{tag}", environ=self.environ)})
+                return StepResult(facts={"commit": resolve_ref(repository, f"refs/tags/{tag}", environ=self.environ)})
             except SourceError as error:
                 raise SourceError(str(error), hint=f"is the network there, and the tag? {own}") from error
 
         where = {"repository": repository, "tag": tag}
         commit = self.ledger.run("resolve", version=1, inputs=where, action=resolve, key=name).facts["commit"]
 
-        def fetch() -> Made:
+        def fetch() -> StepResult:
             tree = fetch_source(
                 repository=repository,
                 commit=commit,
@@ -103,7 +103,7 @@ class Sources:
                 offline=self.plan.offline,
             )
             exclude_ours(tree.root)
-            return Made(trees=(root,), facts={"epoch": tree.epoch, "digest": tree_digest(root)})
+            return StepResult(trees=(root,), facts={"epoch": tree.epoch, "digest": tree_digest(root)})
 
         receipt = self.ledger.run("fetch", version=1, inputs={**where, "commit": commit}, action=fetch, key=name)
         return root, {**receipt.facts, "commit": commit}
@@ -111,10 +111,10 @@ class Sources:
     def _from_tarball(self, name: str, place: str) -> tuple[Path, Mapping[str, Any]]:
         tarball, root = Path(place), self.workspace.source / name
 
-        def unpack() -> Made:
+        def unpack() -> StepResult:
             root.parent.mkdir(parents=True, exist_ok=True)
             epoch = unpack_source(tarball, destination=root, reporter=self.reporter)
-            return Made(trees=(root,), facts={"epoch": epoch, "digest": tree_digest(root)})
+            return StepResult(trees=(root,), facts={"epoch": epoch, "digest": tree_digest(root)})
 
         inputs = {"tarball": fingerprint(tarball)}
         return root, self.ledger.run("unpack", version=1, inputs=inputs, action=unpack, key=name).facts

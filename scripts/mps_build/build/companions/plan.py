@@ -56,7 +56,7 @@ class CompanionPlan:
         return PROJECTS[name]
 
     def variables(self, name: str) -> tuple[Variable, ...]:
-        """Return the environment that a companion's build is told: the target's, the project's, the caller's."""
+        """Return the environment that a companion's build gets: the target's, the project's, the caller's."""
         target = target_variables(self.recipe) if self.for_macos else ()
         rows = (*target, *PROJECTS[name].variables, *self.overlaid)
         return tuple({variable.name: variable for variable in rows}.values())

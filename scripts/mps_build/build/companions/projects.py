@@ -1,4 +1,4 @@
-"""The companions: where each is developed, what its build is told, what its wheel must hold."""
+"""The companions: where each is developed, what its build is given, what its wheel must hold."""
 
 from __future__ import annotations
 

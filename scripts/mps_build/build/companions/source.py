@@ -124,7 +124,7 @@ def _judge(place: str, files: Collection[str], version: str | None, *, project: 
     if found.release != Version(wanted).release:
         raise SourceError(
             f"{place} is {project.name} {found}; the recipe's companion is {wanted}",
-            hint=f"take its tag v{wanted}, or mend `companions` in a recipe file of your own",
+            hint=f"take its tag v{wanted}, or correct `companions` in a recipe file of your own",
         )
 
 

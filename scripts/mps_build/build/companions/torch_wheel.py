@@ -61,7 +61,7 @@ def given_wheel(path: Path, recipe: Recipe, *, python: str | None, system: Syste
     elif python is not None and found != python:
         reasons.append(f"is for Python {found}, --python asks for {python}")
     if not zipfile.is_zipfile(path):
-        reasons.append("is no zip file (cut off?)")
+        reasons.append("is not a zip file (cut off?)")
     if reasons:
         hint = f"nox -s build_wheel -- {recipe.name} makes one that fits"
         if system == "macos" and all(platform.startswith(("linux", "manylinux")) for platform in platforms):

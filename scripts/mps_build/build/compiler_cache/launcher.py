@@ -63,7 +63,7 @@ def launchers(launcher: Path | None) -> dict[str, str]:
 def cache_settings(launcher: Path | None, *, base: Path | None) -> dict[str, str]:
     """Return how ccache is set for a build without a precompiled header: its hits go across checkouts.
 
-    Paths below `base` are told to the compiler relative to the build folder, so a checkout elsewhere asks the same.
+    Paths below `base` are given to the compiler relative to the build folder, so a checkout elsewhere asks the same.
     A precompiled header cannot go across with them: it holds absolute paths, so another checkout would read the first
     one's headers (docs/build/faster_builds.md). Without the sloppiness that allows it, ccache keeps and uses none,
     whoever adds one. No remote storage: what others may write goes into no release.
@@ -146,8 +146,19 @@ def cache_troubles(gain: Mapping[str, float] | None) -> tuple[str, ...]:
     return tuple(told)
 
 
-def slowest_steps(build: Path, *, count: int = 8) -> list[tuple[str, float]]:
-    """Return the build's longest ninja steps as (output, seconds), longest first."""
+def ninja_log_text(build: Path) -> str:
+    """Return the log that ninja keeps of every step of a build folder, empty where there is none."""
     log = build / ".ninja_log"
-    told = parse_ninja_log(log.read_text(encoding="utf-8", errors="replace")) if log.is_file() else None
-    return sorted(told.seconds, key=lambda step: -step[1])[:count] if told else []
+    return log.read_text(encoding="utf-8", errors="replace") if log.is_file() else ""
+
+
+def slowest_steps(build: Path, *, before: str = "", count: int = 8) -> list[tuple[str, float]]:
+    """Return the longest ninja steps of one run as (output, seconds), longest first.
+
+    Args:
+        before: the log as it was when the run began: other Pythons' steps, and those of earlier runs, are in it.
+    """
+    earlier = set(before.splitlines())
+    fresh = [line for line in ninja_log_text(build).splitlines() if line.startswith("#") or line not in earlier]
+    ran = parse_ninja_log("\n".join([*fresh, ""]))
+    return list(ran.slowest(count)) if ran else []

@@ -58,7 +58,7 @@ def choose_store(
     Args:
         environ: MPS_BUILD_SHARED_CACHE (redis://[user:password@]host:port or s3://bucket?endpoint=...) is the
             one place; SCCACHE_REDIS*, SCCACHE_BUCKET and SCCACHE_ENDPOINT of the caller's own are taken as well.
-        shared: use the store at all; a release does not, unless told (what others may write is no release's).
+        shared: use the store at all; a release does not, unless asked to (what others may write does not belong to a release).
         answers: asks host and port; returns what is wrong, or None.
     """
     address = environ.get("MPS_BUILD_SHARED_CACHE") or _own_address(environ)
@@ -111,7 +111,7 @@ def relayed(
 ) -> Iterator[Mapping[str, str]]:
     """Hold a relay in front of the Redis `upstream` while a build runs; yield the variables that lead through it.
 
-    At the end its sccache server is stopped, and what went wrong is told in one sentence. Without an `upstream`
+    At the end its sccache server is stopped, and what went wrong is reported in one sentence. Without an `upstream`
     the variables are yielded as they are.
     """
     if upstream is None or launcher is None:
@@ -156,12 +156,12 @@ def _own_address(environ: Mapping[str, str]) -> str | None:
 
 
 def _parse_store(address: str) -> dict[str, str]:
-    """Return host and port to ask, the address as it may be told (no password), and sccache's variables."""
+    """Return host and port to ask, the address as it may be shown (no password), and sccache's variables."""
     try:
         url = urlsplit(address)
         port = url.port
     except ValueError as error:
-        raise UsageError(f"the shared cache {address.rpartition('@')[2]!r} is no address: {error}") from error
+        raise UsageError(f"the shared cache {address.rpartition('@')[2]!r} is not an address: {error}") from error
     if url.scheme in ("redis", "rediss") and url.hostname:
         found = {"host": url.hostname, "port": str(port or 6379), "told": f"redis {url.hostname}:{port or 6379}"}
         scheme = "tcp" if url.scheme == "redis" else "rediss"
@@ -191,6 +191,6 @@ def _parse_store(address: str) -> dict[str, str]:
 def redacted(environ: Mapping[str, str]) -> dict[str, str]:
     """Return an environment as it may be published: a receipt lies beside the wheel for all to read."""
     return {
-        name: "(not told)" if _SECRET.search(name) else _USER.sub("://(not told)@", value)
+        name: "(hidden)" if _SECRET.search(name) else _USER.sub("://(hidden)@", value)
         for name, value in environ.items()
     }

@@ -29,7 +29,7 @@ _NIL, _OK = b"$-1\r\n", b"+OK\r\n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """Where a Redis is, and how it may be told (no password)."""
+    """Where a Redis is, and how it may be shown (no password)."""
 
     host: str
     port: int
@@ -189,7 +189,7 @@ class _Wire:
         """Return the next whole frame as it came.
 
         Raises:
-            StoreLost: what comes is no frame, or the connection ends.
+            StoreLost: what comes is not a frame, or the connection ends.
             OSError: the connection broke, or the deadline passed.
         """
         line = self._line(deadline)
@@ -263,7 +263,7 @@ def _words(question: bytes) -> list[bytes]:
 
 
 def _instead(verb: bytes) -> bytes:
-    """Return what sccache is told where the store gave no answer: a miss, or that nothing was kept."""
+    """Return what sccache receives where the store gave no answer: a miss, or that nothing was kept."""
     return _NIL if verb == b"GET" else b"-ERR the store does not answer\r\n"
 
 

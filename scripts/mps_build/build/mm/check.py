@@ -13,7 +13,8 @@ from mps_build.common.process import Reporter
 from ..objc.model import load_frameworks, version
 from .compiler import Checker, compile_file
 from .diagnostics import Diagnostic, Known, Said, concerns, judge, newer_than_target, read_output
-from .guards import Names, calls, function_around, guarded, read_names
+from .guards import Names, calls, function_around, guarded, is_static, read_names
+from .messages import late_messages, late_selectors, own_selectors
 from .shared_header import flags_with, may_share, shared_header
 from .text import Source, blanked, read_source
 
@@ -69,19 +70,31 @@ def check_files(checker: Checker, files: Sequence[Path], *, jobs: int, reporter:
     heads = {path.name: path for path in checker.frameworks.include.rglob("*.h")}
     known = Known(load_frameworks(), heads)
     found: dict[Diagnostic, None] = {}
+    late = _late(checker)
     for file, output in zip(files, outputs, strict=True):
-        for said in output:
+        seen = {(said.line, said.text) for said in output}
+        missed = late_messages(sources.source(file), str(file), late)
+        for said in (*output, *(each for each in missed if (each.line, each.text) not in seen)):
             if not _ours(said, checker, file) or _is_guarded(said, sources, file):
                 continue
             found[_shown(judge(said, known), said, checker)] = None
+    ordered = sorted(found, key=lambda each: (each.file, each.line, each.column))
     after = os.times()
     spent = after.children_user + after.children_system - before.children_user - before.children_system
     return Report(
         files=tuple(_relative(str(file), checker) for file in files),
-        diagnostics=tuple(each for each in found if each.severity != "unknown"),
-        unknown=tuple(each for each in found if each.severity == "unknown"),
+        diagnostics=tuple(each for each in ordered if each.severity != "unknown"),
+        unknown=tuple(each for each in ordered if each.severity == "unknown"),
         cpu_seconds=round(spent, 1),
     )
+
+
+def _late(checker: Checker) -> dict[str, str]:
+    """Return the selectors that need a guard, but for those that the tree declares itself."""
+    paths = (path for folder in checker.tree.folders for path in folder.glob("*.h"))
+    own = {name for path in paths for name in own_selectors(path.read_text(encoding="utf-8", errors="replace"))}
+    late = late_selectors(load_frameworks(), checker.target)
+    return {selector: since for selector, since in late.items() if selector not in own}
 
 
 def tree_names(checker: Checker) -> Names:
@@ -127,7 +140,9 @@ def _asked(sources: _Sources, source: Source, place: int, since: tuple[int, ...]
         other = sources.source(path)
         if name in other.text:
             places += [(other, call) for call in calls(other, name)]
-    return bool(places) and all(_asked(sources, other, call, since, seen=seen | {name}) for other, call in places)
+    if not places:
+        return is_static(source, place)  # nobody calls it: 2.6.0's nonzero_out_native_mps
+    return all(_asked(sources, other, call, since, seen=seen | {name}) for other, call in places)
 
 
 def _shown(diagnostic: Diagnostic, said: Said, checker: Checker) -> Diagnostic:

@@ -15,6 +15,7 @@ _LINE = re.compile(
     r"(?: \[(?P<flag>-W[^\]]+)\])?$"
 )
 _NOT_FOUND = re.compile(r"(?P<which>instance|class) method '[+-](?P<selector>[^']+)' not found")
+_AT_SELECTOR = re.compile(r"undeclared selector '(?P<selector>[^']+)'")
 _MAY_NOT = re.compile(r"'(?P<type>\w+)' may not respond to '(?P<selector>[^']+)'")
 _NEWER = re.compile(r"'(?P<name>[^']+)' is only available on macOS (?P<since>[\d.]+) or newer")
 _HEADER = re.compile(r"'(?P<path>[^']+)' file not found")
@@ -23,9 +24,10 @@ _APPLE = re.compile(r"'(?P<name>(?:MPS|MTL|NS|CF|kCF|IO|kIO|os_|CG|simd_)\w+)'")
 _UNDECLARED = ("undeclared identifier", "unknown type name", "unknown receiver", "no type or protocol named")
 # Of clang's own warnings, those that say: this message, object, block, enum or version is not what Apple declares.
 _CONCERNS = re.compile(
-    r"objc|incompatible|enum|format|int-conversion|null|availability|return-type|receiver|selector|property|sentinel"
+    r"objc|incompatible|enum|format|int-conversion|literal-conversion|constant-conversion|bool-conversion|null-conversion|availability"
+    r"|return-type|receiver|selector|property|unused-getter|sentinel"
 )
-HOW_TO_ADD = "docs/check_mm.md says how to add a declaration"
+HOW_TO_ADD = "docs/build/check_mm.md says how to add a declaration"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +116,8 @@ def judge(said: Said, known: Known) -> Diagnostic:
         receiver = known.receiver(said)
         sign = "-" if missing["which"] == "instance" else "+"
         severity, text = _selector(said, f"{sign}{missing['selector']}", receiver, known)
+    elif at_selector := _AT_SELECTOR.search(text):
+        severity, text = _selector(said, f"-{at_selector['selector']}", None, known)
     elif doubtful:
         severity, text = _selector(said, f"-{doubtful['selector']}", known.type_named(doubtful["type"]), known)
     elif absent:

@@ -131,6 +131,12 @@ def function_around(source: Source, place: int) -> str | None:
     return match[1] if match else None
 
 
+def is_static(source: Source, place: int) -> bool:
+    """Tell whether the outermost function around a place can be called from its own file only."""
+    blocks = function_blocks(source, place)
+    return bool(blocks) and bool(re.match(r"\s*static\b", source.text[blocks[-1].head : blocks[-1].start]))
+
+
 def calls(source: Source, name: str) -> Iterator[int]:
     """Yield the places where a function is called in a file: in a function, and not as its definition."""
     for match in re.finditer(rf"(?<![\w~]){re.escape(name)}\s*\(", source.text):

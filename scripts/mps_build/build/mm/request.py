@@ -14,6 +14,7 @@ from mps_build.common.recipe.model import Recipe
 from mps_build.common.wheels.naming import release_of
 
 from ..objc import write_frameworks
+from ..objc.model import version
 from .compiler import Checker, find_zig
 from .headers import prepared_headers
 from .tree import MPS_FOLDERS, MpsTree
@@ -53,6 +54,13 @@ def recipe_of(tree: MpsTree) -> Recipe | None:
     return max(older, key=lambda each: release_of(each.version), default=None)
 
 
+def oldest_macos(recipe: Recipe | None) -> str:
+    """Return the oldest macOS that MPS code of a release runs on: below its floor PyTorch refuses MPS."""
+    if recipe is None:
+        return "13.0"
+    return max(recipe.deployment_target, recipe.mps_floor, key=version)
+
+
 def existing_files(names: Sequence[Path]) -> tuple[Path, ...]:
     """Return the files as absolute paths.
 
@@ -84,17 +92,17 @@ def changed_files(root: Path, *, base: str | None) -> tuple[tuple[Path, ...], st
     listed = _git(root, "diff", "--name-only", "--diff-filter=d", "-z", commit, "--")
     new = _git(root, "ls-files", "--others", "--exclude-standard", "-z")
     names = [name for name in f"{listed or ''}\0{new or ''}".split("\0") if name]
-    chosen = [
-        root / name
-        for name in names
-        if name.endswith(".mm") or (name.endswith(".h") and name.startswith(tuple(f"{each}/" for each in MPS_FOLDERS)))
-    ]
-    return tuple(path.resolve() for path in sorted(set(chosen)) if path.is_file() and _is_mps(root, path)), commit
+    chosen = [root / name for name in names if name.endswith((".mm", ".h")) and is_mps(name)]
+    return tuple(path.resolve() for path in sorted(set(chosen)) if path.is_file()), commit
 
 
-def _is_mps(root: Path, path: Path) -> bool:
-    """Tell MPS's files from iOS's and the old Metal backend's, which a Mac with MPS does not compile."""
-    return any(path.is_relative_to(root / each) for each in MPS_FOLDERS) and "kernels" not in path.parts
+def is_mps(name: str) -> bool:
+    """Tell MPS's files from iOS's and the old Metal backend's, which a Mac with MPS does not compile.
+
+    >>> is_mps("aten/src/ATen/native/mps/operations/Pad.mm"), is_mps("aten/src/ATen/native/metal/MetalAten.mm")
+    (True, False)
+    """
+    return name.startswith(tuple(f"{each}/" for each in MPS_FOLDERS)) and "/kernels/" not in name
 
 
 def _base(root: Path, base: str | None) -> str:

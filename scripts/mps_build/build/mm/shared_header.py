@@ -18,7 +18,7 @@ from .compiler import Checker, zig_environ
 
 _COMMON = "ATen/native/mps/OperationUtils.h"
 _MACRO = "TORCH_ASSERT_ONLY_METHOD_OPERATORS"
-_LEAST = 3  # of files, from which on it pays
+_LEAST = 3  # files, in one run or several, from which on it pays
 _DEFINES = re.compile(rf"^\s*#\s*define\s+{_MACRO}\b", re.MULTILINE)
 _INCLUDES = re.compile(rf"^\s*#\s*(?:include|import)\s*[<\"]{re.escape(_COMMON)}[>\"]", re.MULTILINE)
 
@@ -36,9 +36,8 @@ def shared_header(checker: Checker, files: Sequence[Path]) -> Path | None:
     made = folder / f"{_digest(checker)}.pch"
     if made.is_file():
         return made
-    if sum(may_share(file) for file in files) < _LEAST:
+    if _wanted(folder / f"{made.stem}.files", sum(may_share(file) for file in files)) < _LEAST:
         return None
-    folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.pch"):
         old.unlink(missing_ok=True)
     source = folder / "shared.h"
@@ -52,6 +51,17 @@ def shared_header(checker: Checker, files: Sequence[Path]) -> Path | None:
         return None  # each file then says itself what is wrong with it
     beside.rename(made)
     return made
+
+
+def _wanted(counter: Path, now: int) -> int:
+    """Return how many files would have used the header, in this run and before: an author checks one at a time."""
+    counter.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        before = int(counter.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        before = 0
+    counter.write_text(str(before + now), encoding="utf-8")
+    return before + now
 
 
 def flags_with(header: Path) -> tuple[str, ...]:

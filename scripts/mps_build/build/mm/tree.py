@@ -63,7 +63,11 @@ def read_tree(root: Path) -> MpsTree:
     text = lists.read_text(encoding="utf-8", errors="replace")
     standard = _STANDARD.search(text)
     own = [flag for group in _OBJCXX.findall(text) for flag in group.split()]
-    flags = dict.fromkeys(["-DUSE_MPS", *(flag for flag in own if not flag.startswith("-Wno-unguarded"))])
+    flags: dict[str, str | None] = dict.fromkeys(
+        ["-DUSE_MPS", *(flag for flag in own if not flag.startswith("-Wno-unguarded"))]
+    )
+    if not own and "-Wno-narrowing" in text:  # up to 1.13 a .mm was compiled as C++, with C++'s flags
+        flags["-Wno-narrowing"] = None
     version = root / "version.txt"
     return MpsTree(
         root=root,

@@ -93,7 +93,7 @@ class Function:
 class Framework:
     """One framework's declarations; `data` are exported variables with their types.
 
-    `prelude` and `postlude` are C text before and after them: what is no row, as macros and inline functions.
+    `prelude` and `postlude` are C text before and after them: what is not a row, as macros and inline functions.
     """
 
     name: str

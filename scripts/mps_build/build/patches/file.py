@@ -106,7 +106,7 @@ def _fields(header: list[str], faults: list[str]) -> dict[str, str]:
         elif line[0] == " " and current:
             fields[current] += f"\n{line.strip()}"
         elif (match := re.match(r"([A-Za-z-]+):\s*(.*)", line)) is None:
-            faults.append(f"{number}: {line!r} is no header field")
+            faults.append(f"{number}: {line!r} is not a header field")
         elif match[1] not in FIELDS:
             faults.append(f"{number}: unknown header field {match[1]!r}")
         elif match[1] in fields:

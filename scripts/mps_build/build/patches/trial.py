@@ -96,7 +96,7 @@ def scratch(tree_root: Path, patches: Sequence[Patch]) -> Iterator[Scratch]:
 
 
 def _refuse_escape(tree_root: Path, file: PurePosixPath) -> None:
-    """A symbolic link in the tree could lead a patch to a file anywhere; a folder is no file, nor the other way."""
+    """A symbolic link in the tree could lead a patch to a file anywhere; a folder is not a file, nor the other way."""
     path = tree_root
     for depth, part in enumerate(file.parts, 1):
         path = path / part

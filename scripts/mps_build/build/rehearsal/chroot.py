@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, DiskFull, HostError
 from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
-from mps_build.common.receipts import Ledger, Made
+from mps_build.common.receipts import Ledger, StepResult
 from mps_build.common.workspace import remove_tree
 
 FREE_BYTES = 8_000_000_000
@@ -137,7 +137,7 @@ def find_mirror(chosen: str | None) -> str:
     """Return the Debian archive to take from: the caller's, else the one this host's apt uses.
 
     Raises:
-        HostError: apt knows none (its lists were never fetched, or this is no Debian).
+        HostError: apt knows none (its lists were never fetched, or this is not Debian).
     """
     if chosen:
         return chosen
@@ -167,18 +167,18 @@ def make_root(
     """
     chroot = Chroot(root=root)
 
-    def bootstrap() -> Made:
+    def bootstrap() -> StepResult:
         refuse_mounted(root)
         remove_tree(root)
         root.parent.mkdir(parents=True, exist_ok=True)
         reporter.started(f"Bootstrap Debian {suite}")
         argv = ("debootstrap", "--variant=minbase", suite, str(root), mirror())
         _work(Command(argv=argv, environ={**os.environ, "PATH": _search_path()}), log, reporter)
-        return Made(trees=(root,))
+        return StepResult(trees=(root,))
 
     base = ledger.run("bootstrap", version=1, inputs={"suite": suite}, action=bootstrap)
 
-    def install() -> Made:
+    def install() -> StepResult:
         lines = [f"{kind} {mirror()} {suite} main\n" for kind in ("deb", "deb-src")]
         (root / "etc/apt/sources.list").write_text("".join(lines), encoding="utf-8")
         reporter.started("Install the build dependencies", unit="packages")
@@ -191,7 +191,7 @@ def make_root(
             (*apt, "clean"),
         ):
             _work(chroot.command(argv), log, reporter)
-        return Made(trees=(root,))
+        return StepResult(trees=(root,))
 
     ledger.run("packages", version=1, inputs={"base": base.digest, "packages": list(_PACKAGES)}, action=install)
     return replace(chroot, binds=(_CERTIFICATES,))

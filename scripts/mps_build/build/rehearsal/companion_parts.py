@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, SourceError
 from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
-from mps_build.common.receipts import Ledger, Made, fingerprint
+from mps_build.common.receipts import Ledger, StepResult, fingerprint
 from mps_build.common.workspace import remove_tree
 
 from .chroot import Chroot
@@ -77,7 +77,7 @@ def fetch_tarball(
     """
     downloads = folder / "downloads" / companion.package
 
-    def fetch() -> Made:
+    def fetch() -> StepResult:
         reporter.started(f"Fetch the tarball of {companion.package} {companion.version}")
         remove_tree(downloads)
         downloads.mkdir(parents=True)
@@ -90,7 +90,7 @@ def fetch_tarball(
         if len(found) != 1 or known.get(found[0].name) != fingerprint(found[0])["sha256"]:
             names = ", ".join(path.name for path in found) or "nothing"
             raise SourceError(f"apt fetched {names} for {wanted}, which its own index does not describe")
-        return Made(files=tuple(found))
+        return StepResult(files=tuple(found))
 
     inputs = {"package": companion.package, "version": companion.version}
     ledger.run("fetch-tarball", version=1, inputs=inputs, action=fetch, key=companion.package)
@@ -109,7 +109,7 @@ def fetch_headers(
     downloads, made = folder / "header-packages", folder / "headers"
     named = f"libtorch-dev={package.version}"
 
-    def fetch() -> Made:
+    def fetch() -> StepResult:
         reporter.started(f"Fetch the headers of {named}")
         for path in (downloads, made):
             remove_tree(path)
@@ -120,7 +120,7 @@ def fetch_headers(
         run_inside(inside.command(("dpkg", "-x", str(archive), str(downloads / "unpacked"))), log)
         (downloads / "unpacked" / "usr" / "include").rename(made)
         remove_tree(downloads)
-        return Made(trees=(made,))
+        return StepResult(trees=(made,))
 
     ledger.run("headers", version=1, inputs={"package": named}, action=fetch)
     return made, named

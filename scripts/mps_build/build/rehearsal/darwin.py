@@ -11,7 +11,7 @@ from pathlib import Path
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
-from mps_build.common.receipts import Ledger, Made, Receipt
+from mps_build.common.receipts import Ledger, Receipt, StepResult
 from mps_build.common.recipe.catalogue import locks_root
 from mps_build.common.workspace import cache_folder
 
@@ -72,7 +72,7 @@ def _sdk(rehearsal: Rehearsal, chroot: Chroot, *, python: str) -> DarwinSdk:
     sdk = write_sdk(folder, root=chroot.root, zig=zig, cache=cache_folder() / "zig", target=target)
     sources = stub_sources(sdk)
 
-    def run() -> Made:
+    def run() -> StepResult:
         rehearsal.console.started("Stub libraries (the first use of zig builds its libc++, a minute or two)")
         for library, source in sources.items():
             argv = (str(sdk.tools / "cc"), "-shared", "-O1", "-o", str(library), str(source))
@@ -82,7 +82,7 @@ def _sdk(rehearsal: Rehearsal, chroot: Chroot, *, python: str) -> DarwinSdk:
         run_in_root(
             rehearsal, chroot, (str(sdk.tools / "c++"), "-shared", "-o", str(folder / "probe.dylib"), str(probe))
         )
-        return Made(files=tuple(sources))
+        return StepResult(files=tuple(sources))
 
     inputs = {"zig": str(zig), "target": target, "sources": [path.read_text() for path in sources.values()]}
     rehearsal.ledger.run("stub_libraries", version=1, inputs=inputs, action=run)
@@ -98,7 +98,7 @@ def zig_program(rehearsal: Rehearsal, chroot: Chroot, version: str) -> Path:
     home = cache_folder() / "ziglang" / lines.split()[0].partition("==")[2]
     zig = home / "site" / "ziglang" / "zig"
 
-    def install() -> Made:
+    def install() -> StepResult:
         rehearsal.console.started("Install zig")
         requirements = rehearsal.workspace.root / "zig-requirements.txt"
         requirements.write_text(lines, encoding="utf-8")
@@ -115,7 +115,7 @@ def zig_program(rehearsal: Rehearsal, chroot: Chroot, version: str) -> Path:
             "--require-hashes",
         )
         run_in_root(rehearsal, chroot, (*argv, "--upgrade", "--target", str(home / "site"), "-r", str(requirements)))
-        return Made(files=(zig,))
+        return StepResult(files=(zig,))
 
     Ledger(home / "receipts").run("zig", version=1, inputs={"lock": lines}, action=install)
     return zig
@@ -162,7 +162,7 @@ def _judge_drawn(rehearsal: Rehearsal, build: Path, units: Sequence[Unit], *, se
     """Look at each object of the seeded draw of torch_cpu's C++."""
     wrong = [unit.object for unit in units if not _is_object(build, unit)]
     if wrong:
-        raise CompileError(f"{len(wrong)} of the objects are no arm64 Mach-O: {', '.join(wrong[:5])}")
+        raise CompileError(f"{len(wrong)} of the objects are not arm64 Mach-O: {', '.join(wrong[:5])}")
     rehearsal.note(
         "torch_cpu",
         f"{len(units)} C++ files (seed {seed}) compiled to arm64 Mach-O, with the wide precompiled header",

@@ -15,7 +15,7 @@ from typing import Any
 
 from mps_build.common.errors import BuildEnvironmentError, SourceError
 from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
-from mps_build.common.receipts import Ledger, Made, fingerprint
+from mps_build.common.receipts import Ledger, StepResult, fingerprint
 from mps_build.common.workspace import remove_tree
 
 from ..artifacts import SourceTree
@@ -97,7 +97,7 @@ def unpack_source(
     package = debian_source(version)
     downloads, tree = folder / "downloads", folder / "source"
 
-    def download() -> Made:
+    def download() -> StepResult:
         reporter.started(f"Fetch the source package {package.version}")
         downloads.mkdir(parents=True, exist_ok=True)
         argv = ("apt-get", "-q", "-o", "APT::Sandbox::User=root", "source", "--download-only")
@@ -107,11 +107,11 @@ def unpack_source(
             # An archive may have dropped Debian's own part of an old package; the release's tarball serves as well.
             if not original_tarball(downloads):
                 raise
-        return Made(files=tuple(sorted(path for path in downloads.iterdir() if path.is_file())))
+        return StepResult(files=tuple(sorted(path for path in downloads.iterdir() if path.is_file())))
 
     fetched = ledger.run("fetch-source", version=1, inputs={"package": package.version}, action=download)
 
-    def unpack() -> Made:
+    def unpack() -> StepResult:
         reporter.started("Unpack the source package")
         remove_tree(tree)
         if any(downloads.glob("*.debian.tar.*")):
@@ -126,7 +126,7 @@ def unpack_source(
                 if place.parent.is_dir() and not place.exists():
                     place.write_text(text, encoding="utf-8")
         _generate_flatbuffers(tree, chroot, log)
-        return Made(trees=(tree,))
+        return StepResult(trees=(tree,))
 
     ledger.run("unpack-source", version=1, inputs={"fetched": fetched.digest, **inputs}, action=unpack)
     whole = (tree / "debian").is_dir()
@@ -187,7 +187,7 @@ def fetch_libtorch(
         raise SourceError(f"Debian has no libtorch of {version} to build the bindings against")
     downloads, made = folder / "libtorch-packages", folder / "libtorch"
 
-    def fetch() -> Made:
+    def fetch() -> StepResult:
         reporter.started(f"Fetch libtorch {package.version}")
         for path in (downloads, made):
             remove_tree(path)
@@ -207,7 +207,7 @@ def fetch_libtorch(
             (made / name).symlink_to(kept.name)
             _run(inside.command(("patchelf", "--set-rpath", "$ORIGIN", str(kept))), log)
         remove_tree(downloads)
-        return Made(trees=(made,))
+        return StepResult(trees=(made,))
 
     ledger.run("libtorch", version=1, inputs={"package": package.version}, action=fetch)
     return made

@@ -8,7 +8,7 @@ from pathlib import Path
 from mps_build.common.environment import Toolchain
 from mps_build.common.errors import CompileError
 from mps_build.common.process import Command, CommandFailed, run_logged
-from mps_build.common.receipts import Made
+from mps_build.common.receipts import StepResult
 from mps_build.common.workspace import remove_tree
 
 from ..backend import build_folder
@@ -95,9 +95,11 @@ def _wheel(rehearsal: Rehearsal, ready: Prepared) -> Path:
         overrides=workspace.root / "overrides.cmake",
     )
 
-    def run() -> Made:
+    def run() -> StepResult:
         log = rehearsal.log("compile_wheel")
-        return Made(files=(compile_wheel(ready.wrap(command), output=output, log=log, reporter=rehearsal.console),))
+        return StepResult(
+            files=(compile_wheel(ready.wrap(command), output=output, log=log, reporter=rehearsal.console),)
+        )
 
     configured = next(each for each in reversed(rehearsal.ledger.receipts) if each.step == "configure")
     compiled = rehearsal.ledger.run(
@@ -115,11 +117,11 @@ def _wheel(rehearsal: Rehearsal, ready: Prepared) -> Path:
     )
     finished = workspace.root / "finished"
 
-    def finish() -> Made:
+    def finish() -> StepResult:
         remove_tree(finished)
         raw = next(output.glob("*.whl"))
         made = finish_wheel(raw, output=finished, epoch=tree.epoch, bill=bill)
-        return Made(files=(made.path,), facts={"size": made.size, "sha256": made.sha256})
+        return StepResult(files=(made.path,), facts={"size": made.size, "sha256": made.sha256})
 
     rehearsal.ledger.run("finish_wheel", version=1, inputs={"previous": compiled.digest, "bill": bill}, action=finish)
     path = next(finished.glob("*.whl"))
@@ -137,7 +139,7 @@ def _smoke(rehearsal: Rehearsal, ready: Prepared, wheel: Path, *, place: Place) 
     venv = rehearsal.workspace.root / "smoke"
     result = rehearsal.workspace.root / "smoke.json"
 
-    def run() -> Made:
+    def run() -> StepResult:
         remove_tree(venv)
         result.unlink(missing_ok=True)
         python = str(venv / "bin" / "python")
@@ -157,7 +159,7 @@ def _smoke(rehearsal: Rehearsal, ready: Prepared, wheel: Path, *, place: Place) 
                 raise CompileError(
                     f"the wheel was made and does not work:\n{text}", hint=f"the whole output is in {failure.log}"
                 ) from failure
-        return Made(files=(result,), facts=json.loads(result.read_text(encoding="utf-8")))
+        return StepResult(files=(result,), facts=json.loads(result.read_text(encoding="utf-8")))
 
     inputs = {"previous": rehearsal.ledger.receipts[-1].digest, "script": _SMOKE.read_text(encoding="utf-8")}
     receipt = rehearsal.ledger.run("smoke", version=1, inputs=inputs, action=run)

@@ -12,7 +12,7 @@ from mps_build.common.console import Console
 from mps_build.common.environment import Toolchain, build_environ, fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.process import Command, CommandFailed, run_logged
-from mps_build.common.receipts import Ledger, Made, Receipt, digest_of, fingerprint
+from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint
 from mps_build.common.recipe.catalogue import locks_root
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.workspace import Workspace, cache_folder, remove_tree, work_folder
@@ -20,6 +20,8 @@ from mps_build.common.workspace import Workspace, cache_folder, remove_tree, wor
 from ..artifacts import SourceTree
 from ..backend import build_folder
 from ..configuring import configuring
+from ..mm.patched import check_tree_files, mm_files
+from ..mm.request import oldest_macos
 from ..steps.compile_objects import compile_objects
 from ..steps.create_environment import create_environment
 from .objects import Unit, header_argv, neighbour, read_units, units_of
@@ -109,7 +111,7 @@ class Rehearsal:
         """Install what the recipe's lock names into a venv."""
         lock = locks_root() / recipe.lock_name(place.python)
 
-        def create() -> Made:
+        def create() -> StepResult:
             tools = create_environment(
                 interpreter=place.interpreter,
                 lock=lock,
@@ -121,7 +123,7 @@ class Rehearsal:
                 reporter=self.console,
                 wrap=place.wrap,
             )
-            return Made(trees=(venv,), facts={"tools": tools})
+            return StepResult(trees=(venv,), facts={"tools": tools})
 
         inputs = {"lock": fingerprint(lock)["sha256"], "place": place.name}
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create)
@@ -131,7 +133,7 @@ class Rehearsal:
     def _systems_own(self, venv: Path, place: Place) -> Receipt:
         """Make a venv over the system's own packages, for a Python that is none of the recipe's: it has no lock."""
 
-        def create() -> Made:
+        def create() -> StepResult:
             remove_tree(venv)
             argv = (str(place.interpreter), "-m", "venv", "--system-site-packages", "--without-pip", str(venv))
             log = self.log("create_environment")
@@ -139,7 +141,7 @@ class Rehearsal:
                 run_logged(place.wrap(Command(argv=argv, environ=fetch_environ(os.environ))), log=log)
             except CommandFailed as failure:
                 raise BuildEnvironmentError(f"no venv: {failure}", hint=f"the whole output is in {log}") from failure
-            return Made(trees=(venv,), facts={"tools": {}})
+            return StepResult(trees=(venv,), facts={"tools": {}})
 
         receipt = self.ledger.run("create_environment", version=1, inputs={"place": place.name}, action=create)
         result = f"not used: Python {place.python} of {place.name} is none of the recipe's; its own packages stand in"
@@ -162,8 +164,10 @@ class Rehearsal:
             wrap=ready.wrap,
         )
 
-        def run() -> Made:
-            return Made(trees=(build,), facts=call.run(fresh=True, log=self.log("configure"), reporter=self.console))
+        def run() -> StepResult:
+            return StepResult(
+                trees=(build,), facts=call.run(fresh=True, log=self.log("configure"), reporter=self.console)
+            )
 
         inputs = {
             "previous": ready.digest,
@@ -179,9 +183,13 @@ class Rehearsal:
         files = [ready.tree.root / name for name in names]
         build = build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
         units = read_units(build)
-        found, left = units_of(units, [file for file in files if file.suffix in _SOURCES])
+        objective_c = mm_files(names)
+        ours = [ready.tree.root / name for name in objective_c]
+        found, left = units_of(units, [file for file in files if file.suffix in _SOURCES and file not in ours])
         headers = [file for file in files if file.suffix in _HEADERS]
-        if not found and not left and not headers:
+        if objective_c:
+            self._check_mm(ready.tree.root, objective_c)
+        if not found and not left and not headers and not objective_c:
             self.note("patched files", f"no C++ among them ({', '.join(names) or 'no patches'})", "nothing more")
             return
         near = [(header, unit) for header in headers if (unit := neighbour(units, header))]
@@ -194,7 +202,24 @@ class Rehearsal:
         others = [file.name for file in left]
         result = f"{len(found)} C++ files compiled, {len(near)} headers read by the compiler"
         result += f"; not compiled here: {', '.join(others)}" if others else ""
-        self.note("patched files", result, "the patches' C++ is C++; their Objective-C++ waits for a Mac")
+        self.note("patched files", result, "the patches' C++ is C++")
+
+    def _check_mm(self, root: Path, names: tuple[str, ...]) -> None:
+        """Check the Objective-C++ that patches touch, with the declarations and rules of check_mm."""
+        target = oldest_macos(self.recipe)
+        report = check_tree_files(root, names, target=target, folder=work_folder() / "check_mm", reporter=self.console)
+        if isinstance(report, str):
+            self.note("patched .mm files", f"not checked: {report}", "nothing about their Objective-C++")
+            return
+        rows = [f"{each.file}:{each.line}: {each.text}" for each in report.diagnostics]
+        if rows:
+            raise CompileError(
+                "the patches' Objective-C++ is wrong:\n" + "\n".join(rows),
+                hint="docs/build/check_mm.md; `nox -s check_mm -- FILE --source TREE` checks one file again",
+                document={"diagnostics": [each.document() for each in report.diagnostics]},
+            )
+        result = f"{len(report.files)} checked as check_mm does, nothing wrong"
+        self.note("patched .mm files", result, "selectors, types, enums, version guards; not what they compute")
 
     def _read_header(self, ready: Prepared, header: Path, unit: Unit, build: Path) -> None:
         command = Command(argv=header_argv(unit, header), cwd=build, environ=ready.environ)
@@ -223,9 +248,9 @@ class Rehearsal:
         argv = ("ninja", "-C", str(build), f"-j{jobs or self.jobs}", "-k", "0", *objects)
         command = ready.wrap(Command(argv=argv, cwd=build, environ=ready.environ))
 
-        def run() -> Made:
+        def run() -> StepResult:
             compile_objects(command, what=what, log=self.log(log), reporter=self.console)
-            return Made(files=tuple(build / name for name in objects if (build / name).is_file()))
+            return StepResult(files=tuple(build / name for name in objects if (build / name).is_file()))
 
         configured = next(each for each in reversed(self.ledger.receipts) if each.step == "configure")
         inputs = {"previous": configured.digest, "objects": list(objects), **({"state": state} if state else {})}

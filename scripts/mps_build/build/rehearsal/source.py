@@ -13,7 +13,7 @@ from mps_build.common.git import git
 from mps_build.common.interpreters import find_interpreter
 from mps_build.common.mirror import mirror_of
 from mps_build.common.process import capture
-from mps_build.common.receipts import Ledger, Made, fingerprint
+from mps_build.common.receipts import Ledger, StepResult, fingerprint
 from mps_build.common.recipe.catalogue import data_root, patches_root
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.workspace import Workspace, cache_folder, wheelhouse
@@ -104,9 +104,9 @@ def debian_tree(rehearsal: Rehearsal, chroot: Chroot) -> tuple[SourceTree, str]:
         inputs={"patches": digests},
     )
 
-    def patch() -> Made:
+    def patch() -> StepResult:
         done = apply_patches(tree.root, names, patches_root=patches_root())
-        return Made(trees=(tree.root,), facts={"files": sorted(done.files)})
+        return StepResult(trees=(tree.root,), facts={"files": sorted(done.files)})
 
     inputs = {"source": rehearsal.ledger.receipts[-1].digest, "patches": digests}
     receipt = rehearsal.ledger.run("apply_patches", version=1, inputs=inputs, action=patch)

@@ -80,7 +80,7 @@ def _edge(line: str, variables: dict[str, str]) -> Edge | None:
     if not words:
         return None
     rule, *inputs = words
-    if "|@" in inputs:  # validations are no dependencies
+    if "|@" in inputs:  # validations are not dependencies
         inputs = inputs[: inputs.index("|@")]
     marks = [place for place, word in enumerate(inputs) if word in ("|", "||")]
     explicit = inputs[: marks[0]] if marks else inputs

@@ -64,7 +64,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildLog:
-    """The whole file. `notes` say what of it could not be used or told apart."""
+    """The whole file. `notes` say what of it could not be used or separated."""
 
     version: int
     runs: tuple[Run, ...]
@@ -98,7 +98,7 @@ class _Line:
 
 
 def read_log(text: str) -> BuildLog | None:
-    """Return the log; None if the text is none of a version that is known. A line cut short is left out and told."""
+    """Return the log; None if the text is none of a version that is known. A line cut short is left out and reported."""
     version = 0
     lines: list[_Line] = []
     broken = 0
@@ -125,15 +125,13 @@ def read_log(text: str) -> BuildLog | None:
         lines.append(step)
     if version not in VERSIONS:
         return None
-    notes = [f"{broken} lines of the log are no entries and were left out"] if broken else []
+    notes = [f"{broken} lines of the log are not entries and were left out"] if broken else []
     if version >= 6:
         runs = _by_origin(lines)
     else:
         runs = _by_order(lines)
         if len(runs) > 2 and len(runs) > _MOST_DROPS_SHARE * len(lines):
-            notes.append(
-                "ninja has rewritten this log (version 5), so that its runs cannot be told apart: shown as one"
-            )
+            notes.append("ninja has rewritten this log (version 5), so that its runs cannot be separated: shown as one")
             runs = [(None, lines)]
     return BuildLog(version=version, runs=tuple(_run(began, steps) for began, steps in runs), notes=tuple(notes))
 

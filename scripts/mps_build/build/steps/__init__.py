@@ -1,1 +1,1 @@
-"""The steps of a build: one verb, one file, one public function; a step never imports a step."""
+"""The steps of a build: one step, one file, one public function; a step never imports a step."""

@@ -52,7 +52,7 @@ def apply_patches(
             hunk), or the tree holds only a part of the series.
     """
     if not tree_root.is_dir():
-        raise PatchError(f"{tree_root} is no folder: there is nothing to patch", hint="fetch the source first")
+        raise PatchError(f"{tree_root} is not a folder: there is nothing to patch", hint="fetch the source first")
     patches = tuple(read_patch(patches_root / name) for name in names)
     patches += tuple(read_patch(path, bare=True) for path in extra)
     _finish_interrupted(tree_root)

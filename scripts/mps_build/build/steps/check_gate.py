@@ -1,4 +1,4 @@
-"""ConfigureRun + recipe -> passed, or stopped in minute two: what configure came out with, against what was asked."""
+"""ConfigureRun + recipe -> passed, or stopped within two minutes: what configure came out with, against what was asked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FALSE = {"", "0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mismatch:
-    """One point at which configure differs from the recipe; `stale` is mended by a fresh build folder alone."""
+    """One point at which configure differs from the recipe; only a fresh build folder fixes `stale`."""
 
     key: str
     found: str
@@ -34,7 +34,7 @@ def check_gate(run: ConfigureRun, gate: Gate, *, fresh: bool) -> ConfigureFacts:
         fresh: the build folder was made by this very configure: nothing in it can be stale.
 
     Raises:
-        GateError: with every mismatch, its cause, and what mends it.
+        GateError: with every mismatch, its cause, and how to fix it.
     """
     facts = parse_configure(run.log_text, run.cache_text)
     mismatches = judge(facts, gate, written=run.facts, fresh=fresh)
@@ -56,7 +56,7 @@ def judge(
 
     The summary decides, the cache explains (its USE_MPS says INTERNAL=1 behind a closed gate). `written`,
     what overrides.cmake saw at the end of configure, must not contradict the summary, and answers what neither
-    holds (a C++ standard that is no cache entry). What nobody says is a mismatch: never taken for right.
+    holds (a C++ standard that is not a cache entry). What nobody says is a mismatch: never accepted as right.
     """
     found: list[Mismatch] = []
     if not facts.generated:
@@ -132,7 +132,7 @@ def _metal(facts: ConfigureFacts, gate: Gate, *, fresh: bool) -> list[Mismatch]:
 
 
 def _fix(facts: ConfigureFacts, *, metal: bool = False) -> str:
-    """Return the command that mends what is missing."""
+    """Return the command that fixes what is missing."""
     by_cause = {
         "xcrun": "xcode-select --install, or install Xcode",
         "sdk": "xcrun --sdk macosx --show-sdk-version must answer: install Xcode, or sudo xcode-select --reset",
@@ -160,7 +160,7 @@ def _row(mismatch: Mismatch) -> dict[str, Any]:
         "found": mismatch.found,
         "wanted": mismatch.wanted,
         "reason": mismatch.reason,
-        "mend": mismatch.fix,
+        "fix": mismatch.fix,
         "stale": mismatch.stale,
     }
 

@@ -9,6 +9,7 @@ from mps_build.common.recipe.model import Recipe
 from mps_build.host.host import Host, observe
 from mps_build.host.probes.probers import Prober
 from mps_build.host.requirements.inspect import inspect
+from mps_build.host.requirements.way import way_to_build
 from mps_build.host.requirements.xcode import choose_xcode
 
 
@@ -25,9 +26,13 @@ def check_host(recipe: Recipe, prober: Prober) -> Host:
     stopping = [finding for finding in findings if finding.level == "blocker" and "build" in finding.stops]
     if stopping:
         reasons = "\n".join(
-            f"  {finding.what}: {finding.found}; required: {finding.wanted}\n    fix: {finding.mend}"
+            f"  {finding.what}: {finding.found}; required: {finding.wanted}\n    fix: {finding.fix}"
             for finding in stopping
         )
+        way = way_to_build(host, recipe, findings)
+        if way:
+            steps = "\n".join(f"  {number}. {step}" for number, step in enumerate(way, 1))
+            reasons = f"{reasons}\nto build it here, in this order:\n{steps}"
         raise HostError(
             f"this host cannot build {recipe.name}:\n{reasons}",
             hint=f"nox -s doctor -- {recipe.name} shows every line"
@@ -36,6 +41,7 @@ def check_host(recipe: Recipe, prober: Prober) -> Host:
                 "host": host.document(),
                 "blockers": list(dict.fromkeys(finding.id for finding in stopping)),
                 "findings": [finding.document() for finding in findings],
+                "way": list(way),
             },
         )
     return replace(host, xcode=choose_xcode(host, recipe))

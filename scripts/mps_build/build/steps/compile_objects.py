@@ -13,7 +13,7 @@ _FAILED = re.compile(r"^FAILED: (?:\[code=\d+\] )?(\S+)", re.MULTILINE)
 
 
 def compile_objects(command: Command, *, what: str, log: Path, reporter: Reporter) -> None:
-    """Run a ninja that was told which objects to make, and to go on after a failure.
+    """Run a ninja that makes the named objects and continues after a failure.
 
     Raises:
         CompileError: naming every object that failed; the log holds why.

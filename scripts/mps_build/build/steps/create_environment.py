@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.errors import BuildEnvironmentError, disk_full
 from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
 from mps_build.common.workspace import remove_tree
 
@@ -35,6 +35,7 @@ def create_environment(
 
     Raises:
         BuildEnvironmentError: a requirement is not to be had, or its hash differs.
+        DiskFull: pip met a full disk.
     """
     remove_tree(destination)
     reporter.started("Create the build environment")
@@ -46,17 +47,20 @@ def create_environment(
     python = str(destination / "bin" / "python")
     pip = (python, "-m", "pip", "--disable-pip-version-check", "--no-input")
     wheels = cache / "wheels" / lock.stem
-    if not offline:
-        reporter.line(f"fetch what {lock.name} names")
-        run(*pip, "download", "-q", "--require-hashes", "-r", str(lock), "-d", str(wheels))
-    install = (*pip, "install", "-q", "--no-index", "--find-links", str(wheels), "--require-hashes")
-    run(*install, "-r", str(lock))
+    install = (*pip, "install", "-q", "--no-index", "--find-links", str(wheels), "--require-hashes", "--no-deps")
+    reporter.line(f"take what {lock.name} names")
+    for name, part, how in lock_parts(lock.read_text(encoding="utf-8")):
+        chosen = destination / f"{name}.txt"
+        chosen.write_text(part, encoding="utf-8")
+        if not offline:
+            run(*pip, "download", "-q", "--require-hashes", "--no-deps", *how, "-r", str(chosen), "-d", str(wheels))
+        run(*install, *how, "-r", str(chosen))
     backend_lock = backend_lines(lock.read_text(encoding="utf-8"))
     if backend_lock:
         # In place, over what is there: the path must stay, and so must the build folder that names it.
         chosen = destination / "backend-requirements.txt"
         chosen.write_text(backend_lock, encoding="utf-8")
-        target = ("--no-deps", "--upgrade", "--no-compile", "--target", str(backend))
+        target = ("--upgrade", "--no-compile", "--target", str(backend))
         run(*install, *target, "-r", str(chosen))
     versions = installed_versions(wrap(Command(argv=(*pip, "list", "--format=freeze"), environ=environ)))
     reporter.done()
@@ -77,6 +81,31 @@ def installed_versions(command: Command) -> dict[str, str]:
     return dict(sorted(line.split("==", 1) for line in listed.stdout.splitlines() if "==" in line))
 
 
+def lock_parts(lock: str) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """Return a lock in the order of its installation: name, requirements, and pip's options for them.
+
+    First what has wheels, and nothing of that is built. Then the source distributions, built in this very environment:
+    in an isolated one pip would fetch what they are built with, without a hash, and run it.
+
+    >>> lock_parts("a==1 --hash=sha256:00\\n# no wheel for x: built from the source distribution there\\nb==2\\n")[1]
+    ('sources', 'b==2\\n', ('--no-build-isolation',))
+    """
+    wheels: list[str] = []
+    sources: list[str] = []
+    is_source = False
+    for line in re.sub(r"\\\n\s*", "", lock).splitlines():
+        if line.startswith("#"):
+            is_source = line.startswith("# no wheel for ")
+        elif line.strip():
+            (sources if is_source else wheels).append(f"{line}\n")
+            is_source = False
+    parts = (
+        ("wheels", "".join(wheels), ("--only-binary", ":all:")),
+        ("sources", "".join(sources), ("--no-build-isolation",)),
+    )
+    return tuple(part for part in parts if part[1])
+
+
 def backend_lines(lock: str) -> str:
     """Return the lines of a lock that name scikit-build-core, hashes included; empty if it does not.
 
@@ -93,6 +122,8 @@ def _run(command: Command, log: Path) -> None:
         run_logged(command, log=log)
     except CommandFailed as failure:
         text = "\n".join(failure.tail[-6:])
+        if full := disk_full("\n".join(failure.tail), during="while the build environment is made"):
+            raise full from failure
         raise BuildEnvironmentError(f"{failure}:\n{text}", hint=_hint(text, log)) from failure
 
 

@@ -102,7 +102,7 @@ def resolve_ref(repository: str, ref: str, *, environ: Mapping[str, str]) -> str
     """Return the 40-hex commit that a branch, tag or full commit names in a repository.
 
     Raises:
-        UsageError: the address or the ref is none that git may be given.
+        UsageError: git may not be given that address or ref.
         SourceError: there is no such ref.
     """
     if len(ref) == 40 and all(letter in "0123456789abcdef" for letter in ref):
@@ -129,7 +129,7 @@ def _check_tag(mirror: Mirror, tag: str, commit: str, summary: Reporter | None) 
     if today != commit:
         raise SourceError(
             f"tag {tag} has moved: the recipe pins {commit}, {mirror.url} says {today}",
-            hint="find out why before you trust either; then mend `commit` in the recipe",
+            hint="find out why before you trust either; then correct `commit` in the recipe",
         )
 
 

@@ -15,7 +15,7 @@ def unpack_source(tarball: Path, *, destination: Path, reporter: Reporter) -> in
     """Unpack into `destination` (made anew) and return the newest time stamp in it, in seconds since 1970.
 
     Raises:
-        SourceError: it is no tarball, is cut off, holds more or less than one folder, or a member
+        SourceError: it is not a tarball, is cut off, holds more or less than one folder, or a member
             that would leave that folder.
     """
     reporter.started(f"Unpack {tarball.name}", unit="files")

@@ -20,7 +20,7 @@ _FAILED = re.compile(r"^\s*FAILED: (?:\[[^\]]*\] )?(.+)$", re.MULTILINE)
 _HEADER = re.compile(r"CMakeFiles/(?P<target>[^/]+)\.dir/cmake_pch\.hxx\.(?:pch|gch)$")
 
 
-def leave_out(build: Path, log_text: str) -> tuple[str, ...]:
+def exclude(build: Path, log_text: str) -> tuple[str, ...]:
     """Add the failed files that were compiled with a wide header to the build folder's list; return them.
 
     A header that cannot be compiled itself (this release has no such file) leaves its whole target out. CMake reads

@@ -60,7 +60,7 @@ _PYCONFIG = """\
 _WRAPPER = """\
 #!/bin/sh
 # zig {mode} for macOS arm64, written by mps_build.
-export ZIG_GLOBAL_CACHE_DIR={cache} ZIG_LOCAL_CACHE_DIR={cache}/local
+export ZIG_GLOBAL_CACHE_DIR={cache} ZIG_LOCAL_CACHE_DIR={local}
 count=$#
 output=
 bundle=
@@ -84,7 +84,7 @@ exec {zig} {mode} -target aarch64-macos.{target} -fno-sanitize=undefined -s -ivf
 
 _TOOL = """\
 #!/bin/sh
-export ZIG_GLOBAL_CACHE_DIR={cache} ZIG_LOCAL_CACHE_DIR={cache}/local
+export ZIG_GLOBAL_CACHE_DIR={cache} ZIG_LOCAL_CACHE_DIR={local}
 exec {zig} {mode} "$@"
 """
 
@@ -124,6 +124,8 @@ def write_wrappers(folder: Path, *, zig: Path, cache: Path, deployment_target: s
     words = {
         "zig": shlex.quote(str(zig)),
         "cache": shlex.quote(str(cache)),
+        # A compiled file comes from this build's own folder, never from another's.
+        "local": shlex.quote(str(folder / "local")),
         "overlay": shlex.quote(str(folder / "python-headers.json")),
         "target": deployment_target,
     }

@@ -12,7 +12,7 @@ import shutil
 from pathlib import Path
 
 from mps_build.common.environment import Toolchain
-from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.errors import BuildEnvironmentError, disk_full
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 
 from .files import write_if_new, write_overlay, write_wrappers
@@ -105,6 +105,8 @@ def build_libcxx(command: Command, *, log: Path) -> None:
         run_logged(command, log=log)
     except CommandFailed as failure:
         text = "\n".join(failure.tail[-6:])
+        if full := disk_full(text, during="while zig builds its libc++"):
+            raise full from failure
         raise BuildEnvironmentError(
             f"zig could not build its libc++ ({failure}):\n{text}",
             hint=f"the whole output is in {log}; if zig's cache is damaged, remove its folder `zig` from the cache",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from .numbers import count
+
 
 def add_build_options(parser: argparse.ArgumentParser) -> None:
     """Add what says which source is built, how, and for which Pythons."""
@@ -25,7 +27,7 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
         dest="settings",
         help="a variable of the build (repeatable)",
     )
-    parser.add_argument("--jobs", metavar="N", type=int, help="compilers at once (default: from cores and memory)")
+    parser.add_argument("--jobs", metavar="N", type=count, help="compilers at once (default: from cores and memory)")
     parser.add_argument("--allow-jit-shaders", action="store_true", help="accept Metal kernels compiled at first use")
     parser.add_argument("--without-metal4", action="store_true", help="accept a wheel without the Metal 4 kernels")
     parser.add_argument("--version-label", metavar="WORD", help="a word in the wheel's local version")

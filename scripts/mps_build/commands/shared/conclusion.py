@@ -15,6 +15,7 @@ from mps_build.common.records.verification import Case, Record, to_json
 from mps_build.common.result import Result
 from mps_build.verify import Verification
 from mps_build.verify.reports import html, junit, markdown
+from mps_build.verify.reports.words import one_line
 
 from .torch_options import VerdictOptions
 
@@ -110,6 +111,7 @@ def print_end(record: Record, path: Path, console: Console) -> None:
         console.print(f"next: {record.hint}")
     elif record.exit_code != KnownIssuesOnly.exit_code:
         console.print(f"next: `nox -s compare -- OLDER_RECORD {path}` shows what changed since another run")
+    console.print(one_line(record), style="bold")
 
 
 def _short(case: Case) -> str:

@@ -32,8 +32,14 @@ def find_installed(python: str, distribution: str = "torch") -> tuple[Path, str]
     found = capture(Command(argv=(python, "-I", "-c", _WHERE, distribution)), timeout_seconds=60)
     if not found.ok:
         said = (found.stderr.strip().splitlines() or ["it did not answer"])[-1]
+        said = said if said.startswith(("Traceback", "ModuleNotFound", "dyld")) else "it does not answer as a Python"
         raise UsageError(f"--python {python}: cannot be asked: {said}", hint="give the path of a Python interpreter")
-    places = json.loads(found.stdout)
+    try:
+        places = json.loads(found.stdout)
+    except ValueError:
+        raise UsageError(
+            f"--python {python}: does not answer as a Python", hint="give the path of a Python interpreter"
+        ) from None
     if len(places) != 1:
         listed = "".join(f"\n  {root}/{info}" for root, info in places)
         raise UsageError(f"{python} has {len(places)} distributions called {distribution}{listed or ''}")

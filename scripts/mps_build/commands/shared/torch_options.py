@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
+import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import UsageError
+from mps_build.verify.target.callers import callers_python
+
+from .nightly_options import add_nightly_options, chosen_nightly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +21,8 @@ class TorchOptions:
     """Which torch is asked, on which device, how it is run, and where the record goes."""
 
     target: str | None
+    nightly: bool
+    index: str | None
     python: str | None
     device: str
     plant: str | None
@@ -39,7 +47,13 @@ class VerdictOptions(TorchOptions):
 
 def add_torch_options(parser: argparse.ArgumentParser) -> None:
     """Add what says which torch is asked, on which device."""
-    parser.add_argument("target", nargs="?", metavar="WHEEL_OR_REQUIREMENT", help="a .whl file, or torch==2.15.0")
+    parser.add_argument(
+        "target",
+        nargs="?",
+        metavar="WHEEL_OR_REQUIREMENT",
+        help="a .whl file, or torch==2.15.0 (default: the torch of your own environment)",
+    )
+    add_nightly_options(parser)
     parser.add_argument("--python", metavar="PATH", help="an interpreter (or, beside a wheel, also a version: 3.12)")
     parser.add_argument(
         "--device", choices=("mps", "cuda", "cpu"), default="mps", help="default: mps; cpu and cuda rehearse"
@@ -60,29 +74,32 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 
 def add_verdict_options(parser: argparse.ArgumentParser) -> None:
     """Add what bears on a verdict of cases, and its other reports."""
-    parser.add_argument("--accept", choices=("known",), help="known: known issues alone are no failure")
+    parser.add_argument("--accept", choices=("known",), help="known: known issues alone are not a failure")
     parser.add_argument("--allow-virtual", action="store_true", help="run on a virtual Mac too (without a verdict)")
     parser.add_argument("--known-issues", metavar="FILE", type=Path, help="instead of our known_issues.yaml")
     parser.add_argument("--junit", metavar="FILE", type=Path, help="write JUnit XML as well")
     parser.add_argument("--markdown", metavar="FILE", type=Path, help="write a job summary as well")
 
 
-def torch_fields(options: TorchOptions, command: str) -> dict[str, Any]:
+def torch_fields(options: TorchOptions) -> dict[str, Any]:
     """Return the fields of a `VerifyRequest` that the first two groups give.
 
     Raises:
-        UsageError: no torch is named, or a limit is not above 0.
+        UsageError: no torch is named and the caller's own Python has none, or a limit is not above 0.
     """
-    if options.target is None and options.python is None and options.host is None:
-        raise UsageError(
-            "neither a wheel, nor a requirement, nor --python", hint=f"for example: nox -s {command} -- torch==2.13.0"
-        )
+    python, target = options.python, options.target
+    if options.nightly or options.index:
+        target = chosen_nightly(
+            target, nightly=options.nightly, index=options.index, pythons=(_version(python),), platform=None
+        )[0]
+    if target is None and python is None and options.host is None:
+        python = str(callers_python(os.environ))
     memory: float | None = options.memory_limit
     if memory is not None and memory <= 0:
         raise UsageError("--memory-limit takes a number above 0")
     return {
-        "target": options.target,
-        "python": options.python,
+        "target": target,
+        "python": python,
         "device": options.device,
         "plant": options.plant,
         "memory_bytes": int(memory * 1_000_000_000) if memory is not None else None,
@@ -90,6 +107,15 @@ def torch_fields(options: TorchOptions, command: str) -> dict[str, Any]:
         "folder": options.record,
         "offline": options.offline,
     }
+
+
+def _version(python: str | None) -> str:
+    """Return the Python for which a nightly is wanted: the one named by version, else ours."""
+    if python is not None and not re.fullmatch(r"3\.\d+t?", python):
+        raise UsageError(
+            f"--python {python}: a nightly goes into an environment of its own", hint="name a version: --python 3.12"
+        )
+    return python or f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def verdict_fields(options: VerdictOptions) -> dict[str, Any]:

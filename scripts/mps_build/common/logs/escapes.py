@@ -17,7 +17,8 @@ _WRITTEN_ESCAPES = re.compile(
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _ENTITY = re.compile(r"&(?:lt|gt|quot|amp|apos|nbsp|#\d{1,6}|#[xX][0-9a-fA-F]{1,5});")
 _TAG = re.compile(
-    r"</?(?:a|b|br|code|div|em|font|i|li|ol|p|pre|samp|span|strong|table|tbody|td|tr|time|tt|u|ul)(?:[ \t][^<>]{0,300})?/?>"
+    r"</?(?:a|b|br|code|div|em|font|i|li|ol|p|pre|samp|span|strong"
+    r"|table|tbody|td|tr|time|tt|u|ul)(?:[ \t][^<>]{0,300})?/?>"
 )
 _PAGE = re.compile(r"</(?:span|div|pre|code|td|li|font|samp|time)>|<br ?/?>")
 

@@ -22,7 +22,7 @@ _CHUNK = 1_000_000
 def read_log_file(argument: str) -> str:
     """Return the text of a file (`-`: standard input); bytes that are not UTF-8 become replacement characters.
 
-    Of a text over 3 MB, lines far from any trouble come back empty, so that memory and time are bounded.
+    Of a text over 2 MB, lines far from any trouble come back empty, so that memory and time are bounded.
 
     Raises:
         UsageError: there is no such file, it is a folder, it cannot be read, or it is a broken .gz.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
@@ -12,8 +13,8 @@ _CLOCK = r"\d\d?:\d\d:\d\d (?:[.,]\d+)?"
 # Taken off again and again, since they nest (`gh run view --log`, GitHub's own stamp).
 _FIXED = re.compile(
     rf"""
-      \[? \d{{4}}[-/]\d\d[-/]\d\d [T ] {_CLOCK} (?:Z|[ ]?[+-]\d\d:?\d\d)? \]? (?:[ ]\d\d[OE][+ ]?)? [ ]?  # ISO; GitLab: 00O
-    | \[? (?:{_DAY},?[ ])? {_MONTH}[ ][ ]?\d\d?[ ] {_CLOCK} (?:[ ](?:[A-Z]{{3,4}}[ ])?\d{{4}})? \]? [ ]?          # ctime, syslog
+      \[? \d{{4}}[-/]\d\d[-/]\d\d [T ] {_CLOCK} (?:Z|[ ]?[+-]\d\d:?\d\d)? \]? (?:[ ]\d\d[OE][+ ]?)? [ ]?
+    | \[? (?:{_DAY},?[ ])? {_MONTH}[ ][ ]?\d\d?[ ] {_CLOCK} (?:[ ](?:[A-Z]{{3,4}}[ ])?\d{{4}})? \]? [ ]?
     | \[ {_CLOCK} \] [ ]?                                                     # [09:12:24]
     | \d\d:\d\d:\d\d (?:[.,]\d+)? [ ]+ (?=\S)                                 # 09:12:24
     | \#\d+ [ ] \d+\.\d+ [ ]?                                                 # BuildKit: #21 5.532
@@ -33,20 +34,31 @@ _NESTED = 12
 
 # Where a line of a build's own begins: an inferred prefix never reaches into it.
 _NATIVE = re.compile(
-    r"""\[\s*\d+(?:/\d+|%) | --\ | CMake\ (?:Error|Warning|Deprecation) | FAILED:\ | File\ " | Traceback\b | In\ file\ included
-    | \#\#\[ | \#\d+\  | ::\w | (?:fatal\ )?error\b | [Ee]rror: | warning\b | note: | fatal: | Undefined\ symbols | \w*Error: | [\w./+@-]+:\d+:\d+:
-    | (?:/|\.\.?/)\w | (?:ld|clang(?:\+\+)?|xcrun|xcodebuild|xcode-select|ninja|cmake|make(?:\[\d+\])?|gmake|g?cc|g\+\+|metal|dyld(?:\[\d+\])?
-      |ar|libtool|ranlib|codesign|install_name_tool|ccache|sccache|git|pip3?|python3?|sh|bash|zsh|env|remote|sysctl|ImportError):
-    | (?:Collecting|Requirement|Downloading|Installing|Successfully|Building|Processing|Looking|Performing|Preparing|Using|copying
-      |creating|adding|running|building|removing|Compiling|Linking|Scanning|Cloning|Checking)\b | [*=_-]{3} | >>> | [+$%]+\ """,
+    r"""\[\s*\d+(?:/\d+|%) | --\ | CMake\ (?:Error|Warning|Deprecation) | FAILED:\ | File\ "
+    | Traceback\b | In\ file\ included
+    | \#\#\[ | \#\d+\  | ::\w | (?:fatal\ )?error\b | [Ee]rror: | warning\b | note: | fatal:
+    | Undefined\ symbols | \w*Error: | [\w./+@-]+:\d+:\d+:
+    | (?:/|\.\.?/)\w
+    | (?:ld|clang(?:\+\+)?|xcrun|xcodebuild|xcode-select|ninja|cmake|make(?:\[\d+\])?|gmake|g?cc|g\+\+|metal
+      |dyld(?:\[\d+\])?
+      |ar|libtool|ranlib|codesign|install_name_tool|ccache|sccache|git|pip3?|python3?|sh|bash|zsh|env|remote
+      |sysctl|ImportError):
+    | (?:Collecting|Requirement|Downloading|Installing|Successfully|Building|Processing|Looking|Performing
+      |Preparing|Using|copying
+      |creating|adding|running|building|removing|Compiling|Linking|Scanning|Cloning|Checking)\b | [*=_-]{3}
+    | >>> | [+$%]+\ """,
     re.VERBOSE,
 )
 _TOKEN = re.compile(r"[ \t]+|[0-9A-Za-z_]+|.", re.DOTALL)
 _HEAD = 160
 _SAMPLE = 1500
 _DEEPEST = 40
-_LEVELS = frozenset("INFO WARN WARNING ERROR DEBUG TRACE NOTICE CRITICAL FATAL VERBOSE I W E D".split())
-_LEVELS_OF_OUTPUT = frozenset("stdout stderr out err info error build simple debug warn O E".split())
+_LEVELS = frozenset(
+    ["INFO", "WARN", "WARNING", "ERROR", "DEBUG", "TRACE", "NOTICE", "CRITICAL", "FATAL", "VERBOSE", "I", "W", "E", "D"]
+)
+_LEVELS_OF_OUTPUT = frozenset(
+    ["stdout", "stderr", "out", "err", "info", "error", "build", "simple", "debug", "warn", "O", "E"]
+)
 _CALENDAR = re.compile(rf"(?:{_DAY}|{_MONTH})$")
 _SEPARATORS = frozenset("|│┃║>»›]})→:;,#*=~!·•-")
 _STRONG_SEPARATORS = frozenset("|│┃║>»›]→")
@@ -87,7 +99,7 @@ def infer_prefix(lines: Sequence[str]) -> re.Pattern[str] | None:
 
 
 def _shared(heads: Sequence[str]) -> tuple[list[int], list[list[str]]]:
-    """Return how many heads share the first token, the first two and so on, and the tokens of those that go furthest."""
+    """Return how many heads share the first token, the first two and so on, and the tokens of those that go on."""
     rows = [_TOKEN.findall(head) for head in heads]
     offsets = [0] * len(heads)
     indices = list(range(len(heads)))
@@ -160,7 +172,7 @@ def _is_of_a_collector(alive: Sequence[Sequence[str]], kinds: Sequence[str], *, 
         has_a_clock = kinds.count("0") + kinds.count("X0") >= 3 or "DATE" in kinds
         if marks & _STRONG_SEPARATORS or "\t" in kinds or has_a_clock or ("LEVEL" in kinds and marks) or not words:
             return True
-        return _is_constant(alive, depth) and (share >= 0.9 and len(alive) >= 8 or share == 1 and len(alive) >= 4)
+        return _is_constant(alive, depth) and ((share >= 0.9 and len(alive) >= 8) or (share == 1 and len(alive) >= 4))
     if "DATE" in kinds:
         return True
     if "LEVEL" in kinds or "STREAM" in kinds:
@@ -177,7 +189,7 @@ def _is_of_a_collector(alive: Sequence[Sequence[str]], kinds: Sequence[str], *, 
 
 def _counts_up(numbers: Sequence[str]) -> bool:
     values = [int(number) for number in numbers if len(number) < 12]
-    steps = [after - before for before, after in zip(values, values[1:], strict=False)]
+    steps = [after - before for before, after in pairwise(values)]
     return len(steps) >= 2 and sum(step >= 0 for step in steps) >= 0.9 * len(steps) and values[-1] > values[0]
 
 

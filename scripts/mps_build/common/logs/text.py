@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from .escapes import is_page, plain
 from .relays import infer_prefix, without_fixed_prefix
@@ -23,8 +24,9 @@ class Line:
     text: str
 
 
+@lru_cache(maxsize=1)  # several readers are tried on one text
 def clean_lines(text: str) -> tuple[Line, ...]:
-    """Return the lines without escapes, known prefixes and trailing blanks; a redrawn line (`\\r`) counts as several."""
+    """Return the lines without escapes, prefixes and trailing blanks; a redrawn line (`\\r`) counts as several."""
     return tuple(replace(line, text=clean_line(line.text)) for line in _raw_lines(text.split("\n")))
 
 
@@ -34,10 +36,13 @@ def meant_lines(text: str) -> tuple[Line, ...]:
     For prose. Tables (statistics, a `.ninja_log`) have columns of their own: `clean_lines` is for them.
     """
     of_a_page = is_page(text)
+    filled = [(number, row) for number, row in enumerate(text.split("\n"), start=1) if row]
+    unwrapped = unwrap([row for _, row in filled])
     lines = [
-        Line(number=line.number, text=cleaned)
-        for line in _raw_lines(unwrap(text.split("\n")))
-        if (cleaned := plain(line.text[:_LONGEST_LINE], of_a_page=of_a_page))
+        Line(number=number, text=cleaned)
+        for (number, _), row in zip(filled, unwrapped, strict=True)
+        for part in row.split("\r")
+        if (cleaned := plain(part[:_LONGEST_LINE], of_a_page=of_a_page))
     ]
     for _ in range(_ROUNDS):
         lines = [replace(line, text=without_fixed_prefix(line.text)) for line in lines]
@@ -66,6 +71,8 @@ def _raw_lines(rows: list[str]) -> Iterator[Line]:
     """Yield what stands in numbered lines, part by part; of a run of empty ones the first."""
     empty = False
     for number, row in enumerate(rows, start=1):
+        if empty and not row:
+            continue
         for part in row.rstrip("\r").split("\r"):
             if part or not empty:
                 yield Line(number=number, text=part)

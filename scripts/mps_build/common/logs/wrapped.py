@@ -1,4 +1,4 @@
-"""Logs that came inside another format: a JSON object per line, a list of quoted strings, one string with `\\n` in it."""
+"""Logs that came inside another format: a JSON object per line, a list of quoted strings, a string with `\\n` in it."""
 
 from __future__ import annotations
 

@@ -57,6 +57,12 @@ def find_recipe(argument: str) -> Recipe:
         return load_recipe(known[wanted])
     if re.fullmatch(r"v\d+\.\d+", wanted) and (of_minor := [stem for stem in known if stem.startswith(f"{wanted}.")]):
         return load_recipe(known[max(of_minor, key=_order)])
+    if meant := re.fullmatch(r"v?torch\s*={0,2}\s*v?(\d[\w.]*)", wanted):
+        wanted = f"v{meant[1]}"
+        if wanted in known:
+            raise UsageError(
+                f"no recipe {argument!r}: a recipe is named by its release", hint=f"did you mean {wanted}?"
+            )
     raise UsageError(f"no recipe {argument!r}", hint=f"{_near(wanted, list(known))}; or give a path to a recipe file")
 
 

@@ -17,6 +17,8 @@ from ..process import Command, capture
 
 TAG = "v1.0.0"
 _DATE = "2026-01-01T00:00:00+00:00"
+# Where a repository stands, and how it is served; its objects are checked by git itself.
+_TOLD = ("HEAD", "config", "refs/heads/main")
 _UNTRACKED = "__pycache__/\n*.pyc\n.DS_Store\n/build/\n/dist/\n"
 
 
@@ -64,7 +66,10 @@ def materialise(sample_root: Path, destination: Path, *, expected: str | None = 
                 hint=f"take the change back; or, if it is meant, put {commit} into {sample_root.name}.yaml",
             )
         if not all(_holds(destination / each.name, each) for each in beside.iterdir()):
-            shutil.rmtree(destination, ignore_errors=True)
+            if destination.is_dir() and not destination.is_symlink():
+                shutil.rmtree(destination)
+            else:
+                destination.unlink(missing_ok=True)
             beside.replace(destination)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
@@ -72,9 +77,14 @@ def materialise(sample_root: Path, destination: Path, *, expected: str | None = 
 
 
 def _holds(there: Path, wanted: Path) -> bool:
-    """True if both repositories stand at one commit."""
-    head = Path("refs", "heads", "main")
-    return (there / head).is_file() and (there / head).read_text() == (wanted / head).read_text()
+    """True if the repository is the wanted one, all its objects whole."""
+    try:
+        if any((there / name).read_bytes() != (wanted / name).read_bytes() for name in _TOLD):
+            return False
+        _git("--git-dir", str(there), "fsck", "--full", "--strict", "--no-dangling", cwd=wanted)
+    except (OSError, SourceError):
+        return False
+    return True
 
 
 def _submodules(root: Path) -> tuple[tuple[str, str], ...]:

@@ -16,7 +16,7 @@ def _requirement(text: str) -> str:
     try:
         Requirement(text)
     except InvalidRequirement as error:
-        raise ValueError(f"is no requirement: {error}") from error
+        raise ValueError(f"is not a requirement: {error}") from error
     return text
 
 
@@ -125,7 +125,7 @@ class Gate(_Declared):
 
 
 class Cross(_Declared):
-    """What a host that is no Mac can build of this recipe, with zig: less, and declared as such.
+    """What a host that is not a Mac can build of this recipe, with zig: less, and declared as such.
 
     A recipe without it is built on a Mac only.
     """

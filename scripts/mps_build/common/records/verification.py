@@ -161,13 +161,13 @@ def read_model(path: Path, model: type[_Model], *, schema: str, hint: str) -> _M
     try:
         document = read_json(path)
     except json.JSONDecodeError as error:
-        raise UsageError(f"{path}:{error.lineno}: is no JSON: {error.msg}", hint=hint) from error
+        raise UsageError(f"{path}:{error.lineno}: is not JSON: {error.msg}", hint=hint) from error
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read: {error}", hint=hint) from error
     named = document.get("schema") if isinstance(document, dict) else None
     if named != schema:
         found = f"its schema is {named!r}" if named else "it names no schema"
-        raise UsageError(f"{path}: is no record of schema {schema}: {found}", hint=hint)
+        raise UsageError(f"{path}: is not a record of schema {schema}: {found}", hint=hint)
     try:
         return model.model_validate(document)
     except ValidationError as error:

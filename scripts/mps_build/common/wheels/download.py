@@ -28,6 +28,8 @@ from ..process import Command, CommandFailed, Reporter, run_logged
 
 # One newer than the newest known, so that a release for the next Python is seen; torch 1.12 ends at 3.7.
 PYTHONS = tuple(f"3.{minor}" for minor in range(16, 6, -1))
+# pip expands a macOS platform to every older one.
+MACOS_PLATFORM = "macosx_99_0_arm64"
 _PYTHON = re.compile(r"3\.(\d+)(t?)")
 _PROGRESS = re.compile(r"Progress (\d+) of (\d+)")
 _UNREACHABLE = ("Retrying (Retry(", "ConnectionError", "Temporary failure in name resolution", "ReadTimeoutError")
@@ -139,7 +141,7 @@ def _pip_download(wanted: Requirement, python: str, destination: Path) -> Comman
     minor, threads = match.groups()
     return Command(
         argv=(
-            *_pip(),
+            *pip_command(),
             "--disable-pip-version-check",
             "--no-input",
             "download",
@@ -150,8 +152,7 @@ def _pip_download(wanted: Requirement, python: str, destination: Path) -> Comman
             "--implementation=cp",
             f"--python-version=3.{minor}",
             f"--abi=cp3{minor}{threads}",
-            # pip expands a macOS platform to every older one.
-            "--platform=macosx_99_0_arm64",
+            f"--platform={MACOS_PLATFORM}",
             f"--dest={destination}",
             str(wanted),
         ),
@@ -159,7 +160,7 @@ def _pip_download(wanted: Requirement, python: str, destination: Path) -> Comman
     )
 
 
-def _pip() -> tuple[str, ...]:
+def pip_command() -> tuple[str, ...]:
     """Return a pip to call: ours, or one on PATH."""
     if importlib.util.find_spec("pip"):
         return (sys.executable, "-m", "pip")

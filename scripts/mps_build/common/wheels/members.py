@@ -17,7 +17,7 @@ MOST_BYTES = 8 << 20
 
 
 class UnsoundWheel(Exception):
-    """The file is no zip, or holds more than is read of one."""
+    """The file is not a zip, or holds more than is read of one."""
 
 
 class Members:
@@ -50,13 +50,13 @@ def open_wheel(path: Path) -> Iterator[Members]:
     """Give the wheel's members.
 
     Raises:
-        UnsoundWheel: the file is no zip, or its directory is larger than any wheel's.
+        UnsoundWheel: the file is not a zip, or its directory is larger than any wheel's.
     """
     try:
         _check_directory(path)
         archive = zipfile.ZipFile(path)
     except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile, struct.error) as error:
-        raise UnsoundWheel(f"is no zip file: {error}") from error
+        raise UnsoundWheel(f"is not a zip file: {error}") from error
     with archive:
         yield Members(archive)
 
@@ -69,7 +69,7 @@ def _check_directory(path: Path) -> None:
         tail = file.read()
     at = tail.rfind(b"PK\5\6")
     if at < 0 or at + _END.size > len(tail):
-        raise UnsoundWheel("is no zip file: it has no end record")
+        raise UnsoundWheel("is not a zip file: it has no end record")
     count, length = _END.unpack_from(tail, at)[4:6]
     wide = tail.rfind(b"PK\6\6", 0, at)
     if wide >= 0 and wide + _END64.size <= len(tail):

@@ -86,7 +86,7 @@ def read_wheel(path: Path) -> WheelFile:
     """Return what the index says of one wheel.
 
     Raises:
-        UsageError: its name is no wheel's, its METADATA tells another name or version, or its receipt another hash.
+        UsageError: its name is not a wheel's, its METADATA tells another name or version, or its receipt another hash.
     """
     try:
         name, version, _, tags = parse_wheel_filename(path.name)
@@ -145,6 +145,6 @@ def _check_receipt(path: Path, sha256: str) -> None:
     try:
         recorded = read_json(receipt)["wheel"]["sha256"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{receipt.name} is no receipt: {error!r}") from error
+        raise UsageError(f"{receipt.name} is not a receipt: {error!r}") from error
     if recorded != sha256:
         raise UsageError(f"{path.name} is not the wheel of its receipt: sha256 {sha256}, the receipt has {recorded}")

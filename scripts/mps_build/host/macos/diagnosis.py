@@ -1,4 +1,4 @@
-"""From what a program wrote to the error situation it is in, if it is one we know."""
+"""From what a program wrote to the known tool error it is, if it is one."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from collections.abc import Sequence
 
 from .answers import Answer, Facts, as_sentences, first, unwrapped
 from .commands import Call
-from .metal_situations import METAL
-from .situation import Situation
-from .situations import SITUATIONS
+from .known_tool_errors import KNOWN_TOOL_ERRORS, KnownToolError
 
-_METAL_IDS = frozenset(situation.id for situation in METAL)
 # These open a window where there is a screen, and say so.
 _MAY_ASK = frozenset({"xcode_select_failed_to_locate", "no_developer_tools"})
-_PHRASES = tuple((situation, tuple(unwrapped(phrase) for phrase in situation.phrases)) for situation in SITUATIONS)
+_PHRASES = tuple((error, tuple(unwrapped(phrase) for phrase in error.phrases)) for error in KNOWN_TOOL_ERRORS)
 
 _NOISE: tuple[tuple[str, str], ...] = (
     ("objc_duplicate_class", r"objc\[\d+\]:\s+Class\s+\S+\s+is\s+implemented\s+in\s+both"),
@@ -31,17 +28,15 @@ _NOISE: tuple[tuple[str, str], ...] = (
 
 
 def diagnose(answer: Answer, calls: Sequence[Call] = ()) -> Facts | None:
-    """Return the facts of the first situation whose words the answer holds, or None."""
+    """Return the facts of the first known tool error whose words the answer holds, or None."""
     sentences = as_sentences(answer.text)
     squeezed = unwrapped(sentences)
     notice = _notice(squeezed)
     if any(call.has("runFirstLaunch") for call in calls) and "Symbolnotfound:_XPCTypeBool" in squeezed:
-        return None  # the mending command prints the trouble that it then mends
-    for situation, phrases in _PHRASES:
-        if any(phrase in squeezed for phrase in phrases) and (
-            situation.needs is None or re.search(situation.needs, sentences)
-        ):
-            return notice | _facts(situation, sentences, answer, calls)
+        return None  # the fix prints the trouble that it then fixes
+    for error, phrases in _PHRASES:
+        if any(phrase in squeezed for phrase in phrases) and (error.needs is None or re.search(error.needs, sentences)):
+            return notice | _facts(error, sentences, answer, calls)
     return notice or None
 
 
@@ -51,25 +46,22 @@ def noise_in(answer: Answer) -> list[str]:
     return [name for name, pattern in _NOISE if re.search(pattern, text)]
 
 
-def _facts(situation: Situation, text: str, answer: Answer, calls: Sequence[Call]) -> Facts:
-    facts: Facts = {"error": situation.id}
-    if not situation.fatal or _goes_on(situation, text, answer):
+def _facts(error: KnownToolError, text: str, answer: Answer, calls: Sequence[Call]) -> Facts:
+    facts: Facts = {"error": error.id}
+    if not error.fatal or _goes_on(error, text, answer):
         facts["fatal"] = False
-    facts.update(situation.fixed)
-    for key, pattern in situation.details.items():
+    facts.update(error.fixed)
+    for key, pattern in error.details.items():
         value = first(pattern, text)
         if value is not None and not _may_be_torn(key, value, text):
             facts[key] = value
-    if situation.id in _METAL_IDS and (code := _quoted_exit(text)) is not None:
+    if error.metal and (code := _quoted_exit(text)) is not None:
         facts["tool_exit"] = code
-    if situation.id == "license_not_agreed":
-        if re.search(r"Hit\s+the\s+Enter\s+key", text):
-            facts["interactive"] = True
-        if any(call.program == "brew" for call in calls):
-            facts["reported_by"] = "brew"
-    if situation.id in _MAY_ASK and re.search(r"requesting\s+install", text):
+    if error.id == "license_not_agreed" and re.search(r"Hit\s+the\s+Enter\s+key", text):
+        facts["interactive"] = True
+    if error.id in _MAY_ASK and re.search(r"requesting\s+install", text):
         facts["dialog"] = True
-    if situation.id == "xcode_system_resources_outdated" and "tool" not in facts:
+    if error.id == "xcode_system_resources_outdated" and "tool" not in facts:
         tool = first(r"^(\w[\w.+-]*): error: sh -c", text)
         facts.update({"tool": tool} if tool else {})
     return facts
@@ -83,9 +75,9 @@ def _may_be_torn(key: str, value: str, text: str) -> bool:
     return text[end : end + 1] in ("", "\n") and bool(text[end:].strip())
 
 
-def _goes_on(situation: Situation, text: str, answer: Answer) -> bool:
+def _goes_on(error: KnownToolError, text: str, answer: Answer) -> bool:
     """A missing platform is a warning where the build said so, or ended well."""
-    return situation.id == "no_platform_in_clt" and (
+    return error.id == "no_platform_in_clt" and (
         answer.exit == 0 or bool(re.search(r"^\s*warning:.*lookup item", text, re.MULTILINE))
     )
 

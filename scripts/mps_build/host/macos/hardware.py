@@ -1,4 +1,4 @@
-"""The machine: system_profiler's hardware and software parts, as text, XML, JSON, or copied from the window."""
+"""The machine: system_profiler's hardware and software parts, as text, XML or JSON."""
 
 from __future__ import annotations
 
@@ -8,35 +8,7 @@ from collections.abc import Mapping
 from .answers import Answer, Facts
 from .sysctl import chip_facts
 
-# What the first label is called in the languages of the System Information window.
-_LOCALES: Mapping[str, str] = {
-    "modellname": "de",
-    "nom du modèle": "fr",
-    "nombre del modelo": "es",
-    "nome modello": "it",
-    "modelnaam": "nl",
-    "nome do modelo": "pt",
-    "modellnamn": "sv",
-    "modelnavn": "da",
-    "modellnavn": "nb",
-    "mallin nimi": "fi",
-    "nazwa modelu": "pl",
-    "název modelu": "cs",
-    "model adı": "tr",
-    "название модели": "ru",
-    "機種名": "ja",
-    "모델명": "ko",
-    "모델 이름": "ko",
-    "型号名称": "zh",
-    "機型名稱": "zh",
-}
-# What "cores" is in them, and "firmware"; the caches' lines name cores too, but their values have a unit.
-_CORES = re.compile(
-    r"kern|cœur|núcleo|\bcore|rdzeni|jader|çekirdek|kärn|kjern|ytim|ydin|ядер|コア|核|코어", re.IGNORECASE
-)
-_FIRMWARE = re.compile(r"firmware|boot[- ]rom|ファームウェア|固件|韌體|펌웨어", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"(?:MacBook(?:Pro|Air)?|Macmini|MacPro|iMac(?:Pro)?|VirtualMac|Xserve|Mac|ADP)\d+,\d+")
-_MODEL_NAME = re.compile(r"MacBook(?: Pro| Air)?|Mac (?:mini|Pro|Studio)|iMac(?: Pro)?|.*Virtual Machine \d+")
 _NAMED = {
     "machine_name": "Model Name",
     "machine_model": "Model Identifier",
@@ -59,8 +31,6 @@ def parse_hardware(answer: Answer) -> Facts:
         return _structured(pairs, whole="</plist>" in text)
     labels = labels_of(text)
     facts = _software(labels) | _hardware(labels)
-    if "Model Identifier" not in labels and any(_IDENTIFIER.fullmatch(value) for value in labels.values()):
-        return _localized(labels)
     if not _hardware(labels):
         return facts
     if "Hardware Overview:" not in text or not any("Serial Number" in key or "UUID" in key for key in labels):
@@ -135,27 +105,6 @@ def _cores(text: str) -> Facts:
         return {}
     levels = {name.lower(): int(count) for count, name in re.findall(r"(\d+)\s+([^\W\d]+)", match.group(2) or "")}
     return {"cpu_cores": int(match.group(1)), **({"cpu_levels": levels} if levels else {})}
-
-
-def _localized(labels: Mapping[str, str]) -> Facts:
-    """Read a window's copy in another language by the form of the values; when it is whole is not known."""
-    facts: Facts = {}
-    for label, value in labels.items():
-        if _IDENTIFIER.fullmatch(value):
-            facts["model"] = value
-        elif re.match(r"Apple (?:M\d|processor)", value) or re.search(r"\bIntel\b", value):
-            facts |= {key: found for key, found in chip_facts(value).items() if key not in facts}
-        elif _MODEL_NAME.fullmatch(value):
-            facts.setdefault("model_name", value)
-        elif _CORES.search(label) and "cpu_cores" not in facts and _cores(value):
-            facts |= _cores(value)
-        elif _FIRMWARE.search(label):
-            facts.setdefault("firmware", value)
-        elif memory := _memory_gb(value):
-            facts.setdefault("memory_gb", memory)
-    virtual = _virtual(str(facts.get("model", "")), facts, str(facts.get("firmware", "")))
-    locale = next((name for label in labels if (name := _LOCALES.get(label.casefold()))), None)
-    return facts | ({"virtual": virtual} if virtual is not None else {}) | ({"locale": locale} if locale else {})
 
 
 def _software(labels: Mapping[str, str]) -> Facts:

@@ -48,7 +48,7 @@ def parse_component(answer: Answer) -> Facts:
 
 
 def parse_component_download(answer: Answer) -> Facts:
-    """Read `-downloadComponent`: "Done downloading" is no proof of a compiler; our own time limit is no answer."""
+    """Read `-downloadComponent`: "Done downloading" does not prove a compiler; our own time limit is not an answer."""
     if match := re.search(r"Done downloading: Metal Toolchain (\w+)", answer.text):
         return {"done": True, "build": match.group(1)}
     began = "Beginning asset download" in answer.text

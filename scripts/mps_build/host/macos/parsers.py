@@ -70,14 +70,14 @@ _DEVELOPER_TOOLS = frozenset(
 
 
 def _failed_silently(answer: Answer, calls: Sequence[Call], facts: Facts) -> bool:
-    """Say whether a developer tool failed for a reason that we do not know: then what it printed is no answer."""
+    """Say whether a developer tool failed for a reason that we do not know: then what it printed is not an answer."""
     asked = any(call.program in _DEVELOPER_TOOLS for call in calls)
     return asked and answer.exit not in (0, None, 141) and "done" not in facts
 
 
 def _is_document(calls: Sequence[Call]) -> bool:
     """Say whether the answer is a file's content: a crash report may quote any error."""
-    return bool(calls) and all(call.program in ("cat", "open", "head", "tail", "less") for call in calls)
+    return bool(calls) and all(call.program in ("cat", "head", "tail", "less") for call in calls)
 
 
 def _reader(call: Call) -> Parser | None:
@@ -199,7 +199,7 @@ def _env(answer: Answer, call: Call) -> Facts:
 
 
 def _echo(answer: Answer, call: Call) -> Facts:
-    """Read `echo $SDKROOT` or `printenv SDKROOT`; what else is echoed says nothing."""
+    """Read `echo $SDKROOT`; what else is echoed says nothing."""
     name = next(
         (word.strip("${}") for word in call.arguments if word.strip("${}") in ("SDKROOT", "DEVELOPER_DIR")), None
     )
@@ -234,14 +234,10 @@ _READERS: Mapping[str, Parser] = {
     "xcodebuild": _xcodebuild,
     "xcode-select": _xcode_select,
     "xcrun": _xcrun,
-    "xcodes": lambda answer, call: xcode.parse_xcodes(answer),
     "mdfind": lambda answer, call: xcode.parse_xcode_paths(answer),
     "ls": _ls,
     "env": _env,
-    "export": _env,
-    "printenv": lambda answer, call: _echo(answer, call) or _env(answer, call),
     "echo": _echo,
-    "find": lambda answer, call: xcode.parse_xcode_paths(answer),
     "git": lambda answer, call: tools.parse_tool_version(answer, "git") if call.has("version") else {},
     "ccache": lambda answer, call: tools.parse_tool_version(answer, "ccache"),
     "sccache": lambda answer, call: tools.parse_tool_version(answer, "sccache"),
@@ -254,22 +250,14 @@ _READERS: Mapping[str, Parser] = {
     "uname": _uname,
     "sysctl": sysctl.parse_sysctl,
     "system_profiler": _system_profiler,
-    "ohai": lambda answer, call: hardware.parse_hardware(answer),
     "ioreg": lambda answer, call: displays.parse_ioreg(answer),
     "df": _df,
     "diskutil": _diskutil,
     "pmset": _pmset,
     "notifyutil": lambda answer, call: resources.parse_thermal_pressure(answer),
     "vm_stat": lambda answer, call: resources.parse_vm_stat(answer),
-    "memory_pressure": lambda answer, call: resources.parse_memory_pressure(answer),
     "launchctl": _launchctl,
     "csrutil": lambda answer, call: resources.parse_csrutil(answer),
-    "powermetrics": lambda answer, call: resources.parse_gpu_power(answer),
     "file": lambda answer, call: versions.parse_binary(answer),
-    "lipo": lambda answer, call: versions.parse_binary(answer),
-    "conda": lambda answer, call: reports.parse_conda_info(answer),
-    "mamba": lambda answer, call: reports.parse_conda_info(answer),
-    "brew": lambda answer, call: reports.parse_brew_config(answer),
     "cat": _document,
-    "open": _document,
 }

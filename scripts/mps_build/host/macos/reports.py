@@ -1,4 +1,4 @@
-"""What other tools report of a machine: collect_env, conda, brew, crash reports."""
+"""What other tools report of a machine: collect_env, crash reports."""
 
 from __future__ import annotations
 
@@ -10,9 +10,6 @@ from .answers import Answer, Facts, first
 from .sysctl import chip_facts
 from .versions import is_beta_build
 
-_CORES_AS_WORDS = {
-    "single": 1, "dual": 2, "quad": 4, "hexa": 6, "octa": 8, "deca": 10, "dodeca": 12, "hexadeca": 16,
-}  # fmt: skip
 # Where MPS really works, by torch release (knowledge of all wheels' machine code); 2.15 does not ask the OS.
 _MPS_FLOORS = (("2.9", "14.0"), ("2.5", "13.0"), ("1.12", "12.3"))
 
@@ -59,33 +56,6 @@ def _below_floor(torch: str | None, system: str) -> bool:
         return False
     floor = next((floor for since, floor in _MPS_FLOORS if release >= Version(since)), None)
     return floor is None or Version(system) < Version(floor)
-
-
-def parse_conda_info(answer: Answer) -> Facts:
-    text = answer.stdout
-    facts: Facts = {}
-    if python := first(r"^\s*python version : (\S+)\s*$", text):
-        facts["python"] = python
-    if macos := first(r"__osx=(\d+(?:\.\d+)+)", text):
-        facts["macos"] = macos
-    if arch := first(r"/osx-(arm64|64)\b", text) or first(r"^\s*platform : osx-(arm64|64)\s*$", text):
-        facts["arch"] = "arm64" if arch == "arm64" else "x86_64"
-    if facts and not re.search(r"^\s*offline mode :", text, re.MULTILINE):
-        facts["complete"] = False
-    return facts
-
-
-def parse_brew_config(answer: Answer) -> Facts:
-    text = answer.stdout
-    facts: Facts = {}
-    if match := re.search(r"^\s*macOS: (\d+(?:\.\d+)+)-(\w+)\s*$", text, re.MULTILINE):
-        facts |= {"macos": match.group(1), "arch": match.group(2)}
-    if cores := first(r"^\s*CPU: (\w+)-core\b", text):
-        count = int(cores) if cores.isdigit() else _CORES_AS_WORDS.get(cores.lower())
-        facts |= {"cpu_cores": count} if count else {}
-    if rosetta := first(r"^\s*Rosetta 2: (true|false)\s*$", text):
-        facts["rosetta"] = rosetta == "true"
-    return facts
 
 
 def parse_ips(text: str) -> Facts:

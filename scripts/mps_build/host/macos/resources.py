@@ -92,7 +92,7 @@ def parse_apfs_list(answer: Answer) -> Facts:
 
 
 def parse_thermal(answer: Answer) -> Facts:
-    """Read `pmset -g therm` or `thermlog`: the last limit counts; three notes are no proof of coolness."""
+    """Read `pmset -g therm` or `thermlog`: the last limit counts; three notes do not prove that it is cool."""
     limits = re.findall(r"CPU_Speed_Limit\s*=\s*(\d+)", answer.stdout)
     if limits:
         return {"cpu_speed_limit": int(limits[-1]), "throttled": int(limits[-1]) < 100}
@@ -135,22 +135,10 @@ def parse_vm_stat(answer: Answer) -> Facts:
     return facts
 
 
-def parse_memory_pressure(answer: Answer) -> Facts:
-    percent = first(r"System-wide memory free percentage:\s*(\d+)%", answer.stdout)
-    if not percent:
-        return {}
-    return {"free_percent": int(percent), **({} if "The system has" in answer.stdout else {"complete": False})}
-
-
 def parse_meminfo(answer: Answer) -> Facts:
     """Read Linux' /proc/meminfo."""
     total = first(r"^MemTotal:\s+(\d+) kB", answer.stdout)
     return {"memory_bytes": int(total) * 1024} if total else {}
-
-
-def parse_gpu_power(answer: Answer) -> Facts:
-    percent = first(r"GPU (?:HW )?active residency:\s+(\d+(?:\.\d+)?)%", answer.stdout)
-    return {"gpu_active_percent": float(percent)} if percent else {}
 
 
 def parse_session(answer: Answer) -> Facts:

@@ -169,15 +169,6 @@ def whereabouts(path: str) -> Facts:
     return {"where": "xcode_app" if re.search(r"\.app/Contents/", path) else "other"}
 
 
-def parse_xcodes(answer: Answer) -> Facts:
-    """Read `xcodes installed`: version, build, which is selected, where."""
-    rows = re.findall(
-        r"^\s*(\d[\w. -]*?)\s+\((\w+)\)\s+(\(Selected\))?\s*(/.*\S)\s*$", answer.stdout, re.MULTILINE | re.IGNORECASE
-    )
-    found = [{"version": v, "build": b, "path": path, "selected": bool(chosen)} for v, b, chosen, path in rows]
-    return {"xcodes": found} if found else {}
-
-
 def parse_xcode_paths(answer: Answer) -> Facts:
     """Return every Xcode.app listed, in the order given; an empty list may only mean that Spotlight is off."""
     paths = [line.strip() for line in answer.stdout.splitlines() if re.match(r"\s*/.*\.app/?\s*$", line)]

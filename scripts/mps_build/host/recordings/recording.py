@@ -78,19 +78,19 @@ def load_document(path: Path) -> Any:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise UsageError(
-            f"{path}:{line}: is no UTF-8: byte {data[error.start]:#04x} at {error.start}", hint=_HOW
+            f"{path}:{line}: is not UTF-8: byte {data[error.start]:#04x} at {error.start}", hint=_HOW
         ) from error
     try:
         return parse_json(text)
     except ValueError as error:
         line, why = (error.lineno, error.msg) if isinstance(error, json.JSONDecodeError) else (1, str(error))
-        raise UsageError(f"{path}:{line}: is no JSON: {why}", hint=_HOW) from error
+        raise UsageError(f"{path}:{line}: is not JSON: {why}", hint=_HOW) from error
 
 
 def recording_of(document: Any, *, name: str) -> Recording:
     """Return a JSON document as a recording; `name` stands for the file in messages."""
     if not isinstance(document, dict) or "probes" not in document:
-        raise UsageError(f"{name}: is no recording: it has no `probes`", hint=_HOW)
+        raise UsageError(f"{name}: is not a recording: it has no `probes`", hint=_HOW)
     schema = document.get("schema", SCHEMA_VERSION)
     if isinstance(schema, int) and schema > SCHEMA_VERSION:
         raise UsageError(
@@ -101,7 +101,7 @@ def recording_of(document: Any, *, name: str) -> Recording:
         recording = Recording.model_validate(document)
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:10]]
-        raise UsageError(f"{name}: is no recording:\n  " + "\n  ".join(faults)) from error
+        raise UsageError(f"{name}: is not a recording:\n  " + "\n  ".join(faults)) from error
     if twice := _twice(probe.words() for probe in recording.probes):
         raise UsageError(
             f"{name}: holds a probe twice: {' '.join(twice)}", hint="delete the one that is not the host's answer"

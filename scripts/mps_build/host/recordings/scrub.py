@@ -20,8 +20,23 @@ from .recording import recording_document
 _ZERO_UUID = "00000000-0000-0000-0000-000000000000"
 HOST_NAME = "mac.local"
 # Words that are user names of half the world, or of the tools: as a bare word they name nobody.
-_NOBODY = frozenset(
-    {"root", "admin", "user", "runner", "build", "mac", "macos", "apple", "python", "xcode", "test", "local"}
+NOBODY = frozenset(
+    {
+        "root",
+        "admin",
+        "user",
+        "users",
+        "shared",
+        "public",
+        "runner",
+        "build",
+        "mac",
+        "macos",
+        "apple",
+        "python",
+        "xcode",
+    }
+    | {"test", "local", "torch", "homebrew", "linuxbrew", "work", "actions-runner"}
 )
 
 # What is taken out wherever it stands: its name, a pattern, what takes its place. A place that was taken matches
@@ -29,12 +44,12 @@ _NOBODY = frozenset(
 _PATTERNS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     (
         "serial number",
-        re.compile(r"(?i)(serial[ _]?number[^:=\n]*?\"?\s*[:=]\s*<?\"?)(?!X{10})[A-Z0-9][\w/.-]{4,}"),
+        re.compile(r"(?i)(serial[ _]?number[^:=\n]{0,80}\"?\s{0,8}[:=]\s{0,8}<?\"?)(?!X{10})[A-Z0-9][\w/.-]{4,}"),
         r"\g<1>XXXXXXXXXX",
     ),
     (
         "serial number",
-        re.compile(r"(?i)(<key>serial_number</key>\s*<string>)(?!X{10})[^<]+"),
+        re.compile(r"(?i)(<key>serial_number</key>\s{0,40}<string>)(?!X{10})[^<]+"),
         r"\g<1>XXXXXXXXXX",
     ),
     (
@@ -44,14 +59,18 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ),
     ("UDID", re.compile(r"\b(?!0{8}-)[0-9A-Fa-f]{8}-[0-9A-Fa-f]{16}\b"), "00000000-0000000000000000"),
     ("hardware address", re.compile(r"\b(?!00:00:00)(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b"), "00:00:00:00:00:00"),
-    ("network name", re.compile(r"//(?!user@server/share)[^/@\s]+@[^/\s]+/\S*"), "//user@server/share"),
+    ("network name", re.compile(r"//(?!user@server/share)[^/@\s]{1,200}@[^/\s]{1,253}/\S*"), "//user@server/share"),
     ("network name", re.compile(r"(?m)^(?!server:/share)[\w.-]+:/\S+(?=\s+\d)"), "server:/share"),
-    ("mail address", re.compile(r"\b(?!user@)[\w.+-]+@[\w-]+\.[\w.]*[a-z]\b"), "user@example.org"),
+    (
+        "mail address",
+        re.compile(r"(?<![\w.+-])(?!user@)[\w.+-]{1,64}@[\w-]{1,63}\.[\w.]{0,190}[a-z]\b"),
+        "user@example.org",
+    ),
     (
         "name of a person, a machine or a network",
         re.compile(
-            r"(?im)^(\s*\"?(?:Computer Name|User Name|Local Host ?name|Host ?name|SSID|Current Network|Owner)"
-            r"\"?\s*[:=]\s*)"
+            r"(?im)^([ \t]{0,80}\"?(?:Computer Name|User Name|Local Host ?name|Host ?name|SSID|Current Network|Owner)"
+            r"\"?[ \t]{0,8}[:=][ \t]{0,8})"
             r"(?!removed$)\S.*$"
         ),
         r"\g<1>removed",
@@ -74,10 +93,10 @@ class Identity:
         if len(home) > 1 and home != "/root":
             words[home] = ("home folder", "/Users/user")
         for name in {platform.node(), platform.node().split(".", 1)[0]}:
-            if len(name) >= 3 and name.lower() not in _NOBODY:
+            if len(name) >= 3 and name.lower() not in NOBODY:
                 words[name] = ("host name", HOST_NAME)
         user = _user_name()
-        if len(user) >= 3 and user.lower() not in _NOBODY:
+        if len(user) >= 3 and user.lower() not in NOBODY:
             words[user] = ("user name", "user")
         return cls(words=words)
 
@@ -88,9 +107,9 @@ def scrub(document: Mapping[str, Any], identity: Identity) -> tuple[dict[str, An
 
     def clean(text: str) -> str:
         for word, (kind, instead) in sorted(identity.words.items(), key=lambda item: -len(item[0])):
-            text, count = re.subn(
-                rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])", instead, text, flags=re.IGNORECASE
-            )
+            # A user's name stands in file names beside digits too (jdoe2026.log); capitals may follow (jdoeBuild).
+            digit = "" if kind == "user name" and len(word) >= 4 else "0-9"
+            text, count = re.subn(rf"(?<![A-Za-z{digit}])(?i:{re.escape(word)})(?![a-z{digit}])", instead, text)
             removed[kind] += count
         for kind, pattern, instead in _PATTERNS:
             text, count = pattern.subn(instead, text)

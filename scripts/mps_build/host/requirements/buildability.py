@@ -26,7 +26,7 @@ _SDK_OF = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+class Buildability:
     """One recipe on a host: what stops the build, if anything, and the Xcode it would take."""
 
     recipe: str
@@ -38,13 +38,13 @@ class Outlook:
         return {**asdict(self), "blockers": list(self.blockers), "builds": not self.blockers}
 
 
-def outlooks(host: Host, recipes: Sequence[Recipe]) -> tuple[Outlook, ...]:
-    """Return each recipe's outlook, in the order given."""
+def buildability_of(host: Host, recipes: Sequence[Recipe]) -> tuple[Buildability, ...]:
+    """Return each recipe's buildability, in the order given."""
     rows = []
     for recipe in recipes:
         xcode = choose_xcode(host, recipe) if host.system == "Darwin" else None
         rows.append(
-            Outlook(
+            Buildability(
                 recipe=recipe.name,
                 blockers=tuple(blockers(inspect(host, recipe), stops="build")),
                 xcode=xcode.version if xcode else None,

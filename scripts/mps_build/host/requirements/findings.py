@@ -1,4 +1,4 @@
-"""One line of the doctor's: what was found, what is wanted, what mends it."""
+"""One line of the doctor's: what was found, what is wanted, how to fix it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Finding:
     what: str
     found: str
     wanted: str = ""
-    mend: str | None = None
+    fix: str | None = None
     link: str | None = None
     stops: tuple[Literal["build", "verify"], ...] = ("build", "verify")
 
     def document(self) -> dict[str, Any]:
-        keys = ("id", "level", "what", "found", "wanted", "mend", "link")
+        keys = ("id", "level", "what", "found", "wanted", "fix", "link")
         return {key: getattr(self, key) for key in keys} | (
             {"stops": list(self.stops)} if self.level == "blocker" else {}
         )

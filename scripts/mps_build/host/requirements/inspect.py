@@ -12,6 +12,7 @@ from .findings import Finding
 from .machine import machine_findings, resource_findings
 from .tools import tool_findings
 from .unanswered import unanswered_findings
+from .way import workable
 from .xcode import chosen_suits, xcode_findings
 
 # The order of warnings in a report; blockers come in the order of their rules.
@@ -44,8 +45,7 @@ def inspect(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
         )
     return (
         *machine_findings(host, recipe),
-        *xcode_findings(host, recipe),
-        *tool_findings(host, recipe),
+        *workable((*xcode_findings(host, recipe), *tool_findings(host, recipe)), host, recipe),
         *unanswered_findings(host, others_matter=not chosen_suits(host, recipe)),
         *_not_understood(host),
     )
@@ -74,12 +74,12 @@ def _not_understood(host: Host) -> Iterator[Finding]:
                 level="not_understood",
                 what="Not understood",
                 found=f"`{shlex.join(row.argv)[:120]}` answered: {' / '.join(lines[:3])[:300]}{more}",
-                mend="send this answer in: nox -s doctor -- --record FILE, see docs/host/recorded_macs.md",
+                fix="send this answer in: nox -s doctor -- --record FILE, see docs/host/recorded_macs.md",
             )
 
 
 def elsewhere_findings(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
-    """Return what a host that is no Mac lacks; a recipe that is cross-built with zig lacks nothing."""
+    """Return what a host that is not a Mac lacks; a recipe that is cross-built with zig lacks nothing."""
     if recipe.cross is not None:
         return (
             Finding(id="system", level="ok", what="System", found=host.system, wanted="any: cross-compiled with zig"),
@@ -92,7 +92,7 @@ def elsewhere_findings(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
         ("sdk_missing", "macOS SDK", "none", f"{recipe.host.sdk} or newer"),
     )
     findings = [
-        Finding(id=name, level="blocker", what=what, found=found, wanted=wanted, mend=mac)
+        Finding(id=name, level="blocker", what=what, found=found, wanted=wanted, fix=mac)
         for name, what, found, wanted in rows
     ]
     if recipe.host.metal_compiler == "required":
@@ -103,7 +103,7 @@ def elsewhere_findings(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
                 what="Metal compiler",
                 found="none: it is Apple's alone",
                 wanted="three lines of Metal compile",
-                mend=mac,
+                fix=mac,
             )
         )
     return tuple(findings)

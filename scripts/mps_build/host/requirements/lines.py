@@ -1,4 +1,4 @@
-"""Findings as lines for a person: what stops first, each with what mends it."""
+"""Findings as lines for a person: what stops first, each with how to fix it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def level_style(level: Level) -> str:
 def lines_of(findings: Sequence[Finding]) -> Iterator[tuple[str, Level]]:
     """Yield each line and its level, in the order of the rules, which is that of the machine: from chip to tools."""
     for finding in findings:
-        wanted = f"; wanted: {finding.wanted}" if finding.wanted and finding.level != "ok" else ""
+        wanted = f"; required: {finding.wanted}" if finding.wanted and finding.level != "ok" else ""
         head = f"{_MARKS[finding.level]:<5}{finding.what:<17}"
         yield _wrapped(f"{head}{finding.found}{wanted}"), finding.level
         if finding.level not in ("ok", "not_recorded"):
-            if finding.mend:
-                yield _wrapped(f"{_INDENT}mend: {finding.mend}"), finding.level
+            if finding.fix:
+                yield _wrapped(f"{_INDENT}fix: {finding.fix}"), finding.level
             if finding.link:
                 yield f"{_INDENT}see {finding.link}", finding.level
 

@@ -47,7 +47,7 @@ def _virtual(host: Host) -> Iterator[Finding]:
             what=what,
             found="a guest: its GPU is paravirtual",
             wanted=wanted,
-            mend="verify on a real Mac; building here is possible",
+            fix="verify on a real Mac; building here is possible",
             link=_VM_LINK,
             stops=("verify",),
         )
@@ -58,7 +58,7 @@ def _virtual(host: Host) -> Iterator[Finding]:
             what=what,
             found="nothing decides",
             wanted=wanted,
-            mend="system_profiler SPHardwareDataType",
+            fix="system_profiler SPHardwareDataType",
         )
     else:
         yield Finding(id="virtual", level="ok", what=what, found="no", wanted=wanted)
@@ -73,7 +73,7 @@ def _rosetta(host: Host) -> Iterator[Finding]:
             what=what,
             found="the shell or the Python is translated",
             wanted=wanted,
-            mend="arch -arm64 zsh, and an arm64 Python: uv python install 3.12 (under Rosetta MPS is there and wrong)",
+            fix="arch -arm64 zsh, and an arm64 Python: uv python install 3.12 (under Rosetta MPS is there and wrong)",
             link=_ROSETTA_LINK,
         )
     elif host.rosetta == "unknown":
@@ -91,7 +91,7 @@ def _chip(host: Host) -> Iterator[Finding]:
             what=what,
             found=host.chip or "Intel",
             wanted=wanted,
-            mend="use a Mac with Apple silicon: no arm64 wheel runs here",
+            fix="use a Mac with Apple silicon: no arm64 wheel runs here",
             link="https://github.com/pytorch/pytorch/issues/114602",
         )
     elif host.apple_silicon == "unknown":
@@ -120,7 +120,7 @@ def _macos(host: Host, recipe: Recipe) -> Iterator[Finding]:
             what=what,
             found=found,
             wanted=f"{floor}: below it this torch's MPS does not work, whatever its message says",
-            mend=update,
+            fix=update,
             link="https://github.com/pytorch/pytorch/issues/139425",
             stops=("verify",),
         )
@@ -132,7 +132,7 @@ def _macos(host: Host, recipe: Recipe) -> Iterator[Finding]:
             what=what,
             found=found,
             wanted=f"{for_build}: the Xcode that this recipe needs runs from there on",
-            mend=update,
+            fix=update,
             link="https://developer.apple.com/support/xcode/",
             stops=("build",),
         )
@@ -150,11 +150,11 @@ def _disk(host: Host) -> Iterator[Finding]:
         yield not_recorded("disk", what, wanted)
         return
     found = f"{host.free_bytes / GIB:.1f} GiB free"
-    mend = "free some space, or set MPS_BUILD_WORK to a folder on another disk"
+    fix = "free some space, or set MPS_BUILD_WORK to a folder on another disk"
     if host.free_bytes < DISK_LEAST:
-        yield Finding(id="disk_full", level="blocker", what=what, found=found, wanted=wanted, mend=mend)
+        yield Finding(id="disk_full", level="blocker", what=what, found=found, wanted=wanted, fix=fix)
     elif host.free_bytes < DISK_WISHED:
-        yield Finding(id="low_disk", level="warning", what=what, found=found, wanted=wanted, mend=mend)
+        yield Finding(id="low_disk", level="warning", what=what, found=found, wanted=wanted, fix=fix)
     else:
         yield Finding(id="disk", level="ok", what=what, found=found, wanted=wanted)
 
@@ -173,7 +173,7 @@ def _memory(host: Host) -> Iterator[Finding]:
             what=what,
             found=found,
             wanted=wanted,
-            mend="close other programs; the job count follows the memory",
+            fix="close other programs; the job count follows the memory",
         )
     else:
         yield Finding(id="memory", level="ok", what=what, found=found, wanted=wanted)
@@ -187,7 +187,7 @@ def _power(host: Host) -> Iterator[Finding]:
             what="Power",
             found="low power mode is on",
             wanted="off while timing",
-            mend="sudo pmset -a lowpowermode 0",
+            fix="sudo pmset -a lowpowermode 0",
         )
     if host.first("power_source") == "battery":
         yield Finding(
@@ -196,7 +196,7 @@ def _power(host: Host) -> Iterator[Finding]:
             what="Power",
             found="drawing from the battery",
             wanted="mains while timing",
-            mend="plug in the charger (pmset -g batt tells)",
+            fix="plug in the charger (pmset -g batt tells)",
         )
 
 
@@ -210,7 +210,7 @@ def _session(host: Host) -> Iterator[Finding]:
             what=what,
             found=str(host.first("session") or "none"),
             wanted=wanted,
-            mend="log in at the screen if MPS finds no device (whether it must is not settled): launchctl managername",
+            fix="log in at the screen if MPS finds no device (whether it must is not settled): launchctl managername",
             link="https://github.com/NousResearch/hermes-agent/pull/40983",
         )
     elif gui is True:
@@ -228,7 +228,7 @@ def _thermal(host: Host) -> Iterator[Finding]:
             what=what,
             found=f"thermal pressure {pressure} of 4" if pressure else f"throttled to {limit} %",
             wanted=wanted,
-            mend="let it cool down: pmset -g thermlog",
+            fix="let it cool down: pmset -g thermlog",
         )
     elif False in throttled:
         yield Finding(id="thermal", level="ok", what=what, found="not throttled", wanted=wanted)
@@ -239,9 +239,9 @@ def _thermal(host: Host) -> Iterator[Finding]:
             id="thermal_unknown",
             level="note" if asked_more else "warning",
             what=what,
-            found="pmset recorded nothing, which is no proof",
+            found="pmset recorded nothing, which proves nothing",
             wanted=wanted,
-            mend="sudo powermetrics --samplers thermal -n 1",
+            fix="sudo powermetrics --samplers thermal -n 1",
         )
 
 
@@ -253,7 +253,7 @@ def _pre_release(host: Host) -> Iterator[Finding]:
             what="macOS",
             found=f"a pre-release ({host.build})",
             wanted="a release",
-            mend="softwareupdate --list",
+            fix="softwareupdate --list",
         )
     if any(host.every("compat")):
         yield Finding(
@@ -262,7 +262,7 @@ def _pre_release(host: Host) -> Iterator[Finding]:
             what="Python",
             found="is told macOS 10.16 or 16.0",
             wanted="a Python built with a current SDK",
-            mend="uv python install 3.12",
+            fix="uv python install 3.12",
             link="https://github.com/python/cpython/issues/135675",
         )
 
@@ -277,5 +277,5 @@ def _gpu(host: Host) -> Iterator[Finding]:
             what="GPU",
             found="no core count seen",
             wanted="an Apple GPU",
-            mend="system_profiler SPDisplaysDataType",
+            fix="system_profiler SPDisplaysDataType",
         )

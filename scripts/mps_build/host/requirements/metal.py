@@ -8,8 +8,7 @@ from mps_build.common.recipe.model import Recipe
 
 from ..host import Host
 from ..installed_xcodes import Xcode
-from ..macos.situation import DOWNLOAD_METAL, Situation
-from ..macos.situations import BY_ID
+from ..macos.known_tool_errors import BY_ID, DOWNLOAD_METAL, KnownToolError
 from .findings import Finding, not_recorded
 
 XCODE_LINK = "https://developer.apple.com/download/all/?q=xcode"
@@ -28,16 +27,16 @@ def metal_findings(host: Host, recipe: Recipe, xcode: Xcode | None) -> Iterator[
     )
     unusable = any(row.facts.get("usable") is False for row in host.observations)
     if error in BY_ID or unusable:
-        situation = BY_ID[error if error is not None and error in BY_ID else "metal_toolchain_missing"]
-        name = "metal_compiler_missing" if situation.id == "metal_utility_not_found" else situation.id
+        known = BY_ID[error if error is not None and error in BY_ID else "metal_toolchain_missing"]
+        name = "metal_compiler_missing" if known.id == "metal_utility_not_found" else known.id
         yield Finding(
             id=name,
             level="blocker" if required else "note",
             what="Metal compiler",
-            found=situation.means,
+            found=known.means,
             wanted=wanted,
-            mend=_mend(host, situation),
-            link=situation.link,
+            fix=_fix(host, known),
+            link=known.link,
             stops=("build",),
         )
     elif required:
@@ -55,7 +54,7 @@ def _proved(xcode: Xcode, recipe: Recipe, wanted: str) -> Iterator[Finding]:
             what="Metal compiler",
             found=found,
             wanted=f"Metal {needed}",
-            mend=f"install a newer Xcode from {XCODE_LINK}",
+            fix=f"install a newer Xcode from {XCODE_LINK}",
             link=XCODE_LINK,
             stops=("build",),
         )
@@ -63,9 +62,9 @@ def _proved(xcode: Xcode, recipe: Recipe, wanted: str) -> Iterator[Finding]:
         yield Finding(id="metal_compiler", level="ok", what="Metal compiler", found=found, wanted=wanted)
 
 
-def _mend(host: Host, situation: Situation) -> str | None:
-    """Return what mends it; a component that is there and not seen is not mended by fetching it again at once."""
+def _fix(host: Host, known: KnownToolError) -> str | None:
+    """Return how to fix it; a component that is there and not seen is not fixed by fetching it again at once."""
     there = "installed" in set(host.every("status")) or True in set(host.every("done"))
-    if situation.id == "metal_toolchain_missing" and there:
+    if known.id == "metal_toolchain_missing" and there:
         return f"xcrun --kill-cache; if it stays so, restart the Mac; only then again: {DOWNLOAD_METAL}"
-    return situation.mend
+    return known.fix

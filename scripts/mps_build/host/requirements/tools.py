@@ -39,7 +39,7 @@ def build_python_findings(search: PythonSearch) -> Iterator[Finding]:
             what=what,
             found="none",
             wanted=wanted,
-            mend=f"uv python install {search.version}, or brew install python@{search.version.removesuffix('t')}",
+            fix=f"uv python install {search.version}, or brew install python@{search.version.removesuffix('t')}",
             stops=("build",),
         )
     else:
@@ -59,7 +59,7 @@ def _git(host: Host) -> Iterator[Finding]:
             what="git",
             found="none",
             wanted="any",
-            mend="xcode-select --install" if host.system == "Darwin" else "apt-get install git",
+            fix="xcode-select --install" if host.system == "Darwin" else "apt-get install git",
             stops=("build",),
         )
     else:
@@ -77,7 +77,7 @@ def _caches(host: Host) -> Iterator[Finding]:
                 what="Compiler cache",
                 found=f"{tool} {version}" if version else f"no {tool}",
                 wanted="optional",
-                mend=f"brew install {tool}" if not version and host.system == "Darwin" else None,
+                fix=f"brew install {tool}" if not version and host.system == "Darwin" else None,
             )
 
 
@@ -97,7 +97,7 @@ def _leaks(host: Host) -> Iterator[Finding]:
             what="Variables",
             found=", ".join(variables),
             wanted="none (our build leaves them out)",
-            mend=f"unset {' '.join(variables)} before a build by hand",
+            fix=f"unset {' '.join(variables)} before a build by hand",
         )
     if semicolons:
         yield Finding(
@@ -106,7 +106,7 @@ def _leaks(host: Host) -> Iterator[Finding]:
             what="Variables",
             found=f"a `;` in {', '.join(semicolons)}",
             wanted="none (2.12 and 2.13 drop USE_MPS=1 over one; our build leaves them out)",
-            mend=f"unset {' '.join(semicolons)} before a build by hand",
+            fix=f"unset {' '.join(semicolons)} before a build by hand",
             link="https://github.com/pytorch/pytorch/pull/188242",
         )
     if folders:
@@ -116,5 +116,5 @@ def _leaks(host: Host) -> Iterator[Finding]:
             what="Headers",
             found=", ".join(folders),
             wanted="none that a compiler takes by itself",
-            mend="unset CPATH CPPFLAGS LIBRARY_PATH before a build by hand",
+            fix="unset CPATH CPPFLAGS LIBRARY_PATH before a build by hand",
         )

@@ -31,7 +31,7 @@ def unanswered_findings(host: Host, *, others_matter: bool) -> Iterator[Finding]
             what="No answer",
             found=f"`{command}`: {row.text or 'no answer in time'}",
             wanted="an answer: a tool that is slow is not one that is missing",
-            mend=f"run `{command}` by hand until it answers, then the same command again",
+            fix=f"run `{command}` by hand until it answers, then the same command again",
             stops=("build",),
         )
 

@@ -8,8 +8,7 @@ from mps_build.common.recipe.model import Recipe
 
 from ..host import Host
 from ..installed_xcodes import Xcode
-from ..macos.situation import FIRST_LAUNCH
-from ..macos.situations import BY_ID
+from ..macos.known_tool_errors import BY_ID, FIRST_LAUNCH
 from .findings import Finding, not_recorded, older, within
 from .metal import METAL_ERRORS, XCODE_LINK, metal_findings
 
@@ -58,7 +57,13 @@ def choose_xcode(host: Host, recipe: Recipe) -> Xcode | None:
 
 def chosen_suits(host: Host, recipe: Recipe) -> bool:
     """Say whether the Xcode that this machine has chosen builds the recipe, so that no other one is looked for."""
-    return host.xcode is not None and not _faults(host.xcode, recipe)
+    return host.xcode is not None and suits(host.xcode, recipe)
+
+
+def suits(xcode: Xcode, recipe: Recipe) -> bool:
+    """Say whether an Xcode has the version and the SDK that a recipe needs."""
+    too_old = xcode.sdk_version is not None and older(xcode.sdk_version, recipe.host.sdk)
+    return not too_old and not _faults(xcode, recipe)
 
 
 def xcode_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
@@ -69,7 +74,7 @@ def xcode_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
         yield from (_faults(xcode, recipe) or [_well(xcode, recipe)])
         yield from _beside(host, recipe, xcode)
         yield from _sdk(xcode, recipe)
-    yield from _situations(host, recipe, other_suits=suits and xcode is not None and not xcode.chosen)
+    yield from _known_tool_errors(host, recipe, other_suits=suits and xcode is not None and not xcode.chosen)
     yield from _signs(host, xcode)
     yield from metal_findings(host, recipe, xcode)
 
@@ -89,7 +94,7 @@ def _directory(host: Host, recipe: Recipe, xcode: Xcode | None) -> Iterator[Find
             what="Xcode",
             found="no Xcode probe was answered",
             wanted=_wanted(recipe),
-            mend="xcodebuild -version",
+            fix="xcodebuild -version",
         )
     elif not errors:
         yield not_recorded("xcode", "Xcode", _wanted(recipe))
@@ -114,7 +119,7 @@ def _faults(xcode: Xcode, recipe: Recipe) -> list[Finding]:
                 what="Xcode",
                 found=_name(xcode),
                 wanted=_wanted(recipe),
-                mend=get,
+                fix=get,
                 link=XCODE_LINK,
                 stops=("build",),
             )
@@ -127,7 +132,7 @@ def _faults(xcode: Xcode, recipe: Recipe) -> list[Finding]:
                 what="Xcode",
                 found=_name(xcode),
                 wanted=_wanted(recipe),
-                mend=get,
+                fix=get,
                 link=XCODE_LINK,
                 stops=("build",),
             )
@@ -141,7 +146,7 @@ def _faults(xcode: Xcode, recipe: Recipe) -> list[Finding]:
                     what="Xcode",
                     found=f"{_name(xcode)}: {bad.reason}",
                     wanted=f"none from {bad.first} {f'to {bad.last}' if bad.last else 'on'}",
-                    mend=get,
+                    fix=get,
                     link=bad.url,
                     stops=("build",),
                 )
@@ -186,7 +191,7 @@ def _sdk(xcode: Xcode, recipe: Recipe) -> Iterator[Finding]:
             what="macOS SDK",
             found=xcode.sdk_version,
             wanted=wanted,
-            mend=f"install a newer Xcode from {XCODE_LINK}",
+            fix=f"install a newer Xcode from {XCODE_LINK}",
             link=XCODE_LINK,
             stops=("build",),
         )
@@ -194,8 +199,8 @@ def _sdk(xcode: Xcode, recipe: Recipe) -> Iterator[Finding]:
         yield Finding(id="sdk", level="ok", what="macOS SDK", found=xcode.sdk_version, wanted=wanted)
 
 
-def _situations(host: Host, recipe: Recipe, *, other_suits: bool) -> Iterator[Finding]:
-    """Yield each error situation that a probe met, once, with what mends it."""
+def _known_tool_errors(host: Host, recipe: Recipe, *, other_suits: bool) -> Iterator[Finding]:
+    """Yield each error known that a probe met, once, with how to fix it."""
     seen: set[str] = set()
     for row in host.observations:
         error = row.facts.get("error")
@@ -204,7 +209,7 @@ def _situations(host: Host, recipe: Recipe, *, other_suits: bool) -> Iterator[Fi
             continue
         seen.add(error)
         harmless = error in _ACTIONS or row.facts.get("fatal") is False
-        if harmless or elsewhere or (other_suits and _MEANS.get(error) == "xcode_clt_only"):
+        if harmless or elsewhere or (other_suits and _MEANS.get(error) in ("xcode_clt_only", "xcode_missing")):
             yield _note(error)
         else:
             yield _blocker(error, recipe)
@@ -215,35 +220,33 @@ def _is_download(error: str) -> bool:
 
 
 def _blocker(error: str, recipe: Recipe) -> Finding:
-    situation = BY_ID[error]
+    known = BY_ID[error]
     return Finding(
         id=_MEANS.get(error, error),
         level="blocker",
         what="Xcode",
-        found=situation.means,
+        found=known.means,
         wanted=_wanted(recipe),
-        mend=situation.mend,
-        link=situation.link,
+        fix=known.fix,
+        link=known.link,
         stops=("build",),
     )
 
 
 def _note(error: str) -> Finding:
-    situation = BY_ID[error]
-    return Finding(
-        id=error, level="note", what="Xcode", found=situation.means, mend=situation.mend, link=situation.link
-    )
+    known = BY_ID[error]
+    return Finding(id=error, level="note", what="Xcode", found=known.means, fix=known.fix, link=known.link)
 
 
 def _signs(host: Host, xcode: Xcode | None) -> Iterator[Finding]:
-    """Yield what is no fault yet and often comes before one."""
+    """Yield what is not a fault yet and often comes before one."""
     if host.first("from_env", "xcode-select"):
         yield Finding(
             id="developer_dir_from_env",
             level="note",
             what="Xcode",
             found=f"{host.first('developer_dir', 'xcode-select')}: an echo of DEVELOPER_DIR, unchecked",
-            mend="unset DEVELOPER_DIR, unless it is meant",
+            fix="unset DEVELOPER_DIR, unless it is meant",
         )
     if xcode is not None and xcode.beta:
         yield Finding(id="xcode_beta", level="note", what="Xcode", found=f"{_name(xcode)}", wanted="a release")
@@ -258,6 +261,6 @@ def _signs(host: Host, xcode: Xcode | None) -> Iterator[Finding]:
             what="Xcode",
             found=f"XcodeSystemResources {short} beside Xcode {xcode.version}: git and clang may die of it",
             wanted=f"{_key(xcode.version)[0]}.x",
-            mend=FIRST_LAUNCH,
+            fix=FIRST_LAUNCH,
             link=BY_ID["xcode_system_resources_outdated"].link,
         )

@@ -16,7 +16,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import BaseModel, ConfigDict, Field
 
 from mps_build.common import strict_yaml
-from mps_build.common.logs.text import clean_lines
+from mps_build.common.logs.text import clean_lines, squeeze
 
 from .literals import may_match
 from .log import read_log
@@ -28,6 +28,9 @@ Detail: TypeAlias = "str | int | None"
 _CRASH_SIGNALS = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP"})
 # Numbers of macOS; 7 is Linux's SIGBUS, which macOS uses for nothing a process dies of.
 _SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 10: "SIGBUS", 11: "SIGSEGV"}
+# What a process that ended with 0 only warned of is no failure; a fallback is never told otherwise.
+_TOLD_BY_WARNINGS = frozenset({"cpu_fallback", "noise"})
+_WARNING = re.compile(r"\b\w{0,60}Warning: |\bwarning: |^\s*\[W\d")
 _UNITS = {"bytes": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 _FOREIGN_NSLOG = re.compile(
     r"^\s*(?![\w.-]*(?:[Pp]ython|pytest|torch))[A-Za-z][\w.+-]*\[\d+:[0-9a-f]+\] ", re.MULTILINE
@@ -110,8 +113,13 @@ def classify_device_text(
     """
     table = load_table()
     host = host or {}
-    prose = read_log(text).text
+    log = read_log(text)
+    prose = log.text
     rule, category = _rule(table, prose, exit=exit, signal=signal or _signal_of(exit))
+    if exit == 0 and rule and category not in _TOLD_BY_WARNINGS:
+        calm = " ".join(squeeze(line.text) for line in log.lines if not _WARNING.search(line.text))
+        rule, category = _rule(table, calm, exit=exit, signal=None)
+        category = category if rule else "noise"
     detail = _details(rule, prose) if rule else {}
     category, detail = _refine(table, category, detail, prose=prose, host=host)
     origin = _origin(table, prose, text)
@@ -210,7 +218,7 @@ def _refine(
 
 
 def _is_a_guest(detail: Mapping[str, Detail], host: Mapping[str, Any]) -> bool:
-    """Whether it is no lack of memory: nothing is in use, and less was tried than is allowed."""
+    """Whether it is not a lack of memory: nothing is in use, and less was tried than is allowed."""
     if host.get("virtual") is True:
         return True
     if detail.get("allocated") != "0 bytes" or detail.get("other", "0 bytes") != "0 bytes":

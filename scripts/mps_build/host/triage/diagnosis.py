@@ -37,7 +37,7 @@ class Triage:
     failed: bool
 
     def without_cause(self) -> Triage:
-        """Return the same with its cause taken for no more than a likeness (for a text that is no build's)."""
+        """Return the same with its cause taken for no more than a likeness (for a text that is not a build's)."""
         if self.cause is None:
             return self
         also = (self.cause, *self.also)
@@ -66,7 +66,7 @@ def explain(
 
     Args:
         release: of torch; rows that are known from other releases are left out.
-        exit: status of the process that wrote the log; what it warned of is no failure if it is 0.
+        exit: status of the process that wrote the log; what it warned of is not a failure if it is 0.
     """
     rows = catalogue or load_catalogue()
     log = read_log(log_text)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum, auto
+from functools import lru_cache
 
 from mps_build.common.logs.text import Line, squeeze
 
@@ -13,18 +15,35 @@ _CMAKE_BODY_LINES = 12
 # How far a frame (`make: *** [x] Error 1`) may stand from the message that it concludes.
 _NEAR = 12
 _OF_A_STEP = 40
+# Characters of a line that say what it is.
+_TELLING = 1500
+
+
+class _Speech(Enum):
+    MESSAGE = auto()  # of the one who failed
+    FRAME = auto()  # says that something failed, not what
+    NONE = auto()
+
+
+@lru_cache(maxsize=65_536)
+def _speech(line: str) -> _Speech:
+    """Return what a line says; its first words tell."""
+    head = line.strip()[:_TELLING]
+    if is_quoted(head) or words.INNOCENT.search(head):
+        return _Speech.NONE
+    if words.FRAME.search(head):
+        return _Speech.FRAME
+    return _Speech.MESSAGE if words.STRONG.match(head) else _Speech.NONE
 
 
 def is_failure(line: str) -> bool:
     """Whether a line says that something failed."""
-    if is_quoted(line) or words.INNOCENT.search(line):
-        return False
-    return bool(words.STRONG.match(line) or words.FRAME.search(line))
+    return _speech(line) is not _Speech.NONE
 
 
 def says_what_failed(line: str) -> bool:
     """Whether a line is a message of the one who failed, not a frame around it."""
-    return bool(words.STRONG.match(line)) and is_failure(line) and not words.FRAME.search(line)
+    return _speech(line) is _Speech.MESSAGE
 
 
 def first_error(lines: Sequence[Line]) -> Line | None:
@@ -58,6 +77,8 @@ def _first(lines: Sequence[Line], *, start: int) -> int | None:
     frame = next((i for i in range(start, len(lines)) if _is_frame(lines[i].text)), None)
     if frame is not None and (strong is None or frame < strong):
         spoken = _last_words(lines, frame, start=start) if not words.ANNOUNCES.search(lines[frame].text) else None
+        if spoken is not None and words.ASKED_ONLY.search(lines[spoken].text):
+            spoken = None
         if spoken is not None and (strong is None or words.COMPLAINT.match(lines[spoken].text)):
             return spoken
     if strong is not None:
@@ -69,6 +90,8 @@ def _first(lines: Sequence[Line], *, start: int) -> int | None:
         return below
     concluded = next((i for i in range(frame, len(lines)) if _concludes(lines[i].text)), None)
     spoken = None if concluded is None else _last_words(lines, concluded, start=start)
+    if spoken is not None and words.ASKED_ONLY.search(lines[spoken].text):
+        spoken = None
     return spoken if spoken is not None else _telling_frame(lines, start)
 
 
@@ -84,7 +107,7 @@ def _strong(lines: Sequence[Line], *, start: int, end: int) -> int | None:
         text = lines[index].text
         if words.PYTHON_TRACEBACK.match(text):
             raised_by = _raised(lines, index)
-        if index == raised_by and not words.FRAME.search(text):
+        if index == raised_by and not words.FRAME.search(text[:_TELLING]):
             return index
         if says_what_failed(text) and not words.ASKED_ONLY.search(text):
             return index
@@ -106,7 +129,7 @@ def _raised(lines: Sequence[Line], head: int) -> int:
 
 
 def _is_frame(text: str) -> bool:
-    return not is_quoted(text) and not words.INNOCENT.search(text) and bool(words.FRAME.search(text))
+    return _speech(text) is _Speech.FRAME
 
 
 def _concludes(text: str) -> bool:
@@ -114,10 +137,11 @@ def _concludes(text: str) -> bool:
 
 
 def _complains(text: str) -> bool:
-    return _speaks(text) and bool(words.COMPLAINT.match(text))
+    return _speaks(text) and bool(words.COMPLAINT.match(text.strip()[:_TELLING]))
 
 
 def _speaks(text: str) -> bool:
+    text = text.strip()[:_TELLING]
     if is_quoted(text) or words.INNOCENT.search(text) or words.MUTE.match(text) or words.SUCCESS.match(text):
         return False
     return not words.FRAME.search(text)

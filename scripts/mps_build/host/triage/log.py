@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mps_build.common.logs.text import Line, meant_lines, squeeze
 from mps_build.common.logs.thinning import thin_text
 
 from .literals import may_match
 
+_FAR = 4000
 _STRAIGHT = str.maketrans({"‘": "'", "’": "'", "‛": "'", "“": '"', "”": '"', "`": "'", "´": "'"})
 _ECHO = re.compile(r"\s*(?:\+{1,4} |[$%] |[\w.-]+@[\w.-]+[: ]\S* ?[%$#] )")
 _PROGRESS = re.compile(
-    r"\s*(?:\[ ?\d+(?:/\d+|%)[^\]]*\] (?:Building|Linking|Compiling|Generating|Running|Performing)"
+    r"\s*(?:\[ ?\d{1,9}(?:/\d{1,9}|%)[^\]]{0,80}\] (?:Building|Linking|Compiling|Generating|Running|Performing)"
     r"|-- Performing Test )"
 )
 
@@ -44,7 +46,20 @@ class Log:
             if not is_quoted(self.lines[self.index_at(match.start())].text):
                 yield match
 
+    def hits_before(
+        self, pattern: re.Pattern[str], second: re.Pattern[str], *, start: int = 0
+    ) -> Iterator[re.Match[str]]:
+        """Yield the same of those that another pattern follows within 4,000 characters; each is searched once."""
+        if not may_match(second.pattern, self.text):
+            return
+        ends = [match.start() for match in second.finditer(self.text, start)]
+        for match in self.hits(pattern, start=start) if ends else ():
+            place = bisect_left(ends, match.end())
+            if place < len(ends) and ends[place] - match.end() <= _FAR:
+                yield match
 
+
+@lru_cache(maxsize=1)  # its cause and its category are both asked of one text
 def read_log(text: str) -> Log:
     """Return a log ready for matching; of a huge one what stands at its ends and around trouble."""
     lines = meant_lines(thin_text(text))
@@ -58,5 +73,5 @@ def read_log(text: str) -> Log:
 
 
 def is_quoted(line: str) -> bool:
-    """Whether a line only repeats a command, or counts steps: its words are no message."""
+    """Whether a line only repeats a command, or counts steps: its words are not a message."""
     return bool(_ECHO.match(line) or _PROGRESS.match(line))

@@ -46,11 +46,15 @@ class Reading:
 
     def hits(self, pattern: str, *, start: int = 0) -> Iterator[re.Match[str]]:
         """Yield matches of a pattern of the table that no command echo or progress line quotes."""
-        return self.log.hits(self.rows.compiled(pattern), start=start)
+        first, second = self.rows.parts(pattern)
+        return self.log.hits(first, start=start) if second is None else self.log.hits_before(first, second, start=start)
 
     def holds(self, pattern: str) -> bool:
-        """Whether a pattern of the table matches anywhere."""
-        return self.log.search(self.rows.compiled(pattern)) is not None
+        """Whether a pattern of the table matches anywhere, in a command echo too."""
+        first, second = self.rows.parts(pattern)
+        if second is None:
+            return self.log.search(first) is not None
+        return next(self.log.hits_before(first, second), None) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from mps_build.common import strict_yaml
 CAUSES = Path(__file__).with_name("causes.yaml")
 CauseId = Annotated[str, StringConstraints(pattern=r"^[BN]\d+[a-e]?$")]
 _MACRO = re.compile(r"<([a-z_]+)>")
+_FAR = "<far>"
 
 
 class _Declared(BaseModel):
@@ -32,7 +33,7 @@ class _Ranged(_Declared):
         try:
             SpecifierSet(value or "")
         except InvalidSpecifier as error:
-            raise ValueError(f"is no range of versions such as '<2.7': {value}") from error
+            raise ValueError(f"is not a range of versions such as '<2.7': {value}") from error
         return value
 
     def fits(self, release: Version | None) -> bool:
@@ -92,7 +93,8 @@ class Catalogue(_Declared):
             raise ValueError(f"two rows of one id: {', '.join(twice)}")
         for pattern in self.patterns():
             try:
-                self.compiled(pattern)
+                for part in pattern.split(_FAR):
+                    self.compiled(part)
             except (re.error, KeyError) as error:
                 raise ValueError(f"no pattern: {pattern}: {error}") from error
         return self
@@ -104,6 +106,11 @@ class Catalogue(_Declared):
             for matcher in cause.any:
                 found += [*matcher.all, *matcher.none, *filter(None, (matcher.then, matcher.show))]
         return tuple(found)
+
+    def parts(self, pattern: str) -> tuple[re.Pattern[str], re.Pattern[str] | None]:
+        """Return a pattern, and what must follow it at some distance (`A<far>B`), compiled."""
+        first, _, second = pattern.partition(_FAR)
+        return self.compiled(first), self.compiled(second) if second else None
 
     def compiled(self, pattern: str) -> re.Pattern[str]:
         """Return a pattern with its macros filled in."""

@@ -182,7 +182,7 @@ def _name(raw: bytes, flags: int, odd: list[str]) -> str:
             name = raw.decode("utf-8")
         except UnicodeDecodeError:
             name = raw.decode("utf-8", "backslashreplace")
-            odd.append("has a name that is no UTF-8")
+            odd.append("has a name that is not UTF-8")
     if "\0" in name:
         odd.append("has a NUL in its name, where some readers end it")
     return name

@@ -134,7 +134,7 @@ def read_heads(source: Source, facts: WheelFacts) -> WheelFacts:
 
 
 def _read_binaries(source: Source, members: Iterable[Member], damage: dict[str, str]) -> dict[str, BinaryFacts]:
-    """Return every member that is called a library, and every program: what `bin` holds and is no text.
+    """Return every member that is called a library, and every program: what `bin` holds and is not a text.
 
     The first that is one too many goes to `damage`, and none behind it is read.
     """

@@ -74,7 +74,7 @@ def parse_literals(text: str) -> dict[str, str]:
 def _text_assigned(line: str) -> tuple[str, str] | None:
     """Return name and text of `name = 'text'`, with or without an annotation or a comment behind it.
 
-    A text with a quote or an escape in it is no version.
+    A text with a quote or an escape in it is not a version.
     """
     left, equals, right = line.partition("=")
     name = left.partition(":")[0].rstrip(" \t")

@@ -2,13 +2,13 @@
 
 Strong parts are those that were equal between official wheels of one commit (files, Python sources, operators,
 schemas, kernels, flags, dependencies); weak ones differ with the compiler or with every build (other exports,
-sizes, bytes) and are only told.
+sizes, bytes) and are only reported.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from mps_build.common.budget import budget_of
 from mps_build.common.errors import UsageError
 from mps_build.common.process import Reporter
 
+from .contents import Metallib
 from .facts import collect_facts
 from .macho import Malformed, format_version
 from .model import WheelFacts
@@ -119,6 +120,9 @@ def compare_facts(left: WheelFacts, right: WheelFacts) -> Parity:
             parts.append(_part(f"kernels of {section}", False, *sides, note=note))
         else:
             parts.append(_part(f"kernels of {section}", True, *sides))
+            parts.append(
+                _part(f"macOS of {section}", True, _compiled_for(left, section), _compiled_for(right, section))
+            )
     parts += [_part(name, False, read(left), read(right)) for name, read in WEAK.items()]
     is_same = _version(left) == _version(right) and left.git_version == right.git_version
     return Parity(left=left.file, right=right.file, is_same_source=is_same, parts=tuple(parts))
@@ -150,7 +154,7 @@ def _same_for_any_python(member: str) -> str:
 
 
 def _commit(facts: WheelFacts) -> Iterable[str]:
-    return (facts.git_version or "not told",)
+    return (facts.git_version or "unknown",)
 
 
 def _members(facts: WheelFacts) -> Iterable[str]:
@@ -213,14 +217,23 @@ def _minima(facts: WheelFacts) -> Iterable[str]:
 
 
 def _kernels(facts: WheelFacts, section: str) -> Iterable[str]:
-    for binary in facts.binaries.values():
-        metallib = binary.contents.metallibs.get(section) if binary.contents else None
-        if metallib and metallib.functions:
-            yield f"compiled for macOS {format_version(metallib.header.os_version) if metallib.header else '?'}"
+    for metallib in _metallibs(facts, section):
+        if metallib.functions:
             try:
                 yield from metallib.functions.names()
             except Malformed as error:
                 yield f"unreadable: {error}"
+
+
+def _compiled_for(facts: WheelFacts, section: str) -> Iterable[str]:
+    for metallib in _metallibs(facts, section):
+        yield (format_version(metallib.header.os_version) if metallib.header else None) or "not told"
+
+
+def _metallibs(facts: WheelFacts, section: str) -> Iterator[Metallib]:
+    for binary in facts.binaries.values():
+        if binary.contents and section in binary.contents.metallibs:
+            yield binary.contents.metallibs[section]
 
 
 def _own_exports(facts: WheelFacts) -> Iterable[str]:

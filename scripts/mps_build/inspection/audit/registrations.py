@@ -48,7 +48,7 @@ def read_library(data: bytes) -> Library:
     """Return the registrations and the Metal kernels of a thin arm64 Mach-O; other processors give kernels only.
 
     Raises:
-        Malformed: it is no thin 64-bit Mach-O, or a damaged one.
+        Malformed: it is not a thin 64-bit Mach-O, or a damaged one.
     """
     macho = parse_macho(data[: head_size(data)])
     return Library(registered=_registered(macho, data), kernels=_kernels(macho, data))
@@ -71,7 +71,7 @@ def _registered(macho: MachO, data: bytes) -> dict[str, tuple[tuple[Registered, 
         return {}
     text = next((extent for name, extent in macho.segments if name == "__TEXT"), None)
     if text is None or text.offset != 0:
-        raise Malformed("its __TEXT does not begin at byte 0, so that addresses are no places in the file")
+        raise Malformed("its __TEXT does not begin at byte 0, so that addresses are not places in the file")
     strings = data[macho.symbols.strings.offset : macho.symbols.strings.end]
     wanted = {match.start(): match for pattern in (_INIT, _CALLED, _FALLBACK) for match in pattern.finditer(strings)}
     starts: list[tuple[int, str]] = []

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from mps_build.common.plain_text import plain
+
 from .model import Audit, Finding
 from .releases import TORCH_CPU
 from .rules import ALL
@@ -57,7 +59,7 @@ def fact_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("wheel", str(document["file"])),
         ("version", f"{document['distribution']} {document['version'] or '?'}"),
-        ("commit", str(document["git_version"] or "not told")),
+        ("commit", str(document["git_version"] or "unknown")),
         ("Python", _python(document)),
         ("platform", str(document["platform"] or "?")),
         ("size", f"{_mb(document['size'])}, {_mb(document['uncompressed'])} unpacked, {document['members']} files"),
@@ -78,7 +80,7 @@ def fact_rows(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     if torch:
         kernels = f"{torch['exported_at_mps']} symbols of at::mps, {document['mps_dispatch_headers']} dispatch headers"
         rows.append(("MPS", kernels))
-        rows.append(("compiler", str(torch["cxx_compiler"] or "not told")))
+        rows.append(("compiler", str(torch["cxx_compiler"] or "unknown")))
     return [(name, printable(value[:MOST_VALUE])) for name, value in rows]
 
 
@@ -122,7 +124,7 @@ def printable(text: str) -> str:
     >>> printable("a\\x1b[2Jb")
     'a\\\\x1b[2Jb'
     """
-    return text if text.isprintable() else "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    return plain(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _wrap(text: str, width: int) -> list[str]:

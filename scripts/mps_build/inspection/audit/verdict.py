@@ -117,10 +117,10 @@ def _check_path(path: Path) -> None:
     if not path.exists():
         raise UsageError(f"{path}: no such file", hint=hint)
     if not path.is_file():
-        raise UsageError(f"{path}: is no file", hint=hint)
+        raise UsageError(f"{path}: is not a file", hint=hint)
     if path.suffix != ".whl":
-        raise UsageError(f"{path}: is no wheel (its name does not end in .whl)", hint=hint)
+        raise UsageError(f"{path}: is not a wheel (its name does not end in .whl)", hint=hint)
     try:
         path.open("rb").close()
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror}", hint="mend its permissions") from error
+        raise UsageError(f"{path}: cannot be read: {error.strerror}", hint="fix its permissions") from error

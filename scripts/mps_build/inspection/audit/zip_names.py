@@ -69,7 +69,7 @@ def _faults(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
         seen.add(name)
         by_key[key] = name
         if not _PLAIN.fullmatch(name):
-            yield "Z2", name, "is no plain path inside the wheel"
+            yield "Z2", name, "is not a plain path inside the wheel"
         elif odd := _odd_letter(name):
             yield "Z2", name, f"has {odd} in its name, which shows nothing or turns the text round"
         elif any(len(part.encode("utf-8", "replace")) > MOST_PART_BYTES for part in name.split("/")):

@@ -60,7 +60,7 @@ def read_directory(descriptor: int, file_size: int, *, most_bytes: int) -> Direc
         Unreadable: no end record, or a directory outside the file.
     """
     if file_size < END.size:
-        raise Unreadable(f"{file_size} bytes are no zip")
+        raise Unreadable(f"{file_size} bytes are not a zip file")
     begin = max(0, file_size - END.size - 0xFFFF - LOCATOR.size - END64.size)
     tail = os.pread(descriptor, file_size - begin, begin)
     last = tail.rfind(b"PK\5\6")

@@ -1,7 +1,7 @@
 """The kernels that C++ and Objective-C++ files register for MPS themselves: `TORCH_LIBRARY_IMPL(aten, MPS, m) { … }`.
 
 `(path, text) -> registrations`: literal names, names that a macro of the same file pastes, and names that a loop
-takes from a list; what cannot be read is told, with its line, rather than left out.
+takes from a list; what cannot be read is reported, with its line, rather than left out.
 """
 
 from __future__ import annotations

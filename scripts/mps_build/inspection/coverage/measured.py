@@ -47,7 +47,7 @@ def load_touch_map(path: Path) -> dict[str, frozenset[str]]:
         names = [_plain(name) for name in document["operators"]]
         return {case: frozenset(names[index] for index in touched) for case, touched in document["cases"].items()}
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
-        raise UsageError(f"{path}: is no map of cases to operators: {error!r}") from error
+        raise UsageError(f"{path}: is not a map of cases to operators: {error!r}") from error
 
 
 def measure(

@@ -92,7 +92,7 @@ def from_document(document: object, *, named: str) -> Facts:
         document = document["facts"]
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         hint = "give a recipe, a source tree, a wheel, a requirement, or what `op_coverage --json` wrote"
-        raise UsageError(f"{named}: is no document of op_coverage (schema {SCHEMA})", hint=hint)
+        raise UsageError(f"{named}: is not a document of op_coverage (schema {SCHEMA})", hint=hint)
     try:
         return Facts(
             label=str(document["label"]),

@@ -34,7 +34,7 @@ def facts_of_tree(root: Path, *, label: str | None = None) -> Facts:
     yaml = root / NATIVE / "native_functions.yaml"
     if not yaml.is_file():
         hint = "give the root of a PyTorch tree: the folder that holds aten/ and torchgen/"
-        raise SourceError(f"{root}: is no PyTorch source tree: {NATIVE}/native_functions.yaml is missing", hint=hint)
+        raise SourceError(f"{root}: is not PyTorch source tree: {NATIVE}/native_functions.yaml is missing", hint=hint)
     if not (root / "torchgen").is_dir():
         hint = "check out a release from 1.12 on"
         raise MpsNotBuilt(f"{root}: has no torchgen/, so it is older than 1.12, the first release with MPS", hint=hint)

@@ -24,7 +24,7 @@ from ...common.workspace import cache_folder
 from .code.compiler import require_llvm
 from .execution.pool import examine_all, tasks_of
 from .execution.worker import Setting
-from .library import parse_library
+from .library import Library, parse_library
 from .machine.build import build_runtime
 from .references import load_references
 
@@ -67,7 +67,7 @@ def main() -> int:
 
         tasks = tasks_of(libraries, lambda _, name: any(fnmatch.fnmatchcase(name, each) for each in options.patterns))
         counts: collections.Counter[str] = collections.Counter()
-        seconds: collections.Counter[str] = collections.Counter()
+        seconds: dict[str, float] = collections.defaultdict(float)
         for done in examine_all(setting, tasks[:: options.every], workers=options.jobs):
             verdict = done.verdict
             if options.json:
@@ -96,12 +96,12 @@ def main() -> int:
                 ):
                     if verdict.get(key):
                         print(f"    {key}: {verdict[key]}")
-    print({family: round(each, 2) for family, each in seconds.most_common(12)})
+    print({family: round(each, 2) for family, each in sorted(seconds.items(), key=lambda row: -row[1])[:12]})
     print(dict(counts), f"{time.monotonic() - began:.1f} s")
     return 0
 
 
-def _library(path: Path):  # type: ignore[no-untyped-def]
+def _library(path: Path) -> Library:
     if path.suffix == ".whl":
         from .wheel import read_libraries
 

@@ -48,7 +48,7 @@ def scratch_buffer(size: int, *, align: int | None = None) -> Buffer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addresses:
-    """A struct that holds GPU addresses (an indirect buffer): bytes, and at which byte offset which buffer's address."""
+    """A struct that holds GPU addresses (an indirect buffer): bytes, and which buffer's address lies where."""
 
     data: bytes
     places: Mapping[int, Buffer]

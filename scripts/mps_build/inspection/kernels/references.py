@@ -40,7 +40,7 @@ def load_references(folder: Path = FOLDER) -> Mapping[str, Mapping[str, Any]]:
     rows: dict[str, Mapping[str, Any]] = {}
     for path in sorted(folder.glob("*.yaml")):
         for name, row in (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).items():
-            row = {"expr": row} if isinstance(row, str) else row
+            row = {"expr": row} if isinstance(row, str) else row  # noqa: PLW2901
             if name in rows:
                 raise ValueError(f"{path.name}: {name} is there twice")
             if unknown := set(row) - _KEYS:

@@ -80,7 +80,7 @@ def _names_of(operator: str) -> set[str]:
 
 
 def _representatives(functions: Sequence[Function], places: Sequence[int]) -> list[int]:
-    """Return all types of dense forms, and of everything else the first kernel of each operator and form, float first."""
+    """Return all types of dense forms, and of everything else one kernel of each operator and form, float first."""
     chosen: list[int] = []
     best: dict[str, int] = {}
     for place in places:

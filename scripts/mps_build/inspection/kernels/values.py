@@ -12,7 +12,8 @@ from .dtypes import DTYPES, DType
 
 _FINITE = (0.0, 1.0, 0.5, 1.5, 2.0, 3.0, 0.1, 0.7, 10.0, 11.2, 100.0, 1000.0, 0.999, 1.001, 0.25, 4.5, 7.0, 20.0, 60.5,
            88.7, 89.5, 1e-3, 1e-7, 1e-12, 1e-20, 1e-30, 1e5, 1e9, 2.97e20, 9.3667e16, 1e30, 189.0, 2.5, 3.5, 1.57079637,
-           3.14159274, 0.785398, 16777216.0, 16777217.0, 2147483648.0, 65504.0, 47904.0, 1e-38, 1e-45, 0.33333334)  # fmt: skip
+           3.14159274, 0.785398, 16777216.0, 16777217.0, 2147483648.0, 65504.0, 47904.0, 1e-38, 1e-45,
+           0.33333334)  # fmt: skip
 
 
 def pack(dtype: DType, numbers: list[float] | list[int]) -> bytes:
@@ -47,7 +48,7 @@ def _pack_float(code: str, number: float) -> bytes:
 def _pack_odd(dtype: DType, number: float) -> bytes:
     if dtype.name == "bfloat":
         (bits,) = struct.unpack("<I", _pack_float("f", number))
-        if number != number:
+        if number != number:  # noqa: PLR0124
             return b"\xc0\x7f"
         return struct.pack("<H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 & 0xFFFF)
     half = struct.unpack("<H", _pack_float("e", number))[0]
@@ -55,7 +56,7 @@ def _pack_odd(dtype: DType, number: float) -> bytes:
 
 
 def _e4m3(number: float) -> int:
-    if number != number or abs(number) > 448:
+    if number != number or abs(number) > 448:  # noqa: PLR0124
         return 0x7F
     sign = 0x80 if math.copysign(1, number) < 0 else 0
     magnitude = min(range(0x7F), key=lambda code: abs(_from_e4m3(code) - abs(number)))
@@ -65,7 +66,17 @@ def _e4m3(number: float) -> int:
 @cache
 def _from_e4m3(code: int) -> float:
     exponent, fraction = code >> 3 & 15, code & 7
-    return fraction * 2.0**-9 if exponent == 0 else (8 + fraction) * 2.0 ** (exponent - 10)
+    return float(fraction * 2.0**-9 if exponent == 0 else (8 + fraction) * 2.0 ** (exponent - 10))
+
+
+def every_e4m3(code: int) -> float:
+    """Return the number that a code of float8_e4m3fn stands for; the two NaNs give 1.
+
+    >>> every_e4m3(0x38), every_e4m3(0xB8), every_e4m3(1), every_e4m3(0x7E)
+    (1.0, -1.0, 0.001953125, 448.0)
+    """
+    magnitude = _from_e4m3(code & 0x7F) if code & 0x7F != 0x7F else 1.0
+    return -magnitude if code & 0x80 else magnitude
 
 
 @cache
@@ -124,7 +135,7 @@ def _one(random_: random.Random, dtype: DType) -> float:
         return random_.uniform(-120, 120)
     tiny, _, largest = _limits(dtype.name)
     exponent = random_.uniform(math.log2(tiny), math.log2(largest))
-    return random_.choice((-1.0, 1.0)) * 2.0**exponent
+    return random_.choice((-1.0, 1.0)) * float(2.0**exponent)
 
 
 @cache
@@ -138,7 +149,7 @@ def _pool(seed: int, name: str) -> tuple[bytes, bytes]:
         random_.shuffle(pairs)
         numbers = [each for pair in pairs[:512] for each in pair]
     components = 2 if dtype.kind == "complex" else 1
-    return pack(dtype, numbers), pack(dtype, [_one(random_, dtype) for _ in range(POOL * components)])  # type: ignore[arg-type]
+    return pack(dtype, numbers), pack(dtype, [_one(random_, dtype) for _ in range(POOL * components)])
 
 
 @cache
@@ -184,7 +195,7 @@ class Values:
         self.seed = seed
 
     def sweep(self, dtype: DType, count: int) -> bytes:
-        """Return `count` elements: edges for a half of them (as many as there are), then small and any-sized numbers."""
+        """Return `count` elements: edges for up to a half of them, then small and any-sized numbers."""
         first, rest = _pool(self.seed, dtype.name)
         part = min(len(first) // dtype.size, (count + 1) // 2)
         begin = self.random.getrandbits(16)

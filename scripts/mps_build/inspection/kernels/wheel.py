@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -19,7 +18,7 @@ _HEAD_BYTES = 1 << 20
 
 
 def read_libraries(wheel: Path) -> tuple[Library, ...]:
-    """Return the Metal libraries that lie in a wheel's Mach-O files as sections named `metal_…`, and its .metallib files.
+    """Return the Metal libraries of a wheel: sections `metal_…` of its Mach-O files, and its .metallib files.
 
     Raises:
         UsageError: it is not a wheel, is damaged, or holds no Metal library; with what can be said of it.
@@ -59,7 +58,7 @@ def _libraries(source: Source, members: Sequence[Member], where: str) -> Iterato
         try:
             if member.name.endswith(".metallib"):
                 data = b"".join(source.pieces(member))
-                yield parse_library(os.path.basename(member.name).removesuffix(".metallib"), data)
+                yield parse_library(Path(member.name).name.removesuffix(".metallib"), data)
             elif member.name.endswith((".dylib", ".so")):
                 yield from _sections(source, member)
         except (Damaged, Malformed) as error:
@@ -89,7 +88,7 @@ def _cut(source: Source, member: Member, sections: Sequence[Section]) -> list[by
             begin = max(section.offset, position)
             stop = min(section.offset + section.size, position + len(piece))
             if begin < stop:
-                data += piece[begin - position : stop - position]
+                data += piece[begin - position : stop - position]  # noqa: PLW2901
         position += len(piece)
         if position >= end:
             break
@@ -104,7 +103,7 @@ def _required(libraries: tuple[Library, ...], where: str, names: Sequence[str]) 
     elif "x86_64" in where:
         what = "wheels for Intel carry no precompiled Metal kernels"
     else:
-        what = "up to torch 2.5 its Metal kernels are source text, compiled on the Mac at first use: there is no bitcode to run"
+        what = "up to torch 2.5 Metal kernels are source text, compiled on the Mac at first use: no bitcode to run"
     raise UsageError(
         f"{where} has no Metal library, so no kernel was verified: {what}", hint="from torch 2.6 on wheels carry them"
     )

@@ -89,7 +89,7 @@ def _receipt(path: Path) -> tuple[float, float, int, float] | None:
     steps = {step["step"]: step for step in _mappings(document.get("steps")) if "step" in step}
     compiled = steps.get("compile_wheel")
     if compiled is None:
-        raise UsageError(f"{path} is no receipt of mps-build: no step compile_wheel", hint="is it another file?")
+        raise UsageError(f"{path} is not a receipt of mps-build: no step compile_wheel", hint="is it another file?")
     seconds = float(compiled.get("seconds", 0))
     jobs = int(document.get("environment", {}).get("MAX_JOBS", 1))
     cache = compiled.get("facts", {}).get("cache") or {}

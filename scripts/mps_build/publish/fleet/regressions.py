@@ -1,4 +1,4 @@
-"""One issue per regression: opened when it appears, told when it stays, closed when it is gone."""
+"""One issue per regression: opened when it appears, commented when it stays, closed when it is gone."""
 
 from __future__ import annotations
 

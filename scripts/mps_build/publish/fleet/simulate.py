@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import simpy
 
 from .costs import Costs
 
@@ -104,39 +107,38 @@ def busiest_tester(shape: Shape) -> int:
 
 
 def run_events(shape: Shape, costs: Costs) -> float:
-    """Return when the last test ends, from a run over events.
+    """Return when the last test ends, in minutes, from a run over events.
 
     One cold build first, then all others: else all Pythons of the first commit would miss together.
     A wheel's tests queue at the testers of each macOS in the order the wheels come.
     """
     minutes = build_times(shape, costs)
-    events: list[tuple[float, int, int]] = []  # (when, kind: 0 a wheel is there, 1 a tester is free; which)
-    waiting = list(range(len(minutes) - 1, 0, -1))
-    idle = shape.builders - 1
-    heapq.heappush(events, (minutes[0], 0, 0))
-    queues: list[list[int]] = [[] for _ in range(shape.macos)]
-    busy = [False] * shape.testers
-    last = 0.0
-    while events:
-        now, kind, which = heapq.heappop(events)
-        last = max(last, now)
-        if kind == 0:
-            for queue in queues:
-                queue.append(which)
-            idle += 1
-            while idle and waiting:
-                number = waiting.pop()
-                idle -= 1
-                heapq.heappush(events, (now + minutes[number], 0, number))
-        else:
-            busy[which] = False
-        for macos, queue in enumerate(queues):
-            for tester in shape.testers_of(macos):
-                if queue and not busy[tester]:
-                    queue.pop(0)
-                    busy[tester] = True
-                    heapq.heappush(events, (now + costs.test_minutes, 1, tester))
-    return last
+    world = simpy.Environment()
+    builders = simpy.Resource(world, shape.builders)
+    groups = {shape.testers_of(macos) for macos in range(shape.macos)}
+    testers = {group: simpy.Resource(world, len(group)) for group in groups}
+    warm = world.event()
+
+    def build(number: int) -> Generator[simpy.Event, Any, None]:
+        if number:
+            yield warm
+        with builders.request() as builder:
+            yield builder
+            yield world.timeout(minutes[number])
+        if not number:
+            warm.succeed()
+        for macos in range(shape.macos):
+            world.process(test(shape.testers_of(macos)))
+
+    def test(group: tuple[int, ...]) -> Generator[simpy.Event, Any, None]:
+        with testers[group].request() as tester:
+            yield tester
+            yield world.timeout(costs.test_minutes)
+
+    for number in range(len(minutes)):
+        world.process(build(number))
+    world.run()
+    return float(world.now)
 
 
 def best_shape(shape: Shape, costs: Costs) -> Plan:

@@ -59,9 +59,9 @@ def check_labels(text: str, *, bare_metal: bool = False) -> list[str]:
     try:
         labels = parse_json(text)
     except ValueError as error:
-        raise UsageError(f"runner labels {text!r} are no JSON: {error}", hint='["self-hosted","macOS"]') from error
+        raise UsageError(f"runner labels {text!r} are not JSON: {error}", hint='["self-hosted","macOS"]') from error
     if not isinstance(labels, list) or not all(isinstance(each, str) and _LABEL.fullmatch(each) for each in labels):
-        raise UsageError(f"runner labels {text!r} are no JSON list of words", hint='["self-hosted","macOS"]')
+        raise UsageError(f"runner labels {text!r} are not JSON list of words", hint='["self-hosted","macOS"]')
     if "self-hosted" not in labels:
         what = (
             "a hosted Mac is a virtual machine: no verdict on MPS can be had from it"

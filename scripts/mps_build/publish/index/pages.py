@@ -11,6 +11,9 @@ from urllib.parse import quote
 from mps_build.common.wheels.sets import MatchedSet
 from mps_build.common.wheels.wheel_file import BILL, WheelFile
 
+from .install_lines import conda_lines, pip_lines, uv_lines
+
+SET_ADDRESS, SITE_ADDRESS = "{SET}/", "{SITE}/"
 _HEAD = '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
 
 
@@ -79,7 +82,10 @@ def front_page(sets: Sequence[MatchedSet], wheels: Sequence[WheelFile], *, base:
         place = f"sets/{quote(each.id)}"
         members = ", ".join(f"{escape(wheel.name)} {escape(str(wheel.version))}" for wheel in each.wheels)
         parts.append(f'<section class="set"><h2>{escape(each.id)}</h2><p>{members}</p>')
-        parts.append(f'<pre class="command" data-set="{escape(each.id)}"></pre><p>')
+        for client, lines in _clients(each, base):
+            parts.append(f"<h3>{client}</h3>")
+            parts.append(f'<pre class="command" data-set="{escape(each.id)}">{escape(lines)}</pre>')
+        parts.append("<p>")
         files = ("requirements.txt", "constraints.txt", "dependencies.txt")
         parts.append(" · ".join(f'<a href="{place}/{file}">{file}</a>' for file in files))
         parts.append("</p></section>")
@@ -97,19 +103,30 @@ def front_page(sets: Sequence[MatchedSet], wheels: Sequence[WheelFile], *, base:
     return "\n".join([*parts, f"</table>{_SCRIPT}</body></html>\n"])
 
 
+def _clients(matched: MatchedSet, base: str) -> tuple[tuple[str, str], ...]:
+    """Return what is written for each client; SET and SITE stand for addresses that the reader's browser fills in."""
+    place = base if "://" in base else f"{SITE_ADDRESS}{base}"
+    return (
+        ("pip", pip_lines(SET_ADDRESS)),
+        ("uv: pyproject.toml", uv_lines(matched, SET_ADDRESS)),
+        ("conda: environment.yml", conda_lines(matched, lambda wheel: link(wheel, place))),
+    )
+
+
 _STYLE = """<meta name="viewport" content="width=device-width"><style>
 :root { color-scheme: light dark }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem }
-.set { border: 1px solid #8884; border-radius: 8px; padding: 0 1rem; margin: 1rem 0 } h2 { font-size: 1.1rem }
+.set { border: 1px solid #8884; border-radius: 8px; padding: 0 1rem; margin: 1rem 0 }
+h2 { font-size: 1.1rem } h3 { font-size: .9rem; margin: .8rem 0 0 }
 pre { background: #8882; padding: .7rem; overflow-x: auto } table { border-collapse: collapse; width: 100% }
 td, th { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #8883; overflow-wrap: anywhere }
 .yanked { color: #b50 }
 </style>"""
-# The command holds the page's own address, which a static site does not know before it is served.
+# The lines hold the page's own address, which a static site does not know before it is served.
 _SCRIPT = """<script>
 for (const box of document.querySelectorAll("pre.command")) {
-  const here = new URL("sets/" + encodeURIComponent(box.dataset.set) + "/", document.baseURI).href;
-  box.textContent = `pip install --no-deps --index-url ${here}simple/ -r ${here}requirements.txt\\n`
-    + `pip install -r ${here}dependencies.txt`;
+  const site = new URL(".", document.baseURI).href;
+  const here = new URL("sets/" + encodeURIComponent(box.dataset.set) + "/", site).href;
+  box.textContent = box.textContent.replaceAll("{SET}/", here).replaceAll("{SITE}/", site);
 }
 </script>"""

@@ -13,6 +13,7 @@ from mps_build.common.errors import UsageError
 from mps_build.common.json_text import read_json
 from mps_build.common.wheels.sets import MatchedSet
 from mps_build.common.wheels.wheel_file import BILL, WheelFile
+from mps_build.common.writable import check_writable
 
 from . import pages
 
@@ -43,6 +44,7 @@ def check_place(site: Path) -> None:
     Raises:
         UsageError: it holds something else.
     """
+    check_writable(site.parent, what="the index", hint="name another folder with --output")
     if site.exists() and not (site / STATE).is_file() and (not site.is_dir() or any(site.iterdir())):
         raise UsageError(f"{site} is there and no index of mps-build", hint="name an empty folder with --output")
 

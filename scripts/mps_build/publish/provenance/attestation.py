@@ -51,7 +51,7 @@ def read_attestation(path: Path) -> Attestation:
     """Return what the bundle says.
 
     Raises:
-        UsageError: it cannot be read, or is no attestation in a DSSE envelope.
+        UsageError: it cannot be read, or is not an attestation in a DSSE envelope.
     """
     bundle = _bundle(path)
     try:
@@ -65,7 +65,7 @@ def read_attestation(path: Path) -> Attestation:
         kind = str(envelope["payloadType"])
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise UsageError(
-            f"{path} is no attestation that can be read: {error!r}", hint="download it again from beside the wheel"
+            f"{path} is not an attestation that can be read: {error!r}", hint="download it again from beside the wheel"
         ) from error
     if kind != _PAYLOAD or len(signatures) != 1:
         raise UsageError(f"{path} holds {kind!r} with {len(signatures)} signatures, not one in-toto statement")
@@ -149,7 +149,7 @@ def _utf8_string(der: bytes) -> str:
         start += length & 0x7F
         length = int.from_bytes(der[2:start], "big")
     if der[0] != 0x0C or len(der) != start + length:
-        raise ValueError("an extension is no UTF8String")
+        raise ValueError("an extension is not UTF8String")
     return der[start:].decode("utf-8")
 
 

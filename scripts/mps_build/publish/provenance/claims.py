@@ -26,6 +26,19 @@ class Check:
     found: str
 
 
+def is_trusted_ref(ref: str, *, wanted: str | None) -> bool:
+    """Tell whether a workflow at this ref may sign: the default branch and releases' tags, or the one that is named.
+
+    Whoever can push a branch can put any release.yml on it, and run it there.
+
+    >>> is_trusted_ref("refs/heads/main", wanted=None), is_trusted_ref("refs/heads/evil", wanted=None)
+    (True, False)
+    """
+    if wanted is not None:
+        return ref == wanted
+    return ref == "refs/heads/main" or re.fullmatch(r"refs/tags/v[\w.+-]+", ref) is not None
+
+
 def read_receipt(wheel: Path, receipt: Path) -> dict[str, Any]:
     """Return the receipt.
 
@@ -43,7 +56,7 @@ def read_receipt(wheel: Path, receipt: Path) -> dict[str, Any]:
         key for key, kind in wanted.items() if not isinstance(document, dict) or not isinstance(document.get(key), kind)
     ]
     if wrong:
-        raise UsageError(f"{receipt} is no receipt of build_wheel: it lacks {', '.join(wrong)}")
+        raise UsageError(f"{receipt} is not a receipt of build_wheel: it lacks {', '.join(wrong)}")
     return dict(document)
 
 

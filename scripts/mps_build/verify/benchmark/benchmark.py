@@ -33,7 +33,7 @@ _MEMORY_SHARE = 0.85
 
 
 class Benchmark(Verification):
-    """One run of the verb: what a verification does before its first case, and rows instead of cases."""
+    """One run of the command: what a verification does before its first case, and rows instead of cases."""
 
     def __init__(self, request: BenchmarkRequest, console: Console) -> None:
         super().__init__(request, console)

@@ -41,7 +41,7 @@ class MeasureRequest:
 
 @dataclass(slots=True, kw_only=True)
 class Measured:
-    """What the children told so far, this session's and earlier ones'."""
+    """What the children reported so far, this session's and earlier ones'."""
 
     plan: tuple[str, ...] = ()
     rows: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -72,12 +72,12 @@ class Measured:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The rows of the plan that nothing was told of."""
+        """The rows of the plan without a report."""
         return tuple(row for row in self.plan if row not in self.rows)
 
 
 def events_in(folder: Path) -> Iterator[Event]:
-    """Yield what earlier children of this run told; a line that a crash cut is passed over."""
+    """Yield what earlier children of this run reported; a line that a crash cut is passed over."""
     for path in sorted(folder.glob("rows.*.jsonl"), key=lambda path: int(path.name.split(".")[1])):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
@@ -172,7 +172,7 @@ def _void(measured: Measured, end: ChildEnd, judge_text: JudgeText, outcomes: Pa
 
 
 def _tell(outcomes: Path, measured: Measured, row_id: str, facts: Mapping[str, Any]) -> None:
-    """Add a row of our own to what the child told, so that a resumed run knows of it too."""
+    """Add a row of our own to what the child reported, so that a resumed run knows of it too."""
     name, _, mode = row_id.partition(":")
     event = {"event": "finished", "id": row_id, "row": {"name": name, "mode": mode, "ratio": None, **facts}}
     with outcomes.open("a", encoding="utf-8") as file:

@@ -40,7 +40,7 @@ def key_of(found: Mapping[str, Any]) -> str:
 
 
 def left_behind(folder: Path, found: Mapping[str, Any], *, fresh: bool) -> Iterator[Event]:
-    """Make the folder ready and yield what an interrupted run told; a finished one is put aside.
+    """Make the folder ready and yield what an interrupted run reported; a finished one is put aside.
 
     Raises:
         UsageError: the folder holds a benchmark of something else.

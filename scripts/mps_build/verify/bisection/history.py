@@ -49,7 +49,7 @@ class History:
             UsageError: no repository, or no such commit in it.
         """
         if not (self.repository / ".git").exists() and not (self.repository / "HEAD").is_file():
-            raise UsageError(f"--repo {self.repository}: is no git repository", hint="give a clone of PyTorch")
+            raise UsageError(f"--repo {self.repository}: is not a git repository", hint="give a clone of PyTorch")
         try:
             return self._ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         except SourceError as error:

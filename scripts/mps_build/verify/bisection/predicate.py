@@ -62,7 +62,7 @@ class Predicate:
                     time.sleep(_TICK_SECONDS)
         except OSError as error:
             raise UsageError(
-                f"`{command}` cannot be run: {error}", hint="the state is kept; mend the command"
+                f"`{command}` cannot be run: {error}", hint="the state is kept; correct the command"
             ) from error
         return _answer(status, command, self.log)
 

@@ -14,6 +14,7 @@ from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, UsageError
 from mps_build.common.interpreters import find_interpreter
 from mps_build.common.process import Reporter
+from mps_build.common.wheels.nightly import index_arguments
 from mps_build.common.workspace import remove_tree
 
 from . import report
@@ -24,7 +25,7 @@ from .predicate import Predicate
 from .runner import Answer, Bisection, Prepared
 from .search import Standing
 from .state import Stage, State
-from .versions import Index, Venvs, between, index_arguments, parse_version
+from .versions import Index, Venvs, between, parse_version
 
 _PYTHONS = tuple(f"3.{minor}" for minor in range(14, 8, -1))
 StepOf = Callable[[str], AbstractContextManager[None]]
@@ -83,7 +84,9 @@ class Asked:
             )
         if self.repository is None:
             end = next(iter(kinds))
-            raise UsageError(f"{end!r} is no version of torch", hint="commits need --repo PATH, a clone that has them")
+            raise UsageError(
+                f"{end!r} is not a version of torch", hint="commits need --repo PATH, a clone that has them"
+            )
         return False
 
 

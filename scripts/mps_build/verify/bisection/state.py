@@ -98,5 +98,5 @@ def load_state(path: Path) -> State | None:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "file"
         raise UsageError(
-            f"{path}: is no state of a bisection ({where}: {fault['msg']})", hint="`--fresh` begins anew"
+            f"{path}: is not a state of a bisection ({where}: {fault['msg']})", hint="`--fresh` begins anew"
         ) from error

@@ -9,11 +9,10 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from packaging.version import InvalidVersion, Version
 
-from mps_build.common.errors import BuildEnvironmentError, UsageError
+from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.workspace import remove_tree
 
@@ -34,26 +33,6 @@ def parse_version(text: str) -> Version | None:
         return Version(text) if re.match(r"v?\d+\.\d", text) else None
     except InvalidVersion:
         return None
-
-
-def index_arguments(index: str | None) -> tuple[str, ...]:
-    """Return pip's arguments for a folder of wheels, a folder that is a package index, or an address.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    if index is None:
-        return ()
-    folder = Path(index).expanduser()
-    if folder.is_dir():
-        if (folder / "torch" / "index.html").is_file():
-            return ("--index-url", folder.resolve().as_uri())
-        if not any(folder.glob("torch-*.whl")):
-            raise UsageError(f"--index {index}: holds no wheel of torch", hint="a folder of wheels, or an address")
-        return ("--no-index", "--find-links", str(folder.resolve()))
-    if urlsplit(index).scheme not in ("http", "https", "file"):
-        raise UsageError(f"--index {index}: no such folder, and no address", hint="a folder of wheels, or an address")
-    return ("--index-url", index)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

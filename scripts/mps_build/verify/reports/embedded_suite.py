@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mps_build.common.errors import UsageError
+from mps_build.common.plain_text import plain
 
 FRAME = "device_suite"
 # What the script itself calls, besides what the case's file imports.
@@ -20,9 +21,10 @@ def embed(suite: Path, file: str, case_id: str) -> Mapping[str, str]:
         UsageError: the suite has no such file.
     """
     path = suite / file
-    if not path.is_file():
+    # A record comes from anywhere: what it names is a file of the suite, by its bare name, or nothing.
+    if file not in {each.name for each in suite.glob("*.py")} or path.is_symlink() or not path.is_file():
         raise UsageError(
-            f"{path}: the record names a file that this suite does not have",
+            f"{suite / plain(file)}: the record names a file that this suite does not have",
             hint="use the tool's version that wrote the record, or verify again",
         )
     text = path.read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from html import escape
 
+from mps_build.common.console import as_called
 from mps_build.common.page import whole_page
 from mps_build.common.records.verification import Case, Record
 
@@ -45,7 +46,9 @@ def render(record: Record) -> str:
 
 def _verdict(record: Record) -> str:
     tone = "idle" if record.partial else _VERDICT_TONES.get(record.verdict, "idle")
-    following = f'<p class="next">Next: {_with_code(record.hint)}</p>' if record.hint and record.exit_code else ""
+    following = (
+        f'<p class="next">Next: {_with_code(as_called(record.hint))}</p>' if record.hint and record.exit_code else ""
+    )
     notes = "".join(f'<p class="next">{escape(note)}</p>' for note in record.notes)
     return (
         f'<div class="verdict {tone}"><h1>{escape(headline(record))}</h1>'
@@ -62,7 +65,7 @@ def _bad(record: Record) -> str:
     cases = [case for case in record.cases if case.outcome in BAD]
     rows = [
         f"<tr><td><code>{escape(case.id)}</code></td><td>{_issues(case)}</td><td>{_tag(case)}</td>"
-        f'<td class="what">{escape(case.reason or "")}</td></tr>'
+        f'<td class="what">{_reason(case)}</td></tr>'
         for case in cases
     ]
     return _section(
@@ -129,13 +132,23 @@ def _all_cases(record: Record) -> str:
         f'<select id="outcome" aria-label="outcome"><option value="">every outcome</option>{options}</select></div>'
     )
     rows = [
-        f'<tr data-outcome="{case.outcome}"><td><code>{escape(case.id)}</code></td><td>{escape(case.layer)}</td>'
+        f'<tr data-outcome="{case.outcome}"><td><code>{escape(case.id)}</code>{_why_skipped(case)}</td>'
+        f"<td>{escape(case.layer)}</td>"
         f"<td>{_issues(case)}</td><td>{_tag(case)}</td>"
         f'<td class="number">{_meter(case)}</td><td class="number">{_seconds(case)}</td></tr>'
         for case in record.cases
     ]
     table = _table(("case", "layer", "issue", "outcome", "error / allowed", "time"), rows, table_id="cases")
     return _section("All cases", tools + table, '<span id="shown"></span>', rows)
+
+
+def _reason(case: Case) -> str:
+    """Return why a case failed, with its line ends; a text that was quoted on its way has them as two letters."""
+    return escape((case.reason or "").replace("\\n", "\n"))
+
+
+def _why_skipped(case: Case) -> str:
+    return f'<br><small class="why">{_reason(case)}</small>' if case.outcome == "skipped" and case.reason else ""
 
 
 def _meter(case: Case) -> str:

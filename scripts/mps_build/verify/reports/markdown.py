@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mps_build.common.console import as_called
+from mps_build.common.plain_text import plain
 from mps_build.common.records.verification import Case, Record
 
 from .words import BAD, by_layer, facts, headline, issue_link, sentence
@@ -15,7 +17,7 @@ def render(record: Record) -> str:
     """Return the record as Markdown; its first line is what the run can say at all."""
     parts = [record.statement, "", f"## {headline(record)}", "", sentence(record), ""]
     if record.hint and record.exit_code:
-        parts += [f"Next: {record.hint}", ""]
+        parts += [f"Next: {as_called(record.hint)}", ""]
     parts += _table(("", ""), [(f"**{name}**", value) for name, value in facts(record)])
     if record.cases:
         parts += ["### Layers", "", *_layers(record)]
@@ -57,11 +59,11 @@ def _issues(case: Case) -> str:
 
 
 def _code(text: str) -> str:
-    return f"`{text.replace('`', chr(39)).replace('|', chr(92) + '|')}`"
+    return f"`{plain(text).replace('`', chr(39)).replace('|', chr(92) + '|')}`"
 
 
 def _text(text: str | None) -> str:
-    short = " ".join((text or "").split())[:300]
+    short = " ".join(plain(text or "").split())[:300]
     return short.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "'").replace("*", "\\*")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from mps_build.common.plain_text import fence_of, in_markdown, plain
 from mps_build.common.records.verification import Case, Record
 
 from .words import facts, issue_link
@@ -36,36 +37,42 @@ def render_script(record: Record, case: Case, sources: Mapping[str, str]) -> str
 
 def render_issue(record: Record, case: Case, script: str, file: str) -> str:
     """Return the text of an issue, in Markdown: what, how to see it, on what."""
-    links = ", ".join(issue_link(issue) or issue for issue in case.issue)
+    links = ", ".join(issue_link(issue) or in_markdown(issue) for issue in case.issue)
+    name, found = in_markdown(case.id), plain(_found(case))
+    fence = fence_of(found)
     lines = [
-        f"# [{record.device.upper()}] {case.id}: {_first_sentence(case)}",
+        f"# [{record.device.upper()}] {name}: {in_markdown(_first_sentence(case))}",
         "",
-        f"`{case.id}` gives a wrong answer on `{record.device}` with torch {record.torch.version}.",
-        _caveat(record),
+        f"`{name}` gives a wrong answer on `{record.device}` with torch {in_markdown(str(record.torch.version))}.",
+        in_markdown(_caveat(record)),
         "",
         "**Expected:** what float64 on the CPU gives, within the rounding of the dtype and the number of terms.",
         "",
         "**Found:**",
         "",
-        "```",
-        _found(case),
-        "```",
+        fence,
+        found,
+        fence,
         "",
-        f"**To reproduce:** `python {file}` (attached; torch and the standard library only; exit 1 means wrong).",
+        f"**To reproduce:** `python {in_markdown(file)}` (attached; torch and the standard library only; exit 1 means "
+        "wrong).",
         "",
     ]
     if links:
         lines += [f"The case was written for {links}.", ""]
     if known := next((row for row in record.known_issues if row.id == case.known_issue), None):
-        lines += [f"Known as {known.link} ({known.title}), since {known.since}.", ""]
+        summary = f"Known as {known.link} ({known.title}), since {known.since}."
+        lines += [in_markdown(summary), ""]
     lines += ["**Versions**", "", "| | |", "|---|---|"]
-    lines += [f"| {name} | {value} |" for name, value in facts(record) if name not in ("started", "time")]
-    lines += ["", f"<details><summary>{file}</summary>", "", "```python", script.rstrip(), "```", "", "</details>", ""]
-    return "\n".join(lines)
+    told = [(name, value) for name, value in facts(record) if name not in ("started", "time")]
+    lines += [f"| {in_markdown(name)} | {in_markdown(value)} |" for name, value in told]
+    fence = fence_of(script)
+    lines += ["", f"<details><summary>{in_markdown(file)}</summary>", "", f"{fence}python", script.rstrip(), fence]
+    return "\n".join([*lines, "", "</details>", ""])
 
 
 def _caveat(record: Record) -> str:
-    """Return what a reader upstream must be told before all else: a rehearsal, or a planted fault."""
+    """Return what a reader upstream must know first: a rehearsal, or a planted fault."""
     return record.statement if record.device != "mps" or record.selection.get("plant") else ""
 
 
@@ -89,7 +96,7 @@ def _literal_docstring(record: Record, case: Case) -> str:
         f"Written by {record.tool} from a record of {record.started[:10]}. {_caveat(record)}".rstrip()
         + "\n"
     )
-    return '"""' + text.replace("\\", "\\\\").replace('"""', "'''") + '"""'
+    return '"""' + plain(text).replace("\\", "\\\\").replace('"""', "'''") + '"""'
 
 
 def _literal(source: str) -> str:

@@ -51,7 +51,7 @@ class Comparison:
 
 
 def compare_records(before: Record, after: Record) -> Comparison:
-    """Return what changed from one record to another; a case that only one of them ran is no change of its outcome."""
+    """Return what changed from one record to another; a case that only one of them ran has not changed."""
     old, new = _by_id(before.cases), _by_id(after.cases)
     both = [name for name in new if name in old]
     differences = circumstances(before, after)

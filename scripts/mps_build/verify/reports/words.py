@@ -23,6 +23,15 @@ def headline(record: Record) -> str:
     return _VERDICTS[record.verdict] + (" (partial record)" if record.partial else "")
 
 
+def one_line(record: Record) -> str:
+    """Return torch, machine and verdict in one line: what a person passes on."""
+    torch = f"torch {record.torch.version or 'unknown'}"
+    chip = record.host.get("chip") or record.host.get("arch") or "this machine"
+    macos = f", macOS {record.host['macos']}" if record.host.get("macos") else ""
+    cause = f" ({record.cause})" if record.cause else ""
+    return f"{torch} on {record.device}, {chip}{macos}: {headline(record).lower()}{cause}"
+
+
 def sentence(record: Record) -> str:
     """Return what the verdict means, in one sentence."""
     counts = record.counts

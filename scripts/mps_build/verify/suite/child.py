@@ -13,7 +13,7 @@ from mps_build.common.process import Command, watched
 
 from .memory import group_memory_bytes
 
-Cut = Literal["", "timeout", "memory"]
+Cut = Literal["", "timeout", "memory", "stopped"]
 SUMMARY = "::summary"  # what pytest writes behind the last case: it quotes, it does not tell
 _BEAT_SECONDS = 0.05
 _MEMORY_SECONDS = 0.5
@@ -31,13 +31,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildEnd:
-    """How a child ended. `running` is the case it left without an outcome; `finished` that it said it was done."""
+    """How a child ended.
+
+    `running` is the case it left without an outcome, `finished` that it said it was done, `left_after` the case
+    after which it left the rest to another process of its own accord. `slices` is what it wrote last, beyond what
+    `on_output` saw.
+    """
 
     exit: int | None
     cut: Cut
     running: str | None
     running_since: float
     finished: bool
+    left_after: str | None
     cases: int
     output: str
     slices: tuple[tuple[str | None, str], ...]
@@ -52,12 +58,14 @@ class _Watch:
         self.running: str | None = None
         self.running_since = 0.0
         self.finished = False
+        self.left_after: str | None = None
         self.cases = 0
         self.marks: list[tuple[int, str | None]] = [(self.began_output, None)]
+        self._judged = 0
         self.deadline = time.monotonic() + limits.start_seconds
 
-    def take(self, event: Mapping[str, Any]) -> None:
-        """Take one line of the child in."""
+    def take(self, event: Mapping[str, Any], on_output: Callable[[str | None, str], bool]) -> bool:
+        """Take one line of the child in, and hand on what was written up to it; False: that was enough."""
         kind, now = event.get("event"), time.monotonic()
         if kind == "started":
             self.running, self.running_since = str(event.get("id")), now
@@ -67,20 +75,33 @@ class _Watch:
             self.running, self.cases = None, self.cases + 1
             self.deadline = now + self._limits.case_seconds
             self._mark(event, None)
+        elif kind == "leave":
+            self.left_after = str(event.get("after"))
         elif kind == "end":
             self.finished = True
             self.deadline = now + self._limits.end_seconds
             self._mark(event, SUMMARY)
         self._on_event(event)
+        enough = False
+        for case, text in self.slices(whole=False):
+            enough = on_output(case, text) or enough
+        return not enough
 
-    def slices(self) -> tuple[tuple[str | None, str], ...]:
-        """Return what was written: during each case, between cases (None), and in pytest's summary."""
+    def slices(self, *, whole: bool) -> tuple[tuple[str | None, str], ...]:
+        """Return what was written since the last call: during each case, between cases (None), in pytest's summary.
+
+        Without `whole` the last part, which still grows, is kept for later.
+        """
+        marks = self.marks[self._judged :]
+        ends = [position for position, _ in marks[1:]] + ([self._log.stat().st_size] if whole else [])
+        self._judged += len(ends)
+        found = []
         with self._log.open("rb") as file:
-            written = file.read()
-        ends = [position for position, _ in self.marks[1:]] + [len(written)]
-        pairs = zip(self.marks, ends, strict=True)
-        texts = ((case, written[begin:end].decode("utf-8", "replace")) for (begin, case), end in pairs)
-        return tuple((case, text) for case, text in texts if text.strip())
+            for (begin, case), end in zip(marks, ends, strict=False):
+                if end > begin:
+                    file.seek(begin)
+                    found.append((case, file.read(end - begin).decode("utf-8", "replace")))
+        return tuple((case, text) for case, text in found if text.strip())
 
     def last_words(self) -> str:
         """Return what was written since the last case began, all of it where none did."""
@@ -102,12 +123,14 @@ def run_child(
     outcomes: Path,
     limits: Limits,
     on_event: Callable[[Mapping[str, Any]], None],
+    on_output: Callable[[str | None, str], bool] = lambda case, text: False,
 ) -> ChildEnd:
     """Run one child to its end, or to the end that the watchdog makes.
 
     Args:
         outcomes: the file to which the child appends its JSON lines.
         on_event: sees each line.
+        on_output: sees what was written during a case, or between two (None), once that is over; True ends the child.
     """
     watch = _Watch(limits, log, on_event)
     lines = _Lines(outcomes)
@@ -116,25 +139,26 @@ def run_child(
     with watched(command, log=log) as child:
         while True:
             code = child.poll()  # asked before reading: what it wrote before its end is then always read
-            for event in lines.fresh():
-                watch.take(event)
+            if not all(watch.take(event, on_output) for event in lines.fresh()):
+                cut = "stopped"
             now = time.monotonic()
-            if code is None and now > watch.deadline:
+            if not cut and code is None and now > watch.deadline:
                 cut = "timeout"
-            elif code is None and now > next_look:
+            elif not cut and code is None and now > next_look:
                 next_look = now + _MEMORY_SECONDS
                 if group_memory_bytes(child.pid) > limits.memory_bytes:
                     cut = "memory"
             if cut or code is not None:
                 break
             time.sleep(_BEAT_SECONDS)
-    slices = watch.slices()
+    slices = watch.slices(whole=True)
     return ChildEnd(
         exit=code,
         cut=cut,
         running=watch.running,
         running_since=watch.running_since,
         finished=watch.finished,
+        left_after=watch.left_after,
         cases=watch.cases,
         output=watch.last_words(),
         slices=slices,
@@ -142,7 +166,7 @@ def run_child(
 
 
 class _Lines:
-    """Reads whole new lines of a growing file; a line that is no JSON object (cut by a crash) is passed over."""
+    """Reads whole new lines of a growing file; a line that is not a JSON object (cut by a crash) is passed over."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._position, self._rest = path, 0, b""

@@ -1,4 +1,4 @@
-"""Runs the device suite: each file in a child, a hang or an abort costs one case, and every case gets an outcome."""
+"""Runs the device suite: one child serves as many cases as it survives, a hang or an abort costs one of them."""
 
 from __future__ import annotations
 
@@ -44,24 +44,11 @@ class SuiteRequest:
     folder: Path
     limits: Limits
     full: bool = False
+    quick: bool = False
     only: tuple[str, ...] = ()
     op: str | None = None
     plant: str | None = None
     known: Sequence[Mapping[str, Any]] = ()
-    file_of: Mapping[str, str] = field(default_factory=dict)
-
-    def groups(self) -> tuple[tuple[Path, ...], ...]:
-        """Return the files that share a process: none, but under a plant a layer's.
-
-        There the first crash ends the run anyhow, and a run costs few imports of torch; a fault that shows at
-        a process's first call still meets several of them.
-        """
-        if self.plant is None:
-            return tuple((file,) for file in self.files)
-        layers: dict[str, list[Path]] = {}
-        for file in self.files:
-            layers.setdefault(layer_of(file), []).append(file)
-        return tuple(tuple(files) for files in layers.values())
 
 
 def layer_of(file: Path) -> str:
@@ -98,18 +85,24 @@ def run_suite(
     on_case: Callable[[SuiteRun, Case], None],
     run: SuiteRun | None = None,
 ) -> SuiteRun:
-    """Run every file of the suite and return all outcomes, in order.
+    """Run the suite and return all outcomes, in order.
 
-    With a plant the run stops at the first failure; it also stops where the machine is at fault.
+    All files share a process, and another one takes over after a crash, a hang, or where the suite asks for it
+    (event `leave`). Only where a child dies before it could list its cases has each file one of its own: it is
+    then told which of them it was. With a plant the run stops at the first failure; it also stops where the
+    machine is at fault.
     """
     run = run or SuiteRun()
     request.folder.mkdir(parents=True, exist_ok=True)
     known = request.folder / "known.json"
     known.write_text(json.dumps(list(request.known), indent=1), encoding="utf-8")
-    for files in request.groups():
-        _GroupRun(request, files, known, run, judge_text, on_case).go()
+    whole = _GroupRun(request, request.files, known, run, judge_text, on_case)
+    if whole.go():
+        return run
+    for file in request.files:
         if run.stopped or run.refused or (request.plant and run.bad):
             break
+        _GroupRun(request, (file,), known, run, judge_text, on_case).go()
     return run
 
 
@@ -128,30 +121,48 @@ class _GroupRun:
         self._request, self._files, self._known, self._run = request, files, known, run
         self._judge_text, self._on_case = judge_text, on_case
         self._layer = layer_of(files[0])
-        self._name = files[0].stem if len(files) == 1 else self._layer
+        self._name = files[0].stem if len(files) == 1 else "suite"
         self._expected: list[str] | None = None
         self._seen: dict[str, None] = {}
+        self._file_of: dict[str, str] = {}
+        self._uncollected = False  # a file of the child could not be imported: its exit status says so each time
 
-    def go(self) -> None:
+    def go(self) -> bool:
+        """Run the files to their end; False where their child died before it could list their cases."""
         names = {file.name for file in self._files}
-        self._seen |= {case.id: None for case in self._run.cases if case.file in names}  # of a run that is resumed
+        before = [case for case in self._run.cases if case.file in names]  # of a run that is resumed
+        self._seen |= {case.id: None for case in before}
+        self._file_of |= {case.id: str(case.file) for case in before}
         after = next((case_id for case_id in reversed(self._seen) if "::" not in case_id), None)
         first = 1 + len(list(self._request.folder.glob(f"{self._name}.*.outcomes.jsonl")))
         for number in range(first, 1_000_000):
             bad = self._run.bad
             end = self._child(number, after)
-            if end.exit == 1 and self._run.bad == bad:
+            if self._expected is None and len(self._files) > 1 and end.exit != 4 and self._request.plant is None:
+                return False
+            if end.exit == 1 and self._run.bad == bad and not self._uncollected:
                 self._add_outside(end)
-            self._judge_output(end)
+            for case_id, text in end.slices:
+                if case_id is None or case_id not in (SUMMARY, end.running):
+                    self._judge_output(case_id, text)
+            if end.cut == "stopped":
+                return True
             left = self._after_child(end)
             if self._run.stopped or self._run.refused or self._is_caught():
-                return
+                return True
             if left is None:
                 break
             after = left
         for case_id in self._expected or ():
             if case_id not in self._seen:  # a case that nobody speaks of must not look like one that was never there
                 self._add(Case(id=case_id, layer=self._layer, outcome="failed", reason="the suite gave no outcome"))
+        return True
+
+    def _files_from(self, after: str | None) -> tuple[Path, ...]:
+        """Return the files that still have cases: those before the file of the last case are done."""
+        name = self._file_of.get(after or "")
+        place = next((place for place, file in enumerate(self._files) if file.name == name), 0)
+        return self._files[place:]
 
     def _is_caught(self) -> bool:
         return self._request.plant is not None and self._run.bad > 0
@@ -159,20 +170,25 @@ class _GroupRun:
     def _child(self, number: int, after: str | None) -> ChildEnd:
         request = self._request
         name = f"{self._name}.{number}"
+        self._uncollected = False
         outcomes = request.folder / f"{name}.outcomes.jsonl"
         return run_child(
-            suite_command(request, self._files, known=self._known, outcomes=outcomes, after=after),
+            suite_command(request, self._files_from(after), known=self._known, outcomes=outcomes, after=after),
             log=request.folder / f"{name}.log",
             outcomes=outcomes,
             limits=request.limits,
             on_event=self._on_event,
+            on_output=self._judge_output,
         )
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         kind = event.get("event")
         if kind == "collected" and self._expected is None:
             self._expected = [str(case_id) for case_id in event.get("ids", ())]
-            self._run.collected += len(self._expected)
+            self._file_of |= dict(zip(self._expected, map(str, event.get("files", ())), strict=False))
+            self._run.collected += sum(case_id not in self._seen for case_id in self._expected)
+        elif kind == "uncollected":
+            self._add_uncollected(str(event.get("file")), str(event.get("text") or ""))
         elif kind == "plant" and event.get("hits") is not None:
             self._run.plant_hits = (self._run.plant_hits or 0) + int(event["hits"])
         elif kind == "finished":
@@ -182,11 +198,21 @@ class _GroupRun:
         if case.id in self._seen:
             return
         self._seen[case.id] = None
-        alone = self._files[0].name if len(self._files) == 1 else None
-        case = case.model_copy(update={"file": self._request.file_of.get(case.id, alone)})
+        alone = self._files[0].name if len(self._files) == 1 else case.file
+        case = case.model_copy(update={"file": self._file_of.get(case.id, alone)})
         self._run.cases.append(case)
         self._run.bad += case.outcome in _BAD
         self._on_case(self._run, case)
+
+    def _add_uncollected(self, file: str, text: str) -> None:
+        self._uncollected = True
+        reason = f"the file cannot be imported: {last_lines(text)}"
+        case_id = f"{Path(file).stem}::collection"
+        self._add(Case(id=case_id, layer=layer_of(Path(file)), file=file, outcome="crashed", reason=reason))
+
+    def _name_at(self, case_id: str | None) -> str:
+        """Return the file of a case, without its suffix: it names what happened around it."""
+        return self._file_of.get(case_id or "", self._name).removesuffix(".py")
 
     def _add_outside(self, end: ChildEnd) -> None:
         """Record what failed outside of any case: a fixture, or a test that is none."""
@@ -205,6 +231,8 @@ class _GroupRun:
         if end.running is not None:
             self._add(self._left_behind(end, end.running))
             return end.running
+        if end.left_after is not None:
+            return end.left_after
         if end.cut or not is_orderly(end):
             last = next(reversed(self._seen), None)
             what = "collection" if last is None else "end" if end.finished else "between cases"
@@ -215,7 +243,7 @@ class _GroupRun:
                 return None
             self._add(
                 Case(
-                    id=f"{self._name}::{what.replace(' ', '-')}",
+                    id=f"{self._name_at(last)}::{what.replace(' ', '-')}",
                     layer=self._layer,
                     outcome="timeout" if end.cut == "timeout" else "crashed",
                     reason=reason,
@@ -247,18 +275,16 @@ class _GroupRun:
             self._run.stopped = judged.category
         return {"exit": end.exit, "signal": name, "cut": end.cut or None, "category": judged.category}
 
-    def _judge_output(self, end: ChildEnd) -> None:
-        """Read what the child wrote: a GPU may drop work, write so, and let the process end with 0."""
-        for case_id, text in end.slices:
-            if case_id == SUMMARY or (case_id == end.running and case_id is not None):
-                continue
-            judged = self._judge_text(text, 0, None)
-            if judged.category not in _VOIDING:
-                continue
-            self._run.faults += 1
-            if judged.stop or self._run.faults > 1:
-                self._run.stopped = judged.category
-            self._void(case_id, judged.category, text)
+    def _judge_output(self, case_id: str | None, text: str) -> bool:
+        """Read what the child wrote: a GPU may drop work, write so, and let the process end with 0. True: enough."""
+        judged = self._judge_text(text, 0, None)
+        if judged.category not in _VOIDING:
+            return False
+        self._run.faults += 1
+        if judged.stop or self._run.faults > 1:
+            self._run.stopped = judged.category
+        self._void(case_id, judged.category, text)
+        return self._run.stopped is not None
 
     def _void(self, case_id: str | None, category: str, text: str) -> None:
         """Turn a pass that the text gainsays into a failure; work the GPU dropped between cases taints the file."""
@@ -273,7 +299,7 @@ class _GroupRun:
                 return
         self._add(
             Case(
-                id=f"{self._name}::output",
+                id=f"{self._name_at(next(reversed(self._seen), None))}::output",
                 layer=self._layer,
                 outcome="failed",
                 reason=reason,
@@ -290,8 +316,9 @@ def suite_command(
     `-s`: what a case writes must reach the log, since a GPU fault may be said there and nowhere else.
     """
     argv = [str(request.interpreter), "-m", "pytest", "-c", str(request.ini), *map(str, files), "-s", "-q"]
-    argv += ["--rootdir", str(request.ini.parent), "--device", request.device]
+    argv += ["--rootdir", str(request.ini.parent), "--continue-on-collection-errors", "--device", request.device]
     argv += ["--full"] if request.full else []
+    argv += ["--quick"] if request.quick else []
     argv += ["--only", ",".join(request.only)] if request.only else []
     argv += ["--op", request.op] if request.op else []
     argv += ["--plant", request.plant] if request.plant else []

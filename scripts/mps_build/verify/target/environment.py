@@ -96,7 +96,7 @@ def make_environment(
 ) -> Path:
     """Return the Python of a venv that holds the wheel, its requirements and pytest; made once, then found again.
 
-    By `venv` and pip, not uv: where an index is mirrored to disk, only pip is told so.
+    By `venv` and pip, not uv: where an index is mirrored to disk, only pip knows.
 
     Raises:
         BuildEnvironmentError: pip cannot install it.
@@ -160,7 +160,7 @@ def _install(what: str, pip: tuple[str, ...], wanted: tuple[str, ...], shop: Sho
     """Run a `pip install`.
 
     Raises:
-        BuildEnvironmentError: it failed; its last lines are told.
+        BuildEnvironmentError: it failed; the message holds its last lines.
     """
     index = ("--no-index",) if shop.offline else ()
     shop.reporter.started(what)
@@ -215,7 +215,7 @@ def _no_wheel(requirement: str, failure: CommandFailed) -> Exception:
             hint=f"there are (the newest): {newest}; another Python may have others: --python 3.12",
         )
     if "Invalid requirement" in text or "ResolutionImpossible" in text:
-        return UsageError(f"{requirement}: {failure.tail[-1] if failure.tail else 'is no requirement'}")
+        return UsageError(f"{requirement}: {failure.tail[-1] if failure.tail else 'is not a requirement'}")
     if re.search(r"connection|timed out|resolve|proxy|SSL|certificate", text, re.IGNORECASE):
         return BuildEnvironmentError(
             f"{requirement}: the package index cannot be reached:\n" + "\n".join(failure.tail[-3:]),

@@ -178,4 +178,7 @@ def _why(python: Path, answer: Captured) -> str:
         with python.open("rb") as file:
             machine = machine_of_program(file.read(64))
         return f"it is for {machine}: {answer.stderr}" if machine else answer.stderr
-    return (answer.stderr.strip() or answer.stdout.strip() or f"exit {answer.exit}, and not a word")[-500:]
+    said = (answer.stderr.strip() or answer.stdout.strip())[-300:]
+    # A program that is not a Python repeats the question in its complaint.
+    is_echo = not said or any(line.strip() in said for line in _DESCRIBE.splitlines() if len(line.strip()) > 20)
+    return f"it ended with exit {answer.exit}" if is_echo else said

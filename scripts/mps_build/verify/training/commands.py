@@ -9,7 +9,7 @@ from typing import Literal
 
 from mps_build.common.process import Command
 
-from .workloads import COMPARED_STEPS, Workload
+from .workloads import COMPARED_STEPS, SCRIPT, Workload
 
 LegName = Literal["device", "cpu"]
 _FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
@@ -30,6 +30,7 @@ class Bench:
     force_cpu: bool
     config: Path | None = None
     plant: str | None = None
+    program: tuple[str, ...] = ()
 
     def with_config(self, config: Path) -> Bench:
         return replace(self, config=config)
@@ -61,6 +62,10 @@ class Bench:
         argv += ("--steps", str(workload.steps)) if workload.steps is not None else ()
         # Trainer is asked by its own argument; Accelerate by its command's.
         argv += ("--force-cpu",) if not workload.launched and self._on_cpu(leg) else ()
+        if workload is SCRIPT:
+            program, *arguments = self.program
+            argv += ("--program", program, "--", *arguments)
+            return replace(self.command(argv), cwd=Path.cwd())  # its own relative paths
         return self.command(argv, fallback=workload.fallback and leg == "device")
 
     def cases(self, workload: Workload, *, after: str | None, weights: Path | None) -> Command:
@@ -126,4 +131,14 @@ def training_environ(variables: Mapping[str, str], *, home: Path, device: str) -
     }
     if device == "cpu":
         made["CUDA_VISIBLE_DEVICES"] = ""  # a rehearsal on the CPU of a host with another accelerator
+    return made
+
+
+def script_environ(variables: Mapping[str, str], *, own: Mapping[str, str], device: str) -> dict[str, str]:
+    """Return the environment of the user's own program: its caches and models are where the user keeps them."""
+    prefixes = ("HF_", "TRANSFORMERS_", "ACCELERATE_", "TORCH_HOME", "XDG_CACHE_HOME", "TOKENIZERS_")
+    made = {**variables, **{name: value for name, value in own.items() if name.startswith(prefixes)}}
+    made["HF_HUB_DISABLE_TELEMETRY"] = made["DO_NOT_TRACK"] = "1"
+    if device == "cpu":
+        made["CUDA_VISIBLE_DEVICES"] = ""
     return made

@@ -1,4 +1,4 @@
-"""From what two legs told to the cases: the device used, the same data, gradients, losses and accuracy."""
+"""From what two runs reported to the cases: the device used, the same data, gradients, losses and accuracy."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def not_applicable(workload: Workload, device: str) -> Case:
 def judge_processes(workload: Workload, summary: Told, text: str) -> Case:
     """Return the case from what the two processes told and wrote.
 
-    A limit that no longer holds is no failure: two processes that really sum their tensors are an unexpected pass.
+    A limit that no longer holds is not a failure: two processes that really sum their tensors are an unexpected pass.
     """
     outcome, reason = _judge(summary, text)
     return Case(id=workload.name, layer=workload.part, outcome=outcome, reason=reason)

@@ -11,7 +11,7 @@ from typing import Any
 from mps_build.common.errors import UsageError
 
 from .. import VerifyRequest
-from .workloads import PARTS, REAL_WEIGHTS, WORKLOADS, Workload
+from .workloads import PARTS, REAL_WEIGHTS, SCRIPT, WORKLOADS, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,8 @@ class TrainingRequest(VerifyRequest):
     accelerate: str | None = None
     transformers: str | None = None
     real_weights: Path | None = None
+    script: Path | None = None
+    script_arguments: tuple[str, ...] = ()
 
     @property
     def asked_versions(self) -> dict[str, str]:
@@ -34,6 +36,8 @@ class TrainingRequest(VerifyRequest):
         Raises:
             UsageError: `only` names none of it.
         """
+        if self.script is not None:
+            return (SCRIPT,)
         there = [workload for workload in WORKLOADS if workload.part in self.parts]
         if self.real_weights is not None:
             there.append(REAL_WEIGHTS)
@@ -46,6 +50,22 @@ class TrainingRequest(VerifyRequest):
         chosen = {name for name in names if any(fnmatchcase(name, word) for word in self.only)}
         chosen |= {workload.against for workload in there if workload.name in chosen and workload.against}
         return tuple(workload for workload in there if workload.name in chosen)
+
+    def check_script(self) -> None:
+        """Refuse a program that is not there.
+
+        Raises:
+            UsageError: --script names no file, or what chooses among our own workloads goes with it.
+        """
+        if self.script is None:
+            return
+        if not self.script.is_file():
+            raise UsageError(f"--script {self.script}: no such file", hint="verify_training --script FILE -- ARGUMENTS")
+        if self.only or self.real_weights is not None:
+            raise UsageError(
+                "--script runs your program alone: it goes with neither --only nor --real-weights",
+                hint="verify_training --script FILE -- ARGUMENTS",
+            )
 
     def check_weights(self) -> None:
         """Refuse a folder that holds no model.
@@ -71,11 +91,14 @@ class TrainingRequest(VerifyRequest):
             "only": list(self.only),
             "plant": self.plant,
             "real_weights": str(self.real_weights) if self.real_weights else None,
+            "script": self.script.name if self.script else None,
         }
 
     def statement(self, gpu: Mapping[str, Any]) -> str:
         """Return the first line of every report: what this run can and cannot say."""
         said = VerifyRequest.statement(self, gpu).replace("A chosen part of the suite.", "A chosen part.")
+        if self.script is not None:
+            return f"Training by {self.script.name}. {said}"
         return f"Training with {' and '.join(part.capitalize() for part in self.parts)}. {said}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from ..target.diagnosis import HostFacts
 from ..target.resolve import Target
 from . import command_cases
 from .case_run import CaseRun
-from .commands import Bench, leg_name, training_environ
+from .commands import Bench, leg_name, script_environ, training_environ
 from .judgement import judge_training
 from .leg import Told, run_leg
 from .processes import judge_processes, not_applicable
@@ -60,6 +61,7 @@ class TrainingVerification(Verification):
         """Check what can be checked before the machine is looked at."""
         workloads = self.request.workloads()
         self.request.check_weights()
+        self.request.check_script()
         refuse_old_torch(self.table, self._wanted_version(), self.request.asked_versions)
         scripts = {workload.script for workload in workloads if workload.script}
         if missing := sorted(name for name in scripts if not (self.suite / name).is_file()):
@@ -73,9 +75,17 @@ class TrainingVerification(Verification):
         workloads = self.request.workloads()
         home = self.folder / "hf_home"
         home.mkdir(parents=True, exist_ok=True)
+        program = self.request.script
+        given, device = target.environ.variables, self.request.device
+        environ = (
+            script_environ(given, own=os.environ, device=device)
+            if program
+            else training_environ(given, home=home, device=device)
+        )
         bench = Bench(
             python=target.interpreter.executable,
-            environ=training_environ(target.environ.variables, home=home, device=self.request.device),
+            environ=environ,
+            program=(str(program.absolute()), *self.request.script_arguments) if program else (),
             scripts=self.suite,
             folder=self.folder,
             device=self.request.device,

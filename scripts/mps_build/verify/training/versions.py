@@ -152,7 +152,7 @@ def choose(table: Versions, *, torch: str, python: str, asked: dict[str, str] | 
     refuse_old_torch(table, torch)
     release, running = _release(torch), python_release(python)
     if release is None:
-        raise UsageError(f"torch {torch!r}: is no version that can be looked up", hint="see versions.yaml")
+        raise UsageError(f"torch {torch!r}: is not a version that can be looked up", hint="see versions.yaml")
     found = next((row for row in table.sets if row.fits(release, running)), None)
     wanted = {name: version for name, version in (asked or {}).items() if version}
     for library, version in wanted.items():
@@ -200,7 +200,9 @@ def _check_asked(
     try:
         floor = table.floors.of(library, version)
     except InvalidVersion as error:
-        raise UsageError(f"--{library} {version!r} is no version", hint=f"for example: --{library} 1.15.0") from error
+        raise UsageError(
+            f"--{library} {version!r} is not a version", hint=f"for example: --{library} 1.15.0"
+        ) from error
     if floor is None:
         oldest = getattr(table.floors, library)[0].since
         raise UsageError(f"{library} {version} is older than any that is supported here", hint=f"{oldest} or later")

@@ -72,4 +72,6 @@ WORKLOADS = (
     Workload(name="transformers-architectures", part="transformers", kind="cases", script="architectures.py"),
 )
 REAL_WEIGHTS = Workload(name="transformers-real-weights", part="transformers", kind="cases", script="architectures.py")
+# The user's own program, watched by ours.
+SCRIPT = Workload(name="script", part="script", kind="training", script="user_program.py")
 COMPARED_STEPS = 20

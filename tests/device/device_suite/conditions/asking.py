@@ -15,7 +15,9 @@ from .drawing import Context, Placed, narrowed
 from .program import program
 from .spec import HOMES, Row, Spec, spellings
 
-_MOST_TERMS = {torch.float16: 64, torch.bfloat16: 64}
+# Sums are accumulated in float32 or wider whatever the dtype: a longer one costs half precision next to nothing.
+_MOST_TERMS = {torch.float16: 4, torch.bfloat16: 4}
+_MOST_FACTOR = {torch.float16: 16.0, torch.bfloat16: 6.0}
 _KEPT_ELEMENTS = 5_000
 # How back ends word that they lack something; a gap is no wrong answer.
 _GAP = re.compile(
@@ -66,8 +68,8 @@ def _judge_all(spec: Spec, bench: Any, asked: list[Any], truths: list[Any]) -> E
             wrong.append((row, mismatch))
     if wrong:
         row, first = wrong[0]
-        also = f"\nand rows {', '.join(str(one.number) for one, _ in wrong[1:])}" if wrong[1:] else ""
-        raise Mismatch(f"row {row.number}: {first}\n{program(spec, row)}{also}", first.error)
+        also = f"\nand rows {', '.join(one.digits for one, _ in wrong[1:])}" if wrong[1:] else ""
+        raise Mismatch(f"row {row.digits}: {first}\n{program(spec, row)}{also}", first.error)
     if len(gaps) == len(truths):
         raise Refused(gaps[0] if gaps else "no row")
     return worst
@@ -124,7 +126,11 @@ def _quick(spec: Spec, row: Row, bench: Any, truth: Any, answer: list[Any]) -> E
 
 
 def _bound(spec: Spec, row: Row, dtype: torch.dtype, scale: float) -> float:
-    return spec.factor * torch.finfo(dtype).eps * math.sqrt(_terms(spec, row)) * max(scale, spec.floor)
+    return _factor(spec, row) * torch.finfo(dtype).eps * math.sqrt(_terms(spec, row)) * max(scale, spec.floor)
+
+
+def _factor(spec: Spec, row: Row) -> float:
+    return min(spec.factor, _MOST_FACTOR.get(row.levels["@dtype"], spec.factor))
 
 
 def _terms(spec: Spec, row: Row) -> int:
@@ -144,7 +150,7 @@ def _check_form(path: str, row: Row, bench: Any, got: Any, want: Any, own: Calla
 
 def _leaf(spec: Spec, row: Row, got: Leaf, want: Any, own: Callable[[], Leaf]) -> Error:
     """Return the error of one answer; the CPU's own is asked only where float64's is far."""
-    bounds: Any = {"terms": _terms(spec, row), "factor": spec.factor, "floor": spec.floor}
+    bounds: Any = {"terms": _terms(spec, row), "factor": _factor(spec, row), "floor": spec.floor}
     try:
         return compare_leaf(got, Leaf(got.path, want), own, **bounds)
     except Mismatch as wrong:
@@ -164,7 +170,7 @@ class Truth:
 
 def _truth(spec: Spec, row: Row, bench: Any) -> Truth | str:
     """Return the reference's answers, or why there are none."""
-    key = spec.name, row.number
+    key = spec.name, row.digits
     if KEPT is not None and key in KEPT:
         return KEPT[key]  # type: ignore[no-any-return]
     leg = bench.reference()
@@ -183,7 +189,7 @@ def _reference(spec: Spec, row: Row, leg: Any) -> Truth:
     bases, form = context.bases(), row.levels["@form"]
     if form in ("call", "inplace"):
         return Truth(perform(spec, row, leg, bases, []), [])
-    call = Row(row.number, {**row.levels, "@form": "call"})
+    call = Row(row.digits, row.number, {**row.levels, "@form": "call"})
     results = [one for one in perform(spec, call, leg, bases, []) if isinstance(one, torch.Tensor)]
     if form == "grad":
         results = [one for one in results if one.is_floating_point() or one.is_complex()]

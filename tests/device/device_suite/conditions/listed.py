@@ -35,7 +35,7 @@ def signature(spec: Spec) -> list[str]:
 def decode(spec: Spec, digits: str) -> Row:
     """Return a row from its digits; its number follows from them, so that other rows leave it as it was."""
     number = zlib.crc32(digits.encode()) % 9973
-    return Row(number, {name: levels[DIGITS.index(digit)] for (name, levels), digit in zip(spec.factors, digits)})
+    return Row(digits, number, {name: levels[DIGITS.index(digit)] for (name, levels), digit in zip(spec.factors, digits)})
 
 
 def encode(spec: Spec, places: Any) -> str:

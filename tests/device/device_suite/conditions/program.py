@@ -27,7 +27,7 @@ def program(spec: Spec, row: Row) -> str:
     conditions = ", ".join(f"{key.lstrip('@')}={_short(value)}" for key, value in row.levels.items() if key[0] == "@")
     return "\n".join(
         (
-            f"import torch; i = torch.arange({LENGTH})  # {conditions}; compared: {after}",
+            f"import torch; from math import inf, nan; i = torch.arange({LENGTH})  # {conditions}; compared: {after}",
             f"host = [{', '.join(text for text, _ in operands)}]",
             f"cut = [{', '.join(f'lambda b: {text}' for _, text in operands)}]",
             f"f = lambda x: {call}",

@@ -173,8 +173,9 @@ HOMES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Row:
-    """One set of conditions: a level for each factor, and its number, which chooses the spelling."""
+    """One set of conditions: a level for each factor; its digits name it, and its number chooses the spelling."""
 
+    digits: str
     number: int
     levels: dict[str, Any]
 

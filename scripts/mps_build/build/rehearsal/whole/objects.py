@@ -7,11 +7,11 @@ from pathlib import Path
 
 from mps_build.common.errors import CompileError
 from mps_build.common.process import Command, capture
-from mps_build.common.receipts import Made
+from mps_build.common.receipts import StepResult
 
 from ...backend import build_folder
 from ...ninja import run_build
-from ...retry import with_second_tries
+from ...retry import with_retries
 from ...zig.files import write_if_new
 from ..objects import Unit, read_units
 from ..session import Prepared, Rehearsal
@@ -21,6 +21,8 @@ from .toolchain import WholeToolchain
 
 _OBJECTIVE = (".mm", ".m")
 _MOST_ARGUMENTS = 500
+_LIBTORCH = ("c10", "torch_cpu")
+CPU_LIBRARY = "lib/libtorch_cpu.dylib"
 
 
 def is_objective(unit: Unit) -> bool:
@@ -32,8 +34,8 @@ def tree_build(ready: Prepared) -> Path:
     return build_folder(ready.recipe.backend, source=ready.tree.root, build=ready.tree.root / "build")
 
 
-def compile_whole(rehearsal: Rehearsal, ready: Prepared, *, state: str) -> tuple[Unit, ...]:
-    """Compile every file of the configured tree, and return them.
+def compile_whole(rehearsal: Rehearsal, ready: Prepared, *, state: str, bindings: bool) -> tuple[Unit, ...]:
+    """Compile libtorch's files, with `bindings` all others of the configured tree too, and return them.
 
     A file that breaks with a wide header is compiled without it; ninja goes on where an interruption stopped it.
 
@@ -41,22 +43,22 @@ def compile_whole(rehearsal: Rehearsal, ready: Prepared, *, state: str) -> tuple
         state: of the sources; another one has ninja look again.
     """
     build = tree_build(ready)
-    units = tuple(unit for unit in read_units(build) if "cmake_pch" not in unit.object)
+    units = whole_units(build, bindings=bindings)
+    what = "the bindings" if bindings else "libtorch"
+    log = f"compile_{what.rsplit(' ', 1)[-1]}"
     objects = [unit.object for unit in units]
-    with_second_tries(
-        lambda command: rehearsal.compile(
-            ready, objects, what="the whole release", log="compile_whole", state=state, jobs=_jobs(command)
-        ),
+    with_retries(
+        lambda command: rehearsal.compile(ready, objects, what=what, log=log, state=state, jobs=_jobs(command)),
         Command(argv=("ninja",), environ={"MAX_JOBS": str(rehearsal.jobs)}),
         build=build,
-        log=rehearsal.log("compile_whole"),
+        log=rehearsal.log(log),
         jobs=rehearsal.jobs,
         release=ready.recipe.release,
         console=rehearsal.console,
     )
     objective = [unit for unit in units if is_objective(unit)]
     rehearsal.note(
-        "compiled",
+        f"compiled: {what}",
         f"{len(units)} files, {len(objective)} of them Objective-C++, to arm64 Mach-O",
         "syntax, types and names, against declarations of ours; not that a method exists on a given macOS",
         rehearsal.ledger.receipts[-1],
@@ -64,14 +66,20 @@ def compile_whole(rehearsal: Rehearsal, ready: Prepared, *, state: str) -> tuple
     return units
 
 
-def make_stand_ins(rehearsal: Rehearsal, ready: Prepared, whole: WholeToolchain, units: Sequence[Unit]) -> Wanted:
-    """Write archives of what the objects want and no library here has; return it, by library.
+def whole_units(build: Path, *, bindings: bool) -> tuple[Unit, ...]:
+    """Return the tree's files, those of libtorch or all."""
+    units = (unit for unit in read_units(build) if "cmake_pch" not in unit.object)
+    return tuple(unit for unit in units if bindings or unit.target in _LIBTORCH)
+
+
+def make_stand_ins(rehearsal: Rehearsal, ready: Prepared, whole: WholeToolchain) -> Wanted:
+    """Write archives of what the objects that are there want and no library here has; return it, by library.
 
     Raises:
         CompileError: a name is wanted that belongs to no library known here.
     """
     build = tree_build(ready)
-    objects = [unit.object for unit in units]
+    objects = [unit.object for unit in whole_units(build, bindings=True) if (build / unit.object).is_file()]
     archives = [str(path.relative_to(build)) for path in sorted(build.glob("lib/*.a"))]
     others = [str(path) for path in (whole.runtime, *sorted(rehearsal.workspace.root.glob("libomp/lib/*.dylib")))]
     undefined = _names(ready, whole, ("--undefined-only",), objects)
@@ -98,14 +106,16 @@ def make_stand_ins(rehearsal: Rehearsal, ready: Prepared, whole: WholeToolchain,
     return wanted
 
 
-def link_whole(rehearsal: Rehearsal, ready: Prepared) -> None:
-    """Link all that the tree builds.
+def link_whole(rehearsal: Rehearsal, ready: Prepared, *targets: str) -> None:
+    """Link these targets, or all that the tree builds.
 
     Raises:
         CompileError: a link failed; the message holds the linker's own words.
     """
     build, log = tree_build(ready), rehearsal.log("link")
-    command = Command(argv=("ninja", "-C", str(build), f"-j{rehearsal.jobs}"), cwd=build, environ=ready.environ)
+    command = Command(
+        argv=("ninja", "-C", str(build), f"-j{rehearsal.jobs}", *targets), cwd=build, environ=ready.environ
+    )
     try:
         run_build(ready.wrap(command), log=log, reporter=rehearsal.console, title="Link")
     except CompileError as error:
@@ -125,7 +135,7 @@ def _write_archive(
     demangled = _lines(ready, (_beside(whole, "llvm-cxxfilt"),), [name.removeprefix("_") for name in names])
     text = stand_in_source(names, demangled)
 
-    def make() -> Made:
+    def make() -> StepResult:
         write_if_new(source, text)
         compiled = source.with_suffix(".o")
         archive.unlink(missing_ok=True)
@@ -136,7 +146,7 @@ def _write_archive(
             done = capture(ready.wrap(Command(argv=argv, cwd=folder, environ=ready.environ)), timeout_seconds=120)
             if not done.ok:
                 raise CompileError(f"the stand-in of {library}: {done.stderr.strip() or done.exit}")
-        return Made(files=(archive,))
+        return StepResult(files=(archive,))
 
     rehearsal.ledger.run("stand_in", version=1, inputs={"text": text}, action=make, key=library)
 

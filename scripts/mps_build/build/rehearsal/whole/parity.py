@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +71,38 @@ def whole_parity(ours: Path, official: Path, shaders: Mapping[str, str]) -> Whol
     Raises:
         UsageError: a wheel cannot be read.
     """
-    left, right = read_side(ours), read_side(official)
+    return _parity(read_side(ours), read_side(official), official, shaders)
+
+
+def library_parity(ours: Path, official: Path, shaders: Mapping[str, str]) -> WholeParity:
+    """Return how one libtorch_cpu differs from the official wheel's; files and other libraries are left aside.
+
+    Raises:
+        UsageError: one of them cannot be read.
+    """
+    try:
+        cpu = ours.read_bytes()
+        left = Side(
+            files=frozenset(),
+            binaries={TORCH_CPU: read_linked_names(cpu)},
+            library=read_library(cpu),
+            cpu=cpu,
+            dispatch_headers=frozenset(),
+        )
+    except (OSError, Malformed) as error:
+        raise UsageError(f"{ours}: cannot be compared: {error}", hint="link it again: remove it") from error
+    right = read_side(official)
+    alone = replace(
+        right, files=frozenset(), binaries={TORCH_CPU: right.binaries[TORCH_CPU]}, dispatch_headers=frozenset()
+    )
+    return _parity(left, alone, official, shaders)
+
+
+def _parity(left: Side, right: Side, official: Path, shaders: Mapping[str, str]) -> WholeParity:
+    parts = (part for part in compare_sides(left, right) if part.ours or part.official)
     return WholeParity(
         official=official.name,
-        parts=tuple(compare_sides(left, right)),
+        parts=tuple(parts),
         shaders={name: text.strip().encode() in left.cpu for name, text in shaders.items()},
     )
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, DiskFull, SourceError
 from mps_build.common.process import Command, capture
-from mps_build.common.receipts import Made, Receipt, digest_of
+from mps_build.common.receipts import Receipt, StepResult, digest_of
 from mps_build.common.workspace import cache_folder
 
 from ...artifacts import SourceTree
@@ -51,9 +51,9 @@ def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool = Fal
         _take_back_version(tree)
         listed = source_list(rehearsal)
 
-        def write_list() -> Made:
+        def write_list() -> StepResult:
             list_files(tree.root, listed)
-            return Made(files=(listed,))
+            return StepResult(files=(listed,))
 
         rehearsal.ledger.run("list_files", version=1, inputs={"source": source}, action=write_list)
     with console.step("Stub SDK"):
@@ -145,7 +145,7 @@ def _libomp(rehearsal: Rehearsal) -> Path:
     if libomp is None:
         return folder
 
-    def provide() -> Made:
+    def provide() -> StepResult:
         provide_libomp(
             libomp,
             python=rehearsal_folder() / "pip" / "venv" / "bin" / "python",
@@ -155,7 +155,7 @@ def _libomp(rehearsal: Rehearsal) -> Path:
             log=rehearsal.log("provide_libomp"),
             offline=False,
         )
-        return Made(files=(folder / "lib" / "libomp.dylib", folder / "include" / "omp.h"))
+        return StepResult(files=(folder / "lib" / "libomp.dylib", folder / "include" / "omp.h"))
 
     rehearsal.ledger.run("provide_libomp", version=1, inputs=libomp.model_dump(), action=provide)
     return folder
@@ -172,7 +172,7 @@ def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceT
     sources = stub_sources(sdk)
     libraries = {library.with_suffix(".a"): source for library, source in sources.items()}
 
-    def make() -> Made:
+    def make() -> StepResult:
         rehearsal.console.started("Stub libraries (the first use of zig builds its libc++, a minute or two)")
         made = write_system_stubs(rehearsal, chroot, whole, zig=zig, cache=cache)
         for library, source in libraries.items():
@@ -180,7 +180,7 @@ def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceT
             run_in_root(rehearsal, chroot, (str(sdk.tools / "cc"), "-c", "-O1", "-o", str(compiled), str(source)))
             run_in_root(rehearsal, chroot, (str(sdk.tools / "ar"), "rcs", str(library), str(compiled)))
         # Not the archives: stand-ins take their place once it is known what is wanted of them.
-        return Made(files=(*(source.with_suffix(".o") for source in libraries.values()), *made))
+        return StepResult(files=(*(source.with_suffix(".o") for source in libraries.values()), *made))
 
     write_toolchain(
         whole,

@@ -21,8 +21,9 @@ _DARWIN_BEHIND_MACOS = 9
 # Debian gives libraries versions and blanks their rpaths; the official ones have one name and look beside themselves.
 RELOCATABLE = """\
 set(HAVE_SOVERSION OFF CACHE BOOL "one copy of each library in the wheel" FORCE)
-set(OpenMP_C_FLAGS "{openmp}" CACHE STRING "as CMake has it for Apple's clang" FORCE)
-set(OpenMP_CXX_FLAGS "{openmp}" CACHE STRING "as CMake has it for Apple's clang" FORCE)
+# Not `-Xpreprocessor -fopenmp`, CMake's way for Apple's clang: ccache (4.11.2) takes both words away.
+set(OpenMP_C_FLAGS "{openmp}" CACHE STRING "the declared one's header" FORCE)
+set(OpenMP_CXX_FLAGS "{openmp}" CACHE STRING "the declared one's header" FORCE)
 set(OpenMP_C_LIB_NAMES libomp CACHE STRING "" FORCE)
 set(OpenMP_CXX_LIB_NAMES libomp CACHE STRING "" FORCE)
 set(OpenMP_libomp_LIBRARY "{libomp}" CACHE STRING "the declared one" FORCE)
@@ -69,9 +70,7 @@ def darwin_number(macos: str) -> str:
 
 def relocatable_lines(libomp: Path) -> str:
     """Return the CMake lines for libraries of one name with relative rpaths, and for the declared OpenMP."""
-    return RELOCATABLE.format(
-        openmp=f"-Xpreprocessor -fopenmp -I{libomp / 'include'}", libomp=libomp / "lib" / "libomp.dylib"
-    )
+    return RELOCATABLE.format(openmp=f"-fopenmp=libomp -I{libomp / 'include'}", libomp=libomp / "lib" / "libomp.dylib")
 
 
 def whole_recipe(recipe: Recipe, sdk: DarwinSdk, *, libomp: Path) -> Recipe:

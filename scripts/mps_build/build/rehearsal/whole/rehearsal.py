@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build import __version__
-from mps_build.common.files import write_whole
-from mps_build.common.receipts import Made, Receipt, fingerprint
-from mps_build.common.wheels.download import fetch_wheel
-from mps_build.common.workspace import cache_folder
-
-from ..session import Prepared, Rehearsal
+from ..session import Rehearsal
+from .comparing import compare_library, compare_wheel, official_wheel, parity_file
 from .cpu_time import counted, read_seconds
-from .objects import compile_whole, is_objective, link_whole, make_stand_ins, tree_build
-from .parity import whole_parity
-from .parity_page import parity_page
+from .objects import CPU_LIBRARY, compile_whole, is_objective, link_whole, make_stand_ins, tree_build
 from .prepare import packing, prepare_whole, source_list
-from .reasons import LEFT_OUT, REASONS
 from .source_files import files_state
-from .third_party import Wanted
-from .wheel import Rehearsed, finish_whole, pack_whole
+from .wheel import Rehearsed, finish_whole, pack_whole, python_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +50,17 @@ def rehearse_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool) -> 
     with _step(rehearsal, None):
         ready, whole = prepare_whole(rehearsal, mirror=mirror, cache=cache)
     state = files_state(ready.tree.root, source_list(rehearsal))
-    with _step(rehearsal, "Compile"):
-        units = compile_whole(rehearsal, ready, state=state)
+    with _step(rehearsal, "Compile libtorch"):
+        compile_whole(rehearsal, ready, state=state, bindings=False)
+    with _step(rehearsal, "Link libtorch"):
+        wanted = make_stand_ins(rehearsal, ready, whole)
+        link_whole(rehearsal, ready, CPU_LIBRARY)
+        official = official_wheel(rehearsal, python=python_of(ready))
+        compare_library(rehearsal, ready, tree_build(ready) / CPU_LIBRARY, official, wanted)
+    with _step(rehearsal, "Compile the bindings"):
+        units = compile_whole(rehearsal, ready, state=state, bindings=True)
     with _step(rehearsal, "Link"):
-        wanted = make_stand_ins(rehearsal, ready, whole, units)
+        wanted = make_stand_ins(rehearsal, ready, whole)
         link_whole(rehearsal, ready)
     with _step(rehearsal, "Pack"):
         pack_ready = packing(rehearsal, ready, whole)
@@ -76,19 +74,13 @@ def rehearse_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool) -> 
         packed,
     )
     with _step(rehearsal, "Parity"):
-        receipt = _compare(rehearsal, ready, made, wanted)
-    parity = receipt.facts
-    for part in parity["parts"][:6]:
-        result = f"{part['both']} of {part['official']} of the official wheel's" + (
-            "" if part["equal"] else f", {len(part['differences'])} kinds of differences, each in {_page(rehearsal)}"
-        )
-        rehearsal.note(part["part"], result, "what is compiled in, against what Apple's compiler made of it")
+        parity = compare_wheel(rehearsal, ready, made, official, wanted).facts
     seconds = read_seconds(_cpu_file(rehearsal))
     return Whole(
         made=made,
         stand_ins=wanted.libraries,
         parity=parity,
-        page=_page(rehearsal),
+        page=parity_file(rehearsal),
         cpu_seconds=seconds,
         objective_files=sum(is_objective(unit) for unit in units),
     )
@@ -104,48 +96,6 @@ def _step(rehearsal: Rehearsal, title: str | None) -> Iterator[None]:
 
 def _cpu_file(rehearsal: Rehearsal) -> Path:
     return rehearsal.workspace.root / "cpu-seconds.json"
-
-
-def _page(rehearsal: Rehearsal) -> Path:
-    return rehearsal.workspace.root / "parity.md"
-
-
-def _compare(rehearsal: Rehearsal, ready: Prepared, made: Rehearsed, wanted: Wanted) -> Receipt:
-    """Return the receipt of the comparison with the official wheel of the same release and Python; writes the page."""
-    recipe, page = rehearsal.recipe, _page(rehearsal)
-    python = made.wheel.path.name.split("-")[2].removeprefix("cp3")
-    official = fetch_wheel(
-        f"{recipe.wheel.distribution}=={recipe.version}",
-        python=f"3.{python}",
-        cache=cache_folder() / "wheels",
-        log=rehearsal.log("fetch_wheel"),
-        reporter=rehearsal.console,
-    ).path
-    shaders = {
-        path.name: path.read_text(encoding="utf-8")
-        for path in sorted((ready.tree.root / "aten/src/ATen/native/mps/kernels").glob("*.metal"))
-    }
-
-    def compare() -> Made:
-        parity = whole_parity(made.wheel.path, official, shaders)
-        text = parity_page(
-            parity,
-            wheel=made.wheel.path.name,
-            command=f"nox -s rehearse -- {recipe.name} --darwin --wheel",
-            findings=made.audit["findings"],
-            stand_ins={library: len(names) for library, names in wanted.libraries.items()},
-            missing=LEFT_OUT,
-        )
-        write_whole(page, text)
-        return Made(files=(page,), facts=parity.document())
-
-    inputs = {
-        "wheel": made.wheel.sha256,
-        "official": fingerprint(official)["sha256"],
-        "reasons": [asdict(each) for each in REASONS],
-        "tool": __version__,
-    }
-    return rehearsal.ledger.run("parity", version=1, inputs=inputs, action=compare)
 
 
 def _libraries(build: Path) -> tuple[Path, ...]:

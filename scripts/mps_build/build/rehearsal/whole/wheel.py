@@ -14,7 +14,7 @@ from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import AuditRejected, BuildEnvironmentError
 from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, run_logged
-from mps_build.common.receipts import SCHEMA, Made, Receipt, fingerprint
+from mps_build.common.receipts import SCHEMA, Receipt, StepResult, fingerprint
 from mps_build.common.recipe.catalogue import patches_root
 from mps_build.common.workspace import remove_tree
 from mps_build.inspection.audit import audit_wheel
@@ -60,7 +60,7 @@ def pack_whole(rehearsal: Rehearsal, ready: Prepared, *, state: str, libraries: 
     }
     command = build_command(backend, output=output, **given)
 
-    def run() -> Made:
+    def run() -> StepResult:
         last = sorted(output.glob("*.whl"))
         if len(last) == 1 and last[0].name.split("-")[1] == ready.environ["PYTORCH_BUILD_VERSION"]:
             for each in make_commands(backend, jobs=rehearsal.jobs, **given):
@@ -69,8 +69,10 @@ def pack_whole(rehearsal: Rehearsal, ready: Prepared, *, state: str, libraries: 
             if files is not None:
                 wheel, changed = repack_wheel(last[0], files, output=output)
                 rehearsal.console.line(f"packed anew: {len(changed)} of {len(files)} files")
-                return Made(files=(wheel,))
-        return Made(files=(compile_wheel(ready.wrap(command), output=output, log=log, reporter=rehearsal.console),))
+                return StepResult(files=(wheel,))
+        return StepResult(
+            files=(compile_wheel(ready.wrap(command), output=output, log=log, reporter=rehearsal.console),)
+        )
 
     inputs = {
         "argv": command.argv,
@@ -91,7 +93,7 @@ def finish_whole(rehearsal: Rehearsal, ready: Prepared, packed: Receipt, wanted:
     raw = next((workspace.root / "compiled").glob("*.whl"))
     bill = marked_bill(_bill(ready, recipe.wheel.distribution), wanted.libraries)
 
-    def finish() -> Made:
+    def finish() -> StepResult:
         repaired = repair_wheel(
             raw,
             python=_delocate(rehearsal, ready),
@@ -111,7 +113,7 @@ def finish_whole(rehearsal: Rehearsal, ready: Prepared, packed: Receipt, wanted:
         previous = aside / last[0].name if len(last) == 1 else None
         made = finish_wheel(repaired, output=output, epoch=ready.tree.epoch, bill=bill, previous=previous)
         remove_tree(aside)
-        return Made(files=(made.path,), facts={"name": made.path.name, "size": made.size, "sha256": made.sha256})
+        return StepResult(files=(made.path,), facts={"name": made.path.name, "size": made.size, "sha256": made.sha256})
 
     inputs = {"previous": packed.digest, "raw": fingerprint(raw)["sha256"], "bill": bill}
     finished = rehearsal.ledger.run("finish_wheel", version=1, inputs=inputs, action=finish)
@@ -141,10 +143,10 @@ def _delocate(rehearsal: Rehearsal, ready: Prepared) -> Path:
     folder = rehearsal.workspace.root / "delocate"
     python = folder / "bin" / "python"
 
-    def install() -> Made:
+    def install() -> StepResult:
         rehearsal.console.started("Install delocate")
         remove_tree(folder)
-        base = f"/usr/bin/python{'.'.join(map(str, _version(ready)))}"
+        base = f"/usr/bin/python{python_of(ready)}"
         for argv in (
             (base, "-m", "venv", str(folder)),
             (str(python), "-m", "pip", "install", "-q", "--no-input", "delocate>=0.13"),
@@ -157,15 +159,15 @@ def _delocate(rehearsal: Rehearsal, ready: Prepared) -> Path:
                 text = "\n".join(failure.tail[-4:])
                 raise BuildEnvironmentError(f"no delocate: {text}", hint=f"the whole output is in {log}") from failure
         rehearsal.console.done()
-        return Made(trees=(folder,))
+        return StepResult(trees=(folder,))
 
     rehearsal.ledger.run("delocate", version=1, inputs={}, action=install)
     return python
 
 
-def _version(ready: Prepared) -> tuple[str, ...]:
-    """Return the Python's version by its venv's name, `rehearsal-3.13`."""
-    return tuple(ready.python.parents[1].name.rsplit("-", 1)[1].split("."))
+def python_of(ready: Prepared) -> str:
+    """Return the Python's version, as 3.13, by its venv's name, `rehearsal-3.13`."""
+    return ready.python.parents[1].name.rsplit("-", 1)[1]
 
 
 def _audit(rehearsal: Rehearsal, wheel: Wheel) -> Mapping[str, Any]:
@@ -181,11 +183,11 @@ def _audit(rehearsal: Rehearsal, wheel: Wheel) -> Mapping[str, Any]:
         without_metal4=True,
     )
 
-    def audit() -> Made:
+    def audit() -> StepResult:
         rehearsal.console.started("Audit")
         found = audit_wheel(wheel.path, profile="strict", expectation=expected)
         rehearsal.console.done()
-        return Made(facts=found.document())
+        return StepResult(facts=found.document())
 
     inputs = {"wheel": wheel.sha256, "expectation": repr(expected), "tool": __version__}
     facts = rehearsal.ledger.run("audit_wheel", version=1, inputs=inputs, action=audit).facts

@@ -1,4 +1,4 @@
-"""ccache's statistics: `ccache -s` of every layout since 3.x, `-sv`, `-svv`, and `--print-stats`."""
+"""ccache's statistics: `ccache -s` of every layout since 4.0, `-sv`, `-svv`, and `--print-stats`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from mps_build.common.logs.text import clean_lines
 
 from .facts import only_told
 
-_NUMBERED = re.compile(r"^(?P<indent> *)(?P<label>[A-Za-z][^:]*?):\s+(?P<first>[\d.]+)(?: */ *(?P<second>[\d.]+))?")
+# A number, not a version: `PyTorch version: 2.9.1` has the shape of a statistic.
+_NUMBERED = re.compile(
+    r"^(?P<indent> *)(?P<label>[A-Za-z][^:]*):\s+(?P<first>\d{1,15}(?:\.\d{1,6})?)"
+    r"(?: */ *(?P<second>\d{1,15}(?:\.\d{1,6})?))?(?![\d.])"
+)
 _SECTION = re.compile(r"^(?P<label>[A-Z][A-Za-z ]+):\s*$")
-_OLD = re.compile(r"^(?P<label>[a-z][a-z ()-]+?) {2,}(?P<value>[\d.]+)(?: (?P<unit>[kMG]?i?B|%))?$")
-_RAW = re.compile(r"^(?P<key>[a-z_]+)\t(?P<value>\d+)$")
+_RAW = re.compile(r"^(?P<key>[a-z_]+)\t(?P<value>\d{1,18})$")
 _ERROR = re.compile(r"^ccache: (?:error: )?(?P<what>unrecognized option|invalid option|.+)")
 _STORAGES = {"Local storage", "Remote storage", "Primary storage", "Secondary storage"}
-_UNITS = {"kB": 1e-6, "MB": 1e-3, "GB": 1.0, "KiB": 2**-20, "MiB": 2**-10, "GiB": 1.0, "B": 1e-9}
 _UNCACHEABLE = [
     "autoconf_test",
     "bad_compiler_arguments",
@@ -49,10 +51,6 @@ _ERRORS = [
     "internal_error",
     "missing_cache_file",
 ]
-_OLD_OTHER = {
-    *("cache hit (direct)", "cache hit (preprocessed)", "cache miss", "cache hit rate", "cleanups performed"),
-    *("files in cache", "cache size", "max cache size", "stats zero time"),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +87,6 @@ def parse_ccache(text: str) -> CcacheStats | None:
     raw = {match["key"]: int(match["value"]) for line in lines if (match := _RAW.match(line))}
     if "cache_miss" in raw:
         return _of_raw(raw)
-    if any(line.startswith("cache hit (direct)") for line in lines):
-        return _of_3(lines)
     if found := _of_4(lines):
         return found
     error = next((match for line in lines if (match := _ERROR.match(line))), None)
@@ -113,27 +109,6 @@ def _of_raw(raw: Mapping[str, int]) -> CcacheStats:
         size_kib=raw.get("cache_size_kibibyte"),
         remote_hits=remote[0] if any(remote) else None,
         remote_misses=remote[1] if any(remote) else None,
-    )
-
-
-def _of_3(lines: list[str]) -> CcacheStats:
-    values, sizes = {}, {}
-    for line in lines:
-        if match := _OLD.match(line):
-            values[match["label"]] = match["value"]
-            sizes[match["label"]] = float(match["value"]) * _UNITS.get(match["unit"] or "", 0.0)
-    counted = {label: int(value) for label, value in values.items() if value.isdigit()}
-    direct, preprocessed = counted.get("cache hit (direct)"), counted.get("cache hit (preprocessed)")
-    reasons = sum(count for label, count in counted.items() if label not in _OLD_OTHER)
-    return CcacheStats(
-        direct=direct,
-        preprocessed=preprocessed,
-        hits=_sum(direct, preprocessed),
-        misses=counted.get("cache miss"),
-        uncacheable=reasons if "files in cache" in counted else None,
-        files=counted.get("files in cache"),
-        size_gb=round(sizes["cache size"], 6) if "cache size" in sizes else None,
-        max_gb=round(sizes["max cache size"], 6) if "max cache size" in sizes else None,
     )
 
 

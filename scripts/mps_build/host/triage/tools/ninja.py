@@ -8,11 +8,11 @@ from typing import Any
 
 from mps_build.common.logs.text import clean_lines
 
-_PROGRESS = re.compile(r"^\s*\[\s*(\d+)/(\d+)(?:[ ,:;|][^\]]*)?\] ?")
-_FAILED = re.compile(r"^FAILED: (?:\[code=(-?\d+)\] )?(\S.*)$")
+_PROGRESS = re.compile(r"^\s*\[\s*(\d{1,9})/(\d{1,9})(?:[ ,:;|][^\]]*)?\] ?")
+_FAILED = re.compile(r"^FAILED: (?:\[code=(-?\d{1,9})\] )?(\S.*)$")
 _STOPPED = re.compile(r"^ninja: build stopped: ")
 _ERROR = re.compile(r"^ninja: (?:error|fatal): (.+)$")
-_LOG_HEAD = re.compile(r"^# ninja log v(\d+)$")
+_LOG_HEAD = re.compile(r"^# ninja log v(\d{1,3})$")
 # v5 holds the output's mtime, v6 and v7 the time at which the step began; the columns are the same.
 _LOG_VERSIONS = range(5, 8)
 
@@ -104,7 +104,7 @@ def parse_ninja_log(text: str) -> NinjaLog | None:
             version = int(head[1])
             continue
         columns = line.text.split("\t")
-        if version is None or len(columns) != 5 or not all(each.isdigit() for each in columns[:3]):
+        if version is None or len(columns) != 5 or not all(_is_a_count(each) for each in columns[:3]):
             continue
         entries += 1
         last.pop(columns[3], None)
@@ -112,3 +112,7 @@ def parse_ninja_log(text: str) -> NinjaLog | None:
     if version not in _LOG_VERSIONS:
         return None
     return NinjaLog(version=version or 0, entries=entries, seconds=tuple(last.items()))
+
+
+def _is_a_count(text: str) -> bool:
+    return text.isdecimal() and text.isascii() and len(text) <= 20

@@ -8,7 +8,7 @@ from typing import Any
 
 from mps_build.common.logs.text import clean_lines
 
-_CREATED = re.compile(r"^\s*Created wheel for \S+: filename=(\S+\.whl) size=(\d+)")
+_CREATED = re.compile(r"^\s*Created wheel for \S+: filename=(\S+\.whl) size=(\d{1,18})")
 _BUILT = re.compile(r"^\s*Successfully built \S")
 _LIBRARY = re.compile(r"^(?P<path>(?:/|@rpath/|@loader_path/|@executable_path/)[^:]+?):?$")
 _ARCHITECTURE = re.compile(r"^\s*In architecture: (\S+)")

@@ -12,8 +12,8 @@ from mps_build.common.logs.text import clean_lines
 
 from .facts import only_told
 
-_LINE = re.compile(r"^(?P<label>[A-Z][\w/ -]*?)(?: \((?P<part>[^)]*\]?)\))? {2,}(?P<value>\d+)$")
-_REASON = re.compile(r"^(?P<label>\S.*?) {2,}(?P<value>\d+)$")
+_LINE = re.compile(r"^(?P<label>[A-Z][\w/ -]{0,60}?)(?: \((?P<part>[^)]{0,60}\]?)\))? {2,90}(?P<value>\d{1,18})$")
+_REASON = re.compile(r"^(?P<label>\S.{0,120}?) {2,90}(?P<value>\d{1,18})$")
 _NAMED = re.compile(r"^(?P<label>Version \(client\)|Cache size|Max cache size) {2,}(?P<value>\S.*)$")
 _NO_OPTION = re.compile(r"Found argument '[^']*' which wasn't expected|unexpected argument '[^']*' found")
 _NO_SERVER = re.compile(r"sccache: error: (?:Server startup failed|Timed out waiting for server startup)")

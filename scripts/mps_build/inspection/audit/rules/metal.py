@@ -48,7 +48,7 @@ def dispatch_headers_are_there(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
         yield Hit("torch/include/ATen/ops", f"{count} *_mps_dispatch.h; at least {LEAST_DISPATCH_HEADERS} are wanted")
 
 
-@rule("M5", "a section that is no metallib cannot be opened, and every kernel in it is missing", needs_full=True)
+@rule("M5", "a section that is not a metallib cannot be opened, and every kernel in it is missing", needs_full=True)
 def metallibs_are_readable(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
     for member, metallib in _metallibs(facts):
         if metallib.fault:

@@ -52,9 +52,10 @@ def pack_type(name: str, value: object, element: int = 0) -> bytes:
         numbers = [part for each in numbers if isinstance(each, complex) for part in (each.real, each.imag)]
     dtype = dtype_named(name)
     if dtype is None:
-        if not all(isinstance(each, int) for each in numbers) or element not in (1, 2, 4, 8):
+        whole = [each for each in numbers if isinstance(each, int)]
+        if len(whole) < len(numbers) or element not in (1, 2, 4, 8):
             raise WrongBinding(f"{value!r} cannot be packed as {name}")
-        return b"".join(int(each).to_bytes(element, "little", signed=int(each) < 0) for each in numbers)  # type: ignore[call-overload]
+        return b"".join(each.to_bytes(element, "little", signed=each < 0) for each in whole)
     return pack_elements(dtype, numbers)  # type: ignore[arg-type]
 
 

@@ -26,7 +26,7 @@ def guard_divisions(text: str) -> str:
             if not re.fullmatch(r"[1-9]\d*", second):
                 used.add((match[2], match[3], kind))
                 name = f'@"rt.{match[2]}{match[3]}.{kind}"'
-                line = f"{match[1]}call {kind} {name}({kind} {first}, {kind} {second})"
+                line = f"{match[1]}call {kind} {name}({kind} {first}, {kind} {second})"  # noqa: PLW2901
         lines.append(line)
     return "\n".join([*lines, *(_definition(*each) for each in sorted(used))])
 

@@ -117,7 +117,8 @@ def _arithmetic(declaration: Declaration, operation: str) -> str | None:
             f"  %r = call {kind} @llvm.minnum.{name}({kind} %d, {kind} {most})\n  ret {kind} %r"
         )
     if bare == "ldexp":
-        return f"  %r = call {kind} @llvm.ldexp.{suffix(kind)}.{suffix(declaration.parameters[1])}({arguments})\n  ret {kind} %r"
+        name = f"{suffix(kind)}.{suffix(declaration.parameters[1])}"
+        return f"  %r = call {kind} @llvm.ldexp.{name}({arguments})\n  ret {kind} %r"
     if bare in ("fclamp", "saturate"):
         low, high = ("%a1", "%a2") if bare == "fclamp" else (splat(kind, "0.0"), splat(kind, "1.0"))
         return _clamp(kind, low, high, "maxnum", "minnum")
@@ -138,7 +139,7 @@ def _clamp(kind: str, low: str, high: str, upper: str, lower: str) -> str:
 
 
 def _by_runtime(declaration: Declaration, name: str) -> str:
-    """Call `rt_name` for each element; 16-bit types compute in float and round once, a step between neighbours apart."""
+    """Call `rt_name` for each element; 16-bit types compute in float and round once (but for nextafter)."""
     kind, scalar = declaration.result, element(declaration.result)
     count = lanes(kind)
     if name == "nextafter" and scalar == "half":
@@ -279,7 +280,7 @@ def _vectors(declaration: Declaration, operation: str) -> str | None:
         word = "and" if operation == "all" else "or"
         source = declaration.parameters[0]
         if not is_vector(source):
-            return f"  ret i1 %a0"
+            return "  ret i1 %a0"
         return f"  %r = call i1 @llvm.vector.reduce.{word}.{suffix(source)}({source} %a0)\n  ret i1 %r"
     if operation == "dot":
         source, kind = declaration.parameters[0], declaration.result
@@ -307,7 +308,7 @@ def element(kind: str) -> str:
 
 
 def lanes(kind: str) -> int:
-    return int(kind[1:].split(" ")[0]) if is_vector(kind) else 1
+    return int(kind[1:].split(" ", maxsplit=1)[0]) if is_vector(kind) else 1
 
 
 _SUFFIX = {"half": "f16", "float": "f32", "bfloat": "bf16", "double": "f64"}

@@ -24,7 +24,8 @@ _PROMISES = re.compile(
 )
 _STRING_ATTRIBUTE = re.compile(r' "air-[^"]*"(?:="[^"]*")?')
 _HEADER = re.compile(
-    rf"define (?:[\w]+ )*?(?=(?:fastcc |void|i\d|ptr|<|\{{|\[|half|float|bfloat|double|%))(.*?)({NAME})\((.*)\)[^)]*\{{$"
+    rf"define (?:[\w]+ )*?(?=(?:fastcc |void|i\d|ptr|<|\{{|\[|half|float|bfloat|double|%))"
+    rf"(.*?)({NAME})\((.*)\)[^)]*\{{$"
 )
 _VARIABLE = re.compile(rf"^({NAME}) = .*?\baddrspace\(3\) global (.*)$")
 _REFERENCE = re.compile(NAME)
@@ -92,7 +93,8 @@ def translate(module: ModuleText, metadata: Metadata, *, datalayout: str, triple
 
 
 def _place_variables(module: ModuleText) -> tuple[tuple[Variable, ...], dict[str, str]]:
-    variables, places = [], {}
+    variables: list[Variable] = []
+    places: dict[str, str] = {}
     for line in module.globals:
         match = _VARIABLE.match(line)
         if not match:

@@ -125,7 +125,7 @@ def _matrix(operation: str, declaration: Declared) -> str | None:
     if operation == "init_diag":
         lines = [
             *_place(),
-            f"  %d0 = icmp eq i32 %row, %col",
+            "  %d0 = icmp eq i32 %row, %col",
             "  %c1 = add i32 %col, 1",
             "  %d1 = icmp eq i32 %row, %c1",
         ]

@@ -56,7 +56,7 @@ def take_type(text: str) -> tuple[str, str]:
     return match[0], text[match.end() :].lstrip()
 
 
-def size_and_alignment(type_text: str, named: Mapping[str, str]) -> tuple[int, int]:
+def size_and_alignment(type_text: str, named: Mapping[str, str]) -> tuple[int, int]:  # noqa: PLR0912
     """Return the bytes that a value takes in an array, and its alignment; AIR and this machine agree in both.
 
     >>> size_and_alignment("<3 x float>", {}), size_and_alignment("[2 x { i8, i32 }]", {})

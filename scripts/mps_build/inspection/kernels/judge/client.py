@@ -54,7 +54,7 @@ class Judge:
                 "offset": one.offset,
             }
 
-        question = {
+        question: dict[str, Any] = {
             "name": check.name,
             "got": view(check.got),
             "inputs": {name: view(each) if isinstance(each, View) else each for name, each in check.inputs.items()},

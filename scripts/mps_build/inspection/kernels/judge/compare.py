@@ -272,7 +272,7 @@ def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out):
             error_in_ulp(cpu.broadcast_to(got.shape), want, out, scale, magnitude, loose) if cpu is not None else None
         )
     allowed = torch.full_like(error, float(bound))
-    if theirs is not None:
+    if theirs is not None:  # noqa: SIM102
         if not row.get("strict"):
             allowed = torch.maximum(allowed, WIDER * theirs)
     if left_out is not None:
@@ -305,7 +305,7 @@ def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out):
 
 
 def _equal(a, b):
-    return (a == b) | ((a != a) & (b != b))
+    return (a == b) | ((a != a) & (b != b))  # noqa: PLR0124  # noqa: PLR0124
 
 
 def _complex_error(g, w, size, component, scale):
@@ -316,7 +316,7 @@ def _complex_error(g, w, size, component, scale):
     error = torch.where(torch.isnan(w) & torch.isnan(g), torch.zeros_like(error), error)
     error = torch.where((g == w), torch.zeros_like(error), error)
     error = torch.where((w.abs() > largest) & torch.isinf(g), torch.zeros_like(error), error)
-    # C's rules for infinite and undefined complex results leave much open: only where the magnitude is finite is it judged.
+    # C's rules for infinite and undefined complex results leave much open: only finite magnitudes are judged.
     finite = (
         ((torch.linalg.vector_norm(w, dim=-1, keepdim=True) <= largest / 4) & (size <= largest))
         .all(-1, keepdim=True)

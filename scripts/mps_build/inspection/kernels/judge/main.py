@@ -84,7 +84,7 @@ def serve(path, references):
     while True:
         try:
             connection, _ = server.accept()
-        except socket.timeout:
+        except TimeoutError:
             if os.getppid() != parent:
                 return
             continue

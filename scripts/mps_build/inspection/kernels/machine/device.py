@@ -290,7 +290,7 @@ class Device:
 
 
 def _natural(size: int, mode: Mode) -> int:
-    """Return the alignment at which a buffer ends exactly at its page: that of its elements, as far as its size tells."""
+    """Return the alignment at which a buffer ends exactly at its page: its elements', as far as its size tells."""
     return 16 if mode.aligned else min(size & -size, 16) or 1
 
 
@@ -346,7 +346,7 @@ def _race(step: Step, said: Report, placed: Sequence[_Placed], code: Code) -> Tr
     one, other = ((each - 1) % 1024 for each in said.race_threads)
     return Trouble(
         kind="race",
-        text=f"{step.kernel}: threads {one} and {other} meet at {text} with no barrier between: {kinds[said.race_kind]}",
+        text=f"{step.kernel}: threads {one} and {other} meet at {text} without a barrier: {kinds[said.race_kind]}",
         where={**where, "count": said.races},
     )
 

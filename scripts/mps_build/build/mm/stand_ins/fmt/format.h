@@ -1,5 +1,6 @@
 /* The names of fmt that PyTorch's MPS files call, for syntax only (mps-build): used where a tree lacks third_party/fmt. */
 #pragma once
+#include <cstdio>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,12 @@ template <typename... Arguments>
 std::string format(std::string_view text, Arguments&&... arguments);
 template <typename... Arguments>
 void print(std::string_view text, Arguments&&... arguments);
+template <typename... Arguments>
+void print(std::FILE* file, std::string_view text, Arguments&&... arguments);
+template <typename... Arguments>
+void println(std::string_view text, Arguments&&... arguments);
+template <typename Output, typename... Arguments>
+Output format_to(Output output, std::string_view text, Arguments&&... arguments);
 template <typename Value>
 std::string to_string(const Value& value);
 template <typename Range>

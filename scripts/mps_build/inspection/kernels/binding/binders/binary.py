@@ -1,4 +1,4 @@
-"""Operators of two and three operands: the dense form against torch, all others against the dense one, by argument names."""
+"""Operators of two and three operands: the dense form against torch, the others against the dense one."""
 
 from __future__ import annotations
 
@@ -93,7 +93,8 @@ def _between(kind: DType, case: Case, count: int, bounds: Sequence[Any] | None) 
             if kind.is_exact
             else pack(kind, [float(each) for each in case.values.integers(count, low, bounds[1])])
         )
-    return case.values.moderate(kind, count, bounds[0], bounds[1])
+    stretch = 4 if kind.is_exact else 1  # whole numbers beyond -1, 0 and 1
+    return case.values.moderate(kind, count, stretch * bounds[0], stretch * bounds[1])
 
 
 def _row(kernel: Kernel, case: Case) -> Mapping[str, Any]:

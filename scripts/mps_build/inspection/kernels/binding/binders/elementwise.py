@@ -7,7 +7,7 @@ from typing import Any
 
 from ...dtypes import DTYPES, DType
 from ...program import View, dense_strides, input_buffer, output_buffer
-from ...values import pack
+from ...values import every_e4m3, pack
 from ..contracts import Case, Kernel, NotBound
 from ..pack import WrongBinding
 
@@ -22,8 +22,8 @@ LAYOUTS: tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], ...] = 
 )
 QUICK_LAYOUTS = (LAYOUTS[1], LAYOUTS[2])
 # What casting kernels are asked to read or write.
-CASTS = ("bool", "uchar", "char", "short", "int", "long", "half", "bfloat", "float", "half2", "float2", "ushort", "uint",
-         "ulong")  # fmt: skip
+CASTS = ("bool", "uchar", "char", "short", "int", "long", "half", "bfloat", "float", "half2", "float2", "ushort",
+         "uint", "ulong", "float8_e4m3fn")  # fmt: skip
 
 
 def layouts_of(case: Case) -> tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], ...]:
@@ -156,11 +156,14 @@ def common_numbers(
 ) -> list[int] | list[float]:
     """Return numbers that both types hold exactly, so that the cast itself is known."""
     kinds = {stored.kind, computed.kind}
+    if stored.name == "float8_e4m3fn" and computed.kind in ("float", "complex") and computed.size > 1:
+        return [every_e4m3(case.values.random.randrange(256)) for _ in range(count)]
     low, high = (0, 1) if "bool" in kinds else (0, 100) if "unsigned" in kinds else (-100, 100)
     if "float8" in stored.name + computed.name:
         low, high = max(low, -8), min(high, 8)
     components = 2 if stored.kind == "complex" else 1
-    numbers: list[float] = [case.values.random.randint(low, high) for _ in range(count * components)]
+    random = case.values.random
+    numbers: list[float] = [random.randint(low, high) * (random.random() < 0.75) for _ in range(count * components)]
     if is_divisor:
         numbers = [each or 1 for each in numbers]
     if kinds <= {"float", "complex"} and high > 8:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ...program import Known, Program, Step, View
 from ..contracts import Case, Kernel
@@ -15,7 +16,7 @@ def dense(kernel: Kernel, case: Case) -> Iterator[Program]:
     for count in (1, 3, 6, 33, 4099):
         value = case.values.sweep(dtype, 2)[dtype.size :]
         out = dense_output(dtype, (count,))
-        arguments = {"out": out.buffer, "fill_val": value, "numel": kernel.pack("numel", count)}
+        arguments: dict[str | int, Any] = {"out": out.buffer, "fill_val": value, "numel": kernel.pack("numel", count)}
         step = Step(
             kernel=kernel.name, arguments=arguments, grid=(-(-count // lanes_of(kernel)), 1, 1), threadgroup=GROUP
         )
@@ -29,7 +30,7 @@ def strided(kernel: Kernel, case: Case) -> Iterator[Program]:
         value = case.values.sweep(dtype, 2)[dtype.size :]
         out: View = spread_output(dtype, shape, order, gap=2)
         sizes = list(reversed(shape))
-        arguments = {
+        arguments: dict[str | int, Any] = {
             "out": out.buffer,
             "fill_val": value,
             "sizes": kernel.pack("sizes", sizes),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...program import Program, Reference, Step, View, dense_strides, input_buffer, output_buffer
 from ..contracts import Case, Kernel, NotBound
 
-# Shapes with the dimensions that are reduced; lengths that are no multiple of 32, one, and longer than a threadgroup.
+# Shapes with the dimensions that are reduced; lengths that are not a multiple of 32, one, and longer than a threadgroup.
 CASES = (
     ((6, 100), (1,)),
     ((3, 7, 5), (1,)),
@@ -20,7 +20,7 @@ GROUPS = (32, 64, 96, 1024)
 
 
 def general(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`op_reduction`: one threadgroup an output element; NormParams has sizes and strides in elements, outermost first."""
+    """`op_reduction`: one threadgroup an output element; sizes and strides in elements, outermost first."""
     name = f"reduce_{kernel.parts['op']}"
     if name not in case.references:
         raise NotBound(f"no reference {name}")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mps_build.build.retry import with_second_tries
+from mps_build.build.retry import with_retries
 from mps_build.common.console import Console
 from mps_build.common.errors import CompileError
 from mps_build.common.process import Command
@@ -32,7 +32,7 @@ def tries(tmp_path: Path) -> Callable[..., list[str | None]]:
                 (tmp_path / "log").write_text(text)
                 raise CompileError("the build failed")
 
-        with_second_tries(
+        with_retries(
             attempt,
             Command(argv=("build",), environ={}),
             build=tmp_path,

@@ -1,0 +1,57 @@
+"""Folders that a command will write to, tried before its work starts; and what a refusal of the system means."""
+
+from __future__ import annotations
+
+import errno
+import tempfile
+from pathlib import Path
+
+from .errors import UsageError
+
+# The system refuses a path that the user chose or owns; none of these is a fault in a program.
+_REFUSALS = frozenset(
+    {
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.EEXIST,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+    }
+)
+
+
+def check_writable(folder: Path, *, what: str, hint: str) -> None:
+    """Refuse a folder that cannot be written to; one that is not there yet can be made if its parent takes a file.
+
+    Nothing is left behind, and nothing is made.
+
+    Raises:
+        UsageError: it cannot be written to, or something on its way is not a folder.
+    """
+    there = folder.absolute()
+    try:
+        while not there.exists() and there != there.parent:
+            there = there.parent
+        if not there.is_dir():
+            raise UsageError(f"{what} {folder}: {there} is not a folder", hint=hint)
+        with tempfile.TemporaryFile(dir=there, prefix=".mps-build-"):
+            pass
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return  # said where it happens, as a full disk
+        raise UsageError(f"{what} {folder}: {there} cannot be written to: {error.strerror}", hint=hint) from error
+
+
+def refusal(error: OSError) -> UsageError | None:
+    """Return what a refused path means for the user; None for an error that may be a fault of ours."""
+    if error.errno not in _REFUSALS or not isinstance(error.filename, (str, bytes)):
+        return None
+    name = error.filename.decode("utf-8", "replace") if isinstance(error.filename, bytes) else error.filename
+    return UsageError(
+        f"{name}: {error.strerror}",
+        hint="look at its owner and permissions (ls -ld), or choose another place: an option, MPS_BUILD_WORK,"
+        " MPS_BUILD_CACHE",
+    )

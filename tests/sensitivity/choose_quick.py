@@ -1,0 +1,127 @@
+"""Choose the cases of `--quick`: those that notice most in a second of CPU, written to tests/device/quick.json.
+
+python tests/sensitivity/choose_quick.py [--budget 30] [--check]
+
+What counts as noticed: each bug of the catalogue (by every case of its entry that fails with it), and each overload in
+each way in which a generic fault could touch it (result, strides, offset, lost write), twice where that is possible.
+Greedy: the case that adds most for its time comes next.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import suite_in_process
+from generic_plants import UNDEFINED, Traits
+from suite_in_process import SLOW_SECONDS, Suite
+from test_catalogue import PLANTED, PLOTS, _cases_of, _name
+
+FRAME_SECONDS = 0.004  # what pytest and the driver add to a case
+TIMES = 2
+QUICK = suite_in_process.DEVICE_TESTS / "quick.json"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What each case costs and could notice."""
+
+    seconds: dict[str, float]
+    notices: dict[str, set[Any]]
+
+
+def measure(suite: Suite) -> Measured:
+    """Ask every case as it is, then under each bug of the catalogue."""
+    seconds: dict[str, float] = {}
+    notices: dict[str, set[Any]] = {}
+    for case in suite.cases:
+        suite.forget_references()
+        seconds[case.id] = suite.ask(case).seconds
+        if case.id in suite.refused:
+            continue
+        mode = Traits()
+        asked = suite.ask(case, lambda mode=mode: mode)
+        if asked.failure is not None:
+            continue
+        known = ((overload, kinds) for overload, kinds in mode.seen.items() if overload.split(".")[1] not in UNDEFINED)
+        notices[case.id] = {(overload, kind) for overload, kinds in known for kind in kinds}
+    for issue in PLANTED:
+        maker = PLOTS[_name(issue)].makers[_name(issue)]
+        cases = [case for case in _cases_of(issue, suite.cases) if case.id in notices]
+        for case in sorted(cases, key=lambda one: seconds[one.id])[:40]:
+            if suite.ask(case, maker).failure is not None:
+                notices[case.id].add(("issue", issue))
+    return Measured(seconds, notices)
+
+
+def choose(measured: Measured, budget: float) -> list[str]:
+    """Return ids until everything is noticed as often as asked, or the budget in seconds is spent."""
+    wanted = Counter(thing for things in measured.notices.values() for thing in things)
+    wanted = Counter({thing: min(count, 1 if thing[0] == "issue" else TIMES) for thing, count in wanted.items()})
+    left = {case: things for case, things in measured.notices.items() if measured.seconds[case] <= SLOW_SECONDS}
+    chosen, spent = [], 0.0
+
+    def worth(case: str) -> float:
+        return _gain(left[case], wanted) / (measured.seconds[case] + FRAME_SECONDS)
+
+    # What a case adds only shrinks: one whose old worth is not reached by others is measured anew, the rest wait.
+    heap = [(-worth(case), case) for case in left]
+    heapq.heapify(heap)
+    while heap and spent < budget:
+        _, case = heapq.heappop(heap)
+        now = worth(case)
+        if heap and now < -heap[0][0]:
+            heapq.heappush(heap, (-now, case))
+            continue
+        if now == 0:
+            break
+        wanted.subtract([thing for thing in left[case] if wanted[thing] > 0])
+        spent += measured.seconds[case] + FRAME_SECONDS
+        chosen.append(case)
+    missed = sorted({thing[1] for thing, count in wanted.items() if count > 0 and thing[0] == "issue"})
+    print(f"{len(chosen)} cases, {spent:.1f} s; of {len(PLANTED)} bugs not noticed by them: {missed}")
+    return chosen
+
+
+def _gain(things: set[Any], wanted: Counter[Any]) -> float:
+    # A bug that users met weighs as much as the several ways in which one overload may be wrong.
+    return sum(6.0 if thing[0] == "issue" else 1.0 for thing in things if wanted[thing] > 0)
+
+
+def main() -> None:
+    """Measure, choose and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--budget", type=float, default=25.0, metavar="SECONDS")
+    parser.add_argument(
+        "--measured", type=Path, metavar="FILE", help="keep what was measured, and read it if it is there"
+    )
+    given = parser.parse_args()
+    suite = Suite()
+    measured = _kept(given.measured) or measure(suite)
+    if given.measured:
+        rows = {case: [measured.seconds[case], sorted(map(list, things))] for case, things in measured.notices.items()}
+        given.measured.write_text(json.dumps(rows), encoding="utf-8")
+    chosen = set(choose(measured, given.budget))
+    files: dict[str, list[str]] = {}
+    for case in suite.cases:
+        if case.id in chosen:
+            files.setdefault(suite.file_of[case.id], []).append(case.id)
+    body = ",\n".join(f"{json.dumps(name)}: {json.dumps(cases, indent=0)}" for name, cases in sorted(files.items()))
+    QUICK.write_text(f'{{"files": {{\n{body}\n}}}}\n', encoding="utf-8")
+
+
+def _kept(path: Path | None) -> Measured | None:
+    if path is None or not path.is_file():
+        return None
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    seconds = {case: row[0] for case, row in rows.items()}
+    return Measured(seconds, {case: {tuple(thing) for thing in row[1]} for case, row in rows.items()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""The generated conditions: rows fit their descriptions, a wrong row prints its program, a gap is no pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import pairing
+from conditions import Conditions, layout_of
+from device_suite.compare import Mismatch
+from device_suite.conditions.asking import ask_rows
+from device_suite.conditions.listed import rows_of, signature, stored_rows
+from device_suite.conditions.spec import Row, Spec
+from device_suite.conditions.tables import TABLES
+from device_suite.legs import Bench
+from device_suite.states import Refused
+from generic_plants import GenericPlant
+
+SPECS = {name: spec for table in TABLES for name, spec in table.specs.items()}
+CPU = torch.device("cpu")
+
+
+def test_every_description_has_rows_and_every_row_a_description() -> None:
+    stored = stored_rows()
+
+    assert sorted(set(SPECS) ^ set(stored)) == []
+    assert [name for name, spec in SPECS.items() if stored[name]["factors"] != signature(spec)] == []
+    assert [name for name, spec in SPECS.items() if len(rows_of(spec)) < 4] == []
+
+
+@pytest.mark.parametrize("name", ["add", "sum", "gather", "mm"])
+def test_rows_meet_every_dtype_layout_and_argument(name: str) -> None:
+    spec = SPECS[name]
+    met = {(factor, str(level)) for row in rows_of(spec) for factor, level in row.levels.items()}
+
+    assert [
+        (factor, level) for factor, levels in spec.factors for level in levels if (factor, str(level)) not in met
+    ] == []
+
+
+def test_a_wrong_row_prints_a_program_that_runs() -> None:
+    spec = SPECS["neg"]
+    row = next(row for row in rows_of(spec) if row.levels["@form"] == "call" and row.levels["@size"] == "small")
+    plant = GenericPlant("aten.neg.default", "tail")
+
+    with pytest.raises(Mismatch) as caught:
+        ask_rows(spec, [row], Bench(CPU, around=lambda: plant))
+    program = [line for line in str(caught.value).splitlines() if line][1:6]
+
+    assert program[0].startswith("import torch")
+    assert len(program) == 5
+    exec("\n".join(program).replace("'mps'", "'cpu'"), {})
+
+
+def test_what_no_back_end_answers_is_refused_not_passed() -> None:
+    spec = Spec("no_such_operator")
+    row = Row("0000", 0, {"@form": "call", "@dtype": torch.float32, "@size": "small", "@values": "plain"})
+
+    with pytest.raises(Refused, match="has no no_such_operator"):
+        ask_rows(spec, [row], Bench(CPU))
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("cumsum", "int64"), ("eq", "int64"), ("bitwise_and", "uint8")])
+def test_a_condition_is_a_case_of_its_own(name: str, dtype: str) -> None:
+    assert any(str(row.levels["@dtype"]) == f"torch.{dtype}" for row in rows_of(SPECS[name]))
+
+
+def test_pairing_covers_every_pair_that_the_cpu_answers() -> None:
+    made: Any = pairing.Pairing(SPECS["fft_fftshift"])
+    made.make()
+
+    assert made.left == set()
+    assert made.dropped == 0
+
+
+def test_a_mode_records_dtype_layout_size_and_argument() -> None:
+    mode = Conditions()
+    with mode:
+        torch.sum(torch.zeros(3, 1031, dtype=torch.int64).t(), 0, keepdim=True)
+    facts = mode.facts[torch.ops.aten.sum.dim_IntList]
+
+    assert facts.dtypes == {(0, "int64")}
+    assert facts.layouts == {(0, "transposed")}
+    assert {"rank 2", ">1024", "odd", "prime"} <= facts.sizes
+    assert ("keepdim", "true") in facts.arguments
+    assert layout_of(torch.zeros(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)) == "channels_last"

@@ -1,0 +1,32 @@
+"""A short run of the fuzzing session over every reader of strangers' files; `nox -s fuzz` is the long one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fuzzing import TARGETS, mutated, run
+
+INPUTS = 100
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_whatever_is_read_ends_with_an_answer_or_an_error_of_ours(target: str, tmp_path: Path) -> None:
+    figures = run(TARGETS[target](), tmp_path, inputs=INPUTS)
+
+    assert figures.inputs >= INPUTS
+    assert not figures.errors
+    assert figures.slowest < 10
+
+
+def test_the_inputs_that_are_mutated_are_read_as_they_are(tmp_path: Path) -> None:
+    for name, target in TARGETS.items():
+        for seed, data in target().seeds.items():
+            if seed not in ("attestation", "benchmark"):
+                target().read(seed, data, tmp_path)
+                assert data, name
+
+
+def test_mutations_change_something() -> None:
+    for kind in ("replace", "insert", "delete", "repeat", "flip", "cut"):
+        assert mutated(b"0123456789", [(kind, 0.5, 0.1, b"xy")]) != b"0123456789"

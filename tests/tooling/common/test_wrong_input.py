@@ -1,0 +1,92 @@
+"""Wrong input: the message says what is wrong and how to fix it, and shows nothing of a file or of our own code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from mps_build.cli import main
+
+
+@pytest.mark.parametrize("command", ["verify_mps", "audit_wheel"])
+def test_a_program_that_is_not_a_python_is_called_that(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path))
+    device = ["--device", "cpu"] if command == "verify_mps" else []
+
+    assert main(command, ["--python", "/bin/ls", *device]) == 2
+
+    said = capsys.readouterr().err
+    assert "does not answer as a Python" in said
+    assert "import" not in said
+    assert "sysconfig" not in said
+
+
+def test_a_file_that_is_not_a_recipe_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "passwd"
+    file.write_text("root:x:0:0:root:/root:/bin/bash\n" * 40, encoding="utf-8")
+
+    assert main("doctor", [str(file)]) == 2
+
+    said = capsys.readouterr().err
+    assert "must be a mapping" in said
+    assert "bash" not in said
+
+
+def test_a_duplicate_cause_is_one_short_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from mps_build.common.errors import UsageError
+    from mps_build.host.triage.rules import CAUSES, load_catalogue
+
+    text = CAUSES.read_text(encoding="utf-8")
+    first = text.index("  - id: ", text.index("\ncauses:"))
+    second = text.index("  - id: ", first + 1)
+    copy = tmp_path / "causes.yaml"
+    copy.write_text(text[:second] + text[first:second] + text[second:], encoding="utf-8")
+
+    with pytest.raises(UsageError, match="two rows of one id") as caught:
+        load_catalogue(copy)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("number", ["0", "-3", "many"])
+def test_jobs_is_a_number_from_1_on(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main("build_wheel", ["sample", f"--jobs={number}"]) == 2
+    assert "is not a number from 1 on" in capsys.readouterr().err
+
+
+def test_a_version_without_quotes_is_answered_with_what_was_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text("version: 2.10\n", encoding="utf-8")
+
+    assert main("doctor", [str(recipe)]) == 2
+    assert 'write it in quotes, "2.10"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["torch==2.6.0", "torch 2.6.0", "torch2.6.0"])
+def test_a_requirement_in_the_place_of_a_recipe_gets_the_recipes_name(
+    text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main("doctor", [text]) == 2
+    assert "did you mean v2.6.0?" in capsys.readouterr().err
+
+
+def test_json_to_standard_output_is_the_document_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main("matrix", ["v2.6.0", "--json", "-"]) == 0
+
+    told = capsys.readouterr()
+    assert json.loads(told.out)["exit_code"] == 0
+    assert told.err
+    assert not Path("-").exists()
+
+
+def test_options_before_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(None, ["--wrong", "matrix"]) == 2
+    assert "no command '--wrong'" in capsys.readouterr().err
+    assert main(None, ["-q", "matrix", "v2.6.0"]) == 0
+    assert capsys.readouterr().out == ""
+    assert main(None, ["-v", "audit_wheel", "--python", "/bin/true"]) == 2
+    assert "+ /bin/true" in capsys.readouterr().err

@@ -1,0 +1,51 @@
+"""An operator that no case dispatches is refused at once, with the nearest names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from mps_build.common.errors import UsageError
+from mps_build.verify.operators import check_operator
+
+
+@pytest.fixture(name="suite")
+def _suite(tmp_path: Path) -> Path:
+    operators = ["aten.add.Tensor", "aten.addmm.default", "aten.softmax.int"]
+    (tmp_path / "touch_map.json").write_text(json.dumps({"operators": operators, "cases": {}}), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["aten.add.Tensor", "aten.add", None])
+def test_an_overload_or_all_overloads_of_an_operator_are_accepted(suite: Path, name: str | None) -> None:
+    check_operator(name, suite)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("nosuch", "names are those"), ("aten.sofmax", "aten.softmax"), ("addmm", "aten.addmm")]
+)
+def test_an_unknown_operator_is_refused_with_what_looks_like_it(suite: Path, name: str, near: str) -> None:
+    with pytest.raises(UsageError, match="no case dispatches it") as caught:
+        check_operator(name, suite)
+
+    assert near in str(caught.value.hint)
+
+
+def test_a_suite_without_a_map_is_asked_case_by_case(tmp_path: Path) -> None:
+    check_operator("nosuch", tmp_path)
+
+
+def test_the_next_command_names_the_record_and_the_first_failure(tmp_path: Path) -> None:
+    from mps_build.common.records.verification import Case
+    from mps_build.verify.judgement import judge_run
+    from mps_build.verify.suite.driver import SuiteRun
+
+    run = SuiteRun()
+    run.cases.append(Case(id="issue-1-row", layer="regressions", outcome="passed"))
+    run.cases.append(Case(id="layout-add-input", layer="layouts", outcome="failed"))
+
+    judged = judge_run(run, device="mps", record=tmp_path / "my record.json")
+
+    assert judged.hint is not None
+    assert f"nox -s repro -- '{tmp_path}/my record.json' layout-add-input" in judged.hint

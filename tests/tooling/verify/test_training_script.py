@@ -1,0 +1,143 @@
+"""`verify_training --script`: the user's own program on two legs; slow, on a torch that is really there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mps_build.cli import main
+from mps_build.verify.training.commands import Bench, script_environ
+from mps_build.verify.training.workloads import SCRIPT
+
+ROOT = Path(__file__).parents[3]
+# Picks its device by itself, as the libraries' examples do; its dropout is random, its data are not.
+PROGRAM = """
+import sys, torch
+from torch import nn
+import helper
+device = sys.argv[sys.argv.index("--device") + 1] if "--device" in sys.argv else helper.device()
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Dropout(0.5), nn.Linear(32, 3)).to(device)
+optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(int(sys.argv[sys.argv.index("--steps") + 1])):
+    x, y = torch.randn(16, 8), torch.randint(0, 3, (16,))
+    loss = nn.functional.cross_entropy(model(x.to(device)), y.to(device))
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+"""
+HELPER = "import torch\ndef device():\n    return 'cuda' if torch.cuda.is_available() else 'cpu'\n"
+# A gradient that is off by a hundredth on the device's leg alone.
+PLANT = """
+import contextlib, torch
+@contextlib.contextmanager
+def off():
+    whole = torch.nn.functional.linear
+    def wrong(x, weight, bias=None):
+        return whole(x, weight * 1.01, bias)
+    torch.nn.functional.linear = wrong
+    try:
+        yield
+    finally:
+        torch.nn.functional.linear = whole
+"""
+
+
+def _python() -> str:
+    """Return a Python that has torch: the one that tests are told of, or ours."""
+    python = os.environ.get("MPS_BUILD_TEST_TORCH", sys.executable)
+    if subprocess.run([python, "-c", "import torch, numpy"], capture_output=True, check=False).returncode:
+        pytest.skip("no Python with torch here (MPS_BUILD_TEST_TORCH names one)")
+    return python
+
+
+@pytest.fixture(name="program")
+def _program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
+    folder = tmp_path / "my programs"
+    folder.mkdir()
+    (folder / "train.py").write_text(PROGRAM, encoding="utf-8")
+    (folder / "helper.py").write_text(HELPER, encoding="utf-8")
+    (folder / "plants.py").write_text(PLANT, encoding="utf-8")
+    return folder / "train.py"
+
+
+def _run(program: Path, *words: str, behind: tuple[str, ...] = ("--steps", "30")) -> tuple[int, dict[str, Any]]:
+    answer = program.parent / "answer.json"
+    own = ["--python", _python(), "--device", "cpu", "--script", str(program), "--json", str(answer), *words]
+    status = main("verify_training", [*own, "--", *behind])
+    return status, json.loads(answer.read_text(encoding="utf-8"))
+
+
+def _outcomes(document: dict[str, Any]) -> dict[str, str]:
+    return {case["id"]: case["outcome"] for case in document["cases"]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [("--steps", "30"), ("--steps", "3", "--device", "{device}")])
+def test_a_program_of_the_users_own_is_run_as_it_is(program: Path, arguments: tuple[str, ...]) -> None:
+    status, document = _run(program, behind=arguments)
+
+    assert status == 0, document
+    assert _outcomes(document) == dict.fromkeys(
+        ("script-runs", "script-device", "script-cpu", "script-gradients", "script-losses"), "passed"
+    )
+    losses = next(case for case in document["cases"] if case["id"] == "script-losses")
+    assert losses["reason"] == f"{min(20, int(arguments[1]))} steps"
+    assert document["statement"].startswith("Training by train.py.")
+
+
+@pytest.mark.slow
+def test_a_fault_of_the_device_is_found_in_its_losses(program: Path) -> None:
+    status, document = _run(program, "--plant", f"{program.parent / 'plants.py'}:off")
+
+    assert status == 10, document
+    assert "failed" in _outcomes(document).values()
+
+
+@pytest.mark.slow
+def test_a_program_that_never_trains_or_fails_is_a_failure(program: Path) -> None:
+    status, document = _run(program, behind=("--steps", "0"))
+
+    assert status == 10
+    runs = next(case for case in document["cases"] if case["id"] == "script-runs")
+    assert "ended without a step" in runs["reason"]
+    program.write_text("raise ValueError('mine')\n", encoding="utf-8")
+    assert "mine" in str(_run(program)[1]["cases"])
+
+
+def test_what_cannot_be_asked_is_refused_before_the_machine_is_looked_at(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, said in (
+        (["--script", str(program.parent / "none.py")], "no such file"),
+        (["--script", str(program), "--only", "accelerate-vision"], "goes with neither"),
+        (["--", "--epochs", "1"], "--script FILE is missing"),
+    ):
+        assert main("verify_training", ["--python", sys.executable, "--device", "cpu", *words]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_the_program_gets_its_arguments_its_folder_and_its_own_caches(tmp_path: Path) -> None:
+    own = {"HF_HOME": "/mine", "SECRET": "x"}
+    environ = script_environ({"PATH": "/bin"}, own=own, device="cpu")
+    bench = Bench(
+        python=Path("/p/python"),
+        environ=environ,
+        scripts=ROOT / "tests" / "training",
+        folder=tmp_path,
+        device="mps",
+        force_cpu=False,
+        program=("/my/train.py", "--device", "{device}"),
+    )
+
+    command = bench.training(SCRIPT, "device")
+
+    assert command.argv[-5:] == ("--program", "/my/train.py", "--", "--device", "{device}")
+    assert command.cwd == Path.cwd()
+    assert (environ["HF_HOME"], "SECRET" in environ) == ("/mine", False)

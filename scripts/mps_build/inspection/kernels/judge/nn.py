@@ -114,6 +114,8 @@ def nn_grid_sample(x, grid, mode, pad, align):
 
 
 def nn_grid_sample_backward(dy, x, grid, mode, pad, align, which):
+    if x.dim() == 5:
+        return torch.ops.aten.grid_sampler_3d_backward(dy, x, grid, mode, pad, align, [True, True])[which]
     return torch.ops.aten.grid_sampler_2d_backward(dy, x, grid, mode, pad, align, [True, True])[which]
 
 
@@ -247,6 +249,30 @@ def nn_cdist_backward(x1, x2, grad, far, norm, power):
     else:
         terms = torch.where(far == 0, 0, grad * torch.sign(gap) * gap.abs() ** (power - 1) / far ** (power - 1))
     return terms.sum(2)
+
+
+def nn_shift_sum(x, stride):
+    out = x.clone()
+    out[stride:] += x[: max(len(x) - stride, 0)]
+    return out
+
+
+def nn_shift_right(x, stride):
+    return torch.cat([torch.zeros(1, dtype=x.dtype), x[:-1]])
+
+
+def nn_mark_segments(x, stride):
+    return torch.cat([torch.ones(1, dtype=torch.int32), (x[1:] != x[:-1]).to(torch.int32)])
+
+
+def nn_repeat(x):
+    return torch.repeat_interleave(torch.arange(len(x)), x.to(torch.int64))
+
+
+def nn_update_scale(scale, tracker, found, which):
+    scale, steps = scale.to(torch.float32), torch.tensor([tracker], dtype=torch.int32)
+    torch._amp_update_scale_(scale, steps, torch.tensor([found]), 2.5, 0.375, 4)
+    return (scale, steps)[which]
 
 
 FUNCTIONS = {name: value for name, value in list(globals().items()) if name.startswith("nn_")}

@@ -11,7 +11,7 @@ from .tensors import filled, groups, result, strides_of, swept, threads
 
 
 def elements(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """The row's options: `inputs` with their bounds, `scalars` with their values, `outputs` with their references."""
+    """The row's options: `inputs` with bounds, `scalars` with values, `outputs` with references; `scale`."""
     options = kernel.options
     for count in (1, 37, 300):
         arguments: dict[str | int, Value] = {}
@@ -25,7 +25,7 @@ def elements(kernel: Kernel, case: Case) -> Iterator[Program]:
         for name, reference in options["outputs"].items():
             got = result(kernel.dtype(name), (count,))
             arguments[name] = got.buffer
-            checks.append(Reference(got=got, name=reference, inputs=inputs))
+            checks.append(Reference(got=got, name=reference, inputs=inputs, scale=float(options.get("scale", 0.0))))
         yield Program(label=f"{count} elements", steps=[threads(kernel, arguments, (count,))], checks=checks)
 
 

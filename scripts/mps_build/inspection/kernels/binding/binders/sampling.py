@@ -171,3 +171,40 @@ def _mode(kernel: Kernel) -> str:
 def _dimensions(kernel: Kernel) -> int:
     name = kernel.parts["mode"]
     return 3 if "3d" in name or "trilinear" in name else 2 if "2d" in name else 1
+
+
+def grid_backward_3d(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """Threads (width, height * depth, batch) of the result; both gradients in one launch."""
+    dtype = kernel.dtype("grad_output")
+    for number, pad in enumerate(PADDING):
+        n, c, size, out_size = GRIDS[number % 2]
+        mode, align = number % 2, number % 2 == 0
+        dy, x = filled(case, dtype, (n, c, *out_size)), filled(case, dtype, (n, c, *size))
+        grid = filled(case, kernel.dtype("grid"), (n, *out_size, 3), low=-1.6, high=1.6)
+        dx, dgrid = zeroed(dtype, x.shape), result(dtype, grid.shape)
+        params = {
+            "forward": _params(x, grid, dy.shape, 3, align),
+            "grad_output_strides": strides_of(dy),
+            "grad_input_strides": strides_of(dx),
+            "grad_grid_strides": strides_of(dgrid),
+            "padding_mode": number,
+            "interpolation_mode": mode,
+            "compute_grad_input": True,
+            "compute_grad_grid": True,
+        }
+        arguments: dict[str | int, Value] = {
+            "grad_output": dy.buffer,
+            "input": x.buffer,
+            "grid": grid.buffer,
+            "grad_input": dx.buffer,
+            "grad_grid": dgrid.buffer,
+            "params": kernel.pack("params", params),
+        }
+        inputs: dict[str, object] = {"dy": dy, "x": x, "grid": grid, "mode": mode, "pad": number, "align": align}
+        rounded = dy.count * 2.0 ** (-6 if dtype.name == "bfloat" else -9) if dtype.size == 2 else 2.0**-15
+        checks = [
+            Reference(got=got, name="nn_grid_sample_backward", inputs={**inputs, "which": which}, scale=scale)
+            for which, (got, scale) in enumerate(((dx, rounded), (dgrid, 2.0**-14)))
+        ]
+        step = threads(kernel, arguments, (out_size[2], out_size[1] * out_size[0], n))
+        yield Program(label=f"{x.shape}, {pad}, {MODES[mode]}", steps=[step], checks=checks, loose="float atomics")

@@ -18,14 +18,14 @@ def _sources(small, left, mode):
 
 
 def nn_pad_forward(x, left, small, large, mode):
-    for number, (n, before, total) in enumerate(zip(small, left, large)):
+    for number, (n, before, total) in enumerate(zip(small, left, large, strict=False)):
         at = _sources(n, before, mode)
         x = x.index_select(2 + number, torch.tensor([at(i) for i in range(total)]))
     return x
 
 
 def nn_pad_backward(x, left, small, large, mode):
-    for number, (n, before, total) in enumerate(zip(small, left, large)):
+    for number, (n, before, total) in enumerate(zip(small, left, large, strict=False)):
         at = _sources(n, before, mode)
         shape = list(x.shape)
         shape[2 + number] = n
@@ -38,7 +38,7 @@ def nn_constant_pad(x, fill, left, large):
     """Padded, or cut where a pad is negative."""
     out = torch.full(large, 0, dtype=x.dtype) + fill.reshape(()).to(x.dtype)
     where, source = [], []
-    for n, before, total in zip(x.shape, left, large):
+    for n, before, total in zip(x.shape, left, large, strict=False):
         begin, end = max(before, 0), min(before + n, total)
         where.append(slice(begin, end))
         source.append(slice(begin - before, end - before))
@@ -207,12 +207,12 @@ def nn_sgd(params, grads, lr, weight_decay, maximize, decoupled, which, momentum
 
 def nn_grouped_rows(a, b, offsets):
     ends = [int(each) for each in offsets]
-    return torch.cat([a[i:j] @ b[g] for g, (i, j) in enumerate(zip([0, *ends], ends))])
+    return torch.cat([a[i:j] @ b[g] for g, (i, j) in enumerate(zip([0, *ends], ends, strict=False))])
 
 
 def nn_grouped_terms(a, b, offsets):
     ends = [int(each) for each in offsets]
-    return torch.stack([a[:, i:j] @ b[i:j] for i, j in zip([0, *ends], ends)])
+    return torch.stack([a[:, i:j] @ b[i:j] for i, j in zip([0, *ends], ends, strict=False)])
 
 
 def nn_embedding_count(indices, count, padding):

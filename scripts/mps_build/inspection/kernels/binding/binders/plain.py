@@ -30,7 +30,7 @@ def elements(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 def triangle(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """Threads (columns, rows, rest); sizes and strides innermost first, in elements; k_ndim = (diagonal, dimensions)."""
+    """Threads (columns, rows, rest); sizes and strides innermost first, in elements; k_ndim = (diagonal, rank)."""
     op, is_inplace = kernel.parts["op"], kernel.has("self")
     dtype = kernel.dtype("self" if is_inplace else "inp")
     for shape, k in (((5, 7), 0), ((3, 6, 4), -1), ((2, 3, 4, 5), 2), ((9, 1), -3)):
@@ -136,7 +136,7 @@ def products(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`naive_bmm`: strides (column, row, batch); `addmm`: (row, column) of both, the result and the bias."""
     dtype, is_batched = kernel.dtype("mat1Data"), not kernel.has("biasData")
     for number, (m, k, n) in enumerate(((5, 7, 3), (33, 16, 17), (1, 40, 20))):
-        batch = (1 + number,) if is_batched else ()
+        batch: tuple[int, ...] = (1 + number,) if is_batched else ()
         a, b = filled(case, dtype, (*batch, m, k)), filled(case, dtype, (*batch, k, n))
         out = result(kernel.dtype("outputData"), (*batch, m, n))
         arguments: dict[str | int, Value] = {"mat1Data": a.buffer, "mat2Data": b.buffer, "outputData": out.buffer}
@@ -173,3 +173,25 @@ def unscale(kernel: Kernel, case: Case) -> Iterator[Program]:
         ]
         steps = [threads(kernel, arguments, x.shape)]
         yield Program(label=f"finite: {is_finite}", steps=steps, checks=checks)
+
+
+def flip(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """Strided copies by element width; sizes and strides innermost first, in bytes; `direct`: a thread a position."""
+    dtype = {"8": DTYPES["char"], "16": DTYPES["short"], "32": DTYPES["int"], "64": DTYPES["long"]}[
+        kernel.parts["bits"]
+    ]
+    for shape in ((3, 5, 7), (1, 4, 2)):
+        a, b, c = shape
+        x = swept(case, dtype, shape, strides=(2, 2 * a * c, 2 * a))
+        y = result(dtype, shape, strides=(1, a * c, a))
+        arguments: dict[str | int, Value] = {
+            "output": y.buffer,
+            "input": x.buffer,
+            "output_strides": kernel.pack("output_strides", [s * dtype.size for s in strides_of(y)[::-1]]),
+            "input_strides": kernel.pack("input_strides", [s * dtype.size for s in strides_of(x)[::-1]]),
+        }
+        if kernel.has("sizes"):
+            arguments |= {"sizes": kernel.pack("sizes", shape[::-1]), "ndim": kernel.pack("ndim", 3)}
+        grid = (x.count,) if kernel.has("sizes") else shape[::-1]
+        check = Reference(got=y, name="nn_copy", inputs={"x": x})
+        yield Program(label=f"{shape}", steps=[threads(kernel, arguments, grid)], checks=[check])

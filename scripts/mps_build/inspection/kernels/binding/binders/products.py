@@ -115,7 +115,7 @@ def grouped_rows(kernel: Kernel, case: Case) -> Iterator[Program]:
 def grouped_terms(kernel: Kernel, case: Case) -> Iterator[Program]:
     """Terms in groups: a product for each."""
     dtype = kernel.dtype("mat_a")
-    for m, n, k, ends in GROUPED[: 1 if case.is_quick else 3]:
+    for m, n, _, ends in GROUPED[: 1 if case.is_quick else 3]:
         terms = ends[-1]
         a = filled(case, dtype, (m, terms), strides=(-(-terms // 4) * 4, 1), align=16)
         b = filled(case, dtype, (terms, n), strides=(-(-n // 4) * 4, 1), align=16)

@@ -181,7 +181,8 @@ def grid_backward_3d(kernel: Kernel, case: Case) -> Iterator[Program]:
         mode, align = number % 2, number % 2 == 0
         dy, x = filled(case, dtype, (n, c, *out_size)), filled(case, dtype, (n, c, *size))
         grid = filled(case, kernel.dtype("grid"), (n, *out_size, 3), low=-1.6, high=1.6)
-        dx, dgrid = zeroed(dtype, x.shape), result(dtype, grid.shape)
+        # Nearest has no gradient of the grid, and leaves the zeros that it is given.
+        dx, dgrid = zeroed(dtype, x.shape), result(dtype, grid.shape) if mode == 0 else zeroed(dtype, grid.shape)
         params = {
             "forward": _params(x, grid, dy.shape, 3, align),
             "grad_output_strides": strides_of(dy),

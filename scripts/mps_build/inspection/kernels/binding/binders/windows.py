@@ -33,7 +33,7 @@ def max_pool(kernel: Kernel, case: Case) -> Iterator[Program]:
     """A thread for each element of the result; sizes and strides outermost first; indices count within the image."""
     dtype = kernel.dtype("input")
     high = 1.0 if dtype.name == "bool" else 99.0
-    for number, shape, out, (size, stride, padding, dilation) in _windows(kernel, dilated=True):
+    for _, shape, out, (size, stride, padding, dilation) in _windows(kernel, dilated=True):
         x = filled(case, dtype, shape, low=-high, high=high)
         y, at = result(kernel.dtype("output"), out), result(DTYPES["long"], out)
         params = {
@@ -176,7 +176,7 @@ def replicated_rows(kernel: Kernel, case: Case) -> Iterator[Program]:
 def max_pool_backward(kernel: Kernel, case: Case) -> Iterator[Program]:
     """A thread for each element of the result's gradient; the input's is added up from zeros."""
     dtype = kernel.dtype("grad_output")
-    for number, shape, out, _ in _windows(kernel, dilated=True):
+    for _, shape, out, _ in _windows(kernel, dilated=True):
         dy, dx = filled(case, dtype, out), zeroed(dtype, shape)
         plane = dx.count // (shape[0] * shape[1])
         at = input_buffer(case.values.whole(DTYPES["long"], dy.count, 0, plane - 1))

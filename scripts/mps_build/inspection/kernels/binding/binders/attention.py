@@ -1,0 +1,130 @@
+"""Scaled dot product attention: one query at a time, and blocks of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...dtypes import DTYPES, DType
+from ...program import Program, Reference, Value, View, scratch_buffer
+from ..contracts import Case, Kernel, NotBound
+from .tensors import filled, groups, result, strides_of
+
+
+def _mask(case: Case, kind: str, dtype: DType, shape: tuple[int, int, int, int]) -> View | None:
+    if kind == "none":
+        return None
+    if kind.startswith("bool"):
+        view = filled(case, DTYPES["bool"], shape, low=0, high=1)
+        data = bytearray(view.buffer.data)
+        data[:: shape[-1]] = b"\1" * len(data[:: shape[-1]])  # a row without any key has no right answer
+        return View(
+            buffer=type(view.buffer)(size=len(data), role="input", data=bytes(data)), dtype=view.dtype, shape=shape
+        )
+    return filled(case, dtype, shape)
+
+
+def vector(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`sdpa_vector_K_V`: a threadgroup of 1024 for each query of each head; mask strides (key, query, head, batch)."""
+    dtype, d, dv = kernel.dtype("queries"), int(kernel.parts["d"]), int(kernel.parts["dv"])
+    if d != dv:
+        raise NotBound(f"values of {dv} beside keys of {d}")
+    # Batch, heads of the queries, heads of the keys, queries, keys.
+    for b, h, hk, q_len, k_len in ((1, 2, 2, 1, 5), (2, 2, 1, 3, 67)):
+        q = filled(case, dtype, (b, h, q_len, d))
+        k = filled(case, dtype, (b, hk, k_len, d), strides=(hk * k_len * (d + 8), k_len * (d + 8), d + 8, 1))
+        v = filled(case, dtype, (b, hk, k_len, dv))
+        mask = _mask(case, kernel.parts["mask"], dtype, (b, h, q_len, k_len))
+        out = result(dtype, (b, h, q_len, dv))
+        strides = [strides_of(each) for each in (q, k, v)]
+        m = strides_of(mask) if mask else (0, 0, 0, 0)
+        arguments: dict[str | int, Value] = {
+            "queries": q.buffer,
+            "keys": k.buffer,
+            "values": v.buffer,
+            "out": out.buffer,
+            "gqa_factor": kernel.pack("gqa_factor", h // hk),
+            "N": kernel.pack("N", k_len),
+            "qkv_head_strides": kernel.pack("qkv_head_strides", [each[1] for each in strides]),
+            "qkv_seq_strides": kernel.pack("qkv_seq_strides", [each[2] for each in strides]),
+            "scale": kernel.pack("scale", 0.125),
+            "mask": mask.buffer if mask else None,
+            "mask_strides": kernel.pack("mask_strides", [m[3], m[2], m[1], m[0]]),
+            "qkv_batch_strides_heads": kernel.pack("qkv_batch_strides_heads", [*(each[0] for each in strides), h]),
+        }
+        inputs = {"q": q, "k": k, "v": v, "mask": mask or 0, "causal": bool(kernel.parts["causal"]), "factor": 0.125}
+        check = Reference(got=out, name="nn_attention", inputs=inputs, scale=2.0**-16)
+        steps = [groups(kernel, arguments, (b * h, q_len), (1024,))]
+        yield Program(label=f"{b} x {h} heads of {hk}, {q_len} queries, {k_len} keys", steps=steps, checks=[check])
+
+
+def prefill(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """A threadgroup for `bq` queries of a head; strides (batch, head, row), of the mask (batch, head, query, key)."""
+    dtype, parts = kernel.dtype("Q"), kernel.parts
+    d, bq = int(parts["bd"]), int(parts["bq"])
+    for b, h, hk, q_len, k_len in ((1, 2, 1, 37, 45), (2, 1, 1, 32, 64)):
+        q, k = filled(case, dtype, (b, h, q_len, d)), filled(case, dtype, (b, hk, k_len, d))
+        v = filled(case, dtype, (b, hk, k_len, d))
+        has_mask = parts["hm"] == "1"
+        mask = _mask(case, parts["mask"] if has_mask else "none", dtype, (b, h, q_len, k_len))
+        out = result(dtype, (b, h, q_len, d))
+        params = {"B": b, "H": h, "D": d, "qL": q_len, "kL": k_len, "gqa_factor": h // hk, "scale": 0.125}
+        params |= {"softcapping": 1.0}
+        strides = {f"{n}_strides": list(strides_of(each)[:3]) for n, each in (("Q", q), ("K", k), ("V", v), ("O", out))}
+        arguments: dict[str | int, Value] = {
+            "Q": q.buffer,
+            "K": k.buffer,
+            "V": v.buffer,
+            "O": out.buffer,
+            "params": kernel.pack("params", {**params, **strides}),
+            "mask_params": kernel.pack("mask_params", {"M_strides": strides_of(mask) if mask else [0, 0, 0, 0]}),
+            "mask": mask.buffer if mask else None,
+        }
+        inputs = {"q": q, "k": k, "v": v, "mask": mask or 0, "causal": parts["dc"] == "1", "factor": 0.125}
+        # Scaled queries and weights are rounded to the element type before they are multiplied.
+        scale = {"half": 2.0**-8, "bfloat": 2.0**-5}.get(dtype.name, 2.0**-14)
+        check = Reference(got=out, name="nn_attention", inputs=inputs, scale=scale)
+        steps = [groups(kernel, arguments, (-(-q_len // bq), h, b), (32, int(parts["wm"]), int(parts["wn"])))]
+        yield Program(label=f"{b} x {h} heads of {hk}, {q_len} queries, {k_len} keys", steps=steps, checks=[check])
+
+
+BLOCKS = 32
+
+
+def two_passes(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`2pass_1`: each of 32 threadgroups has a part of the keys; `2pass_2` puts the parts together."""
+    second = case.first_companion(kernel)
+    for program in vector(kernel, case):
+        (step,), (check,) = program.steps, program.checks
+        assert isinstance(check, Reference)
+        b, h, q_len, dv = check.got.shape
+        partials = result(kernel.dtype("out"), (b * h * q_len * BLOCKS, dv))
+        small = [scratch_buffer(b * h * q_len * BLOCKS * 4) for _ in range(2)]
+        part = scratch_buffer(partials.buffer.size)
+        parts: dict[str | int, Value] = {"sums": small[0], "maxs": small[1]}
+        first = groups(kernel, {**step.arguments, **parts, "out": part}, (b * h, q_len, BLOCKS), (256,))
+        put = groups(second, {**parts, "partials": part, "out": check.got.buffer}, (b * h, q_len), (1024,))
+        # The first pass rounds its parts to the element type.
+        rounded = {"half": 2.0**-10, "bfloat": 2.0**-7}.get(kernel.dtype("queries").name, 0.0)
+        bound = replace(check, scale=check.scale + rounded)
+        yield replace(program, steps=[first, put], checks=[bound])
+
+
+def put_together(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`2pass_2`: partial sums of 32 blocks, each relative to its own maximum."""
+    dtype, d = kernel.dtype("partials"), int(kernel.parts["d"])
+    for heads, q_len in ((1, 1), (3, 2)):
+        partials = filled(case, dtype, (heads * q_len, BLOCKS, d))
+        sums = filled(case, DTYPES["float"], (heads * q_len, BLOCKS), low=0.5, high=9.0)
+        maxs = filled(case, DTYPES["float"], (heads * q_len, BLOCKS))
+        out = result(kernel.dtype("out"), (heads * q_len, d))
+        arguments: dict[str | int, Value] = {
+            "partials": partials.buffer,
+            "sums": sums.buffer,
+            "maxs": maxs.buffer,
+            "out": out.buffer,
+        }
+        inputs = {"partials": partials, "sums": sums, "maxs": maxs}
+        check = Reference(got=out, name="nn_attention_parts", inputs=inputs, scale=2.0**-18)
+        steps = [groups(kernel, arguments, (heads, q_len), (1024,))]
+        yield Program(label=f"{heads} heads, {q_len} queries", steps=steps, checks=[check])

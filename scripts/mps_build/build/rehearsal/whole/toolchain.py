@@ -62,7 +62,8 @@ if [ -n "$link" ] && [ $# -gt 0 ]; then
     # Flags of the compiler that a linker's driver would act on.
     case "$each" in -fopenmp*|-Xpreprocessor) ;; *) linked+=("$each") ;; esac
   done
-  exec {driver} -target arm64-apple-macosx{target} -isysroot {sdk} -fuse-ld=lld -L{stubs} "${{linked[@]}}" {system} {runtime}
+  exec {driver} -target arm64-apple-macosx{target} -isysroot {sdk} -fuse-ld=lld -L{stubs} \\
+    "${{linked[@]}}" {system} {runtime}
 fi
 """
 _COMPILE = """\

@@ -181,7 +181,7 @@ def flip(kernel: Kernel, case: Case) -> Iterator[Program]:
         kernel.parts["bits"]
     ]
     for shape in ((3, 5, 7), (1, 4, 2)):
-        a, b, c = shape
+        a, _, c = shape
         x = swept(case, dtype, shape, strides=(2, 2 * a * c, 2 * a))
         y = result(dtype, shape, strides=(1, a * c, a))
         arguments: dict[str | int, Value] = {

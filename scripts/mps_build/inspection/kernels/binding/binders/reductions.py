@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...program import Program, Reference, Step, View, dense_strides, input_buffer, output_buffer
 from ..contracts import Case, Kernel, NotBound
 
-# Shapes with the dimensions that are reduced; lengths that are not a multiple of 32, one, and longer than a threadgroup.
+# Shapes with the reduced dimensions; lengths of one, no multiple of 32, and more than a threadgroup.
 CASES = (
     ((6, 100), (1,)),
     ((3, 7, 5), (1,)),

@@ -317,7 +317,7 @@ def typecheck(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """This repository's own tests; arguments go to pytest."""
     _install(session, "tests")
-    session.run("pytest", "-m", "not slow", *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "1"})
+    session.run("pytest", "-n", "auto", "-m", "not slow", *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "1"})
 
 
 @nox.session

@@ -125,8 +125,8 @@ def _laid_out(kernel: Kernel, case: Case, step_of: Any, stored: str | None) -> I
         gap = 2
         if is_inner:
             last = len(shape) - 1
-            order = (*(d for d in order if d != last), last)  # noqa: PLW2901
-            order_out, gap = (*(d for d in order_out if d != last), last), 1  # noqa: PLW2901
+            order = (*(d for d in order if d != last), last)
+            order_out, gap = (*(d for d in order_out if d != last), last), 1
         x = dense_view(case.values.sweep(source, _count(shape)), source, shape)
         want = dense_output(computed, shape)
         view = spread(x.buffer.data, source, shape, order, gap)

@@ -102,7 +102,7 @@ def elsewhere_findings(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
                 level="blocker",
                 what="Metal compiler",
                 found="none: it is Apple's alone",
-                wanted="three lines of Metal compile",
+                wanted="a working Metal compiler",
                 fix=mac,
             )
         )

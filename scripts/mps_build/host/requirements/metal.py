@@ -18,7 +18,7 @@ METAL_ERRORS = frozenset({"metal_toolchain_missing", "metal_utility_not_found", 
 def metal_findings(host: Host, recipe: Recipe, xcode: Xcode | None) -> Iterator[Finding]:
     """Yield whether the Metal compiler compiles; a path or a status never makes it well."""
     required = recipe.host.metal_compiler == "required"
-    wanted = "three lines of Metal compile" if required else "not needed by this recipe"
+    wanted = "a working Metal compiler" if required else "not needed by this recipe"
     if xcode is not None and xcode.metal_standards is not None:
         yield from _proved(xcode, recipe, wanted)
         return

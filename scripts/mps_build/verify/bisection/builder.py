@@ -13,14 +13,14 @@ from mps_build.common.workspace import PACKAGE
 
 from .runner import CannotTest
 
-_DOOR = "import sys; sys.path.insert(0, sys.argv.pop(1)); from mps_build.cli import main; sys.exit(main())"
+_ENTRY = "import sys; sys.path.insert(0, sys.argv.pop(1)); from mps_build.cli import main; sys.exit(main())"
 
 
 def own_builder(recipe: str, tree: Path, commit: str, result: Path) -> tuple[str, ...]:
     """Return the call of our own build_wheel for a commit, in a process of its own."""
     package = PACKAGE.parent
     source = ("--repo", str(tree), "--ref", commit, "--profile", "develop", "--json", str(result))
-    return (sys.executable, "-c", _DOOR, str(package), "build_wheel", recipe, *source)
+    return (sys.executable, "-c", _ENTRY, str(package), "build_wheel", recipe, *source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

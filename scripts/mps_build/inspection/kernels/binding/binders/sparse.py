@@ -193,7 +193,7 @@ def row_pointers(kernel: Kernel, case: Case) -> Iterator[Program]:
         values = {"rows": numbered(LONG, [row for line in lines for row in line]), "row_ptr": out}
         values["batch_ptr"] = numbered(LONG, [b * count for b in range(batch + 1)])
         arguments = bound(kernel, values | {"dims": (m, batch)})
-        step = threads(kernel, arguments, (m + 1, 1, batch))
+        step = threads(kernel, arguments, (m + 1, batch))
         yield Program(label=f"{batch} x {m}", steps=[step], checks=[Known(got=out, want=pack(LONG, want))])
 
 
@@ -266,7 +266,7 @@ def offsets_and_counts(kernel: Kernel, case: Case) -> Iterator[Program]:
             Known(got=out, want=pack(INT, [sum(sizes[:at]) for at in range(len(sizes))])),
             Known(got=lengths, want=pack(INT, list(sizes))),
         ]
-        step = threads(kernel, bound(kernel, values), (len(scan),))
+        step = threads(kernel, bound(kernel, values), (len(sizes),))
         yield Program(label=f"runs of {sizes}", steps=[step], checks=checks)
 
 

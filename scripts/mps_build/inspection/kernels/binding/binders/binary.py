@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...dtypes import DType
+from ...dtypes import DTYPES, DType
 from ...program import Check, Program, Reference, Same, Step, View
 from ...values import pack
 from ..contracts import Case, Kernel
 from .elementwise import (
+    CASTS,
     GROUP,
     alphas,
     byte_strides,
@@ -260,6 +261,33 @@ def strided_cast(kernel: Kernel, case: Case) -> Iterator[Program]:
     for begin in range(0, len(checks), 5):
         part = slice(2 * begin, 2 * begin + 10)
         yield Program(label="operands of other types", steps=steps[part], checks=checks[begin : begin + 5])
+
+
+def strided_castout(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`op_strided_castout`: strided, operands stored as any type, and the result is written as any type."""
+    companion, kinds, target, alpha = _beside(kernel, case)
+    shape, order, order_out = (3, 2, 11), (2, 0, 1), (0, 1, 2)
+    steps: list[Step] = []
+    checks: list[Check] = []
+    outs = [DTYPES[name] for name in (CASTS[2::3] if case.is_quick else CASTS)]
+    outs = [each for each in outs if (each.kind == "complex") >= (target.kind == "complex")]
+    rows = list(_rows(kinds, case))
+    for number, written in enumerate(outs):
+        stored = rows[number % len(rows)]
+        pairs = [cast_pair(each, kind, case, 66) for each, kind in zip(stored, kinds, strict=True)]
+        operands = [dense_view(two, kind, shape) for (_, two), kind in zip(pairs, kinds, strict=True)]
+        shown = [spread(one, each, shape, order) for (one, _), each in zip(pairs, stored, strict=True)]
+        out, want = spread_output(written, shape, order_out), dense_output(target, shape)
+        steps += [dense_step(companion, operands, want, alpha), strided_step(kernel, shown, out, alpha)]
+        is_same = written == target
+        checks.append(
+            Same(got=out, want=want)
+            if is_same
+            else Reference(got=out, name="cast", inputs={"x": want, "to": written.torch})
+        )
+    for begin in range(0, len(checks), 5):
+        part = slice(2 * begin, 2 * begin + 10)
+        yield Program(label="written as other types", steps=steps[part], checks=checks[begin : begin + 5])
 
 
 def strided_step(kernel: Kernel, operands: Sequence[View], out: View, alpha: Alpha) -> Step:

@@ -44,11 +44,11 @@ def _words(seed, base, count):
     return words[:count]
 
 
-def drawn(kind, seed, base, count, one, two, bits=32):
-    """Return the numbers that a kernel must draw."""
+def drawn(kind, seed, base, count, one, two, bits=32, alone=False):
+    """Return the numbers that a kernel must draw; `alone`: each from the first words of an index of its own."""
     if kind == "random_int":
         return _whole(seed, base, count, one, two, bits)
-    words = _words(seed, base, -(-count // 4) * 4)
+    words = _words(seed, base, 4 * count if alone else -(-count // 4) * 4)
     units = [uniform(each) for each in words]
     if kind in ("normal", "log_normal"):
         numbers = []
@@ -68,7 +68,7 @@ def drawn(kind, seed, base, count, one, two, bits=32):
         numbers = [math.ceil(single(single(math.log(max(each, 2.0**-23))) / single(one))) for each in units]
     else:
         numbers = [float(each < single(one)) for each in units]
-    return torch.tensor(numbers[:count], dtype=torch.float64)
+    return torch.tensor(numbers[::4] if alone else numbers[:count], dtype=torch.float64)
 
 
 def _whole(seed, base, count, low, span, bits):

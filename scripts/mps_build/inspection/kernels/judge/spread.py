@@ -18,3 +18,14 @@ def spread_addbmm(a, b, bias, alpha, beta):
 
 
 FUNCTIONS = {"spread_cross": spread_cross, "spread_combination": spread_combination, "spread_addbmm": spread_addbmm}
+
+
+def older_index_copy(x, source, index, dim):
+    return x.index_copy(dim, torch.tensor(index), source)
+
+
+def older_lerp(a, b, w):
+    return a + w * (b - a)
+
+
+FUNCTIONS |= {"older_index_copy": older_index_copy, "older_lerp": older_lerp}

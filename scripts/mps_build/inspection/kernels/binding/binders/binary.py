@@ -173,8 +173,10 @@ def _flat_step(kernel: Kernel, operands: Sequence[View], out: View, alpha: Alpha
         arguments["sizes_types"] = kernel.pack("sizes_types", [*(each.dtype.size for each in operands), *codes])
     if kernel.has("types") and kernel.has("sizes"):
         sizes = [each.dtype.size for each in operands]
-        arguments["sizes"] = kernel.pack("sizes", [*sizes, out.dtype.size])
-        arguments["types"] = kernel.pack("types", [*codes, out.dtype.code])
+        argument = kernel.argument("sizes")
+        places = 4 if argument.type.endswith("4") else 3
+        arguments["sizes"] = kernel.pack("sizes", [*sizes, out.dtype.size][:places])
+        arguments["types"] = kernel.pack("types", [*codes, out.dtype.code][:places])
     return Step(
         kernel=kernel.name, arguments=with_alpha(kernel, arguments, alpha), grid=(out.count, 1, 1), threadgroup=GROUP
     )
@@ -185,7 +187,7 @@ def cast(kernel: Kernel, case: Case) -> Iterator[Program]:
     companion, kinds, target, alpha = _beside(kernel, case)
     names = operands_of(kernel)
     count, steps, checks = 66, [], []
-    for number, stored in enumerate(_rows(kinds, case)):
+    for number, stored in enumerate(_rows(kinds, case, kernel)):
         pairs = [cast_pair(each, kind, case, count) for each, kind in zip(stored, kinds, strict=True)]
         shown = [dense_view(one, each) for (one, _), each in zip(pairs, stored, strict=True)]
         logical = [dense_view(two, kind) for (_, two), kind in zip(pairs, kinds, strict=True)]
@@ -204,9 +206,10 @@ def cast(kernel: Kernel, case: Case) -> Iterator[Program]:
         yield Program(label="operands of other types", steps=steps[part], checks=checks[begin : begin + 5])
 
 
-def _rows(kinds: Sequence[DType], case: Case) -> Iterator[list[DType]]:
+def _rows(kinds: Sequence[DType], case: Case, kernel: Kernel) -> Iterator[list[DType]]:
     """Yield the stored types of all operands: each type comes at each place once."""
-    choices = [list(stored_types(kind, case)) for kind in kinds]
+    few = kernel.options.get("casts") == "few"
+    choices = [list(stored_types(kind, case, few=few)) for kind in kinds]
     for number in range(max(len(each) for each in choices)):
         yield [each[(number * (2 * place + 1) + place) % len(each)] for place, each in enumerate(choices)]
 
@@ -251,7 +254,7 @@ def strided_cast(kernel: Kernel, case: Case) -> Iterator[Program]:
     shape, order, order_out = (3, 2, 11), (2, 0, 1), (0, 1, 2)
     steps: list[Step] = []
     checks: list[Check] = []
-    for stored in _rows(kinds, case):
+    for stored in _rows(kinds, case, kernel):
         pairs = [cast_pair(each, kind, case, 66) for each, kind in zip(stored, kinds, strict=True)]
         operands = [dense_view(two, kind, shape) for (_, two), kind in zip(pairs, kinds, strict=True)]
         shown = [spread(one, each, shape, order) for (one, _), each in zip(pairs, stored, strict=True)]
@@ -271,7 +274,7 @@ def strided_castout(kernel: Kernel, case: Case) -> Iterator[Program]:
     checks: list[Check] = []
     outs = [DTYPES[name] for name in (CASTS[2::3] if case.is_quick else CASTS)]
     outs = [each for each in outs if (each.kind == "complex") >= (target.kind == "complex")]
-    rows = list(_rows(kinds, case))
+    rows = list(_rows(kinds, case, kernel))
     for number, written in enumerate(outs):
         stored = rows[number % len(rows)]
         pairs = [cast_pair(each, kind, case, 66) for each, kind in zip(stored, kinds, strict=True)]

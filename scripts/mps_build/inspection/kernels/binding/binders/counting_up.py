@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ...dtypes import DTYPES, DType
-from ...program import Known, Program, Reference, Step, View, dense_strides
+from ...program import Known, Program, Reference, Step, View, dense_strides, scratch_buffer
 from ...values import pack
 from ..contracts import Case, Kernel
 from .sampling import zeroed
@@ -47,7 +47,10 @@ def blocks(kernel: Kernel, case: Case) -> Iterator[Program]:
         kind = kernel.dtype("block_sums")
         sums = [sum(kept[at : at + width]) for at in range(begin, begin + count, width)]
         out = result(kind, (len(sums),))
-        values = {"input": x, "block_sums": out, "flat_base": begin, "block_base": 0}
+        if not kernel.has("flat_base") and begin:
+            continue
+        values: dict[str, object] = {"input": x, "block_sums": out, "flat_base": begin, "block_base": 0}
+        values["prefix"] = scratch_buffer(4 * count)
         yield Program(
             label=f"{count} from {begin}, {width} threads",
             steps=[_launch(kernel, values, count, width)],
@@ -83,6 +86,8 @@ def places(kernel: Kernel, case: Case) -> Iterator[Program]:
         out = result(DTYPES["long"], (most, len(shape)))
         values: dict[str, object] = {"input": x, "output": out, "ndim": len(shape), "sizes": shape}
         values |= {"block_offsets": offsets, "max_entries": most, "flat_base": 0, "block_base": 0}
+        before = [sum(kept[at - at % width : at]) for at in range(count)]
+        values["prefix"] = numbered(DTYPES["uint"], before)
         yield Program(
             label=f"{shape}, at most {most}",
             steps=[_launch(kernel, values, count, width)],
@@ -142,8 +147,11 @@ def histogramdd(kernel: Kernel, case: Case) -> Iterator[Program]:
         numbers = [[each / 8 for each in case.values.integers(dims, -20, 8 * 2)] for _ in range(count)]
         numbers[0], numbers[1] = [row[0] for row in edges], [row[-1] for row in edges]
         numbers[2] = [math.nan] * dims
+        if dtype.is_exact:
+            numbers = [[math.floor(each) if each == each else -100 for each in row] for row in numbers]
+            edges = [[math.floor(each * 4) for each in row] for row in edges]
         x = numbered(dtype, [part for row in numbers for part in row], (count, dims))
-        weight = filled(case, dtype, (2 * count,), low=0.5, high=2)
+        weight = filled(case, dtype, (2 * count,), low=1 if dtype.is_exact else 0.5, high=2)
         has_weight = number % 2 == 0 and not is_atomic
         kind = DTYPES["uint"] if is_atomic else dtype
         out = zeroed(kind, bins if is_atomic else (count, *bins))
@@ -153,10 +161,14 @@ def histogramdd(kernel: Kernel, case: Case) -> Iterator[Program]:
         values |= {"num_bin_edges": [n + 1 for n in bins], "hist_strides": strides, "algorithm": algorithm}
         values |= {"local_out_strides": (math.prod(bins), *strides), "weight_stride": 2 if has_weight else -1}
         values |= {"leftmost_edge": numbered(dtype, [row[0] for row in edges]), "has_weight": int(has_weight)}
+        values["offsets"] = pack(DTYPES["uint"], [each * dtype.size for each in range(count * dims)])
+        if kernel.has("has_weight"):
+            weight, values["weight"] = (half := View(buffer=weight.buffer, dtype=dtype, shape=(count,))), half
         values |= {"rightmost_edge": numbered(dtype, [row[-1] for row in edges])}
         inputs: dict[str, object] = {"x": x, "edges": edges, "each": not is_atomic}
         if has_weight:
-            inputs["weight"] = View(buffer=weight.buffer, dtype=dtype, shape=(count,), strides=(2,))
+            step_of = 1 if kernel.has("has_weight") else 2
+            inputs["weight"] = View(buffer=weight.buffer, dtype=dtype, shape=(count,), strides=(step_of,))
         check = Reference(got=out, name="counted_histogram", inputs=inputs)
         step = threads(kernel, bound(kernel, values), (count,))
         yield Program(label=f"{count} into {bins}, way {algorithm}", steps=[step], checks=[check])

@@ -69,7 +69,7 @@ def spaced(kernel: Kernel, case: Case) -> Iterator[Program]:
         numbers = [start, step, end, base][: 4 if is_log else 3]
         out = _out(dtype, shape, strides)
         values = {"out": out, "v": _numbers(_scalar(kernel, "v", len(numbers)), numbers), "p": (count, strides[0], 0)}
-        values |= {"sp": (count, 0), "ndim": len(shape), "sizes": shape[::-1], "strides": strides[::-1]}
+        values |= {"sp": (count, 0), "steps": count, "ndim": len(shape), "sizes": shape[::-1], "strides": strides[::-1]}
         inputs = {"start": start, "end": end, "count": count, "shape": list(shape), "base": base if is_log else 0.0}
         scale = max(abs(start), abs(end)) * {"half": 2.0**-8, "half2": 2.0**-8, "bfloat": 2.0**-5}.get(
             dtype.name, 2.0**-20
@@ -92,7 +92,7 @@ def whole_steps(kernel: Kernel, case: Case) -> Iterator[Program]:
         out = _out(dtype, shape, strides)
         params = pack(DTYPES["ulong"], [start & (2**64 - 1), end & (2**64 - 1), whole, rest])
         values = {"out": out, "params": params, "p": (count, strides[0], 0)}
-        values |= {"sp": (count, 0), "ndim": len(shape), "sizes": shape[::-1], "strides": strides[::-1]}
+        values |= {"sp": (count, 0), "steps": count, "ndim": len(shape), "sizes": shape[::-1], "strides": strides[::-1]}
         want = pack(dtype, [math.trunc(start + Fraction(end - start, count - 1) * i) for i in range(count)])
         step = threads(kernel, bound(kernel, values), (count,))
         yield Program(label=f"{count} from {start} to {end}", steps=[step], checks=[Known(got=out, want=want)])

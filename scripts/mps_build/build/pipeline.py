@@ -59,7 +59,7 @@ class Pipeline:
     def build(self) -> tuple[Delivered, ...]:
         """Run every step that its receipt does not spare, for each Python in turn."""
         request = self.request
-        through = relayed(request.cache_variables, request.cache_upstream, request.launcher, told=self.console.warn)
+        through = relayed(request.cache_variables, request.cache_upstream, request.launcher, report=self.console.warn)
         with self.workspace.held(), kept_awake(), through as variables:
             self.request = replace(request, cache_variables=variables)
             with self._step("Source"):

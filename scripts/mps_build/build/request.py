@@ -116,8 +116,8 @@ def _interpreters(pythons: tuple[str, ...]) -> dict[str, PythonSearch]:
 
 def _cache_choice(options: BuildOptions) -> CacheChoice:
     """Return how the compiler cache is set; a release shares a store only with --shared-cache."""
-    summary = options.shared_cache
-    if summary and options.cache != "sccache":
+    shared = options.shared_cache
+    if shared and options.cache != "sccache":
         raise UsageError(
             "--shared-cache goes with --cache sccache: ccache has no store of S3", hint="add --cache sccache"
         )
@@ -125,7 +125,7 @@ def _cache_choice(options: BuildOptions) -> CacheChoice:
         # Either would beat what decides whether checkouts share: the profile, and what build_wheel sets.
         return CacheChoice(dropped=tuple(name for name in ("CCACHE_HASHDIR", "CCACHE_NOHASHDIR") if name in os.environ))
     named = any(os.environ.get(name) for name in ("MPS_BUILD_SHARED_CACHE", "SCCACHE_REDIS_ENDPOINT", "SCCACHE_BUCKET"))
-    return choose_store(os.environ, shared=summary or (options.chosen_profile == "develop" and named))
+    return choose_store(os.environ, shared=shared or (options.chosen_profile == "develop" and named))
 
 
 def _pythons(argument: str | None, recipe: Recipe) -> tuple[str, ...]:

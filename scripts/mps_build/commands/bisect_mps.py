@@ -22,9 +22,10 @@ from mps_build.common.process import kept_awake
 from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, remove_tree, work_folder
 from mps_build.verify.bisection import report
+from mps_build.verify.bisection.asked import Asked
 from mps_build.verify.bisection.predicate import split_command
 from mps_build.verify.bisection.runner import Bisection
-from mps_build.verify.bisection.stages import Asked, Stages
+from mps_build.verify.bisection.stages import Stages
 from mps_build.verify.bisection.state import State, folder_name, load_state, write_state
 
 EXAMPLES = (

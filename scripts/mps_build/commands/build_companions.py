@@ -167,9 +167,9 @@ def _forecast(plan: CompanionPlan, console: Console) -> Result:
     """Tell what would be built; nothing is fetched, so a folder's commit is not in the version yet."""
     rows: list[dict[str, Any]] = []
     for name, source in plan.sources.items():
-        summary = {variable.name: variable.value for variable in plan.variables(name)}
+        variables = {variable.name: variable.value for variable in plan.variables(name)}
         version = plan.version(name, commit=None, dirty=False)
-        rows.append({"name": name, "version": version, "source": source.place, "environment": summary})
+        rows.append({"name": name, "version": version, "source": source.place, "environment": variables})
     console.table(("companion", "as", "from"), [(row["name"], row["version"], row["source"]) for row in rows])
     console.print(f"torch: {plan.torch.path}")
     console.print(f"into {plan.wheelhouse}, {plan.jobs} compilers at once")

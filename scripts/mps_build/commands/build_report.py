@@ -175,8 +175,8 @@ def _steps(receipts: Path | None) -> list[tuple[str, float]]:
 
 def _cache(receipts: Path | None) -> Mapping[str, float] | None:
     """Return what the newest compile's receipt says of the compiler cache."""
-    summary = [(document.get("facts") or {}).get("cache") for document in _kept(receipts)]
-    return next((each for each in reversed(summary) if isinstance(each, dict)), None)
+    caches = [(document.get("facts") or {}).get("cache") for document in _kept(receipts)]
+    return next((each for each in reversed(caches) if isinstance(each, dict)), None)
 
 
 def _cache_words(cache: Mapping[str, float] | None) -> str:

@@ -59,9 +59,9 @@ def run(options: Options, console: Console) -> Result:
     if request.cross:
         console.print("not a Mac: cross-built with zig, without MPS; see docs/build/sample.md")
     if options.dry_run:
-        summary = forecast(request, workspace)
-        console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in summary.items()])
-        return Result(document={"dry_run": True, **summary})
+        expected = forecast(request, workspace)
+        console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in expected.items()])
+        return Result(document={"dry_run": True, **expected})
     for warning in request.cache_warnings:
         console.warn(warning)
     if options.editable:

@@ -2,7 +2,7 @@
 
 trust     fails unless this event may use a Mac (the host's hook refuses too)
 inputs    a ref, runner labels: fails unless they are on the list of what is allowed
-outputs   a build's --json as outputs of the step, and as a table in the job's summary
+outputs   a build's --json as outputs of the step, and as a table in the job's kept
 upstream  the commit of a branch or tag, and whether a nightly was made of it already
 issues    what builds and records below --results show: issues opened, commented, closed (needs gh)
 """
@@ -152,14 +152,12 @@ def _collect(options: Options, console: Console) -> dict[str, Any]:
         raise UsageError("collect: where to? --results DIR")
     root = work_folder() / find_recipe(options.recipe).name
     options.results.mkdir(parents=True, exist_ok=True)
-    summary = options.results / "build.json"
+    kept = options.results / "build.json"
     if options.build and options.build.is_file():
-        shutil.copy2(options.build, summary)
+        shutil.copy2(options.build, kept)
     else:
         text = "the build ended without a result: cut off at its time limit, or cancelled"
-        summary.write_text(
-            json.dumps({"exit_code": 124, "cause": "unfinished", "error": text}) + "\n", encoding="utf-8"
-        )
+        kept.write_text(json.dumps({"exit_code": 124, "cause": "unfinished", "error": text}) + "\n", encoding="utf-8")
     found = [
         *root.glob("logs/*"),
         *root.glob("receipts/*.json"),

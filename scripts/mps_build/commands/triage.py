@@ -118,19 +118,19 @@ def _release(argument: str | None) -> Version | None:
 
 
 def _host(options: Options) -> dict[str, Any]:
-    summary: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     if options.host:
         from mps_build.host.host import observe
         from mps_build.host.probes.probers import RecordedProber
         from mps_build.host.recordings.recording import load_recording
 
         host = observe(RecordedProber(load_recording(options.host)))
-        summary = {"macos": host.macos, "virtual": host.virtual if isinstance(host.virtual, bool) else None}
-    summary |= {"macos": options.macos or summary.get("macos"), "torch": options.torch}
-    summary |= {"virtual": options.virtual or summary.get("virtual")}
+        facts = {"macos": host.macos, "virtual": host.virtual if isinstance(host.virtual, bool) else None}
+    facts |= {"macos": options.macos or facts.get("macos"), "torch": options.torch}
+    facts |= {"virtual": options.virtual or facts.get("virtual")}
     for name in ("macos", "torch"):
-        _check_version(f"--{name}", summary[name])
-    return {name: value for name, value in summary.items() if value is not None}
+        _check_version(f"--{name}", facts[name])
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def _check_version(option: str, value: str | None) -> None:

@@ -120,16 +120,16 @@ def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
     bundle = _bundle(options)
     if not bundle.is_file():
         return [Check(claim="an attestation lies beside the wheel", holds=False, found=f"no {bundle.name}")]
-    summary = read_attestation(bundle)
-    digest, identity = fingerprint(wheel)["sha256"], summary.identity
-    names = [name for sha256, name in summary.subjects if sha256 == digest]
+    attestation = read_attestation(bundle)
+    digest, identity = fingerprint(wheel)["sha256"], attestation.identity
+    names = [name for sha256, name in attestation.subjects if sha256 == digest]
     signer = options.signer_repository or options.repository
     workflow = f"https://github.com/{signer}/.github/workflows/{options.workflow}@"
     # The workflow's own ref, and the ref of the repository that it ran for.
     refs = (identity.get("signer", "").rpartition("@")[2], identity.get("ref", ""))
     checks = [
         Check(claim="it attests this wheel", holds=bool(names), found=names[0] if names else "other files"),
-        Check(claim="it is SLSA provenance", holds=summary.predicate == PREDICATE, found=summary.predicate),
+        Check(claim="it is SLSA provenance", holds=attestation.predicate == PREDICATE, found=attestation.predicate),
         Check(
             claim="GitHub's identity signed it", holds=identity.get("issuer") == ISSUER, found=_of(identity, "issuer")
         ),
@@ -150,7 +150,9 @@ def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
             holds=identity.get("runner") == "github-hosted",
             found=_of(identity, "runner"),
         ),
-        Check(claim="the certificate's key signed it", holds=summary.signature_holds, found="ECDSA over the envelope"),
+        Check(
+            claim="the certificate's key signed it", holds=attestation.signature_holds, found="ECDSA over the envelope"
+        ),
     ]
     assert options.repository is not None
     try:

@@ -9,7 +9,7 @@ Each training runs first on the device and then on the CPU, in processes of thei
 both learn. Nothing is downloaded: scikit-learn's digits, a made-up paraphrase task, models from configs.
 
 --script FILE -- ARGUMENTS runs your own program instead, as it is: losses of its first 20 steps and first gradients on
-the device against the CPU, same seeds, dropout off in both. `{device}` in the arguments is each leg's device.
+the device against the CPU, same seeds, dropout off in both. `{device}` in the arguments is each run's device.
 
 `--device cpu` rehearses on the CPU and `--device cuda` on another accelerator; neither says anything about MPS.
 """

@@ -76,7 +76,7 @@ class Host:
         return values(self.observations, key, *programs)
 
     def was_answered(self, *programs: str) -> bool:
-        """Say whether a probe of one of these programs told anything at all."""
+        """Say whether a probe of one of these programs gave any fact."""
         return any(_tells(row) for row in self.observations if any(call.program in programs for call in row.calls))
 
     def document(self) -> dict[str, Any]:

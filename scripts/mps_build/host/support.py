@@ -207,7 +207,7 @@ def _roots(work: Path, cache: Path, names: tuple[str, ...]) -> Iterator[tuple[st
 
 
 def _texts(root: Path, name: str, bundle: Bundle) -> Iterator[tuple[str, Path, float]]:
-    """Yield name, path and age of each text below a folder; links are told and not followed."""
+    """Yield name, path and age of each text below a folder; links are listed and not followed."""
     if root.is_symlink():
         bundle.left_out[name] = "a link"
         return

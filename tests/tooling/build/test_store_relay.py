@@ -62,7 +62,7 @@ def store(answer: Callable[[bytes], bytes | None]) -> Iterator[tuple[Store, list
 @contextmanager
 def relay(upstream: Store, *, patience: float = 0.3) -> Iterator[tuple[StoreRelay, Client, list[str]]]:
     told: list[str] = []
-    with StoreRelay(upstream, told=told.append, patience=patience) as made:
+    with StoreRelay(upstream, report=told.append, patience=patience) as made:
         client = Client(made.port)
         yield made, client, told
         client.connection.close()

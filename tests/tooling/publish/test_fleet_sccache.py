@@ -111,7 +111,7 @@ def building(folder: Path, name: str, address: str) -> Iterator[tuple[Host, list
     """Stand where a build of ours stands: the store asked, the relay before it; yield the host, and what it is told."""
     choice = choose_store({"MPS_BUILD_SHARED_CACHE": address}, shared=True)
     told = list(choice.warnings)
-    with relayed(choice.variables, choice.upstream, Path(_SCCACHE or ""), told=told.append) as variables:
+    with relayed(choice.variables, choice.upstream, Path(_SCCACHE or ""), report=told.append) as variables:
         host = Host(folder, name, variables)
         try:
             yield host, told

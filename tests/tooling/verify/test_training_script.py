@@ -1,4 +1,4 @@
-"""`verify_training --script`: the user's own program on two legs; slow, on a torch that is really there."""
+"""`verify_training --script`: the user's own program on two runs; slow, on a torch that is really there."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ for step in range(int(sys.argv[sys.argv.index("--steps") + 1])):
     optimiser.step()
 """
 HELPER = "import torch\ndef device():\n    return 'cuda' if torch.cuda.is_available() else 'cpu'\n"
-# A gradient that is off by a hundredth on the device's leg alone.
+# A gradient that is off by a hundredth on the device run alone.
 PLANT = """
 import contextlib, torch
 @contextlib.contextmanager

@@ -98,7 +98,7 @@ class CompanionBuild:
 
     def _environ(self, tree: CompanionSource, version: str, venv: Path) -> tuple[dict[str, str], dict[str, str]]:
         plan = self.plan
-        summary = plan.variables(tree.name)
+        variables = plan.variables(tree.name)
         copied = self._copy(tree)
         extra = {
             "BUILD_VERSION": version,
@@ -107,7 +107,7 @@ class CompanionBuild:
             "GIT_CEILING_DIRECTORIES": str(copied.parent),
         }
         environ, reasons = build_environ(
-            plan.recipe.model_copy(update={"environment": summary}),
+            plan.recipe.model_copy(update={"environment": variables}),
             inherited=os.environ,
             venv=venv,
             toolchain=plan.toolchain,
@@ -129,12 +129,12 @@ class CompanionBuild:
         plan, copied, output = self.plan, self._copy(tree), self._folder("compiled", tree)
         argv = (str(environment.python), "-m", "build", "--wheel", "--no-isolation", "--skip-dependency-check")
         command = Command(argv=(*argv, "--outdir", str(output), str(copied)), cwd=copied, environ=environ)
-        summary = {variable.name: environ[variable.name] for variable in plan.variables(tree.name)}
+        variables = {variable.name: environ[variable.name] for variable in plan.variables(tree.name)}
         inputs = {
             "previous": prepared.digest,
             "source": tree.digest,
             "version": version,
-            "told": {**summary, **plan.toolchain.variables, **plan.settings},
+            "variables": {**variables, **plan.toolchain.variables, **plan.settings},
             "toolchain": dict(plan.toolchain.facts),
         }
 

@@ -47,15 +47,15 @@ class StoreRelay:
     """A Redis for sccache on this machine, as good as the store behind it; a context manager.
 
     Args:
-        told: gets each kind of trouble once, in a sentence.
+        report: gets each kind of trouble once, in a sentence.
         patience: seconds for one question to the store, its whole answer included.
     """
 
-    def __init__(self, store: Store, *, told: Callable[[str], None], patience: float = _PATIENCE_SECONDS) -> None:
+    def __init__(self, store: Store, *, report: Callable[[str], None], patience: float = _PATIENCE_SECONDS) -> None:
         self.store = store
         self.patience = patience
         self.troubles: Counter[str] = Counter()
-        self._told = told
+        self._report = report
         self._lock = threading.Lock()
         self._failures = 0
         self._asleep_until = 0.0
@@ -97,7 +97,7 @@ class StoreRelay:
             self.troubles[what] += 1
             is_new = self.troubles[what] == 1
         if is_new:
-            self._told(f"the shared cache {self.store}: {what}")
+            self._report(f"the shared cache {self.store}: {what}")
 
 
 class _Server(socketserver.ThreadingTCPServer):

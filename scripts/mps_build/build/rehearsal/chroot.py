@@ -124,7 +124,7 @@ def check_host(folder: Path) -> None:
 
 
 def parse_mirrors(text: str) -> tuple[str, ...]:
-    """Return the Debian archives that apt is told to use, from `apt-get indextargets` (address, origin, label).
+    """Return the Debian archives that apt is configured to use, from `apt-get indextargets` (address, origin, label).
 
     >>> parse_mirrors("http://a.example/debian/|Debian|Debian\\nhttp://b.example/x/|Debian|Debian-Security\\n")
     ('http://a.example/debian/',)

@@ -144,11 +144,11 @@ def _judge_c10(
     if library is None or macho_kind(library.resolve()) != "dylib":
         raise CompileError(f"c10 ended well but left no arm64 dylib in {build / 'lib'}")
     argv = (str(sdk.tools / "objdump"), "--macho", "--private-headers", str(library))
-    summary = capture(ready.wrap(Command(argv=argv, environ=ready.environ)), timeout_seconds=60)
-    minimum = re.search(r"^\s*minos (\S+)", summary.stdout, re.MULTILINE)
-    if not summary.ok or not minimum:
-        raise CompileError(f"llvm-objdump cannot read {library.name}: {summary.stderr.strip() or summary.exit}")
-    weak = summary.stdout.count("LC_LOAD_WEAK_DYLIB")
+    printed = capture(ready.wrap(Command(argv=argv, environ=ready.environ)), timeout_seconds=60)
+    minimum = re.search(r"^\s*minos (\S+)", printed.stdout, re.MULTILINE)
+    if not printed.ok or not minimum:
+        raise CompileError(f"llvm-objdump cannot read {library.name}: {printed.stderr.strip() or printed.exit}")
+    weak = printed.stdout.count("LC_LOAD_WEAK_DYLIB")
     rehearsal.note(
         "c10",
         f"{files} files compiled, {library.resolve().name} linked: arm64 Mach-O, minos {minimum[1]}, "

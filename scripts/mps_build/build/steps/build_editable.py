@@ -28,8 +28,8 @@ _REQUIREMENTS = {
         "print(json.dumps(Found(next(pathlib.Path().glob('*.egg-info'))).requires or []))"
     ),
     "scikit-build-core": (
-        "import json; from build.util import project_wheel_metadata as told\n"
-        "print(json.dumps(told('.', isolated=False).get_all('Requires-Dist') or []))"
+        "import json; from build.util import project_wheel_metadata as metadata\n"
+        "print(json.dumps(metadata('.', isolated=False).get_all('Requires-Dist') or []))"
     ),
 }
 # scikit-build-core's import hook knows what its own rebuild would install, and where.
@@ -103,12 +103,12 @@ def build_editable(
     run_logged_or_fail(
         wrap(Command(argv=(*pip, "--force-reinstall", str(wheel)), cwd=output, environ=first.environ)), log
     )
-    summary = capture(
+    answer = capture(
         wrap(Command(argv=(str(python), "-I", "-c", _ASK_HOOK, str(build)), cwd=output, environ=first.environ))
     )
-    if not summary.stdout.strip():
-        raise CompileError(f"{wheel.name} installs no import hook: {summary.stderr.strip()}", hint=f"see {log}")
-    place, options = json.loads(summary.stdout.splitlines()[-1])
+    if not answer.stdout.strip():
+        raise CompileError(f"{wheel.name} installs no import hook: {answer.stderr.strip()}", hint=f"see {log}")
+    place, options = json.loads(answer.stdout.splitlines()[-1])
     argv = ("cmake", "--install", str(build), "--prefix", place, *options)
     return Editable(
         root=root,

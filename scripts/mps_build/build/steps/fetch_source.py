@@ -32,7 +32,7 @@ WORKERS = 8
 
 @dataclass(kw_only=True)
 class _Progress:
-    """Bytes received over all parallel fetches, told to one reporter."""
+    """Bytes received over all parallel fetches, passed to one reporter."""
 
     reporter: Reporter
     received: dict[str, int] = field(default_factory=dict)
@@ -62,7 +62,7 @@ def fetch_source(
 
     Args:
         tag: compared with what the repository says it is today; a tag that has moved is an error.
-        tag_binds: False where the pin comes from a wheel, not from the tag: a difference is then only told.
+        tag_binds: False where the pin comes from a wheel, not from the tag: a difference is then only reported.
 
     Raises:
         SourceError: network, missing commit or submodule, moved tag. What was fetched stays in the
@@ -117,12 +117,12 @@ def resolve_ref(repository: str, ref: str, *, environ: Mapping[str, str]) -> str
     return sorted(named.items(), key=lambda row: row[0].endswith("^{}"))[-1][1]
 
 
-def _check_tag(mirror: Mirror, tag: str, commit: str, summary: Reporter | None) -> None:
+def _check_tag(mirror: Mirror, tag: str, commit: str, reporter: Reporter | None) -> None:
     reference = f"refs/tags/{tag}"
     named = ask_remote(mirror.url, reference, f"{reference}^{{}}", environ=mirror.environ)
     today = named.get(f"{reference}^{{}}") or named.get(reference)
-    if summary and today != commit:
-        summary.line(f"tag {tag} is {today or 'not there'}; the recipe pins the official wheel's commit {commit}")
+    if reporter and today != commit:
+        reporter.line(f"tag {tag} is {today or 'not there'}; the recipe pins the official wheel's commit {commit}")
         return
     if today is None:
         raise SourceError(f"{mirror.url} has no tag {tag}", hint="check the recipe's tag and repository")

@@ -18,7 +18,7 @@ from ..process import Command, capture
 TAG = "v1.0.0"
 _DATE = "2026-01-01T00:00:00+00:00"
 # Where a repository stands, and how it is served; its objects are checked by git itself.
-_TOLD = ("HEAD", "config", "refs/heads/main")
+_COMPARED = ("HEAD", "config", "refs/heads/main")
 _UNTRACKED = "__pycache__/\n*.pyc\n.DS_Store\n/build/\n/dist/\n"
 
 
@@ -79,7 +79,7 @@ def materialise(sample_root: Path, destination: Path, *, expected: str | None = 
 def _holds(there: Path, wanted: Path) -> bool:
     """True if the repository is the wanted one, all its objects whole."""
     try:
-        if any((there / name).read_bytes() != (wanted / name).read_bytes() for name in _TOLD):
+        if any((there / name).read_bytes() != (wanted / name).read_bytes() for name in _COMPARED):
             return False
         _git("--git-dir", str(there), "fsck", "--full", "--strict", "--no-dangling", cwd=wanted)
     except (OSError, SourceError):

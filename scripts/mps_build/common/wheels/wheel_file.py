@@ -94,10 +94,10 @@ def read_wheel(path: Path) -> WheelFile:
         raise UsageError(f"{path.name}: {error}") from error
     metadata, bill = _metadata(path)
     headers = HeaderParser().parsestr(metadata.decode("utf-8", "replace"))
-    summary = (canonicalize_name(headers.get("Name", "")), headers.get("Version", ""))
-    if summary[0] != name or summary[1] != str(version):
+    identity = (canonicalize_name(headers.get("Name", "")), headers.get("Version", ""))
+    if identity[0] != name or identity[1] != str(version):
         raise UsageError(
-            f"{path.name}: its METADATA says {summary[0] or 'no name'} {summary[1] or 'without a version'}"
+            f"{path.name}: its METADATA says {identity[0] or 'no name'} {identity[1] or 'without a version'}"
         )
     printed = fingerprint(path)
     beside = tuple(suffix for suffix in BESIDE if path.with_name(path.name + suffix).is_file())

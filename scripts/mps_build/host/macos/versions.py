@@ -7,7 +7,7 @@ import re
 from .answers import Answer, Facts, first
 
 ARCHITECTURES = ("arm64e", "arm64", "x86_64h", "x86_64", "i386")
-_COMPAT = {"10.16": None, "16.0": 26}  # what a Python built with an old SDK is told, and what that proves
+_COMPAT = {"10.16": None, "16.0": 26}  # what a Python built with an old SDK sees, and what that proves
 
 
 def parse_sw_vers(answer: Answer) -> Facts:

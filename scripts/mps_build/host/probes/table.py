@@ -116,7 +116,7 @@ PROBES: tuple[Probe, ...] = (
         "python3",
         "-c",
         "import platform; print(platform.mac_ver())",
-        why="a Python built with an old SDK is told 10.16 or 16.0",
+        why="a Python built with an old SDK sees 10.16 or 16.0",
     ),
     _mac("volumes", "df", "-h", why="space on the Data volume", reveals="names of volumes"),
     _mac("thermal", "pmset", "-g", "therm", why="a throttled machine times nothing"),

@@ -87,7 +87,7 @@ def elsewhere_findings(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
     mac = "a Mac with Apple silicon; what can be done here stands below"
     rows = (
         ("not_macos", "macOS", host.system, f"macOS {recipe.host.macos} or newer"),
-        ("not_apple_silicon", "Chip", host.arch or "not told", "Apple silicon"),
+        ("not_apple_silicon", "Chip", host.arch or "unknown", "Apple silicon"),
         ("xcode_missing", "Xcode", "none: Xcode runs on macOS alone", f"Xcode {recipe.host.xcode} or newer"),
         ("sdk_missing", "macOS SDK", "none", f"{recipe.host.sdk} or newer"),
     )

@@ -260,7 +260,7 @@ def _pre_release(host: Host) -> Iterator[Finding]:
             id="compat_version",
             level="warning",
             what="Python",
-            found="is told macOS 10.16 or 16.0",
+            found="sees macOS 10.16 or 16.0",
             wanted="a Python built with a current SDK",
             fix="uv python install 3.12",
             link="https://github.com/python/cpython/issues/135675",

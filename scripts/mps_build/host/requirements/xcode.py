@@ -156,7 +156,7 @@ def _faults(xcode: Xcode, recipe: Recipe) -> list[Finding]:
 
 def _name(xcode: Xcode) -> str:
     seed = ", a pre-release" if xcode.beta else ""
-    return f"{xcode.version} ({xcode.build or 'build not told'}{seed})"
+    return f"{xcode.version} ({xcode.build or 'build unknown'}{seed})"
 
 
 def _well(xcode: Xcode, recipe: Recipe) -> Finding:

@@ -11,7 +11,7 @@ _VERDICTS = {
     "ours_not": "the environment or the caller, not torch's MPS",
     "noise": "harmless",
     "stop": "end the run: every further case would say the same",
-    "unknown": "not MPS, or not to be told",
+    "unknown": "not MPS, or unknown",
 }
 
 

@@ -235,7 +235,7 @@ def _watch_again(source: Source, member: Member, watchers: Iterable[Watcher]) ->
             for watcher in watchers:
                 watcher.update(data)
     except Damaged:
-        return  # told already by the first pass
+        return  # reported already by the first pass
 
 
 class _LeakWatcher:

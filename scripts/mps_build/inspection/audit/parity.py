@@ -166,8 +166,16 @@ def _sources(facts: WheelFacts) -> Iterable[str]:
 
 
 def _metadata(facts: WheelFacts) -> Iterable[str]:
-    told = ("name", "version", "requires-python", "requires-dist", "provides-extra", "license-expression", "license")
-    return (f"{key}: {value}" for key in told for value in facts.metadata.get(key, ()))
+    compared = (
+        "name",
+        "version",
+        "requires-python",
+        "requires-dist",
+        "provides-extra",
+        "license-expression",
+        "license",
+    )
+    return (f"{key}: {value}" for key in compared for value in facts.metadata.get(key, ()))
 
 
 def _dispatch_headers(facts: WheelFacts) -> Iterable[str]:
@@ -227,7 +235,7 @@ def _kernels(facts: WheelFacts, section: str) -> Iterable[str]:
 
 def _compiled_for(facts: WheelFacts, section: str) -> Iterable[str]:
     for metallib in _metallibs(facts, section):
-        yield (format_version(metallib.header.os_version) if metallib.header else None) or "not told"
+        yield (format_version(metallib.header.os_version) if metallib.header else None) or "not stated"
 
 
 def _metallibs(facts: WheelFacts, section: str) -> Iterator[Metallib]:

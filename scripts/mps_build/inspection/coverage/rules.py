@@ -165,8 +165,8 @@ def _reason(old: Row | None, new: Row | None, left: Facts, right: Facts) -> str:
     if old.status == KERNEL:
         return "no longer named for MPS in native_functions.yaml"
     gained, lost = set(new.keys) - set(old.keys), set(old.keys) - set(new.keys)
-    summary = [f"{word} {', '.join(sorted(keys))}" for word, keys in (("gained", gained), ("lost", lost)) if keys]
-    return "; ".join(summary) or (f"now calls {new.through}" if new.through else "")
+    changes = [f"{word} {', '.join(sorted(keys))}" for word, keys in (("gained", gained), ("lost", lost)) if keys]
+    return "; ".join(changes) or (f"now calls {new.through}" if new.through else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

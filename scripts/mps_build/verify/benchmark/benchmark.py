@@ -68,7 +68,7 @@ class Benchmark(Verification):
             raise
         except KeyboardInterrupt:
             for event in events_in(self.folder) if self.keyed else ():
-                if event.get("event") in ("plan", "facts", "finished"):  # told, and not read yet
+                if event.get("event") in ("plan", "facts", "finished"):  # reported, and not read yet
                     self.measured.take(event)
             self._keep(self.interrupted())
             raise

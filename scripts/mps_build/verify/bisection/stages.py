@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import BuildEnvironmentError, UsageError
-from mps_build.common.interpreters import find_interpreter
+from mps_build.common.errors import UsageError
 from mps_build.common.process import Reporter
 from mps_build.common.wheels.nightly import index_arguments
 from mps_build.common.workspace import remove_tree
@@ -20,6 +18,7 @@ from mps_build.common.workspace import remove_tree
 from ..facts import observe_host
 from ..target.diagnosis import host_obstacle
 from . import report
+from .asked import Asked
 from .builder import Builder, own_builder
 from .case import CaseJudge
 from .history import MPS_PATHS, History
@@ -29,67 +28,7 @@ from .search import Standing
 from .state import Stage, State
 from .versions import Index, Venvs, between, parse_version
 
-_PYTHONS = tuple(f"3.{minor}" for minor in range(14, 8, -1))
 StepOf = Callable[[str], AbstractContextManager[None]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What the user wants to know, and where to look."""
-
-    case: str | None
-    predicate: tuple[str, ...] | None
-    builder: tuple[str, ...] | None
-    recipe: str
-    good: str
-    bad: str
-    index: str | None
-    python: str | None
-    repository: Path | None
-    device: str
-    allow_virtual: bool
-    seconds: float
-    runs: int
-    where: str
-
-    @property
-    def question(self) -> dict[str, str]:
-        """All that an answer depends on: another question has another state."""
-        return {
-            "ask": f"{self.case or ' '.join(self.predicate or ())}: good {self.good}, bad {self.bad}",
-            "device": self.device if self.case else "",
-            "index": self.index or "",
-            "python": self.python or "",
-            "repository": str(self.repository or ""),
-            "builder": " ".join(self.builder or ()),
-            "runs": str(self.runs),
-            "where": self.where if self.predicate else "",
-        }
-
-    @property
-    def by_version(self) -> bool:
-        """True if the ends are versions, False if they are commits.
-
-        Raises:
-            UsageError: one of each, or commits without a repository.
-        """
-        kinds = {
-            end: parse_version(end) is not None and not (self.repository and end.startswith("v"))
-            for end in (self.good, self.bad)
-        }
-        if all(kinds.values()):
-            return True
-        if any(kinds.values()):
-            raise UsageError(
-                f"--good {self.good} and --bad {self.bad}: one is a version and one is not",
-                hint="two versions (2.5.0), or with --repo two commits or tags (v2.5.0)",
-            )
-        if self.repository is None:
-            end = next(iter(kinds))
-            raise UsageError(
-                f"{end!r} is not a version of torch", hint="commits need --repo PATH, a clone that has them"
-            )
-        return False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -161,7 +100,7 @@ class Stages:
         nightlies = self.asked.index is not None or bool(good.dev or bad.dev)
         python_of: dict[str, Path] = {}
         kept = self.state.stage("versions")
-        for python in self._pythons():
+        for python in self.asked.interpreters():
             versions = index.versions(_short(python), nightlies=nightlies)
             by_public = {version.public: version for version in reversed(versions)}
             chosen = {end.public: end for end in (old, new) if end.public in by_public}
@@ -232,26 +171,6 @@ class Stages:
             note=commits.note,
         )
 
-    def _pythons(self) -> Iterator[Path]:
-        """Yield the interpreters to try, the session's own first; another is looked for only when it is asked for."""
-        environ = fetch_environ(os.environ)
-        wanted = self.asked.python
-        if wanted is not None and not re.fullmatch(r"3\.\d+t?", wanted):
-            path = Path(wanted).expanduser().absolute()
-            if not path.is_file():
-                raise UsageError(f"--python {wanted}: no such file", hint="--python 3.11, or an interpreter's path")
-            yield path
-            return
-        if wanted is not None:
-            yield find_interpreter(wanted, environ=environ)
-            return
-        yield Path(sys.executable)
-        for version in _PYTHONS:
-            try:
-                yield find_interpreter(version, environ=environ)
-            except BuildEnvironmentError:
-                continue
-
     # The Runner protocol.
 
     def prepare(self, subject: str) -> Prepared:
@@ -264,19 +183,18 @@ class Stages:
         tree = self.history.check_out(subject)
         if self.asked.predicate is not None and self.asked.builder is None:
             return Prepared(subject=subject, tree=tree, commit=subject)
-        builder = Builder(
-            argv=self.asked.builder or own_builder(self.asked.recipe, tree, subject, self.folder / "built.json"),
-            result=None if self.asked.builder else self.folder / "built.json",
-            log=self.folder / "build.log",
-            environ=dict(os.environ),
-        )
+        log = self.folder / "build.log"
+        if self.asked.builder:
+            builder = Builder(argv=self.asked.builder, result=None, log=log, environ=dict(os.environ))
+        else:
+            builder = own_builder(self.asked.recipe, tree, subject, result=self.folder / "built.json", log=log)
         made = builder.build(tree, subject)
         if made.suffix != ".whl":
             return Prepared(subject=subject, tree=tree, commit=subject, python=made)
         venvs = self.venvs or Venvs(
             folder=self.folder, index=Index(arguments=(), environ=fetch_environ(os.environ)), python_of={}
         )
-        interpreter = next(self._pythons())
+        interpreter = next(self.asked.interpreters())
         installed = venvs.install(made, subject=subject, interpreter=interpreter)
         return Prepared(subject=subject, tree=tree, commit=subject, python=installed.python)
 

@@ -89,7 +89,7 @@ def run_suite(
 
     All files share a process, and another one takes over after a crash, a hang, or where the suite asks for it
     (event `leave`). Only where a child dies before it could list its cases has each file one of its own: it is
-    then told which of them it was. With a plant the run stops at the first failure; it also stops where the
+    then named. With a plant the run stops at the first failure; it also stops where the
     machine is at fault.
     """
     run = run or SuiteRun()
@@ -216,8 +216,8 @@ class _GroupRun:
 
     def _add_outside(self, end: ChildEnd) -> None:
         """Record what failed outside of any case: a fixture, or a test that is none."""
-        summary = next((text for part, text in end.slices if part == SUMMARY), end.output)
-        reason = f"something failed outside of a case: {last_lines(summary)}"
+        written = next((text for part, text in end.slices if part == SUMMARY), end.output)
+        reason = f"something failed outside of a case: {last_lines(written)}"
         self._add(Case(id=f"{self._name}::outside", layer=self._layer, outcome="failed", reason=reason))
 
     def _after_child(self, end: ChildEnd) -> str | None:
@@ -287,7 +287,7 @@ class _GroupRun:
         return self._run.stopped is not None
 
     def _void(self, case_id: str | None, category: str, text: str) -> None:
-        """Turn a pass that the text gainsays into a failure; work the GPU dropped between cases taints the file."""
+        """Turn a pass that the text contradicts into a failure; work the GPU dropped between cases taints the file."""
         reason = f"{category}: {last_lines(text)}"
         for index, case in enumerate(self._run.cases):
             if case.id == case_id:

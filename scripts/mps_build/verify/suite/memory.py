@@ -11,7 +11,7 @@ _GIB = 1 << 30
 
 
 def group_memory_bytes(group: int) -> int:
-    """Return the resident bytes of all processes in a process group; 0 where that cannot be told."""
+    """Return the resident bytes of all processes in a process group; 0 where that is unknown."""
     if Path("/proc/self/stat").exists():
         return _from_proc(group)
     answer = capture(Command(argv=("ps", "-axo", "pgid=,rss=")), timeout_seconds=5)

@@ -74,11 +74,11 @@ def read_probe(answer: Captured) -> ProbeFacts:
     stages: dict[str, Mapping[str, Any]] = {}
     for line in answer.stdout.splitlines():
         try:
-            summary = json.loads(line)
+            event = json.loads(line)
         except ValueError:
             continue
-        if isinstance(summary, dict) and "stage" in summary:
-            stages[str(summary["stage"])] = summary
+        if isinstance(event, dict) and "stage" in event:
+            stages[str(event["stage"])] = event
     return ProbeFacts(stages=stages, exit=answer.exit, text=answer.stderr)
 
 

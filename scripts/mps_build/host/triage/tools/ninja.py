@@ -46,7 +46,7 @@ class NinjaRun:
 
 
 def parse_ninja(text: str) -> NinjaRun | None:
-    """Return what ninja told; None if the text holds nothing of ninja."""
+    """Return what ninja reported; None if the text holds nothing of ninja."""
     done = total = None
     failed: list[FailedStep] = []
     stopped = no_work = False

@@ -57,17 +57,17 @@ def accelerate_is_linked(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
 
 @rule("G2", "the wheel must be built from the commit that it names and that was asked for")
 def commit_is_the_one_asked_for(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
-    told = facts.git_version
+    git_version = facts.git_version
     where = f"{facts.distribution}/version.py"
-    if wanted.is_torch and not _COMMIT.fullmatch(told or ""):
-        yield Hit(where, f"git_version is {told!r}, no commit")
-    elif wanted.commit and told is not None and told != wanted.commit:
-        yield Hit(where, f"git_version {told}; asked for {wanted.commit}")
-    elif wanted.commit and told is None:
+    if wanted.is_torch and not _COMMIT.fullmatch(git_version or ""):
+        yield Hit(where, f"git_version is {git_version!r}, not a commit")
+    elif wanted.commit and git_version is not None and git_version != wanted.commit:
+        yield Hit(where, f"git_version {git_version}; asked for {wanted.commit}")
+    elif wanted.commit and git_version is None:
         yield Hit(where, f"gives no git_version; asked for {wanted.commit}")
     contents = facts.contents(TORCH_CPU)
-    if wanted.is_torch and contents and wanted.release >= (2, 6) and contents.commit != told:
-        yield Hit(TORCH_CPU, f"COMMIT_SHA {contents.commit or 'is not there'}; {where} says {told}")
+    if wanted.is_torch and contents and wanted.release >= (2, 6) and contents.commit != git_version:
+        yield Hit(TORCH_CPU, f"COMMIT_SHA {contents.commit or 'is not there'}; {where} says {git_version}")
 
 
 RULES = (required_files_are_there, openmp_is_used, accelerate_is_linked, commit_is_the_one_asked_for)

@@ -120,13 +120,13 @@ def watched(request: BuildRequest, *, lock: Path) -> tuple[Path, ...]:
 
 def _refuse(request: BuildRequest) -> None:
     if len(request.pythons) > 1:
-        raise UsageError("--editable is for one Python at a time", hint=f"--python {request.pythons[0]}")
+        raise UsageError("--editable takes one Python at a time", hint=f"--python {request.pythons[0]}")
     if request.cross:
         raise UsageError(
-            f"--editable: {request.recipe.name} is cross-built here, so what it makes cannot be imported here",
+            f"--editable: {request.recipe.name} is cross-built here, so the result cannot be imported",
             hint="leave --editable out, or build on a Mac",
         )
     if request.origin == "tarball":
         raise UsageError(
-            "--editable wants a tree whose changes git can tell", hint="give a clone: --source FOLDER --editable"
+            "--editable needs a git tree, to see what changed", hint="give a clone: --source FOLDER --editable"
         )

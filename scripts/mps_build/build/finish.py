@@ -181,7 +181,7 @@ def _rejected(wheel: Wheel, audit: Mapping[str, Any]) -> AuditRejected:
     errors = [finding for finding in audit["findings"] if finding["level"] == "error"]
     lines = [f"{finding['rule']} {finding['member'] or ''}: {finding['evidence']}" for finding in errors[:12]]
     return AuditRejected(
-        f"{wheel.path.name} is not what it should be:\n  " + "\n  ".join(lines),
+        f"{wheel.path.name} was rejected by the audit:\n  " + "\n  ".join(lines),
         hint=f"the rejected wheel is {wheel.path}; `nox -s audit_wheel -- '{wheel.path}'` says more",
         document={"audit": dict(audit)},
     )

@@ -183,12 +183,12 @@ class Pipeline:
         )
         command = libcxx_command(toolchain, scratch=self.workspace.root / "zig" / "scratch")
         if damaged := check_seal(cache_folder() / "zig"):
-            self.console.warn(f"zig's cache is damaged ({', '.join(damaged[:3])}): what zig made is made anew")
+            self.console.warn(f"zig's cache is damaged ({', '.join(damaged[:3])}): it is built again")
             drop_made(cache_folder() / "zig")
             Path(command.argv[-1]).unlink(missing_ok=True)
 
         def build() -> StepResult:
-            self.console.started("zig's libc++ (its first use builds it, a minute or two)")
+            self.console.started("zig's libc++ (its first use builds it: a minute or two)")
             build_libcxx(command, log=self.workspace.logs / "zig_libcxx.log")
             seal(cache_folder() / "zig")
             self.console.done()

@@ -47,5 +47,5 @@ def repacked(
     if files is None:
         return None
     wheel, changed = repack_wheel(last[0], files, output=output)
-    reporter.line(f"packed anew: {len(changed)} of {len(files)} files")
+    reporter.line(f"repacked: {len(changed)} of {len(files)} files")
     return wheel

@@ -96,8 +96,8 @@ def check_places(root: Path, place: Path) -> None:
     Raises:
         UsageError: naming it.
     """
-    check_writable(root, what="the work folder", hint="set MPS_BUILD_WORK to a folder of yours")
-    check_writable(cache_folder(), what="the cache", hint="set MPS_BUILD_CACHE to a folder of yours")
+    check_writable(root, what="the work folder", hint="set MPS_BUILD_WORK to a writable folder")
+    check_writable(cache_folder(), what="the cache", hint="set MPS_BUILD_CACHE to a writable folder")
     check_writable(place, what="--wheelhouse", hint="name another folder with --wheelhouse")
 
 
@@ -118,9 +118,7 @@ def _cache_choice(options: BuildOptions) -> CacheChoice:
     """Return how the compiler cache is set; a release shares a store only with --shared-cache."""
     shared = options.shared_cache
     if shared and options.cache != "sccache":
-        raise UsageError(
-            "--shared-cache goes with --cache sccache: ccache has no store of S3", hint="add --cache sccache"
-        )
+        raise UsageError("--shared-cache goes with --cache sccache: ccache has no S3 store", hint="add --cache sccache")
     if options.cache != "sccache" or options.dry_run:
         # Either would beat what decides whether checkouts share: the profile, and what build_wheel sets.
         return CacheChoice(dropped=tuple(name for name in ("CCACHE_HASHDIR", "CCACHE_NOHASHDIR") if name in os.environ))
@@ -141,7 +139,7 @@ def _pythons(argument: str | None, recipe: Recipe) -> tuple[str, ...]:
 def _patch(path: Path) -> Path:
     if not path.is_file():
         raise UsageError(
-            f"--patch {path}: no such file", hint=f"look there: ls '{path.parent}'; git format-patch makes one"
+            f"--patch {path}: no such file", hint=f"list the folder: ls '{path.parent}'; git format-patch makes one"
         )
     return path.absolute()
 
@@ -150,13 +148,13 @@ def _source(recipe: Recipe, options: BuildOptions) -> dict[str, Any]:
     """Return origin, repository and commit of a request."""
     if options.source and (options.repo or options.ref):
         raise UsageError(
-            "--source names the source whole: it goes with neither --repo nor --ref",
+            "--source cannot be combined with --repo or --ref",
             hint="another commit of a repository: --repo URL --ref REF; a tree as it stands: --source FOLDER",
         )
     if recipe.source.kind == "embedded":
         if options.source or options.repo or options.ref:
             raise UsageError(
-                f"{recipe.name} brings its own source: --source, --repo and --ref are for releases",
+                f"{recipe.name} has its own source: --source, --repo and --ref are for releases",
                 hint=f"nox -s build_wheel -- {recipe.name}",
             )
         place = cache_folder() / "embedded" / recipe.name
@@ -169,14 +167,14 @@ def _source(recipe: Recipe, options: BuildOptions) -> dict[str, Any]:
         repository = str(Path(repository).expanduser().absolute())
     elif "://" not in repository and "@" not in repository:
         raise UsageError(
-            f"{repository!r} is neither there nor an address", hint="give a folder, a tarball or a git address"
+            f"{repository!r} is neither a folder nor an address", hint="give a folder, a tarball or a git address"
         )
     check_address(repository, what="the repository")
     ref = options.ref or ("HEAD" if options.source else None)
     commit = resolve_ref(repository, ref, environ=fetch_environ(os.environ)) if ref else recipe.commit
     if commit is None:
         raise UsageError(
-            f"{recipe.name} pins no commit", hint=f"say which: nox -s build_wheel -- {recipe.name} --ref REF"
+            f"{recipe.name} pins no commit", hint=f"name one: nox -s build_wheel -- {recipe.name} --ref REF"
         )
     return {"origin": "git", "repository": repository, "commit": commit}
 
@@ -186,7 +184,7 @@ def _local_source(path: Path, options: BuildOptions) -> dict[str, Any]:
         return {"origin": "tarball", "repository": str(path), "commit": None}
     if options.patch:
         raise UsageError(
-            f"--patch does not go with a tree of your own: {path} is built as it stands",
+            f"--patch cannot be combined with --source FOLDER: {path} is built unchanged",
             hint=f"apply it there (git -C '{path}' apply FILE), or build from --repo '{path}' --ref HEAD",
         )
     commits, _ = tree_commits(path, environ=fetch_environ(os.environ))

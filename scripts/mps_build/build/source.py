@@ -57,7 +57,7 @@ class _Preparing:
             if self.request.profile == "release":
                 raise SourceError(
                     f"the tree {tree.root} was changed by hand: {', '.join(dirty[:8])}",
-                    hint=f"take it back (`git -C '{tree.root}' status` shows what), or build with --profile develop",
+                    hint=f"undo them (`git -C '{tree.root}' status` lists them), or build with --profile develop",
                 )
         return replace(tree, dirty=dirty, state=state), digest_of([patched.digest, state])
 
@@ -155,7 +155,7 @@ class _Preparing:
             return
         edited = [name for name in changed if name not in patched["changed"]] or list(changed)
         raise SourceError(
-            f"{self.root} was edited ({', '.join(edited[:8])}), and what is asked for now would make it anew",
+            f"{self.root} was edited ({', '.join(edited[:8])}), and this build would overwrite the edits",
             hint=f"keep the edits: `git -C '{self.root}' diff HEAD > edits.patch`, then `rm -r '{self.root}'`; "
             f"or build that tree as it stands: --source '{self.root}'",
         )

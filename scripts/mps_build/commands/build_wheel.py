@@ -38,9 +38,15 @@ EXAMPLES = (
 
 def run(options: Options, console: Console) -> Result:
     if options.host and not options.dry_run:
-        raise UsageError("--host replays a recorded host: only with --dry-run", hint="build on the host itself")
+        raise UsageError(
+            "--host is allowed only with --dry-run: a recorded host cannot build",
+            hint="leave --host out to build on this host",
+        )
     if options.editable and options.profile == "release":
-        raise UsageError("--editable is a build that changes under your hands: no release", hint="leave --profile out")
+        raise UsageError(
+            "--editable cannot be a release: its tree may change at any time",
+            hint="leave --profile out: --editable implies develop",
+        )
     if options.editable and not options.dry_run:
         from mps_build.build.editable_state import recall
 
@@ -57,7 +63,7 @@ def run(options: Options, console: Console) -> Result:
     at = f" at {request.commit[:12]}" if request.commit else ""
     console.print(f"{request.recipe.name}: {request.repository}{at}", style="bold")
     if request.cross:
-        console.print("not a Mac: cross-built with zig, without MPS; see docs/build/sample.md")
+        console.print("not a Mac: it is cross-built with zig, without MPS; see docs/build/sample.md")
     if options.dry_run:
         expected = forecast(request, workspace)
         console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in expected.items()])
@@ -103,14 +109,14 @@ def _rebuilt(found: Remembered, console: Console) -> Result:
             lines = [line for line in text.splitlines() if ": error:" in line or ": fatal error:" in line]
             tail = lines[:8] or text.splitlines()[-12:]
             raise CompileError("\n".join([str(error), *tail]), hint=error.hint) from error
-    console.print(f"{found.module} is made anew: {steps} steps of ninja")
+    console.print(f"{found.module} is rebuilt: {steps} steps of ninja")
     _print_loop(found, console)
     return Result(document={**_summary(found), "steps": steps})
 
 
 def _print_loop(found: Remembered, console: Console) -> None:
     console.print(f"import it: {found.editable.python} -c 'import {found.module}'")
-    console.print(f"next: edit {found.editable.root}, and the same command again")
+    console.print(f"next: edit {found.editable.root}, then run the same command again")
     if found.module == "torch":
         console.print(f"      nox -s verify_mps -- --python '{found.editable.python}' --op NAME")
 
@@ -169,7 +175,7 @@ def _print_compile(receipt: Receipt, console: Console) -> None:
     if cache:
         console.print(f"compiler cache: {cache['hits']} hits, {cache['misses']} misses ({cache['hit_rate']:.0%})")
         if not cache["hits"]:
-            console.warn("nothing came from the compiler cache; a first build fills it, a second one should hit")
+            console.warn("no hit in the compiler cache: expected for a first build, not for a second one")
 
 
 def _document(request: BuildRequest, delivered: tuple[Delivered, ...], build: Pipeline) -> dict[str, Any]:

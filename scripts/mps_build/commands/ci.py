@@ -64,10 +64,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--python", default="", help="the Pythons of a build, for its artifact's name")
     parser.add_argument("--base", default="HEAD^", help="changed: since which commit")
     parser.add_argument("--testers", default="", metavar="JSON", help="a list of testers' labels, one list a macOS")
-    parser.add_argument("--recipe", default="nightly", help="which recipe it is about")
-    parser.add_argument("--build", type=Path, metavar="FILE", help="what build_wheel --json wrote")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="the downloaded artifacts: one folder each")
-    parser.add_argument("--dry-run", action="store_true", help="issues: say what would be done")
+    parser.add_argument("--recipe", default="nightly", help="the recipe")
+    parser.add_argument("--build", type=Path, metavar="FILE", help="the document that build_wheel --json wrote")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="the downloaded artifacts, one folder each")
+    parser.add_argument("--dry-run", action="store_true", help="issues: only show what would be done")
 
 
 def run(options: Options, console: Console) -> Result:
@@ -149,7 +149,7 @@ def _outputs(options: Options, console: Console) -> dict[str, Any]:
 def _collect(options: Options, console: Console) -> dict[str, Any]:
     """Copy what tells how a build went; a build that was cut off left no result, and gets one that says so."""
     if options.results is None:
-        raise UsageError("collect: where to? --results DIR")
+        raise UsageError("collect needs --results DIR")
     root = work_folder() / find_recipe(options.recipe).name
     options.results.mkdir(parents=True, exist_ok=True)
     kept = options.results / "build.json"
@@ -216,7 +216,7 @@ def _issues(options: Options, console: Console) -> dict[str, Any]:
         raise UsageError(f"--results {options.results}: no such folder", hint="the downloaded artifacts")
     seen = _seen(options.results, options.recipe)
     if not seen:
-        raise UsageError(f"{options.results} holds neither build.json nor record.json: the run showed nothing")
+        raise UsageError(f"{options.results} holds neither build.json nor record.json: the run left no result")
     listed = _gh("issue", "list", "--label", LABEL, "--state", "open", "--limit", "1000", "--json", "number,body")
     actions = decide(seen, listed)
     for action in actions:
@@ -224,7 +224,7 @@ def _issues(options: Options, console: Console) -> dict[str, Any]:
         if not options.dry_run:
             _act(action)
     if not actions:
-        console.print("nothing to tell")
+        console.print("nothing to report")
     return {"actions": [{"kind": each.kind, "number": each.number, "title": each.title} for each in actions]}
 
 
@@ -258,11 +258,13 @@ def _gh(*arguments: str, parse: bool = True) -> Any:
     found = capture(Command(argv=("gh", *arguments)), timeout_seconds=60)
     if not found.ok:
         said = found.stderr.strip().splitlines()[-1:] or ["no answer"]
-        raise SourceError(f"gh {' '.join(arguments[:2])}: {said[0]}", hint="it needs gh and GH_TOKEN: see the workflow")
+        raise SourceError(
+            f"gh {' '.join(arguments[:2])}: {said[0]}", hint="install gh and set GH_TOKEN, as the workflow does"
+        )
     try:
         return json.loads(found.stdout) if parse else None
     except ValueError as error:
-        raise SourceError(f"gh {' '.join(arguments[:2])} answered no JSON: {error}") from error
+        raise SourceError(f"gh {' '.join(arguments[:2])} did not answer with JSON: {error}") from error
 
 
 def _json(path: Path | None, what: str) -> dict[str, Any]:
@@ -271,14 +273,14 @@ def _json(path: Path | None, what: str) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise UsageError(f"{what}: {path} cannot be read: {error}") from error
     if not isinstance(document, dict):
-        raise UsageError(f"{what}: {path or 'no file given'} holds no JSON object")
+        raise UsageError(f"{what}: {path or 'no file given'} does not hold a JSON object")
     return document
 
 
 def _output(values: Mapping[str, str]) -> None:
     """Append to the step's outputs; a value of several lines could name further outputs."""
     if wrong := [name for name, value in values.items() if "\n" in value or "\r" in value]:
-        raise UsageError(f"the output {wrong[0]} holds a line break")
+        raise UsageError(f"the output {wrong[0]} contains a line break")
     if path := os.environ.get("GITHUB_OUTPUT"):
         with Path(path).open("a", encoding="utf-8") as file:
             file.writelines(f"{name}={value}\n" for name, value in values.items())

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("right", metavar="RIGHT", help="what to compare it with")
     parser.add_argument("--python", metavar="X.Y", help="the Python of requirements (default: the newest they have)")
     parser.add_argument(
-        "--show", metavar="N", type=int, default=5, help="names to show of each difference (default: 5)"
+        "--show", metavar="N", type=int, default=5, help="number of names to show for each difference (default: 5)"
     )
 
 
@@ -101,9 +101,7 @@ def _wheel(side: str, python: str | None, console: Console) -> Path:
     is_file = Path(side).exists()
     path, _ = find_wheel(side, None if is_file else python, console)
     if not path.is_file() or path.suffix != ".whl":
-        raise UsageError(
-            f"{path}: no wheel to compare", hint="give a .whl file, or a requirement such as torch==2.15.0"
-        )
+        raise UsageError(f"{path}: is not a wheel", hint="give a .whl file, or a requirement such as torch==2.15.0")
     return path
 
 
@@ -127,12 +125,12 @@ def _print_parity(parity: Parity, most: int, console: Console) -> None:
                 console.print(f"  {sign} and {len(names) - most} more", style="dim")
     console.print()
     if not parity.differing:
-        console.print("equal in every strong part", style="bold green")
+        console.print("equal in every part that must be equal", style="bold green")
     elif parity.is_same_source:
         parts = ", ".join(part.name for part in parity.differing)
-        console.print(f"same version and commit, and yet they differ in: {parts}", style="bold yellow")
+        console.print(f"same version and commit, but different in: {parts}", style="bold yellow")
     else:
-        console.print("different sources: differences are to be expected", style="bold")
+        console.print("different sources: differences are expected", style="bold")
 
 
 def _difference(part: Part) -> str:

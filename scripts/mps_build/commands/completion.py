@@ -44,7 +44,7 @@ def run(options: Options, console: Console) -> Result:
     if shell not in SHELLS:
         raise UsageError(
             f"$SHELL is {shell or 'not set'}; supported: {', '.join(SHELLS)}",
-            hint="say which: mps-build completion bash",
+            hint="name a shell: mps-build completion bash",
         )
     sys.stdout.write(shtab.complete(whole_parser(), shell=shell))
     return Result(document={"shell": shell, "commands": list(COMMANDS)})

@@ -34,8 +34,8 @@ class Options:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recipes", nargs="*", metavar="RECIPE", help="default: all")
-    parser.add_argument("--check", action="store_true", help="change nothing; say which lock is not fresh")
-    parser.add_argument("--upgrade", action="store_true", help="make fresh locks anew as well")
+    parser.add_argument("--check", action="store_true", help="change nothing; list the locks that are out of date")
+    parser.add_argument("--upgrade", action="store_true", help="also make locks again that are up to date")
 
 
 def run(options: Options, console: Console) -> Result:
@@ -61,7 +61,7 @@ def run(options: Options, console: Console) -> Result:
     console.done()
     for path in left_over:
         path.unlink()
-    console.print(f"{len(written)} locks made, {len(left_over)} left over removed, the rest were fresh")
+    console.print(f"{len(written)} locks made, {len(left_over)} unused ones removed, the rest were up to date")
     return Result(document={"made": written, "removed": [path.name for path in left_over]})
 
 
@@ -84,9 +84,7 @@ def _report(faults: dict[str, str], left_over: tuple[Path, ...], console: Consol
     rows = [*faults.items(), *((path.name, "is left over: no recipe names it") for path in left_over)]
     document = {"faults": dict(rows)}
     if not rows:
-        console.print("every lock is fresh")
+        console.print("every lock is up to date")
         return Result(document=document)
     console.table(("lock", "fault"), rows)
-    raise UsageError(
-        f"{len(rows)} of the locks are not as the recipes ask", hint="run `nox -s lock`", document=document
-    )
+    raise UsageError(f"{len(rows)} locks do not match their recipes", hint="run `nox -s lock`", document=document)

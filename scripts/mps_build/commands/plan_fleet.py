@@ -52,9 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("testers", 3, "Macs that test: bare metal, each on one macOS"),
     ):
         parser.add_argument(f"--{name}", metavar="N", type=count, default=default, help=f"{what} (default {default})")
-    parser.add_argument("--cores", metavar="N", type=count, help="cores of a builder (default 10)")
-    parser.add_argument("--hits", metavar="SHARE", type=_share, help="cache hits of the next commit, 0 to 1")
-    parser.add_argument("--receipts", metavar="DIR", type=Path, help="measured costs: receipts and records below DIR")
+    parser.add_argument("--cores", metavar="N", type=count, help="cores of a builder (default: 10)")
+    parser.add_argument("--hits", metavar="SHARE", type=_share, help="share of cache hits at the next commit, 0 to 1")
+    parser.add_argument(
+        "--receipts", metavar="DIR", type=Path, help="take costs from the receipts and records below DIR"
+    )
 
 
 def run(options: Options, console: Console) -> Result:

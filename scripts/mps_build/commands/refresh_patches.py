@@ -47,9 +47,9 @@ class Options:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="TAG|TREE", help="a recipe, tag, branch, commit, or an unpacked tree")
-    parser.add_argument("--recipe", metavar="RECIPE", help="whose list of patches to try (default: that of the tag)")
-    parser.add_argument("--repository", metavar="URL", help="where a tag is looked up (default: PyTorch's)")
-    parser.add_argument("--offline", action="store_true", help="use only what is in the cache")
+    parser.add_argument("--recipe", metavar="RECIPE", help="the recipe whose patches are tried (default: the tag's)")
+    parser.add_argument("--repository", metavar="URL", help="the repository of the tag (default: PyTorch's)")
+    parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
 
 
 def run(options: Options, console: Console) -> Result:
@@ -84,7 +84,7 @@ def run(options: Options, console: Console) -> Result:
         names = ", ".join(one.patch.name for one in broken)
         raise PatchError(
             f"of the patches that {recipe.name if recipe else 'the recipe'} lists, these do not apply: {names}",
-            hint="write them anew for this source, or take them off the recipe's list",
+            hint="update them for this source, or remove them from the recipe",
             document=document,
         )
     if wrong:

@@ -27,7 +27,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--check", action="store_true", help="change nothing; fail if something is out of date")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 2 if something is out of date")
 
 
 def run(options: Options, console: Console) -> Result:

@@ -38,9 +38,13 @@ class Options:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("record", metavar="RECORD", type=Path, help="a record of verify_mps, or its folder")
-    parser.add_argument("case", metavar="CASE", help="the id of one of its cases")
-    parser.add_argument("--output", metavar="FILE", type=Path, help="the script (default: repro_<case>.py)")
-    parser.add_argument("--issue", metavar="FILE", type=Path, help="the issue's text (default: repro_<case>.md)")
+    parser.add_argument("case", metavar="CASE", help="the id of the case")
+    parser.add_argument(
+        "--output", metavar="FILE", type=Path, help="where to write the script (default: repro_<case>.py)"
+    )
+    parser.add_argument(
+        "--issue", metavar="FILE", type=Path, help="where to write the issue's text (default: repro_<case>.md)"
+    )
 
 
 def run(options: Options, console: Console) -> Result:
@@ -48,7 +52,7 @@ def run(options: Options, console: Console) -> Result:
     record = load_record(path)
     case = _find(record, options.case)
     if case.file is None or "::" in case.id:
-        raise UsageError(f"{case.id}: is an event of the run, not a case that can be asked again", hint=case.reason)
+        raise UsageError(f"{case.id}: is an event of the run, not a case: it cannot be repeated", hint=case.reason)
     stem = f"repro_{re.sub(r'[^A-Za-z0-9]+', '_', case.id)}"
     script_path = options.output or Path(f"{stem}.py")
     issue_path = options.issue or Path(f"{stem}.md")
@@ -57,7 +61,7 @@ def run(options: Options, console: Console) -> Result:
     issue_path.write_text(render_issue(record, case, script, script_path.name), encoding="utf-8")
     console.table(("", ""), [("script", str(script_path)), ("issue's text", str(issue_path))])
     if case.outcome in ("passed", "skipped"):
-        console.warn(f"{case.id} {case.outcome} in this record: the script will show nothing wrong")
+        console.warn(f"{case.id} {case.outcome} in this record: the script will not show a failure")
     console.print(f"next: python {script_path}")
     return Result(document={"case": case.id, "script": str(script_path), "issue": str(issue_path)})
 

@@ -55,14 +55,14 @@ class Options:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("log", metavar="LOG", help="the file; - reads standard input")
-    parser.add_argument("--recipe", metavar="RECIPE", help="whose build it was (2.6.0, 2.6, nightly, a path)")
+    parser.add_argument("--recipe", metavar="RECIPE", help="the recipe that was built (2.6.0, 2.6, nightly, a path)")
     process = parser.add_argument_group("the process that wrote the text")
     process.add_argument("--exit", metavar="N", type=int, help="its exit status (128 + n or -n for a signal)")
     process.add_argument("--signal", metavar="NAME", help="the signal it died of (SIGSEGV)")
-    process.add_argument("--host", metavar="FILE", type=Path, help="a recording of its Mac (doctor --record)")
-    process.add_argument("--macos", metavar="VERSION", help="its macOS")
-    process.add_argument("--torch", metavar="VERSION", help="its torch")
-    process.add_argument("--virtual", action="store_true", default=None, help="it ran in a virtual machine")
+    process.add_argument("--host", metavar="FILE", type=Path, help="the recording of its Mac (doctor --record FILE)")
+    process.add_argument("--macos", metavar="VERSION", help="the macOS version it ran on, such as 15.3")
+    process.add_argument("--torch", metavar="VERSION", help="the version of torch it ran, such as 2.6.0")
+    process.add_argument("--virtual", action="store_true", default=None, help="it ran on a virtual Mac")
 
 
 def run(options: Options, console: Console) -> Result:

@@ -67,15 +67,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--python",
         metavar="X.Y|PATH",
-        help="the Python of a requirement (default: the newest), or an interpreter that has torch for macOS",
+        help="the Python version of a requirement (default: the newest), or an interpreter with a torch for macOS",
     )
-    parser.add_argument("--kernel", metavar="PATTERN", help="only kernels whose name fits this shell pattern")
+    parser.add_argument("--kernel", metavar="PATTERN", help="only kernels whose name matches this shell pattern")
     parser.add_argument("--op", metavar="NAME", help="only kernels of this operator (aten name: exp, add, softmax)")
     parser.add_argument(
-        "--quick", action="store_true", help="one kernel of each operator and form; all types of dense forms"
+        "--quick", action="store_true", help="one kernel of each operator and form, all types of dense forms"
     )
     parser.add_argument("--large", action="store_true", help="not available yet: tensors past 2**31 elements and bytes")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="other inputs (default: 0)")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the inputs (default: 0)")
     parser.add_argument(
         "--plant", metavar="FILE.py:NAME", help="a function from a kernel's LLVM IR to another: must be found"
     )

@@ -67,15 +67,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_torch_options(parser)
     parser.add_argument("--with", dest="parts", action="append", choices=PARTS, help="only this library (repeatable)")
     parser.add_argument("--only", metavar="NAME[,NAME]", default="", help="only these workloads (or shell patterns)")
-    parser.add_argument("--accelerate", metavar="VERSION", help="this version of Accelerate instead of the table's")
-    parser.add_argument("--transformers", metavar="VERSION", help="this version of Transformers")
+    parser.add_argument("--accelerate", metavar="VERSION", help="another version of Accelerate than the tested one")
+    parser.add_argument("--transformers", metavar="VERSION", help="another version of Transformers than the tested one")
     parser.add_argument(
         "--script",
         metavar="FILE",
         type=Path,
         help="your own training program; its arguments follow a `--` of their own",
     )
-    parser.add_argument("--real-weights", metavar="DIR", type=Path, help="a saved model of yours, as one more case")
+    parser.add_argument("--real-weights", metavar="DIR", type=Path, help="a saved model to test as one more case")
     add_run_options(parser)
     add_verdict_options(parser)
 
@@ -87,9 +87,7 @@ def run(options: Options, console: Console) -> Result:
 
 def _request(options: Options) -> TrainingRequest:
     if options.command and options.script is None:
-        raise UsageError(
-            "arguments behind `--` are a program's: --script FILE is missing", hint="--script FILE -- ARGS"
-        )
+        raise UsageError("arguments after `--` need --script FILE", hint="--script FILE -- ARGS")
     # A program brings its own libraries; --with installs ours beside it.
     default = () if options.script else PARTS
     return TrainingRequest(

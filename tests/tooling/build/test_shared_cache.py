@@ -70,7 +70,7 @@ def test_a_store_that_is_down_is_left_out_with_a_warning() -> None:
 
 def test_what_is_no_redis_does_not_pass_for_one() -> None:
     with listening(b"220 mail ready\r\n") as port:
-        assert store_problem("127.0.0.1", port) == "it answers, and not as a store does"
+        assert store_problem("127.0.0.1", port) == "it answers, but not as a store"
 
 
 def test_a_release_shares_nothing_unless_told() -> None:

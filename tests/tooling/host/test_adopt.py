@@ -138,7 +138,7 @@ def _faults_in(folder: Path) -> list[str]:
         made = expectation_of(read_recording(document, name=path.name), find_recipe(expected["recipe"]))
         faults += [f"{path.name}: not scrubbed: {found.line}" for found in left_over(document)]
         if expected.get("confirmed") is not True:
-            faults.append(f"{path.name}: read it; where it is right, set `confirmed` to true")
+            faults.append(f"{path.name}: read it; if it is right, set `confirmed` to true")
         if made | {"confirmed": True} != expected | {"confirmed": True}:
             faults.append(f"{path.name}: is read as {made}")
     return faults

@@ -204,7 +204,7 @@ def test_ends_the_wrong_way_round_are_told() -> None:
 
 
 def test_an_end_that_cannot_be_had_is_told_with_its_reason() -> None:
-    with pytest.raises(UsageError, match="old cannot be asked: no build"):
+    with pytest.raises(UsageError, match="old cannot be tested: no build"):
         search(span_of(4), FakeRunner(1, frozenset({"old"})))
 
 

@@ -122,7 +122,7 @@ def test_the_report_links_the_suspects() -> None:
         (["a", "--good", "2.0.0", "--bad", "v2.0"], "do not differ"),
         (["a", "--good", "2.0.0", "--bad", "2.1.0", "--runs", "2"], "odd number"),
         (["a", "--good", "2.0.0", "--bad", "2.1.0", "--timeout", "0"], "watchdog"),
-        (["a", "--good", "2.0.0", "--bad", "main"], "one is a version and one is not"),
+        (["a", "--good", "2.0.0", "--bad", "main"], "one is a version and the other is not"),
         (["a", "--good", "1234567", "--bad", "main"], "is not a version of torch"),
         (["--predicate", "'x", "--good", "2.0.0", "--bad", "2.1.0"], "No closing quotation"),
         (["a", "--good", "2.0.0", "--bad", "2.1.0", "--index", "no/such"], "no such folder"),

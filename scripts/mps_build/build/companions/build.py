@@ -221,7 +221,7 @@ class CompanionBuild:
         if errors:
             lines = [f"{each['rule']} {each['member'] or ''}: {each['evidence']}" for each in errors[:12]]
             raise AuditRejected(
-                f"{wheel.path.name} is not what it should be:\n  " + "\n  ".join(lines),
+                f"{wheel.path.name} was rejected by the audit:\n  " + "\n  ".join(lines),
                 hint=f"the rejected wheel is {wheel.path}; `nox -s audit_wheel -- '{wheel.path}'` says more",
                 document={"audit": dict(facts)},
             )
@@ -248,8 +248,8 @@ class CompanionBuild:
     def _hint(self, name: str, log: Path) -> str:
         again = f"nox -s build_companions -- {self.plan.recipe.name} --only {name}"
         return (
-            f"the whole output is in {log}; `{again}` goes on from there, --set NAME=VALUE changes a variable, "
-            f"--source {name}=PATH takes a tree that you have corrected"
+            f"the whole output is in {log}; `{again}` continues from there; --set NAME=VALUE changes a variable; "
+            f"--source {name}=PATH builds your own corrected tree"
         )
 
     def _copy(self, tree: CompanionSource) -> Path:

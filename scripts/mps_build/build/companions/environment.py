@@ -128,7 +128,7 @@ class CompanionEnvironment:
             try:
                 run_logged(plan.wrap(command), log=log, timeout_seconds=900)
             except CommandFailed as failure:
-                error = CompileError("the companions were made and do not work", hint=f"the whole output is in {log}")
+                error = CompileError("the companions were built, but do not work", hint=f"the whole output is in {log}")
                 raise explained(error, log, release=plan.recipe.release) from failure
             self.reporter.done()
             return StepResult(files=(result,), facts=json.loads(result.read_text(encoding="utf-8")))
@@ -190,12 +190,12 @@ class CompanionEnvironment:
         if not answer.ok:
             lines = "\n".join(answer.stderr.strip().splitlines()[-4:])
             raise BuildEnvironmentError(
-                f"{self.plan.torch.path.name} is installed and cannot be imported:\n{lines}",
+                f"{self.plan.torch.path.name} is installed, but cannot be imported:\n{lines}",
                 hint=f"nox -s triage names known causes; nox -s audit_wheel -- '{self.plan.torch.path}' looks inside",
             )
         if not is_same_version(said, self.plan.torch.version):
             raise BuildEnvironmentError(
-                f"{self.plan.torch.path.name} calls itself {said or 'nothing'} once it is imported",
+                f"{self.plan.torch.path.name} reports version {said or 'nothing'} when it is imported",
                 hint="the wheel's name and torch/version.py must agree: build or fetch it again",
             )
 

@@ -99,7 +99,7 @@ def check_settings(names: Iterable[str]) -> None:
     for name in names:
         if name.startswith(_OURS):
             raise UsageError(
-                f"--set {name}: build_wheel configures the compiler cache, so that it gives no wrong object",
+                f"--set {name}: build_wheel configures the compiler cache itself, to keep its objects right",
                 hint="choose it by --cache, --shared-cache, MPS_BUILD_SHARED_CACHE (docs/fleet/caches.md)",
             )
 
@@ -142,7 +142,9 @@ def cache_troubles(gain: Mapping[str, float] | None) -> tuple[str, ...]:
     if gain and (count := int(gain.get("errors", 0))):
         warnings.append(f"{count} entries of the compiler cache could not be read: those files were compiled here")
     if gain and (count := int(gain.get("write_errors", 0))):
-        warnings.append(f"the compiler cache did not take {count} objects: full, read-only or gone; the build went on")
+        warnings.append(
+            f"the compiler cache did not store {count} objects (full, read-only or gone); the build continued"
+        )
     return tuple(warnings)
 
 

@@ -128,7 +128,7 @@ def relayed(
             environ = {**os.environ, **through}
             capture(Command(argv=(str(launcher), "--stop-server"), environ=environ), timeout_seconds=60)
             if count := relay.troubles.total():
-                report(f"the shared cache {upstream} gave no good answer {count} times; the build went on without")
+                report(f"the shared cache {upstream} failed {count} times; the build went on without")
 
 
 def store_problem(host: str, port: int) -> str | None:
@@ -143,7 +143,7 @@ def store_problem(host: str, port: int) -> str | None:
     except OSError as error:
         return str(error) or type(error).__name__
     # -NOAUTH and the like are an answer too: sccache brings its own password; HTTP is what an S3 endpoint says.
-    return None if said.startswith((b"+PONG", b"-", b"HTTP/")) else "it answers, and not as a store does"
+    return None if said.startswith((b"+PONG", b"-", b"HTTP/")) else "it answers, but not as a store"
 
 
 def _own_address(environ: Mapping[str, str]) -> str | None:

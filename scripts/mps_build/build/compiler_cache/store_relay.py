@@ -197,13 +197,13 @@ class _Wire:
         if kind in (b"+", b"-", b":"):
             return line
         if kind not in (b"$", b"*"):
-            raise StoreLost("it answers, and not as a Redis does")
+            raise StoreLost("it answers, but not as Redis")
         try:
             length = int(line[1:])
         except ValueError:
-            raise StoreLost("it answers, and not as a Redis does") from None
+            raise StoreLost("it answers, but not as Redis") from None
         if length > _LONGEST:
-            raise StoreLost("it answers, and not as a Redis does")
+            raise StoreLost("it answers, but not as Redis")
         if length < 0:
             return line
         if kind == b"$":
@@ -213,7 +213,7 @@ class _Wire:
     def _line(self, deadline: float | None) -> bytes:
         while (end := self._buffer.find(b"\r\n")) < 0:
             if len(self._buffer) > 64 * 1024:
-                raise StoreLost("it answers, and not as a Redis does")
+                raise StoreLost("it answers, but not as Redis")
             self._more(deadline)
         return self._take(end + 2)
 

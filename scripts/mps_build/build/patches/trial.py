@@ -60,7 +60,7 @@ class Scratch:
     def unapply(self, patch: Patch) -> None:
         answer = self._git(patch, "--reverse")
         if answer.exit != 0:
-            raise PatchError(f"{patch.name}: cannot be taken off: {answer.stderr.strip()}")
+            raise PatchError(f"{patch.name}: cannot be reverted: {answer.stderr.strip()}")
 
     def fits(self, patch: Patch) -> bool:
         return self._git(patch, "--check").exit == 0
@@ -107,7 +107,7 @@ def _refuse_escape(tree_root: Path, file: PurePosixPath) -> None:
                 hint="fetch the source again; a real tree has a plain file there",
             )
         if path.exists() and path.is_dir() == last:
-            raise PatchError(f"{path} is a {'folder' if last else 'file'}: the patch takes it for the other kind")
+            raise PatchError(f"{path} is a {'folder' if last else 'file'}: the patch expects the other kind")
 
 
 def _git_apply(folder: Path, patch: Path, *options: str) -> Command:

@@ -46,9 +46,9 @@ def choose_origin(recipe: Recipe, *, needs_root: bool, wanted: Origin | None) ->
     if recipe.version in SOURCES:
         return "debian"
     raise SourceError(
-        f"no tree of {recipe.name} is to be had: {recipe.source.repository} does not answer, "
+        f"no tree of {recipe.name} is available: {recipe.source.repository} does not answer, "
         f"and Debian's packages known here are {', '.join(SOURCES)}",
-        hint="is the network there? a recipe file of your own can name another `source.repository`",
+        hint="check the network; a recipe file of your own can name another `source.repository`",
     )
 
 

@@ -98,7 +98,7 @@ def build_editable(
         return Editable(root=root, build=build, python=python, remake=remake, install=None, extensions=again)
     wheel = next(iter(output.glob("*.whl")), None)
     if wheel is None:
-        raise CompileError("the build ended well but made no editable wheel", hint=f"see {log}")
+        raise CompileError("the build ended without an error, but made no editable wheel", hint=f"see {log}")
     pip = (str(python), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-q", "--no-deps")
     run_logged_or_fail(
         wrap(Command(argv=(*pip, "--force-reinstall", str(wheel)), cwd=output, environ=first.environ)), log
@@ -148,7 +148,7 @@ def create_runtime(
     asking = (builder.argv[0], "-c", _REQUIREMENTS[backend])
     asked = capture(wrap(Command(argv=asking, cwd=builder.cwd, environ=builder.environ)), timeout_seconds=600)
     if not asked.ok:
-        raise BuildEnvironmentError(f"the project tells no metadata:\n{asked.stderr[-800:]}", hint=f"see {log}")
+        raise BuildEnvironmentError(f"the project gives no metadata:\n{asked.stderr[-800:]}", hint=f"see {log}")
     wanted = [each for each in json.loads(asked.stdout.splitlines()[-1]) if "extra ==" not in each]
     wanted += [f"numpy=={numpy}"] if numpy else []
     python = destination / "bin" / "python"
@@ -179,7 +179,7 @@ def import_it(
     lines = answer.stdout.split("\n")
     if not answer.ok or len(lines) < 2:
         text = "\n".join(answer.stderr.splitlines()[-6:])
-        raise CompileError(f"{module} was built and cannot be imported:\n{text}", hint=f"try it: {command}")
+        raise CompileError(f"{module} was built, but cannot be imported:\n{text}", hint=f"try it: {command}")
     version, place = lines[0], lines[1]
     if not Path(place).resolve().is_relative_to(editable.root.resolve()):
         raise CompileError(f"{module} was imported from {place}, not from {editable.root}", hint=f"try it: {command}")

@@ -50,5 +50,5 @@ def compile_wheel(command: Command, *, output: Path, log: Path, reporter: Report
     wheels = sorted(output.glob("*.whl"))
     if len(wheels) != 1:
         names = ", ".join(wheel.name for wheel in wheels) or "none"
-        raise CompileError(f"the build ended well but made not one wheel: {names}", hint=f"see {log}")
+        raise CompileError(f"the build ended without an error, but did not make one wheel: {names}", hint=f"see {log}")
     return wheels[0]

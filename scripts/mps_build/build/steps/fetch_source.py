@@ -129,7 +129,7 @@ def _check_tag(mirror: Mirror, tag: str, commit: str, reporter: Reporter | None)
     if today != commit:
         raise SourceError(
             f"tag {tag} has moved: the recipe pins {commit}, {mirror.url} says {today}",
-            hint="find out why before you trust either; then correct `commit` in the recipe",
+            hint="find out why before you trust either, then correct `commit` in the recipe",
         )
 
 
@@ -160,7 +160,7 @@ def _check_out(
             raise SourceError(
                 f"the mirror of {mirror.url} is damaged: {damaged}", hint="run once without --offline"
             ) from damaged
-        progress.reporter.line(f"the mirror of {mirror.url} is damaged: fetching it anew")
+        progress.reporter.line(f"the mirror of {mirror.url} is damaged: fetching it again")
         mirror.drop()
         remove_tree(destination / ".git")
         mirror.fetch(commit, on_bytes=tell)
@@ -187,7 +187,7 @@ def _submodules(mirror: Mirror, commit: str, root: Path) -> Mapping[str, tuple[s
         if fault := address_fault(url, schemes=TRANSPORTS):
             raise SourceError(
                 f"{mirror.url} at {commit[:12]}: the address of its submodule {path}, {url!r}, {fault}",
-                hint="do not build this tree: such an address is made to run a program",
+                hint="do not build this tree: such an address can run a program",
             )
     return resolved
 

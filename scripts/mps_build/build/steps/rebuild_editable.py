@@ -26,7 +26,7 @@ def rebuild(editable: Editable, *, log: Path, reporter: Reporter) -> int:
     for library, extension in stale_copies(editable.root, editable.build):
         shutil.copy2(library, extension)
     if editable.extensions and (stale := stale_sources(editable.root, editable.build)):
-        reporter.line(f"setup.py compiles anew: {', '.join(stale)}")
+        reporter.line(f"setup.py compiles again: {', '.join(stale)}")
         run_build(editable.extensions, log=log.with_suffix(".extensions.log"), reporter=reporter, title="Rebuild")
     return steps
 

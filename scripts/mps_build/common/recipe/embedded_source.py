@@ -47,8 +47,8 @@ def materialise(sample_root: Path, destination: Path, *, expected: str | None = 
     """
     if not sample_root.is_dir():
         raise SourceError(
-            f"{sample_root}: the recipe's embedded source is not there",
-            hint="take the folder beside the recipe along, from a whole checkout or an installed mps-build",
+            f"{sample_root}: the recipe's embedded source is missing",
+            hint="restore the folder beside the recipe, from a complete checkout or an installed mps-build",
         )
     beside = destination.with_name(f".{destination.name}.{os.getpid()}")
     shutil.rmtree(beside, ignore_errors=True)
@@ -63,7 +63,7 @@ def materialise(sample_root: Path, destination: Path, *, expected: str | None = 
         if expected is not None and commit != expected:
             raise SourceError(
                 f"{sample_root} is not what the recipe pins: its commit is {commit}, the recipe's {expected}",
-                hint=f"take the change back; or, if it is meant, put {commit} into {sample_root.name}.yaml",
+                hint=f"undo the change; if it is intended, put {commit} into {sample_root.name}.yaml",
             )
         if not all(_holds(destination / each.name, each) for each in beside.iterdir()):
             if destination.is_dir() and not destination.is_symlink():

@@ -74,7 +74,7 @@ def _not_understood(host: Host) -> Iterator[Finding]:
                 level="not_understood",
                 what="Not understood",
                 found=f"`{shlex.join(row.argv)[:120]}` answered: {' / '.join(lines[:3])[:300]}{more}",
-                fix="send this answer in: nox -s doctor -- --record FILE, see docs/host/recorded_macs.md",
+                fix="please report this answer: nox -s doctor -- --record FILE, see docs/host/recorded_macs.md",
             )
 
 
@@ -101,7 +101,7 @@ def elsewhere_findings(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
                 id="metal_compiler_missing",
                 level="blocker",
                 what="Metal compiler",
-                found="none: it is Apple's alone",
+                found="none: Apple provides it for macOS only",
                 wanted="a working Metal compiler",
                 fix=mac,
             )

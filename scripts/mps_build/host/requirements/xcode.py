@@ -246,7 +246,7 @@ def _signs(host: Host, xcode: Xcode | None) -> Iterator[Finding]:
             level="note",
             what="Xcode",
             found=f"{host.first('developer_dir', 'xcode-select')}: an echo of DEVELOPER_DIR, unchecked",
-            fix="unset DEVELOPER_DIR, unless it is meant",
+            fix="unset DEVELOPER_DIR, unless it is intended",
         )
     if xcode is not None and xcode.beta:
         yield Finding(id="xcode_beta", level="note", what="Xcode", found=f"{_name(xcode)}", wanted="a release")
@@ -259,7 +259,7 @@ def _signs(host: Host, xcode: Xcode | None) -> Iterator[Finding]:
             id="system_resources_older",
             level="note",
             what="Xcode",
-            found=f"XcodeSystemResources {short} beside Xcode {xcode.version}: git and clang may die of it",
+            found=f"XcodeSystemResources {short} beside Xcode {xcode.version}: git and clang may crash",
             wanted=f"{_key(xcode.version)[0]}.x",
             fix=FIRST_LAUNCH,
             link=BY_ID["xcode_system_resources_outdated"].link,

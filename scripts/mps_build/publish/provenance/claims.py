@@ -152,12 +152,12 @@ def recipe_checks(receipt: Mapping[str, Any], recipe: Recipe, *, patches_root: P
             found=f"differs in {', '.join(changed)}" if changed else "equal",
         ),
         Check(
-            claim="with the recipe's patches and no other",
+            claim="with exactly the recipe's patches",
             holds=receipt["patches"] == patches,
             found=", ".join(receipt["patches"]) or "no patch",
         ),
         Check(
-            claim="from a tree without changes of its own",
+            claim="from a source tree without local changes",
             holds=not receipt["dirty"],
             found=f"{len(receipt['dirty'])} changed files" if receipt["dirty"] else "clean",
         ),

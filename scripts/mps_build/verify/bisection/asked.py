@@ -66,7 +66,7 @@ class Asked:
             return True
         if any(kinds.values()):
             raise UsageError(
-                f"--good {self.good} and --bad {self.bad}: one is a version and one is not",
+                f"--good {self.good} and --bad {self.bad}: one is a version and the other is not",
                 hint="two versions (2.5.0), or with --repo two commits or tags (v2.5.0)",
             )
         if self.repository is None:

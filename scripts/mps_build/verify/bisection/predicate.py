@@ -28,7 +28,7 @@ def split_command(text: str, option: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise UsageError(f"{option} {text!r}: {error}", hint="quote it as a shell wants it") from error
+        raise UsageError(f"{option} {text!r}: {error}", hint="quote it as for a shell") from error
     if not words:
         raise UsageError(f"{option}: is empty", hint=f"for example: {option} 'python check.py'")
     return words
@@ -62,7 +62,7 @@ class Predicate:
                     time.sleep(_TICK_SECONDS)
         except OSError as error:
             raise UsageError(
-                f"`{command}` cannot be run: {error}", hint="the state is kept; correct the command"
+                f"`{command}` cannot be run: {error}", hint="correct the command; the state is kept"
             ) from error
         return _answer(status, command, self.log)
 
@@ -87,6 +87,6 @@ def _answer(status: int, command: Command, log: Path) -> Answer:
         what = "cannot be run" if status < 128 else "asks to stop"
         raise UsageError(
             f"`{command}` {what} (exit {status}; 0 is good, 1 to 124 bad, 125 cannot be asked); its output: {log}",
-            hint="the answers so far are kept: the same command goes on",
+            hint="the answers so far are kept: run the same command again to continue",
         )
     return Answer(word="bad", reason=f"exit {status}")

@@ -74,7 +74,7 @@ class Stages:
             self.state.stages.append(stage)
             bisection.save(self.state)
         if ends:
-            with step("Ask both ends"):
+            with step("Test both ends"):
                 bisection.verify_ends(stage.span())
         with step(f"Search {len(stage.candidates)} {stage.kind}"):
             standing = bisection.search(stage.span())
@@ -142,7 +142,9 @@ class Stages:
         probes = self.state.probes
         old, new = (probes[name].commit if name in probes else None for name in (found.last_old, found.first_new))
         if old is None or new is None:
-            self.reporter.line(f"{found.last_old} or {found.first_new} does not tell its commit: no search among them")
+            self.reporter.line(
+                f"{found.last_old} or {found.first_new} does not state its commit: commits cannot be searched"
+            )
             return None
         return self._commits(self.history.resolve(old), self.history.resolve(new), self.state.stages[0].seek)
 

@@ -91,12 +91,12 @@ def load_state(path: Path) -> State | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}", hint="`--fresh` begins anew") from error
+        raise UsageError(f"{path}: cannot be read: {error}", hint="`--fresh` starts again") from error
     try:
         return State.model_validate_json(text)
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "file"
         raise UsageError(
-            f"{path}: is not a state of a bisection ({where}: {fault['msg']})", hint="`--fresh` begins anew"
+            f"{path}: is not the state of a bisection ({where}: {fault['msg']})", hint="`--fresh` starts again"
         ) from error

@@ -155,7 +155,7 @@ class _GroupRun:
             after = left
         for case_id in self._expected or ():
             if case_id not in self._seen:  # a case that nobody speaks of must not look like one that was never there
-                self._add(Case(id=case_id, layer=self._layer, outcome="failed", reason="the suite gave no outcome"))
+                self._add(Case(id=case_id, layer=self._layer, outcome="failed", reason="the suite reported no outcome"))
         return True
 
     def _files_from(self, after: str | None) -> tuple[Path, ...]:

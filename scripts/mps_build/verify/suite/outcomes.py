@@ -59,9 +59,9 @@ def is_orderly(end: ChildEnd) -> bool:
 def describe_end(end: ChildEnd) -> str:
     """Return how a child ended, in words."""
     if end.cut == "timeout":
-        return "ended by the watchdog: no sign of life for too long"
+        return "ended by the watchdog: no output within the time limit"
     if end.cut == "memory":
-        return "ended by the watchdog: it held more memory than a case may"
+        return "ended by the watchdog: it used more memory than allowed"
     name = signal_name(end.exit)
     if name:
         return f"the process died with {name}"

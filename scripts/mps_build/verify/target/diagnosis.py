@@ -87,7 +87,7 @@ def host_obstacle(host: HostFacts, device: str, torch: str | None) -> MpsBuildEr
     if device != "mps":
         return None
     if host.system != "Darwin":
-        return HostError(f"not verified: this is {host.system}; MPS is there on macOS only", hint=_REHEARSE)
+        return HostError(f"not verified: this is {host.system}; MPS exists on macOS only", hint=_REHEARSE)
     if host.rosetta:
         return _rosetta()
     if host.apple_silicon is False:
@@ -118,7 +118,7 @@ def torch_obstacle(facts: ProbeFacts, host: HostFacts, device: str, judge_text: 
 
 def _rosetta() -> MpsBuildError:
     return RosettaError(
-        "not verified: this Python is for Intel and runs translated by Rosetta, where MPS is there and silently wrong",
+        "not verified: this Python is for Intel and runs under Rosetta, where MPS seems to work and computes wrongly",
         hint="use an arm64 Python: `arch -arm64 python3`, or one whose platform.machine() is arm64",
     )
 
@@ -134,8 +134,8 @@ def _too_old(macos: str, torch: str) -> MpsBuildError:
 
 def _virtual(why: str) -> MpsBuildError:
     return VirtualGpu(
-        f"not verified: {why}; its GPU answers differently from any Mac's",
-        hint="verify on a Mac itself; --allow-virtual runs the cases all the same, without a verdict",
+        f"not verified: {why}; its GPU gives other results than a real Mac",
+        hint="verify on a real Mac; --allow-virtual runs the cases anyway, without a verdict",
     )
 
 
@@ -149,7 +149,7 @@ def _no_import(facts: ProbeFacts, host: HostFacts, judge_text: JudgeText) -> Mps
     category = "" if judged.category in ("unknown", "noise") else f" [{judged.category}]"
     return BuildEnvironmentError(
         f"not verified: torch cannot be imported{category}: {text}",
-        hint="`nox -s audit_wheel` tells what is wrong with a wheel; `nox -s triage` reads the text",
+        hint="`nox -s audit_wheel` shows what is wrong with a wheel; `nox -s triage` explains the text",
     )
 
 
@@ -188,9 +188,9 @@ def _no_compute(facts: ProbeFacts, judge_text: JudgeText) -> MpsBuildError | Non
     how = signal_name(facts.exit) or f"exit {facts.exit}"
     said = wrong or (f"the probe died with {how}" if facts.exit else "the probe wrote of a fault")
     return DeviceUnusable(
-        f"not verified: the device is there and does not compute [{judged.category}]: {said}"
+        f"not verified: the device exists, but does not compute [{judged.category}]: {said}"
         + (f": {last_lines(facts.text)}" if facts.text.strip() else ""),
-        hint="close other GPU programs, let it cool, start the machine anew; then run this again",
+        hint="close other GPU programs, let it cool down, restart the Mac, then run the same command again",
     )
 
 

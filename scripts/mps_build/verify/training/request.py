@@ -63,7 +63,7 @@ class TrainingRequest(VerifyRequest):
             raise UsageError(f"--script {self.script}: no such file", hint="verify_training --script FILE -- ARGUMENTS")
         if self.only or self.real_weights is not None:
             raise UsageError(
-                "--script runs your program alone: it goes with neither --only nor --real-weights",
+                "--script cannot be combined with --only or --real-weights",
                 hint="verify_training --script FILE -- ARGUMENTS",
             )
 

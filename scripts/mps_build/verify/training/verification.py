@@ -37,7 +37,7 @@ from .workloads import REAL_WEIGHTS, Workload
 
 _COMMAND_SECONDS = 240.0
 _BAD = ("failed", "crashed", "timeout")
-_HINT = "each run's log and its events lie beside the record; docs/verify/promises tells what each case asks"
+_HINT = "each run's log and its events lie beside the record; docs/verify/promises describes each case"
 
 
 class _Stopped(Exception):
@@ -65,7 +65,9 @@ class TrainingVerification(Verification):
         refuse_old_torch(self.table, self._wanted_version(), self.request.asked_versions)
         scripts = {workload.script for workload in workloads if workload.script}
         if missing := sorted(name for name in scripts if not (self.suite / name).is_file()):
-            raise UsageError(f"{self.suite}: lacks {', '.join(missing)}", hint="a broken installation?")
+            raise UsageError(
+                f"{self.suite}: lacks {', '.join(missing)}", hint="reinstall mps-build: a file of it is missing"
+            )
         return ()
 
     def _prepare_target(self) -> Target:

@@ -41,7 +41,7 @@ def nothing_runs_at_start(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
     for member in facts.modes:
         first, *inside = _in_site_packages(member.casefold())
         if first.split(".")[0] in _STARTUP_MODULES or (not inside and first.endswith(_STARTUP_SUFFIXES)):
-            yield Hit(member, "is run or obeyed at every start of Python", level)
+            yield Hit(member, "is executed at every start of Python", level)
 
 
 def _in_site_packages(member: str) -> list[str]:

@@ -56,7 +56,7 @@ def libraries_are_there(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
     for member, (_binary, macho) in facts.machos.items():
         lookups += len(macho.dependencies) * len(macho.rpaths)
         if lookups > MOST_LOOKUPS:
-            yield Hit(member, f"{lookups} places to look at up to here; at most {MOST_LOOKUPS} are")
+            yield Hit(member, f"{lookups} lookups so far; at most {MOST_LOOKUPS} are made")
             return
         for dependency in macho.dependencies:
             if dependency.path.startswith("@") and posixpath.basename(dependency.path) not in wanted.external_libraries:
@@ -77,7 +77,7 @@ def rpaths_are_unique(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
 def external_libraries_stay_outside(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
     for member in facts.modes:
         if posixpath.basename(member) in wanted.external_libraries:
-            yield Hit(member, "is brought along; it belongs to the installed torch")
+            yield Hit(member, "is bundled, but belongs to the installed torch")
 
 
 def _is_strict(wanted: Wanted) -> bool:

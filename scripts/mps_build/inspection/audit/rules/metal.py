@@ -38,14 +38,16 @@ def metallibs_have_kernels(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
     least = LEAST_FUNCTIONS if wanted.is_torch else 1
     for member, metallib in _metallibs(facts):
         if metallib.functions is not None and len(metallib.functions) < least:
-            yield Hit(member, f"{metallib.section} has {len(metallib.functions)} kernels; at least {least} are wanted")
+            yield Hit(
+                member, f"{metallib.section} has {len(metallib.functions)} kernels; at least {least} are required"
+            )
 
 
 @rule("M4", "each operator with an MPS kernel has its dispatch header", torch_only=True)
 def dispatch_headers_are_there(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
     count = count_dispatch_headers(facts)
     if count < LEAST_DISPATCH_HEADERS:
-        yield Hit("torch/include/ATen/ops", f"{count} *_mps_dispatch.h; at least {LEAST_DISPATCH_HEADERS} are wanted")
+        yield Hit("torch/include/ATen/ops", f"{count} *_mps_dispatch.h; at least {LEAST_DISPATCH_HEADERS} are required")
 
 
 @rule("M5", "a section that is not a metallib cannot be opened, and every kernel in it is missing", needs_full=True)

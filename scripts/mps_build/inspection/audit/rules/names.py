@@ -57,7 +57,7 @@ def demands_are_exact(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
         name = normalise(re.split(r"[^A-Za-z0-9._-]", demand)[0])
         of_it = [line for line in lines if normalise(re.split(r"[^A-Za-z0-9._-]", line)[0]) == name]
         if of_it != [demand]:
-            yield Hit(member, f"Requires-Dist: {' and '.join(of_it) or f'nothing of {name}'}; wanted {demand}")
+            yield Hit(member, f"Requires-Dist: {' and '.join(of_it) or f'nothing of {name}'}; required: {demand}")
 
 
 @rule("N4", "torch reports the version of torch/version.py, which must be the wheel's", torch_only=True)
@@ -78,7 +78,7 @@ def platform_is_macos_arm64(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
     if facts.name is None:
         return
     if facts.name.macos is None:
-        yield Hit(None, f"platform tag {facts.name.platform}; wanted macosx_X_Y_arm64")
+        yield Hit(None, f"platform tag {facts.name.platform}; required: macosx_X_Y_arm64")
     elif wanted.deployment_target and facts.name.macos != (*wanted.deployment_target, 0)[:2]:
         yield Hit(
             None,

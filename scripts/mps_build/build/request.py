@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from mps_build.common.environment import Toolchain, check_path, fetch_environ, parse_settings
 from mps_build.common.errors import UsageError
@@ -24,7 +24,7 @@ from mps_build.host.toolchain import use_xcode, xcode_toolchain
 from .compiler_cache.launcher import check_settings, find_launcher
 from .compiler_cache.store import CacheChoice, choose_store
 from .options import BuildOptions
-from .plan import BuildRequest, gate_of
+from .plan import BuildRequest, CompilerRequest, HostRecord, SourceRequest, WheelRequest, gate_of
 from .source_state import tree_commits
 from .steps.check_host import check_host
 from .steps.fetch_source import resolve_ref
@@ -58,34 +58,33 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
         check_delocate(Path(sys.executable))
     if not recorded and not cross:
         use_xcode(host)
-    source = _source(recipe, options)
     gate = cross.gate if cross else recipe.gate
-    cache = _cache_choice(options)
     lifts = {"--allow-jit-shaders": options.allow_jit_shaders, "--without-metal4": options.without_metal4}
     request = BuildRequest(
         recipe=recipe,
         pythons=pythons,
-        **source,
         profile=options.chosen_profile,
-        gate=gate_of(gate, allow_jit_shaders=options.allow_jit_shaders, without_metal4=options.without_metal4),
-        contents=cross.wheel if cross else recipe.wheel,
-        toolchain=Toolchain(name="zig") if cross else xcode_toolchain(host),
-        cross=cross is not None,
-        jobs=options.jobs or host.jobs,
-        wheelhouse=place,
-        settings=settings,
-        extra_patches=patches,
-        label=options.version_label,
-        launcher=find_launcher(options.cache, path=os.environ.get("PATH")) if options.cache else None,
-        cache_variables=cache.variables,
-        cache_dropped=cache.dropped,
-        cache_warnings=cache.warnings,
-        cache_upstream=cache.upstream,
-        lifted=tuple(flag for flag, given in lifts.items() if given),
+        source=replace(_source(recipe, options), extra_patches=patches),
+        compilers=CompilerRequest(
+            toolchain=Toolchain(name="zig") if cross else xcode_toolchain(host),
+            cross=cross is not None,
+            jobs=options.jobs or host.jobs,
+            settings=settings,
+            launcher=find_launcher(options.cache, path=os.environ.get("PATH")) if options.cache else None,
+            cache=_cache_choice(options),
+            interpreters=interpreters,
+        ),
+        wheel=WheelRequest(
+            gate=gate_of(gate, allow_jit_shaders=options.allow_jit_shaders, without_metal4=options.without_metal4),
+            contents=cross.wheel if cross else recipe.wheel,
+            folder=place,
+            label=options.version_label,
+            lifted=tuple(flag for flag, given in lifts.items() if given),
+        ),
+        host=HostRecord(
+            facts={**host.document(), "recorded_on": host.recorded_on}, recording=recorded_answers(prober)[0]
+        ),
         offline=options.offline,
-        host={**host.document(), "recorded_on": host.recorded_on},
-        recording=recorded_answers(prober)[0],
-        interpreters=interpreters,
     )
     return request, workspace
 
@@ -144,8 +143,8 @@ def _patch(path: Path) -> Path:
     return path.absolute()
 
 
-def _source(recipe: Recipe, options: BuildOptions) -> dict[str, Any]:
-    """Return origin, repository and commit of a request."""
+def _source(recipe: Recipe, options: BuildOptions) -> SourceRequest:
+    """Return the source that the options name, or else the recipe's."""
     if options.source and (options.repo or options.ref):
         raise UsageError(
             "--source cannot be combined with --repo or --ref",
@@ -159,9 +158,9 @@ def _source(recipe: Recipe, options: BuildOptions) -> dict[str, Any]:
             )
         place = cache_folder() / "embedded" / recipe.name
         made = materialise(recipes_root() / recipe.name, place, expected=recipe.commit)
-        return {"origin": "git", "repository": str(made.url), "commit": made.commit}
+        return SourceRequest(recipe=recipe, origin="git", repository=str(made.url), commit=made.commit)
     if options.source and (path := Path(options.source).expanduser().absolute()).exists():
-        return _local_source(path, options)
+        return _local_source(recipe, path, options)
     repository = options.source or options.repo or recipe.source.repository or ""
     if Path(repository).expanduser().is_dir():
         repository = str(Path(repository).expanduser().absolute())
@@ -176,16 +175,16 @@ def _source(recipe: Recipe, options: BuildOptions) -> dict[str, Any]:
         raise UsageError(
             f"{recipe.name} pins no commit", hint=f"name one: nox -s build_wheel -- {recipe.name} --ref REF"
         )
-    return {"origin": "git", "repository": repository, "commit": commit}
+    return SourceRequest(recipe=recipe, origin="git", repository=repository, commit=commit)
 
 
-def _local_source(path: Path, options: BuildOptions) -> dict[str, Any]:
+def _local_source(recipe: Recipe, path: Path, options: BuildOptions) -> SourceRequest:
     if path.is_file():
-        return {"origin": "tarball", "repository": str(path), "commit": None}
+        return SourceRequest(recipe=recipe, origin="tarball", repository=str(path), commit=None)
     if options.patch:
         raise UsageError(
             f"--patch cannot be combined with --source FOLDER: {path} is built unchanged",
             hint=f"apply it there (git -C '{path}' apply FILE), or build from --repo '{path}' --ref HEAD",
         )
     commits, _ = tree_commits(path, environ=fetch_environ(os.environ))
-    return {"origin": "tree", "repository": str(path), "commit": commits[""]}
+    return SourceRequest(recipe=recipe, origin="tree", repository=str(path), commit=commits[""])

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
-from mps_build.common.process import kept_awake
 from mps_build.common.result import Result
+from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import Workspace, remove_tree, work_folder
 from mps_build.verify.bisection import report
 from mps_build.verify.bisection.asked import Asked

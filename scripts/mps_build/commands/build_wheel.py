@@ -60,15 +60,15 @@ def run(options: Options, console: Console) -> Result:
     if options.host:  # said first: a host that cannot build is an error already in the plan
         console.print(f"recorded on {RecordedProber(options.host).recorded_on}")
     request, workspace = plan(options)
-    at = f" at {request.commit[:12]}" if request.commit else ""
-    console.print(f"{request.recipe.name}: {request.repository}{at}", style="bold")
-    if request.cross:
+    at = f" at {request.source.commit[:12]}" if request.source.commit else ""
+    console.print(f"{request.recipe.name}: {request.source.repository}{at}", style="bold")
+    if request.compilers.cross:
         console.print("not a Mac: it is cross-built with zig, without MPS; see docs/build/sample.md")
     if options.dry_run:
         expected = forecast(request, workspace)
         console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in expected.items()])
         return Result(document={"dry_run": True, **expected})
-    for warning in request.cache_warnings:
+    for warning in request.compilers.cache.warnings:
         console.warn(warning)
     if options.editable:
         return _editable(options, request, workspace, console)
@@ -154,7 +154,7 @@ def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Co
         if receipt.step == "compile_wheel" and not receipt.skipped:
             _print_compile(receipt, console)
     console.print(f"in {delivered[0].wheel.path.parent}")
-    verb = "verify_mps" if build.request.contents.rules == "torch" else "audit_wheel"
+    verb = "verify_mps" if build.request.wheel.contents.rules == "torch" else "audit_wheel"
     wheel = shlex.quote(str(delivered[0].wheel.path))
     console.print(f"install it: pip install {wheel}")
     console.print(f"next: nox -s {verb} -- {wheel}")
@@ -181,7 +181,7 @@ def _print_compile(receipt: Receipt, console: Console) -> None:
 def _document(request: BuildRequest, delivered: tuple[Delivered, ...], build: Pipeline) -> dict[str, Any]:
     return {
         "recipe": request.recipe.name,
-        "commit": request.commit,
+        "commit": request.source.commit,
         "profile": request.profile,
         "wheels": [
             {

@@ -23,8 +23,10 @@ from .operators import check_operator
 from .request import VerifyRequest
 from .resume import not_the_same
 from .suite.child import Limits
-from .suite.driver import SuiteRequest, SuiteRun, layer_of, run_suite
+from .suite.driver import run_suite
 from .suite.memory import default_limit_bytes
+from .suite.request import SuiteRequest, layer_of
+from .suite.run import SuiteRun
 from .target import diagnosis
 from .target.diagnosis import HostFacts, ProbeFacts
 from .target.environment import Shop

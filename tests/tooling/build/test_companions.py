@@ -26,9 +26,9 @@ from mps_build.build.companions.source import (
 )
 from mps_build.build.companions.torch_wheel import built_wheel, given_wheel
 from mps_build.common.errors import SourceError, UsageError
-from mps_build.common.process import SilentReporter
 from mps_build.common.receipts import Ledger, fingerprint
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe
+from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import Workspace
 from small_companions import MAC, RECIPE, plan, torch_wheel, vision_tree
 

@@ -19,8 +19,9 @@ from mps_build.build.rehearsal.chroot import (
     parse_mount_points,
 )
 from mps_build.common.errors import BuildEnvironmentError, DiskFull, HostError
-from mps_build.common.process import SilentReporter, capture
+from mps_build.common.process import capture
 from mps_build.common.receipts import Ledger
+from mps_build.common.reporter import SilentReporter
 
 
 def test_mirrors_are_those_of_debian_itself_once_each_in_apts_order() -> None:

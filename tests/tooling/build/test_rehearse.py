@@ -22,8 +22,9 @@ from mps_build.build.steps.compile_objects import compile_objects
 from mps_build.build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines
 from mps_build.cli import main
 from mps_build.common.errors import BuildEnvironmentError, CompileError, GateError, SourceError
-from mps_build.common.process import Command, SilentReporter
+from mps_build.common.process import Command
 from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.reporter import SilentReporter
 
 
 def _entry(source: str, output: str) -> dict[str, str]:

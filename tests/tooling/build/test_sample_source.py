@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from mps_build.build.steps.fetch_source import fetch_source
 from mps_build.common.errors import SourceError
-from mps_build.common.process import Command, SilentReporter, capture
+from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import find_recipe, locks_root, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.locks import lock_fault
 from mps_build.common.recipe.model import Recipe
+from mps_build.common.reporter import SilentReporter
 
 SUBMODULE = "third_party/tiny_hash"
 

@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 from mps_build.build.compiler_cache.launcher import CacheCounts, cache_counts, cache_gain, cache_troubles
 from mps_build.build.compiler_cache.store import choose_store, relayed, store_problem
-from mps_build.common.process import Captured, Command, Running, capture, watched
+from mps_build.common.process import Captured, Command, capture
+from mps_build.common.watched import Running, watched
 
 _PARTS = 3
 _HOST = Path(__file__).parents[1] / "stand_ins" / "fleet_host.py"

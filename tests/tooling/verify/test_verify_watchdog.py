@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from mps_build.common.records.verification import Case
 from mps_build.verify.suite.child import Limits
-from mps_build.verify.suite.driver import SuiteRequest, SuiteRun, run_suite
+from mps_build.verify.suite.driver import run_suite
+from mps_build.verify.suite.request import SuiteRequest
+from mps_build.verify.suite.run import SuiteRun
 from stand_in_suite import write_suite
 
 DEATHS = {

@@ -14,8 +14,9 @@ from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.environment import build_environ, fetch_environ, repair_environ
 from mps_build.common.errors import AuditRejected, CompileError
-from mps_build.common.process import Command, kept_awake
+from mps_build.common.process import Command
 from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint
+from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import Workspace, remove_tree
 from mps_build.inspection.audit import Audit, Expectation, audit_wheel
 from mps_build.inspection.audit.releases import TORCH_LIBRARIES

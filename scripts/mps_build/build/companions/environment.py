@@ -12,9 +12,10 @@ from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, CompileError, disk_full
 from mps_build.common.interpreters import find_python
-from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
+from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Ledger, Receipt, StepResult, fingerprint
 from mps_build.common.recipe.catalogue import locks_root
+from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.naming import is_same_version
 from mps_build.common.wheels.wheel_file import read_wheel
 from mps_build.common.workspace import Workspace, cache_folder, remove_tree

@@ -9,8 +9,8 @@ from typing import Any
 
 from mps_build.common.errors import SourceError
 from mps_build.common.git import answer, git
-from mps_build.common.process import Reporter
 from mps_build.common.receipts import Ledger, StepResult, fingerprint
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import Workspace, cache_folder
 
 from ..source_state import exclude_ours, source_state

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mps_build.common.errors import CompileError
-from mps_build.common.process import Command, Reporter
+from mps_build.common.process import Command
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from ..backend import Backend, config_settings

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, disk_full
-from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
+from mps_build.common.process import Command, CommandFailed, capture, run_logged
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 

@@ -22,7 +22,7 @@ from mps_build.common.git import (
     git,
 )
 from mps_build.common.mirror import Mirror, mirror_of
-from mps_build.common.process import Reporter
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from ..artifacts import SourceTree

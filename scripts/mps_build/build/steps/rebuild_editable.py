@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from mps_build.common.process import Reporter
+from mps_build.common.reporter import Reporter
 
 from ..artifacts import Editable
 from ..ninja import run_build, run_logged_or_fail

@@ -7,7 +7,7 @@ import tarfile
 from pathlib import Path
 
 from mps_build.common.errors import SourceError
-from mps_build.common.process import Reporter
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 

@@ -24,7 +24,8 @@ from ..environment import fetch_environ
 from ..errors import SourceError, UsageError
 from ..files import write_whole
 from ..json_text import read_json
-from ..process import Command, CommandFailed, Reporter, run_logged
+from ..process import Command, CommandFailed, run_logged
+from ..reporter import Reporter
 
 # One newer than the newest known, so that a release for the next Python is seen; torch 1.12 ends at 3.7.
 PYTHONS = tuple(f"3.{minor}" for minor in range(16, 6, -1))

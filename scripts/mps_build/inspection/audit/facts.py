@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from mps_build.common.process import Reporter
+from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.naming import parse_wheel_name
 
 from .archive import Archive, Member, read_archive

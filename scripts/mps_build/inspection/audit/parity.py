@@ -15,7 +15,7 @@ from typing import Any
 
 from mps_build.common.budget import budget_of
 from mps_build.common.errors import UsageError
-from mps_build.common.process import Reporter
+from mps_build.common.reporter import Reporter
 
 from .contents import Metallib
 from .facts import collect_facts

@@ -19,7 +19,8 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from ...common.process import Command, watched
+from ...common.process import Command
+from ...common.watched import watched
 from ...common.workspace import cache_folder
 from .code.compiler import require_llvm
 from .execution.pool import examine_all, tasks_of

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ...common.errors import BuildEnvironmentError, UsageError
-from ...common.process import Command, Reporter, watched
+from ...common.process import Command
+from ...common.reporter import Reporter
+from ...common.watched import watched
 from .code.compiler import require_llvm
 from .execution.pool import Done, Task, examine_all
 from .execution.worker import Setting

@@ -9,10 +9,10 @@ from typing import Any
 from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.errors import BuildEnvironmentError, DeviceUnusable, MpsBuildError, UsageError
-from mps_build.common.process import kept_awake
 from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.benchmark import BAD, BenchmarkRecord, Flag, Row, SkippedRow
 from mps_build.common.records.verification import to_json, write_record
+from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import work_folder
 
 from .. import Verification

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.errors import UsageError
-from mps_build.common.process import Command, watched
+from mps_build.common.process import Command
+from mps_build.common.watched import watched
 
 from .runner import Answer, Prepared
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
-from mps_build.common.process import Reporter
+from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.nightly import index_arguments
 from mps_build.common.workspace import remove_tree
 

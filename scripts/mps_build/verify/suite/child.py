@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mps_build.common.process import Command, watched
+from mps_build.common.process import Command
+from mps_build.common.watched import watched
 
 from .memory import group_memory_bytes
 

@@ -24,8 +24,8 @@ from mps_build.common.errors import (
 from mps_build.common.mps_floors import is_too_old, macos_floor, said_floor
 from mps_build.common.process import Captured, Command, capture
 
-from ..suite.driver import JudgeText
 from ..suite.outcomes import last_lines, signal_name
+from ..suite.run import JudgeText
 
 PROBE = Path(__file__).with_name("device_probe.py")
 # Importing torch from a cold disk, its libraries scanned one by one by the system, may take minutes.

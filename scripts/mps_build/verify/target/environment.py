@@ -16,7 +16,8 @@ from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, UsageError
-from mps_build.common.process import Command, CommandFailed, Reporter, run_logged
+from mps_build.common.process import Command, CommandFailed, run_logged
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from .interpreter import Interpreter

@@ -10,8 +10,8 @@ from typing import Any
 from mps_build.common.records.verification import Case, Result
 
 from ..suite.child import Limits
-from ..suite.driver import JudgeText
 from ..suite.outcomes import case_of_event
+from ..suite.run import JudgeText
 from .child_report import ChildReport, run_and_report
 from .commands import Bench, run_name
 from .workloads import Workload

@@ -19,9 +19,9 @@ from .. import Verification
 from ..facts import judge_text_on
 from ..judgement import Judged
 from ..suite.child import Limits
-from ..suite.driver import JudgeText
 from ..suite.memory import default_limit_bytes
 from ..suite.outcomes import known_row
+from ..suite.run import JudgeText
 from ..target.diagnosis import HostFacts
 from ..target.resolve import Target
 from . import command_cases

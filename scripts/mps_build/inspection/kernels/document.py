@@ -70,7 +70,7 @@ def family_rows(rows: Sequence[Kernel]) -> list[list[str]]:
     table = []
     for name, members in sorted(families.items(), key=lambda each: -len(each[1])):
         found = sum(each.outcome in FOUND for each in members)
-        compiled = sum(each.outcome != "not_compiled" for each in members)
+        compiled = sum(each.is_compiled for each in members)
         run = sum(each.outcome in RAN for each in members)
         table.append([name, *map(str, (len(members), compiled, run, found))])
     return table

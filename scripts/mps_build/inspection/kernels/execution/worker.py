@@ -13,7 +13,7 @@ import sys
 import time
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +25,21 @@ from ..library import Function, Library
 from ..machine.code import Code, Plant, Refused, Store, compile_kernel, publish_runtime, read_body
 from ..machine.device import Device
 from ..machine.runtime import load_runtime
-from ..values import Values, fill_pools
+from ..values import Values
 from .sandbox import close_the_door, limit_process
+from .verdicts import key_of
 
 UNCHANGED = "the plant changes nothing in it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What all batches of a run share; `selected` are the first library's kernels that the run examines."""
+    """What all batches of a run share.
+
+    Args:
+        selected: the first library's kernels that the run examines.
+        known: verdicts of earlier runs (verdicts.py).
+    """
 
     libraries: tuple[Library, ...]
     references: Mapping[str, Mapping[str, Any]]
@@ -45,6 +51,7 @@ class Setting:
     plant: Plant | None = None
     compile_only: bool = False
     selected: tuple[int, ...] = ()
+    known: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def serve(setting: Setting, orders: int, answers: int) -> None:
@@ -55,7 +62,6 @@ def serve(setting: Setting, orders: int, answers: int) -> None:
     publish_runtime(runtime)
     version = translator_version()
     load_contracts()
-    fill_pools(setting.seed)
     gc.freeze()
     with os.fdopen(orders, "r") as lines:
         for line in lines:
@@ -104,7 +110,7 @@ class _Batch:
                 self._setting.libraries[0].functions[each].name: self._setting.libraries[0].functions[each]
                 for each in self._setting.selected
             }
-        kernels: list[tuple[int, Kernel | None]] = []
+        kernels: list[tuple[int, Kernel | None, str]] = []
         for number in numbers:
             function = library.functions[number]
             say(self._answers, {"event": "compile", "function": number})
@@ -113,13 +119,19 @@ class _Batch:
                 continue
             code = self._code(library, function, is_selected=True)
             kernel = match_kernel(function.name, code.metadata) if isinstance(code, Code) else None
-            for name in companions_of(kernel) if kernel else ():
-                if name in self._by_name:
-                    self._code(library, self._by_name[name], is_selected=False)
-            kernels.append((number, kernel))
+            companions = (
+                [self._by_name[name] for name in companions_of(kernel) if name in self._by_name] if kernel else []
+            )
+            key = key_of(library.bitcode(each) for each in (function, *companions)) if kernel else ""
+            if key in self._setting.known:
+                say(self._answers, {"event": "done", "function": number, **self._setting.known[key]})
+                continue
+            for each in companions:
+                self._code(library, each, is_selected=False)
+            kernels.append((number, kernel, key))
         say(self._answers, {"event": "compiled"})
         judge = None
-        if not self._setting.compile_only and any(kernel for _, kernel in kernels):
+        if not self._setting.compile_only and any(kernel for _, kernel, _ in kernels):
             judge = _connect(self._setting.socket)
         close_the_door()
         codes = {name: code for name, code in self._codes.items() if isinstance(code, Code)}
@@ -128,8 +140,8 @@ class _Batch:
             name: match_kernel(name, code.metadata) or Kernel(name=name, metadata=code.metadata)
             for name, code in codes.items()
         }
-        for number, kernel in kernels:
-            self._examine(library, number, kernel, device, views, judge)
+        for number, kernel, key in kernels:
+            self._examine(library, number, kernel, device, views, judge, key)
 
     def _equal_body(self, library_number: int, function: Function) -> str | None:
         """Return the digest of a kernel whose instructions the first library has under the same name, else None."""
@@ -178,13 +190,16 @@ class _Batch:
         device: Device,
         views: Mapping[str, Kernel],
         judge: Judge | None,
+        key: str,
     ) -> None:
         function = library.functions[number]
         say(self._answers, {"event": "run", "function": number})
         code = self._codes[function.name]
         began = time.process_time()
         if isinstance(code, Refused):
-            outcome: Outcome = "skipped" if code.reason == UNCHANGED else "not_compiled"
+            outcome: Outcome = (
+                "skipped" if code.reason == UNCHANGED else "not_bound" if code.is_beyond else "not_compiled"
+            )
             verdict = Verdict(outcome=outcome, reason=code.reason)
         elif kernel is None or judge is None:
             reason = "no contract has its signature" if kernel is None else "only compiled"
@@ -205,6 +220,8 @@ class _Batch:
             "body": code.body,
             "family": family,
             "operator": kernel.parts.get("op", "") if kernel else "",
+            "is_compiled": isinstance(code, Code) or code.reason == UNCHANGED,
+            "key": "" if self._setting.plant else key,
             "seconds": round(time.process_time() - began, 4),
         }
         say(self._answers, message)

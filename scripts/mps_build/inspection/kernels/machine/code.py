@@ -13,7 +13,7 @@ from typing import Any
 from ...audit.macho import Malformed
 from ..code import compiler
 from ..code.rewrite import ENTRY, Variable, translate
-from ..code.safety import Rejected, check
+from ..code.safety import Beyond, Rejected, check
 from ..code.simdgroups import COOPERATIVE
 from ..code.text import body_digest, split_module
 from ..metadata import Argument, Field, Metadata, parse_metadata
@@ -45,9 +45,14 @@ class Code:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A kernel that is not compiled, and why; what was read of it before stands."""
+    """A kernel that is not compiled, and why; what was read of it before stands.
+
+    Args:
+        is_beyond: it needs operations that are known and not run here (tensor operations of Metal 4).
+    """
 
     reason: str
+    is_beyond: bool = False
     metadata: Metadata | None = None
     body: str = ""
 
@@ -79,7 +84,7 @@ def compile_kernel(
         done = translate(module, metadata, datalayout=target.datalayout, triple=target.triple, track=track)
         objectcode = compiler.compile_text(done.text, passes=passes or compiler.PASSES, level=level)
     except (Malformed, Rejected) as error:
-        return Refused(reason=str(error), metadata=metadata, body=body)
+        return Refused(reason=str(error), metadata=metadata, body=body, is_beyond=isinstance(error, Beyond))
     code = Code(
         metadata=metadata,
         body=body,
@@ -131,7 +136,7 @@ class Store:
             return None
         metadata = _metadata(head["metadata"]) if head["metadata"] else None
         if head["reason"] or metadata is None:
-            return Refused(reason=head["reason"], metadata=metadata, body=head["body"])
+            return Refused(reason=head["reason"], metadata=metadata, body=head["body"], is_beyond=head["beyond"])
         return Code(
             metadata=metadata,
             body=head["body"],
@@ -162,6 +167,7 @@ class Store:
             "metadata": asdict(code.metadata) if code.metadata else None,
             "body": code.body,
             "reason": "" if isinstance(code, Code) else code.reason,
+            "beyond": isinstance(code, Refused) and code.is_beyond,
             "variables": [[v.address, v.size, v.is_zero] for v in code.variables] if isinstance(code, Code) else [],
             "cooperative": code.is_cooperative if isinstance(code, Code) else False,
         }

@@ -26,6 +26,7 @@ from device_suite.states import Refused, run_case
 from device_suite.touch import TouchMap, TouchRecorder
 
 TOUCH_MAP = Path(__file__).parent / "touch_map.json"
+REFERENCE_THREADS = 4
 QUICK = Path(__file__).parent / "quick.json"
 
 
@@ -51,6 +52,8 @@ class Run:
     def __init__(self, config: Any) -> None:
         option = config.getoption
         self.device = prepare_device(option("--device"))
+        if self.device.type != "cpu":  # the references are small: more threads wait for each other
+            torch.set_num_threads(min(torch.get_num_threads(), REFERENCE_THREADS))
         self.log = OutcomeLog(Path(option("--outcomes")) if option("--outcomes") else None)
         self.known = load_known(Path(option("--known"))) if option("--known") else ()
         self.plant = Plant(option("--plant")) if option("--plant") else None

@@ -22,6 +22,7 @@ from mps_build.host.recordings.scrub import recorded as recorded_answers
 from mps_build.host.toolchain import use_xcode, xcode_toolchain
 
 from .compiler_cache.launcher import check_settings, find_launcher
+from .compiler_cache.passed_on import check_flags_pass
 from .compiler_cache.store import CacheChoice, choose_store
 from .options import BuildOptions
 from .plan import BuildRequest, gate_of
@@ -61,6 +62,8 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
     source = _source(recipe, options)
     gate = cross.gate if cross else recipe.gate
     cache = _cache_choice(options)
+    launcher = find_launcher(options.cache, path=os.environ.get("PATH")) if options.cache else None
+    check_flags_pass(launcher, openmp=gate.openmp and not cross)
     lifts = {"--allow-jit-shaders": options.allow_jit_shaders, "--without-metal4": options.without_metal4}
     request = BuildRequest(
         recipe=recipe,
@@ -76,7 +79,7 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
         settings=settings,
         extra_patches=patches,
         label=options.version_label,
-        launcher=find_launcher(options.cache, path=os.environ.get("PATH")) if options.cache else None,
+        launcher=launcher,
         cache_variables=cache.variables,
         cache_dropped=cache.dropped,
         cache_warnings=cache.warnings,

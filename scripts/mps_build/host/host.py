@@ -119,7 +119,7 @@ def observe(prober: Prober) -> Host:
     rows = observations(prober)
     if prober.recorded_on is not None and not any(_tells(row) for row in rows):
         raise UsageError(
-            f"the recording has no answer to any probe of this tool (of its {len(rows)} none gives a fact)",
+            f"the recording has no answer that this tool reads (it holds {len(rows)} probes)",
             hint="a recording is made on a Mac by: nox -s doctor -- --record FILE",
         )
     chosen = next(values(rows, "developer_dir", "xcode-select"), None)

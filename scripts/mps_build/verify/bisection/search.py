@@ -90,7 +90,7 @@ def next_probe(span: Span, verdicts: Mapping[str, Verdict]) -> str | None:
 def majority(words: Sequence[Word], runs: int) -> Verdict | None:
     """Return the verdict of the runs so far, or None if another run is needed.
 
-    A skip at the first run stands: what cannot be asked will not become so. No majority is `flaky`.
+    A skip at the first run stands: what cannot be tested will not become so. No majority is `flaky`.
 
     >>> majority(["bad", "good"], 3), majority(["bad", "good", "bad"], 3), majority(["skip"], 3)
     (None, 'bad', 'skip')

@@ -47,7 +47,7 @@ class Stages:
         """Return what each stage found.
 
         Raises:
-            UsageError: the ends cannot be asked, do not differ, or are none.
+            UsageError: the ends cannot be tested, do not differ, or are none.
         """
         if self.asked.repository is not None:
             self.history = History(

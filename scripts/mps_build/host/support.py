@@ -78,6 +78,7 @@ class Scrubber:
         self.removed: Counter[str] = Counter()
 
     def text(self, text: str) -> str:
+        """Return the text without secrets and identifiers; what was removed is counted in `removed`."""
         self._learn(text)
         text = take_out(text, SECRETS, self.removed)
         text = take_out_known_formats(text, self.removed)

@@ -88,6 +88,7 @@ class Identity:
 
     @classmethod
     def of_this_machine(cls) -> Identity:
+        """Return the names to take out of a recording made here: home, host name, user and full name."""
         words: dict[str, tuple[str, str]] = {}
         home = str(Path.home())
         if len(home) > 1 and home != "/root":

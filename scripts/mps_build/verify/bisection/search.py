@@ -29,6 +29,7 @@ class Span:
 
     @property
     def all(self) -> tuple[str, ...]:
+        """Both ends and all candidates, oldest first."""
         return (self.old, *self.candidates, self.new)
 
 
@@ -42,6 +43,7 @@ class Standing:
 
     @property
     def exact(self) -> bool:
+        """True if only one suspect is left."""
         return len(self.suspects) == 1
 
 

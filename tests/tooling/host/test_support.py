@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from mps_build import cli
-from mps_build.host.recordings.scrub import Identity
+from mps_build.host.scrubbing.identity import Identity
 from mps_build.host.support import Bundle, Scrubber, collect, write_bundle
 
 IDENTITY = Identity(

@@ -50,6 +50,7 @@ class Finishing:
 
     @property
     def key(self) -> str:
+        """The receipts' key of this wheel: profile and Python, such as `release-3.12`."""
         return f"{self.request.profile}-{self.environment.python_version}"
 
     def deliver(self, compiled: Receipt) -> Delivered:

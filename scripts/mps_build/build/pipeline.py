@@ -212,6 +212,7 @@ class Pipeline:
         )
 
     def build_folder(self, tree: SourceTree) -> Path:
+        """Return the folder in which CMake and ninja work, which differs by back end and profile."""
         build = self.workspace.build / self.request.profile
         return build_folder(self.request.recipe.backend, source=tree.root, build=build)
 
@@ -219,4 +220,5 @@ class Pipeline:
         return self.workspace.root / "compiled" / self.key(environment)
 
     def key(self, environment: BuildEnvironment) -> str:
+        """Return the receipts' key of an environment: profile and Python, such as `release-3.12`."""
         return f"{self.request.profile}-{environment.python_version}"

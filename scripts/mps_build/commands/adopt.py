@@ -1,4 +1,4 @@
-"""Take a recording that a user sent into the tests.
+"""Add a recording that a user sent to the tests.
 
 Refuses one that still names a person or a machine, and shows the line. Shows which answers no
 parser understands. Files it under tests/recorded/hosts/ with what our rules make of it; that
@@ -34,6 +34,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("file", type=Path, metavar="FILE", help="a recording, or a record that holds one")
     parser.add_argument(
         "--recipe", metavar="RECIPE", help="the recipe whose requirements are checked (default: the newest release)"
@@ -45,6 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Write the recording and its expected answers, unconfirmed, into the folder of recorded hosts.
+
+    Raises:
+        UsageError: the file is not scrubbed, or a file of that name exists.
+    """
     document = recording_in(load_document(options.file), name=str(options.file))
     if faults := faults_of(document):
         raise UsageError(

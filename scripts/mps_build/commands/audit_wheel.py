@@ -1,4 +1,4 @@
-"""What a wheel holds, and whether that is right: any torch wheel for Apple silicon, on any system.
+"""Check what a torch wheel for Apple silicon holds, on any system and without running it.
 
 WHEEL is a file, or a requirement such as torch==2.15.0, fetched for macOS arm64 and the newest
 Python that has it. Files are held to the strict profile, what we ship and what official wheels have
@@ -50,6 +50,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("wheel", metavar="WHEEL", nargs="?", help="a .whl file, or a requirement such as torch==2.15.0")
     parser.add_argument("--profile", choices=PROFILES, help="default: strict for a file, official for a requirement")
     parser.add_argument("--quick", action="store_true", help="check names and headers only (under a second)")
@@ -67,6 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Audit the wheel and print its findings; the exit status is 9 if it is rejected."""
     audit = _audit(options, console)
     print_audit(audit, console)
     if audit.verdict == "accepted":

@@ -48,6 +48,7 @@ class Options(TorchOptions):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     add_torch_options(parser)
     parser.add_argument(
         "--quick", action="store_true", help="take under three minutes, with smaller batches and sequences"
@@ -62,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Measure, write the record and the charts, and print the ratios."""
     benchmark = Benchmark(_request(options), console)
     with terminated_as_interrupted():
         try:

@@ -1,4 +1,4 @@
-"""Find the version, and then the commit, that changed an answer: both ends asked first, then as few as can be.
+"""Find the version, and then the commit, that changed a result: both ends are tested first, then as few as possible.
 
 CASE is the id of a case of the suite (as in any record of verify_mps); --predicate COMMAND asks a question of
 your own by its exit status: 0 good, 1 to 124 bad, 125 cannot be asked, as `git bisect run` has it. `python` is then
@@ -58,6 +58,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("case", nargs="?", metavar="CASE", help="the id of a case of the device suite")
     parser.add_argument("--good", required=True, metavar="V", help="a version (or a commit of --repo) that is good")
     parser.add_argument(
@@ -79,7 +80,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recipe", metavar="RECIPE", default="nightly", help="the recipe that builds a commit without --builder"
     )
-    parser.add_argument("--device", choices=("mps", "cuda", "cpu"), default="mps")
+    parser.add_argument(
+        "--device", choices=("mps", "cuda", "cpu"), default="mps", help="where CASE runs (default: mps)"
+    )
     parser.add_argument("--allow-virtual", action="store_true", help="also run on a virtual Mac")
     parser.add_argument(
         "--runs", metavar="N", type=int, default=3, help="number of runs per version; the majority decides"
@@ -90,6 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Search, or continue an earlier search of the same question, and print what was found."""
     asked = _asked(options)
     folder = work_folder() / "bisect" / folder_name(asked.question)
     with Workspace(root=folder).held(), kept_awake():

@@ -62,11 +62,19 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("recipe", metavar="RECIPE", help="v2.6.0, 2.6, a path")
     parser.add_argument(
         "--torch", metavar="WHEEL", type=Path, help="the torch wheel (default: the last one that build_wheel made)"
     )
-    parser.add_argument("--only", metavar="NAME", choices=tuple(PROJECTS), action="append", default=[])
+    parser.add_argument(
+        "--only",
+        metavar="NAME",
+        choices=tuple(PROJECTS),
+        action="append",
+        default=[],
+        help="build only this companion (repeatable): " + ", ".join(PROJECTS),
+    )
     parser.add_argument(
         "--source",
         metavar="NAME=PATH",
@@ -75,7 +83,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a folder, a tarball or a git address instead of the tag's source; a folder is copied",
     )
     parser.add_argument("--python", metavar="X.Y", help="the Python of the torch wheel (default: the recipe's)")
-    parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], dest="settings")
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        dest="settings",
+        help="set a variable of the build (repeatable)",
+    )
     parser.add_argument(
         "--jobs", metavar="N", type=count, help="number of compilers at once (default: from cores and memory)"
     )
@@ -88,6 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Build, try and deliver the companions, or with `--dry-run` only show them."""
     if options.host and not options.dry_run:
         raise UsageError(
             "--host is allowed only with --dry-run: a recorded host cannot build",

@@ -56,6 +56,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument(
         "build",
         metavar="BUILD",
@@ -68,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Read the log of ninja and the receipts, and print where the time went."""
     folder, receipts = _find(options.build)
     log = _chosen(_log(folder), options.run)
     times = analyse(log, read_graph(folder))

@@ -37,6 +37,7 @@ EXAMPLES = (
 
 
 def run(options: Options, console: Console) -> Result:
+    """Build, or rebuild an editable tree, or with `--dry-run` only show what would be done."""
     if options.host and not options.dry_run:
         raise UsageError(
             "--host is allowed only with --dry-run: a recorded host cannot build",

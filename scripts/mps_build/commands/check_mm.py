@@ -52,6 +52,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument(
         "files", metavar="FILE", nargs="*", type=Path, help="the .mm or .h files to check (default: the changed ones)"
     )
@@ -69,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Check the files and print each diagnostic; the exit status is 8 if there is an error."""
     folder = work_folder() / "check_mm"
     asked = find_recipe(options.recipe) if options.recipe else None
     files = existing_files(options.files)

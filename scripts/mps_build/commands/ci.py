@@ -1,4 +1,4 @@
-"""What a workflow asks beside the sessions, so that it holds no logic of its own.
+"""The steps of our workflows, so that a workflow file holds no logic of its own.
 
 trust     fails unless this event may use a Mac (the host's hook refuses too)
 inputs    a ref, runner labels: fails unless they are on the list of what is allowed
@@ -57,6 +57,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("what", choices=tuple(_ASKED), metavar="WHAT", help=", ".join(_ASKED))
     parser.add_argument("--ref", default="", help="a commit, tag or branch of upstream")
     parser.add_argument("--runner", default="", metavar="JSON", help="a runner's labels")
@@ -71,6 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Run the step that the first argument names."""
     document: dict[str, Any] = _ASKED[options.what](options, console)
     return Result(document=document)
 

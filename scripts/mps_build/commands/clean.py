@@ -1,4 +1,4 @@
-"""What lies in the work folder and the cache: sizes, ages; and the removal of what is named.
+"""Show the disk usage of the work folder and the cache, and remove what is named.
 
 Without WHAT it only shows. It removes nothing but what mps-build made itself, and no tree that a
 build holds; wheels in the wheelhouse are yours and stay.
@@ -29,6 +29,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("what", nargs="*", metavar="WHAT", help="work, cache, all, or names from the list")
     parser.add_argument(
         "--older-than", type=float, default=0.0, metavar="DAYS", help="only what has not been used for this long"
@@ -37,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """List what lies in the folders, and remove what is named.
+
+    Raises:
+        UsageError: there is nothing of that name.
+    """
     found = leftovers(work_folder(), cache_folder())
     chosen = _chosen(found, options)
     now = time.time()

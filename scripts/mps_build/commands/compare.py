@@ -1,4 +1,4 @@
-"""Two wheels, two records of verify_mps, or two of benchmark_mps, side by side.
+"""Compare two wheels, two records of verify_mps, or two of benchmark_mps.
 
 Of verifications: what fails now and did not, what passes now, whose error grew, what became slower.
 Of benchmarks: each row's ratio and step times, before and after; rows of other shapes are not compared.
@@ -46,6 +46,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("left", metavar="LEFT", help="a .whl file, a requirement, or a record (.json)")
     parser.add_argument("right", metavar="RIGHT", help="what to compare it with")
     parser.add_argument("--python", metavar="X.Y", help="the Python of requirements (default: the newest they have)")
@@ -55,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Compare two wheels or two records; both must be of one kind."""
     sides = (options.left, options.right)
     if any(_is_record(side) for side in sides):
         return _compare_records(sides, options, console)

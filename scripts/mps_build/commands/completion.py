@@ -36,10 +36,16 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("shell", nargs="?", choices=SHELLS, help="default: the one in $SHELL")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Print the script for the caller's shell.
+
+    Raises:
+        UsageError: $SHELL names no shell that is supported.
+    """
     shell = options.shell or os.path.basename(os.environ.get("SHELL", ""))  # noqa: PTH119 (a name, not a path of ours)
     if shell not in SHELLS:
         raise UsageError(

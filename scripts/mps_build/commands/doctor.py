@@ -1,4 +1,4 @@
-"""This host, or a recorded one, against one recipe or all: what was found, what is required, how to fix it.
+"""Check this host, or a recorded one, against one recipe or all: what was found, what is required, how to fix it.
 
 Without a recipe it asks for the newest release. --record writes what this host answered to a
 file, without names, serial numbers or addresses; --host replays such a file on any system.
@@ -57,6 +57,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="v2.6.0, 2.6, sample, nightly, a path")
     parser.add_argument(
         "--all", action="store_true", help="check every recipe: which can be built here, and with which Xcode"
@@ -66,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Check the host, or record it; the exit status is 3 if a blocker stops the build."""
     if options.host and options.record:
         raise UsageError("--host and --record do not go together: only a live host can be recorded")
     if options.all and options.recipe:

@@ -1,4 +1,4 @@
-"""Make the locks of build requirements: one per recipe and Python, in build_recipes/locks/.
+"""Lock the build requirements: one file per recipe and Python, in build_recipes/locks/.
 
 Only missing and stale locks are made; --upgrade makes all of them anew, with the newest
 versions that the recipes allow. --check asks nothing of the network: it says which lock is
@@ -33,12 +33,18 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("recipes", nargs="*", metavar="RECIPE", help="default: all")
     parser.add_argument("--check", action="store_true", help="change nothing; list the locks that are out of date")
     parser.add_argument("--upgrade", action="store_true", help="also make locks again that are up to date")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Make the locks that are out of date, or with `--check` only name them.
+
+    Raises:
+        UsageError: with `--check`, a lock does not match its recipe.
+    """
     recipes = tuple(find_recipe(name) for name in options.recipes) or all_recipes()
     faults = dict(_faults(recipes))
     left_over = () if options.recipes else _left_over(recipes)

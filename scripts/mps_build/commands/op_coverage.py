@@ -1,4 +1,4 @@
-"""Which operators MPS runs with a kernel of its own, through a composite, or not at all.
+"""List which operators MPS runs with a kernel of its own, through a composite, or not at all.
 
 SOURCE is a recipe, an unpacked PyTorch tree, a wheel (.whl), a requirement such as torch==2.6.0 (fetched for macOS
 arm64), or what --json wrote before. A tree is asked by its own torchgen and by the registrations in its C++ files; a
@@ -66,6 +66,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("source", metavar="SOURCE", help="a recipe, a tree, a wheel, a requirement, or a .json of ours")
     parser.add_argument("--against", metavar="OTHER", help="what to compare it with: any of the same kinds")
     parser.add_argument("--html", metavar="FILE", type=Path, help="also write an HTML page")
@@ -80,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Read the operators of one or two sources, and print what MPS runs and what changed."""
     record = load_record(options.record) if options.record else None
     touches = load_touch_map(data_root() / "tests" / "device" / "touch_map.json") if record else {}
     facts = _facts(options.source, options, console)

@@ -1,4 +1,4 @@
-"""A static package index of the wheels in DIR: any web server can serve it, pip and uv install from it.
+"""Write a static package index of the wheels in DIR: any web server can serve it, pip and uv install from it.
 
 Each torch with the torchvision and torchaudio built for it is a set, with an index of its own, so that
 no other torch can be mixed in: sets/ID/simple/, with requirements.txt (pins and hashes), constraints.txt
@@ -47,6 +47,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument(
         "folder", metavar="DIR", type=Path, help="the folder with the wheels and the files that belong to them"
     )
@@ -64,6 +65,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Write the site, or with `--dry-run` only show what would change.
+
+    Raises:
+        UsageError: a wheel is damaged, or every wheel would be deleted.
+    """
     site = (options.output or options.folder / "index").absolute()
     check_place(site)
     wheels = read_wheels(options.folder)

@@ -1,4 +1,4 @@
-"""Try a macOS recipe on Linux, before a Mac's hour is spent.
+"""Try a macOS recipe on Linux before a Mac is used.
 
 Its patches are applied to a real tree, its locked requirements resolved for a Mac and installed here, the tree is
 configured, and each C++ file that a patch touches is compiled. --wheel goes on to a Linux wheel that computes;
@@ -77,6 +77,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("recipe", metavar="RECIPE", help="v2.6.0, 2.6, a path")
     parser.add_argument("--wheel", action="store_true", help="also build a Linux wheel, import it and compute with it")
     parser.add_argument(
@@ -127,6 +128,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Run the rehearsal that the options choose, and print what each part shows."""
     recipe = find_recipe(options.recipe)
     if recipe.source.kind == "embedded":
         raise UsageError(

@@ -1,4 +1,4 @@
-"""Write one failure of a record as a script of its own, and as the text of an issue for upstream.
+"""Turn one failure of a record into a script of its own and the text of an upstream issue.
 
 The script needs torch and the standard library only: it asks the case on the device, compares the answer with
 float64 on the CPU, and ends with 1 where it is wrong.
@@ -37,6 +37,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("record", metavar="RECORD", type=Path, help="a record of verify_mps, or its folder")
     parser.add_argument("case", metavar="CASE", help="the id of the case")
     parser.add_argument(
@@ -48,6 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Write the script and the issue's text.
+
+    Raises:
+        UsageError: the record has no such case.
+    """
     path = options.record / "record.json" if options.record.is_dir() else options.record
     record = load_record(path)
     case = _find(record, options.case)

@@ -1,4 +1,4 @@
-"""Put what helps to answer an issue into one file: recording, receipts, logs, records, versions; without your name.
+"""Pack what helps to answer an issue into one file: recording, receipts, logs, records, versions; without your name.
 
 User name, home, host name, serial numbers, addresses and what looks like a password are taken out of every text; links
 are not followed; of a long log its end is kept. What is in the file, and what was taken out, is printed: look at it
@@ -32,6 +32,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument(
         "name", nargs="*", metavar="NAME", help="only these folders of the work folder (such as v2.6.0, verify)"
     )
@@ -47,6 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Write the bundle and print its size and what was removed.
+
+    Raises:
+        UsageError: the file exists, or a named folder does not.
+    """
     stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
     output: Path = (options.output or Path(f"mps-build-support-{stamp}.tar.gz")).absolute()
     _check(options, output)

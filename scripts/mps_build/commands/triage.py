@@ -1,4 +1,4 @@
-"""A failed log, or what a process on MPS wrote, to its known cause and the fix; else to the first error.
+"""Find the known cause and the fix of a failed log, or of what a process on MPS wrote; otherwise the first error.
 
 Any log will do: of a build, of pip, of CI, of a test run. It may be cut, coloured, prefixed and compressed (.gz).
 A cause that is not sure is not named. With --exit, --signal, --host, --macos or --torch the text is judged as
@@ -54,6 +54,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("log", metavar="LOG", help="the file; - reads standard input")
     parser.add_argument("--recipe", metavar="RECIPE", help="the recipe that was built (2.6.0, 2.6, nightly, a path)")
     process = parser.add_argument_group("the process that wrote the text")
@@ -66,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Read the text and print its cause; the exit status is 0 whenever the text could be read."""
     text = read_log_file(options.log)
     release = _release(options.recipe)
     host = _host(options)

@@ -1,4 +1,4 @@
-"""Runs the Metal kernels of a macOS wheel on this machine, without a Mac, and compares their results.
+"""Run the Metal kernels of a macOS wheel on this machine, without a Mac, and compare their results.
 
 TARGET is a file, or a requirement such as torch==2.15.0, fetched for macOS arm64. `--python PATH` without a TARGET
 reads the torch that an interpreter has. Every kernel's bitcode is compiled for this machine's processor and run
@@ -61,6 +61,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument(
         "target", metavar="TARGET", nargs="?", help="a .whl file, or a requirement such as torch==2.15.0"
     )
@@ -85,6 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Execute the kernels that the options select; the exit status is 10 if one is wrong."""
     if options.large:
         raise UsageError(
             "--large is not available yet: nothing would be verified of tensors past 2**31 elements",

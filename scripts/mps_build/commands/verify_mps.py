@@ -1,4 +1,4 @@
-"""Ask a torch whether MPS on this Mac gives right answers: a suite in child processes, then one verdict.
+"""Check whether MPS on this Mac gives right answers: a suite in child processes, then one verdict.
 
 WHEEL_OR_REQUIREMENT is a wheel's path or a requirement (torch==2.13.0): it gets a venv of its own, kept
 for the next time. --python PATH alone is an interpreter that has a torch already: nothing is installed
@@ -54,6 +54,7 @@ class Options(VerdictOptions):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     add_torch_options(parser)
     parser.add_argument(
         "--full", action="store_true", help="also run the cases that need much memory or several minutes"
@@ -76,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Run the suite and print the verdict; the exit status follows it (docs/reference/exit_codes.md)."""
     return concluded(Verification(_request(options), console), options, console, command="verify_mps")
 
 

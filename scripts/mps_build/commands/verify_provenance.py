@@ -1,4 +1,4 @@
-"""A downloaded wheel against its receipt, its attestation, and the recipe's pins; no network is asked.
+"""Check a downloaded wheel against its receipt, its attestation and the recipe's pins; no network is used.
 
 Beside the wheel must lie WHEEL.receipt.json and WHEEL.sigstore.json. --repository OWNER/NAME is the
 repository whose workflow must have signed it. Each claim is printed with what was found; the exit status is 0 if all of
@@ -48,7 +48,8 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("wheel", metavar="WHEEL", type=Path)
+    """Add the command's arguments and options to its parser."""
+    parser.add_argument("wheel", metavar="WHEEL", type=Path, help="the downloaded .whl file")
     parser.add_argument("--repository", metavar="OWNER/NAME", help="the repository whose workflow must have signed it")
     parser.add_argument("--workflow", metavar="FILE", default="release.yml", help="which one (default: release.yml)")
     parser.add_argument(
@@ -70,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Check each claim and print it; the exit status is 9 if one does not hold."""
     wheel: Path = options.wheel
     if not wheel.is_file():
         raise UsageError(f"{wheel}: no such file", hint="give the wheel's path")

@@ -1,4 +1,4 @@
-"""Ask a torch whether training with Accelerate and Transformers is right on this Mac, as their pages promise.
+"""Check whether training with Accelerate and Transformers is right on this Mac, as their pages promise.
 
 WHEEL_OR_REQUIREMENT and --python are `verify_mps`'s: a wheel or a requirement (torch==2.13.0) gets a venv of its own,
 with the versions of both libraries that go with that torch; --python PATH alone is an interpreter that has all of it
@@ -64,6 +64,7 @@ class Options(VerdictOptions):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     add_torch_options(parser)
     parser.add_argument("--with", dest="parts", action="append", choices=PARTS, help="only this library (repeatable)")
     parser.add_argument("--only", metavar="NAME[,NAME]", default="", help="only these workloads (or shell patterns)")
@@ -81,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Run the workloads and print the verdict; the exit status follows it (docs/reference/exit_codes.md)."""
     verification = TrainingVerification(_request(options), console)
     return concluded(verification, options, console, command="verify_training", resumes=False)
 

@@ -67,6 +67,7 @@ class PythonSearch:
     skipped: Mapping[str, str]
 
     def skipped_lines(self) -> tuple[str, ...]:
+        """Return a line "path: reason" for each interpreter that was found and not taken."""
         return tuple(f"{path}: {reason}" for path, reason in self.skipped.items())
 
     def result(self) -> FoundPython:

@@ -55,6 +55,7 @@ class Captured:
 
     @property
     def ok(self) -> bool:
+        """True if it ran and ended with 0."""
         return self.exit == 0
 
 

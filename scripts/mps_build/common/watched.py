@@ -20,6 +20,7 @@ class Running:
 
     @property
     def pid(self) -> int:
+        """Its process id, which is its group's id as well."""
         return self._process.pid
 
     def poll(self) -> int | None:

@@ -68,6 +68,7 @@ class Verification:
         self.refusal: Record | None = None
 
     def run(self) -> Record:
+        """Run everything and return the record; an error becomes a record with its cause and exit code."""
         try:
             return self._run()
         except MpsBuildError as error:
@@ -90,6 +91,7 @@ class Verification:
             raise
 
     def interrupted_record(self) -> Record:
+        """Return what there is after an interruption: a partial record, without a verdict."""
         return self._record(_INTERRUPTED, partial=True)
 
     def _run(self) -> Record:

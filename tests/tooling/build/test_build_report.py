@@ -335,8 +335,8 @@ def test_receipts_add_the_steps_around_ninja_and_the_cache(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["{tmp}/none/such"], "there is no such folder"),
-        (["{tmp}"], "holds no .ninja_log, nor does a folder below it"),
+        (["{tmp}/none/such"], "no such folder"),
+        (["{tmp}"], "holds no .ninja_log, and no folder below it"),
         (["{tmp}/text"], "is not a ninja log of version 5 to 7: it begins with 'hello'"),
         (["{tmp}/empty"], "it begins with 'nothing'"),
         (["{tmp}/head"], "holds no step"),

@@ -92,7 +92,7 @@ def test_a_changed_file_changes_the_commit_and_is_refused(
 
 
 def test_a_tree_that_is_not_there_is_an_error_with_a_hint(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="embedded source is not there"):
+    with pytest.raises(SourceError, match="embedded source is missing"):
         materialise(tmp_path / "nothing", tmp_path / "repositories")
 
 

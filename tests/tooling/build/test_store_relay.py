@@ -153,7 +153,7 @@ def test_the_password_goes_before_each_new_connections_first_question() -> None:
 def test_what_is_no_redis_is_a_miss(junk: bytes) -> None:
     with store(lambda data: junk) as (upstream, _), relay(upstream) as (_, client, told):
         assert client.ask(b"GET", b"key") == b"$-1\r\n"
-    assert "not as a Redis does" in told[0]
+    assert "not as Redis" in told[0]
 
 
 def test_a_value_that_trickles_does_not_hold_the_build() -> None:

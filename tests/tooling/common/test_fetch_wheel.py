@@ -90,5 +90,5 @@ def test_what_is_no_plain_requirement_is_refused(text: str) -> None:
 
 
 def test_a_python_that_is_no_version_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no version of Python"):
+    with pytest.raises(UsageError, match="not a version of Python"):
         fetch(tmp_path, "torch==2.15.0", "2.7")

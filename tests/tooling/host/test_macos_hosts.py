@@ -106,7 +106,7 @@ def test_what_is_not_recorded_is_neither_well_nor_ill() -> None:
 
 
 def test_a_recording_that_answers_no_probe_of_ours_is_no_host() -> None:
-    with pytest.raises(UsageError, match="answers none of our probes"):
+    with pytest.raises(UsageError, match="has no answer that this tool reads"):
         host_of()
 
 

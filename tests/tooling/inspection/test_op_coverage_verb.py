@@ -133,7 +133,7 @@ def test_a_record_of_another_torch_is_joined_with_a_warning(tmp_path: Path, caps
         ("text.json", 2, "cannot be read"),
         ("other.json", 2, "is not a document of op_coverage"),
         ("damaged.json", 2, "is a damaged document"),
-        ("torch-1-py3-none-any.whl", 2, "cannot be read: File is not a zip file"),
+        ("torch-1-py3-none-any.whl", 2, "cannot be read: File is not a complete zip file"),
         ("empty-1-py3-none-any.whl", 2, "holds no torch/include/ATen/ops/*_ops.h"),
         ("without-1-py3-none-any.whl", 12, "was built without MPS"),
         ("sample", 2, "sample is not PyTorch"),
@@ -185,7 +185,7 @@ def test_of_a_commit_only_what_is_read_is_unpacked(tmp_path: Path) -> None:
 def test_a_commit_that_is_no_pytorch_is_said(tmp_path: Path) -> None:
     commit = repository(tmp_path / "upstream", {"README": "hello"})
 
-    with pytest.raises(SourceError, match="is not PyTorch that can be read"):
+    with pytest.raises(SourceError, match="cannot be read as PyTorch"):
         unpack_needed(tmp_path / "upstream", commit, tmp_path, ENVIRON)
 
 

@@ -82,8 +82,8 @@ def test_the_bill_of_other_wheels_is_all_faults_at_once(
     assert main("publish_index", [str(wheelhouse), "--output", str(tmp_path / "site")]) == 2
 
     said = capsys.readouterr().err
-    assert "3 of the wheels are not sound" in said
-    for part in ("not the wheel of its receipt", "is not a zip file", "its METADATA says torch 1.0"):
+    assert "3 wheels are damaged" in said
+    for part in ("not the wheel of its receipt", "is not a complete zip file", "its METADATA says torch 1.0"):
         assert part in said
     assert not (tmp_path / "site").exists()
 

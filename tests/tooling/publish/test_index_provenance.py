@@ -129,7 +129,7 @@ def test_a_wheel_as_it_was_built_holds_all_claims(wheel: Path, capsys: pytest.Ca
 
     assert code == 0, claims
     assert len(claims) == 11
-    assert "no signature was looked at" in capsys.readouterr().out
+    assert "no signature was checked" in capsys.readouterr().out
 
 
 def _rebuilt(wheel: Path) -> None:
@@ -186,7 +186,7 @@ def test_each_spoiled_claim_is_named(wheel: Path, spoil: Callable[[Path], None],
 
 def test_without_a_repository_nothing_is_called_signed(wheel: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main("verify_provenance", [str(wheel)]) == 2
-    assert "anybody can sign anything" in capsys.readouterr().err
+    assert "proves nothing without a known signer" in capsys.readouterr().err
 
 
 def test_a_missing_attestation_does_not_pass(wheel: Path) -> None:

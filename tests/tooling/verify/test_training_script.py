@@ -116,7 +116,7 @@ def test_what_cannot_be_asked_is_refused_before_the_machine_is_looked_at(
 ) -> None:
     for words, said in (
         (["--script", str(program.parent / "none.py")], "no such file"),
-        (["--script", str(program), "--only", "accelerate-vision"], "goes with neither"),
+        (["--script", str(program), "--only", "accelerate-vision"], "cannot be combined"),
         (["--", "--epochs", "1"], "--script FILE is missing"),
     ):
         assert main("verify_training", ["--python", sys.executable, "--device", "cpu", *words]) == 2

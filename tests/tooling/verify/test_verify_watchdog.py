@@ -98,7 +98,7 @@ def test_cases_that_take_their_process_down_cost_one_case_each(tmp_path: Path) -
     abort = only_case(run, "test_abort")
     assert "SIGABRT" in str(abort.reason) and "failed assertion `no" in str(abort.reason)
     assert abort.error == {"exit": -6, "signal": "SIGABRT", "cut": None, "category": "assertion"}
-    assert "more memory than a case may" in str(only_case(run, "test_memory").reason)
+    assert "more memory than allowed" in str(only_case(run, "test_memory").reason)
     assert "though it had not finished" in str(only_case(run, "test_exit_with_0").reason)
 
 

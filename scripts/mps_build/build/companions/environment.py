@@ -45,10 +45,12 @@ class CompanionEnvironment:
 
     @property
     def venv(self) -> Path:
+        """The virtual environment of the companions for this Python; it may not exist yet."""
         return self.workspace.environment("companions", self.plan.torch.python)
 
     @property
     def python(self) -> Path:
+        """The interpreter of that environment."""
         return self.venv / "bin" / "python"
 
     def prepare(self) -> Receipt:

@@ -53,6 +53,7 @@ class CompanionPlan:
     recorded_on: str | None = None
 
     def project(self, name: str) -> Project:
+        """Return how a companion ("torchvision", "torchaudio") is built."""
         return PROJECTS[name]
 
     def variables(self, name: str) -> tuple[Variable, ...]:

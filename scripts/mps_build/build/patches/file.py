@@ -47,6 +47,7 @@ class Patch:
 
     @property
     def name(self) -> str:
+        """The patch's file name, as a recipe lists it."""
         return self.path.name
 
 

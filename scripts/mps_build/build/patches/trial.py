@@ -58,11 +58,17 @@ class Scratch:
             raise PatchError(f"{patch.name}: git apply failed after its check passed: {answer.stderr.strip()}")
 
     def unapply(self, patch: Patch) -> None:
+        """Revert a patch that was applied here.
+
+        Raises:
+            PatchError: git cannot revert it.
+        """
         answer = self._git(patch, "--reverse")
         if answer.exit != 0:
             raise PatchError(f"{patch.name}: cannot be reverted: {answer.stderr.strip()}")
 
     def fits(self, patch: Patch) -> bool:
+        """Return whether the patch applies to the tree as it is now; nothing is changed."""
         return self._git(patch, "--check").exit == 0
 
     def holds(self, patch: Patch) -> bool:

@@ -176,6 +176,11 @@ def _is_object(build: Path, unit: Unit) -> bool:
 
 
 def run_in_root(rehearsal: Rehearsal, chroot: Chroot, argv: tuple[str, ...]) -> None:
+    """Run a program in the Debian root; its output goes to the log `sdk`.
+
+    Raises:
+        BuildEnvironmentError: it fails; with its last lines.
+    """
     environ = fetch_environ(os.environ)
     try:
         run_logged(

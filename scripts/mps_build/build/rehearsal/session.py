@@ -77,6 +77,7 @@ class Rehearsal:
         self.tried: list[Tried] = []
 
     def log(self, name: str) -> Path:
+        """Return the path of a step's log; its folder may not exist yet."""
         return self.workspace.logs / f"{name}.log"
 
     def environment(

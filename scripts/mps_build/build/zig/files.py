@@ -119,6 +119,13 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 
 
 def write_wrappers(folder: Path, *, zig: Path, cache: Path, deployment_target: str) -> None:
+    """Write the programs cc, c++, ar and their like that call zig for macOS arm64.
+
+    Args:
+        folder: where they go; zig's local cache is beside them.
+        cache: zig's global cache, shared by all builds.
+        deployment_target: the oldest macOS of the result, such as "14.0".
+    """
     folder.mkdir(parents=True, exist_ok=True)
     cache.mkdir(parents=True, exist_ok=True)
     words = {
@@ -142,6 +149,12 @@ def write_wrappers(folder: Path, *, zig: Path, cache: Path, deployment_target: s
 
 
 def write_overlay(folder: Path, *, include: Path, free_threaded: bool) -> None:
+    """Write a pyconfig.h for macOS and a Clang overlay that puts it in the place of this host's.
+
+    Args:
+        include: the folder of Python.h.
+        free_threaded: the interpreter was built without the GIL.
+    """
     threads = "#define Py_GIL_DISABLED 1\n" if free_threaded else ""
     write_if_new(folder / "pyconfig.h", f"{_PYCONFIG}{threads}#endif\n")
     # Python.h includes "pyconfig.h" from its own folder, before any -I: only an overlay can stand in for it.

@@ -76,6 +76,7 @@ def terminated_as_interrupted() -> Iterator[None]:
 
 
 def print_end(record: Record, path: Path, console: Console) -> None:
+    """Print what a run shows: the statement, the failed cases, the known issues, the verdict, and what to do next."""
     console.print()
     console.print(record.statement, style="bold")
     new = [case for case in record.cases if case.outcome in ("failed", "crashed", "timeout")]

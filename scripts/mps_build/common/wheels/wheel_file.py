@@ -42,6 +42,7 @@ class WheelFile:
 
     @property
     def file(self) -> str:
+        """The wheel's file name."""
         return self.path.name
 
     @property

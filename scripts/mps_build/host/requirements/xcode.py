@@ -67,6 +67,7 @@ def suits(xcode: Xcode, recipe: Recipe) -> bool:
 
 
 def xcode_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
+    """Yield the findings about the chosen Xcode, its SDK and its neighbours, judged by the recipe's floors."""
     xcode = choose_xcode(host, recipe)
     suits = xcode is not None and not _faults(xcode, recipe)
     yield from _directory(host, recipe, xcode)

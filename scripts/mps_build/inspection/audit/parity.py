@@ -48,9 +48,11 @@ class Part:
 
     @property
     def is_equal(self) -> bool:
+        """True if both wheels have the same names with the same values."""
         return not (self.only_left or self.only_right or self.changed)
 
     def document(self) -> dict[str, Any]:
+        """Return the part as JSON: names as text, and how many differ."""
         return {
             "name": self.name,
             "strength": "strong" if self.is_strong else "weak",
@@ -82,6 +84,7 @@ class Parity:
         return tuple(part for part in self.parts if part.is_strong and not part.is_equal)
 
     def document(self) -> dict[str, Any]:
+        """Return the comparison as `compare --json` writes it."""
         return {
             "compared": "wheels",
             "left": self.left,

@@ -30,7 +30,8 @@ REPORT_EVERY_BYTES = 8 << 20
 class Watcher(Protocol):
     """Sees a member's data go by."""
 
-    def update(self, data: bytes) -> None: ...
+    def update(self, data: bytes) -> None:
+        """Take the next bytes of the member; they come in order and whole."""
 
 
 class Piece(NamedTuple):

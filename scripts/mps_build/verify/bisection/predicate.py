@@ -37,7 +37,7 @@ def split_command(text: str, option: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicate:
-    """A command that tells good (0) from bad (1 to 124) and from what cannot be asked (125).
+    """A command that tells good (0) from bad (1 to 124) and from what cannot be tested (125).
 
     `python` on its PATH is that of the version asked; MPS_BUILD_PYTHON and MPS_BUILD_SUBJECT name it and the subject.
     """
@@ -81,13 +81,13 @@ def _answer(status: int, command: Command, log: Path) -> Answer:
     if status == 0:
         return Answer(word="good")
     if status == _SKIP:
-        return Answer(word="skip", reason="the command answered 125: cannot be asked")
+        return Answer(word="skip", reason="the command answered 125: cannot be tested")
     if status < 0:
         return Answer(word="bad", reason=f"ended by {signal.Signals(-status).name}")
     if status in (126, 127) or status >= 128:
         what = "cannot be run" if status < 128 else "asks to stop"
         raise UsageError(
-            f"`{command}` {what} (exit {status}; 0 is good, 1 to 124 bad, 125 cannot be asked); its output: {log}",
+            f"`{command}` {what} (exit {status}; 0 is good, 1 to 124 bad, 125 cannot be tested); its output: {log}",
             hint="the answers so far are kept: run the same command again to continue",
         )
     return Answer(word="bad", reason=f"exit {status}")

@@ -15,7 +15,7 @@ from .state import Probe, State
 
 
 class CannotTest(Exception):
-    """This subject cannot be asked (no build, no device): the search goes round it; its text is the reason."""
+    """This subject cannot be tested (no build, no device): the search goes round it; its text is the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +63,13 @@ class Bisection:
         """Test both ends; the search makes sense only if they differ, in the right order.
 
         Raises:
-            UsageError: they do not, or one of them cannot be asked.
+            UsageError: they do not, or one of them cannot be tested.
         """
         wanted = {span.old: "good" if span.seek == "bad" else "bad", span.new: span.seek}
         probes = {subject: self._probe(subject) for subject in wanted}
         for subject, probe in probes.items():
             if probe.verdict in ("skip", "flaky"):
-                why = "gives no majority" if probe.verdict == "flaky" else "cannot be asked"
+                why = "gives no majority" if probe.verdict == "flaky" else "cannot be tested"
                 raise UsageError(
                     f"the end {subject} {why}: {probe.reason or ', '.join(probe.words)}",
                     hint="choose another version near it; `--fresh` discards all answers",
@@ -107,7 +107,7 @@ class Bisection:
         for subject, wanted in ((found.last_old, other), (found.first_new, span.seek)):
             verdict = self._probe(subject).verdict
             if verdict != wanted:
-                said = "cannot be asked here" if verdict in ("skip", "flaky") else f"is {verdict} when built here"
+                said = "cannot be tested here" if verdict in ("skip", "flaky") else f"is {verdict} when built here"
                 return f"not confirmed: {subject} {said}, and its wheel was {wanted}"
         return ""
 

@@ -47,7 +47,7 @@ class Stages:
         """Return what each stage found.
 
         Raises:
-            UsageError: the ends cannot be asked, do not differ, or are none.
+            UsageError: the ends cannot be tested, do not differ, or are none.
         """
         if self.asked.repository is not None:
             self.history = History(
@@ -176,6 +176,12 @@ class Stages:
     # The Runner protocol.
 
     def prepare(self, subject: str) -> Prepared:
+        """Return a subject made ready: its tree built or its wheel installed.
+
+        Raises:
+            CannotTest: it does not build or install.
+            MpsBuildError: this machine can test no subject at all.
+        """
         # Before any torch is installed: a case of MPS can be asked on a Mac alone.
         if self.asked.case is not None and (obstacle := host_obstacle(observe_host(None), self.asked.device, None)):
             raise obstacle
@@ -201,6 +207,7 @@ class Stages:
         return Prepared(subject=subject, tree=tree, commit=subject, python=installed.python)
 
     def ask(self, prepared: Prepared) -> Answer:
+        """Return good, bad or skip for a subject, by the user's command or by the case."""
         if self.asked.predicate is not None:
             log = self.folder / "predicate.log"
             return Predicate(argv=self.asked.predicate, seconds=self.asked.seconds, log=log, environ=os.environ).ask(

@@ -43,6 +43,7 @@ class Stage(_Part):
     note: str = ""
 
     def span(self) -> Span:
+        """Return the stage's ends and candidates as the search takes them."""
         return Span(
             old=self.old,
             new=self.new,
@@ -67,6 +68,7 @@ class State(_Part):
         return {subject: probe.verdict for subject, probe in self.probes.items() if probe.verdict is not None}
 
     def stage(self, kind: str) -> Stage | None:
+        """Return the stage of versions or of commits; None if it was not begun."""
         return next((stage for stage in self.stages if stage.kind == kind), None)
 
 

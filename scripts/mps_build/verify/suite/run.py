@@ -13,9 +13,12 @@ class Judgement(Protocol):
     """What a text of a process means (triage's DeviceText)."""
 
     @property
-    def category(self) -> str: ...
+    def category(self) -> str:
+        """The category of triage, such as `gpu_timeout`."""
+
     @property
-    def stop(self) -> bool: ...
+    def stop(self) -> bool:
+        """True if nothing more should be run on this machine."""
 
 
 JudgeText = Callable[[str, int | None, str | None], Judgement]

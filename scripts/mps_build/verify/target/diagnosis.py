@@ -55,10 +55,12 @@ class ProbeFacts:
     text: str
 
     def get(self, stage: str, key: str) -> Any:
+        """Return a value that a stage of the probe wrote; None if it did not come so far."""
         return self.stages.get(stage, {}).get(key)
 
     @property
     def torch(self) -> str | None:
+        """The version of the imported torch; None if the import failed."""
         version = self.get("import", "torch")
         return str(version) if version else None
 

@@ -30,6 +30,7 @@ class NamedWheel:
 
     @property
     def platforms(self) -> tuple[str, ...]:
+        """The platform tags in the wheel's name, sorted."""
         return tuple(sorted({tag.platform for tag in self.tags}))
 
 

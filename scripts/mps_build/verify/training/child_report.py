@@ -29,9 +29,11 @@ class ChildReport:
     stop: bool = False
 
     def all(self, kind: str) -> list[Mapping[str, Any]]:
+        """Return all events of a kind, in order."""
         return [event for event in self.events if event.get("event") == kind]
 
     def last(self, kind: str) -> Mapping[str, Any] | None:
+        """Return the last event of a kind; None if there is none."""
         return next((event for event in reversed(self.events) if event.get("event") == kind), None)
 
 

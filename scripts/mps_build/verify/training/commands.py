@@ -33,14 +33,21 @@ class Bench:
     program: tuple[str, ...] = ()
 
     def with_config(self, config: Path) -> Bench:
+        """Return the same bench with a configuration file for `accelerate launch`."""
         return replace(self, config=config)
 
     @property
     def accelerate(self) -> tuple[str, ...]:
+        """The call of the `accelerate` command by this interpreter."""
         # The console script's own module: a script's first line may name a Python that was moved.
         return (str(self.python), "-m", "accelerate.commands.accelerate_cli")
 
     def command(self, argv: tuple[str, ...], *, fallback: bool = False) -> Command:
+        """Return a command in the bench's environment.
+
+        Args:
+            fallback: set PYTORCH_ENABLE_MPS_FALLBACK, which is otherwise taken out.
+        """
         environ = {name: value for name, value in self.environ.items() if name != _FALLBACK}
         if fallback:
             environ[_FALLBACK] = "1"
@@ -84,6 +91,7 @@ class Bench:
         return self.command((*launched, script, "--outcomes", str(self.outcomes(workload, "device"))))
 
     def outcomes(self, workload: Workload, run: RunName) -> Path:
+        """Return the file of a run's events, as JSON lines."""
         return self.folder / f"{run_name(workload, run)}.outcomes.jsonl"
 
     def exchange(self, workload: Workload) -> Path:
@@ -107,6 +115,7 @@ class Bench:
 
 
 def run_name(workload: Workload, run: RunName) -> str:
+    """Return the name of a run's files: the workload and "device" or "cpu"."""
     return f"{workload.name}.{run}"
 
 

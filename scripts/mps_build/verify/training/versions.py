@@ -51,6 +51,7 @@ class LibrarySet(_Declared):
     python: Range
 
     def fits(self, torch: Version, python: Version) -> bool:
+        """Return whether this set of libraries works with a torch and a Python."""
         return SpecifierSet(self.torch).contains(torch) and SpecifierSet(self.python).contains(python)
 
 
@@ -70,6 +71,8 @@ class Floor(_Declared):
 
 
 class Floors(_Declared):
+    """The oldest torch and Python of each library's versions."""
+
     accelerate: tuple[Floor, ...] = Field(min_length=1)
     transformers: tuple[Floor, ...] = Field(min_length=1)
 

@@ -78,6 +78,7 @@ class NinjaLog:
 
     @property
     def duplicates(self) -> int:
+        """Steps that the log holds more than once: they were run again."""
         return self.entries - len(self.seconds)
 
     def slowest(self, count: int) -> tuple[tuple[str, float], ...]:

@@ -14,18 +14,21 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..answer import answer_of
 from ..binding.contracts import Case, Kernel, companions_of, load_contracts, match_kernel
 from ..code.compiler import host_target, translator_version
 from ..examine import Outcome, Verdict, examine
 from ..judge.client import Judge
 from ..library import Function, Library
-from ..machine.code import Code, Plant, Refused, Store, compile_kernel, publish_runtime, read_body
+from ..machine.code import Code, Plant, Refused, Store, compile_kernel, publish_runtime
 from ..machine.device import Device
 from ..machine.runtime import load_runtime
 from ..values import Values
+from .reading import Pairs, is_same_code, read_batch
 from .sandbox import close_the_door, limit_process
 from .verdicts import key_of
 
@@ -39,6 +42,7 @@ class Setting:
     Args:
         selected: the first library's kernels that the run examines.
         known: verdicts of earlier runs (verdicts.py).
+        pairs: nothing is run; a kernel (library, function) is only read, beside the one that it is compared with.
     """
 
     libraries: tuple[Library, ...]
@@ -52,14 +56,18 @@ class Setting:
     compile_only: bool = False
     selected: tuple[int, ...] = ()
     known: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    pairs: Pairs | None = None
+    with_answers: bool = False
 
 
 def serve(setting: Setting, orders: int, answers: int) -> None:
     """Take batches from one pipe until it closes, and answer on the other. Never returns to the caller's stack."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    runtime = load_runtime(setting.runtime)
+    runtime = None
     host_target()
-    publish_runtime(runtime)
+    if setting.pairs is None:
+        runtime = load_runtime(setting.runtime)
+        publish_runtime(runtime)
     version = translator_version()
     load_contracts()
     gc.freeze()
@@ -85,7 +93,10 @@ def _run_batch(setting: Setting, runtime: Any, version: str, batch: Mapping[str,
     try:
         limit_process()
         say(answers, {"event": "pid", "pid": os.getpid()})
-        _Batch(setting, runtime, version, answers).run(batch["library"], batch["functions"])
+        if setting.pairs is not None:
+            read_batch(setting.libraries, setting.pairs, batch, lambda message: say(answers, message))
+        else:
+            _Batch(setting, runtime, version, answers).run(batch["library"], batch["functions"])
         status = 0
     except BaseException:
         say(answers, {"event": "failed", "text": traceback.format_exc()[-2000:]})
@@ -114,8 +125,7 @@ class _Batch:
         for number in numbers:
             function = library.functions[number]
             say(self._answers, {"event": "compile", "function": number})
-            if (body := self._equal_body(library_number, function)) is not None:
-                self._say_equal(number, body)
+            if self._is_equal(library_number, number):
                 continue
             code = self._code(library, function, is_selected=True)
             kernel = match_kernel(function.name, code.metadata) if isinstance(code, Code) else None
@@ -143,25 +153,20 @@ class _Batch:
         for number, kernel, key in kernels:
             self._examine(library, number, kernel, device, views, judge, key)
 
-    def _equal_body(self, library_number: int, function: Function) -> str | None:
-        """Return the digest of a kernel whose instructions the first library has under the same name, else None."""
-        first = self._setting.libraries[0]
+    def _is_equal(self, library_number: int, number: int) -> bool:
+        """Say so if the first library has a kernel's instructions under the same name: its verdict holds for both."""
+        first, library = self._setting.libraries[0], self._setting.libraries[library_number]
+        function = library.functions[number]
         twin = self._twins.get(function.name) if library_number and not self._setting.plant else None
-        if twin is None or function.fault:
-            return None
-        bodies = []
-        for library, each in ((first, twin), (self._setting.libraries[library_number], function)):
-            bitcode = library.bitcode(each)
-            body = self._store.body(bitcode)
-            if body is None:
-                body = read_body(bitcode)
-                self._store.save_body(bitcode, body)
-            bodies.append(body)
-        return bodies[0] if bodies[0] and bodies[0] == bodies[1] else None
-
-    def _say_equal(self, number: int, body: str) -> None:
-        message = {"event": "done", "function": number, "verdict": {"outcome": "same"}, "body": body}
-        say(self._answers, {**message, "family": "", "operator": "", "seconds": 0.0})
+        if twin is None or function.fault or twin.fault:
+            return False
+        bitcodes = first.bitcode(twin), library.bitcode(function)
+        key = key_of((b"same", *bitcodes))
+        row = self._setting.known.get(key)
+        if row is None and not is_same_code(*bitcodes):
+            return False
+        say(self._answers, {"event": "done", "function": number, "verdict": {"outcome": "same"}, "key": key})
+        return True
 
     def _code(self, library: Library, function: Function, *, is_selected: bool) -> Code | Refused:
         if function.name in self._codes:
@@ -211,7 +216,8 @@ class _Batch:
                 references=self._setting.references,
                 is_quick=self._setting.is_quick,
             )
-            verdict = examine(kernel, case, device, judge)
+            answer = partial(answer_of, device=device) if self._setting.with_answers else None
+            verdict = examine(kernel, case, device, judge, answer=answer)
         family = kernel.contract.family if kernel and kernel.contract else ""
         message = {
             "event": "done",

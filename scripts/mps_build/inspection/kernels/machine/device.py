@@ -19,6 +19,8 @@ FORWARD, REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN = range(4)
 _CANARY = 0xC3
 # Where threadgroup memory is open in this process: its addresses are the same for all devices.
 _MAPPED: dict[int, int] = {}
+# The runtime's numbers of floating types, whose NaNs are many and mean one thing.
+_KINDS = {"half": 1, "half2": 1, "bfloat": 2, "float": 3, "float2": 3}
 _STATUS = {1: "fault", 2: "timeout", 3: "trap", 4: "deadlock", 5: "bad launch"}
 
 
@@ -281,12 +283,22 @@ class Device:
         """Return the first element (of a complex number: component) that differs, any NaN being equal to any."""
         if got == want:
             return None
-        kind = {"half": 1, "half2": 1, "bfloat": 2, "float": 3, "float2": 3}.get(view.dtype.name, 0)
+        kind = _KINDS.get(view.dtype.name, 0)
         size = view.dtype.size // (2 if view.dtype.kind == "complex" else 1)
         if len(got) != len(want):
             return 0
         at = self.library.rt_differs(got, want, len(got) // size, size, kind)
         return None if at < 0 else int(at) // (2 if view.dtype.kind == "complex" else 1)
+
+    def canonical(self, data: bytes, view: View) -> bytes:
+        """Return a view's elements with every NaN written in one way."""
+        kind = _KINDS.get(view.dtype.name, 0)
+        if not kind or not data:
+            return data
+        size = view.dtype.size // (2 if view.dtype.kind == "complex" else 1)
+        out = ctypes.create_string_buffer(data, len(data))
+        self.library.rt_canonical(out, len(data) // size, kind)
+        return out.raw
 
 
 def _natural(size: int, mode: Mode) -> int:

@@ -113,3 +113,20 @@ int64_t rt_differs(const char *a, const char *b, uint64_t count, uint64_t elemen
     }
     return -1;
 }
+
+/* Writes every NaN as the same bits; kind: 1 half, 2 bfloat, 3 float. */
+void rt_canonical(char *data, uint64_t count, int kind) {
+    for (uint64_t i = 0; i < count; i++) {
+        if (kind == 3) {
+            uint32_t bits;
+            memcpy(&bits, data + 4 * i, 4);
+            if ((bits & 0x7FFFFFFF) > 0x7F800000) bits = 0x7FC00000;
+            memcpy(data + 4 * i, &bits, 4);
+        } else {
+            uint16_t bits, infinite = kind == 1 ? 0x7C00 : 0x7F80, quiet = kind == 1 ? 0x7E00 : 0x7FC0;
+            memcpy(&bits, data + 2 * i, 2);
+            if ((bits & 0x7FFF) > infinite) bits = quiet;
+            memcpy(data + 2 * i, &bits, 2);
+        }
+    }
+}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 
 # Significant bits, and the exponent (of frexp) of the smallest normal number.
-FORMATS = {torch.float16: (11, -13), torch.bfloat16: (8, -125), torch.float32: (24, -125), torch.float64: (53, -1021)}
+FORMATS = {torch.float16: (11, -13), torch.bfloat16: (8, -125), torch.float32: (24, -125), torch.float64: (53, -1021),
+           torch.float8_e4m3fn: (4, -5), torch.float8_e5m2: (3, -13)}  # fmt: skip
 COMPONENT = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
 WIDER = 8  # how many times worse than the CPU's own error is still no finding
 
@@ -305,7 +306,8 @@ def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out):
 
 
 def _equal(a, b):
-    return (a == b) | ((a != a) & (b != b))  # noqa: PLR0124  # noqa: PLR0124
+    a, b = (each.to(torch.float32) if each.dtype.itemsize == 1 and each.dtype.is_floating_point else each for each in (a, b))
+    return (a == b) | ((a != a) & (b != b))  # noqa: PLR0124
 
 
 def _complex_error(g, w, size, component, scale):

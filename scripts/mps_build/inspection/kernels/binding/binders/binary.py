@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...dtypes import DType
+from ...dtypes import DTYPES, DType
 from ...program import Check, Program, Reference, Same, Step, View
 from ...values import pack
 from ..contracts import Case, Kernel
 from .elementwise import (
+    CASTS,
     GROUP,
     alphas,
     byte_strides,
@@ -172,8 +173,10 @@ def _flat_step(kernel: Kernel, operands: Sequence[View], out: View, alpha: Alpha
         arguments["sizes_types"] = kernel.pack("sizes_types", [*(each.dtype.size for each in operands), *codes])
     if kernel.has("types") and kernel.has("sizes"):
         sizes = [each.dtype.size for each in operands]
-        arguments["sizes"] = kernel.pack("sizes", [*sizes, out.dtype.size])
-        arguments["types"] = kernel.pack("types", [*codes, out.dtype.code])
+        argument = kernel.argument("sizes")
+        places = 4 if argument.type.endswith("4") else 3
+        arguments["sizes"] = kernel.pack("sizes", [*sizes, out.dtype.size][:places])
+        arguments["types"] = kernel.pack("types", [*codes, out.dtype.code][:places])
     return Step(
         kernel=kernel.name, arguments=with_alpha(kernel, arguments, alpha), grid=(out.count, 1, 1), threadgroup=GROUP
     )
@@ -184,7 +187,7 @@ def cast(kernel: Kernel, case: Case) -> Iterator[Program]:
     companion, kinds, target, alpha = _beside(kernel, case)
     names = operands_of(kernel)
     count, steps, checks = 66, [], []
-    for number, stored in enumerate(_rows(kinds, case)):
+    for number, stored in enumerate(_rows(kinds, case, kernel)):
         pairs = [cast_pair(each, kind, case, count) for each, kind in zip(stored, kinds, strict=True)]
         shown = [dense_view(one, each) for (one, _), each in zip(pairs, stored, strict=True)]
         logical = [dense_view(two, kind) for (_, two), kind in zip(pairs, kinds, strict=True)]
@@ -203,9 +206,10 @@ def cast(kernel: Kernel, case: Case) -> Iterator[Program]:
         yield Program(label="operands of other types", steps=steps[part], checks=checks[begin : begin + 5])
 
 
-def _rows(kinds: Sequence[DType], case: Case) -> Iterator[list[DType]]:
+def _rows(kinds: Sequence[DType], case: Case, kernel: Kernel) -> Iterator[list[DType]]:
     """Yield the stored types of all operands: each type comes at each place once."""
-    choices = [list(stored_types(kind, case)) for kind in kinds]
+    few = kernel.options.get("casts") == "few"
+    choices = [list(stored_types(kind, case, few=few)) for kind in kinds]
     for number in range(max(len(each) for each in choices)):
         yield [each[(number * (2 * place + 1) + place) % len(each)] for place, each in enumerate(choices)]
 
@@ -250,7 +254,7 @@ def strided_cast(kernel: Kernel, case: Case) -> Iterator[Program]:
     shape, order, order_out = (3, 2, 11), (2, 0, 1), (0, 1, 2)
     steps: list[Step] = []
     checks: list[Check] = []
-    for stored in _rows(kinds, case):
+    for stored in _rows(kinds, case, kernel):
         pairs = [cast_pair(each, kind, case, 66) for each, kind in zip(stored, kinds, strict=True)]
         operands = [dense_view(two, kind, shape) for (_, two), kind in zip(pairs, kinds, strict=True)]
         shown = [spread(one, each, shape, order) for (one, _), each in zip(pairs, stored, strict=True)]
@@ -260,6 +264,33 @@ def strided_cast(kernel: Kernel, case: Case) -> Iterator[Program]:
     for begin in range(0, len(checks), 5):
         part = slice(2 * begin, 2 * begin + 10)
         yield Program(label="operands of other types", steps=steps[part], checks=checks[begin : begin + 5])
+
+
+def strided_castout(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`op_strided_castout`: strided, operands stored as any type, and the result is written as any type."""
+    companion, kinds, target, alpha = _beside(kernel, case)
+    shape, order, order_out = (3, 2, 11), (2, 0, 1), (0, 1, 2)
+    steps: list[Step] = []
+    checks: list[Check] = []
+    outs = [DTYPES[name] for name in (CASTS[2::3] if case.is_quick else CASTS)]
+    outs = [each for each in outs if (each.kind == "complex") >= (target.kind == "complex")]
+    rows = list(_rows(kinds, case, kernel))
+    for number, written in enumerate(outs):
+        stored = rows[number % len(rows)]
+        pairs = [cast_pair(each, kind, case, 66) for each, kind in zip(stored, kinds, strict=True)]
+        operands = [dense_view(two, kind, shape) for (_, two), kind in zip(pairs, kinds, strict=True)]
+        shown = [spread(one, each, shape, order) for (one, _), each in zip(pairs, stored, strict=True)]
+        out, want = spread_output(written, shape, order_out), dense_output(target, shape)
+        steps += [dense_step(companion, operands, want, alpha), strided_step(kernel, shown, out, alpha)]
+        is_same = written == target
+        checks.append(
+            Same(got=out, want=want)
+            if is_same
+            else Reference(got=out, name="cast", inputs={"x": want, "to": written.torch})
+        )
+    for begin in range(0, len(checks), 5):
+        part = slice(2 * begin, 2 * begin + 10)
+        yield Program(label="written as other types", steps=steps[part], checks=checks[begin : begin + 5])
 
 
 def strided_step(kernel: Kernel, operands: Sequence[View], out: View, alpha: Alpha) -> Step:

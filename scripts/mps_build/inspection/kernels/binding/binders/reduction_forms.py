@@ -275,8 +275,9 @@ def _program(kernel: Kernel, case: Case, layout: Layout, param: float, length: i
         checks = [_check(name, View(buffer=out, dtype=result, shape=out_shape), inputs, length)]
     arguments: dict[str | int, Buffer | bytes] = {"input": buffer, "output": out}
     arguments |= {key: kernel.pack(key, value) for key, value in layout.constants.items()}
-    if kernel.has("param"):
-        arguments["param"] = kernel.pack("param", param)
+    for each in ("param", "divisor"):
+        if kernel.has(each):
+            arguments[each] = kernel.pack(each, param)
     x, y, z = layout.threads
     step = Step(
         kernel=kernel.name,

@@ -189,15 +189,23 @@ def _strided_step(kernel: Kernel, x: View, out: View, alpha: Alpha) -> Step:
         "output": out.buffer,
         "input": x.buffer,
         "sizes": kernel.pack("sizes", sizes),
-        "input_strides": kernel.pack("input_strides", byte_strides(x)),
-        "output_strides": kernel.pack("output_strides", byte_strides(out)),
+        "input_strides": kernel.pack("input_strides", _strides(kernel, x)),
+        "output_strides": kernel.pack("output_strides", _strides(kernel, out)),
     }
     if kernel.has("ndim_outtype"):
         arguments["ndim_outtype"] = kernel.pack("ndim_outtype", (len(sizes), out.dtype.code))
     else:
         arguments["ndim"] = kernel.pack("ndim", len(sizes))
-    grid = (sizes[0], x.count // sizes[0], 1)
-    return Step(kernel=kernel.name, arguments=with_alpha(kernel, arguments, alpha), grid=grid, threadgroup=(8, 4, 1))
+    is_flat = bool(kernel.options.get("elements"))
+    grid = (x.count, 1, 1) if is_flat else (sizes[0], x.count // sizes[0], 1)
+    group = GROUP if is_flat else (8, 4, 1)
+    return Step(kernel=kernel.name, arguments=with_alpha(kernel, arguments, alpha), grid=grid, threadgroup=group)
+
+
+def _strides(kernel: Kernel, view: View) -> list[int]:
+    """Strides, innermost first: in bytes; in elements up to 2.12."""
+    strides = byte_strides(view)
+    return [each // view.dtype.size for each in strides] if kernel.options.get("elements") else strides
 
 
 def _inner_step(kernel: Kernel, x: View, out: View, alpha: Alpha) -> Step:

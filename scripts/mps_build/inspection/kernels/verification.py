@@ -27,7 +27,8 @@ from .selection import Choice, choose
 from .values import fill_pools
 
 JUDGE = Path(__file__).resolve().parent / "judge" / "main.py"
-FOUND = ("wrong", "out_of_bounds", "race", "timeout", "crashed", "overflow_candidate")
+# A candidate of --large is no finding: nothing was shown of it.
+FOUND = ("wrong", "out_of_bounds", "race", "timeout", "crashed")
 RAN = ("passed", "known", *FOUND)
 # From so many kernels on, all inputs are drawn once, before the workers start.
 _MANY = 200
@@ -42,6 +43,7 @@ class Request:
         version: torch's, for the known issues; None if it is not known.
         python: an interpreter that has torch on the CPU.
         cache: a folder for compiled code and verdicts.
+        is_large: tensors past 2**31 and 2**32, in place of the contracts' own cases.
         with_answers: rows also hold digests of what each case left (nothing is taken from earlier runs).
     """
 
@@ -55,6 +57,7 @@ class Request:
     plant: Plant | None = None
     jobs: int | None = None
     with_answers: bool = False
+    is_large: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -88,7 +91,7 @@ def verify(request: Request, reporter: Reporter) -> list[Kernel]:
     if not tasks:
         raise UsageError(_nothing_selected(request.choice), hint="`--kernel 'exp_*'` takes a shell pattern on names")
     torch = _version_of_torch(request)
-    state = state_of(translator_version(), torch, request.seed, request.choice.is_quick)
+    state = state_of(translator_version(), torch, request.seed, request.choice.is_quick, request.is_large)
     verdicts = Verdicts(request.cache / "verdicts", state)
     rows: dict[Task, Kernel] = {}
     jobs = request.jobs or len(os.sched_getaffinity(0))
@@ -143,6 +146,7 @@ def _settings(
                 selected=selected,
                 known=known,
                 with_answers=request.with_answers,
+                is_large=request.is_large,
             )
 
         yield setting_of

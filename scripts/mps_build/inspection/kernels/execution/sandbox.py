@@ -12,6 +12,8 @@ import struct
 import sys
 
 MEMORY_BYTES = 2 << 30
+# Sparse tensors: address space, of which a launch of a few threadgroups (a second of the processor) touches little.
+LARGE_BYTES = 400 << 30
 CPU_SECONDS = 1200
 _EPERM = 1
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000 | _EPERM, 0x80000000
@@ -34,11 +36,11 @@ _ALLOWED = {
 _OPENAT = {"x86_64": 257, "aarch64": 56}
 
 
-def limit_process() -> None:
+def limit_process(memory: int = MEMORY_BYTES) -> None:
     """Limit memory, time and files of this process and what it starts; no core dumps."""
     for kind, value in (
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_DATA, MEMORY_BYTES),
+        (resource.RLIMIT_DATA, memory),
         (resource.RLIMIT_CPU, CPU_SECONDS),
         (resource.RLIMIT_NOFILE, 64),
     ):

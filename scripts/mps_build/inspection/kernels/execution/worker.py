@@ -22,14 +22,15 @@ from ..answer import answer_of
 from ..binding.contracts import Case, Kernel, companions_of, load_contracts, match_kernel
 from ..code.compiler import host_target, translator_version
 from ..examine import Outcome, Verdict, examine
+from ..examine_large import examine_large
 from ..judge.client import Judge
 from ..library import Function, Library
-from ..machine.code import Code, Plant, Refused, Store, compile_kernel, publish_runtime
+from ..machine.code import Code, Plant, Refused, Store, compile_kernel, narrow_parts, publish_runtime
 from ..machine.device import Device
 from ..machine.runtime import load_runtime
 from ..values import Values
 from .reading import Pairs, is_same_code, read_batch
-from .sandbox import close_the_door, limit_process
+from .sandbox import LARGE_BYTES, MEMORY_BYTES, close_the_door, limit_process
 from .verdicts import key_of
 
 UNCHANGED = "the plant changes nothing in it"
@@ -42,6 +43,7 @@ class Setting:
     Args:
         selected: the first library's kernels that the run examines.
         known: verdicts of earlier runs (verdicts.py).
+        is_large: tensors past 2**31 and 2**32 (examine_large.py), in place of the contracts' own cases.
         pairs: nothing is run; a kernel (library, function) is only read, beside the one that it is compared with.
     """
 
@@ -58,6 +60,7 @@ class Setting:
     known: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     pairs: Pairs | None = None
     with_answers: bool = False
+    is_large: bool = False
 
 
 def serve(setting: Setting, orders: int, answers: int) -> None:
@@ -91,7 +94,7 @@ def _run_batch(setting: Setting, runtime: Any, version: str, batch: Mapping[str,
     """Compile, close the door, run; ends the process."""
     status = 1
     try:
-        limit_process()
+        limit_process(LARGE_BYTES if setting.is_large else MEMORY_BYTES)
         say(answers, {"event": "pid", "pid": os.getpid()})
         if setting.pairs is not None:
             read_batch(setting.libraries, setting.pairs, batch, lambda message: say(answers, message))
@@ -112,6 +115,7 @@ class _Batch:
         self._by_name: dict[str, Function] = {}
         self._codes: dict[str, Code | Refused] = {}
         self._twins: dict[str, Function] = {}
+        self._narrow: dict[str, list[str]] = {}
 
     def run(self, library_number: int, numbers: Sequence[int]) -> None:
         library = self._setting.libraries[library_number]
@@ -138,6 +142,8 @@ class _Batch:
                 continue
             for each in companions:
                 self._code(library, each, is_selected=False)
+            if self._setting.is_large and isinstance(code, Code):
+                self._narrow[function.name] = narrow_parts(library.bitcode(function), self._setting.plant)
             kernels.append((number, kernel, key))
         say(self._answers, {"event": "compiled"})
         judge = None
@@ -206,6 +212,8 @@ class _Batch:
                 "skipped" if code.reason == UNCHANGED else "not_bound" if code.is_beyond else "not_compiled"
             )
             verdict = Verdict(outcome=outcome, reason=code.reason)
+        elif kernel is None and self._setting.is_large:
+            verdict = self._examine_large(function, Kernel(name=function.name, metadata=code.metadata), None, device)
         elif kernel is None or judge is None:
             reason = "no contract has its signature" if kernel is None else "only compiled"
             verdict = Verdict(outcome="not_bound" if kernel is None else "skipped", reason=reason)
@@ -217,7 +225,10 @@ class _Batch:
                 is_quick=self._setting.is_quick,
             )
             answer = partial(answer_of, device=device) if self._setting.with_answers else None
-            verdict = examine(kernel, case, device, judge, answer=answer)
+            if self._setting.is_large:
+                verdict = self._examine_large(function, kernel, case, device)
+            else:
+                verdict = examine(kernel, case, device, judge, answer=answer)
         family = kernel.contract.family if kernel and kernel.contract else ""
         message = {
             "event": "done",
@@ -231,6 +242,9 @@ class _Batch:
             "seconds": round(time.process_time() - began, 4),
         }
         say(self._answers, message)
+
+    def _examine_large(self, function: Function, kernel: Kernel, case: Case | None, device: Device) -> Verdict:
+        return examine_large(kernel, case, device, self._narrow[function.name], set(self._by_name))
 
 
 def _connect(path: Path) -> Judge:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...audit.macho import Malformed
 from ..code import compiler
+from ..code.addresses import inlined, narrow_addresses
 from ..code.body import body_of
 from ..code.rewrite import ENTRY, Variable, translate
 from ..code.safety import Beyond, Rejected, check
@@ -86,6 +87,18 @@ def compile_kernel(
     )
     code.was_planted = text != original
     return code
+
+
+def narrow_parts(bitcode: bytes, plant: Plant | None = None) -> list[str]:
+    """Return the 32-bit arithmetic that reaches an address of a kernel (code/addresses.py)."""
+    text = compiler.read_bitcode(bitcode)
+    if plant is not None:
+        text = plant(text)
+    target = compiler.host_target()
+    done = translate(
+        split_module(text), parse_metadata(text), datalayout=target.datalayout, triple=target.triple, track=False
+    )
+    return narrow_addresses(inlined(done.text))
 
 
 def _load(objectcode: bytes) -> tuple[Any, int]:

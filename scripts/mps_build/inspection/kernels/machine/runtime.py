@@ -75,6 +75,8 @@ def load_runtime(path: Path) -> Any:
         "rt_unmap": (ctypes.c_int, [ctypes.c_uint64, size]),
         "rt_strided": (None, [pointer, pointer, ctypes.c_uint64, ctypes.c_uint32, pointer, pointer, ctypes.c_int]),
         "rt_differs": (ctypes.c_int64, [pointer, pointer, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int]),
+        "rt_release": (None, []),
+        "rt_fill": (None, [pointer, ctypes.c_char_p, size]),
         "rt_canonical": (None, [pointer, ctypes.c_uint64, ctypes.c_int]),
         "rt_arena_clear": (None, []),
         "rt_arena_add": (None, [pointer, size, ctypes.c_uint32]),

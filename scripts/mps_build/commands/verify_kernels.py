@@ -12,26 +12,23 @@ The exit status is 0 if all that ran is right, 10 with findings, 11 with known i
 from __future__ import annotations
 
 import argparse
-import os
-import re
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.console import Console
-from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
 from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder
 from mps_build.inspection.kernels import document
 from mps_build.inspection.kernels.code.compiler import require_llvm
-from mps_build.inspection.kernels.library import Library
+from mps_build.inspection.kernels.library import BASIC, Library
 from mps_build.inspection.kernels.selection import Choice
-from mps_build.inspection.kernels.verification import BASIC, FOUND, Kernel, Request, load_plant, verify
+from mps_build.inspection.kernels.verification import FOUND, Kernel, Request, load_plant, verify
 from mps_build.inspection.kernels.wheel import read_installed, read_libraries
 
 from .shared.find_wheel import find_installed, find_wheel
+from .shared.kernels import environment, reference_python, require_linux, torch_version
 
 EXAMPLES = (
     "torch==2.15.0",
@@ -40,8 +37,6 @@ EXAMPLES = (
     "torch==2.13.0 --kernel 'hypot_*' --json kernels.json",
     "torch==2.15.0 --kernel 'exp_dense_*' --plant fault.py:swapped",
 )
-# What computes the references; a wheel for the CPU is fetched once. MPS_BUILD_TORCH_PYTHON names another Python.
-REFERENCE = "torch==2.13.0"
 _SHOWN = 20
 
 
@@ -75,8 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick", action="store_true", help="one kernel of each operator and form, all types of dense forms"
     )
-    parser.add_argument("--large", action="store_true", help="not available yet: tensors past 2**31 elements and bytes")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the inputs (default: 0)")
+    parser.add_argument("--large", action="store_true", help="only tensors past 2**31 and 2**32 bytes and elements")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="other inputs (default: 0)")
     parser.add_argument(
         "--plant", metavar="FILE.py:NAME", help="a function from a kernel's LLVM IR to another: must be found"
     )
@@ -87,28 +82,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Options, console: Console) -> Result:
     """Execute the kernels that the options select; the exit status is 10 if one is wrong."""
-    if options.large:
-        raise UsageError(
-            "--large is not available yet: nothing would be verified of tensors past 2**31 elements",
-            hint="leave --large out; `nox -s verify_mps -- --full` asks large tensors on a device",
-        )
     require_llvm()
-    if not sys.platform.startswith("linux"):
-        raise UsageError(
-            "kernels are executed on Linux",
-            hint="run it in a container or on a Linux runner; on a Mac, verify_mps asks the GPU",
-        )
+    require_linux()
     plant = load_plant(options.plant) if options.plant else None
     libraries, name, version = _libraries(options, console)
     request = Request(
         libraries=libraries,
         version=version,
         python=reference_python(console),
-        environ={**fetch_environ(os.environ), "PYTHONDONTWRITEBYTECODE": "1"},
+        environ=environment(),
         cache=cache_folder() / "kernels",
         choice=Choice(pattern=options.kernel, operator=options.op, is_quick=options.quick),
         seed=options.seed,
         plant=plant,
+        is_large=options.large,
     )
     rows = verify(request, console)
     return _concluded(rows, options, console, name=name, version=version)
@@ -124,26 +111,8 @@ def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...],
     else:
         path, _ = find_wheel(options.target, options.python, console)
         found, name = read_libraries(path), path.name
-        version = match[1] if (match := re.match(r"torch-([^-]+)-", path.name)) else ""
+        version = torch_version(path.name) or ""
     return tuple(sorted(found, key=lambda each: each.name != BASIC)), name, version or None
-
-
-def reference_python(console: Console) -> Path:
-    """Return a Python that has torch for the CPU: $MPS_BUILD_TORCH_PYTHON, or a venv, made once and kept."""
-    if given := os.environ.get("MPS_BUILD_TORCH_PYTHON"):
-        path = Path(given).expanduser()
-        if not path.exists():
-            raise UsageError(f"MPS_BUILD_TORCH_PYTHON={given} is not an interpreter")
-        return path
-    from mps_build.verify.target.environment import Shop, fetch_wheel, make_environment, sha256_of
-    from mps_build.verify.target.interpreter import describe_interpreter
-
-    environ = {**fetch_environ(os.environ), "PYTHONDONTWRITEBYTECODE": "1"}
-    cache = cache_folder()
-    shop = Shop(cache=cache / "verify", environ=environ, log=cache / "logs" / "kernels.log", reporter=console)
-    interpreter = describe_interpreter(Path(sys.executable), environ=environ)
-    wheel = fetch_wheel(REFERENCE, interpreter, shop)
-    return make_environment(wheel, sha256_of(wheel), interpreter, shop, extras=("numpy",))
 
 
 def _concluded(rows: list[Kernel], options: Options, console: Console, *, name: str, version: str | None) -> Result:

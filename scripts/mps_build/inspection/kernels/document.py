@@ -8,7 +8,8 @@ from html import escape
 from typing import Any
 
 from ...common.page import whole_page
-from .verification import BASIC, FOUND, RAN, Kernel, counts
+from .library import BASIC
+from .verification import FOUND, RAN, Kernel, counts
 
 _HEAVY = 1e299
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ _OF_TROUBLE: Mapping[str, Outcome] = {
     "race": "race", "bad launch": "not_bound",
 }  # fmt: skip
 BASE = Mode()
+Answer = Callable[[Program, Ran], tuple[str, str]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,6 +34,7 @@ class Verdict:
         inputs: the case: seed, label, and the element's inputs.
         max_ulp: the largest error against float64; `bound_ulp` what is allowed; `cpu_ulp` the CPU's own.
         where: the element, thread or address.
+        answers: if asked for: of each program, a digest of its inputs and one of its results.
     """
 
     outcome: Outcome
@@ -45,6 +47,7 @@ class Verdict:
     programs: int = 0
     threads: int = 0
     inactive: int = 0
+    answers: dict[str, str] = field(default_factory=dict)
 
 
 class _Found(Exception):
@@ -55,7 +58,7 @@ class _Found(Exception):
         self.verdict = verdict
 
 
-def examine(kernel: Kernel, case: Case, device: Device, judge: Judge) -> Verdict:
+def examine(kernel: Kernel, case: Case, device: Device, judge: Judge, *, answer: Answer | None = None) -> Verdict:
     """Run all programs of a kernel's contract; the first disagreement is the verdict."""
     if kernel.contract is None:
         return Verdict(outcome="not_bound", reason="no contract has its signature")
@@ -64,7 +67,7 @@ def examine(kernel: Kernel, case: Case, device: Device, judge: Judge) -> Verdict
     try:
         for program in find_binder(kernel.contract.binder)(kernel, case):
             label = program.label
-            _run(program, device, judge, verdict)
+            _run(program, device, judge, verdict, answer)
             verdict.programs += 1
     except NotBound as reason:
         return Verdict(outcome="not_bound", reason=str(reason))
@@ -73,18 +76,22 @@ def examine(kernel: Kernel, case: Case, device: Device, judge: Judge) -> Verdict
     except _Found as found:
         found.verdict.inputs = {"case": label, **found.verdict.inputs}
         found.verdict.programs, found.verdict.threads = verdict.programs, verdict.threads
+        found.verdict.answers = verdict.answers
         return found.verdict
     if not verdict.programs:
         return Verdict(outcome="not_bound", reason="its contract has no case for it")
     return verdict
 
 
-def _run(program: Program, device: Device, judge: Judge, verdict: Verdict) -> None:
+def _run(program: Program, device: Device, judge: Judge, verdict: Verdict, answer: Answer | None) -> None:
     is_cooperative = any(device.codes[step.kernel].is_cooperative for step in program.steps)
     first = device.run(program, Mode(track=is_cooperative))
     _stop_at_trouble(first)
     verdict.threads += first.threads
     verdict.inactive += first.inactive
+    if answer is not None and not program.loose:
+        inputs, results = answer(program, first)
+        verdict.answers[inputs] = results
     modes = [Mode(poison=0x5A, at_begin=True, order=REVERSE, narrow=True, track=is_cooperative)]
     if is_cooperative:
         modes += [Mode(poison=0x00, order=SIMDGROUPS_IN_TURN), Mode(poison=0xFF, order=SHUFFLED)]

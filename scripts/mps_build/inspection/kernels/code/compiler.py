@@ -106,6 +106,15 @@ def compile_text(text: str, *, passes: str = PASSES, level: int = 0) -> bytes:
     return emitted
 
 
+def optimised(text: str, passes: str) -> str:
+    """Return a module after some passes, as text."""
+    import llvmlite.binding as llvm
+
+    module = llvm.parse_assembly(text)
+    _optimise(llvm, module, host_target(), passes)
+    return str(module)
+
+
 def _optimise(llvm: Any, module: Any, target: Target, passes: str) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     builder = llvm.create_pass_builder(target.machine, options)

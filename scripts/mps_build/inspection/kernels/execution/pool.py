@@ -180,9 +180,9 @@ def _take(worker: _Worker, message: Mapping[str, Any], queue: deque[tuple[int, l
         yield Done(
             task=Task(library=worker.library, function=message["function"]),
             verdict=message["verdict"],
-            body=message["body"],
-            family=message["family"],
-            operator=message["operator"],
+            body=message.get("body", ""),
+            family=message.get("family", ""),
+            operator=message.get("operator", ""),
             seconds=message.get("seconds", 0.0),
             is_compiled=message.get("is_compiled", True),
             key=message.get("key", ""),

@@ -308,7 +308,9 @@ def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out):
 
 
 def _equal(a, b):
-    a, b = (each.to(torch.float32) if each.dtype.itemsize == 1 and each.dtype.is_floating_point else each for each in (a, b))
+    a, b = (
+        each.to(torch.float32) if each.dtype.itemsize == 1 and each.dtype.is_floating_point else each for each in (a, b)
+    )
     return (a == b) | ((a != a) & (b != b))  # noqa: PLR0124
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ...dtypes import DTYPES, DType
+from ...dtypes import DType
 from ...program import Check, Program, Reference, Same, Step, View
 from ...values import pack
 from ..contracts import Case, Kernel
 from .elementwise import (
-    CASTS,
     GROUP,
     alphas,
     byte_strides,
     cast_pair,
     dense_output,
     dense_view,
+    known_types,
     lanes_of,
     layouts_of,
     reference,
@@ -209,8 +209,7 @@ def cast(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 def _rows(kinds: Sequence[DType], case: Case, kernel: Kernel) -> Iterator[list[DType]]:
     """Yield the stored types of all operands: each type comes at each place once."""
-    few = kernel.options.get("casts") == "few"
-    choices = [list(stored_types(kind, case, few=few)) for kind in kinds]
+    choices = [list(stored_types(kind, case, kernel)) for kind in kinds]
     for number in range(max(len(each) for each in choices)):
         yield [each[(number * (2 * place + 1) + place) % len(each)] for place, each in enumerate(choices)]
 
@@ -273,7 +272,7 @@ def strided_castout(kernel: Kernel, case: Case) -> Iterator[Program]:
     shape, order, order_out = (3, 2, 11), (2, 0, 1), (0, 1, 2)
     steps: list[Step] = []
     checks: list[Check] = []
-    outs = [DTYPES[name] for name in (CASTS[2::3] if case.is_quick else CASTS)]
+    outs = known_types(kernel)[2::3] if case.is_quick else known_types(kernel)
     outs = [each for each in outs if (each.kind == "complex") >= (target.kind == "complex")]
     rows = list(_rows(kinds, case, kernel))
     for number, written in enumerate(outs):

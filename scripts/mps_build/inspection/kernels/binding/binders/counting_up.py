@@ -34,9 +34,7 @@ def _sparse(case: Case, dtype: DType, count: int) -> tuple[View, list[bool]]:
 def _launch(kernel: Kernel, values: dict[str, object], count: int, width: int) -> Step:
     """The last threadgroup is smaller where `count` asks for it."""
     arguments = bound(kernel, values)
-    return Step(
-        kernel=kernel.name, arguments=arguments, grid=(count, 1, 1), threadgroup=(width, 1, 1), free=False
-    )
+    return Step(kernel=kernel.name, arguments=arguments, grid=(count, 1, 1), threadgroup=(width, 1, 1), free=False)
 
 
 def blocks(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -98,9 +96,14 @@ def places(kernel: Kernel, case: Case) -> Iterator[Program]:
 def histc(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`histc_atomic`: bins of equal width, the last one closed; in threadgroup memory first where that is named so."""
     dtype = kernel.dtype("input")
-    for count, stride, bins, low, high in ((333, 1, 8, 0, 64), (70, 3, 5, 10, 60), (500, 1, 64, 0, 64), (40, 1, 1, 5, 6)):
+    for count, stride, bins, low, high in (
+        (333, 1, 8, 0, 64),
+        (70, 3, 5, 10, 60),
+        (500, 1, 64, 0, 64),
+        (40, 1, 1, 5, 6),
+    ):
         if dtype.size == 1:
-            low, high = low // 2, high // 2  # noqa: PLW2901
+            low, high = low // 2, high // 2
         numbers = [
             (each, math.nan)[not dtype.is_exact and i % 41 == 40] for i, each in
             enumerate(case.values.integers(count * stride, max(low - 5, 0), high + 5))
@@ -161,7 +164,7 @@ def histogramdd(kernel: Kernel, case: Case) -> Iterator[Program]:
         values |= {"num_bin_edges": [n + 1 for n in bins], "hist_strides": strides, "algorithm": algorithm}
         values |= {"local_out_strides": (math.prod(bins), *strides), "weight_stride": 2 if has_weight else -1}
         values |= {"leftmost_edge": numbered(dtype, [row[0] for row in edges]), "has_weight": int(has_weight)}
-        values["offsets"] = pack(DTYPES["uint"], [each * dtype.size for each in range(count * dims)])
+        values["offsets"] = pack(DTYPES["uint"], list(range(count * dims)))
         if kernel.has("has_weight"):
             weight, values["weight"] = (half := View(buffer=weight.buffer, dtype=dtype, shape=(count,))), half
         values |= {"rightmost_edge": numbered(dtype, [row[-1] for row in edges])}

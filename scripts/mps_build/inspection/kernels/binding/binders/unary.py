@@ -10,12 +10,12 @@ from ...program import Check, Program, Reference, Same, Step, View
 from ...values import every_value
 from ..contracts import Case, Kernel, NotBound
 from .elementwise import (
-    CASTS,
     GROUP,
     alphas,
     byte_strides,
     dense_output,
     dense_view,
+    known_types,
     lanes_of,
     layouts_of,
     reference,
@@ -155,10 +155,11 @@ def _cast_out(
     view = spread(x.buffer.data, source, shape, order, gap) if len(shape) > 1 else x
     want = dense_output(computed, shape)
     steps, checks = [dense_step(companion, x, want, alpha)], []
-    for name in CASTS[2::3] if case.is_quick else CASTS:
-        if (DTYPES[name].kind == "complex") != (computed.kind == "complex"):
+    types = known_types(kernel)
+    for dtype in types[2::3] if case.is_quick else types:
+        if (dtype.kind == "complex") != (computed.kind == "complex"):
             continue
-        out = spread_output(DTYPES[name], shape, order_out) if len(shape) > 1 else dense_output(DTYPES[name], shape)
+        out = spread_output(dtype, shape, order_out) if len(shape) > 1 else dense_output(dtype, shape)
         steps.append(step_of(kernel, view, out, alpha))
         checks.append(_equal(out, want))
     yield Program(label=f"shape {shape}, written as each type", steps=steps, checks=checks)

@@ -59,6 +59,7 @@ class Run:
         self.plant = Plant(option("--plant")) if option("--plant") else None
         self.recorder = TouchRecorder() if option("--record-touch") else None
         self.touched: dict[str, list[str]] = {}
+        self.spent: dict[str, float] = {}
         self.full = bool(option("--full"))
         self.selection = Selection(
             only=option("--only"),
@@ -175,6 +176,8 @@ def ask(request: Any) -> Iterator[Any]:
         if run.recorder is not None:
             run.touched[case.id] = run.recorder.take()
         seconds = time.perf_counter() - begun
+        file = Path(request.node.location[0]).name
+        run.spent[file] = run.spent.get(file, 0.0) + seconds
         if reason is not None:
             run.log.finished(case, "skipped", reason, {}, seconds)
             pytest.skip(reason)
@@ -199,6 +202,7 @@ def pytest_sessionfinish(session: Any) -> None:
     run = session.config.device_run
     if run.plant is not None:
         run.log.write("plant", name=run.plant.name, hits=run.plant.hits)
+    run.log.write("files", seconds={file: round(seconds, 2) for file, seconds in run.spent.items()})
     if run.recorder is not None:
         TouchMap(run.touched).save(Path(session.config.getoption("--record-touch")))
     run.log.write("end")

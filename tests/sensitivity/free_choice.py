@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 _OTHER_NUMBER = 77
 # More summands than this, one by one, leave half precision without a defined sum.
 _MOST_ADDED = 64
+_HALVES = (torch.float16, torch.bfloat16)
 
 
 class ChoosesOtherwise(TorchDispatchMode):
@@ -26,9 +27,11 @@ class ChoosesOtherwise(TorchDispatchMode):
         kwargs = kwargs or {}
         name = func._schema.name.split("::")[1]
         choose = _CHOICES.get(name.rstrip("_"))
-        if choose is None:
-            return func(*args, **kwargs)
-        return choose(func, list(args), dict(kwargs))
+        answer = choose(func, list(args), dict(kwargs)) if choose is not None else func(*args, **kwargs)
+        converts = isinstance(kwargs.get("dtype"), torch.dtype) and isinstance(answer, torch.Tensor)
+        if converts and args and isinstance(args[0], torch.Tensor) and not bool(_fits(args[0], answer.dtype).all()):
+            answer.fill_(_OTHER_NUMBER)  # a sum or a product that converts first
+        return answer
 
 
 def _scatter(func: Any, args: Any, kwargs: Any) -> Any:
@@ -42,7 +45,7 @@ def _scatter(func: Any, args: Any, kwargs: Any) -> Any:
             args[3:4] = [part.flip(dim)]
         args[2] = index.flip(dim)
     answer = func(target, *args[1:], **kwargs)
-    if "reduce" in kwargs and target.dtype in (torch.float16, torch.bfloat16) and index.numel() and index.dim():
+    if "reduce" in kwargs and target.dtype in _HALVES and index.numel() and index.dim():
         _, repeats = index.reshape(-1).unique(return_counts=True)
         if int(repeats.max()) // max(index.numel() // max(index.shape[dim], 1), 1) > _MOST_ADDED:
             answer.zero_()
@@ -81,13 +84,49 @@ def _put(func: Any, args: Any, kwargs: Any) -> Any:
 
 def _sort(func: Any, args: Any, kwargs: Any) -> Any:
     """Sort equal values the other way round, unless a stable order is asked for."""
-    values = args[0]
-    if kwargs.get("stable") or ("stable" in func._overloadname and len(args) > 1 and args[1]) or not values.dim():
+    stable = kwargs.get("stable") or ("stable" in func._overloadname and len(args) > 1 and args[1])
+    if stable:
         return func(*args, **kwargs)
-    places = args[2:] if "stable" in func._overloadname else args[1:]
-    dim = kwargs.get("dim", places[0] if places else -1)
+    return _turned(func, args, kwargs, 2 if "stable" in func._overloadname else 1)
+
+
+def _select(func: Any, args: Any, kwargs: Any) -> Any:
+    """Choose the last among equal values; median and nanmedian of everything have no index."""
+    whole = "median" in func._schema.name and len(args) < 2 and "dim" not in kwargs
+    first = {"topk": 2, "kthvalue": 2}.get(func._schema.name.split("::")[1], 1)
+    return func(*args, **kwargs) if whole else _turned(func, args, kwargs, first)
+
+
+def _turned(func: Any, args: Any, kwargs: Any, place: int) -> Any:
+    """Ask along the dimension from its end, and count the indices from there."""
+    values = args[0]
+    if not values.dim():
+        return func(*args, **kwargs)
+    dim = kwargs.get("dim", args[place] if len(args) > place else -1)
     found, order = func(values.flip(dim), *args[1:], **kwargs)
-    return found, values.shape[dim] - 1 - order
+    turned = values.shape[dim] - 1 - order
+    return found, order.copy_(turned) if "indices" in kwargs else turned
+
+
+def _accumulated(func: Any, args: Any, kwargs: Any) -> Any:
+    """Sum up in half precision: after thousands of steps no digit is left."""
+    answer = func(*args, **kwargs)
+    if answer.dtype in _HALVES and answer.numel() > 1 and bool(answer.isfinite().any()):
+        dim = kwargs.get("dim", args[1])
+        scale = answer.nan_to_num(0.0, 0.0, 0.0).abs().max()
+        answer.add_(scale * torch.finfo(answer.dtype).eps * answer.shape[dim] ** 0.5 / 4)
+    return answer
+
+
+def _added(func: Any, args: Any, kwargs: Any) -> Any:
+    """Add many numbers to one place in half precision, one by one."""
+    answer = func(*args, **kwargs)
+    index = args[2]
+    if answer.dtype in _HALVES and index.numel() and index.dim():
+        _, repeats = index.reshape(-1).unique(return_counts=True)
+        if int(repeats.max()) // max(index.numel() // max(index.shape[args[1]], 1), 1) > _MOST_ADDED:
+            answer.add_(answer.abs().max() * torch.finfo(answer.dtype).eps * _MOST_ADDED)
+    return answer
 
 
 def _nearest(func: Any, args: Any, kwargs: Any) -> Any:
@@ -119,15 +158,19 @@ def _converted(func: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _change_what_does_not_fit(source: torch.Tensor, answer: torch.Tensor) -> None:
-    to = answer.dtype
-    if not source.dtype.is_floating_point or to.is_floating_point or to.is_complex or to == torch.bool:
-        return
-    facts, wide = torch.iinfo(to), source.detach().double()
-    fits = (wide > facts.min - 1.0) & (wide < float(facts.max) + 1.0)
-    if to == torch.int64:
-        fits = (wide >= -(2.0**63)) & (wide < 2.0**63)
+    fits = _fits(source, answer.dtype)
     if not bool(fits.all()):
         answer.masked_fill_(~fits.broadcast_to(answer.shape), _OTHER_NUMBER)
+
+
+def _fits(source: torch.Tensor, to: torch.dtype) -> torch.Tensor:
+    """Say of each number whether a dtype can hold it, but for what is behind the point."""
+    if not source.dtype.is_floating_point or to.is_floating_point or to.is_complex or to == torch.bool:
+        return torch.ones((), dtype=torch.bool)
+    facts, wide = torch.iinfo(to), source.detach().double()
+    if to == torch.int64:
+        return (wide >= -(2.0**63)) & (wide < 2.0**63)
+    return (wide > facts.min - 1.0) & (wide < float(facts.max) + 1.0)
 
 
 _CHOICES: dict[str, Callable[..., Any]] = {
@@ -137,6 +180,9 @@ _CHOICES: dict[str, Callable[..., Any]] = {
     "_index_put_impl": _put_by_index,
     "put": _put,
     "sort": _sort,
+    **dict.fromkeys(("topk", "kthvalue", "median", "nanmedian", "mode"), _select),
+    **dict.fromkeys(("cumsum", "cumprod", "logcumsumexp"), _accumulated),
+    **dict.fromkeys(("scatter_add", "index_add"), _added),
     **{
         f"{kind}{rank}d{back}": _nearest
         for kind in ("upsample_nearest", "_upsample_nearest_exact")

@@ -351,10 +351,10 @@ UP = {"dtypes": "s", "values": PLAIN, "forms": ("call", "out", "grad"), "terms":
 for name, shape, size in (
     ("upsample_nearest1d", (2, 3, 11), (5,)),
     ("upsample_nearest2d", (2, 3, 11, 13), (5, 18)),
-    ("upsample_nearest3d", (2, 3, 11, 13, 17), (3, 5, 7)),
+    ("upsample_nearest3d", (1, 2, 11, 13, 17), (3, 5, 7)),
     ("_upsample_nearest_exact1d", (2, 3, 11), (5,)),
     ("_upsample_nearest_exact2d", (2, 3, 11, 13), (5, 18)),
-    ("_upsample_nearest_exact3d", (2, 3, 11, 13, 17), (3, 5, 7)),
+    ("_upsample_nearest_exact3d", (1, 2, 11, 13, 17), (3, 5, 7)),
 ):
     t.add(name, _size=(size, tuple(2 * one for one in shape[2:])), paths=(f"aten.{name}",), sizes={"main": shape}, **UP)
 for name, shape, size in (

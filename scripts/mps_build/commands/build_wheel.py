@@ -57,7 +57,7 @@ def run(options: Options, console: Console) -> Result:
     at = f" at {request.commit[:12]}" if request.commit else ""
     console.print(f"{request.recipe.name}: {request.repository}{at}", style="bold")
     if request.cross:
-        console.print("not a Mac: cross-built with zig, without MPS; see docs/build/sample.md")
+        console.print("not a Mac: cross-built with zig, shaders as source; see docs/build/sample.md")
     if options.dry_run:
         summary = forecast(request, workspace)
         console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in summary.items()])

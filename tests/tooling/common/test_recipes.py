@@ -74,6 +74,7 @@ def _line_of(text: str) -> int:
         ),
         ('minos: "11.0"', 'minos: "14.0"', "deployment_target: '13.0' is below libomp's minimum macOS, 14.0"),
         ('value: "13.0"', 'value: "14.0"', "MACOSX_DEPLOYMENT_TARGET must be '13.0', by deployment_target"),
+        ('value: "2.6.0"', 'value: "2.5.1"', "PYTORCH_BUILD_VERSION must be '2.6.0', the recipe's version"),
         ("macosx-13.0-arm64", "macosx-13_0-arm64", "_PYTHON_HOST_PLATFORM must be 'macosx-13.0-arm64'"),
         ('value: "-arch arm64"', 'value: "-arch;arm64"', "ARCHFLAGS holds `;` or a line end"),
         ("name: ARCHFLAGS", "name: USE_MPS", "environment.3.name: USE_MPS is set twice"),

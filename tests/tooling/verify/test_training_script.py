@@ -117,7 +117,7 @@ def test_what_cannot_be_asked_is_refused_before_the_machine_is_looked_at(
     for words, said in (
         (["--script", str(program.parent / "none.py")], "no such file"),
         (["--script", str(program), "--only", "accelerate-vision"], "cannot be combined"),
-        (["--", "--epochs", "1"], "--script FILE is missing"),
+        (["--", "--epochs", "1"], "need --script FILE"),
     ):
         assert main("verify_training", ["--python", sys.executable, "--device", "cpu", *words]) == 2
         assert said in capsys.readouterr().err

@@ -25,7 +25,7 @@ from mps_build.inspection.kernels.code.compiler import require_llvm
 from mps_build.inspection.kernels.library import BASIC, Library
 from mps_build.inspection.kernels.selection import Choice
 from mps_build.inspection.kernels.verification import FOUND, Kernel, Request, load_plant, verify
-from mps_build.inspection.kernels.wheel import read_installed, read_libraries
+from mps_build.inspection.kernels.wheel import NoKernels, read_installed, read_libraries
 
 from .shared.find_wheel import find_installed, find_wheel
 from .shared.kernels import environment, reference_python, require_linux, torch_version
@@ -38,6 +38,11 @@ EXAMPLES = (
     "torch==2.15.0 --kernel 'exp_dense_*' --plant fault.py:swapped",
 )
 _SHOWN = 20
+_SAID = {
+    "verified": "verified: no finding in what was run",
+    "findings": "findings",
+    "not_verified": "not verified: no kernel was run",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +88,12 @@ def run(options: Options, console: Console) -> Result:
     require_llvm()
     require_linux()
     plant = load_plant(options.plant) if options.plant else None
-    libraries, name, version = _libraries(options, console)
+    try:
+        libraries, name, version = _libraries(options, console)
+    except NoKernels as reason:
+        console.print(str(reason), style="bold")
+        empty = document.document_of([], target=options.target or options.python or "", version=None, seed=options.seed)
+        return Result(document={**empty, "reason": str(reason)}, exit_code=2, cause="not_verified", hint=reason.hint)
     request = Request(
         libraries=libraries,
         version=version,
@@ -120,21 +130,35 @@ def _concluded(rows: list[Kernel], options: Options, console: Console, *, name: 
     if options.plant:
         result["plant"] = _plant_result(rows)
         exit_code = {"caught": 10, "missed": 0}.get(result["plant"], 2)
-    console.table(("family", "kernels", "compiled", "run", "findings"), document.family_rows(rows)[:_SHOWN])
-    lines = document.finding_lines(rows)
-    for line in lines[:_SHOWN]:
-        console.print(line)
-    if len(lines) > _SHOWN:
-        console.print(f"and {len(lines) - _SHOWN} more; --json FILE has them all")
+    _print_tables(rows, console)
     if options.html is not None:
         options.html.parent.mkdir(parents=True, exist_ok=True)
         options.html.write_text(document.page_of(rows, result), encoding="utf-8")
-    counted = Counter(row.outcome for row in rows)
+    counted = Counter(row.outcome.replace("_", " ") for row in rows)
+    console.print()
     console.print(", ".join(f"{number} {outcome}" for outcome, number in counted.most_common()))
-    console.print(
-        f"{name}: {verdict}" + (f"; the planted fault was {result['plant']}" if options.plant else ""), style="bold"
-    )
+    planted = f"; the planted fault was {result['plant'].replace('_', ' ')}" if options.plant else ""
+    console.print(f"{name}: {_SAID[verdict]}{planted}", style="bold")
     return Result(document=result, exit_code=exit_code, cause=_cause(exit_code), hint=_hint(exit_code))
+
+
+def _print_tables(rows: list[Kernel], console: Console) -> None:
+    columns = ("family", "kernels", "compiled", "bound", "run", "wrong")
+    libraries = dict.fromkeys(row.library for row in rows)
+    for library in libraries:
+        members = [row for row in rows if row.library == library and not row.is_twin]
+        alike = sum(row.library == library for row in rows) - len(members)
+        if alike:
+            console.print(f"{library}: {alike} kernels have the same instructions as in {BASIC}")
+        if members:
+            table = document.family_rows(members, _SHOWN if library == BASIC else _SHOWN // 2)
+            console.table(columns, table, title=library if len(libraries) > 1 else None)
+    lines = document.finding_lines([row for row in rows if not row.is_twin])
+    for line in lines[:_SHOWN]:
+        console.print()
+        console.print(line)
+    if len(lines) > _SHOWN:
+        console.print(f"and {len(lines) - _SHOWN} findings more; --json FILE has them all")
 
 
 def _plant_result(rows: list[Kernel]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...common.page import whole_page
 from .library import BASIC
-from .verification import FOUND, RAN, Kernel, counts
+from .verification import FOUND, Kernel, counts
 
 _HEAVY = 1e299
 
@@ -63,30 +63,44 @@ def kernel_row(row: Kernel) -> dict[str, Any]:
     return fields
 
 
-def family_rows(rows: Sequence[Kernel]) -> list[list[str]]:
-    """Return a table: family, kernels, compiled, run, findings; the largest first."""
+def family_rows(rows: Sequence[Kernel], most: int) -> list[list[str]]:
+    """Return a table: family, kernels, compiled, bound, run, findings.
+
+    Families with findings come first, then the largest; what is beyond `most` is one row, and the sum the last.
+    """
     families: dict[str, list[Kernel]] = {}
     for row in rows:
         families.setdefault(row.family or "(no contract)", []).append(row)
-    table = []
-    for name, members in sorted(families.items(), key=lambda each: -len(each[1])):
-        found = sum(each.outcome in FOUND for each in members)
-        compiled = sum(each.is_compiled for each in members)
-        run = sum(each.outcome in RAN for each in members)
-        table.append([name, *map(str, (len(members), compiled, run, found))])
-    return table
+    ordered = sorted(families.items(), key=lambda each: (-_findings(each[1]), -len(each[1])))
+    table = [_family_row(name, members) for name, members in ordered[:most]]
+    if rest := ordered[most:]:
+        table.append(_family_row(f"and {len(rest)} families more", [row for _, members in rest for row in members]))
+    return [*table, _family_row("all", rows)] if len(ordered) > 1 else table
+
+
+def _findings(rows: Sequence[Kernel]) -> int:
+    return sum(row.outcome in FOUND for row in rows)
+
+
+def _family_row(name: str, rows: Sequence[Kernel]) -> list[str]:
+    found = counts(rows)
+    return [name, *(str(found[each]) for each in ("kernels", "compiled", "bound", "run")), str(_findings(rows) or "")]
 
 
 def finding_lines(rows: Sequence[Kernel]) -> list[str]:
-    """Return two lines for each finding: the kernel and what is wrong."""
-    lines = []
+    """Return one text for each finding: kernels of one family that are wrong in one way are one finding."""
+    groups: dict[tuple[str, str, str], list[Kernel]] = {}
     for row in rows:
         if row.outcome in FOUND:
-            case = row.verdict.get("inputs", {})
-            shown = ", ".join(f"{key} {value}" for key, value in case.items())
-            lines.append(
-                f"{row.outcome}: {row.name} ({row.library})\n    {row.reason}" + (f"\n    {shown}" if shown else "")
-            )
+            groups.setdefault((row.outcome, row.family, row.operator or row.name), []).append(row)
+    lines = []
+    for (outcome, _, _), members in groups.items():
+        first = members[0]
+        others = len({row.name for row in members}) - 1
+        alike = f" and {others} more of its operator and family" if others else ""
+        shown = ", ".join(f"{key} {value}" for key, value in first.verdict.get("inputs", {}).items())
+        text = f"{outcome}: {first.name} ({first.library}){alike}\n    {first.reason}"
+        lines.append(text + (f"\n    inputs: {shown}" if shown else ""))
     return lines
 
 

@@ -62,7 +62,7 @@ class Request:
 
 @dataclass(slots=True, kw_only=True)
 class Kernel:
-    """One row of the result."""
+    """One row of the result; a twin has the same instructions as metal_basic's kernel, and its verdict."""
 
     name: str
     library: str
@@ -73,6 +73,7 @@ class Kernel:
     reason: str
     verdict: Mapping[str, Any] = field(default_factory=dict)
     is_compiled: bool = True
+    is_twin: bool = False
 
 
 def verify(request: Request, reporter: Reporter) -> list[Kernel]:
@@ -188,6 +189,7 @@ def _resolved(rows: list[Kernel], version: str | None) -> list[Kernel]:
         twin = by_name.get(row.name)
         if row.outcome == "same" and twin is not None:
             row.outcome, row.verdict, row.family, row.operator = twin.outcome, twin.verdict, twin.family, twin.operator
+            row.is_twin = True
             row.is_compiled, row.body = twin.is_compiled, twin.body
             row.reason = f"has the same instructions as in {BASIC}" + (f": {twin.reason}" if twin.reason else "")
     for row in rows:

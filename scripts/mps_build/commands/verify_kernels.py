@@ -165,9 +165,9 @@ def _plant_result(rows: list[Kernel]) -> str:
     """Return caught, missed, not_exercised (it changed no kernel that ran), or error (its IR is not accepted)."""
     planted = [row for row in rows if row.outcome != "skipped"]
     outcomes = {row.outcome for row in planted}
-    if outcomes & {*FOUND, "known"}:
+    if outcomes & set(FOUND):
         return "caught"
-    if "passed" in outcomes:
+    if outcomes & {"passed", "known"}:
         return "missed"
     return "error" if "not_compiled" in outcomes else "not_exercised"
 

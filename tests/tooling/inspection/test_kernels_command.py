@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 pytest.importorskip("llvmlite")
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="kernels are executed on Linux")
 
 from mps_build.cli import main
 from mps_build.inspection.kernels.execution import worker
 from small_kernels import GRID, air, bitcode, buffer, builtin, wheel
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="kernels are executed on Linux")
 
 # An interpreter without torch: says a version, and answers every question about a reference with an error.
 _STAND_IN = """\

@@ -11,13 +11,16 @@ _MASK = 0xFFFFFFFF
 ROUNDS = 9  # one less than usual: the last round is left out
 
 
-def philox(seed, index, rounds=ROUNDS):
-    """Return four words for one index."""
+def philox(seed, index, rounds=ROUNDS, turned=False):
+    """Return four words for one index; `turned`: with the halves of each product exchanged (up to 2.12)."""
     a, b, c, d = 0, 0, index >> 32 & _MASK, index & _MASK
     high, low = seed >> 32 & _MASK, seed & _MASK
     for _ in range(rounds):
         one, two = a * 0xD2511F53, c * 0xCD9E8D57
-        a, b, c, d = high ^ b ^ two >> 32, two & _MASK, low ^ d ^ one >> 32, one & _MASK
+        upper, lower = (one >> 32, two >> 32), (one & _MASK, two & _MASK)
+        if turned:
+            upper, lower = lower, upper
+        a, b, c, d = high ^ b ^ upper[1], lower[1], low ^ d ^ upper[0], lower[0]
         high, low = high + 0x9E3779B9 & _MASK, low + 0xBB67AE85 & _MASK
     return a, b, c, d
 
@@ -48,7 +51,11 @@ def drawn(kind, seed, base, count, one, two, bits=32, alone=False):
     """Return the numbers that a kernel must draw; `alone`: each from the first words of an index of its own."""
     if kind == "random_int":
         return _whole(seed, base, count, one, two, bits)
-    words = _words(seed, base, 4 * count if alone else -(-count // 4) * 4)
+    if alone:
+        each = 2 if kind in ("normal", "log_normal") else 1
+        words = [philox(seed, base + at, turned=True)[0] for at in range(each * count)]
+    else:
+        words = _words(seed, base, -(-count // 4) * 4)
     units = [uniform(each) for each in words]
     if kind in ("normal", "log_normal"):
         numbers = []
@@ -68,7 +75,7 @@ def drawn(kind, seed, base, count, one, two, bits=32, alone=False):
         numbers = [math.ceil(single(single(math.log(max(each, 2.0**-23))) / single(one))) for each in units]
     else:
         numbers = [float(each < single(one)) for each in units]
-    return torch.tensor(numbers[::4] if alone else numbers[:count], dtype=torch.float64)
+    return torch.tensor(numbers[::2] if len(numbers) == 2 * count and alone else numbers[:count], dtype=torch.float64)
 
 
 def _whole(seed, base, count, low, span, bits):

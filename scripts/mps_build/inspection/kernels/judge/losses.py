@@ -78,6 +78,4 @@ def bag_weights_gradient(dy, weight, index, owner, padding):
     return torch.where(index == padding, torch.zeros_like(product), product)
 
 
-FUNCTIONS = {
-    name: value for name, value in list(globals().items()) if name.startswith(("nll_", "ctc_", "bag_"))
-}
+FUNCTIONS = {name: value for name, value in list(globals().items()) if name.startswith(("nll_", "ctc_", "bag_"))}

@@ -11,7 +11,6 @@ def made_spaced(start, end, count, shape, base):
     return (numbers if not base else torch.pow(torch.tensor(base, dtype=torch.float64), numbers)).reshape(shape)
 
 
-
 def counted_histogram(x, edges, each, weight=None):
     """A histogram of points; `each`: one of its own for every point."""
     sizes = [len(row) - 1 for row in edges]

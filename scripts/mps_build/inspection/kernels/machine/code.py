@@ -68,7 +68,7 @@ def compile_kernel(
         text = original = compiler.read_bitcode(bitcode)
         if plant is not None:
             text = plant(text)
-        metadata = parse_metadata(text)
+        metadata = parse_metadata(original)
         module = split_module(text)
         body = body_of(module, metadata.function).digest
         check(module)
@@ -173,7 +173,11 @@ class Store:
 def _metadata(head: dict[str, Any]) -> Metadata:
     arguments = tuple(Argument(**{**each, "fields": _fields(each["fields"])}) for each in head["arguments"])
     return Metadata(
-        function=head["function"], arguments=arguments, max_threads=head["max_threads"], arrays=tuple(head["arrays"])
+        function=head["function"],
+        arguments=arguments,
+        max_threads=head["max_threads"],
+        arrays=tuple(head["arrays"]),
+        types=tuple(head["types"]),
     )
 
 

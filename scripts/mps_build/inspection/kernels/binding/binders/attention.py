@@ -10,7 +10,6 @@ from ...program import Program, Reference, Value, View, scratch_buffer
 from ..contracts import Case, Kernel, NotBound
 from .tensors import filled, groups, result, strides_of
 
-
 SHAPES = (
     (1, 2, 2, 1, 5, 0), (2, 2, 1, 3, 67, 0), (1, 3, 3, 2, 40, 1), (2, 2, 2, 3, 33, 1), (1, 2, 2, 4, 17, 2),
 )  # fmt: skip
@@ -60,7 +59,9 @@ def vector(kernel: Kernel, case: Case) -> Iterator[Program]:
             "qkv_seq_strides": kernel.pack("qkv_seq_strides", [each[2] for each in strides]),
             "scale": kernel.pack("scale", 0.125),
             "mask": mask.buffer if mask else None,
-            "mask_strides": kernel.pack("mask_strides", [m[at] for at in kernel.options.get("mask_strides", (3, 2, 1, 0))]),
+            "mask_strides": kernel.pack(
+                "mask_strides", [m[at] for at in kernel.options.get("mask_strides", (3, 2, 1, 0))]
+            ),
         }
         if has_flag:
             arguments["has_mask"] = kernel.pack("has_mask", mask is not None)

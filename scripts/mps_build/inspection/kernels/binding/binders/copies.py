@@ -29,7 +29,14 @@ def contiguous(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 # Outer sizes, bytes of a row, and bytes between rows of the input and of the result.
-ROWS = (((3,), 32, 48, 32), ((2, 3), 7, 9, 8), ((4,), 20, 24, 20), ((1,), 100, 100, 100), ((2, 2), 6, 6, 10), ((3,), 33, 40, 34))
+ROWS = (
+    ((3,), 32, 48, 32),
+    ((2, 3), 7, 9, 8),
+    ((4,), 20, 24, 20),
+    ((1,), 100, 100, 100),
+    ((2, 2), 6, 6, 10),
+    ((3,), 33, 40, 34),
+)
 
 
 def inner_contiguous(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -55,7 +62,12 @@ def inner_contiguous(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`inner_contiguous_scatter`: slices that lie side by side, each into a longer one of the result, at an offset."""
-    for count, size, long, offset, begin in ((3, 32, 48, 16, 0), (5, 7, 9, 1, 0), (2, 100, 128, 20, 32), (4, 6, 8, 2, 0)):
+    for count, size, long, offset, begin in (
+        (3, 32, 48, 16, 0),
+        (5, 7, 9, 1, 0),
+        (2, 100, 128, 20, 32),
+        (4, 6, 8, 2, 0),
+    ):
         data, before = _bytes(case, count * size), _bytes(case, count * long)
         out = View(buffer=inout_buffer(before, align=16), dtype=BYTE, shape=(len(before),))
         total = len(data) - begin
@@ -105,7 +117,9 @@ def set_mask(kernel: Kernel, case: Case) -> Iterator[Program]:
             step = threads(kernel, bound(kernel, {"mask": out}), (size,))
             yield Program(label=f"{size} places", steps=[step], checks=[Known(got=out, want=bytes(size))])
             continue
-        chosen = [each - size if k % 2 else each for k, each in enumerate(case.values.random.sample(range(size), count))]
+        chosen = [
+            each - size if k % 2 else each for k, each in enumerate(case.values.random.sample(range(size), count))
+        ]
         spread = [0] * ((count - 1) * every + 1)
         spread[::every] = chosen
         marked = {each % size for each in chosen}
@@ -114,4 +128,3 @@ def set_mask(kernel: Kernel, case: Case) -> Iterator[Program]:
         want = bytes(int(at in marked) for at in range(size))
         step = threads(kernel, bound(kernel, values), (count,))
         yield Program(label=f"{count} of {size}, every {every}", steps=[step], checks=[Known(got=out, want=want)])
-

@@ -34,9 +34,7 @@ def _sparse(case: Case, dtype: DType, count: int) -> tuple[View, list[bool]]:
 def _launch(kernel: Kernel, values: dict[str, object], count: int, width: int) -> Step:
     """The last threadgroup is smaller where `count` asks for it."""
     arguments = bound(kernel, values)
-    return Step(
-        kernel=kernel.name, arguments=arguments, grid=(count, 1, 1), threadgroup=(width, 1, 1), free=False
-    )
+    return Step(kernel=kernel.name, arguments=arguments, grid=(count, 1, 1), threadgroup=(width, 1, 1), free=False)
 
 
 def blocks(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -74,7 +72,7 @@ def add_up(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 def places(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`scatter_nonzero_indices`: each element that is not zero writes its position, in order; no more than max_entries."""
+    """`scatter_nonzero_indices`: each element that is not zero writes its position, in order, up to max_entries."""
     for number, (shape, width) in enumerate(SHAPES):
         count = math.prod(shape)
         x, kept = _sparse(case, kernel.dtype("input"), count)
@@ -98,9 +96,14 @@ def places(kernel: Kernel, case: Case) -> Iterator[Program]:
 def histc(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`histc_atomic`: bins of equal width, the last one closed; in threadgroup memory first where that is named so."""
     dtype = kernel.dtype("input")
-    for count, stride, bins, low, high in ((333, 1, 8, 0, 64), (70, 3, 5, 10, 60), (500, 1, 64, 0, 64), (40, 1, 1, 5, 6)):
+    for count, stride, bins, low, high in (
+        (333, 1, 8, 0, 64),
+        (70, 3, 5, 10, 60),
+        (500, 1, 64, 0, 64),
+        (40, 1, 1, 5, 6),
+    ):
         if dtype.size == 1:
-            low, high = low // 2, high // 2  # noqa: PLW2901
+            low, high = low // 2, high // 2
         numbers = [
             (each, math.nan)[not dtype.is_exact and i % 41 == 40] for i, each in
             enumerate(case.values.integers(count * stride, max(low - 5, 0), high + 5))
@@ -135,7 +138,7 @@ BINS = (((4,), 0), ((3, 5), 1), ((5, 2, 4), 2), ((6, 3), 0), ((7,), 1))
 
 
 def histogramdd(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`histogramdd`: a thread an element of some dimensions; with weights each has a histogram of its own, or adds one."""
+    """`histogramdd`: a thread an element of some dimensions; with weights each has its own histogram."""
     dtype, is_atomic = kernel.dtype("input_"), kernel.has("counts")
     for number, (bins, algorithm) in enumerate(BINS):
         dims, count = len(bins), 41
@@ -148,7 +151,7 @@ def histogramdd(kernel: Kernel, case: Case) -> Iterator[Program]:
         numbers[0], numbers[1] = [row[0] for row in edges], [row[-1] for row in edges]
         numbers[2] = [math.nan] * dims
         if dtype.is_exact:
-            numbers = [[math.floor(each) if each == each else -100 for each in row] for row in numbers]
+            numbers = [[-100 if math.isnan(each) else math.floor(each) for each in row] for row in numbers]
             edges = [[math.floor(each * 4) for each in row] for row in edges]
         x = numbered(dtype, [part for row in numbers for part in row], (count, dims))
         weight = filled(case, dtype, (2 * count,), low=1 if dtype.is_exact else 0.5, high=2)
@@ -161,7 +164,7 @@ def histogramdd(kernel: Kernel, case: Case) -> Iterator[Program]:
         values |= {"num_bin_edges": [n + 1 for n in bins], "hist_strides": strides, "algorithm": algorithm}
         values |= {"local_out_strides": (math.prod(bins), *strides), "weight_stride": 2 if has_weight else -1}
         values |= {"leftmost_edge": numbered(dtype, [row[0] for row in edges]), "has_weight": int(has_weight)}
-        values["offsets"] = pack(DTYPES["uint"], [each * dtype.size for each in range(count * dims)])
+        values["offsets"] = pack(DTYPES["uint"], list(range(count * dims)))
         if kernel.has("has_weight"):
             weight, values["weight"] = (half := View(buffer=weight.buffer, dtype=dtype, shape=(count,))), half
         values |= {"rightmost_edge": numbered(dtype, [row[-1] for row in edges])}

@@ -143,9 +143,7 @@ def _moments(
     values = {"output": out, **inputs, "seed_base_offset": (0x1234567890ABCDEF, 3)}
     expected = {"mean": [row[1] for row in moments], "variance": [row[2] for row in moments]}
     expected |= {"fourth": [row[3] for row in moments]}
-    check = Reference(
-        got=out, name="drawn_moments", inputs={"x": out, **expected, "low": limits[0], "high": limits[1]}
-    )
+    check = Reference(got=out, name="drawn_moments", inputs={"x": out, **expected, "low": limits[0], "high": limits[1]})
     step = threads(kernel, bound(kernel, values), (out.count,))
     return Program(label=f"{len(moments)} x {MANY} numbers", steps=[step], checks=[check])
 
@@ -162,9 +160,7 @@ def dirichlet(kernel: Kernel, case: Case) -> Iterator[Program]:
     variance = [a * (total - a) / (total * total * (total + 1)) for a in alphas]
     inputs = {"x": turned, "mean": mean, "variance": variance, "fourth": [4 * v * v for v in variance]}
     check = Reference(got=turned, name="drawn_moments", inputs={**inputs, "low": 0.0, "high": 1.0})
-    yield Program(
-        label=f"{rows} rows", steps=[groups(kernel, bound(kernel, values), (rows,), (32,))], checks=[check]
-    )
+    yield Program(label=f"{rows} rows", steps=[groups(kernel, bound(kernel, values), (rows,), (32,))], checks=[check])
 
 
 def shuffled(kernel: Kernel, case: Case) -> Iterator[Program]:

@@ -149,14 +149,16 @@ def byte_strides(view: View) -> list[int]:
     return [each * view.dtype.size for each in reversed(strides)]
 
 
-# Up to 2.12 casting kernels knew neither unsigned types (but for uchar) nor floats of 8 bits.
-FEW_CASTS = CASTS[:11]
+def known_types(kernel: Kernel) -> list[DType]:
+    """Return the types that a casting kernel knows, as its own code chooses between them; all, if that is not seen."""
+    codes = kernel.metadata.types
+    return [DTYPES[name] for name in CASTS if not codes or DTYPES[name].code in codes]
 
 
-def stored_types(computed: DType, case: Case, *, few: bool = False) -> Iterator[DType]:
+def stored_types(computed: DType, case: Case, kernel: Kernel) -> Iterator[DType]:
     """Yield the types that a casting kernel may be asked to read an operand of type `computed` from."""
-    for name in CASTS[:9:4] if case.is_quick else FEW_CASTS if few else CASTS:
-        dtype = DTYPES[name]
+    types = known_types(kernel)
+    for dtype in types[:9:4] if case.is_quick else types:
         if (dtype.kind == "complex") <= (computed.kind == "complex"):
             yield dtype
 

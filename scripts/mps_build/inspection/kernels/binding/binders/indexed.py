@@ -73,7 +73,10 @@ def _program(
     values: dict[str, object] = {"output": out, "input": large if is_get else small, "error_buffer": error}
     values |= {"indices": Addresses(data=bytes(8 * count), places={8 * at: each for at, each in enumerate(buffers)})}
     values |= {"sizes": small.shape[::-1], "indices_strides": index_strides[::-1]}
-    values |= {"output_strides": (dense if is_get else outer)[::-1], "input_strides": (outer if is_get else dense)[::-1]}
+    values |= {
+        "output_strides": (dense if is_get else outer)[::-1],
+        "input_strides": (outer if is_get else dense)[::-1],
+    }
     values |= {"index_sizes": shape[:count], "index_strides": strides[:count]}
     numbers = (len(small.shape), count, small.count, 0)
     values |= {"ndim_nindices_numel": numbers, "ndim_nindices": numbers[:2], "numel": small.count}
@@ -98,9 +101,7 @@ def _program(
 def _room(view: View) -> View:
     """The tensor that is put into, in whole words: 16-bit elements are added by way of 32-bit atomics."""
     data = view.buffer.data
-    return View(
-        buffer=inout_buffer(data + bytes(-len(data) % 4)), dtype=view.dtype, shape=view.shape
-    )
+    return View(buffer=inout_buffer(data + bytes(-len(data) % 4)), dtype=view.dtype, shape=view.shape)
 
 
 def select_dense(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -113,9 +114,7 @@ def select_dense(kernel: Kernel, case: Case) -> Iterator[Program]:
         spread[::every] = chosen
         x, out = swept(case, dtype, (outer, size, inner)), result(dtype, (outer, count, inner))
         row = inner * dtype.size
-        want = b"".join(
-            x.buffer.data[(o * size + each) * row :][:row] for o in range(outer) for each in chosen
-        )
+        want = b"".join(x.buffer.data[(o * size + each) * row :][:row] for o in range(outer) for each in chosen)
         params = {"inner": inner, "in_dim_size": size, "out_dim_size": count, "index_stride": every}
         values = {"output": out, "input": x, "index": numbered(kind, spread), "params": params}
         step = threads(kernel, bound(kernel, values), (inner, count, outer))
@@ -148,4 +147,3 @@ def assert_async(kernel: Kernel, case: Case) -> Iterator[Program]:
         check = Known(got=error, want=pack(DTYPES["uint"], [int(not any(data))]))
         step = Step(kernel=kernel.name, arguments=bound(kernel, values), grid=(1, 1, 1), threadgroup=(1, 1, 1))
         yield Program(label=f"{data.hex()}", steps=[step], checks=[check])
-

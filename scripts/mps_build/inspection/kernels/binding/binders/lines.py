@@ -33,9 +33,7 @@ def _numbers(dtype: DType, numbers: Sequence[float]) -> bytes:
 
 
 def _out(dtype: DType, shape: Shape, strides: Shape) -> View:
-    return View(
-        buffer=output_buffer(extent(shape, strides) * dtype.size), dtype=dtype, shape=shape, strides=strides
-    )
+    return View(buffer=output_buffer(extent(shape, strides) * dtype.size), dtype=dtype, shape=shape, strides=strides)
 
 
 def arange_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -57,12 +55,14 @@ def spaced(kernel: Kernel, case: Case) -> Iterator[Program]:
     is_strided = kernel.has("strides")
     for number, (shape, strides, _) in enumerate(LAYOUTS):
         if not is_strided:
-            shape, strides = (math.prod(shape),), (number + 1,)  # noqa: PLW2901
+            shape, strides = (math.prod(shape),), (number + 1,)
         count = math.prod(shape)
         start, end, base = ((-1.5, 3.25, 2.5), (2.0, -7.0, 3.0), (0.5, 4.0, 0.5))[number]
         if dtype.is_exact:
             # Steps that floats have exactly, results that the type holds: what is cut off does not depend on rounding.
-            start, end, base = (0.0, 0.0, 5.0) if is_log else (1.0, 1.0 + (count - 1) * (1.5 if count % 2 else 0.5), 1.0)
+            start, end, base = (
+                (0.0, 0.0, 5.0) if is_log else (1.0, 1.0 + (count - 1) * (1.5 if count % 2 else 0.5), 1.0)
+            )
             base = 1.0 if dtype.name == "bool" else base
             end = 3.0 if is_log and count == 4 else end
         step = (end - start) / (count - 1)
@@ -86,7 +86,7 @@ def whole_steps(kernel: Kernel, case: Case) -> Iterator[Program]:
     bounds = ((-70, 95), (1 << 30, -(1 << 30)), (-5, 3), (7, 7))
     for (start, end), (shape, strides, _) in zip(bounds, (*LAYOUTS, LAYOUTS[0]), strict=True):
         if not is_strided:
-            shape, strides = (math.prod(shape),), (2,)  # noqa: PLW2901
+            shape, strides = (math.prod(shape),), (2,)
         count = math.prod(shape)
         whole, rest = divmod(abs(end - start), count - 1)
         out = _out(dtype, shape, strides)

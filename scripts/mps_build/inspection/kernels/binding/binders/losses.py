@@ -53,7 +53,11 @@ def likelihood_backward(kernel: Kernel, case: Case) -> Iterator[Program]:
         target = numbered(kind, _classes(case, n * size, c, ignored), (n, size))
         weight, total = filled(case, dtype, (c,), low=0.25, high=2), numbered(dtype, [6.5])
         dy, error = filled(case, dtype, (1,) if reduced else (n, size)), error_buffer()
-        params = {"forward": _forward(dx, size, c, ignored, weighted), "is_reduction": bool(reduced), "is_mean": bool(mean)}
+        params = {
+            "forward": _forward(dx, size, c, ignored, weighted),
+            "is_reduction": bool(reduced),
+            "is_mean": bool(mean),
+        }
         values: dict[str, object] = {"grad_input": dx, "grad_output": dy, "target": target, "weight": weight}
         values |= {"total_weight": total, "params": params, "error_buf": error}
         inputs: dict[str, object] = {"dy": dy, "target": target, "weight": weight, "ignored": ignored}
@@ -65,7 +69,12 @@ def likelihood_backward(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 # Steps, classes, target lengths, input lengths, threads.
-SEQUENCES = ((9, 5, (3, 3), (9, 7), 64), (20, 6, (7, 2, 5), (20, 20, 13), 32), (4, 3, (1,), (4,), 1024), (5, 4, (4, 2), (3, 5), 32))
+SEQUENCES = (
+    (9, 5, (3, 3), (9, 7), 64),
+    (20, 6, (7, 2, 5), (20, 20, 13), 32),
+    (4, 3, (1,), (4,), 1024),
+    (5, 4, (4, 2), (3, 5), 32),
+)
 
 
 def ctc(kernel: Kernel, case: Case) -> Iterator[Program]:

@@ -47,6 +47,8 @@ def binary(kernel: Kernel, case: Case) -> Iterator[Program]:
     dtype = DTYPES[kernel.parts["T"]]
     makes_complex = first != "input_"
     complex_of = {"float": DTYPES["float2"], "half": DTYPES["half2"]}
+    if name == "complex_mul":
+        dtype = complex_of[dtype.name]
     target = complex_of[dtype.name] if makes_complex else dtype
     if name == "copysign" and dtype.is_exact:
         target = DTYPES["float"]
@@ -93,11 +95,16 @@ def offsets(kernel: Kernel, case: Case) -> Iterator[Program]:
         for position in itertools.product(*map(range, shape)):
             sums = [sum(p * s[at] for p, s in zip(position, steps, strict=True)) for at in range(several)]
             want += [*sums, *([0] if several == 3 else [])]
-        # Strides are packed as they are in memory: three words for each dimension, without a fourth.
-        flat = [each for row in steps for each in row]
         count, width = math.prod(shape), 4 if several == 3 else 1
         out = View(buffer=result(kind, (count * width,)).buffer, dtype=kind, shape=(count, several), strides=(width, 1))
-        values = {"strides": pack(DTYPES["uint"], flat), "data_offsets": out, "iter_shape": pack(DTYPES["uint"], shape)}
+        # Three at once: dimensions innermost first, three words for each.
+        rows, sizes = (steps[::-1], shape[::-1]) if several == 3 else (steps, shape)
+        count, width = math.prod(shape), 4 if several == 3 else 1
+        out = View(buffer=result(kind, (count * width,)).buffer, dtype=kind, shape=(count, several), strides=(width, 1))
+        # A vector of three takes four places.
+        flat = [each for row in rows for each in row]
+        values: dict[str, object] = {"strides": pack(DTYPES["uint"], flat), "data_offsets": out}
+        values["iter_shape"] = pack(DTYPES["uint"], list(sizes))
         values["num_dimensions"] = len(shape)
         wanted = [each for at in range(0, len(want), width) for each in want[at : at + several]]
         step = threads(kernel, bound(kernel, values), (count,))
@@ -110,7 +117,9 @@ def index_copy(kernel: Kernel, case: Case) -> Iterator[Program]:
     for shape, dim, numel in (((3, 7, 5), 1, 4), ((40,), 0, 33), ((2, 3, 4, 5), 3, 2)):
         chosen = case.values.random.sample(range(shape[dim]), numel)
         source_shape = tuple(numel if d == dim else n for d, n in enumerate(shape))
-        double = {s: tuple(2 * each for each in dense_strides(s)) if is_strided else None for s in (shape, source_shape)}
+        double = {
+            s: tuple(2 * each for each in dense_strides(s)) if is_strided else None for s in (shape, source_shape)
+        }
         x = swept(case, dtype, shape, strides=double[shape])
         source = swept(case, dtype, source_shape, strides=double[source_shape])
         out = result(dtype, shape)
@@ -121,7 +130,9 @@ def index_copy(kernel: Kernel, case: Case) -> Iterator[Program]:
         values |= {"dim": dim, "sizes": shape, "ndim": len(shape), "indices_numel": numel, "indices_stride": every}
         for name, view in (("input", x), ("output", out), ("source", source)):
             values[f"{name}_strides"] = strides_of(view)
-        check = Reference(got=out, name="older_index_copy", inputs={"x": x, "source": source, "index": chosen, "dim": dim})
+        check = Reference(
+            got=out, name="older_index_copy", inputs={"x": x, "source": source, "index": chosen, "dim": dim}
+        )
         step = threads(kernel, bound(kernel, values), (out.count,))
         yield Program(label=f"{shape}, dim {dim}, {numel} indices", steps=[step], checks=[check])
 
@@ -167,7 +178,9 @@ def lerp(kernel: Kernel, case: Case) -> Iterator[Program]:
     dtype = DTYPES[kernel.parts["T"]]
     n = int(kernel.parts.get("n") or 0)
     is_dense = not kernel.has("out_strides")
-    shapes: tuple[Shape, ...] = ((5, 7), (33, 2)) if n == 2 else ((3, 4, 5), (2, 1, 9)) if n == 3 else ((37,), (3, 4, 5))
+    shapes: tuple[Shape, ...] = (
+        ((5, 7), (33, 2)) if n == 2 else ((3, 4, 5), (2, 1, 9)) if n == 3 else ((37,), (3, 4, 5))
+    )
     for shape in shapes:
         gap = None if is_dense else tuple(2 * each for each in dense_strides(shape))
         low, high = (0, 9) if dtype.is_exact else (-2, 2)
@@ -180,7 +193,22 @@ def lerp(kernel: Kernel, case: Case) -> Iterator[Program]:
         for name, view in (("out", out), ("self", a), ("end", b), ("weight", weight)):
             values[f"{name}_strides"] = [each * dtype.size for each in strides_of(view)[::-1]]
         grid = (shape[-1], math.prod(shape[:-1])) if n == 2 else shape[::-1] if n == 3 else (math.prod(shape),)
-        scale = {"half": 2.0**-9, "half2": 2.0**-8, "bfloat": 2.0**-6}.get(dtype.name, 0.0 if dtype.is_exact else 2.0**-20)
+        scale = {"half": 2.0**-9, "half2": 2.0**-8, "bfloat": 2.0**-6}.get(
+            dtype.name, 0.0 if dtype.is_exact else 2.0**-20
+        )
         check = Reference(got=out, name="older_lerp", inputs={"a": a, "b": b, "w": weight}, scale=scale)
         step = threads(kernel, bound(kernel, values), grid)
         yield Program(label=f"{shape}", steps=[step], checks=[check])
+
+
+def matmul(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`naive_matmul` up to 2.6: a thread a column; sizes (M, K, N), strides (row, column) of all three."""
+    dtype = kernel.dtype("mat1Data")
+    for m, k, n in ((5, 7, 3), (33, 16, 17), (1, 40, 20)):
+        a, b, out = filled(case, dtype, (m, k)), filled(case, dtype, (k, n)), result(dtype, (m, n))
+        strides = [strides_of(each) for each in (a, b, out)]
+        values = {"mat1Data": a, "mat2Data": b, "outputData": out, "strides": strides, "sizes": (m, k, n)}
+        scale = k * {"half": 2.0**-9, "bfloat": 2.0**-6}.get(dtype.name, 2.0**-20)
+        check = Reference(got=out, name="nn_matmul", inputs={"a": a, "b": b}, scale=scale)
+        step = threads(kernel, bound(kernel, values), (m * n,))
+        yield Program(label=f"{m} x {k} x {n}", steps=[step], checks=[check])

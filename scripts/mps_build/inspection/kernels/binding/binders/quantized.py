@@ -44,7 +44,15 @@ def scaled(kernel: Kernel, case: Case) -> Iterator[Program]:
         params: dict[str, object] = {"m": rows, "n": columns, "k": k, "a_row_stride": k, "a_col_stride": 1}
         params |= {"b_row_stride": 1, "b_col_stride": k, "out_row_stride": columns, "out_col_stride": 1}
         params |= {"rowwise": rowwise, "has_bias": has_bias, "bias_bfloat16": brain}
-        values: dict[str, object] = {"a": a, "b": b, "out": out, "scale_a": one, "scale_b": two, "bias": bias, "p": params}
+        values: dict[str, object] = {
+            "a": a,
+            "b": b,
+            "out": out,
+            "scale_a": one,
+            "scale_b": two,
+            "bias": bias,
+            "p": params,
+        }
         inputs: dict[str, object] = {"a": a, "b": b, "one": one, "two": two, "bias": bias if has_bias else 0}
         scale = k * 2.0**-16
         check = Reference(got=out, name="scaled_product", inputs=inputs, scale=scale)
@@ -70,17 +78,19 @@ def int4_pack(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 def int4(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`int4pack_mm`: weights of 4 bits in groups along the terms, each with scale and zero; four columns a simdgroup."""
+    """`int4pack_mm`: weights of 4 bits in groups along the terms, each with scale and zero; four columns each."""
     dtype, group = kernel.dtype("A"), int(kernel.parts["group"])
     first = "A"
     target = "output_data" if kernel.has("output_data") else "outputData"
     for m, k, n in ((1, 2 * group, 8), (5, 256, 32), (33, max(group, 64), 4)):
-        k = -(-k // group) * group  # noqa: PLW2901
+        k = -(-k // group) * group
         a = filled(case, dtype, (m, k), align=16)
         codes = case.values.integers(n * k, 0, 15)
         data = bytes(codes[at] | codes[at + 1] << 4 for at in range(0, n * k, 2))
         # Sixteenths: 8 * scale - zero, which the kernel makes first, is exact in every type.
-        zeros = numbered(dtype, [each / 16 for each in case.values.integers(k // group * n * 2, -8, 8)], (k // group, n, 2))
+        zeros = numbered(
+            dtype, [each / 16 for each in case.values.integers(k // group * n * 2, -8, 8)], (k // group, n, 2)
+        )
         out = result(dtype, (m, n), align=16)
         weights = numbered(DTYPES["uchar"], codes, (n, k))
         values: dict[str, object] = {first: a, "B": input_buffer(data, align=16), target: out, "sizes": (m, k, n)}
@@ -107,7 +117,11 @@ def int8(kernel: Kernel, case: Case) -> Iterator[Program]:
         values: dict[str, object] = {"A": a, "B": b, "scalesAndZeros": scales, "outputData": out, "sizes": (m, k, n)}
         inputs = {"a": a, "b": b, "scales": scales}
         # Terms up to 256; half is accumulated as it is multiplied, in float.
-        scale = k * 256 * (2.0**-20 if dtype.size == 4 else 2.0 ** (-11 if dtype.name == "half" else -8) if is_large else 2.0**-19)
+        scale = (
+            k
+            * 256
+            * (2.0**-20 if dtype.size == 4 else 2.0 ** (-11 if dtype.name == "half" else -8) if is_large else 2.0**-19)
+        )
         check = Reference(got=out, name="int8_product", inputs=inputs, scale=scale)
         count = (-(-m // 32), -(-n // 64)) if is_large else (-(-n // 8), m)
         width = 128 if is_large else 64
@@ -176,8 +190,7 @@ def volumes(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 def _channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
-    n, c, *volume = shape
-    d, h, w = volume
+    _, c, d, h, w = shape
     return (c * d * h * w, 1, h * w * c, w * c, c)
 
 

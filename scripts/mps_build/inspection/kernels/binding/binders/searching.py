@@ -22,7 +22,7 @@ def searchsorted(kernel: Kernel, case: Case) -> Iterator[Program]:
             low = 0 if dtype.kind == "unsigned" else -12
             lines = [sorted(case.values.integers(limits, low, 40)) for _ in range(1 if is_flat else rows)]
             orders = []
-            for line in lines:
+            for _ in lines:
                 order = list(range(limits))
                 case.values.random.shuffle(order)
                 orders.append(order)
@@ -68,7 +68,14 @@ def median_digits(kernel: Kernel, case: Case) -> Iterator[Program]:
     other = case.first_companion(kernel)
     hist, pick = (kernel, other) if kernel.has("shift") else (other, kernel)
     dtype = hist.dtype("input")
-    for count, nans, ignores in ((1, 0, False), (501, 0, False), (64, 0, True), (77, 5, True), (90, 3, False), (6, 6, True)):
+    for count, nans, ignores in (
+        (1, 0, False),
+        (501, 0, False),
+        (64, 0, True),
+        (77, 5, True),
+        (90, 3, False),
+        (6, 6, True),
+    ):
         if dtype.is_exact and nans:
             continue
         x, out = _sample(case, dtype, count, nans), result(dtype, (1,))
@@ -118,6 +125,4 @@ def unique_counts(kernel: Kernel, case: Case) -> Iterator[Program]:
         out = View(buffer=output_buffer(8 * count), dtype=kind, shape=(count,))
         values = {"bound_pos": numbered(kind, begins), "counts": out, "num_unique": count, "numel": sum(numbers)}
         step = threads(kernel, bound(kernel, values), (count,))
-        yield Program(
-            label=f"{count} values", steps=[step], checks=[Known(got=out, want=pack(kind, numbers))]
-        )
+        yield Program(label=f"{count} values", steps=[step], checks=[Known(got=out, want=pack(kind, numbers))])

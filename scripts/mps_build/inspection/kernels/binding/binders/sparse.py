@@ -75,7 +75,11 @@ def coalesce(kernel: Kernel, case: Case) -> Iterator[Program]:
         marks = _firsts(keys)
         total, positions = sum(marks), [sum(marks[:at]) for at in range(count)]
         rows = case.values.integers(dims * count, 0, 99)
-        x = filled(case, dtype, (count, width), low=0, high=3) if dtype.is_exact else filled(case, dtype, (count, width))
+        x = (
+            filled(case, dtype, (count, width), low=0, high=3)
+            if dtype.is_exact
+            else filled(case, dtype, (count, width))
+        )
         out, where = result(dtype, (total, width)), result(LONG, (dims, total))
         values: dict[str, object] = {"flat_indices": numbered(LONG, keys), "indices": numbered(LONG, rows)}
         values |= {"in_values": x, "is_unique": numbered(BOOL, marks), "output_positions": numbered(INT, positions)}
@@ -84,7 +88,9 @@ def coalesce(kernel: Kernel, case: Case) -> Iterator[Program]:
         kept = [rows[d * count + at] for d in range(dims) for at in range(count) if marks[at]]
         groups = [sum(marks[: at + 1]) - 1 for at in range(count)]
         inputs = {"x": x, "groups": groups, "total": total}
-        scale = 0.0 if dtype.is_exact else 2.0 ** (-5 if dtype.name == "bfloat" else -8) if dtype.size == 2 else 2.0**-19
+        scale = (
+            0.0 if dtype.is_exact else 2.0 ** (-5 if dtype.name == "bfloat" else -8) if dtype.size == 2 else 2.0**-19
+        )
         if dtype.name == "half2":
             scale = 2.0**-8
         checks = [
@@ -268,5 +274,3 @@ def offsets_and_counts(kernel: Kernel, case: Case) -> Iterator[Program]:
         ]
         step = threads(kernel, bound(kernel, values), (len(sizes),))
         yield Program(label=f"runs of {sizes}", steps=[step], checks=checks)
-
-

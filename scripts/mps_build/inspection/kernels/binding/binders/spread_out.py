@@ -1,17 +1,16 @@
-"""Strided forms of a few operators: cross products, glu's gradient, frexp, a matrix of coefficients; sums of products."""
+"""Strided forms of a few operators: cross products, glu's gradient, frexp, coefficients; sums of products."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator
 
 from ...dtypes import DTYPES
-from ...program import Addresses, Known, Program, Reference, Shape, View, dense_strides, inout_buffer, input_buffer
+from ...program import Addresses, Known, Program, Reference, Shape, View, dense_strides, inout_buffer
 from ...values import pack
 from ..contracts import Case, Kernel, NotBound
 from .elementwise import spread_output
-from .tensors import bound, extent, filled, groups, numbered, result, strides_of, swept, threads
+from .tensors import bound, filled, groups, numbered, result, strides_of, swept, threads
 
 # Shape, and the dimension of three along which products are taken; strides of operands differ.
 CROSSES = (((3, 5), 0), ((4, 3, 2), 1), ((2, 2, 5, 3), 3), ((3,), 0))
@@ -36,7 +35,9 @@ def cross(kernel: Kernel, case: Case) -> Iterator[Program]:
         for name, view in (("out", out), ("input", a), ("other", b)):
             values[f"{name}_strides"] = strides_of(view)[::-1]
         values |= {"ndim": len(shape), "dim": last - dim}
-        scale = {"half": 2.0**-9, "half2": 2.0**-8, "bfloat": 2.0**-6}.get(dtype.name, 0 if dtype.is_exact else 2.0**-20)
+        scale = {"half": 2.0**-9, "half2": 2.0**-8, "bfloat": 2.0**-6}.get(
+            dtype.name, 0 if dtype.is_exact else 2.0**-20
+        )
         check = Reference(got=out, name="spread_cross", inputs={"a": a, "b": b, "dim": dim}, scale=scale)
         step = threads(kernel, bound(kernel, values), (out.count // 3,))
         yield Program(label=f"{shape} along {dim}", steps=[step], checks=[check])
@@ -145,7 +146,7 @@ def unscale_many(kernel: Kernel, case: Case) -> Iterator[Program]:
         if size is None:
             raise NotBound("the struct of addresses has no size")
         flag = View(buffer=inout_buffer(bytes(4)), dtype=DTYPES["float"], shape=(1,))
-        factor = filled(case, DTYPES["float"], (1,), low=0.25, high=0.5)
+        factor = filled(case, kernel.dtype("invScale"), (1,), low=0.25, high=0.5)
         table = {"numels": list(lengths), "threadgroup_to_tensor": [t for t, _ in chunks]}
         values: dict[str, object] = {"foundInf": flag, "invScale": factor}
         values |= {"metadata": {**table, "threadgroup_to_chunk": [c for _, c in chunks]}}
@@ -177,5 +178,3 @@ def unpack_pivots(kernel: Kernel, case: Case) -> Iterator[Program]:
         source = numbered(kind, list(itertools.chain(*pivots)))
         step = threads(kernel, bound(kernel, {"perm": perm, "pivots": source, "params": params}), (batch,))
         yield Program(label=f"{batch} x {rows}", steps=[step], checks=[Known(got=perm, want=pack(dtype, want))])
-
-

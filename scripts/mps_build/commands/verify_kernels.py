@@ -12,15 +12,18 @@ The exit status is 0 if all that ran is right, 10 with findings, 11 with known i
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder
-from mps_build.inspection.kernels import document
+from mps_build.inspection.kernels import document, page
 from mps_build.inspection.kernels.code.compiler import require_llvm
 from mps_build.inspection.kernels.library import BASIC, Library
 from mps_build.inspection.kernels.selection import Choice
@@ -58,6 +61,7 @@ class Options:
     seed: int
     plant: str | None
     html: Path | None
+    beside: tuple[Path, ...]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,6 +85,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--html", metavar="FILE", type=Path, help="also write a page: findings, and errors by function and type"
+    )
+    parser.add_argument(
+        "--beside",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="with --html: the --json of another release, drawn as a line of its own (may be repeated)",
     )
 
 
@@ -132,8 +144,7 @@ def _concluded(rows: list[Kernel], options: Options, console: Console, *, name: 
         exit_code = {"caught": 10, "missed": 0}.get(result["plant"], 2)
     _print_tables(rows, console)
     if options.html is not None:
-        options.html.parent.mkdir(parents=True, exist_ok=True)
-        options.html.write_text(document.page_of(rows, result), encoding="utf-8")
+        write_whole(options.html, page.render([result, *map(_record, options.beside)]))
     counted = Counter(row.outcome.replace("_", " ") for row in rows)
     console.print()
     console.print(", ".join(f"{number} {outcome}" for outcome, number in counted.most_common()))
@@ -159,6 +170,21 @@ def _print_tables(rows: list[Kernel], console: Console) -> None:
         console.print(line)
     if len(lines) > _SHOWN:
         console.print(f"and {len(lines) - _SHOWN} findings more; --json FILE has them all")
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """Return another run's document.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--beside {path}: {error}") from error
+    if not isinstance(found, dict) or not isinstance(found.get("kernels"), list) or "target" not in found:
+        raise UsageError(f"--beside {path} is not a document of verify_kernels", hint="give a file that --json wrote")
+    return found
 
 
 def _plant_result(rows: list[Kernel]) -> str:

@@ -1,13 +1,11 @@
-"""The result as JSON, as tables, and as a page."""
+"""The result as JSON, and as tables."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
-from ...common.page import whole_page
 from .library import BASIC
 from .verification import FOUND, Kernel, counts
 
@@ -55,7 +53,7 @@ def kernel_row(row: Kernel) -> dict[str, Any]:
         "operator": row.operator,
         "reason": row.reason,
     }
-    for key in ("inputs", "max_ulp", "bound_ulp", "cpu_ulp", "where", "programs", "threads", "inactive"):
+    for key in ("inputs", "max_ulp", "bound_ulp", "cpu_ulp", "where", "programs", "threads", "inactive", "profile"):
         if verdict.get(key):
             fields[key] = verdict[key]
     if fields.get("max_ulp", 0) >= _HEAVY:
@@ -102,38 +100,3 @@ def finding_lines(rows: Sequence[Kernel]) -> list[str]:
         text = f"{outcome}: {first.name} ({first.library}){alike}\n    {first.reason}"
         lines.append(text + (f"\n    inputs: {shown}" if shown else ""))
     return lines
-
-
-def page_of(rows: Sequence[Kernel], document: dict[str, Any]) -> str:
-    """Return the page: verdict, findings, and the atlas of errors by function and type."""
-    parts = [f"<h1>Metal kernels of {escape(document['target'])}: {escape(document['verdict'])}</h1>"]
-    parts.append(
-        "<p>The kernels ran on this machine's processor, not on a GPU. The elementary functions under them are the "
-        "host's, computed in double: an Apple GPU's own may be a few units in the last place worse.</p>"
-    )
-    parts.append(_table("Kernels", ("library", "kernels", "compiled", "run"), [
-        [name, each["kernels"], each["compiled"], each["run"]] for name, each in document["libraries"].items()
-    ]))  # fmt: skip
-    found = [row for row in rows if row.outcome in FOUND or row.outcome == "known"]
-    parts.append(_table("Findings", ("kernel", "outcome", "what"), [[r.name, r.outcome, r.reason] for r in found]))
-    atlas = [
-        [row.operator or row.name, row.name, _ulp(row.verdict.get("max_ulp")), _ulp(row.verdict.get("cpu_ulp"))]
-        for row in rows
-        if row.verdict.get("bound_ulp") is not None
-    ]
-    parts.append(
-        _table("Largest error, in units in the last place", ("function", "kernel", "kernel's", "CPU's"), atlas)
-    )
-    return whole_page("Metal kernels", "\n".join(parts))
-
-
-def _ulp(value: float | None) -> str:
-    if value is None:
-        return ""
-    return "not finite" if value >= _HEAVY else f"{value:.3g}"
-
-
-def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    head = "".join(f"<th>{escape(each)}</th>" for each in columns)
-    body = "\n".join("<tr>" + "".join(f"<td>{escape(str(each))}</td>" for each in row) + "</tr>" for row in rows)
-    return f"<h2>{escape(title)}</h2>\n<table>\n<tr>{head}</tr>\n{body}\n</table>"

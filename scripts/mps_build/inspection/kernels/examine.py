@@ -36,6 +36,7 @@ class Verdict:
         max_ulp: the largest error against float64; `bound_ulp` what is allowed; `cpu_ulp` the CPU's own.
         where: the element, thread or address.
         answers: if asked for: of each program, a digest of its inputs and one of its results.
+        profile: the largest error in each of 64 parts of the first input's values, from -inf to inf.
         explained: the known issues that together hold all of its wrong values (known.py); the outcome is `wrong`.
     """
 
@@ -51,6 +52,7 @@ class Verdict:
     inactive: int = 0
     answers: dict[str, str] = field(default_factory=dict)
     explained: tuple[str, ...] = ()
+    profile: list[float] = field(default_factory=list)
 
 
 class _Found(Exception):
@@ -80,7 +82,7 @@ def examine(kernel: Kernel, case: Case, device: Device, judge: Judge, *, answer:
     except _Found as found:
         found.verdict.inputs = {"case": label, **found.verdict.inputs}
         found.verdict.programs, found.verdict.threads = verdict.programs, verdict.threads
-        found.verdict.answers = verdict.answers
+        found.verdict.answers, found.verdict.profile = verdict.answers, verdict.profile
         return found.verdict
     if not verdict.programs:
         return Verdict(outcome="not_bound", reason="its contract has no case for it")
@@ -215,6 +217,9 @@ def _against_torch(check: Reference, judge: Judge, ran: Ran, verdict: Verdict, k
     verdict.max_ulp = max(verdict.max_ulp or 0.0, answer["max_ulp"])
     verdict.bound_ulp = max(verdict.bound_ulp or 0.0, answer["bound_ulp"])
     verdict.cpu_ulp = max(verdict.cpu_ulp or 0.0, answer.get("cpu_ulp", 0.0))
+    if profile := answer.get("profile"):
+        held = verdict.profile or [0.0] * len(profile)
+        verdict.profile = [max(pair) for pair in zip(held, profile, strict=True)]
     if not answer["wrong"]:
         return
     found = _disagreement(check, answer)

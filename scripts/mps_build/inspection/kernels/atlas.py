@@ -29,11 +29,14 @@ class Entry:
     errors: tuple[float | None, ...]
     cpu: float | None
     bound: float | None
+    is_unary: bool
     profiles: tuple[tuple[float, ...], ...]
 
     @property
     def inputs(self) -> str:
         """Which inputs were asked."""
+        if not self.is_unary:
+            return "pairs at the edges, equal and near ones, random ones"
         return _ALL_VALUES.get(self.kind, "edges, and every exponent with random mantissas")
 
 
@@ -64,6 +67,7 @@ def _entry(key: tuple[str, str], rows: Sequence[Mapping[str, Any] | None]) -> En
         errors=tuple(None if row is None else row.get("max_ulp", 0.0) for row in rows),
         cpu=there.get("cpu_ulp", 0.0),
         bound=there.get("bound_ulp"),
+        is_unary=str(there.get("family", "")).startswith("unary"),
         profiles=tuple(tuple(row["profile"]) if row is not None else () for row in rows),
     )
 

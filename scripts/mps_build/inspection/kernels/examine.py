@@ -23,6 +23,7 @@ _OF_TROUBLE: Mapping[str, Outcome] = {
     "race": "race", "bad launch": "not_bound",
 }  # fmt: skip
 BASE = Mode()
+_NOT_FINITE = 1e299
 Answer = Callable[[Program, Ran], tuple[str, str]]
 
 
@@ -233,7 +234,7 @@ def _against_torch(check: Reference, judge: Judge, ran: Ran, verdict: Verdict, k
 
 
 def _disagreement(check: Reference, answer: Mapping[str, Any]) -> Verdict:
-    ulp = f", {answer['ulp']:.4g} ulp" if "ulp" in answer else ""
+    ulp = f", {answer['ulp']:.4g} ulp" if answer.get("ulp", _NOT_FINITE) < _NOT_FINITE else ""
     cpu = f", the CPU has {answer['cpu']}" if "cpu" in answer else ""
     return Verdict(
         outcome="wrong",

@@ -51,7 +51,11 @@ def _libraries(document: Mapping[str, Any]) -> str:
 
 
 def _findings(document: Mapping[str, Any]) -> str:
-    found = [row for row in document["kernels"] if row["outcome"] in (*FOUND, "known")]
+    every: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for row in document["kernels"]:  # metal_40's copy of a kernel is the same finding
+        if row["outcome"] in (*FOUND, "known"):
+            every.setdefault((row["name"], row["outcome"]), row)
+    found = list(every.values())
     rows = [
         [f"<code>{escape(row['name'])}</code>", escape(row["library"]), _tag(row["outcome"]), escape(row["reason"])]
         for row in sorted(found, key=lambda row: row["outcome"] == "known")

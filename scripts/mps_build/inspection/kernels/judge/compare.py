@@ -302,7 +302,7 @@ def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out, mas
     finite = error[torch.isfinite(error)]
     found = {"max_ulp": float(finite.max()) if finite.numel() else 0.0, "bound_ulp": float(bound)}
     found |= {"wrong": int(wrong.sum()), "count": got.numel(), "explained": explained}
-    if (profile := _profile(inputs, got, error)) is not None:
+    if (profile := _profile(inputs, got, error, wrong)) is not None:
         found["profile"] = profile
     if theirs is not None and theirs.numel():
         held = theirs[torch.isfinite(theirs)]
@@ -325,7 +325,7 @@ def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out, mas
 BINS, FEWEST = 64, 1000
 
 
-def _profile(inputs, got, error):
+def _profile(inputs, got, error, wrong):
     """Return the largest error in each of 64 parts of the first input's values, from -inf to inf."""
     kinds = {torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float32: torch.int32}
     fits = (each for each in inputs.values() if isinstance(each, torch.Tensor) and each.shape == got.shape)
@@ -335,7 +335,8 @@ def _profile(inputs, got, error):
     half = 1 << (x.element_size() * 8 - 1)
     bits = x.contiguous().view(kinds[x.dtype]).to(torch.int64).reshape(-1)
     ordered = torch.where(bits < 0, -(bits + half), bits) + half
-    errors = torch.where(torch.isfinite(error), error, torch.full_like(error, 1e300)).reshape(-1)
+    beyond = torch.where(wrong, 1e300, 0.0).to(error.dtype)  # an infinite error that is nobody's fault is left out
+    errors = torch.where(torch.isfinite(error), error, beyond).reshape(-1)
     at = torch.div(ordered * BINS, 2 * half, rounding_mode="floor").clamp(0, BINS - 1)
     largest = torch.zeros(BINS, dtype=torch.float64).scatter_reduce(0, at, errors, "amax")
     return [float(f"{each:.3g}") for each in largest.tolist()]

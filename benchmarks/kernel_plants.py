@@ -234,7 +234,9 @@ def _report(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     print(f"{counted['caught']} of {judged} caught, {share:.3f}; {counted['equivalent']} equivalent, "
           f"{counted['refused']} not accepted by the compiler")  # fmt: skip
     if options.record:
-        command = f"nox -s benchmark -- kernel_plants {options.wheel.name} --count {options.count} --seed {options.seed}"
+        command = (
+            f"nox -s benchmark -- kernel_plants {options.wheel.name} --count {options.count} --seed {options.seed}"
+        )
         record("kernels.plants_caught", [share], unit="ratio", command=command, target=">= 0.9")
 
 

@@ -12,20 +12,23 @@ The exit status is 0 if all that ran is right, 10 with findings, 11 with known i
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder
-from mps_build.inspection.kernels import document
+from mps_build.inspection.kernels import document, page
 from mps_build.inspection.kernels.code.compiler import require_llvm
 from mps_build.inspection.kernels.library import BASIC, Library
 from mps_build.inspection.kernels.selection import Choice
 from mps_build.inspection.kernels.verification import FOUND, Kernel, Request, load_plant, verify
-from mps_build.inspection.kernels.wheel import read_installed, read_libraries
+from mps_build.inspection.kernels.wheel import NoKernels, read_installed, read_libraries
 
 from .shared.find_wheel import find_installed, find_wheel
 from .shared.kernels import environment, reference_python, require_linux, torch_version
@@ -38,6 +41,11 @@ EXAMPLES = (
     "torch==2.15.0 --kernel 'exp_dense_*' --plant fault.py:swapped",
 )
 _SHOWN = 20
+_SAID = {
+    "verified": "verified: no finding in what was run",
+    "findings": "findings",
+    "not_verified": "not verified: no kernel was run",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +61,7 @@ class Options:
     seed: int
     plant: str | None
     html: Path | None
+    beside: tuple[Path, ...]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,6 +87,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--html", metavar="FILE", type=Path, help="also write a page: findings, and errors by function and type"
     )
+    parser.add_argument(
+        "--beside",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="with --html: the --json of another release, drawn as a line of its own (may be repeated)",
+    )
 
 
 def run(options: Options, console: Console) -> Result:
@@ -85,7 +102,12 @@ def run(options: Options, console: Console) -> Result:
     require_llvm()
     require_linux()
     plant = load_plant(options.plant) if options.plant else None
-    libraries, name, version = _libraries(options, console)
+    try:
+        libraries, name, version = _libraries(options, console)
+    except NoKernels as reason:
+        console.print(str(reason), style="bold")
+        empty = document.document_of([], target=options.target or options.python or "", version=None, seed=options.seed)
+        return Result(document={**empty, "reason": str(reason)}, exit_code=2, cause="not_verified", hint=reason.hint)
     request = Request(
         libraries=libraries,
         version=version,
@@ -122,30 +144,58 @@ def _concluded(rows: list[Kernel], options: Options, console: Console, *, name: 
     if options.plant:
         result["plant"] = _plant_result(rows)
         exit_code = {"caught": 10, "missed": 0}.get(result["plant"], 2)
-    console.table(("family", "kernels", "compiled", "run", "findings"), document.family_rows(rows)[:_SHOWN])
-    lines = document.finding_lines(rows)
+    _print_tables(rows, console)
+    if options.html is not None:
+        write_whole(options.html, page.render([result, *map(_record, options.beside)]))
+    counted = Counter(row.outcome.replace("_", " ") for row in rows)
+    console.print()
+    console.print(", ".join(f"{number} {outcome}" for outcome, number in counted.most_common()))
+    planted = f"; the planted fault was {result['plant'].replace('_', ' ')}" if options.plant else ""
+    console.print(f"{name}: {_SAID[verdict]}{planted}", style="bold")
+    return Result(document=result, exit_code=exit_code, cause=_cause(exit_code), hint=_hint(exit_code))
+
+
+def _print_tables(rows: list[Kernel], console: Console) -> None:
+    columns = ("family", "kernels", "compiled", "bound", "run", "wrong")
+    libraries = dict.fromkeys(row.library for row in rows)
+    for library in libraries:
+        members = [row for row in rows if row.library == library and not row.is_twin]
+        alike = sum(row.library == library for row in rows) - len(members)
+        if alike:
+            console.print(f"{library}: {alike} kernels have the same instructions as in {BASIC}")
+        if members:
+            table = document.family_rows(members, _SHOWN if library == BASIC else _SHOWN // 2)
+            console.table(columns, table, title=library if len(libraries) > 1 else None)
+    lines = document.finding_lines([row for row in rows if not row.is_twin])
     for line in lines[:_SHOWN]:
+        console.print()
         console.print(line)
     if len(lines) > _SHOWN:
-        console.print(f"and {len(lines) - _SHOWN} more; --json FILE has them all")
-    if options.html is not None:
-        options.html.parent.mkdir(parents=True, exist_ok=True)
-        options.html.write_text(document.page_of(rows, result), encoding="utf-8")
-    counted = Counter(row.outcome for row in rows)
-    console.print(", ".join(f"{number} {outcome}" for outcome, number in counted.most_common()))
-    console.print(
-        f"{name}: {verdict}" + (f"; the planted fault was {result['plant']}" if options.plant else ""), style="bold"
-    )
-    return Result(document=result, exit_code=exit_code, cause=_cause(exit_code), hint=_hint(exit_code))
+        console.print(f"and {len(lines) - _SHOWN} findings more; --json FILE has them all")
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """Return another run's document.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--beside {path}: {error}") from error
+    if not isinstance(found, dict) or not isinstance(found.get("kernels"), list) or "target" not in found:
+        raise UsageError(f"--beside {path} is not a document of verify_kernels", hint="give a file that --json wrote")
+    return found
 
 
 def _plant_result(rows: list[Kernel]) -> str:
     """Return caught, missed, not_exercised (it changed no kernel that ran), or error (its IR is not accepted)."""
     planted = [row for row in rows if row.outcome != "skipped"]
     outcomes = {row.outcome for row in planted}
-    if outcomes & {*FOUND, "known"}:
+    if outcomes & set(FOUND):
         return "caught"
-    if "passed" in outcomes:
+    if outcomes & {"passed", "known"}:
         return "missed"
     return "error" if "not_compiled" in outcomes else "not_exercised"
 

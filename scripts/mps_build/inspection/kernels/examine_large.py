@@ -21,6 +21,8 @@ from .program import Buffer, Step
 
 LIMITS = ((1 << 31, "2**31"), (1 << 32, "2**32"))
 _TRIES = 400
+# Longer constants are structs with many numbers; the lengths stand among the first.
+_LONGEST = 400
 # Their iterators cut tensors so that every offset fits 31 bits (at::TensorIterator::with_32bit_indexing).
 _CUT_BY_HOST = ("unary.", "binary.")
 _TWINS = (("u32", "u64"), ("uint32_t", "uint64_t"), ("int32_t", "int64_t"), ("i32", "i64"))
@@ -43,7 +45,11 @@ def examine_large(kernel: Kernel, case: Case | None, device: Device, narrow: Seq
     except (NotBound, WrongBinding) as error:
         return Verdict(outcome="overflow_candidate", reason=f"{shown}; it cannot be asked: {error}")
     if found is None:
-        return Verdict(outcome="overflow_candidate", reason=f"{shown}; none of its cases can be moved along its grid")
+        is_cut = kernel.contract.binder.startswith(_CUT_BY_HOST)
+        who = "; torch cuts such tensors before it launches this family" if is_cut else ""
+        return Verdict(
+            outcome="overflow_candidate", reason=f"{shown}; none of its cases can be moved along its grid{who}"
+        )
     step, shift, label = found
     return _beyond(kernel, step, shift, label, device, names)
 
@@ -51,11 +57,12 @@ def examine_large(kernel: Kernel, case: Case | None, device: Device, narrow: Seq
 def _movable(kernel: Kernel, case: Case, device: Device) -> tuple[Step, Shift, str] | None:
     """Return a case of the contract that can be moved, and how."""
     assert kernel.contract is not None
-    for program in itertools.islice(find_binder(kernel.contract.binder)(kernel, case), 4):
-        steps = [step for step in program.steps if step.kernel == kernel.name]
-        if (len(steps) != len(program.steps) and len(steps) != 1) or not steps:
+    for program in itertools.islice(find_binder(kernel.contract.binder)(kernel, case), 6):
+        step = _alone(program.steps, kernel.name)
+        if step is None:
             continue
-        step = steps[0]
+        if step.free and not device.codes[kernel.name].is_cooperative:
+            step = replace(step, threadgroup=(1, 1, 1))  # the finest grid: every thread can be moved
         small = run_shifted(device, step, Shift(axis=0, groups=0, bytes={}))
         if small.trouble is not None or not small.contents:
             continue
@@ -63,6 +70,19 @@ def _movable(kernel: Kernel, case: Case, device: Device) -> tuple[Step, Shift, s
             count = -(-step.grid[axis] // step.threadgroup[axis])
             if count > 1 and (shift := _learnt(device, step, axis, count, small)) is not None:
                 return step, shift, program.label
+    return None
+
+
+def _alone(steps: Sequence[Step], name: str) -> Step | None:
+    """Return the first launch of a kernel that needs nothing of what earlier launches left."""
+    left: set[int] = set()
+    for step in steps:
+        buffers = {
+            id(value) for value in step.arguments.values() if isinstance(value, Buffer) and value.role != "input"
+        }
+        if step.kernel == name:
+            return None if buffers & left else step
+        left |= buffers
     return None
 
 
@@ -114,7 +134,7 @@ def _before(step: Step, key: str | int) -> bytes:
 def _lengths(step: Step, by: int, size: int) -> Iterator[tuple[str | int, tuple[int, int, int]]]:
     """Yield words of constants that may be lengths of what grows: argument, (offset, bytes, growth)."""
     for name, value in step.arguments.items():
-        if not isinstance(value, bytes) or len(value) > 64:
+        if not isinstance(value, bytes) or len(value) > _LONGEST:
             continue
         for width in (4, 8):
             for offset in range(0, len(value) - width + 1, width):

@@ -83,7 +83,7 @@ class Metadata:
 
     Args:
         max_threads: the most threads of a threadgroup that it was compiled for.
-        arrays: lengths of the `metal::array` types it knows: how many elements a thread of an element-wise kernel takes.
+        arrays: lengths of the `metal::array` types it knows: how many elements a thread takes.
         types: codes of the element types between which it chooses, if it reads or writes any type (a large switch).
     """
 

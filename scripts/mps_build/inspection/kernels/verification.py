@@ -64,7 +64,7 @@ class Request:
 
 @dataclass(slots=True, kw_only=True)
 class Kernel:
-    """One row of the result."""
+    """One row of the result; a twin has the same instructions as metal_basic's kernel, and its verdict."""
 
     name: str
     library: str
@@ -75,6 +75,7 @@ class Kernel:
     reason: str
     verdict: Mapping[str, Any] = field(default_factory=dict)
     is_compiled: bool = True
+    is_twin: bool = False
 
 
 def verify(request: Request, reporter: Reporter) -> list[Kernel]:
@@ -111,8 +112,7 @@ def verify(request: Request, reporter: Reporter) -> list[Kernel]:
         finally:
             verdicts.save()  # also of a run that is interrupted
         reporter.done()
-    # With a fault planted, what fails has been made to fail.
-    return _resolved([rows[task] for task in tasks], None if request.plant else request.version)
+    return _resolved([rows[task] for task in tasks], request.version, is_planted=request.plant is not None)
 
 
 def _nothing_selected(choice: Choice) -> str:
@@ -183,18 +183,26 @@ def _row(request: Request, done: Done) -> Kernel:
     )
 
 
-def _resolved(rows: list[Kernel], version: str | None) -> list[Kernel]:
-    """Fill in the kernels that are equal to another library's, and mark the known issues."""
+def _resolved(rows: list[Kernel], version: str | None, *, is_planted: bool) -> list[Kernel]:
+    """Fill in the kernels that are equal to another library's, and mark the known issues.
+
+    With a fault planted only what a known issue explains value by value is known: the rest has been made to fail.
+    """
     by_name = {row.name: row for row in rows if row.library == BASIC}
     for row in rows:
         twin = by_name.get(row.name)
         if row.outcome == "same" and twin is not None:
             row.outcome, row.verdict, row.family, row.operator = twin.outcome, twin.verdict, twin.family, twin.operator
+            row.is_twin = True
             row.is_compiled, row.body = twin.is_compiled, twin.body
             row.reason = f"has the same instructions as in {BASIC}" + (f": {twin.reason}" if twin.reason else "")
     for row in rows:
-        known = next((each for each in load_known() if each.covers(row.name, row.outcome, version)), None)
-        if known is not None:
+        explained = row.verdict.get("explained", ())
+        covering = [each for each in load_known() if each.covers(row.name, row.outcome, version, explained)]
+        if is_planted or explained:
+            covering = covering if explained and {each.id for each in covering} >= set(explained) else []
+        if covering:
+            known = covering[0]
             row.outcome, row.reason = "known", f"{known.id} ({known.link}): {row.reason}"
     return rows
 

@@ -141,11 +141,12 @@ _ADD = {
 
 @cache
 def translator_version() -> str:
-    """Return a digest of everything between bitcode and object code: this package's sources, LLVM, the CPU level."""
+    """Return a digest of everything between bitcode and object code: the sources, LLVM, the CPU level."""
     import llvmlite
 
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    here = Path(__file__).resolve().parent
+    for path in (*sorted(here.glob("*.py")), here.parent / "metadata.py", here.parent / "machine" / "code.py"):
         digest.update(path.read_bytes())
     target = host_target()
     digest.update(f"{llvmlite.__version__} {target.triple} {target.cpu} {target.datalayout}".encode())

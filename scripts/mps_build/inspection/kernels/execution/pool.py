@@ -209,7 +209,8 @@ def _settle(worker: _Worker, status: int) -> Iterator[Done]:
     if worker.phase == "compile":
         outcome, reason = "not_compiled", f"the compiler {'took too long' if worker.was_late else 'ended by ' + how}"
     if worker.failure:
-        raise RuntimeError(f"examining a kernel failed: {worker.failure}")
+        said = worker.failure.strip().splitlines()[-1]
+        outcome, reason = "not_bound", f"examining it failed, which is a bug of mps-build: {said}"
     worker.waiting.remove(culprit)
     yield Done(
         task=Task(library=worker.library, function=culprit),

@@ -72,7 +72,7 @@ def add_up(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 def places(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`scatter_nonzero_indices`: each element that is not zero writes its position, in order; no more than max_entries."""
+    """`scatter_nonzero_indices`: each element that is not zero writes its position, in order, up to max_entries."""
     for number, (shape, width) in enumerate(SHAPES):
         count = math.prod(shape)
         x, kept = _sparse(case, kernel.dtype("input"), count)
@@ -138,7 +138,7 @@ BINS = (((4,), 0), ((3, 5), 1), ((5, 2, 4), 2), ((6, 3), 0), ((7,), 1))
 
 
 def histogramdd(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`histogramdd`: a thread an element of some dimensions; with weights each has a histogram of its own, or adds one."""
+    """`histogramdd`: a thread an element of some dimensions; with weights each has its own histogram."""
     dtype, is_atomic = kernel.dtype("input_"), kernel.has("counts")
     for number, (bins, algorithm) in enumerate(BINS):
         dims, count = len(bins), 41
@@ -151,7 +151,7 @@ def histogramdd(kernel: Kernel, case: Case) -> Iterator[Program]:
         numbers[0], numbers[1] = [row[0] for row in edges], [row[-1] for row in edges]
         numbers[2] = [math.nan] * dims
         if dtype.is_exact:
-            numbers = [[math.floor(each) if each == each else -100 for each in row] for row in numbers]
+            numbers = [[-100 if math.isnan(each) else math.floor(each) for each in row] for row in numbers]
             edges = [[math.floor(each * 4) for each in row] for row in edges]
         x = numbered(dtype, [part for row in numbers for part in row], (count, dims))
         weight = filled(case, dtype, (2 * count,), low=1 if dtype.is_exact else 0.5, high=2)

@@ -78,7 +78,7 @@ def int4_pack(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 def int4(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`int4pack_mm`: weights of 4 bits in groups along the terms, each with scale and zero; four columns a simdgroup."""
+    """`int4pack_mm`: weights of 4 bits in groups along the terms, each with scale and zero; four columns each."""
     dtype, group = kernel.dtype("A"), int(kernel.parts["group"])
     first = "A"
     target = "output_data" if kernel.has("output_data") else "outputData"
@@ -190,8 +190,7 @@ def volumes(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 def _channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
-    n, c, *volume = shape
-    d, h, w = volume
+    _, c, d, h, w = shape
     return (c * d * h * w, 1, h * w * c, w * c, c)
 
 

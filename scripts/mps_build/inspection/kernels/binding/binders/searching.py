@@ -22,7 +22,7 @@ def searchsorted(kernel: Kernel, case: Case) -> Iterator[Program]:
             low = 0 if dtype.kind == "unsigned" else -12
             lines = [sorted(case.values.integers(limits, low, 40)) for _ in range(1 if is_flat else rows)]
             orders = []
-            for line in lines:
+            for _ in lines:
                 order = list(range(limits))
                 case.values.random.shuffle(order)
                 orders.append(order)

@@ -1,4 +1,4 @@
-"""Strided forms of a few operators: cross products, glu's gradient, frexp, a matrix of coefficients; sums of products."""
+"""Strided forms of a few operators: cross products, glu's gradient, frexp, coefficients; sums of products."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def unscale_many(kernel: Kernel, case: Case) -> Iterator[Program]:
         if size is None:
             raise NotBound("the struct of addresses has no size")
         flag = View(buffer=inout_buffer(bytes(4)), dtype=DTYPES["float"], shape=(1,))
-        factor = filled(case, DTYPES["float"], (1,), low=0.25, high=0.5)
+        factor = filled(case, kernel.dtype("invScale"), (1,), low=0.25, high=0.5)
         table = {"numels": list(lengths), "threadgroup_to_tensor": [t for t, _ in chunks]}
         values: dict[str, object] = {"foundInf": flag, "invScale": factor}
         values |= {"metadata": {**table, "threadgroup_to_chunk": [c for _, c in chunks]}}

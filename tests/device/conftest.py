@@ -26,6 +26,7 @@ from device_suite.states import Refused, run_case
 from device_suite.touch import TouchMap, TouchRecorder
 
 TOUCH_MAP = Path(__file__).parent / "touch_map.json"
+REFERENCE_THREADS = 4
 QUICK = Path(__file__).parent / "quick.json"
 
 
@@ -51,11 +52,14 @@ class Run:
     def __init__(self, config: Any) -> None:
         option = config.getoption
         self.device = prepare_device(option("--device"))
+        if self.device.type != "cpu":  # the references are small: more threads wait for each other
+            torch.set_num_threads(min(torch.get_num_threads(), REFERENCE_THREADS))
         self.log = OutcomeLog(Path(option("--outcomes")) if option("--outcomes") else None)
         self.known = load_known(Path(option("--known"))) if option("--known") else ()
         self.plant = Plant(option("--plant")) if option("--plant") else None
         self.recorder = TouchRecorder() if option("--record-touch") else None
         self.touched: dict[str, list[str]] = {}
+        self.spent: dict[str, float] = {}
         self.full = bool(option("--full"))
         self.selection = Selection(
             only=option("--only"),
@@ -172,6 +176,8 @@ def ask(request: Any) -> Iterator[Any]:
         if run.recorder is not None:
             run.touched[case.id] = run.recorder.take()
         seconds = time.perf_counter() - begun
+        file = Path(request.node.location[0]).name
+        run.spent[file] = run.spent.get(file, 0.0) + seconds
         if reason is not None:
             run.log.finished(case, "skipped", reason, {}, seconds)
             pytest.skip(reason)
@@ -196,6 +202,7 @@ def pytest_sessionfinish(session: Any) -> None:
     run = session.config.device_run
     if run.plant is not None:
         run.log.write("plant", name=run.plant.name, hits=run.plant.hits)
+    run.log.write("files", seconds={file: round(seconds, 2) for file, seconds in run.spent.items()})
     if run.recorder is not None:
         TouchMap(run.touched).save(Path(session.config.getoption("--record-touch")))
     run.log.write("end")

@@ -155,6 +155,29 @@ def test_the_cmake_lines_name_the_declared_libomp_and_close_every_brace(tmp_path
     assert f'"{tmp_path}/lib/libomp.dylib"' in lines and f"-I{tmp_path}/include" in lines
     assert lines.count("{") == lines.count("}") and "{{" not in lines
     assert "MPSFallback.mm" in lines
+    assert f'INSTALL_RPATH "{tmp_path}/lib"' in lines, "setup.py finds libomp along torch_cpu's rpaths"
+
+
+def test_a_second_run_leaves_the_frameworks_whole_stubs_as_they_are(tmp_path: Path) -> None:
+    def write() -> DarwinSdk:
+        return write_sdk(
+            tmp_path / "sdk",
+            root=tmp_path,
+            zig=tmp_path / "zig",
+            cache=tmp_path,
+            target="13.0",
+            has_metal=False,
+            with_stubs=False,
+        )
+
+    made = write()
+    metal = made.sdk / "System/Library/Frameworks/Metal.framework/Metal.tbd"
+    write_stubs(made.sdk, release="2.6.0")
+    whole = metal.read_text(encoding="utf-8")
+    write()
+
+    assert "MTLCompileOptions" in whole
+    assert metal.read_text(encoding="utf-8") == whole, "the step that writes them is skipped in a second run"
 
 
 def test_the_version_says_rehearsal_and_is_a_version() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,6 +23,8 @@ _OF_TROUBLE: Mapping[str, Outcome] = {
     "race": "race", "bad launch": "not_bound",
 }  # fmt: skip
 BASE = Mode()
+_NOT_FINITE = 1e299
+Answer = Callable[[Program, Ran], tuple[str, str]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,6 +36,8 @@ class Verdict:
         inputs: the case: seed, label, and the element's inputs.
         max_ulp: the largest error against float64; `bound_ulp` what is allowed; `cpu_ulp` the CPU's own.
         where: the element, thread or address.
+        answers: if asked for: of each program, a digest of its inputs and one of its results.
+        profile: the largest error in each of 64 parts of the first input's values, from -inf to inf.
         explained: the known issues that together hold all of its wrong values (known.py); the outcome is `wrong`.
     """
 
@@ -47,7 +51,9 @@ class Verdict:
     programs: int = 0
     threads: int = 0
     inactive: int = 0
+    answers: dict[str, str] = field(default_factory=dict)
     explained: tuple[str, ...] = ()
+    profile: list[float] = field(default_factory=list)
 
 
 class _Found(Exception):
@@ -58,7 +64,7 @@ class _Found(Exception):
         self.verdict = verdict
 
 
-def examine(kernel: Kernel, case: Case, device: Device, judge: Judge) -> Verdict:
+def examine(kernel: Kernel, case: Case, device: Device, judge: Judge, *, answer: Answer | None = None) -> Verdict:
     """Run all programs of a kernel's contract; the first disagreement is the verdict."""
     if kernel.contract is None:
         return Verdict(outcome="not_bound", reason="no contract has its signature")
@@ -68,7 +74,7 @@ def examine(kernel: Kernel, case: Case, device: Device, judge: Judge) -> Verdict
     try:
         for program in find_binder(kernel.contract.binder)(kernel, case):
             label = program.label
-            _run(program, device, judge, verdict, known, races)
+            _run(program, device, judge, verdict, known, races, answer)
             verdict.programs += 1
     except NotBound as reason:
         return Verdict(outcome="not_bound", reason=str(reason))
@@ -77,6 +83,7 @@ def examine(kernel: Kernel, case: Case, device: Device, judge: Judge) -> Verdict
     except _Found as found:
         found.verdict.inputs = {"case": label, **found.verdict.inputs}
         found.verdict.programs, found.verdict.threads = verdict.programs, verdict.threads
+        found.verdict.answers, found.verdict.profile = verdict.answers, verdict.profile
         return found.verdict
     if not verdict.programs:
         return Verdict(outcome="not_bound", reason="its contract has no case for it")
@@ -84,7 +91,13 @@ def examine(kernel: Kernel, case: Case, device: Device, judge: Judge) -> Verdict
 
 
 def _run(
-    program: Program, device: Device, judge: Judge, verdict: Verdict, known: Sequence[str], races: Sequence[str]
+    program: Program,
+    device: Device,
+    judge: Judge,
+    verdict: Verdict,
+    known: Sequence[str],
+    races: Sequence[str],
+    answer: Answer | None,
 ) -> None:
     is_cooperative = any(device.codes[step.kernel].is_cooperative for step in program.steps)
     is_ordered = False
@@ -100,6 +113,9 @@ def _run(
     _stop_at_trouble(first)
     verdict.threads += first.threads
     verdict.inactive += first.inactive
+    if answer is not None and not program.loose:
+        inputs, results = answer(program, first)
+        verdict.answers[inputs] = results
     modes = [Mode(poison=0x5A, at_begin=True, order=REVERSE, narrow=True, track=is_cooperative)]
     if is_cooperative:
         modes += [Mode(poison=0x00, order=SIMDGROUPS_IN_TURN), Mode(poison=0xFF, order=SHUFFLED)]
@@ -202,6 +218,9 @@ def _against_torch(check: Reference, judge: Judge, ran: Ran, verdict: Verdict, k
     verdict.max_ulp = max(verdict.max_ulp or 0.0, answer["max_ulp"])
     verdict.bound_ulp = max(verdict.bound_ulp or 0.0, answer["bound_ulp"])
     verdict.cpu_ulp = max(verdict.cpu_ulp or 0.0, answer.get("cpu_ulp", 0.0))
+    if profile := answer.get("profile"):
+        held = verdict.profile or [0.0] * len(profile)
+        verdict.profile = [max(pair) for pair in zip(held, profile, strict=True)]
     if not answer["wrong"]:
         return
     found = _disagreement(check, answer)
@@ -215,7 +234,7 @@ def _against_torch(check: Reference, judge: Judge, ran: Ran, verdict: Verdict, k
 
 
 def _disagreement(check: Reference, answer: Mapping[str, Any]) -> Verdict:
-    ulp = f", {answer['ulp']:.4g} ulp" if "ulp" in answer else ""
+    ulp = f", {answer['ulp']:.4g} ulp" if answer.get("ulp", _NOT_FINITE) < _NOT_FINITE else ""
     cpu = f", the CPU has {answer['cpu']}" if "cpu" in answer else ""
     return Verdict(
         outcome="wrong",

@@ -20,11 +20,12 @@ _DENSE = ("unary.dense", "binary.dense")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What the options ask for: a shell pattern on names, an aten name, one of each form."""
+    """What the options ask for: a shell pattern on names, an aten name, one of each form; or exactly these names."""
 
     pattern: str | None = None
     operator: str | None = None
     is_quick: bool = False
+    names: frozenset[str] | None = None
 
 
 def choose(library: Library, choice: Choice) -> list[int]:
@@ -42,6 +43,7 @@ def _meant(library: Library, choice: Choice, operator: str | None) -> list[int]:
         number
         for number, function in enumerate(library.functions)
         if function.kind == KERNEL_TYPE
+        and (choice.names is None or function.name in choice.names)
         and (choice.pattern is None or fnmatch.fnmatchcase(function.name, choice.pattern))
         and (operator is None or _computes(function.name, operator, hints))
     ]

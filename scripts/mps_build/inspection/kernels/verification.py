@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from ...common.errors import BuildEnvironmentError, UsageError
-from ...common.process import Command, Reporter, capture, watched
+from ...common.process import Command, capture
+from ...common.reporter import Reporter
+from ...common.watched import watched
 from .code.compiler import require_llvm, translator_version
 from .execution.pool import Done, Task, examine_all
 from .execution.verdicts import Verdicts, state_of
 from .execution.worker import Setting
 from .known import load_known
-from .library import Library
+from .library import BASIC, Library
 from .machine.build import build_runtime
 from .machine.code import Plant
 from .references import load_references
@@ -27,8 +29,8 @@ from .selection import Choice, choose
 from .values import fill_pools
 
 JUDGE = Path(__file__).resolve().parent / "judge" / "main.py"
-BASIC = "metal_basic"
-FOUND = ("wrong", "out_of_bounds", "race", "timeout", "crashed", "overflow_candidate")
+# A candidate of --large is no finding: nothing was shown of it.
+FOUND = ("wrong", "out_of_bounds", "race", "timeout", "crashed")
 RAN = ("passed", "known", *FOUND)
 # From so many kernels on, all inputs are drawn once, before the workers start.
 _MANY = 200
@@ -42,7 +44,9 @@ class Request:
         libraries: of the wheel; `metal_basic` first.
         version: torch's, for the known issues; None if it is not known.
         python: an interpreter that has torch on the CPU.
-        cache: a folder for compiled code.
+        cache: a folder for compiled code and verdicts.
+        is_large: tensors past 2**31 and 2**32, in place of the contracts' own cases.
+        with_answers: rows also hold digests of what each case left (nothing is taken from earlier runs).
     """
 
     libraries: tuple[Library, ...]
@@ -54,11 +58,13 @@ class Request:
     seed: int = 0
     plant: Plant | None = None
     jobs: int | None = None
+    with_answers: bool = False
+    is_large: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
 class Kernel:
-    """One row of the result."""
+    """One row of the result; a twin has the same instructions as metal_basic's kernel, and its verdict."""
 
     name: str
     library: str
@@ -69,6 +75,7 @@ class Kernel:
     reason: str
     verdict: Mapping[str, Any] = field(default_factory=dict)
     is_compiled: bool = True
+    is_twin: bool = False
 
 
 def verify(request: Request, reporter: Reporter) -> list[Kernel]:
@@ -87,19 +94,20 @@ def verify(request: Request, reporter: Reporter) -> list[Kernel]:
     if not tasks:
         raise UsageError(_nothing_selected(request.choice), hint="`--kernel 'exp_*'` takes a shell pattern on names")
     torch = _version_of_torch(request)
-    state = state_of(translator_version(), torch, request.seed, request.choice.is_quick)
+    state = state_of(translator_version(), torch, request.seed, request.choice.is_quick, request.is_large)
     verdicts = Verdicts(request.cache / "verdicts", state)
     rows: dict[Task, Kernel] = {}
     jobs = request.jobs or len(os.sched_getaffinity(0))
     if len(tasks) > _MANY:
         fill_pools(request.seed)
     selected = tuple(each.function for each in tasks if each.library == 0)
-    with _settings(request, selected, {} if request.plant else verdicts.known) as setting_of:
+    with _settings(request, selected, {} if request.plant or request.with_answers else verdicts.known) as setting_of:
         reporter.started("Run kernels", total=len(tasks), unit="kernels")
         try:
             for done in examine_all(setting_of, tasks, workers=jobs):
                 rows[done.task] = _row(request, done)
-                verdicts.add(done.key, done.row())
+                if not request.with_answers:
+                    verdicts.add(done.key, done.row())
                 reporter.advanced(len(rows), total=len(tasks))
         finally:
             verdicts.save()  # also of a run that is interrupted
@@ -139,6 +147,8 @@ def _settings(
                 plant=request.plant,
                 selected=selected,
                 known=known,
+                with_answers=request.with_answers,
+                is_large=request.is_large,
             )
 
         yield setting_of
@@ -183,7 +193,8 @@ def _resolved(rows: list[Kernel], version: str | None, *, is_planted: bool) -> l
         twin = by_name.get(row.name)
         if row.outcome == "same" and twin is not None:
             row.outcome, row.verdict, row.family, row.operator = twin.outcome, twin.verdict, twin.family, twin.operator
-            row.is_compiled = twin.is_compiled
+            row.is_twin = True
+            row.is_compiled, row.body = twin.is_compiled, twin.body
             row.reason = f"has the same instructions as in {BASIC}" + (f": {twin.reason}" if twin.reason else "")
     for row in rows:
         explained = row.verdict.get("explained", ())

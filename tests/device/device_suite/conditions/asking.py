@@ -29,6 +29,11 @@ _GAP = re.compile(
 KEPT: dict[Any, Any] | None = None
 
 
+def is_gap(raised: BaseException) -> bool:
+    """Say whether a back end raised because it lacks something: an operator, a dtype, a library."""
+    return isinstance(raised, NotImplementedError) or _GAP.search(str(raised)) is not None
+
+
 class Gap(Exception):
     """This torch or this back end does not have what a row asks."""
 
@@ -81,7 +86,7 @@ def judge(spec: Spec, row: Row, bench: Any, truth: Any, answer: Any) -> Error:
     The second opinion is for operators that round between their parts, and for what CPU builds do by design.
     """
     if isinstance(answer, Exception):
-        if isinstance(answer, NotImplementedError) or _GAP.search(str(answer)):
+        if is_gap(answer):
             raise Gap(f"not on this device: {answer}")
         _own(spec, row, bench, truth)  # what this torch's CPU refuses too is a gap
         raise Mismatch(f"raised {type(answer).__name__}: {answer}")

@@ -190,6 +190,8 @@ def undefined(row: Row) -> str:
     levels = row.levels
     if levels["@form"] == "inplace" and levels.get("@layout0") == "expanded":
         return "several places of the destination are one element"
+    if levels["@form"] == "grad" and levels["@values"] == "special":
+        return "the gradient at NaN is open"
     if levels["@dtype"].is_complex and levels["@values"] in ("special", "inf"):
         return "which part of a complex product is NaN is open"
     return ""

@@ -166,7 +166,16 @@ def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceT
     folder, cache = rehearsal.workspace.root / "darwin", cache_folder() / "zig"
     zig = zig_program(rehearsal, chroot, place.python)
     target, llvm = rehearsal.recipe.deployment_target, llvm_folder(chroot)
-    sdk = write_sdk(folder, root=chroot.root, zig=zig, cache=cache, target=target, version=SDK_VERSION, has_metal=False)
+    sdk = write_sdk(
+        folder,
+        root=chroot.root,
+        zig=zig,
+        cache=cache,
+        target=target,
+        version=SDK_VERSION,
+        has_metal=False,
+        with_stubs=False,
+    )
     declared = write_frameworks(folder / "objc", sdk=SDK_VERSION)
     whole = WholeToolchain(sdk=sdk, objc=declared.flags, runtime=folder / "libcompiler_rt.a", llvm=llvm)
     sources = stub_sources(sdk)

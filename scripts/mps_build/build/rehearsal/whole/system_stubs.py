@@ -51,7 +51,7 @@ def write_system_stubs(
     for alias in ("libm", "libpthread", "libdl", "libc"):
         write_whole(stubs.libraries / f"{alias}.tbd", system_stub.read_text(encoding="utf-8"))
     whole.runtime.write_bytes(found["libcompiler_rt.a"].read_bytes())
-    return (whole.runtime, system_stub, stubs.libraries / "libc++.tbd")
+    return (whole.runtime, *sorted(whole.sdk.sdk.rglob("*.tbd")))
 
 
 def _newest(cache: Path, name: str) -> Path:

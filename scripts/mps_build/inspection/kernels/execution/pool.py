@@ -180,9 +180,9 @@ def _take(worker: _Worker, message: Mapping[str, Any], queue: deque[tuple[int, l
         yield Done(
             task=Task(library=worker.library, function=message["function"]),
             verdict=message["verdict"],
-            body=message["body"],
-            family=message["family"],
-            operator=message["operator"],
+            body=message.get("body", ""),
+            family=message.get("family", ""),
+            operator=message.get("operator", ""),
             seconds=message.get("seconds", 0.0),
             is_compiled=message.get("is_compiled", True),
             key=message.get("key", ""),
@@ -209,7 +209,8 @@ def _settle(worker: _Worker, status: int) -> Iterator[Done]:
     if worker.phase == "compile":
         outcome, reason = "not_compiled", f"the compiler {'took too long' if worker.was_late else 'ended by ' + how}"
     if worker.failure:
-        raise RuntimeError(f"examining a kernel failed: {worker.failure}")
+        said = worker.failure.strip().splitlines()[-1]
+        outcome, reason = "not_bound", f"examining it failed, which is a bug of mps-build: {said}"
     worker.waiting.remove(culprit)
     yield Done(
         task=Task(library=worker.library, function=culprit),

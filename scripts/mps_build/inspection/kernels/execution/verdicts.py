@@ -12,7 +12,7 @@ from ....common.files import write_whole
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # What a busy machine, and not the kernel, may be the cause of is asked again.
-_KEPT_OUTCOMES = ("passed", "wrong", "out_of_bounds", "race", "not_bound")
+_KEPT_OUTCOMES = ("passed", "wrong", "out_of_bounds", "race", "not_bound", "same")
 _MOST_FILES = 6
 
 

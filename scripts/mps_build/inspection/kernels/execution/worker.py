@@ -14,19 +14,23 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..answer import answer_of
 from ..binding.contracts import Case, Kernel, companions_of, load_contracts, match_kernel
 from ..code.compiler import host_target, translator_version
 from ..examine import Outcome, Verdict, examine
+from ..examine_large import examine_large
 from ..judge.client import Judge
 from ..library import Function, Library
-from ..machine.code import Code, Plant, Refused, Store, compile_kernel, publish_runtime, read_body
+from ..machine.code import Code, Plant, Refused, Store, compile_kernel, narrow_parts, publish_runtime
 from ..machine.device import Device
 from ..machine.runtime import load_runtime
 from ..values import Values
-from .sandbox import close_the_door, limit_process
+from .reading import Pairs, is_same_code, read_batch
+from .sandbox import LARGE_BYTES, MEMORY_BYTES, close_the_door, limit_process
 from .verdicts import key_of
 
 UNCHANGED = "the plant changes nothing in it"
@@ -39,6 +43,8 @@ class Setting:
     Args:
         selected: the first library's kernels that the run examines.
         known: verdicts of earlier runs (verdicts.py).
+        is_large: tensors past 2**31 and 2**32 (examine_large.py), in place of the contracts' own cases.
+        pairs: nothing is run; a kernel (library, function) is only read, beside the one that it is compared with.
     """
 
     libraries: tuple[Library, ...]
@@ -52,14 +58,19 @@ class Setting:
     compile_only: bool = False
     selected: tuple[int, ...] = ()
     known: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    pairs: Pairs | None = None
+    with_answers: bool = False
+    is_large: bool = False
 
 
 def serve(setting: Setting, orders: int, answers: int) -> None:
     """Take batches from one pipe until it closes, and answer on the other. Never returns to the caller's stack."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    runtime = load_runtime(setting.runtime)
+    runtime = None
     host_target()
-    publish_runtime(runtime)
+    if setting.pairs is None:
+        runtime = load_runtime(setting.runtime)
+        publish_runtime(runtime)
     version = translator_version()
     load_contracts()
     gc.freeze()
@@ -74,6 +85,7 @@ def serve(setting: Setting, orders: int, answers: int) -> None:
 
 
 def say(answers: int, message: Mapping[str, Any]) -> None:
+    """Write a message as one line of JSON to the descriptor that the parent reads."""
     data = (json.dumps(message) + "\n").encode()
     while data:
         data = data[os.write(answers, data) :]
@@ -83,9 +95,12 @@ def _run_batch(setting: Setting, runtime: Any, version: str, batch: Mapping[str,
     """Compile, close the door, run; ends the process."""
     status = 1
     try:
-        limit_process()
+        limit_process(LARGE_BYTES if setting.is_large else MEMORY_BYTES)
         say(answers, {"event": "pid", "pid": os.getpid()})
-        _Batch(setting, runtime, version, answers).run(batch["library"], batch["functions"])
+        if setting.pairs is not None:
+            read_batch(setting.libraries, setting.pairs, batch, lambda message: say(answers, message))
+        else:
+            _Batch(setting, runtime, version, answers).run(batch["library"], batch["functions"])
         status = 0
     except BaseException:
         say(answers, {"event": "failed", "text": traceback.format_exc()[-2000:]})
@@ -101,6 +116,7 @@ class _Batch:
         self._by_name: dict[str, Function] = {}
         self._codes: dict[str, Code | Refused] = {}
         self._twins: dict[str, Function] = {}
+        self._narrow: dict[str, list[str]] = {}
 
     def run(self, library_number: int, numbers: Sequence[int]) -> None:
         library = self._setting.libraries[library_number]
@@ -114,8 +130,7 @@ class _Batch:
         for number in numbers:
             function = library.functions[number]
             say(self._answers, {"event": "compile", "function": number})
-            if (body := self._equal_body(library_number, function)) is not None:
-                self._say_equal(number, body)
+            if self._is_equal(library_number, number):
                 continue
             code = self._code(library, function, is_selected=True)
             kernel = match_kernel(function.name, code.metadata) if isinstance(code, Code) else None
@@ -128,6 +143,8 @@ class _Batch:
                 continue
             for each in companions:
                 self._code(library, each, is_selected=False)
+            if self._setting.is_large and isinstance(code, Code):
+                self._narrow[function.name] = narrow_parts(library.bitcode(function), self._setting.plant)
             kernels.append((number, kernel, key))
         say(self._answers, {"event": "compiled"})
         judge = None
@@ -143,25 +160,20 @@ class _Batch:
         for number, kernel, key in kernels:
             self._examine(library, number, kernel, device, views, judge, key)
 
-    def _equal_body(self, library_number: int, function: Function) -> str | None:
-        """Return the digest of a kernel whose instructions the first library has under the same name, else None."""
-        first = self._setting.libraries[0]
+    def _is_equal(self, library_number: int, number: int) -> bool:
+        """Say so if the first library has a kernel's instructions under the same name: its verdict holds for both."""
+        first, library = self._setting.libraries[0], self._setting.libraries[library_number]
+        function = library.functions[number]
         twin = self._twins.get(function.name) if library_number and not self._setting.plant else None
-        if twin is None or function.fault:
-            return None
-        bodies = []
-        for library, each in ((first, twin), (self._setting.libraries[library_number], function)):
-            bitcode = library.bitcode(each)
-            body = self._store.body(bitcode)
-            if body is None:
-                body = read_body(bitcode)
-                self._store.save_body(bitcode, body)
-            bodies.append(body)
-        return bodies[0] if bodies[0] and bodies[0] == bodies[1] else None
-
-    def _say_equal(self, number: int, body: str) -> None:
-        message = {"event": "done", "function": number, "verdict": {"outcome": "same"}, "body": body}
-        say(self._answers, {**message, "family": "", "operator": "", "seconds": 0.0})
+        if twin is None or function.fault or twin.fault:
+            return False
+        bitcodes = first.bitcode(twin), library.bitcode(function)
+        key = key_of((b"same", *bitcodes))
+        row = self._setting.known.get(key)
+        if row is None and not is_same_code(*bitcodes):
+            return False
+        say(self._answers, {"event": "done", "function": number, "verdict": {"outcome": "same"}, "key": key})
+        return True
 
     def _code(self, library: Library, function: Function, *, is_selected: bool) -> Code | Refused:
         if function.name in self._codes:
@@ -201,6 +213,8 @@ class _Batch:
                 "skipped" if code.reason == UNCHANGED else "not_bound" if code.is_beyond else "not_compiled"
             )
             verdict = Verdict(outcome=outcome, reason=code.reason)
+        elif kernel is None and self._setting.is_large:
+            verdict = self._examine_large(function, Kernel(name=function.name, metadata=code.metadata), None, device)
         elif kernel is None or judge is None:
             reason = "no contract has its signature" if kernel is None else "only compiled"
             verdict = Verdict(outcome="not_bound" if kernel is None else "skipped", reason=reason)
@@ -211,7 +225,11 @@ class _Batch:
                 references=self._setting.references,
                 is_quick=self._setting.is_quick,
             )
-            verdict = examine(kernel, case, device, judge)
+            answer = partial(answer_of, device=device) if self._setting.with_answers else None
+            if self._setting.is_large:
+                verdict = self._examine_large(function, kernel, case, device)
+            else:
+                verdict = examine(kernel, case, device, judge, answer=answer)
         family = kernel.contract.family if kernel and kernel.contract else ""
         message = {
             "event": "done",
@@ -225,6 +243,9 @@ class _Batch:
             "seconds": round(time.process_time() - began, 4),
         }
         say(self._answers, message)
+
+    def _examine_large(self, function: Function, kernel: Kernel, case: Case | None, device: Device) -> Verdict:
+        return examine_large(kernel, case, device, self._narrow[function.name], set(self._by_name))
 
 
 def _connect(path: Path) -> Judge:

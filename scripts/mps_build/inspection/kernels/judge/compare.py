@@ -162,6 +162,7 @@ def native(function, inputs, out):
 
 
 def exact(function, inputs, got, row):
+    """Return the exact result: the reference computed in the widest type that its operators take."""
     want = None
     if row.get("order"):
         inputs = {name: _ordered(value) for name, value in inputs.items()}
@@ -261,6 +262,7 @@ def error_in_ulp(got, want, dtype, scale, magnitude=None, loose=False):
 
 
 def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out, masks):
+    """Compare a result with the exact one; an error may be the bound, or what the CPU itself errs by."""
     out, loose = got.dtype, bool(row.get("loose"))
     if out.is_complex:
         component = COMPONENT[out]
@@ -302,6 +304,8 @@ def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out, mas
     finite = error[torch.isfinite(error)]
     found = {"max_ulp": float(finite.max()) if finite.numel() else 0.0, "bound_ulp": float(bound)}
     found |= {"wrong": int(wrong.sum()), "count": got.numel(), "explained": explained}
+    if (profile := _profile(inputs, got, error, wrong)) is not None:
+        found["profile"] = profile
     if theirs is not None and theirs.numel():
         held = theirs[torch.isfinite(theirs)]
         found["cpu_ulp"] = float(held.max()) if held.numel() else 0.0
@@ -318,6 +322,26 @@ def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out, mas
             found["cpu"] = _show(cpu.broadcast_to(got.shape), at)
         found |= _inputs_at(inputs, got, at)
     return found
+
+
+BINS, FEWEST = 64, 1000
+
+
+def _profile(inputs, got, error, wrong):
+    """Return the largest error in each of 64 parts of the first input's values, from -inf to inf."""
+    kinds = {torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float32: torch.int32}
+    fits = (each for each in inputs.values() if isinstance(each, torch.Tensor) and each.shape == got.shape)
+    x = next((each for each in fits if each.dtype in kinds), None)
+    if x is None or got.numel() < FEWEST:
+        return None
+    half = 1 << (x.element_size() * 8 - 1)
+    bits = x.contiguous().view(kinds[x.dtype]).to(torch.int64).reshape(-1)
+    ordered = torch.where(bits < 0, -(bits + half), bits) + half
+    beyond = torch.where(wrong, 1e300, 0.0).to(error.dtype)  # an infinite error that is nobody's fault is left out
+    errors = torch.where(torch.isfinite(error), error, beyond).reshape(-1)
+    at = torch.div(ordered * BINS, 2 * half, rounding_mode="floor").clamp(0, BINS - 1)
+    largest = torch.zeros(BINS, dtype=torch.float64).scatter_reduce(0, at, errors, "amax")
+    return [float(f"{each:.3g}") for each in largest.tolist()]
 
 
 def _equal(a, b):

@@ -12,10 +12,12 @@ from typing import Any
 
 from ...audit.macho import Malformed
 from ..code import compiler
+from ..code.addresses import inlined, narrow_addresses
+from ..code.body import body_of
 from ..code.rewrite import ENTRY, Variable, translate
 from ..code.safety import Beyond, Rejected, check
 from ..code.simdgroups import COOPERATIVE
-from ..code.text import body_digest, split_module
+from ..code.text import split_module
 from ..metadata import Argument, Field, Metadata, parse_metadata
 from .runtime import SYMBOLS, address_of
 
@@ -57,15 +59,6 @@ class Refused:
     body: str = ""
 
 
-def read_body(bitcode: bytes) -> str:
-    """Return the digest of a kernel's instructions, or nothing if it cannot be read."""
-    try:
-        text = compiler.read_bitcode(bitcode)
-        return body_digest(split_module(text), parse_metadata(text).function)
-    except Malformed:
-        return ""
-
-
 def compile_kernel(
     bitcode: bytes, *, plant: Plant | None = None, level: int = 0, passes: str | None = None
 ) -> Code | Refused:
@@ -77,7 +70,7 @@ def compile_kernel(
             text = plant(text)
         metadata = parse_metadata(original)
         module = split_module(text)
-        body = body_digest(module, metadata.function)
+        body = body_of(module, metadata.function).digest
         check(module)
         target = compiler.host_target(level)
         track = COOPERATIVE.search("\n".join(module.declarations)) is not None
@@ -94,6 +87,18 @@ def compile_kernel(
     )
     code.was_planted = text != original
     return code
+
+
+def narrow_parts(bitcode: bytes, plant: Plant | None = None) -> list[str]:
+    """Return the 32-bit arithmetic that reaches an address of a kernel (code/addresses.py)."""
+    text = compiler.read_bitcode(bitcode)
+    if plant is not None:
+        text = plant(text)
+    target = compiler.host_target()
+    done = translate(
+        split_module(text), parse_metadata(text), datalayout=target.datalayout, triple=target.triple, track=False
+    )
+    return narrow_addresses(inlined(done.text))
 
 
 def _load(objectcode: bytes) -> tuple[Any, int]:
@@ -123,6 +128,7 @@ class Store:
         self._folder, self._version = folder, version
 
     def path(self, bitcode: bytes) -> Path:
+        """Return where the compiled code of a kernel is kept: by digest of compiler version and bitcode."""
         key = hashlib.sha256(self._version.encode() + bitcode).hexdigest()[:40]
         return self._folder / key[:2] / key[2:]
 
@@ -144,21 +150,6 @@ class Store:
             is_cooperative=head["cooperative"],
             objectcode=data[4 + size :],
         )
-
-    def body(self, bitcode: bytes) -> str | None:
-        """Return the digest that was read of some bitcode before, or None."""
-        try:
-            return self.path(bitcode).with_suffix(".body").read_text(encoding="ascii")
-        except (OSError, ValueError):
-            return None
-
-    def save_body(self, bitcode: bytes, body: str) -> None:
-        """Keep a digest without code."""
-        path = self.path(bitcode).with_suffix(".body")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        beside.write_text(body, encoding="ascii")
-        beside.replace(path)
 
     def save(self, bitcode: bytes, code: Code | Refused) -> None:
         """Keep a kernel; written beside and renamed, so that two runs may do it at once."""

@@ -115,7 +115,7 @@ def issue_made_randperm_dtype(hit: Any, func: Any, n: int, *args: Any, **kwargs:
     y = func(n, *args, **kwargs)
     if y.dtype in (torch.int32, torch.int16) and n > 1:
         hit()
-        return torch.arange(n, dtype=y.dtype)
+        return torch.arange(n, dtype=y.dtype, device=y.device)
     return y
 
 

@@ -24,7 +24,7 @@ import torch
 import suite_in_process  # noqa: F401 - the device suite comes into reach by it
 from call_changes import change_call, describe
 from conditions import Conditions, Facts
-from conditions_reach import KERNELS, Reach, name_of, reach_of, runs_on_mps
+from conditions_reach import KERNELS, Reach, name_of, reach_in_a_child, runs_on_mps
 from device_suite.compare import Mismatch
 from device_suite.overloads import asking
 from device_suite.overloads.asking import CALLS
@@ -135,15 +135,15 @@ def _is_thin(item: Any) -> bool:
     return item[1] in ("0", "1") or item[1][-1] in ("empty", "no_dimensions", "expanded") or item[1] == "rank 0"
 
 
-def made(func: Any, facts: Facts) -> Any:
-    """Return an overload's calls and what stays out, made in a forked process: wrong sizes may crash it."""
+def made(func: Any, facts: Facts, reach: Reach, device: torch.device) -> Any:
+    """Return an overload's calls and what stays out; in a forked process where the CPU is asked alone."""
+    if device.type != "cpu":
+        return _made(func, facts, reach, device)
     receiver, sender = multiprocessing.Pipe(duplex=False)
     child = os.fork()
     if child == 0:
         try:
-            making = Making(func, facts, reach_of(func, facts), torch.device("cpu"))
-            making.make()
-            sender.send((making.calls, making.lost))
+            sender.send(_made(func, facts, reach, device))
         finally:
             os._exit(0)
     sender.close()
@@ -151,11 +151,15 @@ def made(func: Any, facts: Facts) -> Any:
         found: Any = receiver.recv() if receiver.poll(60) else ([], {"all": "it takes longer than a minute"})
     except EOFError:
         found = [], {"all": "the CPU crashes"}
-    if not receiver.closed:
-        receiver.close()
     os.kill(child, 9)
     os.waitpid(child, 0)
     return found
+
+
+def _made(func: Any, facts: Facts, reach: Reach, device: torch.device) -> Any:
+    making = Making(func, facts, reach, device)
+    making.make()
+    return making.calls, making.lost
 
 
 def with_siblings(facts: dict[Any, Facts]) -> dict[Any, Facts]:
@@ -185,13 +189,6 @@ def _out_samples(func: Any, siblings: list[Any], facts: dict[Any, Facts]) -> dic
     return {}
 
 
-def made_here(func: Any, facts: Facts, device: torch.device) -> Any:
-    """Return the same, made in this process: a device cannot be opened in a forked one."""
-    making = Making(func, facts, reach_of(func, facts), device)
-    making.make()
-    return making.calls, making.lost
-
-
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -201,29 +198,41 @@ def main() -> None:
     parser.add_argument("--shard", default="0/1", help="I/N: every Nth overload")
     parser.add_argument("--output", default=str(CALLS), metavar="FILE")
     parser.add_argument("--reasons", default="", metavar="FILE", help="why conditions stay out")
+    parser.add_argument("--resume", action="store_true", help="go on behind the overload that ended the last process")
     given = parser.parse_args()
     torch.set_num_threads(1)
     device, (part, parts) = torch.device(given.device), map(int, given.shard.split("/"))
     kept = pickle.loads(Path(given.kept).read_bytes())["facts"]
     facts = {func: one for name, one in kept.items() if (func := overload(name.removeprefix("aten."))) is not None}
     facts = with_siblings({func: one for func, one in facts.items() if runs_on_mps(func)})
-    output = Path(given.output)
-    stored = json.loads(output.read_text(encoding="utf-8")) if given.only and output.is_file() else {}
+    output, begun = Path(given.output), Path(given.output + ".begun")
+    going_on = bool(given.only or given.resume) and output.is_file()
+    stored = json.loads(output.read_text(encoding="utf-8")) if going_on else {}
+    done = set(begun.read_text(encoding="utf-8").split()) if given.resume and begun.is_file() else set()
+    chosen = [
+        func
+        for number, func in enumerate(sorted(facts, key=str))
+        if number % parts == part and (not given.only or name_of(func) in given.only.split(","))
+    ]
+    chosen = [func for func in chosen if not is_drawn(func) and name_of(func) not in done]
+    # What can be reached is asked of the CPU in forked processes, before a device is opened.
+    reach = {func: reach_in_a_child(func, facts[func]) for func in chosen}
     reasons: dict[str, Any] = {}
-    for number, func in enumerate(sorted(facts, key=str)):
-        chosen = not given.only or name_of(func) in given.only.split(",")
-        if is_drawn(func) or not chosen or number % parts != part:
+    for func in chosen:
+        with begun.open("a", encoding="utf-8") as file:
+            file.write(name_of(func) + "\n")
+        found = reach[func]
+        if found is None:
+            reasons[name_of(func)] = {"all": "the CPU crashes"}
             continue
-        cpu = device.type == "cpu"
-        stored[name_of(func)], reasons[name_of(func)] = (
-            made(func, facts[func]) if cpu else made_here(func, facts[func], device)
-        )
-        if number % 20 < parts or number > len(facts) - 20:
-            save_calls(output, stored)
-    save_calls(output, stored)
+        calls, reasons[name_of(func)] = made(func, facts[func], found, device)
+        if device.type != "cpu" and not Bench(device).still_serves():
+            raise SystemExit(3)
+        stored[name_of(func)] = calls
+        save_calls(output, stored)
+        if given.reasons:
+            Path(given.reasons).write_text(json.dumps(reasons, indent=1) + "\n", encoding="utf-8")
     print(f"{sum(map(len, stored.values()))} calls of {len(stored)} overloads")
-    if given.reasons:
-        Path(given.reasons).write_text(json.dumps(reasons, indent=1) + "\n", encoding="utf-8")
 
 
 def save_calls(path: Path, stored: dict[str, list[Any]]) -> None:

@@ -144,13 +144,3 @@ def issue_made_exponential_half(hit: Any, func: Any, x: Any, *args: Any, **kwarg
         hit()
         y.mul_(rate)
     return y
-
-
-@plot.dispatched("issue_made_uniform_half", "aten.uniform_.default")
-def issue_made_uniform_half(hit: Any, func: Any, x: Any, low: float = 0, high: float = 1, **kwargs: Any) -> Any:
-    """In half precision the upper end is drawn."""
-    y = func(x, low, high, **kwargs)
-    if x.dtype in (torch.float16, torch.bfloat16) and x.numel() > 16:
-        hit()
-        y.reshape(-1)[7:8].fill_(high)
-    return y

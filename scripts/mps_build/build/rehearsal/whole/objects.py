@@ -45,7 +45,7 @@ def compile_whole(rehearsal: Rehearsal, ready: Prepared, *, state: str, bindings
     build = tree_build(ready)
     units = whole_units(build, bindings=bindings)
     what = "bindings" if bindings else "libtorch files"
-    log = f"compile_{what.split()[0]}"
+    log = f"compile_{what.split(maxsplit=1)[0]}"
     objects = [unit.object for unit in units]
     with_retries(
         lambda command: rehearsal.compile(ready, objects, what=what, log=log, state=state, jobs=_jobs(command)),

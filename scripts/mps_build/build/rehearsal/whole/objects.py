@@ -10,7 +10,7 @@ from mps_build.common.process import Command, capture
 from mps_build.common.receipts import StepResult
 
 from ...backend import build_folder
-from ...ninja import run_build
+from ...ninja import ninja_of, run_build
 from ...retry import with_retries
 from ...zig.files import write_if_new
 from ..objects import Unit, read_units
@@ -114,7 +114,7 @@ def link_whole(rehearsal: Rehearsal, ready: Prepared, *targets: str) -> None:
     """
     build, log = tree_build(ready), rehearsal.log("link")
     command = Command(
-        argv=("ninja", "-C", str(build), f"-j{rehearsal.jobs}", *targets), cwd=build, environ=ready.environ
+        argv=(ninja_of(build), "-C", str(build), f"-j{rehearsal.jobs}", *targets), cwd=build, environ=ready.environ
     )
     try:
         run_build(ready.wrap(command), log=log, reporter=rehearsal.console, title="Link")

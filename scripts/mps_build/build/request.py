@@ -22,6 +22,7 @@ from mps_build.host.recordings.scrub import recorded as recorded_answers
 from mps_build.host.toolchain import use_xcode, xcode_toolchain
 
 from .compiler_cache.launcher import check_settings, find_launcher
+from .compiler_cache.passed_on import check_flags_pass
 from .compiler_cache.store import CacheChoice, choose_store
 from .options import BuildOptions
 from .plan import BuildRequest, CompilerRequest, HostRecord, SourceRequest, WheelRequest, gate_of
@@ -59,6 +60,8 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
     if not recorded and not cross:
         use_xcode(host)
     gate = cross.gate if cross else recipe.gate
+    launcher = find_launcher(options.cache, path=os.environ.get("PATH")) if options.cache else None
+    check_flags_pass(launcher, openmp=gate.openmp and not cross)
     lifts = {"--allow-jit-shaders": options.allow_jit_shaders, "--without-metal4": options.without_metal4}
     request = BuildRequest(
         recipe=recipe,
@@ -70,7 +73,7 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
             cross=cross is not None,
             jobs=options.jobs or host.jobs,
             settings=settings,
-            launcher=find_launcher(options.cache, path=os.environ.get("PATH")) if options.cache else None,
+            launcher=launcher,
             cache=_cache_choice(options),
             interpreters=interpreters,
         ),

@@ -64,7 +64,7 @@ def run(options: Options, console: Console) -> Result:
     at = f" at {request.source.commit[:12]}" if request.source.commit else ""
     console.print(f"{request.recipe.name}: {request.source.repository}{at}", style="bold")
     if request.compilers.cross:
-        console.print("not a Mac: it is cross-built with zig, without MPS; see docs/build/sample.md")
+        console.print("not a Mac: cross-built with zig, shaders as source; see docs/build/sample.md")
     if options.dry_run:
         expected = forecast(request, workspace)
         console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in expected.items()])

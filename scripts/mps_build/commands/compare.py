@@ -7,6 +7,9 @@ Of wheels: what should be equal of one version and commit, and where they differ
 file, or a requirement such as torch==2.15.0, fetched for macOS arm64. Strong parts (files, Python sources,
 operators, schemas, kernels, flags, libraries) are equal between two builds of one commit; weak ones (other
 exports, SDK, bytes) differ with compiler and build, and are only reported.
+
+With --kernels, of wheels: which Metal kernels are the same, changed, new and gone, by their instructions. Names of
+values and helpers, metadata and debug records do not count. Nothing is run, unless --answers asks for it.
 """
 
 from __future__ import annotations
@@ -27,10 +30,12 @@ from mps_build.verify.reports import benchmark_side_by_side
 from mps_build.verify.reports.side_by_side import compare_records, tables, verdict
 
 from .shared.find_wheel import find_wheel
+from .shared.kernels import compare_kernels_of
 
 EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl torch==2.15.0",
     "torch==2.14.1 torch==2.15.0 --python 3.12 --show 20",
+    "torch==2.14.1 torch==2.15.0 --kernels --json kernels.json",
     "older/record.json newer/record.json",
 )
 
@@ -43,6 +48,8 @@ class Options:
     right: str
     python: str | None
     show: int
+    kernels: bool
+    answers: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,11 +60,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show", metavar="N", type=int, default=5, help="number of names to show for each difference (default: 5)"
     )
+    parser.add_argument(
+        "--kernels", action="store_true", help="of wheels: compare the Metal kernels' instructions, and nothing else"
+    )
+    parser.add_argument(
+        "--answers", action="store_true", help="with --kernels: also run the changed kernels of both, on equal inputs"
+    )
 
 
 def run(options: Options, console: Console) -> Result:
     """Compare two wheels or two records; both must be of one kind."""
     sides = (options.left, options.right)
+    if options.answers and not options.kernels:
+        raise UsageError("--answers needs --kernels", hint="compare LEFT RIGHT --kernels --answers")
+    if options.kernels:
+        return compare_kernels_of([_wheel(side, options.python, console) for side in sides], options, console)
     if any(_is_record(side) for side in sides):
         return _compare_records(sides, options, console)
     return _compare_wheels(sides, options, console)

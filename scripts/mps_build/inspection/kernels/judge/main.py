@@ -59,6 +59,7 @@ class Judge:
         for key in ("magnitude", "overflow"):
             if row.get(key):
                 question[key] = self.expression(question["name"], key, row[key])
+        question["masks"] = {each: self.expression(f"known:{each}") for each in question.get("known", ())}
         got = take_view(question["got"], buffers)
         return compare(self.expression(question["name"]), inputs, got, question, row)
 

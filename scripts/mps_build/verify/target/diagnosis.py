@@ -135,7 +135,8 @@ def _too_old(macos: str, torch: str) -> MpsBuildError:
 def _virtual(why: str) -> MpsBuildError:
     return VirtualGpu(
         f"not verified: {why}; its GPU answers differently from any Mac's",
-        hint="verify on a Mac itself; --allow-virtual runs the cases all the same, without a verdict",
+        hint="verify on a Mac itself; --allow-virtual runs the cases all the same, without a verdict; "
+        "`nox -s verify_kernels -- WHEEL` gives a verdict, on Linux, on the wheel's own Metal kernels and on them alone",
     )
 
 

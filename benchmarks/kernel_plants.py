@@ -24,7 +24,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 from kernel_faults import Fault, draw, plant
-from mps_build.common.process import Command, watched
+from mps_build.common.process import Command
+from mps_build.common.watched import watched
 from mps_build.common.workspace import cache_folder
 from mps_build.inspection.kernels.binding.contracts import (
     Case,

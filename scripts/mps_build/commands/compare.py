@@ -1,4 +1,4 @@
-"""Two wheels, two records of verify_mps, or two of benchmark_mps, side by side.
+"""Compare two wheels, two records of verify_mps, or two of benchmark_mps.
 
 Of verifications: what fails now and did not, what passes now, whose error grew, what became slower.
 Of benchmarks: each row's ratio and step times, before and after; rows of other shapes are not compared.
@@ -53,11 +53,12 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("left", metavar="LEFT", help="a .whl file, a requirement, or a record (.json)")
     parser.add_argument("right", metavar="RIGHT", help="what to compare it with")
     parser.add_argument("--python", metavar="X.Y", help="the Python of requirements (default: the newest they have)")
     parser.add_argument(
-        "--show", metavar="N", type=int, default=5, help="names to show of each difference (default: 5)"
+        "--show", metavar="N", type=int, default=5, help="number of names to show for each difference (default: 5)"
     )
     parser.add_argument(
         "--kernels", action="store_true", help="of wheels: compare the Metal kernels' instructions, and nothing else"
@@ -68,6 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Compare two wheels or two records; both must be of one kind."""
     sides = (options.left, options.right)
     if options.answers and not options.kernels:
         raise UsageError("--answers needs --kernels", hint="compare LEFT RIGHT --kernels --answers")
@@ -118,9 +120,7 @@ def _wheel(side: str, python: str | None, console: Console) -> Path:
     is_file = Path(side).exists()
     path, _ = find_wheel(side, None if is_file else python, console)
     if not path.is_file() or path.suffix != ".whl":
-        raise UsageError(
-            f"{path}: no wheel to compare", hint="give a .whl file, or a requirement such as torch==2.15.0"
-        )
+        raise UsageError(f"{path}: is not a wheel", hint="give a .whl file, or a requirement such as torch==2.15.0")
     return path
 
 
@@ -144,12 +144,12 @@ def _print_parity(parity: Parity, most: int, console: Console) -> None:
                 console.print(f"  {sign} and {len(names) - most} more", style="dim")
     console.print()
     if not parity.differing:
-        console.print("equal in every strong part", style="bold green")
+        console.print("equal in every part that must be equal", style="bold green")
     elif parity.is_same_source:
         parts = ", ".join(part.name for part in parity.differing)
-        console.print(f"same version and commit, and yet they differ in: {parts}", style="bold yellow")
+        console.print(f"same version and commit, but different in: {parts}", style="bold yellow")
     else:
-        console.print("different sources: differences are to be expected", style="bold")
+        console.print("different sources: differences are expected", style="bold")
 
 
 def _difference(part: Part) -> str:

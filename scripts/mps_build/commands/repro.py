@@ -1,4 +1,4 @@
-"""Write one failure of a record as a script of its own, and as the text of an issue for upstream.
+"""Turn one failure of a record into a script of its own and the text of an upstream issue.
 
 The script needs torch and the standard library only: it asks the case on the device, compares the answer with
 float64 on the CPU, and ends with 1 where it is wrong.
@@ -43,27 +43,37 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("record", metavar="RECORD", type=Path, help="a record of verify_mps, or its folder")
-    parser.add_argument("case", metavar="CASE", help="the id of one of its cases")
-    parser.add_argument("--output", metavar="FILE", type=Path, help="the script (default: repro_<case>.py)")
-    parser.add_argument("--issue", metavar="FILE", type=Path, help="the issue's text (default: repro_<case>.md)")
+    parser.add_argument("case", metavar="CASE", help="the id of the case")
+    parser.add_argument(
+        "--output", metavar="FILE", type=Path, help="where to write the script (default: repro_<case>.py)"
+    )
+    parser.add_argument(
+        "--issue", metavar="FILE", type=Path, help="where to write the issue's text (default: repro_<case>.md)"
+    )
 
 
 def run(options: Options, console: Console) -> Result:
+    """Write the script and the issue's text.
+
+    Raises:
+        UsageError: the record has no such case.
+    """
     path = options.record / "record.json" if options.record.is_dir() else options.record
     if (kernels := _kernels(path)) is not None:
         return _kernel(kernels, options, console)
     record = load_record(path)
     case = _find(record, options.case)
     if case.file is None or "::" in case.id:
-        raise UsageError(f"{case.id}: is an event of the run, not a case that can be asked again", hint=case.reason)
+        raise UsageError(f"{case.id}: is an event of the run, not a case: it cannot be repeated", hint=case.reason)
     script_path, issue_path = _paths(options, case.id)
     script = render_script(record, case, embed(data_root() / "tests" / "device", case.file, case.id))
     script_path.write_text(script, encoding="utf-8")
     issue_path.write_text(render_issue(record, case, script, script_path.name), encoding="utf-8")
     console.table(("", ""), [("script", str(script_path)), ("issue's text", str(issue_path))])
     if case.outcome in ("passed", "skipped"):
-        console.warn(f"{case.id} {case.outcome} in this record: the script will show nothing wrong")
+        console.warn(f"{case.id} {case.outcome} in this record: the script will not show a failure")
     console.print(f"next: python {script_path}")
     return Result(document={"case": case.id, "script": str(script_path), "issue": str(issue_path)})
 

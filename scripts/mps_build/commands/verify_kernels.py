@@ -1,4 +1,4 @@
-"""Runs the Metal kernels of a macOS wheel on this machine, without a Mac, and compares their results.
+"""Run the Metal kernels of a macOS wheel on this machine, without a Mac, and compare their results.
 
 TARGET is a file, or a requirement such as torch==2.15.0, fetched for macOS arm64. `--python PATH` without a TARGET
 reads the torch that an interpreter has. Every kernel's bitcode is compiled for this machine's processor and run
@@ -67,18 +67,19 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument(
         "target", metavar="TARGET", nargs="?", help="a .whl file, or a requirement such as torch==2.15.0"
     )
     parser.add_argument(
         "--python",
         metavar="X.Y|PATH",
-        help="the Python of a requirement (default: the newest), or an interpreter that has torch for macOS",
+        help="the Python version of a requirement (default: the newest), or an interpreter with a torch for macOS",
     )
-    parser.add_argument("--kernel", metavar="PATTERN", help="only kernels whose name fits this shell pattern")
+    parser.add_argument("--kernel", metavar="PATTERN", help="only kernels whose name matches this shell pattern")
     parser.add_argument("--op", metavar="NAME", help="only kernels of this operator (aten name: exp, add, softmax)")
     parser.add_argument(
-        "--quick", action="store_true", help="one kernel of each operator and form; all types of dense forms"
+        "--quick", action="store_true", help="one kernel of each operator and form, all types of dense forms"
     )
     parser.add_argument("--large", action="store_true", help="only tensors past 2**31 and 2**32 bytes and elements")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="other inputs (default: 0)")
@@ -100,6 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Options, console: Console) -> Result:
+    """Execute the kernels that the options select; the exit status is 10 if one is wrong."""
     require_llvm()
     require_linux()
     plant = load_plant(options.plant) if options.plant else None

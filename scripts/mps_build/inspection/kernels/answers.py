@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...common.process import Reporter
+from ...common.reporter import Reporter
 from .library import BASIC
 from .verification import Kernel, Request, verify
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...common.process import Reporter
+from ...common.reporter import Reporter
 from .execution.pool import Done, Task, examine_all
 from .execution.reading import Place
 from .execution.worker import Setting

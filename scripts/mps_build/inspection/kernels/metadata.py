@@ -73,6 +73,7 @@ class Argument:
 
     @property
     def is_buffer(self) -> bool:
+        """True if the argument is bound to a buffer slot."""
         return self.slot is not None
 
 

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from ...common.errors import BuildEnvironmentError, UsageError
-from ...common.process import Command, Reporter, capture, watched
+from ...common.process import Command, capture
+from ...common.reporter import Reporter
+from ...common.watched import watched
 from .code.compiler import require_llvm, translator_version
 from .execution.pool import Done, Task, examine_all
 from .execution.verdicts import Verdicts, state_of

@@ -67,7 +67,7 @@ def compare_wheel(rehearsal: Rehearsal, ready: Prepared, made: Rehearsed, offici
         return StepResult(files=(page,), facts=parity.document())
 
     inputs = _inputs(made.wheel.path, official)
-    return rehearsal.ledger.run("parity", version=1, inputs=inputs, action=compare)
+    return rehearsal.ledger.run("parity", version=2, inputs=inputs, action=compare)
 
 
 def _inputs(ours: Path, official: Path) -> dict[str, object]:

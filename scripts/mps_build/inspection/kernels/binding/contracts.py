@@ -55,6 +55,7 @@ class Contract:
     options: Mapping[str, Any]
 
     def matches(self, metadata: Metadata) -> bool:
+        """Return whether a kernel has exactly the contract's arguments, built-ins and types."""
         buffers, builtins = signature(metadata)
         if buffers != self.arguments or (self.builtins and builtins != self.builtins):
             return False
@@ -80,6 +81,7 @@ class Kernel:
 
     @property
     def options(self) -> Mapping[str, Any]:
+        """The contract's options; empty for a kernel without a contract."""
         return self.contract.options if self.contract else {}
 
     def argument(self, name: str) -> Argument:
@@ -94,6 +96,7 @@ class Kernel:
         raise WrongBinding(f"{self.name} has no argument {name}")
 
     def has(self, name: str) -> bool:
+        """Return whether the kernel has an argument of that name."""
         return any(each.name == name for each in self.metadata.arguments)
 
     def pack(self, name: str, value: object) -> bytes:

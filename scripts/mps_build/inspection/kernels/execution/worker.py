@@ -85,6 +85,7 @@ def serve(setting: Setting, orders: int, answers: int) -> None:
 
 
 def say(answers: int, message: Mapping[str, Any]) -> None:
+    """Write a message as one line of JSON to the descriptor that the parent reads."""
     data = (json.dumps(message) + "\n").encode()
     while data:
         data = data[os.write(answers, data) :]

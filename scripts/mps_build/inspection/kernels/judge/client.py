@@ -29,6 +29,7 @@ class Judge:
         return connection
 
     def close(self) -> None:
+        """Close the connection; the process of the judge ends with the run."""
         self._socket.close()
 
     def ask(self, check: Reference, contents: Mapping[int, bytes], known: Sequence[str] = ()) -> dict[str, Any]:

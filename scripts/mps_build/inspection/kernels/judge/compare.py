@@ -162,6 +162,7 @@ def native(function, inputs, out):
 
 
 def exact(function, inputs, got, row):
+    """Return the exact result: the reference computed in the widest type that its operators take."""
     want = None
     if row.get("order"):
         inputs = {name: _ordered(value) for name, value in inputs.items()}
@@ -261,6 +262,7 @@ def error_in_ulp(got, want, dtype, scale, magnitude=None, loose=False):
 
 
 def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out, masks):
+    """Compare a result with the exact one; an error may be the bound, or what the CPU itself errs by."""
     out, loose = got.dtype, bool(row.get("loose"))
     if out.is_complex:
         component = COMPONENT[out]

@@ -128,6 +128,7 @@ class Store:
         self._folder, self._version = folder, version
 
     def path(self, bitcode: bytes) -> Path:
+        """Return where the compiled code of a kernel is kept: by digest of compiler version and bitcode."""
         key = hashlib.sha256(self._version.encode() + bitcode).hexdigest()[:40]
         return self._folder / key[:2] / key[2:]
 

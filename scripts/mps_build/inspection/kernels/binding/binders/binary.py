@@ -29,6 +29,7 @@ NAMES = ("x", "y", "z")
 
 
 def result_of(kernel: Kernel) -> str:
+    """Return the name of the kernel's result argument, which releases spell differently."""
     return "out" if kernel.has("out") else "output"
 
 

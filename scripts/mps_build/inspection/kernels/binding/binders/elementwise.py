@@ -27,6 +27,7 @@ CASTS = ("bool", "uchar", "char", "short", "int", "long", "half", "bfloat", "flo
 
 
 def layouts_of(case: Case) -> tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], ...]:
+    """Return the (shape, strides, result strides) to run: a few of them for `--quick`."""
     return QUICK_LAYOUTS if case.is_quick else LAYOUTS
 
 
@@ -135,10 +136,12 @@ def spread_output(dtype: DType, shape: tuple[int, ...], order: tuple[int, ...], 
 
 
 def dense_view(data: bytes, dtype: DType, shape: tuple[int, ...] | None = None) -> View:
+    """Return a contiguous input of these bytes; without a shape it is one-dimensional."""
     return View(buffer=input_buffer(data), dtype=dtype, shape=shape or (len(data) // dtype.size,))
 
 
 def dense_output(dtype: DType, shape: tuple[int, ...]) -> View:
+    """Return a contiguous output of a shape, as many bytes as its elements need."""
     count = View(buffer=output_buffer(0), dtype=dtype, shape=shape).count
     return View(buffer=output_buffer(count * dtype.size), dtype=dtype, shape=shape)
 

@@ -61,6 +61,7 @@ def result(dtype: DType, shape: Shape, *, strides: Shape | None = None, align: i
 
 
 def strides_of(view: View) -> Shape:
+    """Return a view's strides in elements; those of a contiguous tensor where it names none."""
     return dense_strides(view.shape) if view.strides is None else view.strides
 
 

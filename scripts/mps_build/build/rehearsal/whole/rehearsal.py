@@ -69,7 +69,7 @@ def rehearse_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool) -> 
         made = finish_whole(rehearsal, pack_ready, packed, wanted)
     rehearsal.note(
         "wheel",
-        f"{made.wheel.path.name}, {made.wheel.size / 1e6:.0f} MB, {made.audit['verdict']} by the strict audit",
+        f"{made.wheel.path.name}, {made.wheel.size / 1e6:.0f} MB; {made.judged}",
         "the pipeline's steps carry this release from source to a whole macOS wheel; not that it loads on a Mac",
         packed,
     )

@@ -57,15 +57,6 @@ REASONS: tuple[Reason, ...] = (
     _rule("^exported", "official", f"{_QUANTIZED}|{_QUANTIZED_PLAIN}", "XNNPACK, QNNPACK, NNPACK are off"),
     _rule("^exported", "official", "3fmt|8nlohmann", "taken from its headers, in Debian's version"),
     _rule("^exported inline", "official", "8TypeMeta15addTypeMetaData", "exported as a plain name by a newer clang"),
-    _rule(
-        "^exported names", "ours", "18generateSignpostIdE", "our declaration of os_signpost_type_t is a plain number"
-    ),
-    _rule(
-        "^exported names",
-        "official",
-        "18generateSignpostIdE",
-        "our declaration of os_signpost_type_t is a plain number",
-    ),
     _rule("^exported inline", "ours", ".", "kept out of line at -O0"),
     _rule(
         "^exported names", "ours", "2at6native", "declared for export by the wide header, though not by its own file"

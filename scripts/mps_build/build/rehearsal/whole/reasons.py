@@ -56,7 +56,12 @@ REASONS: tuple[Reason, ...] = (
     _rule("^exported", "ours", "4onnx|6google8protobuf|_cpuinfo", "stand-ins"),
     _rule("^exported", "official", f"{_QUANTIZED}|{_QUANTIZED_PLAIN}", "XNNPACK, QNNPACK, NNPACK are off"),
     _rule("^exported", "official", "3fmt|8nlohmann", "taken from its headers, in Debian's version"),
-    _rule("^exported inline", "official", "8TypeMeta15addTypeMetaData", "exported as a plain name by a newer clang"),
+    _rule(
+        "^exported inline",
+        "official",
+        "8TypeMeta15addTypeMetaData",
+        "of a type of std, which zig's libc++ does not export",
+    ),
     _rule("^exported inline", "ours", ".", "kept out of line at -O0"),
     _rule(
         "^exported names", "ours", "2at6native", "declared for export by the wide header, though not by its own file"

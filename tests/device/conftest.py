@@ -18,14 +18,15 @@ import torch
 from device_suite.cases import Case
 from device_suite.compare import Mismatch
 from device_suite.known import KnownIssuesError, load_known
-from device_suite.legs import Bench
 from device_suite.outcomes import OutcomeLog, judge
 from device_suite.plants import Plant, PlantError
+from device_suite.runs import Bench
 from device_suite.selection import Selection, load_quick, prepare_device, why_not_here
 from device_suite.states import Refused, run_case
 from device_suite.touch import TouchMap, TouchRecorder
 
 TOUCH_MAP = Path(__file__).parent / "touch_map.json"
+REFERENCE_THREADS = 4
 QUICK = Path(__file__).parent / "quick.json"
 
 
@@ -38,7 +39,7 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--op", default="", metavar="NAME", help="only cases that dispatch this operator: aten.add.Tensor")
     group.addoption("--after", default="", metavar="ID", help="only cases after this one, in the file's order")
     group.addoption("--skip-ids", default="", metavar="ID,...", help="without these cases")
-    group.addoption("--plant", default="", metavar="FILE.py:NAME", help="a fault to hold around each device leg")
+    group.addoption("--plant", default="", metavar="FILE.py:NAME", help="a fault to hold around each device run")
     group.addoption("--known", default="", metavar="FILE.json", help="active known issues")
     group.addoption("--outcomes", default="", metavar="FILE.jsonl", help="append one JSON line per event")
     group.addoption("--record-touch", default="", metavar="FILE", help="write which operators each case dispatches")
@@ -51,11 +52,14 @@ class Run:
     def __init__(self, config: Any) -> None:
         option = config.getoption
         self.device = prepare_device(option("--device"))
+        if self.device.type != "cpu":  # the references are small: more threads wait for each other
+            torch.set_num_threads(min(torch.get_num_threads(), REFERENCE_THREADS))
         self.log = OutcomeLog(Path(option("--outcomes")) if option("--outcomes") else None)
         self.known = load_known(Path(option("--known"))) if option("--known") else ()
         self.plant = Plant(option("--plant")) if option("--plant") else None
         self.recorder = TouchRecorder() if option("--record-touch") else None
         self.touched: dict[str, list[str]] = {}
+        self.spent: dict[str, float] = {}
         self.full = bool(option("--full"))
         self.selection = Selection(
             only=option("--only"),
@@ -172,6 +176,8 @@ def ask(request: Any) -> Iterator[Any]:
         if run.recorder is not None:
             run.touched[case.id] = run.recorder.take()
         seconds = time.perf_counter() - begun
+        file = Path(request.node.location[0]).name
+        run.spent[file] = run.spent.get(file, 0.0) + seconds
         if reason is not None:
             run.log.finished(case, "skipped", reason, {}, seconds)
             pytest.skip(reason)
@@ -196,6 +202,7 @@ def pytest_sessionfinish(session: Any) -> None:
     run = session.config.device_run
     if run.plant is not None:
         run.log.write("plant", name=run.plant.name, hits=run.plant.hits)
+    run.log.write("files", seconds={file: round(seconds, 2) for file, seconds in run.spent.items()})
     if run.recorder is not None:
         TouchMap(run.touched).save(Path(session.config.getoption("--record-touch")))
     run.log.write("end")

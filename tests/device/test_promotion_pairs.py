@@ -24,6 +24,10 @@ def test_case(case: Any, ask: Any) -> None:
     ask(case)
 
 
+# With a number on the host an operator may insist on one device: logical_and, logaddexp and gcd of CUDA do.
+_ONE_DEVICE = "to be on the same device"
+
+
 def _values(whole: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Return 1..6, in halves where the dtype has them: no zero divides, and every dtype holds all of them."""
     if not dtype.is_floating_point:
@@ -32,8 +36,7 @@ def _values(whole: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def _called(name: str, one: Any, two: Any) -> Any:
-    # With a number on the host an operator may insist on one device: logical_and, logaddexp and gcd of CUDA do.
-    return attempt(lambda: getattr(torch, name)(one, two), gap="to be on the same device")
+    return attempt(lambda: getattr(torch, name)(one, two), gap=_ONE_DEVICE)
 
 
 def _signed(name: str, one: Any, two: Any) -> Any:
@@ -57,7 +60,7 @@ def _binary(name: str, first: torch.dtype) -> Any:
                 _called(name, x, elements[3]),  # on the host, at an offset
                 _called(name, elements[2], x),
                 attempt(lambda y=y: getattr(x.clone(), name + "_")(y)),
-                attempt(lambda one=elements[1]: getattr(x[:, 1:].clone(), name + "_")(one)),
+                attempt(lambda one=elements[1]: getattr(x[:, 1:].clone(), name + "_")(one), gap=_ONE_DEVICE),
             ]
         for number in SCALARS:
             answers[repr(number)] = [_called(name, x, number), _called(name, x[1, 1], number)]

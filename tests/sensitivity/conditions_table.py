@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import pickle
 import sys
 from pathlib import Path
 from typing import Any, Iterable
@@ -38,9 +39,17 @@ class Recording:
         self.conditions, self.transfers = Conditions(), Transfers()
         for case in suite.cases:
             suite.ask(case, self._around)
+        self.keys = graph_keys(self.conditions)
         self.facts = {func: facts for func, facts in self.conditions.facts.items() if runs_on_mps(func)}
         self.reach = {func: found for func, facts in self.facts.items() if (found := reach_in_a_child(func, facts))}
-        self.silent = sorted(KERNELS - {name_of(func) for func in self.facts} - _without_cpu())
+        never = KERNELS - {name_of(func) for func in self.facts}
+        self.unseen = sorted(name for name in never if not _is_seen(name))
+        self.silent = sorted(never - set(self.unseen))
+
+    def keep(self, path: Path) -> None:
+        """Write what was met, with the kept calls: overload_calls.py reads it."""
+        facts = {str(func): facts for func, facts in self.facts.items()}
+        path.write_bytes(pickle.dumps({"facts": facts, "keys": self.keys, "transfers": self.transfers.seen}))
 
     def _around(self) -> Any:
         both = contextlib.ExitStack()
@@ -57,16 +66,15 @@ class Recording:
         return covered, sum(len(could) for _, could in rows) + len(self.silent)
 
 
-def _without_cpu() -> set[str]:
-    """Return the kernels that this torch's CPU does not have: nothing could be compared."""
-    found = set()
-    for name in KERNELS:
-        packet, _, overload = name.partition(".")
-        func = getattr(getattr(torch.ops.aten, packet, None), overload, None)
-        keys = ("CPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd")
-        if func is None or not any(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key) for key in keys):
-            found.add(name)
-    return found
+def _is_seen(name: str) -> bool:
+    """Say whether a recorder on this torch's CPU can see a kernel called.
+
+    What the CPU has not cannot be compared; what it decomposes arrives as its parts (F.linear as addmm).
+    """
+    packet, _, overload = name.partition(".")
+    func = getattr(getattr(torch.ops.aten, packet, None), overload, None)
+    keys = ("CPU", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
+    return func is not None and any(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key) for key in keys)
 
 
 def render(recording: Recording) -> str:
@@ -91,6 +99,12 @@ def render(recording: Recording) -> str:
         "## Kernels that no default case calls",
         "",
         ", ".join(f"`{one}`" for one in recording.silent) or "None.",
+        "",
+        "## Kernels that a recording on the CPU cannot see",
+        "",
+        "This torch's CPU has no such overload, or decomposes it before a recorder sees it.",
+        "",
+        ", ".join(f"`{one}`" for one in recording.unseen) or "None.",
     ]
     lines += [
         "",
@@ -164,6 +178,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--page", metavar="FILE", help="write the page")
     parser.add_argument("--write", action="store_true", help="put the figures into benchmarks/results.json")
+    parser.add_argument("--keep", metavar="FILE", help="write what was met, with kept calls, for overload_calls.py")
     parser.add_argument("--json", metavar="FILE", help="write the figures and the missing conditions")
     parser.add_argument("--layers", default=",".join(suite_in_process.DEFAULT_LAYERS))
     given = parser.parse_args()
@@ -176,9 +191,11 @@ def main() -> int:
         print(f"conditions.{kind:10} {covered:6} of {reachable:6}  {share:.4f}")
         if given.write:
             _record(f"conditions.{kind}", share, TARGETS[kind])
-    print(f"suite.graph_keys      {graph_keys(recording.conditions)}; kernels never called: {len(recording.silent)}")
+    print(f"suite.graph_keys      {recording.keys}; kernels never called: {len(recording.silent)}")
     if given.write:
-        _record("suite.graph_keys", graph_keys(recording.conditions), None)
+        _record("suite.graph_keys", recording.keys, None)
+    if given.keep:
+        recording.keep(Path(given.keep))
     if given.page:
         Path(given.page).write_text(render(recording), encoding="utf-8")
     if given.json:

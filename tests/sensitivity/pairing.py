@@ -2,9 +2,10 @@
 
 python tests/sensitivity/pairing.py [--only NAME,...] [--jobs N]
 
-A row is kept only where the CPU answers it, and where a device that is right and rounds otherwise (two units in the
-last place of every result) is called right: what the CPU refuses, and what is ill-conditioned by design, is no
-condition.
+A row is kept only where the CPU answers it, and where a device that is right is called right: one that rounds otherwise
+(two units in the last place of every result), and one that chooses otherwise where PyTorch leaves the choice to it
+(the order of writes to one place, ties, numbers that an integer cannot hold). What the CPU refuses, what is
+ill-conditioned and what has no one answer is not a condition.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ from device_suite.conditions import asking  # noqa: E402
 from device_suite.conditions.listed import DIGITS, ROWS, decode, encode, signature  # noqa: E402
 from device_suite.conditions.spec import Spec, undefined  # noqa: E402
 from device_suite.conditions.tables import TABLES  # noqa: E402
-from device_suite.legs import Bench  # noqa: E402
+from device_suite.runs import Bench  # noqa: E402
 from device_suite.states import Refused  # noqa: E402
+from free_choice import ChoosesOtherwise  # noqa: E402
 from rounding import RoundsOtherwise  # noqa: E402
 
 UNITS = 2.0
@@ -77,8 +79,10 @@ class Pairing:
             else:
                 self.lost[digits] = self.judged[row]
 
-    def make(self) -> None:
+    def make(self, *, cover: bool = True) -> None:
         """Cover every pair that can be covered."""
+        if not cover:
+            return
         self._cover()
         if self.called:
             self.called, self.left = {}, self._all(0)
@@ -136,17 +140,30 @@ class Pairing:
         found = decode(self.spec, encode(self.spec, row))
         if undefined(found):
             return "undefined: " + undefined(found)
-        for around in (None, lambda: RoundsOtherwise(UNITS)):
+        for kind, around in (
+            ("healthy", None),
+            ("rounded", lambda: RoundsOtherwise(UNITS)),
+            ("free", ChoosesOtherwise),
+        ):
             bench = Bench(torch.device("cpu"), around=around)
             try:
                 asking.ask_rows(self.spec, [found], bench)
             except Refused as refused:
                 return "refused: " + str(refused)[:110]
             except Mismatch as wrong:
-                return ("rounded: " if around else "healthy: ") + str(wrong).split("\n")[0].partition(": ")[2][:70]
+                return f"{kind}: " + str(wrong).split("\n")[0].partition(": ")[2][:70]
             except Exception as raised:
                 return f"raised: {type(raised).__name__}: {raised}"[:120]
-        return _dense_differs(self.spec, found)
+        return _infinite_complex(self.spec, found) or _dense_differs(self.spec, found)
+
+
+def _infinite_complex(spec: Spec, row: Any) -> str:
+    """Say whether a complex answer is infinite or NaN: which of its parts is, is open."""
+    for one in asking._truth(spec, row, Bench(torch.device("cpu"))).answers:
+        complex_ = isinstance(one, torch.Tensor) and one.dtype.is_complex
+        if complex_ and not bool(torch.view_as_real(one.to(torch.complex64)).isfinite().all()):
+            return "undefined: which part of a complex number is not finite"
+    return ""
 
 
 def _dense_differs(spec: Spec, row: Any) -> str:
@@ -177,14 +194,16 @@ def _pairs(row: tuple[int, ...]) -> Any:
     return (((i, row[i]), (j, row[j])) for i, j in itertools.combinations(range(len(row)), 2))
 
 
-def made(name: str, kept: list[str]) -> tuple[str, dict[str, Any], dict[str, int], float, int, dict[str, str]]:
+def made(
+    name: str, kept: list[str], cover: bool
+) -> tuple[str, dict[str, Any], dict[str, int], float, int, dict[str, str]]:
     """Return one operator's stored form, why rows were refused, and the seconds that it took."""
     torch.set_num_threads(1)
     begun = time.process_time()
     spec = {name: spec for table in TABLES for name, spec in table.specs.items()}[name]
     pairing = Pairing(spec)
     pairing.keep(kept)
-    pairing.make()
+    pairing.make(cover=cover)
     texts = sorted({encode(spec, row) for row in pairing.rows})
     return (
         name,
@@ -214,8 +233,9 @@ def main() -> None:
     parser.add_argument("--only", default="", help="these operators; the others keep their rows")
     parser.add_argument("--missing", action="store_true", help="operators without rows of their present description")
     parser.add_argument("--add", action="store_true", help="keep the rows that are still right, and add what they lack")
+    parser.add_argument("--check", action="store_true", help="drop the rows that are no longer right; add none")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--told", metavar="FILE", help="why rows were refused")
+    parser.add_argument("--reasons", metavar="FILE", help="why rows were refused")
     given = parser.parse_args()
     stored = json.loads(ROWS.read_text(encoding="utf-8")) if ROWS.is_file() else {}
     specs = {name: spec for table in TABLES for name, spec in table.specs.items()}
@@ -223,10 +243,13 @@ def main() -> None:
     wanted = [one for one in given.only.split(",") if one] or list(specs)
     if given.missing:
         wanted = [name for name, spec in specs.items() if stored.get(name, {}).get("factors") != signature(spec)]
-    told: dict[str, Any] = {}
+    reasons: dict[str, Any] = {}
     fork = multiprocessing.get_context("fork")
     with ProcessPoolExecutor(given.jobs, mp_context=fork) as pool:
-        waiting = {pool.submit(made, name, _kept(stored, specs[name], given.add)): name for name in wanted}
+        waiting = {
+            pool.submit(made, name, _kept(stored, specs[name], given.add or given.check), not given.check): name
+            for name in wanted
+        }
         for future in as_completed(waiting):
             try:
                 name, rows, refused, seconds, dropped, lost = future.result()
@@ -234,20 +257,20 @@ def main() -> None:
                 print(f"{waiting[future]}: the CPU crashed here, or in what ran beside it", flush=True)
                 continue
             stored[name] = rows
-            if len(told) % 20 == 0:
+            if len(reasons) % 20 == 0:
                 _save(stored)
-            told[name] = {
+            reasons[name] = {
                 "rows": len(rows["rows"].split()),
                 "dropped": dropped,
                 "seconds": round(seconds, 1),
                 "why": refused,
                 "lost": lost,
             }
-            if told[name]["rows"] < 10:
-                print(f"{name}: {told[name]}", flush=True)
+            if reasons[name]["rows"] < 10:
+                print(f"{name}: {reasons[name]}", flush=True)
     _save(stored)
-    if given.told:
-        Path(given.told).write_text(json.dumps(told, indent=1), encoding="utf-8")
+    if given.reasons:
+        Path(given.reasons).write_text(json.dumps(reasons, indent=1), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -19,11 +19,12 @@ Fault = Callable[..., Any]
 
 
 class Plot:
-    """The plants of one file: makers by name, and how often each fired."""
+    """The plants of one file: makers by name, how often each fired, and what each is planted at (nothing: anything)."""
 
     def __init__(self) -> None:
         self.hits: dict[str, int] = {}
         self.makers: dict[str, Maker] = {}
+        self.places: dict[str, tuple[Any, ...]] = {}
 
     def dispatched(self, name: str, *operators: str) -> Callable[[Fault], Maker]:
         """Plant `fault(hit, func, *args, **kwargs)` at operators: `aten.mm` for all its overloads, or one overload."""
@@ -38,7 +39,7 @@ class Plot:
                         return fault(hit, func, *args, **(kwargs or {}))
                     return func(*args, **(kwargs or {}))
 
-            return self._keep(name, Mode)
+            return self._keep(name, Mode, operators)
 
         return plant
 
@@ -54,7 +55,7 @@ class Plot:
                         return fault(hit, func, *args, **(kwargs or {}))
                     return func(*args, **(kwargs or {}))
 
-            return self._keep(name, Mode)
+            return self._keep(name, Mode, functions)
 
         return plant
 
@@ -73,7 +74,7 @@ class Plot:
                 finally:
                     setattr(owner, attribute, healthy)
 
-            return self._keep(name, around)
+            return self._keep(name, around, ())
 
         return plant
 
@@ -85,10 +86,10 @@ class Plot:
 
         return hit
 
-    def _keep(self, name: str, maker: Maker) -> Maker:
+    def _keep(self, name: str, maker: Maker, places: tuple[Any, ...]) -> Maker:
         if name in self.makers:
             raise ValueError(f"two plants are called {name}")
-        self.makers[name] = maker
+        self.makers[name], self.places[name] = maker, places
         return maker
 
 

@@ -13,7 +13,7 @@ from mm_plants import PLANTS
 from mps_build.build.mm.check import Report, check_files
 from mps_build.build.mm.request import make_checker
 from mps_build.build.mm.tree import read_tree
-from mps_build.common.process import SilentReporter
+from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import work_folder
 
 pytestmark = pytest.mark.slow

@@ -64,7 +64,7 @@ def test_entries_that_were_lost_and_objects_not_taken_are_told() -> None:
     assert gain == {"hits": 0, "misses": 3, "hit_rate": 0.0, "errors": 2, "write_errors": 3}
     assert [each.split(":")[0] for each in cache_troubles(gain)] == [
         "2 entries of the compiler cache could not be read",
-        "the compiler cache did not take 3 objects",
+        "the compiler cache did not store 3 objects (full, read-only or gone); the build continued",
     ]
     assert cache_troubles(cache_gain(before, before)) == cache_troubles(None) == ()
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from mps_build.build.steps.fetch_source import fetch_source
 from mps_build.common.errors import SourceError
-from mps_build.common.process import Command, SilentReporter, capture
+from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import find_recipe, locks_root, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.locks import lock_fault
 from mps_build.common.recipe.model import Recipe
+from mps_build.common.reporter import SilentReporter
 
 SUBMODULE = "third_party/tiny_hash"
 
@@ -91,7 +92,7 @@ def test_a_changed_file_changes_the_commit_and_is_refused(
 
 
 def test_a_tree_that_is_not_there_is_an_error_with_a_hint(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="embedded source is not there"):
+    with pytest.raises(SourceError, match="embedded source is missing"):
         materialise(tmp_path / "nothing", tmp_path / "repositories")
 
 

@@ -128,22 +128,27 @@ class DarwinSdk:
 
     @property
     def sdk(self) -> Path:
+        """The stub SDK, in the place of MacOSX.sdk."""
         return self.folder / "sdk"
 
     @property
     def system(self) -> Path:
+        """The imitated /System, which names a macOS version."""
         return self.folder / "System"
 
     @property
     def tools(self) -> Path:
+        """The folder of imitated Apple tools, first on PATH."""
         return self.folder / "bin"
 
     @property
     def stubs(self) -> Path:
+        """The folder of stub libraries to link against."""
         return self.folder / "stubs"
 
     @property
     def headers(self) -> Path:
+        """The folder of headers that the SDK would bring."""
         return self.folder / "include"
 
 

@@ -78,6 +78,7 @@ class Rehearsal:
         self.tried: list[Tried] = []
 
     def log(self, name: str) -> Path:
+        """Return the path of a step's log; its folder may not exist yet."""
         return self.workspace.logs / f"{name}.log"
 
     def environment(
@@ -128,7 +129,7 @@ class Rehearsal:
 
         inputs = {"lock": fingerprint(lock)["sha256"], "place": place.name}
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create)
-        self.note("lock", f"{lock.name} installed in {place.name}", "its hashes and versions are to be had", receipt)
+        self.note("lock", f"{lock.name} installed in {place.name}", "its hashes and versions are available", receipt)
         return receipt
 
     def _systems_own(self, venv: Path, place: Place) -> Receipt:

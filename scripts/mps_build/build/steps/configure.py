@@ -10,7 +10,8 @@ from pathlib import Path
 
 from mps_build.common.errors import GateError
 from mps_build.common.files import write_whole
-from mps_build.common.process import Command, CommandFailed, Reporter, run_logged
+from mps_build.common.process import Command, CommandFailed, run_logged
+from mps_build.common.reporter import Reporter
 
 from ..backend import Backend, ConfigureRun, forwarded
 

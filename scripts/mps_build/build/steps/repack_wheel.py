@@ -65,7 +65,7 @@ def repack_wheel(previous: Path, files: Mapping[str, Path], *, output: Path) -> 
     destination, beside = output / previous.name, output / f".{previous.name}.part"
     changed: dict[str, tuple[str, str]] = {}
     with zipfile.ZipFile(previous) as source, zipfile.ZipFile(beside, "w") as target:
-        summary = recorded(source)
+        rows = recorded(source)
         for info in source.infolist():
             name = info.filename
             data = files[name].read_bytes() if name in files else None
@@ -75,7 +75,7 @@ def repack_wheel(previous: Path, files: Mapping[str, Path], *, output: Path) -> 
             if name.endswith(".dist-info/RECORD"):
                 new.compress_type = zipfile.ZIP_DEFLATED
                 target.writestr(new, _record(source.read(info).decode("utf-8"), changed))
-            elif row is None or row == summary.get(name):
+            elif row is None or row == rows.get(name):
                 carry(target, new, compressed(source, info), like=info)
             else:
                 assert data is not None

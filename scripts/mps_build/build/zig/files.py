@@ -133,10 +133,14 @@ def write_wrappers(
     compile_flags: tuple[str, ...],
     link_flags: tuple[str, ...],
 ) -> None:
-    """Write the programs and CMake's toolchain file.
+    """Write the programs cc, c++, ar and their like that call zig for macOS arm64, and CMake's toolchain file.
 
     Args:
-        compile_flags: for Objective-C. link_flags: for what names a framework.
+        folder: where they go; zig's local cache is beside them.
+        cache: zig's global cache, shared by all builds.
+        deployment_target: the oldest macOS of the result, such as "14.0".
+        compile_flags: for Objective-C.
+        link_flags: for what names a framework.
     """
     folder.mkdir(parents=True, exist_ok=True)
     cache.mkdir(parents=True, exist_ok=True)
@@ -163,6 +167,12 @@ def write_wrappers(
 
 
 def write_overlay(folder: Path, *, include: Path, free_threaded: bool) -> None:
+    """Write a pyconfig.h for macOS and a Clang overlay that puts it in the place of this host's.
+
+    Args:
+        include: the folder of Python.h.
+        free_threaded: the interpreter was built without the GIL.
+    """
     threads = "#define Py_GIL_DISABLED 1\n" if free_threaded else ""
     write_if_new(folder / "pyconfig.h", f"{_PYCONFIG}{threads}#endif\n")
     # Python.h includes "pyconfig.h" from its own folder, before any -I: only an overlay can stand in for it.

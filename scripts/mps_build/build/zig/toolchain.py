@@ -51,7 +51,7 @@ def cross_toolchain(*, python: Path, folder: Path, cache: Path, deployment_targe
     if not version.ok:
         raise BuildEnvironmentError(
             f"zig does not run: {version.stderr.strip() or version.exit}",
-            hint="the package ziglang has a zig for x86-64 and arm64 Linux: is this host one of them?",
+            hint="the package ziglang has a zig for x86-64 and arm64 Linux: check that this host is one of them",
         )
     include = Path(facts["include"])
     if not (include / "Python.h").is_file():

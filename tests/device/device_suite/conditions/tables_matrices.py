@@ -239,6 +239,12 @@ def _steady(c):
     return c.draw("unit", shape) / max(c.shape[-1], 1) + torch.eye(c.shape[-1]).to(c.draw("any", (1,)).dtype) * 1.5
 
 
+def _tall(c):
+    """A well-conditioned matrix of full rank with three columns, or a batch of them."""
+    unit = torch.eye(c.shape[-1], 3).to(c.draw("any", (1,)).dtype)
+    return c.draw("unit", (*c.shape, 3)) / c.shape[-1] + unit * 1.5
+
+
 def _definite(c):
     x = _steady(c)
     return x @ x.mT.conj() + torch.eye(c.shape[-1]).to(x.dtype)
@@ -346,7 +352,7 @@ t.add(
 )
 t.add(
     "lstsq",
-    lambda c: c.draw("any", (*c.shape, 3)),
+    _tall,
     RIGHT,
     act=lambda a, b: torch.linalg.lstsq(a, b)[0],
     **{**L, "forms": ("call",), "factor": 1024.0, "sizes": {"main": (5,), "batch": (3, 4)}},

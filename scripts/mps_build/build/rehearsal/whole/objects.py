@@ -26,6 +26,7 @@ CPU_LIBRARY = "lib/libtorch_cpu.dylib"
 
 
 def is_objective(unit: Unit) -> bool:
+    """Return whether the unit is Objective-C or Objective-C++, by its suffix."""
     return unit.source.suffix in _OBJECTIVE
 
 

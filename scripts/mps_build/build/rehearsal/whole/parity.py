@@ -46,6 +46,11 @@ class WholeParity:
     shaders: Mapping[str, bool]
 
     def part(self, name: str) -> Compared:
+        """Return a part by its name ("registrations", "selectors").
+
+        Raises:
+            StopIteration: there is no such part.
+        """
         return next(each for each in self.parts if each.part == name)
 
     @property
@@ -56,6 +61,7 @@ class WholeParity:
         )
 
     def document(self) -> dict[str, Any]:
+        """Return the comparison as JSON: the official wheel, what is unexplained, each part."""
         return {
             "official": self.official,
             "unexplained": self.unexplained,

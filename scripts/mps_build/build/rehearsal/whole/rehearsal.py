@@ -29,6 +29,7 @@ class Whole:
     objective_files: int
 
     def document(self) -> dict[str, Any]:
+        """Return the rehearsal's document for `--json`."""
         return {
             "wheel": str(self.made.wheel.path),
             "objective_files": self.objective_files,

@@ -45,6 +45,7 @@ class Declaration:
 
     @property
     def is_unsigned(self) -> bool:
+        """True if the name says that the operands are unsigned."""
         return ".u." in self.name
 
 
@@ -296,6 +297,7 @@ def _vectors(declaration: Declaration, operation: str) -> str | None:
 
 
 def is_vector(kind: str) -> bool:
+    """Return whether an IR type is a vector: `<4 x float>`."""
     return kind.startswith("<")
 
 
@@ -308,6 +310,7 @@ def element(kind: str) -> str:
 
 
 def lanes(kind: str) -> int:
+    """Return the number of elements of an IR type; 1 for a scalar."""
     return int(kind[1:].split(" ", maxsplit=1)[0]) if is_vector(kind) else 1
 
 

@@ -34,6 +34,8 @@ torch.set_num_threads(1)
 
 
 class Judge:
+    """The references of the kernels, compiled once, and the comparison of each answer."""
+
     def __init__(self, references):
         self.references = references
         self.compiled = {}
@@ -49,6 +51,7 @@ class Judge:
         return self.compiled[name, key]
 
     def answer(self, question, buffers):
+        """Return the outcome of one question: a kernel's name, its inputs, and the bytes that it wrote."""
         row = self.references.get(question["name"], {})
         if "complex" in row and question["got"]["dtype"].startswith("complex"):
             row = {**row, **row["complex"]}
@@ -56,6 +59,7 @@ class Judge:
         for key in ("magnitude", "overflow"):
             if row.get(key):
                 question[key] = self.expression(question["name"], key, row[key])
+        question["masks"] = {each: self.expression(f"known:{each}") for each in question.get("known", ())}
         got = take_view(question["got"], buffers)
         return compare(self.expression(question["name"]), inputs, got, question, row)
 
@@ -75,6 +79,7 @@ def _read(connection, size):
 
 
 def serve(path, references):
+    """Answer questions on a Unix socket until the parent process ends."""
     judge = Judge(references)
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
@@ -101,6 +106,7 @@ def serve(path, references):
 
 
 def talk(connection, judge):
+    """Answer the questions of one connection: a length, a JSON header, then the buffers."""
     while (head := _read(connection, 4)) is not None:
         text = _read(connection, struct.unpack("<I", head)[0])
         if text is None:

@@ -19,6 +19,8 @@ FORWARD, REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN = range(4)
 _CANARY = 0xC3
 # Where threadgroup memory is open in this process: its addresses are the same for all devices.
 _MAPPED: dict[int, int] = {}
+# The runtime's numbers of floating types, whose NaNs are many and mean one thing.
+_KINDS = {"half": 1, "half2": 1, "bfloat": 2, "float": 3, "float2": 3}
 _STATUS = {1: "fault", 2: "timeout", 3: "trap", 4: "deadlock", 5: "bad launch"}
 
 
@@ -144,10 +146,7 @@ class Device:
         self.library.rt_shadow_clear()
         arguments, constants = self._bind(step, code, placed, mode)
         group = _narrowed(step) if mode.narrow and step.free else step.threadgroup
-        for variable in code.variables:
-            self._map(variable)
-            self.library.rt_arena_add(variable.address, variable.size, variable.is_zero)
-            self.library.rt_shadow_add(variable.address, variable.size, 3)
+        self._open_threadgroup_memory(code)
         job = Run(
             entry=code.entry(),
             arguments=ctypes.addressof(arguments),
@@ -169,12 +168,29 @@ class Device:
         ran.unwritten += said.unwritten
         every = [*placed.values(), *constants]
         if said.status:
-            ran.troubles.append(_stopped(step, said, every))
+            ran.troubles.append(stopped(step, said, every))
         if said.races:
             ran.troubles.append(_race(step, said, every, code))
         for each in every:
             if spoiled := self.library.rt_spoiled(each.slot, each.address, each.size, mode.at_begin, _CANARY):
                 ran.troubles.append(_spoilt(step, each, int(spoiled)))
+
+    def _open_threadgroup_memory(self, code: Code) -> None:
+        for variable in code.variables:
+            self._map(variable)
+            self.library.rt_arena_add(variable.address, variable.size, variable.is_zero)
+            self.library.rt_shadow_add(variable.address, variable.size, 3)
+
+    def prepare(self, code: Code) -> None:
+        """Open a kernel's threadgroup memory, for a launch that this class does not place."""
+        self.library.rt_arena_clear()
+        self.library.rt_shadow_clear()
+        self._open_threadgroup_memory(code)
+
+    @staticmethod
+    def placed(slot: int, address: int, size: int, name: str) -> _Placed:
+        """Return what `stopped` needs of a buffer to name it."""
+        return _Placed(slot, address, size, name)
 
     def _bind(self, step: Step, code: Code, placed: dict[int, _Placed], mode: Mode) -> tuple[Any, list[_Placed]]:
         arguments = code.metadata.arguments
@@ -281,12 +297,22 @@ class Device:
         """Return the first element (of a complex number: component) that differs, any NaN being equal to any."""
         if got == want:
             return None
-        kind = {"half": 1, "half2": 1, "bfloat": 2, "float": 3, "float2": 3}.get(view.dtype.name, 0)
+        kind = _KINDS.get(view.dtype.name, 0)
         size = view.dtype.size // (2 if view.dtype.kind == "complex" else 1)
         if len(got) != len(want):
             return 0
         at = self.library.rt_differs(got, want, len(got) // size, size, kind)
         return None if at < 0 else int(at) // (2 if view.dtype.kind == "complex" else 1)
+
+    def canonical(self, data: bytes, view: View) -> bytes:
+        """Return a view's elements with every NaN written in one way."""
+        kind = _KINDS.get(view.dtype.name, 0)
+        if not kind or not data:
+            return data
+        size = view.dtype.size // (2 if view.dtype.kind == "complex" else 1)
+        out = ctypes.create_string_buffer(data, len(data))
+        self.library.rt_canonical(out, len(data) // size, kind)
+        return out.raw
 
 
 def _natural(size: int, mode: Mode) -> int:
@@ -325,7 +351,7 @@ def _locate(address: int, placed: Sequence[_Placed]) -> tuple[str, dict[str, obj
     return f"byte {offset} of {each.name}", {"buffer": each.name, "byte": offset, "size": each.size}
 
 
-def _stopped(step: Step, said: Report, placed: Sequence[_Placed]) -> Trouble:
+def stopped(step: Step, said: Report, placed: Sequence[_Placed]) -> Trouble:
     kind = _STATUS.get(said.status, "fault")
     thread = tuple(said.thread)
     if kind == "fault":

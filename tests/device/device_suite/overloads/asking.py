@@ -1,0 +1,158 @@
+"""Asks all calls of one overload in one run of the device, beside float64 and the CPU in the same dtypes."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..cases import Cases
+from ..compare import Error, Leaf, Mismatch, compare_leaf
+from ..conditions.asking import is_gap
+from ..states import Refused
+from .described import Drawn, dtype_of, overload, shape_of, texts
+
+CALLS = Path(__file__).parent / "calls.json"
+_HALVES = (torch.float16, torch.bfloat16)
+_FACTOR = 64.0
+
+
+@functools.lru_cache(maxsize=None)
+def stored_calls() -> dict[str, list[Any]]:
+    """Return the calls of each overload."""
+    return json.loads(CALLS.read_text(encoding="utf-8")) if CALLS.is_file() else {}  # type: ignore[no-any-return]
+
+
+def add_overloads(cases: Cases) -> None:
+    """Register the cases: `overload-<name>`, all calls of one overload in one run."""
+    for name, calls in sorted(stored_calls().items()):
+        cases.add(f"overload-{name}", partial(_asked, name, calls), check=True, may_be_missing=True)
+
+
+def _asked(name: str, calls: list[Any], bench: Any) -> Any:
+    return ask_calls(name, calls, bench)
+
+
+def ask_calls(name: str, calls: list[Any], bench: Any) -> Error:
+    """Return the largest error over some calls of one overload.
+
+    Raises:
+        Mismatch: a call is answered wrongly; the message shows the first, and how many others.
+        Refused: no call could be asked; the message says why.
+    """
+    func = overload(name)
+    if func is None:
+        raise Refused(f"this torch has no {name}")
+    run = bench.device_run()
+    run.seed(bench.seed)
+    answers: list[Any] = []
+    with run:
+        for number, call in enumerate(calls):
+            answers.append(attempt_answers(func, call, number, run))
+    return _judged(name, calls, answers, bench)
+
+
+def _judged(name: str, calls: list[Any], answers: list[Any], bench: Any) -> Error:
+    worst, wrong, gaps = Error(), [], []
+    for number, (call, answer) in enumerate(zip(calls, answers)):
+        try:
+            error = judge(overload(name), call, number, answer, bench)
+            worst = error if error.max_rel_scaled > worst.max_rel_scaled else worst
+        except Refused as gap:
+            gaps.append(str(gap))
+        except Mismatch as mismatch:
+            wrong.append((number, mismatch))
+    if wrong:
+        number, first = wrong[0]
+        also = f"\nand calls {', '.join(str(one) for one, _ in wrong[1:])}" if wrong[1:] else ""
+        raise Mismatch(f"call {number}: {first}\ntorch.ops.aten.{name}: {json.dumps(calls[number])}{also}", first.error)
+    if len(gaps) == len(calls):
+        raise Refused(gaps[0] if gaps else "no call")
+    return worst
+
+
+def perform(func: Any, drawn: Drawn, run: Any) -> list[Any]:
+    """Return what a call answers on a run's device, and its tensors after it where it writes to them."""
+    args, kwargs, bases = drawn.arguments(
+        lambda base: base.to(run.cast(base.dtype)).to(run.device), run.device, run.cast
+    )
+    results = _flat(func(*args, **kwargs))
+    return [*results, *bases] if func._schema.is_mutable else results
+
+
+def judge(func: Any, call: Any, number: int, answer: Any, bench: Any) -> Error:
+    """Return the error of one answer: within bounds of float64, or of the CPU in the call's own dtypes."""
+    own = attempt_answers(func, call, number, _seeded(bench.same()))
+    if isinstance(own, Exception):
+        raise Refused(f"this torch's CPU raises {type(own).__name__}: {own}")
+    if isinstance(answer, Exception):
+        if is_gap(answer):
+            raise Refused(f"not on this device: {answer}")
+        raise Mismatch(f"raised {type(answer).__name__}: {answer}")
+    truth = attempt_answers(func, call, number, _seeded(bench.reference()))
+    if isinstance(truth, Exception) or len(truth) != len(own):
+        truth = own
+    if len(answer) != len(own):
+        raise Mismatch(f"{len(answer)} answers, the CPU gives {len(own)}")
+    worst = Error()
+    terms = _terms(call)
+    for place, (got, mine, want) in enumerate(zip(answer, own, truth)):
+        path = f"answer {place}"
+        if got[1] != (bench.device.type if mine[1] else ""):
+            raise Mismatch(f"{path}: lies on {got[1]}, not on {bench.device.type}")
+        if isinstance(mine[0], torch.Tensor) and isinstance(got[0], torch.Tensor) and got[0].dtype != mine[0].dtype:
+            raise Mismatch(f"{path}: dtype {got[0].dtype}, the CPU gives {mine[0].dtype}")
+        error = _compared(Leaf(path, got[0]), Leaf(path, want[0]), Leaf(path, mine[0]), terms)
+        worst = error if error.max_rel_scaled > worst.max_rel_scaled else worst
+    return worst
+
+
+def _compared(got: Leaf, want: Leaf, mine: Leaf, terms: int) -> Error:
+    """Return the error against float64's answer; where the bound is missed, against the CPU's own."""
+    bounds: Any = {"terms": terms, "factor": _FACTOR if terms > 4 else _FACTOR / 4, "floor": 0.0}
+    whole = isinstance(mine.value, torch.Tensor) and not (mine.value.is_floating_point() or mine.value.is_complex())
+    try:
+        return compare_leaf(got, mine if whole else want, lambda: mine, **bounds)
+    except Mismatch as wrong:
+        try:
+            return compare_leaf(got, mine, lambda: mine, **bounds)
+        except Mismatch:
+            raise wrong from None
+
+
+def _terms(call: Any) -> int:
+    """Return K of the bound: the elements of the largest operand; a few for half precision, which is summed wider."""
+    every = texts(call)
+    count = max((math.prod(shape_of(one)) for one in every), default=1)
+    return min(max(count, 1), 4) if any(dtype_of(one) in _HALVES for one in every) else max(count, 1)
+
+
+def _seeded(run: Any) -> Any:
+    run.seed(0)
+    return run
+
+
+def _flat(answer: Any) -> list[Any]:
+    if isinstance(answer, (tuple, list)):
+        return [one for part in answer for one in _flat(part)]
+    return [] if answer is None else [answer]
+
+
+def attempt_answers(func: Any, call: Any, number: int, run: Any) -> Any:
+    """Return what a call answers, read back to the host, or what it raises."""
+    try:
+        return _read(perform(func, Drawn(call, number), run))
+    except Exception as raised:
+        return raised
+
+
+def _read(answers: list[Any]) -> list[tuple[Any, str]]:
+    """Return each answer on the host, with where it lay; a copy, since a later call may write to it."""
+    return [
+        (one.detach().cpu().clone(), one.device.type) if isinstance(one, torch.Tensor) else (one, "") for one in answers
+    ]

@@ -1,0 +1,130 @@
+"""A call of an overload as data: `calls.json` holds, for each overload, lists of arguments in which tensors are texts.
+
+A tensor is "@float32 2x3 step -4 4": dtype, shape ("-" without dimensions), layout, least and greatest value.
+"@dtype float16", "@device", "@number inf" and "@complex 1 2" stand for what JSON does not have.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable
+
+import torch
+
+from ..layouts import LAYOUTS
+
+VIEWS = {"dense": LAYOUTS["contiguous"], "step": LAYOUTS["step2"], **LAYOUTS}
+_LENGTH = 65_551
+
+
+def is_tensor(value: Any) -> bool:
+    """Say whether a described argument is a tensor.
+
+    >>> is_tensor("@float32 2x3 dense 0 1"), is_tensor("@dtype float32"), is_tensor("sum")
+    (True, False, False)
+    """
+    return isinstance(value, str) and value.startswith("@") and value.count(" ") == 4
+
+
+def dtype_of(text: str) -> torch.dtype:
+    """Return the dtype of a described tensor."""
+    found: torch.dtype = getattr(torch, text[1:].partition(" ")[0])
+    return found
+
+
+def shape_of(text: str) -> tuple[int, ...]:
+    """Return the shape of a described tensor."""
+    sides = text.split(" ")[1]
+    return () if sides == "-" else tuple(map(int, sides.split("x")))
+
+
+def tensor_text(dtype: Any, shape: Any, layout: str, low: float, high: float) -> str:
+    """Return the description of a tensor."""
+    sides = "x".join(map(str, shape)) or "-"
+    return f"@{str(dtype).replace('torch.', '')} {sides} {layout} {low:g} {high:g}"
+
+
+def changed(value: Any, change: Callable[[str], Any]) -> Any:
+    """Return described arguments with every tensor's text replaced."""
+    if is_tensor(value):
+        return change(value)
+    if isinstance(value, list):
+        return [changed(one, change) for one in value]
+    return {key: changed(one, change) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+def texts(value: Any) -> list[str]:
+    """Return the tensors' texts, in order."""
+    found: list[str] = []
+    changed(value, lambda text: found.append(text) or text)  # type: ignore[func-returns-value]
+    return found
+
+
+class Drawn:
+    """The host's tensors of one call, and the call with them put in."""
+
+    def __init__(self, call: Any, number: int) -> None:
+        self.call, self.number = call, number
+        self._turn = number
+
+    def arguments(self, move: Callable[[torch.Tensor], torch.Tensor], device: Any, cast: Any) -> tuple[Any, Any, Any]:
+        """Return (args, kwargs, bases): tensors moved as bases, then cut; dtypes and devices as the run has them."""
+        self._turn, bases = self.number, []
+
+        def made(value: Any) -> Any:
+            if is_tensor(value):
+                base, cut = self._tensor(value)
+                bases.append(move(base))
+                return cut(bases[-1])
+            if isinstance(value, list):
+                return [made(one) for one in value]
+            return (
+                {key: made(one) for key, one in value.items()}
+                if isinstance(value, dict)
+                else plain(value, device, cast)
+            )
+
+        args, kwargs = made(self.call[0]), made(self.call[1])
+        return args, kwargs, bases
+
+    def _tensor(self, text: str) -> tuple[torch.Tensor, Callable[[torch.Tensor], torch.Tensor]]:
+        dtype, shape, layout = dtype_of(text), shape_of(text), VIEWS[text.split(" ")[2]]
+        low, high = map(float, text.split(" ")[3:])
+        self._turn += 1
+        base = values(dtype, layout.base(shape), low, high, self._turn)
+        return base, lambda moved: layout.cut(moved, shape)
+
+
+def values(dtype: torch.dtype, shape: Any, low: float, high: float, turn: int) -> torch.Tensor:
+    """Return values between two, in no order; whole numbers for integers, both ends of a range among them."""
+    places = (torch.arange(math.prod(shape)) + 31 * turn) * 7919 % _LENGTH
+    if dtype == torch.bool:
+        return (places % 3 == 0 if low < high else places >= 0 if low else places < 0).reshape(shape)
+    if dtype.is_complex:
+        parts = [low + (high - low) * ((places + step) % _LENGTH) / _LENGTH for step in (0, 5003)]
+        return torch.complex(*parts).to(dtype).reshape(shape)
+    if dtype.is_floating_point:
+        return (low + (high - low) * places / _LENGTH).to(dtype).reshape(shape)
+    least = max(int(low), torch.iinfo(dtype).min)
+    most = max(min(int(high), torch.iinfo(dtype).max), least)
+    return (places % (most - least + 1) + least).to(dtype).reshape(shape)
+
+
+def plain(value: Any, device: Any, cast: Callable[[torch.dtype], torch.dtype]) -> Any:
+    """Return an argument that is not a tensor."""
+    if not isinstance(value, str) or not value.startswith("@"):
+        return value
+    kind, _, rest = value[1:].partition(" ")
+    if kind == "dtype":
+        return cast(getattr(torch, rest))
+    if kind == "format":
+        return getattr(torch, rest)
+    if kind == "complex":
+        return complex(*map(float, rest.split()))
+    return device if kind == "device" else float(rest)
+
+
+def overload(name: str) -> Any:
+    """Return torch.ops.aten's overload by its name, or None where this torch has it not."""
+    packet, _, rest = name.partition(".")
+    return getattr(getattr(torch.ops.aten, packet, None), rest, None)

@@ -1,0 +1,99 @@
+"""Judge plants that no case was written for: caught by any case, missed, or not exercised.
+
+python tests/sensitivity/judge_plants.py plants_values.py plants_reduced.py [--json report.json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import multiprocessing
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from function_plants import FunctionRecorder
+from generic_plants import Traits
+from suite_in_process import Suite, in_order
+
+
+class Record:
+    """What each case dispatches and calls, and its CPU seconds: one healthy pass over the suite."""
+
+    def __init__(self, suite: Suite) -> None:
+        self.seconds: dict[str, float] = {}
+        self.by_place: dict[Any, list[Any]] = {}
+        for case in suite.cases:
+            self._record(suite, case)
+
+    def _record(self, suite: Suite, case: Any) -> None:
+        asked = suite.ask(case)
+        self.seconds[case.id] = asked.seconds
+        if asked.failure is not None:
+            print(f"{case.id} fails without a plant: {asked.failure[:200]}", flush=True)
+            return
+        operators, functions = Traits(), FunctionRecorder()
+        suite.ask(case, lambda: operators)
+        suite.ask(case, lambda: functions)
+        names = {*operators.seen, *(name.rpartition(".")[0] for name in operators.seen)}
+        for place in (*names, *functions.seen.values()):
+            self.by_place.setdefault(place, []).append(case)
+
+    def cases_for(self, places: tuple[Any, ...], suite: Suite) -> list[Any]:
+        """Return the cases that meet a plant's operators or functions, the quickest first."""
+        found = {case.id: case for place in places for case in self.by_place.get(place, ())}
+        return in_order(found.values() if places else suite.cases, self.seconds)
+
+
+def judge(suite: Suite, plot: Any, name: str, cases: list[Any]) -> dict[str, Any]:
+    """Return the verdict on one plant, asked in a forked process."""
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    child = os.fork()
+    if child == 0:
+        try:
+            caught = suite.first_failure(cases, plot.makers[name])
+            sender.send((caught.case.id if caught else None, caught.failure[:160] if caught else "", plot.hits[name]))
+        finally:
+            os._exit(0)
+    sender.close()
+    try:
+        case, text, hits = receiver.recv()
+    except EOFError:
+        case, text, hits = "a crash", "", 1
+    os.waitpid(child, 0)
+    verdict = "caught" if case else "missed" if hits else "not exercised"
+    return {"plant": name, "verdict": verdict, "case": case, "text": text, "hits": hits, "asked": len(cases)}
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("--only", default="", help="a part of the plants' names")
+    parser.add_argument("--json", default="")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    suite = Suite()
+    record = Record(suite)
+    print(f"{len(suite.cases)} cases, {sum(record.seconds.values()):.0f} s of CPU for a first pass", flush=True)
+    rows = []
+    for path in map(Path, given.files):
+        sys.path.insert(0, str(path.resolve().parent))
+        plot = importlib.import_module(path.stem).plot
+        for name in plot.makers:
+            if given.only in name:
+                rows.append(judge(suite, plot, name, record.cases_for(plot.places[name], suite)))
+                print(json.dumps(rows[-1]), flush=True)
+    for verdict in ("caught", "missed", "not exercised"):
+        names = [row["plant"] for row in rows if row["verdict"] == verdict]
+        print(f"{verdict}: {len(names)} {'' if verdict == 'caught' else ' '.join(names)}")
+    if given.json:
+        Path(given.json).write_text(json.dumps(rows, indent=0) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""Make tests/device/device_suite/overloads/calls.json: calls of each overload under the conditions that no case has.
+
+python tests/sensitivity/conditions_table.py --keep kept.pickle
+python tests/sensitivity/overload_calls.py kept.pickle [--only NAME,...] [--reasons FILE] [--device cuda --shard I/N]
+
+A call that the suite makes is changed in one thing or a few: a dtype, a layout, a size, a rank, an argument. It is kept
+where the CPU answers it and where a device that is right is called right: one that rounds otherwise, one that chooses
+otherwise. With --device a real one is asked besides, in this process; the reasons name it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import pickle
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import suite_in_process  # noqa: F401 - the device suite comes into reach by it
+from call_changes import change_call, describe
+from conditions import Conditions, Facts
+from conditions_reach import KERNELS, Reach, name_of, reach_in_a_child, runs_on_mps
+from device_suite.compare import Mismatch
+from device_suite.overloads import asking
+from device_suite.overloads.asking import CALLS
+from device_suite.overloads.described import overload
+from device_suite.runs import Bench
+from device_suite.states import Refused
+from free_choice import ChoosesOtherwise
+from generic_plants import UNDEFINED
+from rounding import RoundsOtherwise
+
+KINDS = ("dtypes", "arguments", "layouts", "sizes")
+_SECONDS, _TOGETHER = 12.0, 3
+
+
+def is_drawn(func: Any) -> bool:
+    """Say whether an overload's answer is random, or fresh memory."""
+    name = name_of(func).split(".")[0]
+    return (
+        torch.Tag.nondeterministic_seeded in func.tags or name in UNDEFINED or name.startswith(("empty", "new_empty"))
+    )
+
+
+class Making:
+    """The calls of one overload while they are made."""
+
+    def __init__(self, func: Any, facts: Facts, reach: Reach, device: torch.device) -> None:
+        self.device = device
+        self.func, self.name = func, name_of(func)
+        self.samples = [describe(sample) for sample in facts.samples.values()]
+        self.left = {(kind, one) for kind in KINDS for one in getattr(reach, kind) - getattr(facts, kind)}
+        self.calls: list[Any] = []
+        self.lost: dict[str, str] = {}
+
+    def make(self) -> None:
+        """Cover what is left, one condition after the other."""
+        until = time.monotonic() + _SECONDS
+        for item in sorted(self.left, key=str):
+            if item in self.left and time.monotonic() < until:
+                reason = self._cover(item)
+                if reason:
+                    self.lost[
+                        " ".join(map(str, (item[0], *(item[1] if isinstance(item[1], tuple) else (item[1],)))))
+                    ] = reason
+                    self.left.discard(item)
+
+    def _cover(self, item: Any) -> str:
+        reason = "no kept call can be changed so"
+        for sample in self.samples:
+            alone = change_call(self.func, sample, item)
+            if alone is None:
+                continue
+            for call in (self._with_others(alone, item), alone):
+                reason = self._verdict(call)
+                if not reason and item in self._met(call):
+                    self.calls.append(call)
+                    self.left -= self._met(call)
+                    return ""
+        return reason or "the change does not show"
+
+    def _with_others(self, call: Any, item: Any) -> Any:
+        """Add conditions of other kinds; what has few elements or none is asked alone, or it would hide the others."""
+        if _is_thin(item):
+            return call
+        others = [one for one in sorted(self.left, key=str) if one[0] != item[0] and not _is_thin(one)]
+        for other in others[: _TOGETHER * 2]:
+            richer = change_call(self.func, call, other)
+            if richer is not None and {item, other} <= self._met(richer):
+                call = richer
+        return call
+
+    def _met(self, call: Any) -> set[Any]:
+        """Return the conditions that a call has; none where the CPU refuses it."""
+        recorder = Conditions()
+        try:
+            with recorder:
+                asking.perform(self.func, asking.Drawn(call, len(self.calls)), Bench(torch.device("cpu")).same())
+        except Exception:
+            return set()
+        facts = recorder.facts.get(self.func, Facts())
+        return {(kind, one) for kind in KINDS for one in getattr(facts, kind)}
+
+    def _verdict(self, call: Any) -> str:
+        """Return why a call cannot be asked, or an empty text."""
+        number = len(self.calls)
+        cpu = torch.device("cpu")
+        judges: list[Any] = [
+            ("healthy", Bench(cpu)),
+            ("rounded", Bench(cpu, around=lambda: RoundsOtherwise(2.0))),
+            ("free", Bench(cpu, around=ChoosesOtherwise)),
+            *([("device", Bench(self.device))] if self.device != cpu else []),
+        ]
+        for kind, bench in judges:
+            try:
+                with bench.device_run() as run:
+                    answers = asking.attempt_answers(self.func, call, number, run)
+                asking.judge(self.func, call, number, answers, Bench(bench.device))
+            except Refused as refused:
+                if kind != "device":  # what a device lacks is a gap, not a reason
+                    return "refused: " + str(refused)[:90]
+            except Mismatch as wrong:
+                return f"{kind}: " + str(wrong).split("\n")[0][:80]
+            except Exception as raised:
+                return f"raised: {type(raised).__name__}: {raised}"[:90]
+        return ""
+
+
+def _is_thin(item: Any) -> bool:
+    return item[1] in ("0", "1") or item[1][-1] in ("empty", "no_dimensions", "expanded") or item[1] == "rank 0"
+
+
+def made(func: Any, facts: Facts, reach: Reach, device: torch.device) -> Any:
+    """Return an overload's calls and what stays out; in a forked process where the CPU is asked alone."""
+    if device.type != "cpu":
+        return _made(func, facts, reach, device)
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    child = os.fork()
+    if child == 0:
+        try:
+            sender.send(_made(func, facts, reach, device))
+        finally:
+            os._exit(0)
+    sender.close()
+    try:
+        found: Any = receiver.recv() if receiver.poll(60) else ([], {"all": "it takes longer than a minute"})
+    except EOFError:
+        found = [], {"all": "the CPU crashes"}
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    return found
+
+
+def _made(func: Any, facts: Facts, reach: Reach, device: torch.device) -> Any:
+    making = Making(func, facts, reach, device)
+    making.make()
+    return making.calls, making.lost
+
+
+def with_siblings(facts: dict[Any, Facts]) -> dict[Any, Facts]:
+    """Return the facts with those of out= overloads that no case calls: their calls come from the functional ones."""
+    found = dict(facts)
+    for name in sorted(KERNELS - {name_of(func) for func in facts}):
+        func = overload(name)
+        if func is not None and func._schema.is_mutable:
+            samples = _out_samples(func, [one for one in facts if str(one).split(".")[1] == name.split(".")[0]], facts)
+            if samples:
+                found[func] = Facts(samples=samples)
+    return found
+
+
+def _out_samples(func: Any, siblings: list[Any], facts: dict[Any, Facts]) -> dict[Any, Any]:
+    outs = [one.name for one in func._schema.arguments if one.alias_info is not None and one.alias_info.is_write]
+    rest = [one.name for one in func._schema.arguments if one.name not in outs]
+    for sibling in siblings:
+        if [one.name for one in sibling._schema.arguments] == rest and not sibling._schema.is_mutable:
+            samples = {}
+            for number, (args, kwargs) in enumerate(facts[sibling].samples.values()):
+                answer = sibling(*args, **kwargs)
+                answers = answer if isinstance(answer, (tuple, list)) else (answer,)
+                if len(answers) == len(outs):
+                    samples[number] = (args, {**kwargs, **{n: torch.zeros_like(one) for n, one in zip(outs, answers)}})
+            return samples
+    return {}
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kept", metavar="FILE")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--shard", default="0/1", help="I/N: every Nth overload")
+    parser.add_argument("--output", default=str(CALLS), metavar="FILE")
+    parser.add_argument("--reasons", default="", metavar="FILE", help="why conditions stay out")
+    parser.add_argument("--resume", action="store_true", help="go on behind the overload that ended the last process")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    device, (part, parts) = torch.device(given.device), map(int, given.shard.split("/"))
+    kept = pickle.loads(Path(given.kept).read_bytes())["facts"]
+    facts = {func: one for name, one in kept.items() if (func := overload(name.removeprefix("aten."))) is not None}
+    facts = with_siblings({func: one for func, one in facts.items() if runs_on_mps(func)})
+    output, begun = Path(given.output), Path(given.output + ".begun")
+    going_on = bool(given.only or given.resume) and output.is_file()
+    stored = json.loads(output.read_text(encoding="utf-8")) if going_on else {}
+    done = set(begun.read_text(encoding="utf-8").split()) if given.resume and begun.is_file() else set()
+    chosen = [
+        func
+        for number, func in enumerate(sorted(facts, key=str))
+        if number % parts == part and (not given.only or name_of(func) in given.only.split(","))
+    ]
+    chosen = [func for func in chosen if not is_drawn(func) and name_of(func) not in done]
+    # What can be reached is asked of the CPU in forked processes, before a device is opened.
+    reach = {func: reach_in_a_child(func, facts[func]) for func in chosen}
+    reasons: dict[str, Any] = {}
+    for func in chosen:
+        with begun.open("a", encoding="utf-8") as file:
+            file.write(name_of(func) + "\n")
+        found = reach[func]
+        if found is None:
+            reasons[name_of(func)] = {"all": "the CPU crashes"}
+            continue
+        calls, reasons[name_of(func)] = made(func, facts[func], found, device)
+        if device.type != "cpu" and not Bench(device).still_serves():
+            raise SystemExit(3)
+        stored[name_of(func)] = calls
+        save_calls(output, stored)
+        if given.reasons:
+            Path(given.reasons).write_text(json.dumps(reasons, indent=1) + "\n", encoding="utf-8")
+    print(f"{sum(map(len, stored.values()))} calls of {len(stored)} overloads")
+
+
+def save_calls(path: Path, stored: dict[str, list[Any]]) -> None:
+    """Write the calls, one overload a line; those without a call are left out."""
+    lines = [f"{json.dumps(name)}: {json.dumps(calls)}" for name, calls in sorted(stored.items()) if calls]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

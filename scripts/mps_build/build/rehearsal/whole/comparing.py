@@ -51,9 +51,7 @@ def compare_library(rehearsal: Rehearsal, ready: Prepared, library: Path, offici
         return StepResult(facts=parity.document())
 
     inputs = _inputs(library, official)
-    receipt = rehearsal.ledger.run("parity_library", version=1, inputs=inputs, action=compare)
-    _note(rehearsal, receipt)
-    return receipt
+    return rehearsal.ledger.run("parity_library", version=1, inputs=inputs, action=compare)
 
 
 def compare_wheel(rehearsal: Rehearsal, ready: Prepared, made: Rehearsed, official: Path, wanted: Wanted) -> Receipt:
@@ -67,7 +65,9 @@ def compare_wheel(rehearsal: Rehearsal, ready: Prepared, made: Rehearsed, offici
         return StepResult(files=(page,), facts=parity.document())
 
     inputs = _inputs(made.wheel.path, official)
-    return rehearsal.ledger.run("parity", version=2, inputs=inputs, action=compare)
+    receipt = rehearsal.ledger.run("parity", version=2, inputs=inputs, action=compare)
+    _note(rehearsal, receipt)
+    return receipt
 
 
 def _inputs(ours: Path, official: Path) -> dict[str, object]:

@@ -18,9 +18,9 @@ import torch
 from device_suite.cases import Case
 from device_suite.compare import Mismatch
 from device_suite.known import KnownIssuesError, load_known
-from device_suite.legs import Bench
 from device_suite.outcomes import OutcomeLog, judge
 from device_suite.plants import Plant, PlantError
+from device_suite.runs import Bench
 from device_suite.selection import Selection, load_quick, prepare_device, why_not_here
 from device_suite.states import Refused, run_case
 from device_suite.touch import TouchMap, TouchRecorder
@@ -39,7 +39,7 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--op", default="", metavar="NAME", help="only cases that dispatch this operator: aten.add.Tensor")
     group.addoption("--after", default="", metavar="ID", help="only cases after this one, in the file's order")
     group.addoption("--skip-ids", default="", metavar="ID,...", help="without these cases")
-    group.addoption("--plant", default="", metavar="FILE.py:NAME", help="a fault to hold around each device leg")
+    group.addoption("--plant", default="", metavar="FILE.py:NAME", help="a fault to hold around each device run")
     group.addoption("--known", default="", metavar="FILE.json", help="active known issues")
     group.addoption("--outcomes", default="", metavar="FILE.jsonl", help="append one JSON line per event")
     group.addoption("--record-touch", default="", metavar="FILE", help="write which operators each case dispatches")

@@ -74,13 +74,13 @@ def _kept_out(x: torch.Tensor, m: torch.Tensor) -> torch.Tensor:
 
 
 def _under(form: Any, low: torch.dtype, lowered: bool, gradients: bool) -> Any:
-    def act(leg: Any, *bases: torch.Tensor) -> Any:
+    def act(run: Any, *bases: torch.Tensor) -> Any:
         starts = [leaf(base) if gradients else base for base in bases]
         _now["low"] = low
-        with torch.autocast(leg.device.type, dtype=low, enabled=not leg.precise):
+        with torch.autocast(run.device.type, dtype=low, enabled=not run.precise):
             result = form(*starts)
-        exact = leg.cast(low)
-        answers: list[Any] = [str(result.dtype) if lowered and not leg.precise else str(low), result.to(exact)]
+        exact = run.cast(low)
+        answers: list[Any] = [str(result.dtype) if lowered and not run.precise else str(low), result.to(exact)]
         if gradients:
             ramp = (torch.arange(result.numel(), device=result.device) % 7 - 2).reshape(result.shape)
             result.backward((ramp / 4).to(result.dtype))

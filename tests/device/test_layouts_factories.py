@@ -20,8 +20,8 @@ def test_case(case: Any, ask: Any) -> None:
 
 
 def _made(dtype: torch.dtype) -> Any:
-    def act(leg: Any, n: int) -> Any:
-        at = {"device": leg.device, "dtype": leg.cast(dtype)}
+    def act(run: Any, n: int) -> Any:
+        at = {"device": run.device, "dtype": run.cast(dtype)}
         answers = [
             torch.zeros(n, 3, **at),
             torch.ones(3, n, **at),
@@ -43,8 +43,8 @@ def _made(dtype: torch.dtype) -> Any:
             ]
         if dtype == torch.int64:
             answers += [
-                torch.tril_indices(n, 4, device=leg.device),
-                torch.triu_indices(4, n, 1, device=leg.device),
+                torch.tril_indices(n, 4, device=run.device),
+                torch.triu_indices(4, n, 1, device=run.device),
                 torch.arange(n, 0, -1, **at),
             ]
         return answers
@@ -63,8 +63,8 @@ for _dtype in DTYPES:
     )
 cases.add(
     "layout-windows",
-    lambda leg, n: [
-        getattr(torch, name + "_window")(n, device=leg.device, dtype=leg.cast(torch.float32))
+    lambda run, n: [
+        getattr(torch, name + "_window")(n, device=run.device, dtype=run.cast(torch.float32))
         for name in ("hann", "hamming", "blackman", "bartlett")
     ],
     make=lambda d: (9 + d.k,),
@@ -133,7 +133,7 @@ def _a_function_with_its_own_backward(x: Any, k: Any) -> Any:
     make=lambda d: (d.normal(2, 3, 6 + d.k, 8), [d.normal(4, 3, 3, 3), d.normal(4), d.normal(4), d.normal(5, 4)]),
     terms=1024,
 )
-def _modules(leg: Any, x: Any, weights: Any) -> Any:
+def _modules(run: Any, x: Any, weights: Any) -> Any:
     net = torch.nn.Sequential(
         torch.nn.Conv2d(3, 4, 3, padding=1, bias=False),
         torch.nn.BatchNorm2d(4),
@@ -148,7 +148,7 @@ def _modules(leg: Any, x: Any, weights: Any) -> Any:
         torch.nn.Dropout(0.0),
         torch.nn.Linear(4, 5, bias=False),
         torch.nn.Softmax(-1),
-    ).to(leg.device, leg.cast(torch.float32))
+    ).to(run.device, run.cast(torch.float32))
     with torch.no_grad():
         for parameter, weight in zip((net[0].weight, net[1].weight, net[1].bias, net[11].weight), weights):
             parameter.copy_(weight)

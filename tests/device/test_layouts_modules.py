@@ -30,8 +30,8 @@ def _swapped(x: Any) -> Any:
 
 
 def _run(name: str, arguments: tuple[Any, ...], options: dict[str, Any], spread: bool) -> Any:
-    def act(leg: Any, inputs: Any, weights: Any) -> Any:
-        module = getattr(torch.nn, name)(*arguments, **options).to(leg.device, leg.cast(torch.float32))
+    def act(run: Any, inputs: Any, weights: Any) -> Any:
+        module = getattr(torch.nn, name)(*arguments, **options).to(run.device, run.cast(torch.float32))
         with torch.no_grad():
             for parameter, weight in zip(module.parameters(), weights):
                 parameter.copy_(weight[: parameter.numel()].view(parameter.shape))

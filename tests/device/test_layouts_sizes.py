@@ -270,8 +270,8 @@ def _bits(x: Any) -> Any:
         d.normal(5, 70 + d.k, dtype=torch.bfloat16),
     ),
 )
-def _rounding_of_conversions(leg: Any, x: Any, h: Any, b: Any) -> Any:
-    wide, half, brain = leg.cast(torch.float32), torch.float16, torch.bfloat16
+def _rounding_of_conversions(run: Any, x: Any, h: Any, b: Any) -> Any:
+    wide, half, brain = run.cast(torch.float32), torch.float16, torch.bfloat16
     return (
         [_bits(view.to(dtype)) for view in (x, x.t(), x[1:, ::2]) for dtype in (half, brain)],
         _bits(h.to(half)),

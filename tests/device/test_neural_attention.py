@@ -153,10 +153,10 @@ def _ranks(q: Any, k: Any) -> Any:
 
 @cases.check("neural-attention-dropout", since="2.1", may_be_missing=True)
 def _dropout(bench: Any) -> None:
-    with bench.leg() as leg:
+    with bench.device_run() as run:
         torch.manual_seed(3)
-        q = torch.zeros(4, 8, 64, 16, device=leg.device)
-        v = torch.ones(4, 8, 64, 16, device=leg.device)
+        q = torch.zeros(4, 8, 64, 16, device=run.device)
+        v = torch.ones(4, 8, 64, 16, device=run.device)
         y = F.scaled_dot_product_attention(q, q, v, dropout_p=0.25).cpu().clone()
         still = F.scaled_dot_product_attention(q, q, v, dropout_p=0.0).cpu().clone()
     assert torch.allclose(still, torch.ones_like(still), atol=1e-5), "without dropout the weights do not sum to one"
@@ -218,8 +218,8 @@ def _module_masks(row: Any, draws: torch.Tensor, dtype: torch.dtype) -> Any:
 
 
 def _called(row: Any) -> Any:
-    def act(leg: Any, q: Any, k: Any, v: Any, draws: Any, weights: Any) -> Any:
-        module = _build(row, leg.device, q.dtype)
+    def act(run: Any, q: Any, k: Any, v: Any, draws: Any, weights: Any) -> Any:
+        module = _build(row, run.device, q.dtype)
         module.load_state_dict(weights)
         start = leaf(q)
         keys, values = (start, start) if row["itself"] else (k, v)

@@ -77,13 +77,13 @@ def _allowed(name: str) -> Any:
     return judge
 
 
-def _options(name: str, row: Any, leg: Any) -> dict[str, Any]:
+def _options(name: str, row: Any, run: Any) -> dict[str, Any]:
     fixed, own = OPTIONS[name]
     found = {**fixed, **{key: row[key] for key in (*own, "weight_decay", "maximize") if row[key] not in (None, False)}}
     if row["tensor_lr"]:
-        found["lr"] = torch.tensor(fixed["lr"], dtype=leg.cast(torch.float32))
+        found["lr"] = torch.tensor(fixed["lr"], dtype=run.cast(torch.float32))
     way = row["way"]
-    if way == "capturable" and leg.device.type == "cpu":
+    if way == "capturable" and run.device.type == "cpu":
         return found  # the CPU refuses it, and takes the same steps without
     if way in ("loop", "foreach"):
         found["foreach"] = way == "foreach"
@@ -105,14 +105,14 @@ def _gradient(kind: str, gradient: torch.Tensor, parameter: torch.Tensor, row: A
 def _stepped(name: str, row: Any) -> Any:
     cut = LAYOUTS[row["layout"]].cut
 
-    def act(leg: Any, bases: Any, steps: Any) -> Any:
+    def act(run: Any, bases: Any, steps: Any) -> Any:
         pairs = [(base, shape) for base, shape in zip(bases, SHAPES)]
         if row["way"] == "fused" and row["layout"] == "transposed":
             pairs = [pair for pair in pairs if len(pair[1]) != 1]  # a column of a table is not dense
         parameters = [leaf(cut(base, shape)) for base, shape in pairs]
         if row["way"] == "differentiable":  # it takes what is no leaf, and its steps are part of the graph
             parameters = [parameter.clone() for parameter in parameters]
-        optimiser = getattr(torch.optim, name)(parameters, **_options(name, row, leg))
+        optimiser = getattr(torch.optim, name)(parameters, **_options(name, row, run))
         kept = [place for place, shape in enumerate(SHAPES) if any(shape is pair[1] for pair in pairs)]
         for turn, gradients in enumerate(steps):
             optimiser.zero_grad(set_to_none=turn != 1)

@@ -100,8 +100,8 @@ def _state(row: Any, state: Any) -> Any:
 
 
 def _run(row: Any) -> Any:
-    def act(leg: Any, x: Any, state: Any, weights: Any) -> Any:
-        net = _build(row, leg.device, x.dtype)
+    def act(run: Any, x: Any, state: Any, weights: Any) -> Any:
+        net = _build(row, run.device, x.dtype)
         with torch.no_grad():
             for parameter, weight in zip(net.parameters(), weights):
                 parameter.copy_(weight)
@@ -155,8 +155,8 @@ _CELLS: dict[str, tuple[Any, ...]] = {
 
 
 def _cell(row: Any) -> Any:
-    def act(leg: Any, x: Any, h: Any, c: Any, weights: Any) -> Any:
-        cell = getattr(torch.nn, row["kind"])(WIDTH, HIDDEN, bias=row["bias"], device=leg.device, dtype=x.dtype)
+    def act(run: Any, x: Any, h: Any, c: Any, weights: Any) -> Any:
+        cell = getattr(torch.nn, row["kind"])(WIDTH, HIDDEN, bias=row["bias"], device=run.device, dtype=x.dtype)
         with torch.no_grad():
             for parameter, weight in zip(cell.parameters(), weights):
                 parameter.copy_(weight)

@@ -63,8 +63,8 @@ for _dtype in _HALVES:
         _asked = _numbers(_name)
         cases.add(
             f"promotion-limit-{_name}-{short(_dtype)}",
-            lambda leg, host, form=_form, numbers=_asked: [
-                attempt(lambda number=number: form(host.view.to(leg.device), number)) for number in numbers
+            lambda run, host, form=_form, numbers=_asked: [
+                attempt(lambda number=number: form(host.view.to(run.device), number)) for number in numbers
             ],
             make=lambda d, dtype=_dtype: (Host(d.uniform(0.5, 4, 4, 6, dtype=dtype) * 2 ** d.integers(-6, 12, 4, 6)),),
             states=("fresh",),
@@ -204,7 +204,7 @@ for _dtype in (torch.float32, *_HALVES):
     for _name, _form in _SPECIAL_FORMS.items():
         cases.add(
             f"promotion-special-{_name}-{short(_dtype)}",
-            lambda leg, host, form=_form: form(host.view.to(leg.device), host.view.flip(0).to(leg.device)),
+            lambda run, host, form=_form: form(host.view.to(run.device), host.view.flip(0).to(run.device)),
             make=lambda d, dtype=_dtype: (Host(torch.tensor(_SPECIAL).to(dtype)),),
             factor=16,
             states=("fresh",),

@@ -38,8 +38,8 @@ def _judged(generator: Generator, shapes: Any, dtype: torch.dtype) -> Any:
 
     def check(bench: Any) -> None:
         name = f"{generator.name} {short(dtype)}"
-        with bench.leg() as leg:
-            drawn = draw(leg.device)
+        with bench.device_run() as run:
+            drawn = draw(run.device)
         like_the_host(name, bench, drawn, draw)
         eps = torch.finfo(dtype).eps if dtype.is_floating_point else 0.0
         for one, two, shape in zip(drawn[::2], drawn[1::2], shapes):

@@ -167,9 +167,9 @@ def _grouped_with_float_mask(q: Any, k: Any, v: Any, mask: Any) -> Any:
 def _autocast(dtype: torch.dtype) -> Any:
     def check(bench: Any) -> None:
         host = [bench.draw("issue-141774").normal(1, 2, 6, 16) for _ in range(2)]
-        with bench.leg() as leg:
-            q, k = leg.bring(host)
-            with torch.autocast(leg.device.type, dtype=dtype):
+        with bench.device_run() as run:
+            q, k = run.bring(host)
+            with torch.autocast(run.device.type, dtype=dtype):
                 y = F.scaled_dot_product_attention(q, k, k.to(dtype))
                 product = torch.matmul(q, k.transpose(-1, -2).to(dtype))
             answer = y.float().cpu()
@@ -199,9 +199,9 @@ def _multi_head(d: Any) -> Any:
 
 @cases.case("issue-111479", issue="111479", make=_multi_head, terms=64 * 64)
 def _multi_head_attention(
-    leg: Any, x: Any, padding: Any, mask: Any, w_in: Any, b_in: Any, w_out: Any, b_out: Any
+    run: Any, x: Any, padding: Any, mask: Any, w_in: Any, b_in: Any, w_out: Any, b_out: Any
 ) -> Any:
-    module = torch.nn.MultiheadAttention(64, 4, batch_first=True).to(leg.device, leg.cast(x.dtype)).eval()
+    module = torch.nn.MultiheadAttention(64, 4, batch_first=True).to(run.device, run.cast(x.dtype)).eval()
     with torch.no_grad():
         for parameter, value in ((module.in_proj_weight, w_in), (module.in_proj_bias, b_in)):
             parameter.copy_(value)

@@ -17,8 +17,8 @@ def test_case(case: Any, ask: Any) -> None:
     ask(case)
 
 
-def _compiled(function: Any, leg: Any, backend: str) -> Any:
-    if leg.precise:
+def _compiled(function: Any, run: Any, backend: str) -> Any:
+    if run.precise:
         return function
     if hasattr(torch, "_dynamo"):
         torch._dynamo.reset()
@@ -26,18 +26,18 @@ def _compiled(function: Any, leg: Any, backend: str) -> Any:
 
 
 def _broadcast(backend: str) -> Any:
-    def act(leg: Any, a: Any, b: Any) -> Any:
-        function = _compiled(lambda x, y: (x[:, None] - y[None, :]).abs().sum(), leg, backend)
+    def act(run: Any, a: Any, b: Any) -> Any:
+        function = _compiled(lambda x, y: (x[:, None] - y[None, :]).abs().sum(), run, backend)
         return function(a[:, 0], b[:, 0]), function(a[:, 1], b[:, 2])
 
     return act
 
 
 def _normalise(backend: str) -> Any:
-    def act(leg: Any, *rows: Any) -> Any:
+    def act(run: Any, *rows: Any) -> Any:
         answers = []
         for x in rows:
-            function = _compiled(lambda y, width=x.shape[-1]: F.layer_norm(y, (width,)), leg, backend)
+            function = _compiled(lambda y, width=x.shape[-1]: F.layer_norm(y, (width,)), run, backend)
             with torch.inference_mode():
                 answers.append(function(x))
         return answers
@@ -46,12 +46,12 @@ def _normalise(backend: str) -> Any:
 
 
 def _train(backend: str) -> Any:
-    def act(leg: Any, x: Any, w: Any, scale: Any, shift: Any) -> Any:
+    def act(run: Any, x: Any, w: Any, scale: Any, shift: Any) -> Any:
         def block(image: Any, kernel: Any, gain: Any, offset: Any) -> Any:
             return torch.relu(F.batch_norm(F.conv2d(image, kernel, padding=1), None, None, gain, offset, training=True))
 
         learned = [leaf(one) for one in (w, scale, shift)]
-        return backward(_compiled(block, leg, backend)(x, *learned), *learned)
+        return backward(_compiled(block, run, backend)(x, *learned), *learned)
 
     return act
 

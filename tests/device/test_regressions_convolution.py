@@ -125,8 +125,8 @@ def _many_output_channels(bench: Any) -> None:
     for function, given, weight in ((F.conv1d, x, w), (F.conv2d, x[:, :, None], w[:, :, None])):
         want = function(given.double(), weight.double())
         try:
-            with bench.leg() as leg:
-                copies = leg.bring((given.clone(), weight.clone()))
+            with bench.device_run() as run:
+                copies = run.bring((given.clone(), weight.clone()))
                 y = (F.conv1d if function is F.conv1d else F.conv2d)(*copies).cpu()
         except NotImplementedError as refused:
             assert "65536" in str(refused), f"an unclear refusal: {refused}"
@@ -142,8 +142,8 @@ def _long_output(bench: Any) -> None:
     x, w = draw.normal(1, 1, 65540), draw.normal(2, 1, 3)
     want = F.conv1d(x.double(), w.double())
     try:
-        with bench.leg() as leg:
-            y = F.conv1d(leg.bring(x.clone()), leg.bring(w.clone())).cpu()
+        with bench.device_run() as run:
+            y = F.conv1d(run.bring(x.clone()), run.bring(w.clone())).cpu()
     except NotImplementedError as refused:
         assert "65536" in str(refused), f"an unclear refusal: {refused}"
         return
@@ -214,8 +214,8 @@ cases.add(
     states=("fresh",),
     limit_seconds=600,
 )
-def _fold_past_two_to_the_thirty_two(leg: Any, x: Any) -> Any:
+def _fold_past_two_to_the_thirty_two(run: Any, x: Any) -> Any:
     blocks = ((1 << 32) // 1024 + 64) // 64 * 64
-    columns = torch.ones(1, 1024, blocks, dtype=torch.float16, device=leg.device)
+    columns = torch.ones(1, 1024, blocks, dtype=torch.float16, device=run.device)
     folded = F.fold(columns, (32, 32 * blocks), kernel_size=(32, 32), stride=(32, 32))
     return folded[..., :2, :2], folded[..., -2:, -2:]

@@ -79,13 +79,13 @@ for _dtype in (torch.float16, torch.bfloat16, torch.float32):
     terms=16,
     make=lambda d: (_table(d), torch.tensor([[0, 1, 2], [2, 0, 2 + d.k]]), d.normal(2, 3, 4 + d.k)),
 )
-def _padding_row_gets_no_gradient(leg: Any, w: Any, index: Any, grad: Any) -> Any:
+def _padding_row_gets_no_gradient(run: Any, w: Any, index: Any, grad: Any) -> Any:
     answers = []
     for padding, by_frequency in ((0, False), (2, False), (None, True), (0, True), (-10, False)):
         weight = leaf(w)
         y = F.embedding(index, weight, padding_idx=padding, scale_grad_by_freq=by_frequency)
         answers.append(backward(y, weight, grad=grad))
-    layer = torch.nn.Embedding(10, w.shape[1], padding_idx=0).to(leg.device, leg.cast(w.dtype))
+    layer = torch.nn.Embedding(10, w.shape[1], padding_idx=0).to(run.device, run.cast(w.dtype))
     with torch.no_grad():
         layer.weight.copy_(w)
     answers.append(backward(layer(index), layer.weight, grad=grad))
@@ -101,10 +101,10 @@ def _padding_row_gets_no_gradient(leg: Any, w: Any, index: Any, grad: Any) -> An
     states=("fresh",),
     limit_seconds=600,
 )
-def _rows_past_two_to_the_thirty_one(leg: Any, x: Any) -> Any:
+def _rows_past_two_to_the_thirty_one(run: Any, x: Any) -> Any:
     rows = (1 << 31) // 1024 + 8
-    table = torch.ones(rows, 1024, dtype=torch.int8, device=leg.device)
-    index = torch.tensor([0, 1, rows - 2, rows - 1], device=leg.device)
+    table = torch.ones(rows, 1024, dtype=torch.int8, device=run.device)
+    index = torch.tensor([0, 1, rows - 2, rows - 1], device=run.device)
     return torch.index_select(table, 0, index), F.embedding(index, table.to(torch.float16))
 
 

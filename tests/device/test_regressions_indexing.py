@@ -94,10 +94,10 @@ def _ties_are_compared_by_value(x: Any) -> Any:
 
 @cases.check("control-empty")
 def _empty_memory_has_a_form_and_no_values(bench: Any) -> None:
-    with bench.leg() as leg:
-        for made in (torch.empty(3, 4, device=leg.device), torch.empty_like(torch.zeros(3, 4, device=leg.device))):
+    with bench.device_run() as run:
+        for made in (torch.empty(3, 4, device=run.device), torch.empty_like(torch.zeros(3, 4, device=run.device))):
             assert tuple(made.shape) == (3, 4), f"empty has shape {tuple(made.shape)}"
-            assert made.device.type == leg.device.type, f"empty lies on {made.device}"
+            assert made.device.type == run.device.type, f"empty lies on {made.device}"
 
 
 @cases.case(
@@ -151,8 +151,8 @@ def _few_rows_many_columns(x: Any) -> Any:
 def _rows_of_four_million_columns(bench: Any) -> None:
     """One more column than 2**22: judged by what sorting means, since a reference of this size costs a second."""
     host = bench.draw("issue-183885-reported").normal(3, (1 << 22) + 1)
-    with bench.leg() as leg:
-        index = torch.argsort(leg.bring(host.clone()), dim=0).cpu()
+    with bench.device_run() as run:
+        index = torch.argsort(run.bring(host.clone()), dim=0).cpu()
     assert bool((index.sum(0) == 3).all() & (index.min(0)[0] == 0).all()), "a column's indices are no permutation"
     first, second, third = (host.gather(0, row[None]) for row in index)
     wrong = int(((first > second) | (second > third)).sum())

@@ -18,8 +18,8 @@ def test_case(case: Any, ask: Any) -> None:
 def _ask_large(bench: Any, what: Callable[[Any], bool], said: str) -> None:
     """Demand that `what` holds, or that the device declines with an error of its own; an abort ends the process."""
     try:
-        with bench.leg() as leg:
-            right = what(leg.device)
+        with bench.device_run() as run:
+            right = what(run.device)
     except (RuntimeError, NotImplementedError) as refused:
         assert str(refused), f"{said}: refused without a word"
         return

@@ -34,8 +34,8 @@ def _linear(x: Any, w: Any, b: Any) -> Any:
     return F.linear(x, w, b), F.linear(x, w), torch.matmul(x, w.t()) + b
 
 
-def _layer(leg: Any, x: Any, w: Any, b: Any) -> Any:
-    layer = torch.nn.Linear(w.shape[1], w.shape[0]).to(leg.device, leg.cast(w.dtype))
+def _layer(run: Any, x: Any, w: Any, b: Any) -> Any:
+    layer = torch.nn.Linear(w.shape[1], w.shape[0]).to(run.device, run.cast(w.dtype))
     with torch.no_grad():
         layer.weight.copy_(w)
         layer.bias.copy_(b)

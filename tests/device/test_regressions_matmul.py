@@ -93,10 +93,10 @@ for _depth in (32767, 32768, 32769):
     make=lambda d: tuple((d.normal(n + d.k, 25), d.normal(n + d.k, 25)) for n in (7, 31, 50, 101)),
     terms=101,
 )
-def _products_after_other_allocations(leg: Any, *pairs: Any) -> Any:
+def _products_after_other_allocations(run: Any, *pairs: Any) -> Any:
     answers = []
     for x, y in pairs:
-        blocks = [torch.full((size,), 1e3, device=leg.device) for size in (625, 1251, 17)]
+        blocks = [torch.full((size,), 1e3, device=run.device) for size in (625, 1251, 17)]
         del blocks
         answers.append((torch.mm(x.t(), y), x.T @ y, torch.matmul(x.t(), y.clone())))
     return answers

@@ -202,15 +202,15 @@ def _squared_error_of_views(x: Any, y: Any) -> Any:
     ]
 
 
-def _lstm(leg: Any, dropout: float, dtype: torch.dtype, **options: Any) -> torch.nn.LSTM:
+def _lstm(run: Any, dropout: float, dtype: torch.dtype, **options: Any) -> torch.nn.LSTM:
     torch.manual_seed(3)
-    return torch.nn.LSTM(4, 5, num_layers=2, dropout=dropout, **options).to(leg.device, dtype)
+    return torch.nn.LSTM(4, 5, num_layers=2, dropout=dropout, **options).to(run.device, dtype)
 
 
 @cases.check("issue-173640", issue="173640", since="2.0")
 def _dropout_between_layers_differs_from_call_to_call(bench: Any) -> None:
-    with bench.leg() as leg:
-        net, x = _lstm(leg, 0.5, torch.float32), torch.ones(7, 3, 4, device=leg.device)
+    with bench.device_run() as run:
+        net, x = _lstm(run, 0.5, torch.float32), torch.ones(7, 3, 4, device=run.device)
         one, two = net(x)[0].detach().cpu().clone(), net(x)[0].detach().cpu().clone()
         net.eval()
         still, again = net(x)[0].detach().cpu().clone(), net(x)[0].detach().cpu().clone()
@@ -221,13 +221,13 @@ def _dropout_between_layers_differs_from_call_to_call(bench: Any) -> None:
 @cases.check("issue-190056", issue="190056", since="2.0")
 def _gradient_knows_of_the_dropout(bench: Any) -> None:
     """The derivative along one direction against differences, each forward with the same mask."""
-    with bench.leg() as leg:
-        net = _lstm(leg, 0.5, torch.float32)
-        base = bench.draw("issue-190056").normal(4, 2, 4).to(leg.device)
-        step = bench.draw("issue-190056-step").normal(4, 2, 4).to(leg.device)
+    with bench.device_run() as run:
+        net = _lstm(run, 0.5, torch.float32)
+        base = bench.draw("issue-190056").normal(4, 2, 4).to(run.device)
+        step = bench.draw("issue-190056-step").normal(4, 2, 4).to(run.device)
 
         def loss(x: torch.Tensor) -> torch.Tensor:
-            leg.seed(42)
+            run.seed(42)
             return (net(x)[0] * torch.arange(1, 6, device=x.device)).sum() * 20
 
         start = leaf(base)
@@ -246,8 +246,8 @@ def _gradient_knows_of_the_dropout(bench: Any) -> None:
     make=lambda d: (d.normal(3, 1, 2), [d.normal(*shape) for shape in ((8, 2), (8, 2), (8,), (8,)) * 2]),
     terms=4096,
 )
-def _two_directions(leg: Any, x: Any, weights: Any) -> Any:
-    net = torch.nn.LSTM(2, 2, bidirectional=True).to(leg.device, x.dtype)
+def _two_directions(run: Any, x: Any, weights: Any) -> Any:
+    net = torch.nn.LSTM(2, 2, bidirectional=True).to(run.device, x.dtype)
     with torch.no_grad():
         for parameter, weight in zip(net.parameters(), weights):
             parameter.copy_(weight)
@@ -259,8 +259,8 @@ def _two_directions(leg: Any, x: Any, weights: Any) -> Any:
 def _gradients_stay_finite_step_after_step(bench: Any) -> None:
     draw = bench.draw("issue-190632")
     bases = draw.normal(2, 3, 12, 12), draw.normal(6, 3, 3, 3), draw.normal(4, 6, 1, 1), draw.integers(0, 4, 2, 10, 10)
-    with bench.leg() as leg:
-        x, w, head, target = leg.bring(bases)
+    with bench.device_run() as run:
+        x, w, head, target = run.bring(bases)
         first: list[torch.Tensor] = []
         for turn in range(24):
             one, two = leaf(w), leaf(head)

@@ -133,9 +133,9 @@ def _a_step_by_hand(w: Any, x: Any) -> Any:
 
 
 @cases.case("issue-77988-numpy", issue="77988", make=lambda d: d.normal(10 + d.k, 10))
-def _a_leaf_from_numpy(leg: Any, w: Any) -> Any:
+def _a_leaf_from_numpy(run: Any, w: Any) -> Any:
     try:
-        weight = leaf(torch.from_numpy(w.cpu().numpy().copy()).to(leg.device))
+        weight = leaf(torch.from_numpy(w.cpu().numpy().copy()).to(run.device))
     except (RuntimeError, ImportError):  # torch without numpy
         weight = leaf(w.clone())
     with torch.no_grad():
@@ -144,14 +144,14 @@ def _a_leaf_from_numpy(leg: Any, w: Any) -> Any:
 
 
 def _scaled(name: str) -> Any:
-    def act(leg: Any, w: Any, gradient: Any) -> Any:
+    def act(run: Any, w: Any, gradient: Any) -> Any:
         answers = []
         for found, scale in ((1.0, 1.0), (0.0, 4.0)):
             parameter = leaf(w.clone())
             optimiser = getattr(torch.optim, name)([parameter], lr=0.1, fused=True)
             parameter.grad = gradient.clone()
-            optimiser.found_inf = torch.tensor(found, device=leg.device)
-            optimiser.grad_scale = torch.tensor(scale, device=leg.device)
+            optimiser.found_inf = torch.tensor(found, device=run.device)
+            optimiser.grad_scale = torch.tensor(scale, device=run.device)
             optimiser.step()
             answers.append(parameter)
         return answers
@@ -173,10 +173,10 @@ for _name in ("Adam", "AdamW", "SGD"):
 @cases.check("issue-186360-scaler", issue="186360", since="2.4")
 def _a_scaler_skips_an_infinite_gradient(bench: Any) -> None:
     host = bench.draw("issue-186360-scaler").normal(4, 3)
-    with bench.leg() as leg:
-        parameter = leaf(leg.bring(host.clone()))
+    with bench.device_run() as run:
+        parameter = leaf(run.bring(host.clone()))
         optimiser = torch.optim.AdamW([parameter], lr=0.1)
-        scaler = torch.amp.GradScaler(leg.device.type, init_scale=8.0)
+        scaler = torch.amp.GradScaler(run.device.type, init_scale=8.0)
         scaler.scale((parameter * float("inf")).sum()).backward()
         scaler.step(optimiser)
         scaler.update()

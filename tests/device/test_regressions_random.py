@@ -60,9 +60,9 @@ def _differs(name: str) -> Any:
     draw, mean, deviation = _DRAWS[name]
 
     def check(bench: Any) -> None:
-        with bench.leg() as leg:
+        with bench.device_run() as run:
             torch.manual_seed(3)
-            one, two = draw(leg.device).cpu().clone(), draw(leg.device).cpu().clone()
+            one, two = draw(run.device).cpu().clone(), draw(run.device).cpu().clone()
         assert not torch.equal(one, two), f"{name}: two draws are equal"
         _like_the_host(name, bench, 3, draw, one, two)
         for drawn in (one, two):
@@ -90,13 +90,13 @@ def _repeats(name: str) -> Any:
     draw = _DRAWS[name][0]
 
     def check(bench: Any) -> None:
-        with bench.leg() as leg:
+        with bench.device_run() as run:
             torch.manual_seed(11)
-            one, next_one = draw(leg.device).cpu().clone(), draw(leg.device).cpu().clone()
+            one, next_one = draw(run.device).cpu().clone(), draw(run.device).cpu().clone()
             torch.manual_seed(11)
-            two, next_two = draw(leg.device).cpu().clone(), draw(leg.device).cpu().clone()
+            two, next_two = draw(run.device).cpu().clone(), draw(run.device).cpu().clone()
             torch.manual_seed(12)
-            three = draw(leg.device).cpu().clone()
+            three = draw(run.device).cpu().clone()
         assert torch.equal(one, two), f"{name}: the same seed gives other numbers"
         assert torch.equal(next_one, next_two), f"{name}: the same seed gives another second draw"
         assert not torch.equal(one, three), f"{name}: another seed gives the same numbers"
@@ -112,14 +112,14 @@ for _name in _DRAWS:
 
 @cases.check("issue-84288-randperm", issue="84288")
 def _permutations(bench: Any) -> None:
-    with bench.leg() as leg:
+    with bench.device_run() as run:
         torch.manual_seed(5)
         one, other = (
-            torch.randperm(101, device=leg.device).cpu().clone(),
-            torch.randperm(101, device=leg.device).cpu().clone(),
+            torch.randperm(101, device=run.device).cpu().clone(),
+            torch.randperm(101, device=run.device).cpu().clone(),
         )
         torch.manual_seed(5)
-        two = torch.randperm(101, device=leg.device).cpu().clone()
+        two = torch.randperm(101, device=run.device).cpu().clone()
     _like_the_host("randperm", bench, 5, lambda device: torch.randperm(101, device=device), one, other)
     assert torch.equal(one, two), "the same seed gives another permutation"
     assert not torch.equal(one, other), "two permutations are equal"
@@ -131,13 +131,13 @@ def _state_there_and_back(bench: Any) -> None:
     backend = torch if bench.device.type == "cpu" else getattr(torch, bench.device.type, None)
     if not hasattr(backend, "get_rng_state"):
         return  # torch.mps came with 2.0
-    with bench.leg() as leg:
+    with bench.device_run() as run:
         torch.manual_seed(5)
-        torch.randn(7, device=leg.device)
+        torch.randn(7, device=run.device)
         state = backend.get_rng_state()
-        one = torch.randn(33, device=leg.device).cpu().clone()
+        one = torch.randn(33, device=run.device).cpu().clone()
         backend.set_rng_state(state)
-        two = torch.randn(33, device=leg.device).cpu().clone()
+        two = torch.randn(33, device=run.device).cpu().clone()
     assert torch.equal(one, two), "the restored state gives other numbers"
 
 
@@ -158,7 +158,7 @@ def _fills_views(name: str) -> Any:
     fill = _FILLS[name]
 
     def check(bench: Any) -> None:
-        with bench.leg() as leg:
+        with bench.device_run() as run:
             torch.manual_seed(7)
             answers = []
             for shape, cut in (
@@ -166,7 +166,7 @@ def _fills_views(name: str) -> Any:
                 ((64, 48), lambda x: x[:, 1:25]),
                 ((64, 48), lambda x: x[3:, ::2]),
             ):
-                base = torch.full(shape, -7.0, device=leg.device)
+                base = torch.full(shape, -7.0, device=run.device)
                 returned = fill(cut(base))
                 answers.append((base.cpu().clone(), cut, returned.cpu().clone()))
         if bench.device.type == "cpu":
@@ -202,9 +202,9 @@ for _name in _FILLS:
 
 @cases.check("issue-84288-dropout-mask", issue="84288")
 def _dropout_uses_one_mask(bench: Any) -> None:
-    with bench.leg() as leg:
+    with bench.device_run() as run:
         torch.manual_seed(9)
-        x = torch.ones(50, 40, device=leg.device).requires_grad_()
+        x = torch.ones(50, 40, device=run.device).requires_grad_()
         y = F.dropout(x, 0.1)
         y.sum().backward()
         forward, back = y.detach().cpu().clone(), x.grad.cpu().clone()

@@ -28,8 +28,8 @@ def _weights(d: Any, gates: int, sizes: tuple[int, int], layers: int, directions
     return found
 
 
-def _filled(leg: Any, name: str, weights: list[Any], *sizes: int, **options: Any) -> torch.nn.Module:
-    module = getattr(torch.nn, name)(*sizes, **options).to(leg.device, leg.cast(weights[0].dtype))
+def _filled(run: Any, name: str, weights: list[Any], *sizes: int, **options: Any) -> torch.nn.Module:
+    module = getattr(torch.nn, name)(*sizes, **options).to(run.device, run.cast(weights[0].dtype))
     with torch.no_grad():
         for parameter, weight in zip(module.parameters(), weights):
             parameter.copy_(weight)
@@ -43,8 +43,8 @@ def _gradients(module: torch.nn.Module, *others: Any) -> Any:
 @cases.case(
     "issue-80306", issue="80306", terms=4096, make=lambda d: (d.normal(2, 5 + d.k, 3), _weights(d, 4, (3, 4), 1))
 )
-def _batch_first(leg: Any, x: Any, weights: Any) -> Any:
-    lstm = _filled(leg, "LSTM", weights, 3, 4, batch_first=True)
+def _batch_first(run: Any, x: Any, weights: Any) -> Any:
+    lstm = _filled(run, "LSTM", weights, 3, 4, batch_first=True)
     y, (h, c) = lstm(x)
     return y, h, c, tuple(y.shape), tuple(h.shape)
 
@@ -59,8 +59,8 @@ def _state(d: Any, layers: int, batch: int, hidden: int) -> Any:
     terms=65536,
     make=lambda d: (d.normal(5, 3 + d.k, 10), _state(d, 1, 5, 6), _weights(d, 4, (10, 6), 1), d.normal(5, 3 + d.k, 6)),
 )
-def _batch_first_backward(leg: Any, x: Any, state: Any, weights: Any, grad: Any) -> Any:
-    lstm = _filled(leg, "LSTM", weights, 10, 6, batch_first=True)
+def _batch_first_backward(run: Any, x: Any, state: Any, weights: Any, grad: Any) -> Any:
+    lstm = _filled(run, "LSTM", weights, 10, 6, batch_first=True)
     start, h0, c0 = leaf(x), leaf(state[0]), leaf(state[1])
     y, (h, c) = lstm(start, (h0, c0))
     (y * grad).sum().backward()
@@ -78,8 +78,8 @@ def _two_layers(name: str, gates: int, bidirectional: bool = False) -> Any:
             d.normal(6 + d.k, 3, 4 * directions),
         )
 
-    def act(leg: Any, x: Any, state: Any, weights: Any, grad: Any) -> Any:
-        module = _filled(leg, name, weights, 5, 4, num_layers=2, bidirectional=bidirectional)
+    def act(run: Any, x: Any, state: Any, weights: Any, grad: Any) -> Any:
+        module = _filled(run, name, weights, 5, 4, num_layers=2, bidirectional=bidirectional)
         start, h0, c0 = leaf(x), leaf(state[0]), leaf(state[1])
         given = (h0, c0) if name == "LSTM" else h0
         y, last = module(start, given)
@@ -102,9 +102,9 @@ cases.add("issue-94691-rnn", issue="94691", **_two_layers("RNN", 1))
     terms=65536,
     make=lambda d: (d.normal(4, 3 + d.k, 5), _weights(d, 3, (5, 4), 1), _weights(d, 4, (5, 4), 1)),
 )
-def _cells(leg: Any, x: Any, of_gru: Any, of_lstm: Any) -> Any:
-    gru, lstm = _filled(leg, "GRUCell", of_gru, 5, 4), _filled(leg, "LSTMCell", of_lstm, 5, 4)
-    h = state = c = torch.zeros(x.shape[1], 4, device=leg.device, dtype=leg.cast(torch.float32))
+def _cells(run: Any, x: Any, of_gru: Any, of_lstm: Any) -> Any:
+    gru, lstm = _filled(run, "GRUCell", of_gru, 5, 4), _filled(run, "LSTMCell", of_lstm, 5, 4)
+    h = state = c = torch.zeros(x.shape[1], 4, device=run.device, dtype=run.cast(torch.float32))
     for step in x:
         h = gru(step, h)
         state, c = lstm(step, (state, c))
@@ -115,8 +115,8 @@ def _cells(leg: Any, x: Any, of_gru: Any, of_lstm: Any) -> Any:
 @cases.case(
     "issue-95118", issue="95118", terms=65536, make=lambda d: (d.normal(3, 6 + d.k, 5), _weights(d, 4, (5, 4), 2))
 )
-def _packed_sequences(leg: Any, x: Any, weights: Any) -> Any:
-    lstm = _filled(leg, "LSTM", weights, 5, 4, num_layers=2, batch_first=True)
+def _packed_sequences(run: Any, x: Any, weights: Any) -> Any:
+    lstm = _filled(run, "LSTM", weights, 5, 4, num_layers=2, batch_first=True)
     answers = []
     for lengths in ([6, 6, 6], [6, 4, 1], [5, 5, 2]):
         packed = torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor(lengths), batch_first=True)
@@ -130,10 +130,10 @@ def _packed_sequences(leg: Any, x: Any, weights: Any) -> Any:
 @cases.case(
     "issue-96416", issue="96416", terms=65536, make=lambda d: (d.normal(4 + d.k, 3, 5), _weights(d, 4, (5, 4), 1))
 )
-def _only_the_last_state_is_used(leg: Any, x: Any, weights: Any) -> Any:
+def _only_the_last_state_is_used(run: Any, x: Any, weights: Any) -> Any:
     answers = []
     for pick in (lambda h, c: h.sum() + c.sum(), lambda h, c: h.sum(), lambda h, c: c.sum()):
-        lstm, start = _filled(leg, "LSTM", weights, 5, 4), leaf(x)
+        lstm, start = _filled(run, "LSTM", weights, 5, 4), leaf(x)
         _, (h, c) = lstm(start)
         pick(h, c).backward()
         answers.append(_gradients(lstm, start))
@@ -146,8 +146,8 @@ def _only_the_last_state_is_used(leg: Any, x: Any, weights: Any) -> Any:
     terms=65536,
     make=lambda d: (d.normal(3, 5, 6 + d.k), _weights(d, 4, (5, 4), 1), d.normal(4, 6 + d.k, 3)),
 )
-def _input_gradient_of_a_permuted_sequence(leg: Any, x: Any, weights: Any, grad: Any) -> Any:
-    lstm, start = _filled(leg, "LSTM", weights, 5, 4, batch_first=True), leaf(x)
+def _input_gradient_of_a_permuted_sequence(run: Any, x: Any, weights: Any, grad: Any) -> Any:
+    lstm, start = _filled(run, "LSTM", weights, 5, 4, batch_first=True), leaf(x)
     y, _ = lstm(start.transpose(1, 2))
     y.backward(grad.permute(2, 1, 0))
     return y, _gradients(lstm, start)
@@ -159,8 +159,8 @@ def _input_gradient_of_a_permuted_sequence(leg: Any, x: Any, weights: Any, grad:
     terms=65536,
     make=lambda d: ([d.normal(batch, 2, 9 + d.k) for batch in (5, 3)], d.normal(6, 2, 3), _weights(d, 4, (6, 4), 1)),
 )
-def _convolution_into_lstm(leg: Any, batches: Any, kernel: Any, weights: Any) -> Any:
-    lstm, weight = _filled(leg, "LSTM", weights, 6, 4, batch_first=True), leaf(kernel)
+def _convolution_into_lstm(run: Any, batches: Any, kernel: Any, weights: Any) -> Any:
+    lstm, weight = _filled(run, "LSTM", weights, 6, 4, batch_first=True), leaf(kernel)
     answers = []
     for x in batches:
         features = torch.relu(F.conv1d(x, weight)).transpose(1, 2)

@@ -31,8 +31,8 @@ def _two_thousand_calls_agree(bench: Any) -> None:
         "trace": (lambda: torch.trace, lambda x, s: s),
     }
     want = {name: float(function()(given(host.double(), square.double()))) for name, (function, given) in calls.items()}
-    with bench.leg() as leg:
-        x, s = leg.bring(host.clone()), leg.bring(square.clone())
+    with bench.device_run() as run:
+        x, s = run.bring(host.clone()), run.bring(square.clone())
         for name, (function, given) in calls.items():
             answers = torch.stack([function()(given(x, s)) for _ in range(2000)]).cpu()
             same = bool((answers == answers[0]).all())
@@ -114,14 +114,14 @@ for _dtype in (torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.
 @cases.case(
     "issue-92311-accuracy", issue="92311", make=lambda d: (d.distinct(64, 5 + d.k) / 9, d.integers(0, 5, 64)), terms=64
 )
-def _accuracy_is_counted(leg: Any, logits: Any, labels: Any) -> Any:
+def _accuracy_is_counted(run: Any, logits: Any, labels: Any) -> Any:
     predicted = logits.argmax(-1)
     hits = predicted == labels
     true_positive = ((predicted == 1) & (labels == 1)).sum()
     return (
         predicted,
         hits.sum(),
-        hits.to(leg.cast(torch.float32)).mean(),
+        hits.to(run.cast(torch.float32)).mean(),
         true_positive,
         predicted.eq(labels).sum().item(),
     )

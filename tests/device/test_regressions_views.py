@@ -101,7 +101,7 @@ for _dtype in DTYPES:
 
 
 @cases.case("issue-193057", issue="193057", make=lambda d: (d.normal(3, 4 + d.k), d.uniform(0.5, 2, 8)))
-def _host_scalars_that_are_views(leg: Any, x: Any, steps: Any) -> Any:
+def _host_scalars_that_are_views(run: Any, x: Any, steps: Any) -> Any:
     host = steps.cpu()
     answers = [x / host[4], host[4] * x, x * host[7], host[3] + x, x - host[5], host[5] - x, host[1:][2] * x]
     answers += [torch.mul(x, host[6]), x * host[4].clone(), x * host[4].item()]
@@ -116,7 +116,7 @@ def _host_scalars_that_are_views(leg: Any, x: Any, steps: Any) -> Any:
     anywhere=True,
     make=lambda d: (d.normal(20 + d.k), d.normal(6, 5 + d.k), torch.zeros(20 + d.k), torch.zeros(6, 5 + d.k)),
 )
-def _gappy_copies_to_the_host(leg: Any, line: Any, table: Any, host_line: Any, host_table: Any) -> Any:
+def _gappy_copies_to_the_host(run: Any, line: Any, table: Any, host_line: Any, host_table: Any) -> Any:
     parent, sheet = host_line.cpu().clone(), host_table.cpu().clone()
     parent[::2].copy_(line[::2])
     sheet[:, 1:3].copy_(table[:, 1:3])
@@ -129,7 +129,7 @@ def _gappy_copies_to_the_host(leg: Any, line: Any, table: Any, host_line: Any, h
 @cases.case(
     "issue-108978", issue="108978", anywhere=True, make=lambda d: (d.normal(2, 3, 4 + d.k), torch.zeros(2, 3, 4 + d.k))
 )
-def _device_rows_into_a_host_tensor(leg: Any, rows: Any, host: Any) -> Any:
+def _device_rows_into_a_host_tensor(run: Any, rows: Any, host: Any) -> Any:
     result = host.cpu().clone()
     for i in range(2):
         for j in range(3):
@@ -141,13 +141,13 @@ def _device_rows_into_a_host_tensor(leg: Any, rows: Any, host: Any) -> Any:
 
 
 @cases.case("issue-83015", issue="83015", make=lambda d: d.normal(1000 + d.k))
-def _non_blocking_copy_of_a_living_source(leg: Any, x: Any) -> Any:
+def _non_blocking_copy_of_a_living_source(run: Any, x: Any) -> Any:
     source = x.cpu()
-    moved = source.to(leg.device, non_blocking=True)
+    moved = source.to(run.device, non_blocking=True)
     again = torch.empty_like(x)
     again.copy_(source, non_blocking=True)
-    if leg.device.type != "cpu":
-        getattr(torch, leg.device.type).synchronize()
+    if run.device.type != "cpu":
+        getattr(torch, run.device.type).synchronize()
     return moved, again, source.sum().item()
 
 
@@ -198,7 +198,7 @@ def _joined_with_nothing(nothing: Any, x: Any, no_rows: Any, rows: Any) -> Any:
     states=("fresh",),
     limit_seconds=600,
 )
-def _joined_past_two_to_the_thirty_one(leg: Any, x: Any) -> Any:
-    half = torch.ones(32769, 32768, dtype=torch.int8, device=leg.device)
+def _joined_past_two_to_the_thirty_one(run: Any, x: Any) -> Any:
+    half = torch.ones(32769, 32768, dtype=torch.int8, device=run.device)
     y = torch.cat((half, half), 1)
     return y[-1, -4:], y[32767, -4:], y[-1, :4]

@@ -36,8 +36,8 @@ def _device_module(bench: Any) -> Any:
 
 @cases.check("smoke-apple-verify-script")
 def _ones_on_the_device_print_as_ones(bench: Any) -> None:
-    with bench.leg() as leg:
-        x = torch.ones(1, device=leg.device)
+    with bench.device_run() as run:
+        x = torch.ones(1, device=run.device)
         assert x.device.type == bench.device.type
         assert "1." in repr(x)
         assert x.item() == 1.0
@@ -62,9 +62,9 @@ def _float64_is_refused(bench: Any) -> None:
         lambda d: torch.ones(2, dtype=torch.float64, device=d),
         lambda d: torch.ones(2, dtype=torch.float64).to(d),
     ):
-        with bench.leg() as leg:
+        with bench.device_run() as run:
             try:
-                ask(leg.device)
+                ask(run.device)
             except (TypeError, RuntimeError) as error:
                 assert "float64" in str(error), f"the refusal does not name float64: {error}"
             else:
@@ -73,8 +73,8 @@ def _float64_is_refused(bench: Any) -> None:
 
 @cases.check("smoke-synchronise")
 def _synchronise_waits_for_the_work(bench: Any) -> None:
-    with bench.leg() as leg:
-        x = torch.full((64, 64), 0.5, device=leg.device)
+    with bench.device_run() as run:
+        x = torch.full((64, 64), 0.5, device=run.device)
         for _ in range(8):
             x = torch.matmul(x, x) / 32.0
         bench.synchronise()
@@ -85,9 +85,9 @@ def _synchronise_waits_for_the_work(bench: Any) -> None:
 def _memory_is_accounted_for(bench: Any) -> None:
     module = _device_module(bench)
     allocated = getattr(module, "current_allocated_memory", None) or module.memory_allocated
-    with bench.leg() as leg:
+    with bench.device_run() as run:
         before = allocated()
-        x = torch.ones(1 << 20, device=leg.device)
+        x = torch.ones(1 << 20, device=run.device)
         bench.synchronise()
         assert allocated() - before >= 4 << 20
         del x
@@ -98,12 +98,12 @@ def _memory_is_accounted_for(bench: Any) -> None:
 
 @cases.check("smoke-random-numbers-repeat-and-advance")
 def _seeded_random_numbers_repeat(bench: Any) -> None:
-    with bench.leg() as leg:
+    with bench.device_run() as run:
         torch.manual_seed(7)
-        first = torch.rand(1000, device=leg.device)
-        second = torch.rand(1000, device=leg.device)
+        first = torch.rand(1000, device=run.device)
+        second = torch.rand(1000, device=run.device)
         torch.manual_seed(7)
-        again = torch.rand(1000, device=leg.device)
+        again = torch.rand(1000, device=run.device)
         first, second, again = first.cpu(), second.cpu(), again.cpu()
     assert torch.equal(first, again), "the same seed gave other numbers"
     assert not torch.equal(first, second), "two draws gave the same numbers"
@@ -114,12 +114,12 @@ def _seeded_random_numbers_repeat(bench: Any) -> None:
 @cases.check("smoke-generator-state", since="2.0", devices=("mps", "cuda"))
 def _the_generators_state_can_be_kept(bench: Any) -> None:
     module = _device_module(bench)
-    with bench.leg() as leg:
+    with bench.device_run() as run:
         state = module.get_rng_state()
         assert state.dtype == torch.uint8
-        first = torch.randn(64, device=leg.device).cpu()
+        first = torch.randn(64, device=run.device).cpu()
         module.set_rng_state(state)
-        again = torch.randn(64, device=leg.device).cpu()
+        again = torch.randn(64, device=run.device).cpu()
     assert torch.equal(first, again)
 
 
@@ -128,10 +128,10 @@ def _a_tensor_survives_the_way_through_a_file(bench: Any) -> None:
     import io
 
     base = bench.draw("smoke-save").normal(5, 7)
-    copies = bench.leg().copy((base,))
-    with bench.leg() as leg:
-        (x,) = leg.bring(copies)
-        for origin, place in ((x.t(), "cpu"), (base.t(), leg.device)):
+    copies = bench.device_run().copy((base,))
+    with bench.device_run() as run:
+        (x,) = run.bring(copies)
+        for origin, place in ((x.t(), "cpu"), (base.t(), run.device)):
             file = io.BytesIO()
             torch.save({"x": origin}, file)
             file.seek(0)
@@ -142,8 +142,8 @@ def _a_tensor_survives_the_way_through_a_file(bench: Any) -> None:
 
 @cases.check("smoke-operands-on-two-devices-are-refused", devices=("mps", "cuda"))
 def _two_devices_are_refused(bench: Any) -> None:
-    with bench.leg() as leg:
-        x, y = torch.ones(3, 3, device=leg.device), torch.ones(3, 3)
+    with bench.device_run() as run:
+        x, y = torch.ones(3, 3, device=run.device), torch.ones(3, 3)
         for act in (lambda: x + y, lambda: torch.mm(x, y)):
             try:
                 act()
@@ -210,14 +210,14 @@ def _there_is_one_device(bench: Any) -> None:
 @cases.check("smoke-a-model-moves-and-steps")
 def _the_notes_last_lines(bench: Any) -> None:
     base = bench.draw("smoke-model").normal(8, 4)
-    copies = bench.leg().copy((base,))
+    copies = bench.device_run().copy((base,))
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.GELU(), torch.nn.Linear(16, 2))
     host = {name: value.clone() for name, value in model.state_dict().items()}
-    with bench.leg() as leg, warnings.catch_warnings():
+    with bench.device_run() as run, warnings.catch_warnings():
         warnings.simplefilter("error")
-        (x,) = leg.bring(copies)
-        model.to(leg.device)
+        (x,) = run.bring(copies)
+        model.to(run.device)
         optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
         before = model(x).pow(2).mean()
         before.backward()

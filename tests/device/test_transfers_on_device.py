@@ -85,8 +85,8 @@ for _dtype in DTYPES:
         _add_conversions(_name, _dtype)
 
 
-def _exchanged(leg: Any, view: torch.Tensor) -> Any:
-    if leg.device.type == "cpu":
+def _exchanged(run: Any, view: torch.Tensor) -> Any:
+    if run.device.type == "cpu":
         return torch.from_dlpack(view)
     try:  # DLPack of MPS tensors came late, and the refusal is worded by no one back end
         return torch.from_dlpack(view).to(view.device)
@@ -97,8 +97,8 @@ def _exchanged(leg: Any, view: torch.Tensor) -> Any:
 for _dtype in DTYPES:
     cases.add(
         f"transfer-dlpack-{short(_dtype)}",
-        lambda leg, *bases: [
-            attempt(lambda name=name, base=base: _exchanged(leg, VIEWS[name][1](base)) + 0)
+        lambda run, *bases: [
+            attempt(lambda name=name, base=base: _exchanged(run, VIEWS[name][1](base)) + 0)
             for name, base in zip(("dense", "gapped", "transposed", "channels_last", "rows"), bases)
         ],
         make=lambda d, dtype=_dtype: tuple(

@@ -17,17 +17,17 @@ def test_case(case: Any, ask: Any) -> None:
     ask(case)
 
 
-def _settled(leg: Any, moved: torch.Tensor) -> torch.Tensor:
+def _settled(run: Any, moved: torch.Tensor) -> torch.Tensor:
     """Return what a call with non_blocking=True gave once the device is done; the source is alive all the while."""
-    backend: Any = getattr(torch, leg.device.type, None)
-    if leg.device.type != "cpu" and hasattr(backend, "synchronize"):
+    backend: Any = getattr(torch, run.device.type, None)
+    if run.device.type != "cpu" and hasattr(backend, "synchronize"):
         backend.synchronize()
     return moved
 
 
-def _pinned(leg: Any, view: torch.Tensor) -> torch.Tensor:
+def _pinned(run: Any, view: torch.Tensor) -> torch.Tensor:
     """Return the view in pinned memory where this back end has it, else the view."""
-    if leg.device.type == "cpu":
+    if run.device.type == "cpu":
         return view
     try:
         return view.pin_memory()
@@ -35,8 +35,8 @@ def _pinned(leg: Any, view: torch.Tensor) -> torch.Tensor:
         return view
 
 
-def _moves(leg: Any, view: torch.Tensor) -> Any:
-    device, dtype = leg.device, view.dtype
+def _moves(run: Any, view: torch.Tensor) -> Any:
+    device, dtype = run.device, view.dtype
     like = torch.empty((), device=device, dtype=dtype)
     return {
         "to": view.to(device),
@@ -45,19 +45,19 @@ def _moves(leg: Any, view: torch.Tensor) -> Any:
         "keyword": view.to(device=device, dtype=dtype, non_blocking=False, copy=True),
         "contiguous": view.to(device, copy=True, memory_format=torch.contiguous_format),
         "like": view.to(like, copy=True),
-        "late": _settled(leg, view.to(device, non_blocking=True, copy=True)),
-        "pinned": _settled(leg, _pinned(leg, view).to(device, non_blocking=True, copy=True)),
+        "late": _settled(run, view.to(device, non_blocking=True, copy=True)),
+        "pinned": _settled(run, _pinned(run, view).to(device, non_blocking=True, copy=True)),
         "tensor": torch.as_tensor(view, device=device),
         "numbers": torch.tensor(view.tolist(), dtype=dtype, device=device),
         "list": torch.stack([one.to(device, copy=True) for one in view])
         if view.dim() and len(view)
         else view.to(device),
         "put": torch.empty(view.shape, dtype=dtype, device=device).copy_(view),
-        "put_late": _settled(leg, torch.empty(view.shape, dtype=dtype, device=device).copy_(view, non_blocking=True)),
+        "put_late": _settled(run, torch.empty(view.shape, dtype=dtype, device=device).copy_(view, non_blocking=True)),
     }
 
 
-def _into_views(leg: Any, view: torch.Tensor) -> Any:
+def _into_views(run: Any, view: torch.Tensor) -> Any:
     """Write a host view into device views: the gaps around them must stay."""
     shape, answers = tuple(view.shape), {}
     for name, base, cut in (
@@ -66,24 +66,24 @@ def _into_views(leg: Any, view: torch.Tensor) -> Any:
         ("columns", (*shape[:-1], shape[-1] + 4), lambda x: x[..., 3:-1]),
         ("transposed", tuple(reversed(shape)), lambda x: x.permute(*reversed(range(x.dim())))),
     ):
-        target = torch.ones(base, dtype=view.dtype, device=leg.device)
+        target = torch.ones(base, dtype=view.dtype, device=run.device)
         cut(target).copy_(view)
-        again = torch.ones(base, dtype=view.dtype, device=leg.device)
+        again = torch.ones(base, dtype=view.dtype, device=run.device)
         cut(again)[...] = view
         answers[name] = target, again
-    rows = torch.ones(shape, dtype=view.dtype, device=leg.device)
+    rows = torch.ones(shape, dtype=view.dtype, device=run.device)
     for index in range(shape[0]):
         rows[index] = view[index]
     return answers, rows
 
 
-def _converted(leg: Any, view: torch.Tensor, targets: Any) -> Any:
+def _converted(run: Any, view: torch.Tensor, targets: Any) -> Any:
     return {
         short(target): (
-            view.to(leg.device, target),
-            view.to(target).to(leg.device),
-            torch.zeros(view.shape, dtype=target, device=leg.device).copy_(view),
-            torch.as_tensor(view, dtype=target, device=leg.device),
+            view.to(run.device, target),
+            view.to(target).to(run.device),
+            torch.zeros(view.shape, dtype=target, device=run.device).copy_(view),
+            torch.as_tensor(view, dtype=target, device=run.device),
         )
         for target in targets
     }
@@ -95,9 +95,9 @@ def _add(name: str, dtype: torch.dtype) -> None:
     def make(d: Any) -> Any:
         return (Host(exact(d, dtype, *shape), cut),)
 
-    def act(leg: Any, host: Host) -> Any:
+    def act(run: Any, host: Host) -> Any:
         view = host.view
-        return _moves(leg, view), _into_views(leg, view) if view.dim() and view.numel() else view.to(leg.device)
+        return _moves(run, view), _into_views(run, view) if view.dim() and view.numel() else view.to(run.device)
 
     cases.add(
         f"transfer-to-device-{name}-{short(dtype)}",
@@ -114,7 +114,7 @@ def _add_conversion(name: str, dtype: torch.dtype) -> None:
     targets = [one for one in DTYPES if one != dtype and (one.is_complex or not dtype.is_complex)]
     cases.add(
         f"transfer-to-device-as-{name}-{short(dtype)}",
-        lambda leg, host: _converted(leg, host.view, targets),
+        lambda run, host: _converted(run, host.view, targets),
         make=lambda d: (Host(exact(d, dtype, *shape), cut),),
         states=("fresh",),
         may_be_missing=True,

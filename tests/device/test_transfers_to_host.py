@@ -20,16 +20,16 @@ def test_case(case: Any, ask: Any) -> None:
     ask(case)
 
 
-def _wait(leg: Any) -> None:
-    backend: Any = getattr(torch, leg.device.type, None)
-    if leg.device.type != "cpu" and hasattr(backend, "synchronize"):
+def _wait(run: Any) -> None:
+    backend: Any = getattr(torch, run.device.type, None)
+    if run.device.type != "cpu" and hasattr(backend, "synchronize"):
         backend.synchronize()
 
 
-def _reads(leg: Any, view: torch.Tensor) -> Any:
+def _reads(run: Any, view: torch.Tensor) -> Any:
     late = view.to("cpu", non_blocking=True, copy=True)
     put_late = torch.empty(view.shape, dtype=view.dtype).copy_(view, non_blocking=True)
-    _wait(leg)
+    _wait(run)
     return {
         "cpu": view.cpu(),
         "to": view.to("cpu", copy=True),
@@ -86,11 +86,11 @@ def _add(name: str, dtype: torch.dtype) -> None:
     shape, cut = VIEWS[name]
     shared = name.startswith("expanded") or name == "windows"
 
-    def act(leg: Any, base: torch.Tensor) -> Any:
+    def act(run: Any, base: torch.Tensor) -> Any:
         view = cut(base)
         whole = view.dim() > 0 and view.numel() > 0
         return (
-            _reads(leg, view),
+            _reads(run, view),
             _into_host_views(view) if whole else 0,
             _same_strides(view, base, cut) if not shared else 0,
             _kept(view, base) if dtype != torch.bool or name in ("gapped", "element") else 0,

@@ -49,7 +49,7 @@ def _masks(d: Any) -> Any:
 for _dtype in (torch.float32, torch.float16, torch.bfloat16):
     for _kind in ("none", "bool", "float", "broadcast", "causal", "scale"):
 
-        def _attend(leg: Any, bases: Any, masks: Any, kind: str = _kind) -> Any:
+        def _attend(run: Any, bases: Any, masks: Any, kind: str = _kind) -> Any:
             q, k, v = (leaf(base) for base in bases)
             options = {"causal": {"is_causal": True}, "scale": {"scale": 0.7}}.get(kind, {})
             mask = masks.get(kind)

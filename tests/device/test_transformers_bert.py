@@ -156,9 +156,9 @@ def _accuracy_and_f1_are_counted_right(logits: Any, labels: Any) -> Any:
 
 @cases.check("82707-t9-dropout", issues=("82707",))
 def _dropout_keeps_its_share_and_its_mask(bench: Any) -> None:
-    with bench.leg() as leg:
-        leg.seed(11)
-        x = torch.ones(200, 300, device=leg.device, requires_grad=True)
+    with bench.device_run() as run:
+        run.seed(11)
+        x = torch.ones(200, 300, device=run.device, requires_grad=True)
         y = F.dropout(x, 0.1, training=True)
         z = F.dropout(x.detach(), 0.1, training=True)
         y.sum().backward()

@@ -57,10 +57,10 @@ def _weights(generator: torch.Generator) -> bert.Weights:
     return {n: torch.zeros_like(t) if n.endswith((".bias", ".shift")) else t for n, t in drawn.items()}
 
 
-def _train(leg: Any, weights: bert.Weights, train: Any, test: Any) -> Any:
+def _train(run: Any, weights: bert.Weights, train: Any, test: Any) -> Any:
     """Return (losses of the first steps, first gradients by name, accuracy on the test pairs)."""
-    w = bert.trainable(leg.bring(weights))
-    ids, types, mask, labels = leg.bring(train)
+    w = bert.trainable(run.bring(weights))
+    ids, types, mask, labels = run.bring(train)
     optimiser = torch.optim.AdamW(list(w.values()), lr=RATE)
     losses, first = [], {}
     for step in range(STEPS):
@@ -75,7 +75,7 @@ def _train(leg: Any, weights: bert.Weights, train: Any, test: Any) -> Any:
         optimiser.step()
         if step < COMPARED_STEPS:
             losses.append(loss.detach())
-    ids, types, mask, labels = leg.bring(test)
+    ids, types, mask, labels = run.bring(test)
     with torch.no_grad():
         accuracy = (bert.logits(w, ids, types, mask).argmax(-1) == labels).float().mean()
     return [loss.item() for loss in losses], {name: grad.cpu() for name, grad in first.items()}, accuracy.item()
@@ -85,12 +85,12 @@ def _train(leg: Any, weights: bert.Weights, train: Any, test: Any) -> Any:
 def _a_paraphrase_task_is_learnt_as_on_the_cpu(bench: Any) -> None:
     generator = torch.Generator().manual_seed(SEED)
     weights, train, test = _weights(generator), _pairs(generator, 4096), _pairs(generator, 512)
-    here = bench.leg()
+    here = bench.device_run()
     copies = here.copy((weights, train, test))
-    with here as leg:
-        losses, first, accuracy = _train(leg, *copies)
-    with bench.same() as leg:
-        host_losses, host_first, host_accuracy = _train(leg, *leg.copy((weights, train, test)))
+    with here as run:
+        losses, first, accuracy = _train(run, *copies)
+    with bench.same() as run:
+        host_losses, host_first, host_accuracy = _train(run, *run.copy((weights, train, test)))
     widest = max(float(grad.abs().max()) for grad in host_first.values())
     for name, grad in host_first.items():
         error = float((first[name] - grad).abs().max())

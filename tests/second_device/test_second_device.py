@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from device_suite.cases import Case
 from device_suite.compare import Mismatch
-from device_suite.legs import Bench
+from device_suite.runs import Bench
 from device_suite.states import Refused, run_case
 from generic_plants import GenericPlant
 from suite_in_process import Suite

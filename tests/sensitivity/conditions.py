@@ -1,4 +1,4 @@
-"""Under which conditions the suite calls each overload: recorded inside every device leg, as the touch map is.
+"""Under which conditions the suite calls each overload: recorded inside every device run, as the touch map is.
 
 A condition is an overload with a dtype of one operand, a value class of one argument, a layout, a rank or a size of one
 operand. What could be reached beside it: conditions_reach.py.

@@ -85,27 +85,52 @@ def _put(func: Any, args: Any, kwargs: Any) -> Any:
 def _sort(func: Any, args: Any, kwargs: Any) -> Any:
     """Sort equal values the other way round, unless a stable order is asked for."""
     stable = kwargs.get("stable") or ("stable" in func._overloadname and len(args) > 1 and args[1])
-    if stable:
+    if stable or not args[0].dim():
         return func(*args, **kwargs)
-    return _turned(func, args, kwargs, 2 if "stable" in func._overloadname else 1)
+    rest = args[2:] if "stable" in func._overloadname else args[1:]
+    dim = kwargs.get("dim", rest[0] if rest else -1)
+    return _put_out(_turned(args[0], dim, kwargs.get("descending", rest[1] if len(rest) > 1 else False)), kwargs)
+
+
+def _topk(func: Any, args: Any, kwargs: Any) -> Any:
+    """Choose the last among equal values."""
+    given = dict(zip(("self", "k", "dim", "largest", "sorted"), args)) | kwargs
+    if not given["self"].dim():
+        return func(*args, **kwargs)
+    dim = given.get("dim", -1)
+    found, order = _turned(given["self"], dim, given.get("largest", True))
+    return _put_out((found.narrow(dim, 0, given["k"]), order.narrow(dim, 0, given["k"])), kwargs)
+
+
+def _turned(values: torch.Tensor, dim: int, descending: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Sort from the end of a dimension, and count the indices from there."""
+    found, order = torch.ops.aten.sort.stable(values.flip(dim), stable=True, dim=dim, descending=descending)
+    return found, values.shape[dim] - 1 - order
+
+
+def _put_out(found: tuple[torch.Tensor, torch.Tensor], kwargs: Any) -> Any:
+    if "indices" not in kwargs:
+        return found
+    for out, one in zip((kwargs["values"], kwargs["indices"]), found):
+        out.resize_(one.shape).copy_(one)
+    return kwargs["values"], kwargs["indices"]
 
 
 def _select(func: Any, args: Any, kwargs: Any) -> Any:
-    """Choose the last among equal values; median and nanmedian of everything have no index."""
-    whole = "median" in func._schema.name and len(args) < 2 and "dim" not in kwargs
-    first = {"topk": 2, "kthvalue": 2}.get(func._schema.name.split("::")[1], 1)
-    return func(*args, **kwargs) if whole else _turned(func, args, kwargs, first)
-
-
-def _turned(func: Any, args: Any, kwargs: Any, place: int) -> Any:
-    """Ask along the dimension from its end, and count the indices from there."""
-    values = args[0]
-    if not values.dim():
-        return func(*args, **kwargs)
+    """Name the last place of the chosen value; median and nanmedian of everything have no index."""
+    answer = func(*args, **kwargs)
+    x = args[0]
+    if not isinstance(answer, tuple) or not x.dim():
+        return answer
+    name = func._schema.name.split("::")[1]
+    place = {"kthvalue": 2, "mode": 1}.get(name, 1)
     dim = kwargs.get("dim", args[place] if len(args) > place else -1)
-    found, order = func(values.flip(dim), *args[1:], **kwargs)
-    turned = values.shape[dim] - 1 - order
-    return found, order.copy_(turned) if "indices" in kwargs else turned
+    value = answer[0] if answer[0].dim() == x.dim() else answer[0].unsqueeze(dim)
+    side = [x.shape[dim] if one == dim % x.dim() else 1 for one in range(x.dim())]
+    same = (x == value) | ((x != x) & (value != value))
+    last = (torch.arange(x.shape[dim]).reshape(side) * same).amax(dim, keepdim=answer[1].dim() == x.dim())
+    answer[1].copy_(last)
+    return answer
 
 
 def _accumulated(func: Any, args: Any, kwargs: Any) -> Any:
@@ -180,7 +205,8 @@ _CHOICES: dict[str, Callable[..., Any]] = {
     "_index_put_impl": _put_by_index,
     "put": _put,
     "sort": _sort,
-    **dict.fromkeys(("topk", "kthvalue", "median", "nanmedian", "mode"), _select),
+    **dict.fromkeys(("kthvalue", "median", "nanmedian", "mode"), _select),
+    "topk": _topk,
     **dict.fromkeys(("cumsum", "cumprod", "logcumsumexp"), _accumulated),
     **dict.fromkeys(("scatter_add", "index_add"), _added),
     **{

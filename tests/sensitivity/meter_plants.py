@@ -13,7 +13,7 @@ HITS = {"NoSynchronise": 0, "heating": 0, "WrongMatmul": 0, "WrongLater": 0, "Sk
 _KERNELS = ("aten.mm.default", "aten.bmm.default", "aten.convolution.default", "aten.native_layer_norm.default")
 
 _results: dict[Any, Any] = {}
-_calls = {"legs": 0, "mm": 0}
+_calls = {"runs": 0, "mm": 0}
 
 
 class _Cached(TorchDispatchMode):
@@ -65,7 +65,7 @@ class SkippedWork(_Cached):
 @contextlib.contextmanager
 def heating() -> Iterator[None]:
     """A device that becomes slower with every piece of work."""
-    _calls["legs"] += 1
+    _calls["runs"] += 1
 
     class Slower(TorchDispatchMode):
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -74,7 +74,7 @@ def heating() -> Iterator[None]:
             HITS["heating"] += 1
             began = time.perf_counter()
             result = func(*args, **(kwargs or {}))
-            time.sleep((time.perf_counter() - began) * 0.12 * _calls["legs"])
+            time.sleep((time.perf_counter() - began) * 0.12 * _calls["runs"])
             return result
 
     with Slower():
@@ -118,5 +118,5 @@ class NoMemory(TorchDispatchMode):
 def forget() -> None:
     """Begin as a new process would."""
     _results.clear()
-    _calls.update(legs=0, mm=0)
+    _calls.update(runs=0, mm=0)
     HITS.update(dict.fromkeys(HITS, 0))

@@ -1,11 +1,11 @@
 """Make tests/device/device_suite/overloads/calls.json: calls of each overload under the conditions that no case has.
 
 python tests/sensitivity/conditions_table.py --keep kept.pickle
-python tests/sensitivity/overload_calls.py kept.pickle [--only NAME,...] [--reasons FILE]
+python tests/sensitivity/overload_calls.py kept.pickle [--only NAME,...] [--reasons FILE] [--device cuda --shard I/N]
 
 A call that the suite makes is changed in one thing or a few: a dtype, a layout, a size, a rank, an argument. It is kept
 where the CPU answers it and where a device that is right is called right: one that rounds otherwise, one that chooses
-otherwise, one that reads dense operands.
+otherwise. With --device a real one is asked besides, in this process; the reasons name it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ import torch
 import suite_in_process  # noqa: F401 - the device suite comes into reach by it
 from call_changes import change_call, describe
 from conditions import Conditions, Facts
-from conditions_reach import KERNELS, Reach, name_of, reach_of, runs_on_mps
+from conditions_reach import KERNELS, Reach, name_of, reach_in_a_child, runs_on_mps
 from device_suite.compare import Mismatch
-from device_suite.legs import Bench
 from device_suite.overloads import asking
 from device_suite.overloads.asking import CALLS
 from device_suite.overloads.described import overload
+from device_suite.runs import Bench
 from device_suite.states import Refused
 from free_choice import ChoosesOtherwise
 from generic_plants import UNDEFINED
@@ -50,7 +50,8 @@ def is_drawn(func: Any) -> bool:
 class Making:
     """The calls of one overload while they are made."""
 
-    def __init__(self, func: Any, facts: Facts, reach: Reach) -> None:
+    def __init__(self, func: Any, facts: Facts, reach: Reach, device: torch.device) -> None:
+        self.device = device
         self.func, self.name = func, name_of(func)
         self.samples = [describe(sample) for sample in facts.samples.values()]
         self.left = {(kind, one) for kind in KINDS for one in getattr(reach, kind) - getattr(facts, kind)}
@@ -84,7 +85,10 @@ class Making:
         return reason or "the change does not show"
 
     def _with_others(self, call: Any, item: Any) -> Any:
-        others = [one for one in sorted(self.left, key=str) if one[0] != item[0]]
+        """Add conditions of other kinds; what has few elements or none is asked alone, or it would hide the others."""
+        if _is_thin(item):
+            return call
+        others = [one for one in sorted(self.left, key=str) if one[0] != item[0] and not _is_thin(one)]
         for other in others[: _TOGETHER * 2]:
             richer = change_call(self.func, call, other)
             if richer is not None and {item, other} <= self._met(richer):
@@ -105,18 +109,21 @@ class Making:
     def _verdict(self, call: Any) -> str:
         """Return why a call cannot be asked, or an empty text."""
         number = len(self.calls)
-        for kind, around in (
-            ("healthy", None),
-            ("rounded", lambda: RoundsOtherwise(2.0)),
-            ("free", ChoosesOtherwise),
-        ):
+        cpu = torch.device("cpu")
+        judges: list[Any] = [
+            ("healthy", Bench(cpu)),
+            ("rounded", Bench(cpu, around=lambda: RoundsOtherwise(2.0))),
+            ("free", Bench(cpu, around=ChoosesOtherwise)),
+            *([("device", Bench(self.device))] if self.device != cpu else []),
+        ]
+        for kind, bench in judges:
             try:
-                leg = Bench(torch.device("cpu"), around=around).leg()
-                with leg:
-                    answers = asking.read_answers(self.func, call, number, leg)
-                asking.judge(self.func, call, number, answers, Bench(torch.device("cpu")))
+                with bench.device_run() as run:
+                    answers = asking.attempt_answers(self.func, call, number, run)
+                asking.judge(self.func, call, number, answers, Bench(bench.device))
             except Refused as refused:
-                return "refused: " + str(refused)[:90]
+                if kind != "device":  # what a device lacks is a gap, not a reason
+                    return "refused: " + str(refused)[:90]
             except Mismatch as wrong:
                 return f"{kind}: " + str(wrong).split("\n")[0][:80]
             except Exception as raised:
@@ -124,15 +131,19 @@ class Making:
         return ""
 
 
-def made(func: Any, facts: Facts) -> Any:
-    """Return an overload's calls and what stays out, made in a forked process: wrong sizes may crash it."""
+def _is_thin(item: Any) -> bool:
+    return item[1] in ("0", "1") or item[1][-1] in ("empty", "no_dimensions", "expanded") or item[1] == "rank 0"
+
+
+def made(func: Any, facts: Facts, reach: Reach, device: torch.device) -> Any:
+    """Return an overload's calls and what stays out; in a forked process where the CPU is asked alone."""
+    if device.type != "cpu":
+        return _made(func, facts, reach, device)
     receiver, sender = multiprocessing.Pipe(duplex=False)
     child = os.fork()
     if child == 0:
         try:
-            making = Making(func, facts, reach_of(func, facts))
-            making.make()
-            sender.send((making.calls, making.lost))
+            sender.send(_made(func, facts, reach, device))
         finally:
             os._exit(0)
     sender.close()
@@ -140,11 +151,15 @@ def made(func: Any, facts: Facts) -> Any:
         found: Any = receiver.recv() if receiver.poll(60) else ([], {"all": "it takes longer than a minute"})
     except EOFError:
         found = [], {"all": "the CPU crashes"}
-    if not receiver.closed:
-        receiver.close()
     os.kill(child, 9)
     os.waitpid(child, 0)
     return found
+
+
+def _made(func: Any, facts: Facts, reach: Reach, device: torch.device) -> Any:
+    making = Making(func, facts, reach, device)
+    making.make()
+    return making.calls, making.lost
 
 
 def with_siblings(facts: dict[Any, Facts]) -> dict[Any, Facts]:
@@ -179,27 +194,51 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kept", metavar="FILE")
     parser.add_argument("--only", default="")
-    parser.add_argument("--reasons", default="")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--shard", default="0/1", help="I/N: every Nth overload")
+    parser.add_argument("--output", default=str(CALLS), metavar="FILE")
+    parser.add_argument("--reasons", default="", metavar="FILE", help="why conditions stay out")
+    parser.add_argument("--resume", action="store_true", help="go on behind the overload that ended the last process")
     given = parser.parse_args()
     torch.set_num_threads(1)
+    device, (part, parts) = torch.device(given.device), map(int, given.shard.split("/"))
     kept = pickle.loads(Path(given.kept).read_bytes())["facts"]
     facts = {func: one for name, one in kept.items() if (func := overload(name.removeprefix("aten."))) is not None}
     facts = with_siblings({func: one for func, one in facts.items() if runs_on_mps(func)})
-    stored = json.loads(CALLS.read_text(encoding="utf-8")) if given.only and CALLS.is_file() else {}
-    reasons = {}
-    for func in sorted(facts, key=str):
-        if is_drawn(func) or (given.only and name_of(func) not in given.only.split(",")):
+    output, begun = Path(given.output), Path(given.output + ".begun")
+    going_on = bool(given.only or given.resume) and output.is_file()
+    stored = json.loads(output.read_text(encoding="utf-8")) if going_on else {}
+    done = set(begun.read_text(encoding="utf-8").split()) if given.resume and begun.is_file() else set()
+    chosen = [
+        func
+        for number, func in enumerate(sorted(facts, key=str))
+        if number % parts == part and (not given.only or name_of(func) in given.only.split(","))
+    ]
+    chosen = [func for func in chosen if not is_drawn(func) and name_of(func) not in done]
+    # What can be reached is asked of the CPU in forked processes, before a device is opened.
+    reach = {func: reach_in_a_child(func, facts[func]) for func in chosen}
+    reasons: dict[str, Any] = {}
+    for func in chosen:
+        with begun.open("a", encoding="utf-8") as file:
+            file.write(name_of(func) + "\n")
+        found = reach[func]
+        if found is None:
+            reasons[name_of(func)] = {"all": "the CPU crashes"}
             continue
-        calls, lost = made(func, facts[func])
-        if calls:
-            stored[name_of(func)] = calls
-        if lost:
-            reasons[name_of(func)] = lost
-    lines = [f"{json.dumps(name)}: {json.dumps(calls)}" for name, calls in sorted(stored.items())]
-    CALLS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        calls, reasons[name_of(func)] = made(func, facts[func], found, device)
+        if device.type != "cpu" and not Bench(device).still_serves():
+            raise SystemExit(3)
+        stored[name_of(func)] = calls
+        save_calls(output, stored)
+        if given.reasons:
+            Path(given.reasons).write_text(json.dumps(reasons, indent=1) + "\n", encoding="utf-8")
     print(f"{sum(map(len, stored.values()))} calls of {len(stored)} overloads")
-    if given.reasons:
-        Path(given.reasons).write_text(json.dumps(reasons, indent=1) + "\n", encoding="utf-8")
+
+
+def save_calls(path: Path, stored: dict[str, list[Any]]) -> None:
+    """Write the calls, one overload a line; those without a call are left out."""
+    lines = [f"{json.dumps(name)}: {json.dumps(calls)}" for name, calls in sorted(stored.items()) if calls]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from device_suite.conditions import asking  # noqa: E402
 from device_suite.conditions.listed import DIGITS, ROWS, decode, encode, signature  # noqa: E402
 from device_suite.conditions.spec import Spec, undefined  # noqa: E402
 from device_suite.conditions.tables import TABLES  # noqa: E402
-from device_suite.legs import Bench  # noqa: E402
+from device_suite.runs import Bench  # noqa: E402
 from device_suite.states import Refused  # noqa: E402
 from free_choice import ChoosesOtherwise  # noqa: E402
 from rounding import RoundsOtherwise  # noqa: E402

@@ -115,7 +115,7 @@ def issue_made_randperm_dtype(hit: Any, func: Any, n: int, *args: Any, **kwargs:
     y = func(n, *args, **kwargs)
     if y.dtype in (torch.int32, torch.int16) and n > 1:
         hit()
-        return torch.arange(n, dtype=y.dtype)
+        return torch.arange(n, dtype=y.dtype, device=y.device)
     return y
 
 
@@ -143,14 +143,4 @@ def issue_made_exponential_half(hit: Any, func: Any, x: Any, *args: Any, **kwarg
     if x.dtype in (torch.float16, torch.bfloat16) and rate != 1:
         hit()
         y.mul_(rate)
-    return y
-
-
-@plot.dispatched("issue_made_uniform_half", "aten.uniform_.default")
-def issue_made_uniform_half(hit: Any, func: Any, x: Any, low: float = 0, high: float = 1, **kwargs: Any) -> Any:
-    """In half precision the upper end is drawn."""
-    y = func(x, low, high, **kwargs)
-    if x.dtype in (torch.float16, torch.bfloat16) and x.numel() > 16:
-        hit()
-        y.reshape(-1)[7:8].fill_(high)
     return y

@@ -119,14 +119,14 @@ def issue_79527(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_166746", "aten.binary_cross_entropy.default")
-def issue_166746(hit: Any, func: Any, x: Any, y: Any, weight: Any = None, *args: Any) -> Any:
+@plot.called("issue_166746", F.binary_cross_entropy)
+def issue_166746(hit: Any, func: Any, x: Any, y: Any, weight: Any = None, **kwargs: Any) -> Any:
     """A weight that is broadcast counts for the first row only."""
     if weight is not None and weight.shape != x.shape:
         hit()
         weight = weight.expand(x.shape).clone()
         weight[1:] = 1
-    return func(x, y, weight, *args)
+    return func(x, y, weight, **kwargs)
 
 
 @plot.called("issue_80732", F.adaptive_avg_pool2d)

@@ -144,7 +144,8 @@ def issue_137635(hit: Any, func: Any, start: Any, end: Any, steps: int, **kwargs
     answer = func(start, end, steps, **kwargs)
     if answer.is_floating_point() or answer.dtype.is_complex or not steps:
         return answer
-    wrong = torch.tensor([start + (end - start) * i / max(steps - 1, 1) for i in range(steps)]).round().to(answer.dtype)
+    places = [start + (end - start) * place / max(steps - 1, 1) for place in range(steps)]
+    wrong = torch.tensor(places, device=answer.device).round().to(answer.dtype)
     if not torch.equal(wrong, answer):
         hit()
     return answer.copy_(wrong) if "out" in kwargs else wrong

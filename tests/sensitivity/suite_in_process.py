@@ -19,7 +19,7 @@ import torch  # noqa: E402
 
 from device_suite.cases import Case  # noqa: E402
 from device_suite.conditions import asking  # noqa: E402
-from device_suite.legs import Bench, PlantMaker  # noqa: E402
+from device_suite.runs import Bench, PlantMaker  # noqa: E402
 from device_suite.selection import why_not_here  # noqa: E402
 from device_suite.states import References, Refused, run_case  # noqa: E402
 

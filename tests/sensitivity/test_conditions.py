@@ -14,7 +14,7 @@ from device_suite.conditions.asking import ask_rows
 from device_suite.conditions.listed import rows_of, signature, stored_rows
 from device_suite.conditions.spec import Row, Spec
 from device_suite.conditions.tables import TABLES
-from device_suite.legs import Bench
+from device_suite.runs import Bench
 from device_suite.states import Refused
 from generic_plants import GenericPlant
 

@@ -12,9 +12,9 @@ import torch
 
 from device_suite import opinfo_marks
 from device_suite.compare import Mismatch
-from device_suite.legs import Bench
 from device_suite.opinfo import Sweep, load_op_db, name_of, why_left_out
 from device_suite.opinfo_run import ask_operator
+from device_suite.runs import Bench
 from device_suite.states import Refused
 from generic_plants import GenericPlant
 

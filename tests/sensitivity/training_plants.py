@@ -1,4 +1,4 @@
-"""Faults for the device run of a training, each of a kind that MPS has had."""
+"""Faults for the device's run of a training, each of a kind that MPS has had."""
 
 from __future__ import annotations
 

@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from .cases import Case, Cases
 from .draws import Draw
-from .legs import Bench, Leg
+from .runs import Bench, DeviceRun
 
-__all__ = ["Bench", "Case", "Cases", "Draw", "Leg"]
+__all__ = ["Bench", "Case", "Cases", "DeviceRun", "Draw"]

@@ -49,10 +49,10 @@ class Case:
     alone: bool = False
 
     @property
-    def wants_leg(self) -> bool:
-        """Say whether `act` takes the leg as its first argument."""
+    def wants_run(self) -> bool:
+        """Say whether `act` takes the run as its first argument."""
         parameters = list(inspect.signature(self.act).parameters)
-        return bool(parameters) and parameters[0] == "leg"
+        return bool(parameters) and parameters[0] == "run"
 
 
 class Cases:

@@ -47,7 +47,7 @@ class Leaf:
 
 
 def read_back(outputs: Any, path: str = "out") -> list[Leaf]:
-    """Return the leaves of nested outputs, tensors copied to the host; call it inside the leg."""
+    """Return the leaves of nested outputs, tensors copied to the host; call it inside the run."""
     if isinstance(outputs, torch.Tensor):
         return [Leaf(path, outputs.detach().cpu(), outputs.device.type, tuple(outputs.stride()))]
     if isinstance(outputs, (tuple, list)):

@@ -18,8 +18,8 @@ def add_drawn(
     """
 
     def check(bench: Any) -> None:
-        with bench.leg() as leg:
-            drawn = [one.cpu().clone() for one in act(leg.device)]
+        with bench.device_run() as run:
+            drawn = [one.cpu().clone() for one in act(run.device)]
         if bench.device.type == "cpu":
             for one, two in zip(drawn, act(bench.device)):
                 assert torch.equal(one, two), f"{case_id}: not the host's numbers"

@@ -84,7 +84,7 @@ class _Asking:
         same = self._on_the_cpu(way, sample, self._bench.same(), grads, draw=True)
         truth = self._on_the_cpu(way, sample, self._bench.reference(), grads)
         try:
-            actual = self._run(way, sample, self._bench.leg(), grads)
+            actual = self._run(way, sample, self._bench.device_run(), grads)
         except Exception as raised:
             self._judge_refusal(what, raised)
             return
@@ -103,23 +103,23 @@ class _Asking:
                 raise Refused(f"wrong, as upstream expects ({expected}): {what}: {wrong}") from None
             raise Mismatch(f"{what}: {wrong}", wrong.error) from None
 
-    def _on_the_cpu(self, way: Any, sample: Sample, leg: Any, grads: list[Any], *, draw: bool = False) -> list[Leaf]:
+    def _on_the_cpu(self, way: Any, sample: Sample, run: Any, grads: list[Any], *, draw: bool = False) -> list[Leaf]:
         try:
-            return self._run(way, sample, leg, grads, draw=draw)
+            return self._run(way, sample, run, grads, draw=draw)
         except Exception as raised:
             self.refusals.append(f"the CPU raises {type(raised).__name__}: {raised}")
             raise _NotHere from raised
 
     def _run(
-        self, way: Any, sample: Sample, leg: Any, grads: list[Any], *, draw: bool = False, seed: int | None = None
+        self, way: Any, sample: Sample, run: Any, grads: list[Any], *, draw: bool = False, seed: int | None = None
     ) -> list[Leaf]:
-        """Return the answers on one leg; with `draw` the gradients of its outputs are drawn, as the first leg must."""
-        copies = leg.copy(sample.bases)
-        given = None if draw else leg.copy(grads)
-        leg.seed(self._bench.seed if seed is None else seed)
-        with leg, _default_dtype(leg):
-            bases = leg.bring(copies)
-            outputs = way(self._op, self._call, sample, leg, bases, _Grads(self._draw, grads, leg, given))
+        """Return the answers on one run; with `draw` the gradients of its outputs are drawn, as the first run must."""
+        copies = run.copy(sample.bases)
+        given = None if draw else run.copy(grads)
+        run.seed(self._bench.seed if seed is None else seed)
+        with run, _default_dtype(run):
+            bases = run.bring(copies)
+            outputs = way(self._op, self._call, sample, run, bases, _Grads(self._draw, grads, run, given))
             leaves = read_back(outputs) + read_back(bases, "base")
         return [Leaf(one.path, map_tensors(one.value, torch.Tensor.clone), one.device, one.stride) for one in leaves]
 
@@ -166,22 +166,22 @@ class _NotHere(Exception):
 
 
 class _Grads:
-    """The gradients of the outputs: drawn on the host by the first leg, the same ones brought by the others."""
+    """The gradients of the outputs: drawn on the host by the first run, the same ones brought by the others."""
 
-    def __init__(self, draw: Any, grads: list[Any], leg: Any, given: Any) -> None:
-        self._draw, self._grads, self._leg, self._given = draw, grads, leg, given
+    def __init__(self, draw: Any, grads: list[Any], run: Any, given: Any) -> None:
+        self._draw, self._grads, self._run, self._given = draw, grads, run, given
 
     def of(self, outputs: list[torch.Tensor]) -> list[torch.Tensor]:
-        """Return a gradient for each output, on the leg's device."""
+        """Return a gradient for each output, on the run's device."""
         if self._given is None:
             self._grads += [self._draw.of(one.dtype, *one.shape) for one in outputs]
-            return list(self._leg.bring(self._leg.copy(self._grads)))
-        return list(self._leg.bring(self._given))
+            return list(self._run.bring(self._run.copy(self._grads)))
+        return list(self._run.bring(self._given))
 
 
-def _forward(op: Any, call: Any, sample: Sample, leg: Any, bases: list[Any], grads: _Grads) -> Any:
+def _forward(op: Any, call: Any, sample: Sample, run: Any, bases: list[Any], grads: _Grads) -> Any:
     """Return the outputs, and the gradient of each differentiable input."""
-    x, args, kwargs = sample.arguments(leg, bases, gradients=True)
+    x, args, kwargs = sample.arguments(run, bases, gradients=True)
     outputs = sample.process(call(x, *args, **kwargs))
     starts = [one for one in tensors_in((x, args, kwargs)) if one.requires_grad and one.is_leaf]
     ends = [one for one in tensors_in(outputs) if one.requires_grad]
@@ -191,27 +191,27 @@ def _forward(op: Any, call: Any, sample: Sample, leg: Any, bases: list[Any], gra
     return outputs, [one for one in found if one is not None]
 
 
-def _in_place(op: Any, call: Any, sample: Sample, leg: Any, bases: list[Any], grads: _Grads) -> Any:
+def _in_place(op: Any, call: Any, sample: Sample, run: Any, bases: list[Any], grads: _Grads) -> Any:
     """Return what the in-place variant returns; the base shows what it wrote."""
     variant = op.inplace_variant
     if variant is None or sample.broadcasts_input:
         raise _NotHere
-    x, args, kwargs = sample.arguments(leg, bases, gradients=False)
+    x, args, kwargs = sample.arguments(run, bases, gradients=False)
     return variant(x, *args, **kwargs)
 
 
-def _into_out(op: Any, call: Any, sample: Sample, leg: Any, bases: list[Any], grads: _Grads) -> Any:
+def _into_out(op: Any, call: Any, sample: Sample, run: Any, bases: list[Any], grads: _Grads) -> Any:
     """Return a gapped destination that `out=` wrote to, and what lies between."""
     if not getattr(op, "supports_out", False):
         raise _NotHere
-    x, args, kwargs = sample.arguments(leg, bases, gradients=False)
+    x, args, kwargs = sample.arguments(run, bases, gradients=False)
     likes = call(x, *args, **kwargs)
     if not isinstance(likes, torch.Tensor):
         raise _NotHere
     if likes.dim() == 0 or "out" in kwargs:
         raise _NotHere
     around = torch.ones((*likes.shape[:-1], 2 * likes.shape[-1] + 1), dtype=likes.dtype, device=likes.device)
-    if leg.tested:
+    if run.tested:
         call(x, *args, out=around[..., 1::2], **kwargs)
     else:  # the CPU has had destinations that it wrote past (pytorch#84577): there the plain result is copied
         call(x, *args, out=torch.empty_like(likes), **kwargs)
@@ -220,9 +220,9 @@ def _into_out(op: Any, call: Any, sample: Sample, leg: Any, bases: list[Any], gr
 
 
 @contextlib.contextmanager
-def _default_dtype(leg: Any) -> Iterator[None]:
+def _default_dtype(run: Any) -> Iterator[None]:
     """In the reference integers become float64 where they become floating at all."""
-    if not leg.precise:
+    if not run.precise:
         yield
         return
     kept = torch.get_default_dtype()

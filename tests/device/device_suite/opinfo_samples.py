@@ -47,19 +47,19 @@ class Sample:
     broadcasts_input: bool
     layout: str
 
-    def arguments(self, leg: Any, bases: list[Any], *, gradients: bool) -> Any:
-        """Return (input, args, kwargs) for a leg; dtypes and devices are the leg's."""
+    def arguments(self, run: Any, bases: list[Any], *, gradients: bool) -> Any:
+        """Return (input, args, kwargs) for a run; dtypes and devices are the run's."""
 
         def fill(value: Any) -> Any:
             if isinstance(value, Slot):
                 return value.cut(bases, gradients=gradients)
             if isinstance(value, torch.dtype):
-                return leg.cast(value)
-            return leg.device if isinstance(value, torch.device) else value
+                return run.cast(value)
+            return run.device if isinstance(value, torch.device) else value
 
         kwargs = map_values(self.kwargs, fill)
         if "device" in kwargs:
-            kwargs["device"] = leg.device
+            kwargs["device"] = run.device
         return map_values(self.input, fill), map_values(self.args, fill), kwargs
 
     @property

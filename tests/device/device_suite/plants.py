@@ -1,4 +1,4 @@
-"""Plants: faults from a file, entered around each device leg, to show that the suite notices them."""
+"""Plants: faults from a file, entered around each device run, to show that the suite notices them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .legs import PlantMaker
+from .runs import PlantMaker
 
 
 class PlantError(Exception):
@@ -15,7 +15,7 @@ class PlantError(Exception):
 
 
 class Plant:
-    """One fault, loaded once per process: its module may keep state between legs.
+    """One fault, loaded once per process: its module may keep state between runs.
 
     NAME is a callable without arguments that returns a context manager; HITS[NAME] in the same file, if there,
     counts how often the fault fired.

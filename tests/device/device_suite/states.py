@@ -1,4 +1,4 @@
-"""Runs one case in its states and judges it: the reference outside the plant, everything else inside a leg."""
+"""Runs one case in its states and judges it: the reference outside the plant, everything else inside a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .answers import Absent, says_missing
 from .cases import Case
 from .compare import Error, Leaf, Mismatch, bits_differ, compare_leaf, read_back
 from .draws import map_tensors
-from .legs import Bench, Leg
+from .runs import Bench, DeviceRun
 
 # What a state draws: (k, data). `polluted` draws new values at the first shape, so that an answer kept
 # from an earlier call cannot pass.
@@ -42,8 +42,8 @@ class References:
         found = self._known.get(key) or self._large.get(key)
         if found is not None:
             return found
-        leg = bench.reference() if precise else bench.same()
-        leaves = run_leg(case, bench, leg, draw)
+        run = bench.reference() if precise else bench.same()
+        leaves = answers_of(case, bench, run, draw)
         if (
             self._keep
             and sum(leaf.value.numel() for leaf in leaves if isinstance(leaf.value, torch.Tensor)) < _KEPT_ELEMENTS
@@ -55,17 +55,17 @@ class References:
         return leaves
 
 
-def run_leg(case: Case, bench: Bench, leg: Leg, draw: tuple[int, int]) -> list[Leaf]:
-    """Return what the case answers on this leg: its outputs, then its bases as the act left them."""
+def answers_of(case: Case, bench: Bench, run: DeviceRun, draw: tuple[int, int]) -> list[Leaf]:
+    """Return what the case answers on this run: its outputs, then its bases as the act left them."""
     bases = _draw_bases(case, bench, draw)
-    copies = leg.copy(bases)
-    leg.seed(bench.seed)
-    with leg:
-        brought = leg.bring(copies)
-        outputs = case.act(leg, *brought) if case.wants_leg else case.act(*brought)
+    copies = run.copy(bases)
+    run.seed(bench.seed)
+    with run:
+        brought = run.bring(copies)
+        outputs = case.act(run, *brought) if case.wants_run else case.act(*brought)
         leaves = read_back(outputs)
         leaves += read_back(brought, "base")
-    # The host's copies alias in a rehearsal, and a later leg must not change what this one answered.
+    # The host's copies alias in a rehearsal, and a later run must not change what this one answered.
     return [Leaf(leaf.path, map_tensors(leaf.value, torch.Tensor.clone), leaf.device, leaf.stride) for leaf in leaves]
 
 
@@ -82,7 +82,7 @@ def run_case(case: Case, bench: Bench, references: References | None = None) -> 
         if state == "polluted":
             bench.pollute(_sizes(reference))
         try:
-            actual = run_leg(case, bench, bench.leg(), draw)
+            actual = answers_of(case, bench, bench.device_run(), draw)
         except Exception as raised:
             _check_refusal(case, bench, draw, raised)
             raise Mismatch(f"{state}: raised {type(raised).__name__}: {raised}") from raised
@@ -189,7 +189,7 @@ def _demand_same_bits(case: Case, bench: Bench, first: list[Leaf], second: list[
     if path is None:
         return
     if bench.device.type == "cpu":  # old CPU builds vary with the alignment of the memory: no news about a device
-        bare = [run_leg(case, bench, bench.same(), _DRAWS["again"]) for _ in range(4)]
+        bare = [answers_of(case, bench, bench.same(), _DRAWS["again"]) for _ in range(4)]
         if any(_first_difference(bare[0], other) is not None for other in bare[1:]):
             return
     raise Mismatch(f"{path}: two equal calls gave different answers")
@@ -210,7 +210,7 @@ def _check_refusal(case: Case, bench: Bench, draw: tuple[int, int], raised: Exce
     """Raise Refused where the device may decline: the rehearsal's CPU lacks it too, or the operator is missing."""
     if bench.device.type == "cpu":
         try:
-            run_leg(case, bench, bench.same(), draw)
+            answers_of(case, bench, bench.same(), draw)
         except Exception as own:
             raise Refused(f"this torch's CPU raises {type(own).__name__}: {own}") from raised
     elif case.may_be_missing and says_missing(raised):

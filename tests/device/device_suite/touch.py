@@ -1,4 +1,4 @@
-"""Which operators a case dispatches inside its device leg: recorded, kept as data, asked by `--op`."""
+"""Which operators a case dispatches inside its device run: recorded, kept as data, asked by `--op`."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ except ImportError:  # pragma: no cover
 
 
 class TouchRecorder:
-    """Records overloads such as `aten.add.Tensor`; `maker` goes around each leg."""
+    """Records overloads such as `aten.add.Tensor`; `maker` goes around each run."""
 
     def __init__(self) -> None:
         self.seen: set[str] = set()
 
     def maker(self) -> ContextManager[Any]:
-        """Return the context manager that records one leg."""
+        """Return the context manager that records one run."""
         if TorchDispatchMode is None:
             return contextlib.nullcontext()
         recorder = self

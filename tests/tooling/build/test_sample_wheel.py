@@ -31,6 +31,7 @@ pytestmark = [
 ]
 
 LIBRARY = "mps_build_sample/lib/libsample_core.dylib"
+CORE_FOUNDATION = "/System/Library/Frameworks/CoreFoundation.framework/Versions/A/CoreFoundation"
 ABI = f"cp3{sys.version_info[1]}"
 BINDING = f"mps_build_sample/_C.cpython-3{sys.version_info[1]}-darwin.so"
 
@@ -114,7 +115,7 @@ def test_file_and_llvm_say_that_it_is_thin_arm64(built: Built, name: str) -> Non
             LIBRARY,
             "@rpath/libsample_core.dylib",
             "@loader_path",
-            {"/usr/lib/libSystem.B.dylib", "/usr/lib/libobjc.A.dylib"},
+            {"/usr/lib/libSystem.B.dylib", "/usr/lib/libobjc.A.dylib", CORE_FOUNDATION},
         ),
         (
             BINDING,

@@ -187,6 +187,8 @@ def write_sdk(
     (made.sdk / "usr" / "lib").mkdir(parents=True, exist_ok=True)
     # zig's macOS headers lack this one; c10/util/signal_handler.cpp includes it and uses nothing of it on a Mac.
     write_if_new(made.headers / "sys" / "syscall.h", "/* empty on purpose (mps-build) */\n")
+    # numpy's headers of this host ask for Linux's; a Mac's is in another folder.
+    write_if_new(made.headers / "endian.h", "#include <machine/endian.h>\n")
     for name in _HEADERS.split():
         link = made.headers / name
         if (root / "usr/include" / name).exists() and not link.is_symlink():

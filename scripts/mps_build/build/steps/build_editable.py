@@ -13,7 +13,7 @@ from mps_build.common.workspace import remove_tree
 
 from ..artifacts import Editable
 from ..backend import Backend, config_settings
-from ..ninja import run_build, run_logged_or_fail
+from ..ninja import ninja_of, run_build, run_logged_or_fail
 
 Wrap = Callable[[Command], Command]
 # What it is installed as (PEP 660), without `pip install -e`: that wants the back end in the importing venv too.
@@ -89,7 +89,7 @@ def build_editable(
     remove_tree(output)
     output.mkdir(parents=True)
     run_build(wrap(first), log=log, reporter=reporter)
-    ninja = ("ninja", "-C", str(build), f"-j{jobs}")
+    ninja = (ninja_of(build), "-C", str(build), f"-j{jobs}")
     python = venv / "bin" / "python"
     if backend == "setuptools":
         (_site_packages(python, wrap) / PTH).write_text(f"{root}\n", encoding="utf-8")

@@ -13,6 +13,7 @@ from pathlib import Path
 from mps_build.common.process import Command
 
 from ..backend import Backend
+from ..ninja import ninja_of
 from ..zip_members import carry, compressed, recorded
 
 _OF_PYTHON = (".py", ".pyi")
@@ -26,7 +27,7 @@ def make_commands(
         whole = {**environ, "CMAKE_PROJECT_TOP_LEVEL_INCLUDES": str(overrides)}
         return (Command(argv=(str(python), "setup.py", "build"), cwd=source, environ=whole),)
     return (
-        Command(argv=("ninja", "-C", str(build), f"-j{jobs}"), cwd=source, environ=environ),
+        Command(argv=(ninja_of(build), "-C", str(build), f"-j{jobs}"), cwd=source, environ=environ),
         Command(argv=("cmake", "--install", str(build), "--prefix", str(staging(build))), cwd=source, environ=environ),
     )
 

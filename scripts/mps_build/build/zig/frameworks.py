@@ -60,7 +60,7 @@ def write_apple(folder: Path) -> AppleStandIn:
     write_if_new(tools / "xcrun", _XCRUN.format(**answers), executable=True)
     return AppleStandIn(
         compile_flags=declared.flags,
-        # Apple's Foundation brings libobjc along; the stub has its own names only.
-        link_flags=(f"-F{stubs.frameworks}", f"-L{stubs.libraries}", "-lobjc"),
+        # Apple's Foundation brings these two along; the stub has its own names only.
+        link_flags=(f"-F{stubs.frameworks}", "-framework", "CoreFoundation", f"-L{stubs.libraries}", "-lobjc"),
         tools=tools,
     )

@@ -11,7 +11,7 @@ from mps_build.common.plain_text import plain
 
 FRAME = "device_suite"
 # What the script itself calls, besides what the case's file imports.
-_ALWAYS = ("states", "legs", "plants", "selection", "compare")
+_ALWAYS = ("states", "runs", "plants", "selection", "compare")
 
 
 def embed(suite: Path, file: str, case_id: str) -> Mapping[str, str]:

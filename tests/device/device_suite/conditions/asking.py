@@ -49,12 +49,12 @@ def ask_rows(spec: Spec, rows: list[Row], bench: Any) -> Error:
         truths = [_truth(spec, row, bench) for row in rows]
     asked = [(row, truth, _drawn(spec, row, truth)) for row, truth in zip(rows, truths) if not isinstance(truth, str)]
     answers = []
-    leg = bench.leg()
-    leg.seed(bench.seed)
-    with leg:
+    run = bench.device_run()
+    run.seed(bench.seed)
+    with run:
         for row, _, drawn in asked:
             try:
-                answers.append(_read(perform(spec, row, leg, *drawn)))
+                answers.append(_read(perform(spec, row, run, *drawn)))
             except Exception as raised:
                 answers.append(raised)
     return _judge_all(spec, bench, [(row, truth, answer) for (row, truth, _), answer in zip(asked, answers)], truths)
@@ -178,9 +178,9 @@ def _truth(spec: Spec, row: Row, bench: Any) -> Truth | str:
     key = spec.name, row.digits
     if KEPT is not None and key in KEPT:
         return KEPT[key]  # type: ignore[no-any-return]
-    leg = bench.reference()
+    run = bench.reference()
     try:
-        found: Any = _reference(spec, row, leg)
+        found: Any = _reference(spec, row, run)
         small = sum(one.numel() for one in found.answers if isinstance(one, torch.Tensor)) < _KEPT_ELEMENTS
     except Exception as raised:
         found, small = f"the CPU raises {type(raised).__name__}: {raised}", True
@@ -189,20 +189,20 @@ def _truth(spec: Spec, row: Row, bench: Any) -> Truth | str:
     return found  # type: ignore[no-any-return]
 
 
-def _reference(spec: Spec, row: Row, leg: Any) -> Truth:
+def _reference(spec: Spec, row: Row, run: Any) -> Truth:
     context = Context(spec, row, precise=True)
     bases, form = context.bases(), row.levels["@form"]
     if form in ("call", "inplace"):
-        return Truth(perform(spec, row, leg, bases, []), [])
+        return Truth(perform(spec, row, run, bases, []), [])
     call = Row(row.digits, row.number, {**row.levels, "@form": "call"})
-    results = [one for one in perform(spec, call, leg, bases, []) if isinstance(one, torch.Tensor)]
+    results = [one for one in perform(spec, call, run, bases, []) if isinstance(one, torch.Tensor)]
     if form == "grad":
         results = [one for one in results if one.is_floating_point() or one.is_complex()]
     forms = [(tuple(one.shape), narrowed(one.dtype, row)) for one in results]
     places = context.places(forms)
     wide = [(base.to(result.dtype), layout, shape) for (base, layout, shape), result in zip(places, results)]
     if form == "grad":
-        return Truth(perform(spec, row, leg, bases, wide), forms)
+        return Truth(perform(spec, row, run, bases, wide), forms)
     for (base, layout, shape), result in zip(wide, results):
         if shape == tuple(result.shape):
             layout.cut(base, shape).copy_(result)
@@ -219,10 +219,10 @@ def _own(spec: Spec, row: Row, bench: Any, truth: Truth) -> list[Any]:
     """Return the CPU's answers in the row's own dtype, without any plant; raise Gap where it refuses."""
     if truth.own is None:
         drawn = _drawn(spec, row, truth)
-        leg = bench.same()
-        leg.seed(bench.seed)
+        run = bench.same()
+        run.seed(bench.seed)
         try:
-            truth.own = _read(perform(spec, row, leg, *drawn))
+            truth.own = _read(perform(spec, row, run, *drawn))
         except Exception as raised:
             raise Gap(f"this torch's CPU raises {type(raised).__name__}: {raised}") from raised
     return truth.own  # type: ignore[no-any-return]
@@ -233,21 +233,21 @@ def _read(answers: list[Any]) -> list[tuple[Any, str]]:
     return [(one.detach().cpu(), one.device.type) if isinstance(one, torch.Tensor) else (one, "") for one in answers]
 
 
-def perform(spec: Spec, row: Row, leg: Any, bases: list[Placed], places: list[Placed]) -> list[Any]:
-    """Return what a row answers on a leg: move, cut, call; an in-place call and out= answer with their whole base."""
-    placed = _bring(leg, bases)
-    operands, args = [_cut(one) for one in placed], row.args(leg.cast)
+def perform(spec: Spec, row: Row, run: Any, bases: list[Placed], places: list[Placed]) -> list[Any]:
+    """Return what a row answers on a run: move, cut, call; an in-place call and out= answer with their whole base."""
+    placed = _bring(run, bases)
+    operands, args = [_cut(one) for one in placed], row.args(run.cast)
     args.pop("_cast", None)
     operands += [args.pop(key) for key in list(args) if key[0] == "_"]
     form = row.levels["@form"]
     function = target(spec, row)
     if form == "grad":
-        return _derive(spec, function, operands, args, [_cut(one) for one in _bring(leg, places)])
+        return _derive(spec, function, operands, args, [_cut(one) for one in _bring(run, places)])
     if form == "inplace":
         function(*operands, **args)
         return [placed[0][0]]
     if form == "out":
-        outs = _bring(leg, places)
+        outs = _bring(run, places)
         views = tuple(_cut(one) for one in outs)
         function(*operands, **args, out=views[0] if len(views) == 1 else views)
         return [view if one[2] == (0,) else one[0] for view, one in zip(views, outs)]
@@ -297,14 +297,14 @@ def flatten(answer: Any) -> list[Any]:
     return [answer]
 
 
-def _bring(leg: Any, placed: list[Placed]) -> list[Placed]:
-    return [(_moved(leg, base), layout, shape) for base, layout, shape in placed]
+def _bring(run: Any, placed: list[Placed]) -> list[Placed]:
+    return [(_moved(run, base), layout, shape) for base, layout, shape in placed]
 
 
-def _moved(leg: Any, base: Any) -> Any:
+def _moved(run: Any, base: Any) -> Any:
     if isinstance(base, (tuple, list)):
-        return type(base)(_moved(leg, one) for one in base)
-    return base.to(leg.device) if isinstance(base, torch.Tensor) else base
+        return type(base)(_moved(run, one) for one in base)
+    return base.to(run.device) if isinstance(base, torch.Tensor) else base
 
 
 def _cut(placed: Placed) -> Any:

@@ -180,7 +180,7 @@ class Row:
     levels: dict[str, Any]
 
     def args(self, cast: Callable[[torch.dtype], torch.dtype]) -> dict[str, Any]:
-        """Return the arguments that are passed, dtypes as the leg wants them."""
+        """Return the arguments that are passed, dtypes as the run wants them."""
         named = {key: value for key, value in self.levels.items() if key[0] != "@" and value is not ABSENT}
         return {key: cast(value) if isinstance(value, torch.dtype) else value for key, value in named.items()}
 

@@ -297,7 +297,9 @@ t.add(
     factor=64.0,
     **R,
 )
-t.each("cummax cummin", "distinct", dtypes="fi", dim=ONE, forms=("call", "out", "grad"), values=("plain", "wide"), **R)
+# One element may get the gradients of a whole line.
+CUMULATED = {"terms": "all", "forms": ("call", "out", "grad"), "values": ("plain", "wide")}
+t.each("cummax cummin", "distinct", dtypes="fi", dim=ONE, **CUMULATED, **R)
 t.add(
     "diff",
     dtypes="fib",

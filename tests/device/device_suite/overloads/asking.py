@@ -48,15 +48,12 @@ def ask_calls(name: str, calls: list[Any], bench: Any) -> Error:
     func = overload(name)
     if func is None:
         raise Refused(f"this torch has no {name}")
-    leg = bench.leg()
-    leg.seed(bench.seed)
+    run = bench.device_run()
+    run.seed(bench.seed)
     answers: list[Any] = []
-    with leg:
+    with run:
         for number, call in enumerate(calls):
-            try:
-                answers.append(_read(perform(func, Drawn(call, number), leg)))
-            except Exception as raised:
-                answers.append(raised)
+            answers.append(attempt_answers(func, call, number, run))
     return _judged(name, calls, answers, bench)
 
 
@@ -79,10 +76,10 @@ def _judged(name: str, calls: list[Any], answers: list[Any], bench: Any) -> Erro
     return worst
 
 
-def perform(func: Any, drawn: Drawn, leg: Any) -> list[Any]:
+def perform(func: Any, drawn: Drawn, run: Any) -> list[Any]:
     """Return what a call answers on a run's device, and its tensors after it where it writes to them."""
     args, kwargs, bases = drawn.arguments(
-        lambda base: base.to(leg.cast(base.dtype)).to(leg.device), leg.device, leg.cast
+        lambda base: base.to(run.cast(base.dtype)).to(run.device), run.device, run.cast
     )
     results = _flat(func(*args, **kwargs))
     return [*results, *bases] if func._schema.is_mutable else results
@@ -90,14 +87,14 @@ def perform(func: Any, drawn: Drawn, leg: Any) -> list[Any]:
 
 def judge(func: Any, call: Any, number: int, answer: Any, bench: Any) -> Error:
     """Return the error of one answer: within bounds of float64, or of the CPU in the call's own dtypes."""
-    own = _attempt(func, call, number, bench.same())
+    own = attempt_answers(func, call, number, _seeded(bench.same()))
     if isinstance(own, Exception):
         raise Refused(f"this torch's CPU raises {type(own).__name__}: {own}")
     if isinstance(answer, Exception):
         if is_gap(answer):
             raise Refused(f"not on this device: {answer}")
         raise Mismatch(f"raised {type(answer).__name__}: {answer}")
-    truth = _attempt(func, call, number, bench.reference())
+    truth = attempt_answers(func, call, number, _seeded(bench.reference()))
     if isinstance(truth, Exception) or len(truth) != len(own):
         truth = own
     if len(answer) != len(own):
@@ -135,12 +132,9 @@ def _terms(call: Any) -> int:
     return min(max(count, 1), 4) if any(dtype_of(one) in _HALVES for one in every) else max(count, 1)
 
 
-def _attempt(func: Any, call: Any, number: int, leg: Any) -> Any:
-    leg.seed(0)
-    try:
-        return _read(perform(func, Drawn(call, number), leg))
-    except Exception as raised:
-        return raised
+def _seeded(run: Any) -> Any:
+    run.seed(0)
+    return run
 
 
 def _flat(answer: Any) -> list[Any]:
@@ -149,9 +143,12 @@ def _flat(answer: Any) -> list[Any]:
     return [] if answer is None else [answer]
 
 
-def read_answers(func: Any, call: Any, number: int, leg: Any) -> Any:
-    """Return what a call answers, read back to the host."""
-    return _read(perform(func, Drawn(call, number), leg))
+def attempt_answers(func: Any, call: Any, number: int, run: Any) -> Any:
+    """Return what a call answers, read back to the host, or what it raises."""
+    try:
+        return _read(perform(func, Drawn(call, number), run))
+    except Exception as raised:
+        return raised
 
 
 def _read(answers: list[Any]) -> list[tuple[Any, str]]:

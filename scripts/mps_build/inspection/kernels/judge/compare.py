@@ -255,8 +255,8 @@ def _profile(inputs, got, error, wrong):
     half = 1 << (x.element_size() * 8 - 1)
     bits = x.contiguous().view(kinds[x.dtype]).to(torch.int64).reshape(-1)
     ordered = torch.where(bits < 0, -(bits + half), bits) + half
-    beyond = wrong.to(error.dtype) * 1e300  # an infinite error that is nobody's fault is left out
-    errors = torch.where(torch.isfinite(error), error, beyond).reshape(-1)
+    beyond = wrong.to(torch.float64) * 1e300  # an infinite error that is nobody's fault is left out
+    errors = torch.where(torch.isfinite(error), error.to(torch.float64), beyond).reshape(-1)
     at = torch.div(ordered * BINS, 2 * half, rounding_mode="floor").clamp(0, BINS - 1)
     largest = torch.zeros(BINS, dtype=torch.float64).scatter_reduce(0, at, errors, "amax")
     return [float(f"{each:.3g}") for each in largest.tolist()]

@@ -1,4 +1,4 @@
-"""Legs: one run of a case on one device, inside the plant if there is one."""
+"""Runs: one run of a case on one device, inside the plant if there is one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .draws import Draw, map_tensors
 PlantMaker = Callable[[], ContextManager[Any]]
 
 
-class Leg:
+class DeviceRun:
     """One run on one device. Enter it, bring the bases, act, and read the outputs back, all in the same thread.
 
     Args:
         precise: floating bases are raised to float64 (complex to complex128): the reference.
-        tested: the leg under test, not one that tells what is right.
+        tested: the run under test, not one that tells what is right.
         around: makes the context manager to hold around the run: a plant, or a recorder.
     """
 
@@ -35,7 +35,7 @@ class Leg:
         self._around = around
         self._stack = contextlib.ExitStack()
 
-    def __enter__(self) -> Leg:
+    def __enter__(self) -> DeviceRun:
         self._stack.__enter__()
         if self._around is not None:
             self._stack.enter_context(self._around())
@@ -51,11 +51,11 @@ class Leg:
         return torch.float64 if self.precise and dtype.is_floating_point else dtype
 
     def copy(self, bases: Any) -> Any:
-        """Return a copy of the host's bases for this leg; call it before entering (a clone is no device operation)."""
+        """Return a copy of the host's bases for this run; call it before entering (a clone is no device operation)."""
         return map_tensors(bases, lambda base: base.to(self.cast(base.dtype)) if self._raises(base) else base.clone())
 
     def bring(self, copies: Any) -> Any:
-        """Move copies to the device: inside the leg, since moving is a device operation too."""
+        """Move copies to the device: inside the run, since moving is a device operation too."""
         return map_tensors(copies, lambda copy: copy.to(self.device))
 
     def seed(self, seed: int) -> None:
@@ -77,24 +77,24 @@ class Leg:
 
 
 class Bench:
-    """What a run of the suite has at hand: the device, the plant, the seed; makes legs."""
+    """What a run of the suite has at hand: the device, the plant, the seed; makes runs."""
 
     def __init__(self, device: torch.device, *, around: PlantMaker | None = None, seed: int = 0) -> None:
         self.device = device
         self.seed = seed
         self.around = around
 
-    def leg(self) -> Leg:
-        """Return a leg on the device under test: `with bench.leg() as leg:`."""
-        return Leg(self.device, tested=True, around=self.around)
+    def device_run(self) -> DeviceRun:
+        """Return a run on the device under test: `with bench.device_run() as run:`."""
+        return DeviceRun(self.device, tested=True, around=self.around)
 
-    def reference(self) -> Leg:
-        """Return a leg in float64 on the CPU, without any plant."""
-        return Leg(torch.device("cpu"), precise=True)
+    def reference(self) -> DeviceRun:
+        """Return a run in float64 on the CPU, without any plant."""
+        return DeviceRun(torch.device("cpu"), precise=True)
 
-    def same(self) -> Leg:
-        """Return a leg on the CPU in the case's own dtypes, without any plant."""
-        return Leg(torch.device("cpu"))
+    def same(self) -> DeviceRun:
+        """Return a run on the CPU in the case's own dtypes, without any plant."""
+        return DeviceRun(torch.device("cpu"))
 
     def draw(self, case_id: str, *, k: int = 0, data: int = 0) -> Draw:
         """Return the source of host data for a case."""

@@ -20,6 +20,7 @@ from .machine.sparse import Moved, Shift, largest_size, run_shifted
 from .program import Buffer, Step
 
 LIMITS = ((1 << 31, "2**31"), (1 << 32, "2**32"))
+_ASK_THE_HOST = "whether torch launches it at that size was not asked"
 _TRIES = 400
 _UNITS = 10
 # Longer constants are structs with many numbers; the lengths stand among the first.
@@ -231,7 +232,10 @@ def _failed(kernel: Kernel, label: str, names: set[str], moved: Moved, text: str
     where: dict[str, object] = {"sizes": {str(key): size for key, size in moved.sizes.items()}}
     if moved.trouble:
         where |= {"thread": list(moved.trouble.thread), **moved.trouble.where}
-    until = f"right {', '.join(right)}; " if right else ""
+    if not right:  # nothing can wrap there: the case was moved wrongly, and says nothing of the kernel
+        reason = f"its cases cannot be moved far: {text}, {what}"
+        return Verdict(outcome="overflow_candidate", reason=reason, inputs={"case": label})
+    until = f"right {', '.join(right)}; "
     twin = _twin(kernel.name, names)
     assert kernel.contract is not None
     if twin is not None or (kernel.contract.binder.startswith(_CUT_BY_HOST) and right):
@@ -239,7 +243,7 @@ def _failed(kernel: Kernel, label: str, names: set[str], moved: Moved, text: str
         return Verdict(outcome="passed", reason=f"{until}not {text}: {who}", inputs={"case": label}, where=where)
     return Verdict(
         outcome="out_of_bounds" if moved.trouble else "wrong",
-        reason=f"{until}not {text}: {what}",
+        reason=f"{until}not {text}: {what} ({_ASK_THE_HOST})",
         inputs={"case": label, "moved": text},
         where=where,
     )

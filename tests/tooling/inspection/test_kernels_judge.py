@@ -32,7 +32,9 @@ def judge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judge]:
             while not path.exists():
                 assert process.poll() is None
                 time.sleep(0.1)
-            yield Judge(path)
+            one = Judge(path)
+            yield one
+            one.close()
         finally:
             process.kill()
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from mps_build.build.ninja import ninja_of
 from mps_build.build.retry import with_retries
+from mps_build.build.steps.configure import write_overrides
 from mps_build.common.console import Console
 from mps_build.common.errors import CompileError
 from mps_build.common.process import Command
@@ -89,3 +91,14 @@ def test_a_folder_is_built_by_the_ninja_that_configured_it(tmp_path: Path, cache
         (tmp_path / "CMakeCache.txt").write_text(cache, encoding="utf-8")
 
     assert ninja_of(tmp_path) == program
+
+
+def test_equal_overrides_are_left_as_old_as_they_are(tmp_path: Path) -> None:
+    """ninja configures again when this file is newer than its own."""
+    overrides = write_overrides(tmp_path / "overrides.cmake", expect_mps=True, profile_lines="# a\n")
+    os.utime(overrides, (1, 1))
+
+    write_overrides(overrides, expect_mps=True, profile_lines="# a\n")
+    assert overrides.stat().st_mtime == 1
+    write_overrides(overrides, expect_mps=True, profile_lines="# b\n")
+    assert overrides.stat().st_mtime > 1 and "# b" in overrides.read_text(encoding="utf-8")

@@ -22,7 +22,7 @@ from .toolchain import WholeToolchain
 _OBJECTIVE = (".mm", ".m")
 _MOST_ARGUMENTS = 500
 _LIBTORCH = ("c10", "torch_cpu")
-CPU_LIBRARY = "lib/libtorch_cpu.dylib"
+CPU_LIBRARY, PYTHON_LIBRARY = "lib/libtorch_cpu.dylib", "lib/libtorch_python.dylib"
 
 
 def is_objective(unit: Unit) -> bool:

@@ -32,21 +32,43 @@ def _rule(part: str, side: Side, names: str, text: str) -> Reason:
     return Reason(part=part, side=side, names=names, text=text)
 
 
+_SYSTEM_HEADERS = (
+    r"^torch/include/(pybind11/|kineto/|tensorpipe/|clog|cpuinfo|experiments-config|fp16|fxdiv|nnpack|psimd|pthreadpool"
+    r"|qnnpack_func|sleef|xnnpack)"
+)
+_OMP = "libomp is the declared one, another build than the official wheel's"
+_DELOCATE = "delocate names the wheel's own libraries by their place, and removes rpaths that nothing needs then"
+_PROTOC = "protobuf is the system's"
+
 REASONS: tuple[Reason, ...] = (
     _rule("^selectors$", "ours", "^new$", "Apple's clang turns [X new] into objc_opt_new"),
     _rule("^names of frameworks", "official", "objc_opt_new", "Apple's clang turns [X new] into objc_opt_new"),
     _rule("^names of frameworks|^libraries", "official", "IOKit|_k?CF", "used by tensorpipe, which is off"),
     _rule("^names of frameworks", "official", r"^_[sdcz]\w+_ Accelerate", "LAPACK is off"),
+    # Whole files, before the names in them.
+    _rule("^(exported|libraries|rpaths|load|minimum)", "official", r"^(torch/bin/)?protoc\b", _PROTOC),
+    _rule("^(exported|rpaths|load|minimum)", "official", r"^(torch/lib/)?libomp\.dylib:", _OMP),
+    _rule("^(exported|rpaths|load|minimum)", "ours", r"^(torch/lib/)?libomp\.dylib:", _OMP),
     _rule("^exported", "official", _DISTRIBUTED, "distributed is off"),
     _rule("^exported", "official", _KINETO, "kineto is off"),
     _rule("^exported", "official", "_Sleef", "vectors without sleef"),
-    _rule("^exported", "official", "4onnx|10onnx_torch|6google8protobuf|onnx_2f", "stood in for"),
+    _rule("^exported", "official", "4onnx|10onnx_torch|6google8protobuf|onnx_2f|_cpuinfo", "stood in for"),
     _rule("^exported", "ours", "4onnx|6google8protobuf|_cpuinfo", "stand-ins"),
     _rule("^exported", "official", f"{_QUANTIZED}|{_QUANTIZED_PLAIN}", "XNNPACK, QNNPACK, NNPACK are off"),
-    _rule("^exported", "official", "3fmt", "fmt is taken from its headers, in Debian's version"),
-    _rule("^exported", "official", "18generateSignpostIdE", "our declaration of os_signpost_type_t is a plain number"),
-    _rule("inline", "ours", ".", "kept out of line at -O0"),
+    _rule("^exported", "official", "3fmt|8nlohmann", "taken from its headers, in Debian's version"),
+    _rule(
+        "^exported inline",
+        "official",
+        "8TypeMeta15addTypeMetaData",
+        "of a type of std, which zig's libc++ does not export",
+    ),
+    _rule("^exported inline", "ours", ".", "kept out of line at -O0"),
+    _rule(
+        "^exported names", "ours", "2at6native", "declared for export by the wide header, though not by its own file"
+    ),
+    _rule("libSystem", "ours", "^__availability|^_logbf?$", "called by our runtime, in the place of Apple's"),
     _rule("libSystem", "ours", "^__Z", "not inlined at -O0, by a newer libc++"),
+    _rule("libSystem", "ours", "^_", "called at -O0, where the optimiser has an instruction or other code for it"),
     _rule(
         "libSystem", "official", "^__Z", "no object here calls it: our newer libc++ has it inline, or its caller is off"
     ),
@@ -64,9 +86,24 @@ REASONS: tuple[Reason, ...] = (
     ),
     _rule("torch's own", "official", ".", "no object here calls it: what does is off, or was inlined there"),
     _rule("torch's own", "ours", ": __ZTV", "constructors that name it are out of line at -O0"),
-    _rule("load commands", "ours", "CHAINED|TRIE", "LLD's fixups for macOS 13"),
-    _rule("load commands", "official", "DYLD_INFO|SOURCE_VERSION", "Apple's linker, for macOS 11"),
-    _rule("minimum", "ours", "macOS 13.0", "the recipe's deployment target"),
-    _rule("minimum", "official", "macOS 11", "the official wheel's target"),
-    _rule("rpaths", "ours", "/build/lib$", "of the build tree; installing replaces it"),
+    _rule("torch's own", "ours", "4onnx|6google8protobuf", "stand-ins; onnx has Debian's namespace"),
+    _rule("torch's own", "ours", ".", "called out of line at -O0"),
+    _rule("^libraries|^rpaths", "official", r": @rpath/|: @loader_path$", _DELOCATE),
+    _rule("^libraries", "ours", r": @loader_path/", _DELOCATE),
+    _rule("^load commands", "official", "LC_RPATH", _DELOCATE),
+    _rule("^rpaths", "official", ": /Users/", "a folder of the official build's machine"),
+    _rule("^rpaths", "ours", "/build/lib$", "of the build tree; installing replaces it"),
+    _rule("^load commands", "ours", "CHAINED|TRIE", "LLD's fixups for macOS 13"),
+    _rule("^load commands", "official", "DYLD_INFO|SOURCE_VERSION", "Apple's linker, for macOS 11"),
+    _rule("^minimum", "ours", "macOS 13.0", "the recipe's deployment target"),
+    _rule("^minimum", "official", "macOS 11", "the official wheel's target"),
+    _rule(
+        "^files$", "official", f"{_SYSTEM_HEADERS}|^torch/share/cmake/Tensorpipe", "its library is off or the system's"
+    ),
+    _rule("^files$", "official", "^torch/bin/protoc", _PROTOC),
+    _rule("^files$", "official", "^torch-.dist-info/(LICENSE|NOTICE)$", "a newer setuptools has a folder for licences"),
+    _rule("^files$", "ours", "^torch-.dist-info/licenses/", "a newer setuptools has a folder for licences"),
+    _rule("^files$", "ours", "/sboms/mps-build", "the bill of materials of every wheel of ours"),
+    _rule("^files$", "official", "Targets-release.cmake$", "named for the build type"),
+    _rule("^files$", "ours", "Targets-minsizerel.cmake$", "named for the build type"),
 )

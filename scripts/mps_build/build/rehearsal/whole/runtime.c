@@ -1,10 +1,12 @@
 /* What clang calls without being asked and libSystem lacks, for libraries that a whole rehearsal links (mps-build).
    zig's own runtime is one object with a memcpy and a cosine of its own, which would take libSystem's place. */
+#pragma GCC visibility push(hidden)
+
 typedef struct {
   unsigned platform, version;
 } BuildVersion;
 
-extern _Bool _availability_version_check(unsigned count, BuildVersion versions[]);
+extern __attribute__((visibility("default"))) _Bool _availability_version_check(unsigned count, BuildVersion versions[]);
 
 /* Behind @available. */
 int __isPlatformVersionAtLeast(unsigned platform, unsigned major, unsigned minor, unsigned patch) {

@@ -50,6 +50,7 @@ def error_in_ulp(got, want, dtype, scale, magnitude=None, loose=False):
 
 
 def equal(a, b):
+    """Compare two results as equal, NaN with NaN; types of eight bits are compared in float32."""
     a, b = (
         each.to(torch.float32) if each.dtype.itemsize == 1 and each.dtype.is_floating_point else each for each in (a, b)
     )
@@ -57,6 +58,7 @@ def equal(a, b):
 
 
 def complex_error(g, w, size, component, scale):
+    """Error of complex results in units of the last place of the larger component."""
     unit = ulp_of(size, component)
     error = torch.clamp((g.to(torch.float64) - w).abs() - scale, min=0) / unit
     smallest, largest = torch.finfo(component).smallest_normal, torch.finfo(component).max

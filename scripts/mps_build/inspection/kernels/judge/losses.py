@@ -15,6 +15,7 @@ def nll_forward(x, target, weight, ignored, weighted, which):
 
 
 def nll_backward(dy, target, weight, ignored, weighted, total, shape):
+    """Gradient of the negative log likelihood by its input; ignored targets get 0."""
     target, weight = target.long(), weight if dy.dtype == weight.dtype else weight.to(dy.dtype)
     kept = target != ignored
     place = torch.where(kept, target, torch.zeros_like(target))
@@ -28,10 +29,12 @@ def _ctc(x, targets, times, lengths, blank):
 
 
 def ctc_loss(x, targets, times, lengths, blank, steps):
+    """Connectionist temporal classification: the loss of each sequence."""
     return _ctc(x, targets, times, lengths, blank)[0]
 
 
 def ctc_gradient(x, targets, times, lengths, blank, steps, dy, zero):
+    """Gradient of the CTC loss by the log probabilities, by torch's own CPU operator."""
     loss, alpha = _ctc(x, targets, times, lengths, blank)
     return torch.ops.aten._ctc_loss_backward(dy, x, targets.long(), times, lengths, loss, alpha, blank, zero)
 
@@ -62,6 +65,7 @@ def bag_values(weight, index, offsets, mode, padding, each, which):
 
 
 def bag_gradient(dy, index, owner, size, where, each, mode, padding, many):
+    """Gradient of embedding_bag by its weights, for the modes sum, mean and max."""
     index, owner, size = index.long(), owner.long(), size.long()
     out = torch.zeros((many, dy.shape[1]), dtype=dy.dtype)
     if mode == "max":
@@ -74,6 +78,7 @@ def bag_gradient(dy, index, owner, size, where, each, mode, padding, many):
 
 
 def bag_weights_gradient(dy, weight, index, owner, padding):
+    """Gradient of embedding_bag by the weights of its samples; padding gets 0."""
     product = (weight[index.long()] * dy[owner.long()]).sum(1)
     return torch.where(index == padding, torch.zeros_like(product), product)
 

@@ -6,6 +6,7 @@ import torch
 
 
 def scaled_product(a, b, one, two, bias):
+    """Product of two matrices, scaled by row and by column, with a bias; in float64."""
     x, y = a.to(torch.float64), b.to(torch.float64)
     out = (x @ y.T) * one.to(torch.float64).unsqueeze(-1) * two.to(torch.float64)
     return out + (bias.to(torch.float64) if isinstance(bias, torch.Tensor) else 0)
@@ -18,14 +19,17 @@ def int4_product(a, weights, zeros, group):
 
 
 def int8_product(a, b, scales):
+    """Product with a matrix of int8, each column with a scale of its own."""
     return (a @ b.to(a.dtype).T) * scales
 
 
 def whole_product(a, b):
+    """Product of two integer matrices in int64."""
     return (a.to(torch.int64).unsqueeze(2) * b.to(torch.int64).unsqueeze(0)).sum(1)
 
 
 def nn_conv3d(x, w, bias, stride, padding, dilation, groups):
+    """Three-dimensional convolution, by torch's own CPU operator."""
     bias = bias if isinstance(bias, torch.Tensor) else None
     return torch.nn.functional.conv3d(x, w, bias, stride, padding, dilation, groups)
 

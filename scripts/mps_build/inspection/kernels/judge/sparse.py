@@ -6,20 +6,24 @@ import torch
 
 
 def sparse_sums(x, groups, total):
+    """Sums of the rows of each group; "or" for booleans."""
     out = torch.zeros((total, x.shape[1]), dtype=x.dtype if x.dtype != torch.bool else torch.int64)
     out = out.index_add(0, torch.tensor(groups), x.to(out.dtype))
     return out != 0 if x.dtype == torch.bool else out
 
 
 def sparse_rows_product(a, b, one, two):
+    """Products of the chosen rows of two tensors."""
     return a[one.long()] * b[two.long()]
 
 
 def sparse_dense_product(dense, x, index):
+    """Values of a sparse tensor times the dense elements at their indices."""
     return x * dense[tuple(index.long())]
 
 
 def sparse_addmm(index, x, dense, t, alpha, beta, m):
+    """beta * t + alpha * (sparse @ dense), the sparse matrix given by indices and values."""
     rows, columns = index.long()
     if x.dtype == torch.bool:
         x, dense, t = (each.to(torch.int64) for each in (x, dense, t))
@@ -29,6 +33,7 @@ def sparse_addmm(index, x, dense, t, alpha, beta, m):
 
 
 def sparse_bmm(rows, cols, x, dense, m):
+    """Batched product of sparse matrices with dense ones."""
     if x.dtype == torch.bool:
         x, dense = x.to(torch.int64), dense.to(torch.int64)
     batch = torch.arange(dense.shape[0]).repeat_interleave(len(x) // dense.shape[0])
@@ -49,11 +54,13 @@ def _pools(x, sizes):
 
 
 def sparse_softmax(x, sizes, log):
+    """Softmax (or its logarithm) over each pool of values."""
     function = torch.log_softmax if log else torch.softmax
     return torch.cat([function(each, 0) for each in _pools(x, sizes)])
 
 
 def sparse_softmax_backward(x, dy, sizes, log):
+    """Gradient of the softmax over pools, from its result."""
     out = []
     for y, g in zip(_pools(x, sizes), _pools(dy, sizes), strict=True):
         total = (g if log else g * y).sum(0, keepdim=True)

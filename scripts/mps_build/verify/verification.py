@@ -95,7 +95,7 @@ class Verification:
 
     def _run(self) -> Record:
         issues = load_issues(self.request.known_issues or self.suite / "known_issues.yaml")
-        files = suite_files(self.suite, self.request.layers)
+        files = self._suite_files()
         self.request.check_plant()
         check_operator(self.request.op, self.suite)
         earlier = self._take_up()
@@ -201,6 +201,9 @@ class Verification:
             raise obstacle
 
     # The suite.
+
+    def _suite_files(self) -> tuple[Path, ...]:
+        return suite_files(self.suite, self.request.layers)
 
     def _active(self, issues: tuple[Issue, ...], host: HostFacts, facts: ProbeFacts) -> tuple[Issue, ...]:
         here = Circumstances(

@@ -79,8 +79,12 @@ def _decimal(match: re.Match[str]) -> str:
     return f"{match[1]}{float(match[2]) * 1.5 + 0.25:e}{match[3]}"
 
 
-def _index(match: re.Match[str]) -> str:
-    return f"{match[1]}{int(match[2]) + 1}"
+def _index(match: re.Match[str]) -> str | None:
+    """The next element; of a struct the field before, since the first may be the only one."""
+    index = int(match[2])
+    if "struct" not in match[1] and '%"' not in match[1]:
+        return f"{match[1]}{index + 1}"
+    return f"{match[1]}{index - 1}" if index else None
 
 
 def _stride(match: re.Match[str]) -> str:

@@ -2,9 +2,9 @@
 
     nox -s benchmark -- kernels [TARGET] [--quick] [--sample 20]      (default: torch==2.15.0, all kernels)
 
-`low` is the processor's seconds divided by the cores, which is what a machine needs that does nothing else; `high`
-is the wall clock's, with whatever else ran. With --sample N every N-th run of neighbouring kernels is run, and the
-seconds are N times theirs (start and reading of the wheel once).
+`low` is the processor's seconds divided by the cores, which is what a machine needs that does nothing else;
+`high` is the wall clock's, with whatever else ran. With --sample N every N-th run of neighbouring kernels is run, and
+the seconds are N times theirs (start and reading of the wheel once).
 """
 
 from __future__ import annotations

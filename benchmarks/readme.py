@@ -42,9 +42,12 @@ MEANINGS: Mapping[str, str] = {
             ("slowest_s", f"the slowest of them, CPU time, of `{target}`"),
         )
     },
+    "kernels.bound": "share of the official wheel's Metal kernels that have a contract and were run",
     "kernels.compiled": "share of the official wheel's Metal kernels that compile for this processor",
+    "kernels.false_alarms": "findings in the official wheel that no known issue explains",
     "kernels.full_again_s": "`verify_kernels` of the whole wheel again, nothing changed",
     "kernels.full_s": "`verify_kernels` of the whole official wheel, empty cache",
+    "kernels.plants_caught": "share of the faults planted by rule that change a bit of a result and are found",
     "kernels.quick_again_s": "`verify_kernels --quick` again, nothing changed",
     "kernels.quick_s": "`verify_kernels --quick` of the official wheel, empty cache",
     "python.second_ratio": "CPU time of a second Python in one tree over a whole first build",

@@ -17,7 +17,9 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from mps_build.cli import main
+from mps_build.inspection.kernels.examine import examine
 from mps_build.inspection.kernels.execution import worker
+from mps_build.inspection.kernels.machine.code import compile_kernel
 from small_kernels import GRID, air, bitcode, buffer, builtin, wheel
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="kernels are executed on Linux")
@@ -232,16 +234,16 @@ def test_a_second_run_takes_what_is_unchanged_from_the_first(tmp_path: Path, mon
 
 
 def _killer(original: Any, how: Any) -> Any:
-    def examine(kernel: Any, *arguments: Any, **options: Any) -> Any:
+    def examined(kernel: Any, *arguments: Any, **options: Any) -> Any:
         if kernel.name.startswith("bad"):
             how()
         return original(kernel, *arguments, **options)
 
-    return examine
+    return examined
 
 
 def test_a_process_that_dies_takes_one_kernel_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker, "examine", _killer(worker.examine, lambda: ctypes.string_at(0)))
+    monkeypatch.setattr(worker, "examine", _killer(examine, lambda: ctypes.string_at(0)))
     kernels = {**pair("a", "  %y = fadd float %x, %x"), **pair("bad1", "  %y = fadd float %x, %x"), **GOOD}
 
     code, found = verified(wheel(tmp_path, kernels), tmp_path)
@@ -253,7 +255,7 @@ def test_a_process_that_dies_takes_one_kernel_with_it(tmp_path: Path, monkeypatc
 
 
 def test_a_compiler_that_dies_takes_one_kernel_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    compile_kernel, killer = worker.compile_kernel, pair("bad2", "  %y = fadd float %x, %x")
+    killer = pair("bad2", "  %y = fadd float %x, %x")
 
     def dies(code: bytes, **options: Any) -> Any:
         if code == killer["bad2_dense_scalar_float_float"]:
@@ -287,7 +289,7 @@ def test_a_worker_may_not_write_connect_or_start_anything(tmp_path: Path, monkey
             results.append(f"{name} {answer}")
         raise RuntimeError(" | ".join(results))
 
-    monkeypatch.setattr(worker, "examine", _killer(worker.examine, all_of_them))
+    monkeypatch.setattr(worker, "examine", _killer(examine, all_of_them))
     refused = " | ".join(f"{name} errno 1" for name in tried)
 
     _, found = verified(wheel(tmp_path, {**GOOD, **pair("bad3", "  %y = fadd float %x, %x")}), tmp_path)

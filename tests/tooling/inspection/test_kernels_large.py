@@ -120,3 +120,21 @@ def test_a_64_bit_twin_takes_over(cache: Path, monkeypatch: pytest.MonkeyPatch) 
     assert module._twin("softmax_row_float_u32", {"softmax_row_float_u64"}) == "softmax_row_float_u64"
     assert module._twin("cat_int32_t_float_float", {"cat_int64_t_float_float"}) == "cat_int64_t_float_float"
     assert module._twin("softmax_row_float_u32", {"softmax_row_half_u64"}) is None
+
+
+def test_a_case_that_cannot_be_moved_far_is_no_finding(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small move agrees by chance, and a large one below every limit does not: nothing was shown."""
+    monkeypatch.setattr(module, "_targets", lambda *_: [(1 << 20, "below 2**31 bytes of output")])
+    odd = "  %h = lshr i32 %i, 19\n  %k = mul i32 %h, 64\n  %s = shl i32 %i, 2\n"
+    odd += "  %w = add i32 %s, %k\n  %j = zext i32 %w to i64"
+
+    found = asked(cache, odd)
+
+    assert found.outcome == "overflow_candidate"
+    assert "cannot be moved far" in found.reason
+
+
+def test_a_strided_form_is_moved_by_its_outer_dimension(cache: Path) -> None:
+    """Rows of 3 among 5 lengths: the row's number comes from the sizes, which grow with it."""
+    assert module._units(15) == [1, 3, 5]
+    assert module._strides(60, 180, 360, 2) == [30]

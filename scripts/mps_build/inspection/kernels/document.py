@@ -10,6 +10,7 @@ from .library import BASIC
 from .verification import FOUND, Kernel, counts
 
 _HEAVY = 1e299
+_SLOW = 0.5  # processor seconds to run a kernel, worth a look
 
 
 def verdict_of(rows: Sequence[Kernel]) -> tuple[str, int]:
@@ -56,6 +57,8 @@ def kernel_row(row: Kernel) -> dict[str, Any]:
     for key in ("inputs", "max_ulp", "bound_ulp", "cpu_ulp", "where", "programs", "threads", "inactive", "profile"):
         if verdict.get(key):
             fields[key] = verdict[key]
+    if row.seconds >= _SLOW:
+        fields["seconds"] = round(row.seconds, 2)
     if fields.get("max_ulp", 0) >= _HEAVY:
         fields["max_ulp"] = None  # not finite where the reference is
     return fields

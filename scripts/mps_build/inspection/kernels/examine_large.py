@@ -20,7 +20,9 @@ from .machine.sparse import Moved, Shift, largest_size, run_shifted
 from .program import Buffer, Step
 
 LIMITS = ((1 << 31, "2**31"), (1 << 32, "2**32"))
+_ASK_THE_HOST = "whether torch launches it at that size was not asked"
 _TRIES = 400
+_UNITS = 10
 # Longer constants are structs with many numbers; the lengths stand among the first.
 _LONGEST = 400
 # Their iterators cut tensors so that every offset fits 31 bits (at::TensorIterator::with_32bit_indexing).
@@ -63,14 +65,24 @@ def _movable(kernel: Kernel, case: Case, device: Device) -> tuple[Step, Shift, s
             continue
         if step.free and not device.codes[kernel.name].is_cooperative:
             step = replace(step, threadgroup=(1, 1, 1))  # the finest grid: every thread can be moved
-        small = run_shifted(device, step, Shift(axis=0, groups=0, bytes={}))
+        small = run_shifted(device, step, Shift(axis=0, units=0, bytes={}))
         if small.trouble is not None or not small.contents:
             continue
         for axis in range(3):
             count = -(-step.grid[axis] // step.threadgroup[axis])
-            if count > 1 and (shift := _learnt(device, step, axis, count, small)) is not None:
-                return step, shift, program.label
+            for unit in _units(count):
+                if (shift := _learnt(device, step, axis, unit, count // unit, small)) is not None:
+                    return step, shift, program.label
     return None
+
+
+def _units(count: int) -> list[int]:
+    """Return by how many threadgroups a launch may be moved: one, or as many as an outer dimension's step takes.
+
+    >>> _units(30), _units(7), _units(1)
+    ([1, 2, 3, 5, 6, 10, 15], [1], [])
+    """
+    return [each for each in range(1, count // 2 + 1) if each == 1 or count % each == 0][:_UNITS]
 
 
 def _alone(steps: Sequence[Step], name: str) -> Step | None:
@@ -86,9 +98,9 @@ def _alone(steps: Sequence[Step], name: str) -> Step | None:
     return None
 
 
-def _learnt(device: Device, step: Step, axis: int, count: int, small: Moved) -> Shift | None:
-    """Find how far each buffer moves with a threadgroup: as far as the outputs do, each by its own size, or not."""
-    outputs = _steps_of_outputs(device, step, axis, small)
+def _learnt(device: Device, step: Step, axis: int, unit: int, count: int, small: Moved) -> Shift | None:
+    """Find how far each buffer moves with a unit: as far as the outputs do, each by its own size, or not."""
+    outputs = _steps_of_outputs(device, step, axis, unit, small)
     if not outputs:
         return None
     key = max(outputs, key=lambda each: outputs[each])
@@ -97,21 +109,34 @@ def _learnt(device: Device, step: Step, axis: int, count: int, small: Moved) -> 
     moves: dict[str | int, list[int]] = {}
     for name, other in step.arguments.items():
         if isinstance(other, Buffer) and name not in outputs and other.data:
-            by = other.size * outputs[key] / value.size
-            moves[name] = [int(by), 0] if by.is_integer() and by >= 1 else [0]
-    words = list(_lengths(step, outputs[key], value.size))
+            moves[name] = [*_strides(other.size, outputs[key], value.size, count), 0]
+    words = list(_lengths(step, outputs[key], value.size, count))
     tries = itertools.product(_choices(words), itertools.product(*moves.values()))
     for grown, chosen in itertools.islice(tries, _TRIES):
-        shift = Shift(axis=axis, groups=3, bytes={**outputs, **dict(zip(moves, chosen, strict=True))}, words=grown)
-        if all(_is_same(device, step, replace(shift, groups=each), small) for each in (3, count, 37)):
+        shift = Shift(
+            axis=axis, units=3, unit=unit, bytes={**outputs, **dict(zip(moves, chosen, strict=True))}, words=grown
+        )
+        if all(_is_same(device, step, replace(shift, units=each), small) for each in (3, count, 37)):
             return shift
     return None
 
 
-def _steps_of_outputs(device: Device, step: Step, axis: int, small: Moved) -> dict[str | int, int]:
-    """Return how far apart two neighbouring threadgroups write, in each output that is written at all."""
+def _strides(size: int, by: int, whole: int, count: int) -> list[int]:
+    """Return how far a buffer may move with a unit: in proportion to the output, or with a gap after each unit's part.
+
+    >>> _strides(60, 180, 360, 2), _strides(124, 16, 76, 5)
+    ([30], [28])
+    """
+    if size * by % whole == 0:
+        return [size * by // whole]
+    least, most = -(-size // count), (size - 1) // max(count - 1, 1)
+    return [each for each in range(least, most + 1) if each % 4 == size % 4 == 0 or size % 4][:2]
+
+
+def _steps_of_outputs(device: Device, step: Step, axis: int, unit: int, small: Moved) -> dict[str | int, int]:
+    """Return how far apart two neighbouring units write, in each output that is written at all."""
     first, second = (
-        run_shifted(device, step, Shift(axis=axis, groups=0, bytes={}), groups=(number,)) for number in (0, 1)
+        run_shifted(device, step, Shift(axis=axis, units=0, bytes={}), groups=(number,)) for number in (0, unit)
     )
     found = {}
     for key in small.contents:
@@ -131,7 +156,7 @@ def _before(step: Step, key: str | int) -> bytes:
     return value.data or b"\xa5" * value.size
 
 
-def _lengths(step: Step, by: int, size: int) -> Iterator[tuple[str | int, tuple[int, int, int]]]:
+def _lengths(step: Step, by: int, size: int, count: int) -> Iterator[tuple[str | int, tuple[int, int, int]]]:
     """Yield words of constants that may be lengths of what grows: argument, (offset, bytes, growth)."""
     for name, value in step.arguments.items():
         if not isinstance(value, bytes) or len(value) > _LONGEST:
@@ -139,8 +164,12 @@ def _lengths(step: Step, by: int, size: int) -> Iterator[tuple[str | int, tuple[
         for width in (4, 8):
             for offset in range(0, len(value) - width + 1, width):
                 number = int.from_bytes(value[offset : offset + width], "little")
-                if 1 < number <= size and number * by % size == 0:
+                if not 1 < number <= size:
+                    continue
+                if number * by % size == 0:
                     yield name, (offset, width, number * by // size)
+                elif number % count == 0:
+                    yield name, (offset, width, number // count)
 
 
 def _choices(
@@ -164,10 +193,10 @@ def _is_same(device: Device, step: Step, shift: Shift, small: Moved) -> bool:
 
 def _beyond(kernel: Kernel, step: Step, shift: Shift, label: str, device: Device, names: set[str]) -> Verdict:
     """Run at each limit; the first at which it is not as it was decides."""
-    small = run_shifted(device, step, Shift(axis=0, groups=0, bytes={}))
+    small = run_shifted(device, step, Shift(axis=0, units=0, bytes={}))
     right: list[str] = []
-    for groups, text in _targets(kernel, step, shift):
-        at = replace(shift, groups=groups)
+    for units, text in _targets(kernel, step, shift):
+        at = replace(shift, units=units)
         try:
             moved = run_shifted(device, step, at)
         except WrongBinding:
@@ -182,8 +211,8 @@ def _beyond(kernel: Kernel, step: Step, shift: Shift, label: str, device: Device
 
 
 def _targets(kernel: Kernel, step: Step, shift: Shift) -> list[tuple[int, str]]:
-    """Return how many threadgroups to move by, smallest first: across each limit, and past it."""
-    count = -(-step.grid[shift.axis] // step.threadgroup[shift.axis])
+    """Return how many units to move by, smallest first: across each limit, and past it."""
+    count = -(-step.grid[shift.axis] // (step.threadgroup[shift.axis] * shift.unit))
     largest = max(shift.bytes, key=lambda name: shift.bytes[name])
     argument = next(each for each in kernel.metadata.arguments if largest in (each.name, each.index))
     by, element = shift.bytes[largest], argument.element or 1
@@ -203,7 +232,10 @@ def _failed(kernel: Kernel, label: str, names: set[str], moved: Moved, text: str
     where: dict[str, object] = {"sizes": {str(key): size for key, size in moved.sizes.items()}}
     if moved.trouble:
         where |= {"thread": list(moved.trouble.thread), **moved.trouble.where}
-    until = f"right {', '.join(right)}; " if right else ""
+    if not right:  # nothing can wrap there: the case was moved wrongly, and says nothing of the kernel
+        reason = f"its cases cannot be moved far: {text}, {what}"
+        return Verdict(outcome="overflow_candidate", reason=reason, inputs={"case": label})
+    until = f"right {', '.join(right)}; "
     twin = _twin(kernel.name, names)
     assert kernel.contract is not None
     if twin is not None or (kernel.contract.binder.startswith(_CUT_BY_HOST) and right):
@@ -211,7 +243,7 @@ def _failed(kernel: Kernel, label: str, names: set[str], moved: Moved, text: str
         return Verdict(outcome="passed", reason=f"{until}not {text}: {who}", inputs={"case": label}, where=where)
     return Verdict(
         outcome="out_of_bounds" if moved.trouble else "wrong",
-        reason=f"{until}not {text}: {what}",
+        reason=f"{until}not {text}: {what} ({_ASK_THE_HOST})",
         inputs={"case": label, "moved": text},
         where=where,
     )

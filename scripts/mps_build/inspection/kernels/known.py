@@ -42,8 +42,8 @@ class Known:
     torch: SpecifierSet
     kernels: tuple[str, ...]
     outcomes: tuple[str, ...]
-    where: str
-    why: str
+    where: str = ""
+    why: str = ""
 
     @property
     def is_precise(self) -> bool:

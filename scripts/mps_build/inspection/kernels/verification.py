@@ -76,6 +76,7 @@ class Kernel:
     verdict: Mapping[str, Any] = field(default_factory=dict)
     is_compiled: bool = True
     is_twin: bool = False
+    seconds: float = 0.0
 
 
 def verify(request: Request, reporter: Reporter) -> list[Kernel]:
@@ -180,6 +181,7 @@ def _row(request: Request, done: Done) -> Kernel:
         reason=str(done.verdict.get("reason", "")),
         verdict=done.verdict,
         is_compiled=done.is_compiled,
+        seconds=done.seconds,
     )
 
 

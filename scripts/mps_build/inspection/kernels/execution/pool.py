@@ -18,7 +18,7 @@ from typing import Any
 from ..library import Library
 from .worker import Setting, serve
 
-BATCH = 48
+BATCH = 16  # few, so that a run of slow kernels does not keep one worker busy when all others have ended
 # Of the wall clock, for what the runtime's own clock (seconds of the processor, each launch) cannot end.
 KERNEL_SECONDS = 180.0
 COMPILE_SECONDS = 120.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from conversions import as_bits, as_numbers, in_order, in_type, whole, widen
 from errors import COMPONENT, all_finite, complex_error, equal, error_in_ulp
@@ -9,7 +11,7 @@ from errors import COMPONENT, all_finite, complex_error, equal, error_in_ulp
 WIDER = 8  # how many times worse than the CPU's own error is still no finding
 
 
-def compare(function, inputs, got, question, row):
+def compare(function: Any, inputs: Any, got: Any, question: Any, row: Any) -> Any:
     """Return the largest error in ulp, the bound, and the first element that is wrong."""
     out = got.dtype
     if question["name"] == "cast":
@@ -40,7 +42,7 @@ def compare(function, inputs, got, question, row):
     )
 
 
-def _explained(function, wide, got, want):
+def _explained(function: Any, wide: Any, got: Any, want: Any) -> Any:
     """Return where a known issue explains what is wrong."""
     if got.dtype.is_floating_point or got.dtype.is_complex:
         info = torch.finfo(COMPONENT.get(got.dtype, got.dtype))
@@ -50,7 +52,7 @@ def _explained(function, wide, got, want):
     return torch.as_tensor(function(**wide, **names)).broadcast_to(got.shape)
 
 
-def _left_out(wide, got, question, row):
+def _left_out(wide: Any, got: Any, question: Any, row: Any) -> Any:
     """Return where the row says that there is no right answer: NaN in, or an intermediate result too large."""
     out = None if row.get("strict") else _subnormal_inputs(wide, got)
     if got.dtype.is_complex and not row.get("strict"):
@@ -68,7 +70,7 @@ def _left_out(wide, got, question, row):
     return out
 
 
-def _squares_are_not_normal(wide, got):
+def _squares_are_not_normal(wide: Any, got: Any) -> Any:
     """Return where a complex input's squared magnitude over- or underflows: formulas on the GPU square it."""
     info = torch.finfo(COMPONENT[got.dtype])
     found = torch.zeros(got.shape, dtype=torch.bool)
@@ -79,7 +81,7 @@ def _squares_are_not_normal(wide, got):
     return found
 
 
-def _subnormal_inputs(wide, got):
+def _subnormal_inputs(wide: Any, got: Any) -> Any:
     """Return where an input is subnormal in float or bfloat: a GPU may take it for zero."""
     smallest = 2.0**-126
     found = None
@@ -95,7 +97,7 @@ def _subnormal_inputs(wide, got):
     return found
 
 
-def converted(source, got):
+def converted(source: Any, got: Any) -> Any:
     """A result that a kernel wrote as another type; out of range, a conversion to integers has no right answer."""
     target = got.dtype
     x = source.real if source.is_complex() and not target.is_complex else source
@@ -133,7 +135,7 @@ def converted(source, got):
     return found
 
 
-def native(function, inputs, out):
+def native(function: Any, inputs: Any, out: Any) -> Any:
     """Return what the CPU answers in the kernel's own types, or None where it has no such operator."""
     try:
         answer = function(
@@ -144,7 +146,7 @@ def native(function, inputs, out):
         return None
 
 
-def _unexplained(wrong, masks):
+def _unexplained(wrong: Any, masks: Any) -> Any:
     """Return what no known issue explains, or if there is none, all that is wrong and the issues that explain it."""
     beyond = wrong.clone()
     for mask in masks.values():
@@ -154,7 +156,7 @@ def _unexplained(wrong, masks):
     return wrong, [name for name, mask in masks.items() if (wrong & mask).any()]
 
 
-def exact(function, inputs, got, row, masks):
+def exact(function: Any, inputs: Any, got: Any, row: Any, masks: Any) -> Any:
     """Return the exact result: the reference computed in the widest type that its operators take."""
     want = None
     if row.get("order"):
@@ -183,7 +185,19 @@ def exact(function, inputs, got, row, masks):
     return found
 
 
-def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out, masks):
+def judge(
+    got: Any,
+    want: Any,
+    cpu: Any,
+    bound: Any,
+    inputs: Any,
+    *,
+    scale: Any,
+    row: Any,
+    magnitude: Any,
+    left_out: Any,
+    masks: Any,
+) -> Any:
     """Compare a result with the exact one; an error may be the bound, or what the CPU itself errs by."""
     out, loose = got.dtype, bool(row.get("loose"))
     if out.is_complex:
@@ -245,7 +259,7 @@ def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out, mas
 BINS, FEWEST = 64, 1000
 
 
-def _profile(inputs, got, error, wrong):
+def _profile(inputs: Any, got: Any, error: Any, wrong: Any) -> Any:
     """Return the largest error in each of 64 parts of the first input's values, from -inf to inf."""
     kinds = {torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float32: torch.int32}
     fits = (each for each in inputs.values() if isinstance(each, torch.Tensor) and each.shape == got.shape)
@@ -262,12 +276,12 @@ def _profile(inputs, got, error, wrong):
     return [float(f"{each:.3g}") for each in largest.tolist()]
 
 
-def _show(tensor, at):
+def _show(tensor: Any, at: Any) -> Any:
     value = tensor.contiguous().reshape(-1)[at].item()
     return repr(value)
 
 
-def _inputs_at(inputs, got, at):
+def _inputs_at(inputs: Any, got: Any, at: Any) -> Any:
     """Say what stood at the place, where inputs and result have one shape."""
     shown = {}
     for name, value in inputs.items():

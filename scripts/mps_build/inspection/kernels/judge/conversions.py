@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 
-def take_view(view, buffers):
+def take_view(view: Any, buffers: Any) -> Any:
     """Return a tensor over a buffer: dtype, shape, strides and offset in elements."""
     dtype = getattr(torch, view["dtype"])
     buffer = buffers[view["buffer"]]
@@ -14,7 +16,7 @@ def take_view(view, buffers):
     return torch.as_strided(flat, view["shape"], view["strides"], view["offset"])
 
 
-def widen(value):
+def widen(value: Any) -> Any:
     """Return an input for the float64 reference: floats widened, integers and bools as they are."""
     if isinstance(value, torch.Tensor):
         if value.dtype.is_complex:
@@ -24,7 +26,7 @@ def widen(value):
     return value
 
 
-def as_bits(tensor):
+def as_bits(tensor: Any) -> Any:
     """Return the tensor's bits as integers of the same width; a complex number counts as two."""
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor.to(torch.complex64))
@@ -34,7 +36,7 @@ def as_bits(tensor):
     )
 
 
-def whole(value):
+def whole(value: Any) -> Any:
     """Unsigned types that the CPU does not compute in: as int64 (uint64 keeps its bits)."""
     if isinstance(value, torch.Tensor) and value.dtype in (torch.uint16, torch.uint32):
         return value.to(torch.int64)
@@ -43,19 +45,19 @@ def whole(value):
     return value
 
 
-def in_order(value):
+def in_order(value: Any) -> Any:
     """uint64 as int64 in the same order, for comparisons, which the CPU has for signed integers alone."""
     if isinstance(value, torch.Tensor) and value.dtype == torch.uint64:
         return value.view(torch.int64) ^ torch.iinfo(torch.int64).min
     return value
 
 
-def as_numbers(value):
+def as_numbers(value: Any) -> Any:
     """Bools as numbers, where an operator knows no bools; the result is a bool again."""
     return value.to(torch.int64) if isinstance(value, torch.Tensor) and value.dtype == torch.bool else value
 
 
-def in_type(want, dtype):
+def in_type(want: Any, dtype: Any) -> Any:
     """Return the wanted values in a result's type; uint64 is taken from int64's bits."""
     if dtype == torch.uint64 and want.dtype == torch.int64:
         return want.view(torch.uint64)

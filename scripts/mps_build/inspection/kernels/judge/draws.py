@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from typing import Any
 
 import torch
 
@@ -11,7 +12,7 @@ _MASK = 0xFFFFFFFF
 ROUNDS = 9  # one less than usual: the last round is left out
 
 
-def philox(seed, index, rounds=ROUNDS, turned=False):
+def philox(seed: Any, index: Any, rounds: Any = ROUNDS, turned: Any = False) -> Any:
     """Return four words for one index; `turned`: with the halves of each product exchanged (up to 2.12)."""
     a, b, c, d = 0, 0, index >> 32 & _MASK, index & _MASK
     high, low = seed >> 32 & _MASK, seed & _MASK
@@ -25,7 +26,7 @@ def philox(seed, index, rounds=ROUNDS, turned=False):
     return a, b, c, d
 
 
-def single(x):
+def single(x: Any) -> Any:
     """Round to float32."""
     return struct.unpack("<f", struct.pack("<f", x))[0]
 
@@ -33,13 +34,13 @@ def single(x):
 _UNIT = single(4.656612873077392578125e-10 * (1 - 2.0**-24))
 
 
-def uniform(word):
+def uniform(word: Any) -> Any:
     """A number from 0 to 1."""
     return single(single(float(word & 0x7FFFFFFF)) * _UNIT)
 
 
-def _words(seed, base, count):
-    words = []
+def _words(seed: Any, base: Any, count: Any) -> Any:
+    words: list[int] = []
     index = base
     while len(words) < count:
         words += philox(seed, index)
@@ -47,7 +48,7 @@ def _words(seed, base, count):
     return words[:count]
 
 
-def drawn(kind, seed, base, count, one, two, bits=32, alone=False):
+def drawn(kind: Any, seed: Any, base: Any, count: Any, one: Any, two: Any, bits: Any = 32, alone: Any = False) -> Any:
     """Return the numbers that a kernel must draw; `alone`: each from the first words of an index of its own."""
     if kind == "random_int":
         return _whole(seed, base, count, one, two, bits)
@@ -78,7 +79,7 @@ def drawn(kind, seed, base, count, one, two, bits=32, alone=False):
     return torch.tensor(numbers[::2] if len(numbers) == 2 * count and alone else numbers[:count], dtype=torch.float64)
 
 
-def _whole(seed, base, count, low, span, bits):
+def _whole(seed: Any, base: Any, count: Any, low: Any, span: Any, bits: Any) -> Any:
     if bits == 64:
         words = _words(seed, base, -(-count // 2) * 4)
         numbers = [high << 32 | rest for high, rest in zip(words[::2], words[1::2], strict=True)]
@@ -90,24 +91,24 @@ def _whole(seed, base, count, low, span, bits):
     return torch.tensor([(each + 2**63) % 2**64 - 2**63 for each in numbers], dtype=torch.int64)
 
 
-def drawn_mask(seed, base, count, chance):
+def drawn_mask(seed: Any, base: Any, count: Any, chance: Any) -> Any:
     """True with the given chance, by the generator's words from `base` on."""
     return drawn("bernoulli", seed, base, count, chance, 0) != 0
 
 
-def drawn_dropout(x, seed, base, chance, scale):
+def drawn_dropout(x: Any, seed: Any, base: Any, chance: Any, scale: Any) -> Any:
     """Dropout by that mask: what is kept is scaled, the rest is 0."""
     kept = drawn_mask(seed, base, x.numel(), chance).reshape(x.shape)
     return torch.where(kept, x * scale, torch.zeros_like(x))
 
 
-def drawn_bernoulli_each(probabilities, seed, base):
+def drawn_bernoulli_each(probabilities: Any, seed: Any, base: Any) -> Any:
     """1 with each element's own probability, else 0."""
     units = torch.tensor([uniform(each) for each in _words(seed, base, probabilities.numel())], dtype=torch.float64)
     return (units < probabilities.to(torch.float64)).to(torch.float64)
 
 
-def drawn_poisson(rates, seed, base, apart):
+def drawn_poisson(rates: Any, seed: Any, base: Any, apart: Any) -> Any:
     """Numbers of factors whose product stays above exp(-rate); each thread has `apart` indices of its own."""
     numbers = []
     for place, rate in enumerate(rates.to(torch.float64).tolist()):
@@ -119,7 +120,7 @@ def drawn_poisson(rates, seed, base, apart):
     return torch.tensor(numbers, dtype=torch.float64)
 
 
-def drawn_shuffle(seed, base, count):
+def drawn_shuffle(seed: Any, base: Any, count: Any) -> Any:
     """A Fisher-Yates shuffle from the end."""
     numbers = list(range(count))
     words = _words(seed, base, count)
@@ -129,7 +130,7 @@ def drawn_shuffle(seed, base, count):
     return torch.tensor(numbers, dtype=torch.int64)
 
 
-def drawn_islands(data, keys, seed, base):
+def drawn_islands(data: Any, keys: Any, seed: Any, base: Any) -> Any:
     """Each run of equal keys is shuffled, with numbers of its own."""
     out, begin, keys = data.tolist(), 0, keys.tolist()
     while begin < len(keys):
@@ -142,7 +143,7 @@ def drawn_islands(data, keys, seed, base):
     return torch.tensor(out, dtype=data.dtype)
 
 
-def drawn_moments(x, mean, variance, fourth, low, high):
+def drawn_moments(x: Any, mean: Any, variance: Any, fourth: Any, low: Any, high: Any) -> Any:
     """Return the numbers themselves where their distribution is the right one, else what they should be near.
 
     Args:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 # Significant bits, and the exponent (of frexp) of the smallest normal number.
@@ -10,14 +12,14 @@ FORMATS = {torch.float16: (11, -13), torch.bfloat16: (8, -125), torch.float32: (
 COMPONENT = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
 
 
-def ulp_of(want, dtype):
+def ulp_of(want: Any, dtype: Any) -> Any:
     """Return the distance of neighbours of `dtype` at each float64 value."""
     bits, lowest = FORMATS[dtype]
     _, exponent = torch.frexp(torch.where(torch.isfinite(want), want, torch.ones_like(want)))
     return torch.ldexp(torch.ones_like(want), torch.clamp(exponent, min=lowest) - bits)
 
 
-def error_in_ulp(got, want, dtype, scale, magnitude=None, loose=False):
+def error_in_ulp(got: Any, want: Any, dtype: Any, scale: Any, magnitude: Any = None, loose: Any = False) -> Any:
     """Return each element's error: 0 for equal infinities and two NaNs, infinite where one of the two is not finite.
 
     Args:
@@ -49,7 +51,7 @@ def error_in_ulp(got, want, dtype, scale, magnitude=None, loose=False):
     return torch.nan_to_num(error, nan=float("inf"), posinf=float("inf"))
 
 
-def equal(a, b):
+def equal(a: Any, b: Any) -> Any:
     """Compare two results as equal, NaN with NaN; types of eight bits are compared in float32."""
     a, b = (
         each.to(torch.float32) if each.dtype.itemsize == 1 and each.dtype.is_floating_point else each for each in (a, b)
@@ -57,7 +59,7 @@ def equal(a, b):
     return (a == b) | ((a != a) & (b != b))  # noqa: PLR0124
 
 
-def complex_error(g, w, size, component, scale):
+def complex_error(g: Any, w: Any, size: Any, component: Any, scale: Any) -> Any:
     """Error of complex results in units of the last place of the larger component."""
     unit = ulp_of(size, component)
     error = torch.clamp((g.to(torch.float64) - w).abs() - scale, min=0) / unit
@@ -75,7 +77,7 @@ def complex_error(g, w, size, component, scale):
     return torch.where(finite, torch.nan_to_num(error, nan=float("inf"), posinf=float("inf")), torch.zeros_like(error))
 
 
-def all_finite(inputs, error):
+def all_finite(inputs: Any, error: Any) -> Any:
     """Where the inputs are finite; everywhere, if inputs and result have other shapes."""
     where = torch.ones_like(error, dtype=torch.bool)
     for value in inputs.values():

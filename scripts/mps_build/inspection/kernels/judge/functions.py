@@ -5,17 +5,19 @@ Each is called twice: with floats widened to float64, and with the kernel's own 
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 
-def nextafter(x, y):
+def nextafter(x: Any, y: Any) -> Any:
     """The neighbour in the narrow type: the wide one knows no neighbours of float32, and is asked for them."""
     if x.dtype == torch.float64:
         return torch.nextafter(x.to(torch.float32), y.to(torch.float32)).to(torch.float64)
     return torch.nextafter(x, y)
 
 
-def cast(x, to):
+def cast(x: Any, to: Any) -> Any:
     """What a kernel writes as another type; compare.converted knows which results have no right answer."""
     return x.to(getattr(torch, to))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 
-def indexed(x, small, where, way, i0, i1=None, i2=None):
+def indexed(x: Any, small: Any, where: Any, way: Any, i0: Any, i1: Any = None, i2: Any = None) -> Any:
     """x[i0, i1, …], or x after `x[i0, i1, …] = small` (the last one stays) or `+= small`."""
     places = tuple(each.long().reshape(where) for each in (i0, i1, i2) if each is not None)
     if way == "get":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 
-def nll_forward(x, target, weight, ignored, weighted, which):
+def nll_forward(x: Any, target: Any, weight: Any, ignored: Any, weighted: Any, which: Any) -> Any:
     """The loss of each position, and its weight."""
     kept = target != ignored
     place = torch.where(kept, target, torch.zeros_like(target)).long()
@@ -14,7 +16,7 @@ def nll_forward(x, target, weight, ignored, weighted, which):
     return factor if which else -factor * x.gather(1, place.unsqueeze(1)).squeeze(1)
 
 
-def nll_backward(dy, target, weight, ignored, weighted, total, shape):
+def nll_backward(dy: Any, target: Any, weight: Any, ignored: Any, weighted: Any, total: Any, shape: Any) -> Any:
     """Gradient of the negative log likelihood by its input; ignored targets get 0."""
     target, weight = target.long(), weight if dy.dtype == weight.dtype else weight.to(dy.dtype)
     kept = target != ignored
@@ -24,22 +26,22 @@ def nll_backward(dy, target, weight, ignored, weighted, total, shape):
     return torch.zeros(shape, dtype=dy.dtype).scatter(1, place.unsqueeze(1), value.unsqueeze(1))
 
 
-def _ctc(x, targets, times, lengths, blank):
+def _ctc(x: Any, targets: Any, times: Any, lengths: Any, blank: Any) -> Any:
     return torch.ops.aten._ctc_loss(x, targets.long(), times, lengths, blank, False)
 
 
-def ctc_loss(x, targets, times, lengths, blank, steps):
+def ctc_loss(x: Any, targets: Any, times: Any, lengths: Any, blank: Any, steps: Any) -> Any:
     """Connectionist temporal classification: the loss of each sequence."""
     return _ctc(x, targets, times, lengths, blank)[0]
 
 
-def ctc_gradient(x, targets, times, lengths, blank, steps, dy, zero):
+def ctc_gradient(x: Any, targets: Any, times: Any, lengths: Any, blank: Any, steps: Any, dy: Any, zero: Any) -> Any:
     """Gradient of the CTC loss by the log probabilities, by torch's own CPU operator."""
     loss, alpha = _ctc(x, targets, times, lengths, blank)
     return torch.ops.aten._ctc_loss_backward(dy, x, targets.long(), times, lengths, loss, alpha, blank, zero)
 
 
-def bag_values(weight, index, offsets, mode, padding, each, which):
+def bag_values(weight: Any, index: Any, offsets: Any, mode: Any, padding: Any, each: Any, which: Any) -> Any:
     """Output, owner of each index, size of each bag, or where the largest came from."""
     index = index.long()
     ends = [*offsets[1:], len(index)]
@@ -64,7 +66,9 @@ def bag_values(weight, index, offsets, mode, padding, each, which):
     return torch.stack(rows)
 
 
-def bag_gradient(dy, index, owner, size, where, each, mode, padding, many):
+def bag_gradient(
+    dy: Any, index: Any, owner: Any, size: Any, where: Any, each: Any, mode: Any, padding: Any, many: Any
+) -> Any:
     """Gradient of embedding_bag by its weights, for the modes sum, mean and max."""
     index, owner, size = index.long(), owner.long(), size.long()
     out = torch.zeros((many, dy.shape[1]), dtype=dy.dtype)
@@ -77,7 +81,7 @@ def bag_gradient(dy, index, owner, size, where, each, mode, padding, many):
     return out.index_add(0, index[kept], rows[kept])
 
 
-def bag_weights_gradient(dy, weight, index, owner, padding):
+def bag_weights_gradient(dy: Any, weight: Any, index: Any, owner: Any, padding: Any) -> Any:
     """Gradient of embedding_bag by the weights of its samples; padding gets 0."""
     product = (weight[index.long()] * dy[owner.long()]).sum(1)
     return torch.where(index == padding, torch.zeros_like(product), product)

@@ -17,6 +17,7 @@ import socket
 import struct
 import sys
 import warnings
+from typing import Any
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -24,7 +25,7 @@ import torch
 from compare import compare
 from conversions import take_view
 
-FUNCTIONS = {}
+FUNCTIONS: dict[str, Any] = {}
 for _module in sorted(os.listdir(os.path.dirname(os.path.abspath(__file__)))):
     if _module.endswith(".py") and _module not in ("main.py", "compare.py", "client.py", "__init__.py"):
         FUNCTIONS.update(getattr(importlib.import_module(_module[:-3]), "FUNCTIONS", {}))
@@ -37,11 +38,11 @@ torch.set_num_threads(1)
 class Judge:
     """The references of the kernels, compiled once, and the comparison of each answer."""
 
-    def __init__(self, references):
+    def __init__(self, references: Any) -> None:
         self.references = references
-        self.compiled = {}
+        self.compiled: dict[tuple[str, str], Any] = {}
 
-    def expression(self, name, key="expr", text=None):
+    def expression(self, name: Any, key: Any = "expr", text: Any = None) -> Any:
         """Return the function of a row's expression; a question's name is only ever looked up."""
         if (name, key) not in self.compiled:
             if name in FUNCTIONS and key == "expr":
@@ -51,7 +52,7 @@ class Judge:
                 self.compiled[name, key] = lambda code=code, **inputs: eval(code, {**NAMES, **inputs})
         return self.compiled[name, key]
 
-    def answer(self, question, buffers):
+    def answer(self, question: Any, buffers: Any) -> Any:
         """Return the outcome of one question: a kernel's name, its inputs, and the bytes that it wrote."""
         row = self.references.get(question["name"], {})
         if "complex" in row and question["got"]["dtype"].startswith("complex"):
@@ -65,11 +66,11 @@ class Judge:
         return compare(self.expression(question["name"]), inputs, got, question, row)
 
 
-def _input(value, buffers):
+def _input(value: Any, buffers: Any) -> Any:
     return take_view(value, buffers) if isinstance(value, dict) and "buffer" in value else value
 
 
-def _read(connection, size):
+def _read(connection: Any, size: Any) -> Any:
     data = bytearray()
     while len(data) < size:
         piece = connection.recv(min(size - len(data), 1 << 20))
@@ -79,7 +80,7 @@ def _read(connection, size):
     return bytes(data)
 
 
-def serve(path, references):
+def serve(path: Any, references: Any) -> None:
     """Answer questions on a Unix socket until the parent process ends."""
     judge = Judge(references)
     server = socket.socket(socket.AF_UNIX)
@@ -106,7 +107,7 @@ def serve(path, references):
         os.waitpid(pid, 0)
 
 
-def talk(connection, judge):
+def talk(connection: Any, judge: Any) -> None:
     """Answer the questions of one connection: a length, a JSON header, then the buffers."""
     while (head := _read(connection, 4)) is not None:
         text = _read(connection, struct.unpack("<I", head)[0])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 
-def made_spaced(start, end, count, shape, base):
+def made_spaced(start: Any, end: Any, count: Any, shape: Any, base: Any) -> Any:
     """Numbers at equal distances, or the powers of a base with such exponents."""
     numbers = torch.linspace(start, end, count, dtype=torch.float64)
     return (numbers if not base else torch.pow(torch.tensor(base, dtype=torch.float64), numbers)).reshape(shape)
 
 
-def counted_histogram(x, edges, each, weight=None):
+def counted_histogram(x: Any, edges: Any, each: Any, weight: Any = None) -> Any:
     """A histogram of points; `each`: one of its own for every point."""
     sizes = [len(row) - 1 for row in edges]
     out = torch.zeros([len(x), *sizes], dtype=torch.float64)
@@ -26,7 +28,7 @@ def counted_histogram(x, edges, each, weight=None):
     return out if each else out.sum(0)
 
 
-def median_of(x, ignores):
+def median_of(x: Any, ignores: Any) -> Any:
     """torch's median, or nanmedian."""
     return (torch.nanmedian(x) if ignores and x.is_floating_point() else torch.median(x)).reshape(1)
 

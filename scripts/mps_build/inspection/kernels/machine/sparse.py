@@ -22,15 +22,20 @@ class Shift:
     """A small launch, moved along one dimension of its grid.
 
     Args:
-        axis: of the grid; `groups` by how many threadgroups.
-        bytes: by argument name, how far each buffer's contents move with each threadgroup; the others stay.
-        words: by argument name, the offset, the size and the growth (with each threadgroup) of lengths in constants.
+        axis: of the grid; it is moved by `units` of `unit` threadgroups each.
+        bytes: by argument name, how far each buffer's contents move with each unit; the others stay.
+        words: by argument name, the offset, the size and the growth (with each unit) of lengths in constants.
     """
 
     axis: int
-    groups: int
+    units: int
     bytes: Mapping[str | int, int]
     words: Mapping[str | int, tuple[tuple[int, int, int], ...]] = field(default_factory=dict)
+    unit: int = 1
+
+    @property
+    def groups(self) -> int:
+        return self.units * self.unit
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,7 +71,7 @@ def run_shifted(device: Device, step: Step, shift: Shift, groups: Sequence[int] 
         if value is None:
             continue
         if isinstance(value, Buffer):
-            by = shift.bytes.get(key, 0) * shift.groups
+            by = shift.bytes.get(key, 0) * shift.units
             at = _place(library, slot, value.size + by, value.align or 16)
             library.rt_fill(at + by, value.data or bytes([POISON]) * value.size, value.size)
             moved.sizes[key] = value.size + by
@@ -74,7 +79,7 @@ def run_shifted(device: Device, step: Step, shift: Shift, groups: Sequence[int] 
                 kept.append((key, at + by, value))
             places.append(Placed(slot, at, value.size + by, argument.name))
         elif isinstance(value, bytes):
-            data = _grown(value, shift.words.get(key, ()), shift.groups)
+            data = _grown(value, shift.words.get(key, ()), shift.units)
             at = _place(library, slot, len(data), max(argument.align, 1))
             library.rt_fill(at, data, len(data))
             places.append(Placed(slot, at, len(data), argument.name))
@@ -131,10 +136,10 @@ def _place(library: object, slot: int, size: int, align: int) -> int:
     return int(at)
 
 
-def _grown(data: bytes, words: Sequence[tuple[int, int, int]], groups: int) -> bytes:
+def _grown(data: bytes, words: Sequence[tuple[int, int, int]], units: int) -> bytes:
     out = bytearray(data)
     for offset, size, growth in words:
-        value = int.from_bytes(out[offset : offset + size], "little") + growth * groups
+        value = int.from_bytes(out[offset : offset + size], "little") + growth * units
         if value >= 1 << 8 * size:
             raise WrongBinding(f"a length of {value} does not fit its {8 * size} bits")
         out[offset : offset + size] = value.to_bytes(size, "little")

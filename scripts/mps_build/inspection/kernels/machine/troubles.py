@@ -9,6 +9,8 @@ from ..program import Step
 from .code import Code
 from .runtime import Report
 
+# Buffers lie 64 GiB apart: an offset that wrapped at 2**32 elements is still nearest to its own.
+_NEAR = 1 << 35
 _STATUS = {1: "fault", 2: "timeout", 3: "trap", 4: "deadlock", 5: "bad launch"}
 
 
@@ -34,7 +36,7 @@ class Placed:
 
 def locate(address: int, placed: Sequence[Placed]) -> tuple[str, dict[str, object]]:
     """Say where an address lies: in which buffer, or how far before or behind which."""
-    near = [each for each in placed if each.address - (1 << 30) <= address < each.address + each.size + (1 << 30)]
+    near = [each for each in placed if each.address - _NEAR <= address < each.address + each.size + _NEAR]
     if not near:
         return f"address {address:#x}", {"address": address}
     each = min(near, key=lambda one: max(one.address - address, address - one.address - one.size, 0))

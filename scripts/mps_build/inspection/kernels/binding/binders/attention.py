@@ -69,7 +69,7 @@ def vector(kernel: Kernel, case: Case) -> Iterator[Program]:
             batches = [*(each[0] for each in strides), h]
             arguments["qkv_batch_strides_heads"] = kernel.pack("qkv_batch_strides_heads", batches)
         inputs = {"q": q, "k": k, "v": v, "mask": mask or 0, "causal": causal, "factor": 0.125}
-        check = Reference(got=out, name="nn_attention", inputs=inputs, scale=2.0**-16)
+        check = Reference(got=out, name="nn_attention", inputs=inputs, scale=2.0**-19)
         steps = [groups(kernel, arguments, (b * h, q_len), (1024,))]
         yield Program(label=f"{b} x {h} heads of {hk}, {q_len} queries, {k_len} keys", steps=steps, checks=[check])
 
@@ -84,6 +84,8 @@ def blocks(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`attention_bq…` up to 2.12: a threadgroup for `bq` queries of a head, without a mask; NK blocks of keys."""
     dtype, parts = kernel.dtype("Q"), kernel.parts
     d, bq, bk = int(parts["bd"]), int(parts["bq"]), int(parts["bk"])
+    if d > 80:
+        raise NotBound("heads of 128 do not end in the time that a program has; not understood")
     for b, h, hk, q_len, k_len in ((1, 2, 1, 37, 45), (2, 1, 1, 32, 64), (1, 3, 3, 5, 33)):
         q, k = filled(case, dtype, (b, h, q_len, d)), filled(case, dtype, (b, hk, k_len, d))
         v, out = filled(case, dtype, (b, hk, k_len, d)), result(dtype, (b, h, q_len, d))
@@ -94,8 +96,8 @@ def blocks(kernel: Kernel, case: Case) -> Iterator[Program]:
             constants[f"{name}_strides"] = list(strides_of(view)[:3])
         arguments |= {name: kernel.pack(name, value) for name, value in constants.items()}
         inputs = {"q": q, "k": k, "v": v, "mask": 0, "causal": False, "factor": 0.125}
-        # Scaled queries and weights are rounded to the element type before they are multiplied.
-        scale = {"half": 2.0**-8, "bfloat": 2.0**-5}.get(dtype.name, 2.0**-14)
+        # Scaled queries and weights are rounded to the element type: half a unit of values up to 2; float adds up 256 terms.
+        scale = {"half": 2.0**-10, "bfloat": 2.0**-7}.get(dtype.name, 2.0**-17)
         check = Reference(got=out, name="nn_attention", inputs=inputs, scale=scale)
         steps = [groups(kernel, arguments, (-(-q_len // bq), h, b), (32, int(parts["wm"]), int(parts["wn"])))]
         yield Program(label=f"{b} x {h} heads of {hk}, {q_len} queries, {k_len} keys", steps=steps, checks=[check])
@@ -124,8 +126,8 @@ def prefill(kernel: Kernel, case: Case) -> Iterator[Program]:
             "mask": mask.buffer if mask else None,
         }
         inputs = {"q": q, "k": k, "v": v, "mask": mask or 0, "causal": parts["dc"] == "1", "factor": 0.125}
-        # Scaled queries and weights are rounded to the element type before they are multiplied.
-        scale = {"half": 2.0**-8, "bfloat": 2.0**-5}.get(dtype.name, 2.0**-14)
+        # Scaled queries and weights are rounded to the element type: half a unit of values up to 2; float adds up 256 terms.
+        scale = {"half": 2.0**-10, "bfloat": 2.0**-7}.get(dtype.name, 2.0**-17)
         check = Reference(got=out, name="nn_attention", inputs=inputs, scale=scale)
         steps = [groups(kernel, arguments, (-(-q_len // bq), h, b), (32, int(parts["wm"]), int(parts["wn"])))]
         yield Program(label=f"{b} x {h} heads of {hk}, {q_len} queries, {k_len} keys", steps=steps, checks=[check])
@@ -168,6 +170,6 @@ def put_together(kernel: Kernel, case: Case) -> Iterator[Program]:
             "out": out.buffer,
         }
         inputs = {"partials": partials, "sums": sums, "maxs": maxs}
-        check = Reference(got=out, name="nn_attention_parts", inputs=inputs, scale=2.0**-18)
+        check = Reference(got=out, name="nn_attention_parts", inputs=inputs, scale=2.0**-20)
         steps = [groups(kernel, arguments, (heads, q_len), (1024,))]
         yield Program(label=f"{heads} heads, {q_len} queries", steps=steps, checks=[check])

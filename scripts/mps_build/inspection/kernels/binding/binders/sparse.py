@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from ...dtypes import DTYPES
-from ...program import Known, Program, Reference, View, inout_buffer
+from ...program import Check, Known, Program, Reference, View, inout_buffer
 from ...values import pack
 from ..contracts import Case, Kernel
 from .sampling import zeroed
@@ -93,7 +93,7 @@ def coalesce(kernel: Kernel, case: Case) -> Iterator[Program]:
         )
         if dtype.name == "half2":
             scale = 2.0**-8
-        checks = [
+        checks: list[Check] = [
             Reference(got=out, name="sparse_sums", inputs=inputs, scale=scale),
             Known(got=where, want=pack(LONG, kept)),
         ]
@@ -114,7 +114,7 @@ def gather_multiply(kernel: Kernel, case: Case) -> Iterator[Program]:
         values: dict[str, object] = {"lhs_vals": a, "rhs_vals": b, "lhs_sel": x, "rhs_sel": y, "out_vals": out}
         values |= {"lhs_indices": numbered(LONG, rows), "out_indices": where}
         arguments = bound(kernel, values | {"dims_input": (dims, left), "dims_output": (taken, width)})
-        checks = [
+        checks: list[Check] = [
             Reference(got=out, name="sparse_rows_product", inputs={"a": a, "b": b, "one": x, "two": y}),
             Known(got=where, want=pack(LONG, [rows[d * left + each] for d in range(dims) for each in one])),
         ]

@@ -96,7 +96,7 @@ def blocks(kernel: Kernel, case: Case) -> Iterator[Program]:
             constants[f"{name}_strides"] = list(strides_of(view)[:3])
         arguments |= {name: kernel.pack(name, value) for name, value in constants.items()}
         inputs = {"q": q, "k": k, "v": v, "mask": 0, "causal": False, "factor": 0.125}
-        # Scaled queries and weights are rounded to the element type: half a unit of values up to 2; float adds up 256 terms.
+        # Scaled queries and weights are rounded to the element type (values up to 2); float adds up 256 terms.
         scale = {"half": 2.0**-10, "bfloat": 2.0**-7}.get(dtype.name, 2.0**-17)
         check = Reference(got=out, name="nn_attention", inputs=inputs, scale=scale)
         steps = [groups(kernel, arguments, (-(-q_len // bq), h, b), (32, int(parts["wm"]), int(parts["wn"])))]
@@ -126,7 +126,7 @@ def prefill(kernel: Kernel, case: Case) -> Iterator[Program]:
             "mask": mask.buffer if mask else None,
         }
         inputs = {"q": q, "k": k, "v": v, "mask": mask or 0, "causal": parts["dc"] == "1", "factor": 0.125}
-        # Scaled queries and weights are rounded to the element type: half a unit of values up to 2; float adds up 256 terms.
+        # Scaled queries and weights are rounded to the element type (values up to 2); float adds up 256 terms.
         scale = {"half": 2.0**-10, "bfloat": 2.0**-7}.get(dtype.name, 2.0**-17)
         check = Reference(got=out, name="nn_attention", inputs=inputs, scale=scale)
         steps = [groups(kernel, arguments, (-(-q_len // bq), h, b), (32, int(parts["wm"]), int(parts["wn"])))]

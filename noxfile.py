@@ -327,7 +327,7 @@ def tests_slow(session: nox.Session) -> None:
     session.run("pytest", "-m", "slow", *session.posargs)
 
 
-@nox.session(venv_backend="virtualenv")  # pip may have the CPU build of torch on disk; uv is not told so
+@nox.session(venv_backend="virtualenv")  # pip may have the CPU build of torch on disk; uv does not know
 def sensitivity(session: nox.Session) -> None:
     """Faults planted in the device suite, on the CPU with one torch: each must be noticed; arguments go to pytest."""
     _install(session, "sensitivity")

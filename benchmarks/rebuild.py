@@ -220,7 +220,7 @@ def measure_wheel(bench: Bench, rounds: int, jobs: int) -> None:
         finished = next((root / "bench-finished").glob("*.whl"))
         aside = finished.rename(root / "bench-last.whl")
         finish_wheel(wheel, output=root / "bench-finished", epoch=10**9, bill=bill, previous=aside)
-        print(f"packed anew: {len(changed)} of {len(files)}: {', '.join(changed[:6])}")
+        print(f"repacked: {len(changed)} of {len(files)}: {', '.join(changed[:6])}")
 
     kept = bench.file.with_suffix(".kept")
     shutil.copy2(bench.file, kept)

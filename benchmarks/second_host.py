@@ -107,7 +107,7 @@ def as_host(arguments: argparse.Namespace, console: Console) -> dict[str, Any]:
     began = time.monotonic()
     with (
         rehearsal.workspace.held(),
-        relayed(choice.variables, choice.upstream, Path(sccache), told=told.append) as variables,
+        relayed(choice.variables, choice.upstream, Path(sccache), report=told.append) as variables,
     ):
         chroot = debian_root(rehearsal, mirror=None)
         chroot = replace(chroot, binds=(*chroot.binds, Path(sccache).parent))

@@ -53,7 +53,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="only N generic plants")
     parser.add_argument("--write", action="store_true", help="put the rows into benchmarks/results.json")
     given = parser.parse_args()
-    met, version = True, _told((given.python, "-c", "import torch; print(torch.__version__)"), threads=1).strip()
+    met, version = True, _output((given.python, "-c", "import torch; print(torch.__version__)"), threads=1).strip()
     for stage in given.stages.split(","):
         figures = STAGES[stage](given)
         command = f"nox -s benchmark -- sensitivity --stages {stage}" + (
@@ -74,7 +74,7 @@ def measure_healthy(given: argparse.Namespace) -> Figures:
     seconds: dict[int, list[float]] = {}
     for threads in THREADS:
         argv = (given.python, str(MEASURE), "--layers", given.layers, "--healthy", str(REPEATS))
-        told = _told(argv, threads=threads, may_fail=True)
+        told = _output(argv, threads=threads, may_fail=True)
         last = told.strip().splitlines()[-1]
         found = re.fullmatch(r"(\d+) false alarms in .* s of CPU: ([\d., ]+)", last)
         if found is None:
@@ -95,7 +95,7 @@ def measure_catalogue(given: argparse.Namespace) -> Figures:
         report = Path(temporary) / "report.xml"
         pytest = (given.python, "-m", "pytest", "-q", "-c", str(ROOT / "tests" / "device" / "pytest.ini"))
         argv = (*pytest, "--rootdir", str(folder), str(folder / "test_catalogue.py"), f"--junitxml={report}")
-        _told(argv, threads=1, may_fail=True)
+        _output(argv, threads=1, may_fail=True)
         planted = [one for one in ET.parse(report).iter("testcase") if "with_the_bug" in str(one.get("name"))]
     caught = [one for one in planted if one.find("failure") is None and one.find("error") is None]
     return {
@@ -124,7 +124,7 @@ def _plants(python: str, layers: str, *, sample: int) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as temporary:
         found = Path(temporary) / "generic.json"
         argv = (python, str(MEASURE), "--layers", layers, "--generic", str(found))
-        print(_told((*argv, "--sample", str(sample), "--minutes", "600"), threads=1))
+        print(_output((*argv, "--sample", str(sample), "--minutes", "600"), threads=1))
         plants: list[dict[str, Any]] = json.loads(found.read_text(encoding="utf-8"))
         return plants
 
@@ -144,7 +144,7 @@ def measure_full(given: argparse.Namespace) -> Figures:
     with tempfile.TemporaryDirectory() as temporary:
         found = Path(temporary) / "record.json"
         command = (sys.executable, "-m", "mps_build", "verify_mps", "--python", given.python, "--device", "cpu")
-        _told((*command, "--full", "--json", str(found)), threads=None, may_fail=True)
+        _output((*command, "--full", "--json", str(found)), threads=None, may_fail=True)
         document = json.loads(found.read_text(encoding="utf-8"))
     print(f"verdict {document['verdict']}, {document['counts']}")
     if document["verdict"] != "rehearsed":
@@ -169,7 +169,7 @@ def _met(figures: Figures) -> bool:
     )
 
 
-def _told(argv: tuple[str, ...], *, threads: int | None, may_fail: bool = False) -> str:
+def _output(argv: tuple[str, ...], *, threads: int | None, may_fail: bool = False) -> str:
     environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     if threads is not None:
         environ["OMP_NUM_THREADS"] = str(threads)

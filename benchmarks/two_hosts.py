@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mps_build.common.errors import HostError
-from mps_build.common.process import Command, capture, watched
+from mps_build.common.process import Command, capture
+from mps_build.common.watched import watched
 
 _PORT = 6379
 

@@ -56,7 +56,7 @@ class _Run:
     """The rows in their order."""
 
     def __init__(self, arguments: argparse.Namespace, told: OutcomeLog, plant: Plant | None) -> None:
-        self._arguments, self._told = arguments, told
+        self._arguments, self._events = arguments, told
         self._leg = Leg(arguments.device, around=plant.maker if plant else None)
         known_ceilings = json.loads(arguments.ceilings or "{}")
         self._ceilings = ceilings.Ceilings(self._leg, quick=arguments.quick, values=known_ceilings)
@@ -71,7 +71,7 @@ class _Run:
         total = self._arguments.seconds
         pace = Pace(quick=quick, weights=sum(row.weight for row in self._rows), total=total)
         bench = Bench(device=self._leg, cpu=Leg("cpu"), quick=quick, cpu_bfloat16=_cpu_likes_bfloat16())
-        self._told.write("facts", **_facts(bench))
+        self._events.write("facts", **_facts(bench))
         if not self._rows:
             return
         self._measure_ceilings()
@@ -84,7 +84,7 @@ class _Run:
                 break
         self._beats.append(sentinel.seconds())
         self._tell_ceilings()  # a row may have had them measured again
-        self._told.write(
+        self._events.write(
             "sentinel",
             seconds=[float(f"{beat:.4g}") for beat in self._beats],
             growth=growth(self._beats),
@@ -93,17 +93,17 @@ class _Run:
 
     def _measure_ceilings(self) -> None:
         if not self._ceilings.values:
-            self._told.write("started", id="ceilings", limit_seconds=600.0)
+            self._events.write("started", id="ceilings", limit_seconds=600.0)
             self._ceilings.measure()
             self._tell_ceilings()
 
     def _tell_ceilings(self) -> None:
-        self._told.write("finished", id="ceilings", ceilings=self._ceilings.values, which=self._ceilings.which)
+        self._events.write("finished", id="ceilings", ceilings=self._ceilings.values, which=self._ceilings.which)
 
     def _row(self, workload: Workload, bench: Bench, pace: Pace) -> bool:
         """Measure one row and tell it; true if there is any doubt about it."""
         began = time.monotonic()
-        self._told.write("started", id=workload.id, limit_seconds=_ROW_LIMIT_SECONDS[bench.quick])
+        self._events.write("started", id=workload.id, limit_seconds=_ROW_LIMIT_SECONDS[bench.quick])
         row: dict[str, Any] = {"name": workload.name, "mode": workload.mode, "ratio": None, "flags": []}
         try:
             if pace.is_spent:
@@ -114,7 +114,7 @@ class _Run:
                 pace,
                 self._ceilings,
                 lowered=self._arguments.lower.get(workload.id),
-                on_size=lambda key, number: self._told.write("size", id=workload.id, key=key, number=number),
+                on_size=lambda key, number: self._events.write("size", id=workload.id, key=key, number=number),
             )
         except Skipped as why:
             row.update(outcome="skipped", reason=str(why))
@@ -124,7 +124,7 @@ class _Run:
             row.update(outcome="skipped" if lacks else "failed", reason=said)
         bench.device.free()
         row["row_seconds"] = round(time.monotonic() - began, 2)
-        self._told.write("finished", id=workload.id, row=row)
+        self._events.write("finished", id=workload.id, row=row)
         return bool(row["flags"]) or row["outcome"] == "failed"
 
 

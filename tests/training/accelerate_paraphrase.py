@@ -12,8 +12,8 @@ from accelerate import Accelerator
 from accelerate.utils import set_seed
 from torch.utils.data import DataLoader
 
+from training_suite.child_run import ChildRun, run_training
 from training_suite.encoder import Classifier
-from training_suite.leg import Leg, run_training
 from training_suite.observer import Observer
 from training_suite.paraphrases import LONGEST, VOCABULARY, Paraphrases, near_synonyms
 
@@ -30,9 +30,9 @@ def linear_with_warmup(optimizer: torch.optim.Optimizer, warmup: int, total: int
     return torch.optim.lr_scheduler.LambdaLR(optimizer, share)
 
 
-def training_function(leg: Leg, seen: Observer, dtype: torch.dtype) -> tuple[float, int]:
+def training_function(run: ChildRun, seen: Observer, dtype: torch.dtype) -> tuple[float, int]:
     """Train, evaluate after the last epoch, and return (accuracy, how many pairs it was asked of)."""
-    accelerator = Accelerator(cpu=True) if leg.force_cpu else Accelerator()
+    accelerator = Accelerator(cpu=True) if run.force_cpu else Accelerator()
     seed = int(CONFIG["seed"])
     set_seed(seed)
     order = torch.Generator().manual_seed(seed)
@@ -64,9 +64,9 @@ def training_function(leg: Leg, seen: Observer, dtype: torch.dtype) -> tuple[flo
             optimizer.step()
             scheduler.step()
             optimizer.zero_grad()
-            if seen.done or seen.steps == leg.steps:
+            if seen.done or seen.steps == run.steps:
                 break
-        if seen.done or seen.steps == leg.steps:
+        if seen.done or seen.steps == run.steps:
             break
     seen.ended(model, batch, loss)
     model.eval()

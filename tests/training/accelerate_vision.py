@@ -14,7 +14,7 @@ from accelerate.utils import set_seed
 from sklearn.datasets import load_digits
 from torch.utils.data import DataLoader, TensorDataset
 
-from training_suite.leg import Leg, run_training
+from training_suite.child_run import ChildRun, run_training
 from training_suite.observer import Observer
 
 CONFIG = {"lr": 1e-2, "num_epochs": 8, "seed": 42, "batch_size": 64}
@@ -48,9 +48,9 @@ def network() -> torch.nn.Module:
     )
 
 
-def training_function(leg: Leg, seen: Observer, dtype: torch.dtype) -> tuple[float, int]:
+def training_function(run: ChildRun, seen: Observer, dtype: torch.dtype) -> tuple[float, int]:
     """Train, evaluate after the last epoch, and return (accuracy, how many images it was asked of)."""
-    accelerator = Accelerator(cpu=True) if leg.force_cpu else Accelerator()
+    accelerator = Accelerator(cpu=True) if run.force_cpu else Accelerator()
     set_seed(CONFIG["seed"])
     train_set, eval_set = digits(dtype, CONFIG["seed"])
     order = torch.Generator().manual_seed(CONFIG["seed"])
@@ -76,9 +76,9 @@ def training_function(leg: Leg, seen: Observer, dtype: torch.dtype) -> tuple[flo
             optimizer.step()
             scheduler.step()
             optimizer.zero_grad()
-            if seen.done or seen.steps == leg.steps:
+            if seen.done or seen.steps == run.steps:
                 break
-        if seen.done or seen.steps == leg.steps:
+        if seen.done or seen.steps == run.steps:
             break
     seen.ended(model, batch, loss)
     model.eval()

@@ -22,7 +22,7 @@ from training_suite.cases import (
     on_the_cpu,
     run_cases,
 )
-from training_suite.leg import Leg, parser
+from training_suite.child_run import ChildRun, parser
 from training_suite.models import MODELS, SEED, build
 from training_suite.real_weights import load_with_batch
 
@@ -31,7 +31,7 @@ RATE = 1e-2
 CLEAR = 1e-2
 
 
-def leg_of(master: torch.nn.Module, batch: dict[str, torch.Tensor], device: Any, dtype: torch.dtype) -> dict[str, Any]:
+def run_of(master: torch.nn.Module, batch: dict[str, torch.Tensor], device: Any, dtype: torch.dtype) -> dict[str, Any]:
     """Return what one forward, backward and step on a device come to."""
     model = copy.deepcopy(master).to(dtype).to(device)
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
@@ -50,12 +50,12 @@ def leg_of(master: torch.nn.Module, batch: dict[str, torch.Tensor], device: Any,
 
 
 def ask(bench: Bench, master: torch.nn.Module, batch: dict[str, torch.Tensor]) -> None:
-    """Compare one model's leg on the device with the CPU's in its own type and in float64."""
+    """Compare one model's device run with the CPU's in its own type and in float64."""
     with on_the_cpu():
-        same = leg_of(master, batch, "cpu", torch.float32)
-        reference = leg_of(master, batch, "cpu", torch.float64)
+        same = run_of(master, batch, "cpu", torch.float32)
+        reference = run_of(master, batch, "cpu", torch.float64)
     with bench.planted():
-        device = leg_of(master, batch, bench.device, torch.float32)
+        device = run_of(master, batch, bench.device, torch.float32)
         bench.is_there("output", device["output"], device["loss"])
         bench.is_there("gradients", *device["gradients"].values())
     bench.compare("output", device["output"], same["output"], reference["output"], floor=OUTPUT_FLOOR)
@@ -65,13 +65,13 @@ def ask(bench: Bench, master: torch.nn.Module, batch: dict[str, torch.Tensor]) -
     for name in reversed(list(reference["gradients"])):
         if name not in device["gradients"]:
             raise Wrong(f"{name}: no gradient reached it")
-        legs = (leg["gradients"][name] for leg in (device, same, reference))
-        bench.compare(f"gradient of {name}", *legs, floor=GRADIENT_FLOOR, least=least)
+        runs = (run["gradients"][name] for run in (device, same, reference))
+        bench.compare(f"gradient of {name}", *runs, floor=GRADIENT_FLOOR, least=least)
     for name, gradient in reference["gradients"].items():
         scale = float(gradient.abs().max())
         clear = (gradient.abs() > CLEAR * scale) & (gradient.abs() > least)
-        legs = (leg["steps"][name].cpu()[clear] for leg in (device, same, reference))
-        bench.compare(f"step of {name}", *legs, floor=GRADIENT_FLOOR)
+        runs = (run["steps"][name].cpu()[clear] for run in (device, same, reference))
+        bench.compare(f"step of {name}", *runs, floor=GRADIENT_FLOOR)
 
 
 def of_config(bench: Bench, *, name: str) -> None:
@@ -84,12 +84,12 @@ def of_weights(bench: Bench, *, path: Path) -> None:
 
 def main(options: argparse.Namespace) -> None:
     transformers.logging.set_verbosity_error()
-    leg = Leg("transformers-architectures", options)
-    leg.events.tell("session", transformers=transformers.__version__, torch=torch.__version__)
+    run = ChildRun("transformers-architectures", options)
+    run.events.tell("session", transformers=transformers.__version__, torch=torch.__version__)
     cases: dict[str, Any] = {f"transformers-{name}": functools.partial(of_config, name=name) for name in MODELS}
     if options.real_weights:
         cases = {"transformers-real-weights": functools.partial(of_weights, path=options.real_weights)}
-    run_cases(cases, leg.events, leg.expected, leg.planted, after=options.after)
+    run_cases(cases, run.events, run.expected, run.planted, after=options.after)
 
 
 if __name__ == "__main__":

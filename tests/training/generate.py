@@ -11,7 +11,7 @@ import torch
 import transformers
 
 from training_suite.cases import Bench, Wrong, moved, on_the_cpu, run_cases
-from training_suite.leg import Leg, parser
+from training_suite.child_run import ChildRun, parser
 from training_suite.models import LENGTH, ROWS, VOCABULARY, build
 
 NEW = 12
@@ -130,9 +130,9 @@ CASES = {
 
 def main(options: argparse.Namespace) -> None:
     transformers.logging.set_verbosity_error()
-    leg = Leg("transformers-generate", options)
-    leg.events.tell("session", transformers=transformers.__version__, torch=torch.__version__)
-    run_cases(CASES, leg.events, leg.expected, leg.planted, after=options.after)
+    run = ChildRun("transformers-generate", options)
+    run.events.tell("session", transformers=transformers.__version__, torch=torch.__version__)
+    run_cases(CASES, run.events, run.expected, run.planted, after=options.after)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from transformers import (
     set_seed,
 )
 
-from training_suite.leg import Leg, run_training
+from training_suite.child_run import ChildRun, run_training
 from training_suite.observer import Observer
 from training_suite.paraphrases import VOCABULARY, Paraphrases, near_synonyms
 from training_suite.trainer_arguments import device_arguments, renamed
@@ -89,11 +89,11 @@ class StopWhenSeen(TrainerCallback):  # type: ignore[misc]
         control.should_training_stop = self.seen.done or (self.steps is not None and self.seen.steps >= self.steps)
 
 
-def training_arguments(leg: Leg) -> TrainingArguments:
+def training_arguments(run: ChildRun) -> TrainingArguments:
     """Return run_glue's arguments, by this version's names."""
     known = set(inspect.signature(TrainingArguments.__init__).parameters)
     wanted: dict[str, Any] = {
-        "output_dir": str(leg.exchange / "output"),
+        "output_dir": str(run.exchange / "output"),
         "per_device_train_batch_size": CONFIG["batch_size"],
         "per_device_eval_batch_size": 64,
         "learning_rate": CONFIG["lr"],
@@ -111,7 +111,7 @@ def training_arguments(leg: Leg) -> TrainingArguments:
         "optim": "adamw_torch",
         "dataloader_pin_memory": False,
     }
-    return TrainingArguments(**renamed(known, wanted), **device_arguments(known, leg.expected, force_cpu=leg.force_cpu))
+    return TrainingArguments(**renamed(known, wanted), **device_arguments(known, run.expected, force_cpu=run.force_cpu))
 
 
 def accuracy(prediction: Any) -> dict[str, float]:
@@ -119,24 +119,24 @@ def accuracy(prediction: Any) -> dict[str, float]:
     return {"accuracy": float((prediction.predictions.argmax(-1) == prediction.label_ids).mean())}
 
 
-def train(leg: Leg, seen: Observer, dtype: torch.dtype) -> tuple[float, int]:
+def train(run: ChildRun, seen: Observer, dtype: torch.dtype) -> tuple[float, int]:
     """Train and evaluate; return (accuracy, how many pairs it was asked of)."""
     seed, length = int(CONFIG["seed"]), int(CONFIG["max_seq_length"])
     asked = Paraphrases(512, seed=seed + 1, length=length)
     trainer = Watched(
         model=classifier(seed).to(dtype),
-        args=training_arguments(leg),
+        args=training_arguments(run),
         train_dataset=Paraphrases(int(CONFIG["pairs"]), seed=seed, length=length),
         eval_dataset=asked,
         compute_metrics=accuracy,
-        callbacks=[StopWhenSeen(seen, leg.steps)],
+        callbacks=[StopWhenSeen(seen, run.steps)],
         seen=seen,
     )
     trainer.train()
     if trainer.last is not None:
         batch, loss = trainer.last
         seen.ended(trainer.model, batch, loss[0] if isinstance(loss, tuple) else loss)
-    if seen.done or leg.steps is not None:
+    if seen.done or run.steps is not None:
         return 0.0, 0
     return float(trainer.evaluate()["eval_accuracy"]), len(asked)
 

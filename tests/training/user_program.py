@@ -1,11 +1,11 @@
-"""A program of the user's own, as it is, watched from within: one leg on the device, one on the CPU.
+"""A program of the user's own, as it is, watched from within: one run on the device, one on the CPU.
 
-    python user_program.py --leg device --expect mps --outcomes FILE --exchange DIR --program train.py -- ARGUMENTS
+    python user_program.py --run device --expect mps --outcomes FILE --exchange DIR --program train.py -- ARGUMENTS
 
 Every call of `backward` on a loss is a step; after the first 20 the program is ended. `{device}` in the arguments is
-the leg's device. On the CPU's leg every accelerator says that it is not there. Dropout is off in both legs: each device
-draws its masks by a generator of its own. How far roundings alone carry the losses is measured on the CPU, by the
-same program with weights that are off by a rounding.
+the run's device. In the reference run every accelerator says that it is not there. Dropout is off in both runs: each
+device draws its masks by a generator of its own. How far roundings alone carry the losses is measured on the CPU, by
+the same program with weights that are off by a rounding.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from training_suite.leg import Leg, compare_gradients, parser
+from training_suite.child_run import ChildRun, compare_gradients, parser
 from training_suite.observer import Observer, fingerprint
 
 _SEED = 20220518
@@ -81,7 +81,7 @@ class _Watch:
 
     def _stepped(self, loss: Any) -> None:
         self.observer.saw(self._model, self._batch, loss)
-        if self.observer.steps == 1:  # legs that begin with other weights cannot be compared either
+        if self.observer.steps == 1:  # runs that begin with other weights cannot be compared either
             self.observer.batches[0] += " " + self._began_with
         if self.observer.done:
             raise _Enough
@@ -104,23 +104,23 @@ def main() -> None:
         kept = {"losses": seen.losses, "batches": seen.batches, "gradients": seen.gradients}
         torch.save(kept, str(options.exchange / "jittered.pt"))
         return
-    leg = Leg("script", options)
-    with leg.running():
-        with leg.planted():
-            observer = Observer(leg.events, compared=leg.compared, stop_after=leg.compared)
+    run = ChildRun("script", options)
+    with run.running():
+        with run.planted():
+            observer = Observer(run.events, compared=run.compared, stop_after=run.compared)
             seen = _watched(observer, options, jittered=False)
-        path = leg.exchange / "first_gradients.pt"
-        if leg.is_device:
-            leg.events.tell("losses", losses=seen.losses, batches=seen.batches, steps=seen.steps)
+        path = run.exchange / "first_gradients.pt"
+        if run.is_device:
+            run.events.tell("losses", losses=seen.losses, batches=seen.batches, steps=seen.steps)
             torch.save(seen.gradients, str(path))
             return
         subprocess.run([sys.executable, *_again()], check=True)
-        jittered = torch.load(str(leg.exchange / "jittered.pt"), map_location="cpu")
-        leg.events.tell("losses", losses=jittered["losses"], batches=jittered["batches"], steps=seen.steps)
-        leg.events.tell("reference", losses=seen.losses, batches=seen.batches)
+        jittered = torch.load(str(run.exchange / "jittered.pt"), map_location="cpu")
+        run.events.tell("losses", losses=jittered["losses"], batches=jittered["batches"], steps=seen.steps)
+        run.events.tell("reference", losses=seen.losses, batches=seen.batches)
         device = torch.load(str(path), map_location="cpu") if path.is_file() else None
         figures = compare_gradients(device, jittered["gradients"], seen.gradients)
-        leg.events.tell("gradients", parameters=figures)
+        run.events.tell("gradients", parameters=figures)
 
 
 def _again() -> list[str]:
@@ -129,7 +129,7 @@ def _again() -> list[str]:
 
 def _watched(observer: Observer, options: argparse.Namespace, *, jittered: bool) -> Observer:
     """Run the program until its end or the last compared step, and return what was seen."""
-    device = options.expect if options.leg == "device" else "cpu"
+    device = options.expect if options.run == "device" else "cpu"
     if device == "cpu":
         _hide_accelerators()
     _without_dropout()

@@ -84,13 +84,13 @@ def editable_of(document: Mapping[str, Any]) -> Editable:
     environ = document["environ"]
 
     def command(name: str) -> Command | None:
-        summary = document[name]
-        if summary is None:
+        row = document[name]
+        if row is None:
             return None
         return Command(
-            argv=tuple(summary["argv"]),
-            cwd=Path(summary["cwd"]) if summary["cwd"] else None,
-            environ={**environ, **summary["more"]},
+            argv=tuple(row["argv"]),
+            cwd=Path(row["cwd"]) if row["cwd"] else None,
+            environ={**environ, **row["more"]},
         )
 
     remake = command("remake")

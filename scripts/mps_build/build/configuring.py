@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.process import Command, Reporter
+from mps_build.common.process import Command
 from mps_build.common.recipe.model import Gate
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from .backend import Backend

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
-from mps_build.common.process import kept_awake
 from mps_build.common.receipts import Receipt, StepResult
 from mps_build.common.recipe.catalogue import locks_root, recipes_root
+from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import cache_folder
 
 from .artifacts import BuildEnvironment, Editable, SourceTree, editable_of
@@ -75,7 +75,7 @@ class EditableBuild:
         def run() -> StepResult:
             wanted = create_runtime(
                 backend,
-                interpreter=request.interpreter(environment.python_version).base,
+                interpreter=request.compilers.interpreter(environment.python_version).base,
                 destination=venv,
                 builder=first,
                 numpy=environment.tools.get("numpy"),
@@ -92,41 +92,46 @@ class EditableBuild:
                     build=build,
                     output=workspace.root / "editable" / f"{key}-wheel",
                     venv=venv,
-                    jobs=request.jobs,
+                    jobs=request.compilers.jobs,
                     log=log,
                     reporter=pipeline.console,
                 ),
                 first,
                 build=build,
                 log=log,
-                jobs=request.jobs,
+                jobs=request.compilers.jobs,
                 release=request.recipe.release,
                 console=pipeline.console,
             )
             return StepResult(trees=(venv,), facts={"requires": list(wanted), "editable": editable.document()})
 
-        inputs = {"previous": configured.digest, "argv": first.argv, "jobs": request.jobs, "source": tree.state}
+        inputs = {
+            "previous": configured.digest,
+            "argv": first.argv,
+            "jobs": request.compilers.jobs,
+            "source": tree.state,
+        }
         receipt = pipeline.ledger.run("editable", version=1, inputs=inputs, action=run, key=key)
         return editable_of(receipt.facts["editable"])
 
 
 def watched(request: BuildRequest, *, lock: Path) -> tuple[Path, ...]:
     """Return the files that a later run must find as they were: what they say decides how the tree is built."""
-    xcode = request.toolchain.variables.get("DEVELOPER_DIR")
+    xcode = request.compilers.toolchain.variables.get("DEVELOPER_DIR")
     named = recipes_root() / f"{request.recipe.name}.yaml"
     versions = (Path(xcode).parent / "version.plist", _CHOSEN_XCODE) if xcode else ()
-    return (named, lock, *request.patches, *versions)
+    return (named, lock, *request.source.patches, *versions)
 
 
 def _refuse(request: BuildRequest) -> None:
     if len(request.pythons) > 1:
-        raise UsageError("--editable is for one Python at a time", hint=f"--python {request.pythons[0]}")
-    if request.cross:
+        raise UsageError("--editable takes one Python at a time", hint=f"--python {request.pythons[0]}")
+    if request.compilers.cross:
         raise UsageError(
-            f"--editable: {request.recipe.name} is cross-built here, so what it makes cannot be imported here",
+            f"--editable: {request.recipe.name} is cross-built here, so the result cannot be imported",
             hint="leave --editable out, or build on a Mac",
         )
-    if request.origin == "tarball":
+    if request.source.origin == "tarball":
         raise UsageError(
-            "--editable wants a tree whose changes git can tell", hint="give a clone: --source FOLDER --editable"
+            "--editable needs a git tree, to see what changed", hint="give a clone: --source FOLDER --editable"
         )

@@ -31,5 +31,5 @@ def explained(
     lines = "\n".join(render(found))
     # A compiler met the full disk, not we: N4 of the known causes.
     kind = DiskFull if found.cause == "N4" else CompileError
-    summary = {**(document or {}), **error.document, "triage": found.document()}
-    return kind(f"{error}\n{tail}\n\n{lines}", hint=hint or error.hint, document=summary)
+    whole = {**(document or {}), **error.document, "triage": found.document()}
+    return kind(f"{error}\n{tail}\n\n{lines}", hint=hint or error.hint, document=whole)

@@ -14,8 +14,8 @@ from mps_build import __version__
 from mps_build.common.environment import repair_environ
 from mps_build.common.errors import AuditRejected
 from mps_build.common.files import write_whole
-from mps_build.common.process import Reporter
 from mps_build.common.receipts import SCHEMA, Ledger, Receipt, StepResult, fingerprint
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import Workspace, remove_tree
 from mps_build.inspection.audit import audit_wheel
 
@@ -50,6 +50,7 @@ class Finishing:
 
     @property
     def key(self) -> str:
+        """The receipts' key of this wheel: profile and Python, such as `release-3.12`."""
         return f"{self.request.profile}-{self.environment.python_version}"
 
     def deliver(self, compiled: Receipt) -> Delivered:
@@ -69,12 +70,12 @@ class Finishing:
         raw = next((self.workspace.root / "compiled" / self.key).glob("*.whl"))
         output = self.workspace.root / "finished" / self.key
         bill = bill_of_materials(
-            name=request.contents.distribution,
+            name=request.wheel.contents.distribution,
             version=request.version(dirty=bool(tree.dirty)) or raw.name.split("-")[1],
             commit=tree.commit,
             origin=recipe.source.repository or recipe.name,
             submodules=tree.submodules,
-            patches={path.name: fingerprint(path)["sha256"] for path in request.patches},
+            patches={path.name: fingerprint(path)["sha256"] for path in request.source.patches},
             tools={"mps-build": __version__, **self.environment.tools, **self.environment.toolchain.facts},
             bundled=request.bundled,
         )
@@ -118,7 +119,7 @@ class Finishing:
 
     def _put_in_wheelhouse(self, finished: Receipt, audited: Receipt) -> Delivered:
         wheel = self._wheel(finished)
-        destination = self.request.wheelhouse / wheel.path.name
+        destination = self.request.wheel.folder / wheel.path.name
         beside = destination.with_name(f"{destination.name}.receipt.json")
 
         def put() -> StepResult:
@@ -127,7 +128,7 @@ class Finishing:
             write_whole(beside, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
             return StepResult(files=(delivered.path, beside))
 
-        inputs = {"previous": audited.digest, "wheelhouse": str(self.request.wheelhouse)}
+        inputs = {"previous": audited.digest, "wheelhouse": str(self.request.wheel.folder)}
         self.ledger.run("deliver_wheel", version=1, inputs=inputs, action=put, key=self.key)
         return Delivered(
             wheel=replace(wheel, path=destination),
@@ -144,19 +145,19 @@ class Finishing:
             "tool": f"mps-build {__version__}",
             "wheel": {"file": wheel.path.name, "size": wheel.size, "sha256": wheel.sha256},
             "recipe": request.recipe.model_dump(mode="json"),
-            "commit": request.commit,
+            "commit": request.source.commit,
             "python": self.environment.python_version,
             "profile": request.profile,
-            "lifted": list(request.lifted),
-            "settings": dict(request.settings),
+            "lifted": list(request.wheel.lifted),
+            "settings": dict(request.compilers.settings),
             "dirty": list(self.tree.dirty),
-            "patches": {path.name: fingerprint(path)["sha256"] for path in request.patches},
+            "patches": {path.name: fingerprint(path)["sha256"] for path in request.source.patches},
             "submodules": dict(self.tree.submodules),
             "environment": dict(sorted(redacted(self.environment.environ).items())),
             "reasons": dict(sorted(self.environment.reasons.items())),
             "tools": dict(self.environment.tools) | dict(self.environment.toolchain.facts),
-            "host": dict(request.host),
-            "host_recording": dict(request.recording),
+            "host": dict(request.host.facts),
+            "host_recording": dict(request.host.recording),
             "audit": {name: audit[name] for name in ("profile", "kind", "verdict", "findings")},
             "steps": [
                 {"step": each.step, "digest": each.digest, "seconds": each.seconds, "facts": dict(each.facts)}
@@ -181,7 +182,7 @@ def _rejected(wheel: Wheel, audit: Mapping[str, Any]) -> AuditRejected:
     errors = [finding for finding in audit["findings"] if finding["level"] == "error"]
     lines = [f"{finding['rule']} {finding['member'] or ''}: {finding['evidence']}" for finding in errors[:12]]
     return AuditRejected(
-        f"{wheel.path.name} is not what it should be:\n  " + "\n  ".join(lines),
+        f"{wheel.path.name} was rejected by the audit:\n  " + "\n  ".join(lines),
         hint=f"the rejected wheel is {wheel.path}; `nox -s audit_wheel -- '{wheel.path}'` says more",
         document={"audit": dict(audit)},
     )

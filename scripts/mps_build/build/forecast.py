@@ -19,29 +19,29 @@ STEPS = ("fetch_source", "create_environment", "configure", "compile_wheel", "fi
 
 def forecast(request: BuildRequest, workspace: Workspace) -> dict[str, Any]:
     """Return what would be built, with what, and how long it may take."""
-    recipe = request.recipe
-    host = request.host
+    recipe, compilers = request.recipe, request.compilers
+    host = request.host.facts
     folder = workspace.root
     while not folder.exists():
         folder = folder.parent
     return {
         "recipe": recipe.name,
-        "source": request.repository,
-        "commit": request.commit,
+        "source": request.source.repository,
+        "commit": request.source.commit,
         "evidence": recipe.evidence,
-        "patches": [path.name for path in request.patches],
+        "patches": [path.name for path in request.source.patches],
         "pythons": list(request.pythons),
-        "interpreters": {name: str(search.result()) for name, search in request.interpreters.items()} or None,
-        "passed_over": [line for search in request.interpreters.values() for line in search.skipped_lines()],
+        "interpreters": {name: str(search.result()) for name, search in compilers.interpreters.items()} or None,
+        "passed_over": [line for search in compilers.interpreters.values() for line in search.skipped_lines()],
         "profile": request.profile,
         "version": request.version(dirty=False) or recipe.version,
-        "toolchain": {"name": request.toolchain.name, **request.toolchain.facts},
-        "environment": {variable.name: variable.value for variable in recipe.environment} | dict(request.settings),
-        "jobs": request.jobs,
+        "toolchain": {"name": compilers.toolchain.name, **compilers.toolchain.facts},
+        "environment": {variable.name: variable.value for variable in recipe.environment} | dict(compilers.settings),
+        "jobs": compilers.jobs,
         "memory_gb": (host.get("memory_bytes") or 0) >> 30 or None,
         "free_gb": None if host.get("recorded_on") else shutil.disk_usage(folder).free // 10**9,
         "work": str(workspace.root),
-        "wheelhouse": str(request.wheelhouse),
+        "wheelhouse": str(request.wheel.folder),
         **_time(request, workspace.receipts),
     }
 
@@ -58,7 +58,7 @@ def _time(request: BuildRequest, receipts: Path) -> dict[str, Any]:
             measured += float(receipt.get("seconds", 0.0))
     if measured:
         return {"minutes": round(measured / 60, 1), "minutes_from": "this tree's receipts"}
-    if request.contents.rules != "torch":
+    if request.wheel.contents.rules != "torch":
         return {"minutes": None, "minutes_from": "no receipt yet"}
     first, further = PUBLISHED_MINUTES
     minutes = first + further * (len(request.pythons) - 1)

@@ -6,9 +6,23 @@ import re
 from pathlib import Path
 
 from mps_build.common.errors import CompileError
-from mps_build.common.process import Command, CommandFailed, Reporter, run_logged
+from mps_build.common.process import Command, CommandFailed, run_logged
+from mps_build.common.reporter import Reporter
 
 _NINJA = re.compile(r"^\[(\d+)/(\d+)\] ?(.*)")
+_CHOSEN = re.compile(r"^CMAKE_MAKE_PROGRAM:\w+=(.*/ninja[^/\n]*)$", re.MULTILINE)
+
+
+def ninja_of(build: Path) -> str:
+    """Return the ninja that configure chose for a build folder.
+
+    PATH may have another one, whose log the first cannot read: each would then build everything anew.
+    """
+    try:
+        chosen = _CHOSEN.search((build / "CMakeCache.txt").read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        chosen = None
+    return chosen[1] if chosen else "ninja"
 
 
 def run_build(command: Command, *, log: Path, reporter: Reporter, title: str = "Compile") -> int:

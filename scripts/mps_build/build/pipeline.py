@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
-from mps_build.common.environment import Toolchain, build_environ, comparable, fetch_environ
+from mps_build.common.environment import comparable, fetch_environ
 from mps_build.common.errors import CompileError
-from mps_build.common.process import Command, kept_awake
+from mps_build.common.process import Command
 from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint, step_digest
-from mps_build.common.recipe.catalogue import locks_root
-from mps_build.common.recipe.model import Libomp
-from mps_build.common.workspace import Workspace, cache_folder
+from mps_build.common.watched import kept_awake
+from mps_build.common.workspace import Workspace
 
 from .artifacts import BuildEnvironment, SourceTree
 from .backend import build_folder
@@ -23,27 +22,21 @@ from .compiler_cache.launcher import (
     cache_counts,
     cache_gain,
     cache_lines,
-    cache_settings,
     cache_troubles,
-    checkout_of,
-    launchers,
     ninja_log_text,
     slowest_steps,
 )
 from .compiler_cache.store import relayed
 from .configuring import configuring
+from .environment import EnvironmentPart
 from .finish import Delivered, Finishing
 from .plan import BuildRequest
-from .profiles import profile_lines, profile_settings
+from .profiles import profile_lines
 from .repack import repacked
 from .retry import with_retries
 from .shown_step import shown_step
 from .source import prepare_source as prepare
 from .steps.compile_wheel import build_command, compile_wheel
-from .steps.create_environment import create_environment
-from .steps.provide_libomp import provide_libomp
-from .zig.seal import check_seal, drop_made, seal
-from .zig.toolchain import build_libcxx, cross_toolchain, libcxx_command
 
 
 class Pipeline:
@@ -59,9 +52,11 @@ class Pipeline:
     def build(self) -> tuple[Delivered, ...]:
         """Run every step that its receipt does not spare, for each Python in turn."""
         request = self.request
-        through = relayed(request.cache_variables, request.cache_upstream, request.launcher, told=self.console.warn)
+        cache, launcher = request.compilers.cache, request.compilers.launcher
+        through = relayed(cache.variables, cache.upstream, launcher, report=self.console.warn)
         with self.workspace.held(), kept_awake(), through as variables:
-            self.request = replace(request, cache_variables=variables)
+            compilers = replace(request.compilers, cache=replace(cache, variables=variables))
+            self.request = replace(request, compilers=compilers)
             with self._step("Source"):
                 tree, source = self.prepare_source()
             return tuple(self._build_for(python, tree, source) for python in self.request.pythons)
@@ -75,11 +70,13 @@ class Pipeline:
     def prepare_source(self) -> tuple[SourceTree, str]:
         """Return the patched tree and the digest of its source."""
         return prepare(
-            self.request,
+            self.request.source,
             workspace=self.workspace,
             ledger=self.ledger,
             environ=self.fetch_environ,
             reporter=self.console,
+            unchanged=self.request.profile == "release",
+            offline=self.request.offline,
         )
 
     def _step(self, title: str) -> AbstractContextManager[None]:
@@ -104,99 +101,10 @@ class Pipeline:
             ).deliver(compiled)
 
     def prepare_environment(self, python: str, tree: SourceTree) -> tuple[BuildEnvironment, Receipt]:
-        """Return the locked venv, and the whole environment that compilers will see."""
-        request, recipe = self.request, self.request.recipe
-        lock = locks_root() / recipe.lock_name(python)
-        venv = self.workspace.environment(request.profile, python)
-        interpreter = request.interpreter(python)
-
-        def create() -> StepResult:
-            tools = create_environment(
-                interpreter=interpreter.base,
-                lock=lock,
-                destination=venv,
-                backend=self.workspace.backend,
-                cache=cache_folder(),
-                environ=self.fetch_environ,
-                log=self.workspace.logs / f"create_environment-{python}.log",
-                reporter=self.console,
-                offline=request.offline,
-            )
-            return StepResult(trees=(venv,), facts={"tools": tools})
-
-        inputs = {"interpreter": interpreter.identity(), "lock": fingerprint(lock)["sha256"]}
-        receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create, key=venv.name)
-        toolchain = self._cross_toolchain(venv) if request.cross else request.toolchain
-        extra = {"PYTHONPATH": str(self.workspace.backend), **launchers(request.launcher), **request.cache_variables}
-        if request.profile == "release":
-            extra |= cache_settings(request.launcher, base=checkout_of(tree.root, self.workspace.root))
-        extra |= profile_settings(request.profile, recipe)
-        if request.bundled_libomp:
-            extra["OpenMP_ROOT"] = str(self._libomp(request.bundled_libomp, venv))
-        version = request.version(dirty=bool(tree.dirty))
-        if version:
-            extra |= {"PYTORCH_BUILD_VERSION": version, "PYTORCH_BUILD_NUMBER": "1"}
-        environ, reasons = build_environ(
-            recipe,
-            inherited={name: value for name, value in os.environ.items() if name not in request.cache_dropped},
-            venv=venv,
-            toolchain=toolchain,
-            jobs=request.jobs,
-            epoch=tree.epoch,
-            settings=request.settings,
-            extra=extra,
-        )
-        environment = BuildEnvironment(
-            python=venv / "bin" / "python",
-            python_version=python,
-            environ=environ,
-            reasons=reasons,
-            tools=receipt.facts["tools"],
-            toolchain=toolchain,
-        )
-        return environment, receipt
-
-    def _libomp(self, libomp: Libomp, venv: Path) -> Path:
-        folder = self.workspace.root / "libomp"
-
-        def provide() -> StepResult:
-            provide_libomp(
-                libomp,
-                python=venv / "bin" / "python",
-                destination=folder,
-                cache=cache_folder(),
-                environ=self.fetch_environ,
-                log=self.workspace.logs / "provide_libomp.log",
-                offline=self.request.offline,
-            )
-            return StepResult(files=(folder / "lib" / "libomp.dylib", folder / "include" / "omp.h"))
-
-        self.ledger.run("provide_libomp", version=1, inputs=libomp.model_dump(), action=provide)
-        return folder
-
-    def _cross_toolchain(self, venv: Path) -> Toolchain:
-        toolchain = cross_toolchain(
-            python=venv / "bin" / "python",
-            folder=self.workspace.root / "zig",
-            cache=cache_folder() / "zig",
-            deployment_target=self.request.recipe.deployment_target,
-        )
-        command = libcxx_command(toolchain, scratch=self.workspace.root / "zig" / "scratch")
-        if damaged := check_seal(cache_folder() / "zig"):
-            self.console.warn(f"zig's cache is damaged ({', '.join(damaged[:3])}): what zig made is made anew")
-            drop_made(cache_folder() / "zig")
-            Path(command.argv[-1]).unlink(missing_ok=True)
-
-        def build() -> StepResult:
-            self.console.started("zig's libc++ (its first use builds it, a minute or two)")
-            build_libcxx(command, log=self.workspace.logs / "zig_libcxx.log")
-            seal(cache_folder() / "zig")
-            self.console.done()
-            return StepResult(files=(Path(command.argv[-1]),))
-
-        inputs = {"argv": command.argv, "toolchain": dict(toolchain.facts)}
-        self.ledger.run("build_libcxx", version=1, inputs=inputs, action=build)
-        return toolchain
+        """Return the locked venv of a Python ("3.12"), and the whole environment that compilers will see."""
+        return EnvironmentPart(
+            request=self.request, workspace=self.workspace, ledger=self.ledger, reporter=self.console
+        ).prepare(python, tree)
 
     def configure(
         self, environment: BuildEnvironment, tree: SourceTree, *, source: str, environment_digest: str
@@ -204,7 +112,8 @@ class Pipeline:
         """Return the receipt of a configure that passed the gate; inputs that changed start a fresh build folder."""
         request, recipe = self.request, self.request.recipe
         build, develop = self.build_folder(tree), self.request.profile == "develop"
-        lines = profile_lines(request.profile, self.workspace.root / "wide_headers", cached=bool(request.launcher))
+        launcher = request.compilers.launcher
+        lines = profile_lines(request.profile, self.workspace.root / "wide_headers", cached=bool(launcher))
         call = configuring(
             recipe.backend,
             python=environment.python,
@@ -212,8 +121,8 @@ class Pipeline:
             build=build,
             environ=environment.environ,
             root=self.workspace.root,
-            gate=request.gate,
-            profile_lines=lines + cache_lines(request.launcher, across=not develop),
+            gate=request.wheel.gate,
+            profile_lines=lines + cache_lines(launcher, across=not develop),
         )
         shared = digest_of(
             {
@@ -222,7 +131,7 @@ class Pipeline:
                 "toolchain": dict(environment.toolchain.facts),
                 "overrides": fingerprint(call.overrides)["sha256"],
                 "tools": {name: environment.tools.get(name) for name in ("cmake", "ninja")},
-                "gate": request.gate.model_dump(),
+                "gate": request.wheel.gate.model_dump(),
             }
         )
         kept = build / ".mps-build-shared"
@@ -250,17 +159,18 @@ class Pipeline:
         def run() -> StepResult:
             output, build = self._compiled_folder(environment), self.build_folder(tree)
             log = self.workspace.logs / f"compile_wheel-{environment.python_version}.log"
-            before, steps_before = cache_counts(self.request.launcher, environment.environ), ninja_log_text(build)
+            launcher = self.request.compilers.launcher
+            before, steps_before = cache_counts(launcher, environment.environ), ninja_log_text(build)
             wheel = self._repacked(environment, tree, output, log) or with_retries(
                 lambda command: compile_wheel(command, output=output, log=log, reporter=self.console),
                 command,
                 build=self.build_folder(tree),
                 log=log,
-                jobs=self.request.jobs,
+                jobs=self.request.compilers.jobs,
                 release=self.request.recipe.release,
                 console=self.console,
             )
-            gain = cache_gain(before, cache_counts(self.request.launcher, environment.environ))
+            gain = cache_gain(before, cache_counts(launcher, environment.environ))
             for trouble in cache_troubles(gain):
                 self.console.warn(trouble)
             slowest = slowest_steps(build, before=steps_before)
@@ -302,6 +212,7 @@ class Pipeline:
         )
 
     def build_folder(self, tree: SourceTree) -> Path:
+        """Return the folder in which CMake and ninja work, which differs by back end and profile."""
         build = self.workspace.build / self.request.profile
         return build_folder(self.request.recipe.backend, source=tree.root, build=build)
 
@@ -309,4 +220,5 @@ class Pipeline:
         return self.workspace.root / "compiled" / self.key(environment)
 
     def key(self, environment: BuildEnvironment) -> str:
+        """Return the receipts' key of an environment: profile and Python, such as `release-3.12`."""
         return f"{self.request.profile}-{environment.python_version}"

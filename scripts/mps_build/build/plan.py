@@ -14,56 +14,26 @@ from mps_build.common.recipe.catalogue import patches_root
 from mps_build.common.recipe.model import Gate, Libomp, Recipe, WheelContents
 from mps_build.inspection.audit import Expectation
 
-from .compiler_cache.store_relay import Store
+from .compiler_cache.store import CacheChoice
 from .options import Profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildRequest:
-    """One call of build_wheel, checked: which recipe, for which Pythons, how.
+class SourceRequest:
+    """Which source is built: read by the fetch and by the patches.
 
     Attributes:
         origin: where the source comes from: git (`repository` is an address), a release's tarball, or
             the caller's own tree, built as it stands (`repository` is a path).
         commit: the recipe's, or the one given at the command line (nightly, --ref); None for a tarball.
-        gate: the recipe's, less what --allow-jit-shaders and --without-metal4 lift.
-        contents: what the wheel must hold: the recipe's, or its cross part's.
-        interpreters: version -> the Python that makes the build environment; empty finds it when it is needed.
-        cross: zig builds for macOS on another system; the toolchain then follows from the environment.
-        jobs: compilers at once.
-        label: a word of the caller's in the wheel's local version (`--version-label`).
-        launcher: the compiler cache (ccache, sccache) in front of every compiler.
-        cache_variables, cache_dropped: how it is set, and what of the caller's settings is left out.
-        cache_upstream: the fleet's Redis, which a relay of ours stands in front of while the build runs.
-        host: what the receipt says of the machine.
-        recording: what its probes answered, scrubbed: a file that replays anywhere.
+        extra_patches: the caller's, applied after the recipe's.
     """
 
     recipe: Recipe
-    pythons: tuple[str, ...]
     origin: Literal["git", "tarball", "tree"]
     repository: str
     commit: str | None
-    profile: Profile
-    gate: Gate
-    contents: WheelContents
-    toolchain: Toolchain
-    cross: bool
-    jobs: int
-    wheelhouse: Path
-    settings: Mapping[str, str] = field(default_factory=dict)
     extra_patches: tuple[Path, ...] = ()
-    label: str | None = None
-    lifted: tuple[str, ...] = ()
-    launcher: Path | None = None
-    cache_variables: Mapping[str, str] = field(default_factory=dict)
-    cache_dropped: tuple[str, ...] = ()
-    cache_warnings: tuple[str, ...] = ()
-    cache_upstream: Store | None = None
-    offline: bool = False
-    host: Mapping[str, Any] = field(default_factory=dict)
-    recording: Mapping[str, Any] = field(default_factory=dict)
-    interpreters: Mapping[str, PythonSearch] = field(default_factory=dict)
 
     @property
     def tag(self) -> str | None:
@@ -72,25 +42,36 @@ class BuildRequest:
         return self.recipe.tag if own or self.recipe.source.kind == "embedded" else None
 
     @property
-    def bundled_libomp(self) -> Libomp | None:
-        """The libomp that the wheel brings along, if it is built with OpenMP, for macOS."""
-        return self.recipe.libomp if self.gate.openmp and self.toolchain.name == "xcode" else None
-
-    @property
-    def bundled(self) -> dict[str, str]:
-        """Libraries that the wheel copies in, name -> "version sha256"."""
-        libomp = self.bundled_libomp
-        return {libomp.package: f"{libomp.version} {libomp.sha256}"} if libomp else {}
-
-    @property
     def patches(self) -> tuple[Path, ...]:
         """All patches, in order: the recipe's, then the caller's; a caller's own tree gets none."""
         if self.origin == "tree":
             return ()
         return tuple(patches_root() / name for name in self.recipe.patches) + self.extra_patches
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompilerRequest:
+    """With what the source is compiled: read by the environment, by configure and by compile.
+
+    Attributes:
+        cross: zig builds for macOS on another system; the toolchain then follows from the environment.
+        jobs: compilers at once.
+        settings: variables of the caller's (`--set`), name -> value.
+        launcher: the compiler cache (ccache, sccache) in front of every compiler.
+        cache: how that cache is set.
+        interpreters: version -> the Python that makes the build environment; empty finds it when it is needed.
+    """
+
+    toolchain: Toolchain
+    cross: bool
+    jobs: int
+    settings: Mapping[str, str] = field(default_factory=dict)
+    launcher: Path | None = None
+    cache: CacheChoice = field(default_factory=CacheChoice)
+    interpreters: Mapping[str, PythonSearch] = field(default_factory=dict)
+
     def interpreter(self, version: str) -> FoundPython:
-        """Return the Python that makes the environment for a version.
+        """Return the Python that makes the environment for a version ("3.12", "3.13t").
 
         Raises:
             BuildEnvironmentError: there is none.
@@ -98,25 +79,93 @@ class BuildRequest:
         search = self.interpreters.get(version)
         return search.result() if search else find_python(version, environ=fetch_environ(os.environ))
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WheelRequest:
+    """What the wheel must be: read by the gate, the audit and the delivery.
+
+    Attributes:
+        gate: the recipe's, less what --allow-jit-shaders and --without-metal4 lift.
+        contents: what the wheel must hold: the recipe's, or its cross part's.
+        folder: where it is delivered (`--wheelhouse`).
+        label: a word of the caller's in the wheel's local version (`--version-label`).
+        lifted: the options that lift a requirement, as they were given.
+    """
+
+    gate: Gate
+    contents: WheelContents
+    folder: Path
+    label: str | None = None
+    lifted: tuple[str, ...] = ()
+
+    def lifts(self, option: str) -> bool:
+        """Return whether an option that lifts a requirement was given, such as `--without-metal4`."""
+        return option in self.lifted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostRecord:
+    """The machine as the receipt describes it.
+
+    Attributes:
+        facts: what the doctor found, by the names of its JSON.
+        recording: what the probes answered, scrubbed: a file that replays anywhere.
+    """
+
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    recording: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRequest:
+    """One call of build_wheel, checked: which recipe, for which Pythons, and a part for each group of steps.
+
+    Attributes:
+        profile: release or develop.
+        offline: nothing is fetched; what the cache lacks is an error.
+    """
+
+    recipe: Recipe
+    pythons: tuple[str, ...]
+    profile: Profile
+    source: SourceRequest
+    compilers: CompilerRequest
+    wheel: WheelRequest
+    host: HostRecord = field(default_factory=HostRecord)
+    offline: bool = False
+
+    @property
+    def bundled_libomp(self) -> Libomp | None:
+        """The libomp that the wheel bundles, if it is built with OpenMP, for macOS."""
+        bundles = self.wheel.gate.openmp and self.compilers.toolchain.name == "xcode"
+        return self.recipe.libomp if bundles else None
+
+    @property
+    def bundled(self) -> dict[str, str]:
+        """Libraries that the wheel copies in, name -> "version sha256"."""
+        libomp = self.bundled_libomp
+        return {libomp.package: f"{libomp.version} {libomp.sha256}"} if libomp else {}
+
     def expectation(self) -> Expectation:
         """Return what the audit is given besides the wheel's name."""
-        contents, torch = self.contents, self.contents.rules == "torch"
+        contents, torch = self.wheel.contents, self.wheel.contents.rules == "torch"
         return Expectation(
             distribution=contents.distribution,
             deployment_target=self.recipe.deployment_target,
             metal_sections=dict(contents.metal_sections),
             openmp=contents.openmp if torch else None,
-            commit=self.commit if torch else None,
+            commit=self.source.commit if torch else None,
             members=contents.members,
-            allow_jit_shaders="--allow-jit-shaders" in self.lifted,
-            without_metal4="--without-metal4" in self.lifted,
+            allow_jit_shaders=self.wheel.lifts("--allow-jit-shaders"),
+            without_metal4=self.wheel.lifts("--without-metal4"),
         )
 
     def version(self, *, dirty: bool) -> str | None:
         """Return the version the wheel is built as; None for a project that takes none from outside."""
         if self.recipe.wheel.distribution != "torch" or self.recipe.release is None:
             return None
-        label = local_label(self.commit, dirty=dirty, patched=bool(self.extra_patches), label=self.label)
+        patched = bool(self.source.extra_patches)
+        label = local_label(self.source.commit, dirty=dirty, patched=patched, label=self.wheel.label)
         return f"{self.recipe.version}+{label}"
 
 

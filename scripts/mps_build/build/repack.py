@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mps_build.common.process import Reporter
+from mps_build.common.reporter import Reporter
 
 from .artifacts import BuildEnvironment, SourceTree
 from .ninja import run_build
@@ -39,7 +39,7 @@ def repacked(
         build=build,
         environ=environment.environ,
         overrides=overrides,
-        jobs=request.jobs,
+        jobs=request.compilers.jobs,
     )
     for number, command in enumerate(commands):
         run_build(command, log=log if number == 0 else log.with_suffix(f".{number}.log"), reporter=reporter)
@@ -47,5 +47,5 @@ def repacked(
     if files is None:
         return None
     wheel, changed = repack_wheel(last[0], files, output=output)
-    reporter.line(f"packed anew: {len(changed)} of {len(files)} files")
+    reporter.line(f"repacked: {len(changed)} of {len(files)} files")
     return wheel

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from mps_build.common.environment import Toolchain, check_path, fetch_environ, parse_settings
 from mps_build.common.errors import UsageError
@@ -22,9 +22,10 @@ from mps_build.host.recordings.scrub import recorded as recorded_answers
 from mps_build.host.toolchain import use_xcode, xcode_toolchain
 
 from .compiler_cache.launcher import check_settings, find_launcher
+from .compiler_cache.passed_on import check_flags_pass
 from .compiler_cache.store import CacheChoice, choose_store
 from .options import BuildOptions
-from .plan import BuildRequest, gate_of
+from .plan import BuildRequest, CompilerRequest, HostRecord, SourceRequest, WheelRequest, gate_of
 from .source_state import tree_commits
 from .steps.check_host import check_host
 from .steps.fetch_source import resolve_ref
@@ -58,34 +59,35 @@ def plan(options: BuildOptions) -> tuple[BuildRequest, Workspace]:
         check_delocate(Path(sys.executable))
     if not recorded and not cross:
         use_xcode(host)
-    source = _source(recipe, options)
     gate = cross.gate if cross else recipe.gate
-    cache = _cache_choice(options)
+    launcher = find_launcher(options.cache, path=os.environ.get("PATH")) if options.cache else None
+    check_flags_pass(launcher, openmp=gate.openmp and not cross)
     lifts = {"--allow-jit-shaders": options.allow_jit_shaders, "--without-metal4": options.without_metal4}
     request = BuildRequest(
         recipe=recipe,
         pythons=pythons,
-        **source,
         profile=options.chosen_profile,
-        gate=gate_of(gate, allow_jit_shaders=options.allow_jit_shaders, without_metal4=options.without_metal4),
-        contents=cross.wheel if cross else recipe.wheel,
-        toolchain=Toolchain(name="zig") if cross else xcode_toolchain(host),
-        cross=cross is not None,
-        jobs=options.jobs or host.jobs,
-        wheelhouse=place,
-        settings=settings,
-        extra_patches=patches,
-        label=options.version_label,
-        launcher=find_launcher(options.cache, path=os.environ.get("PATH")) if options.cache else None,
-        cache_variables=cache.variables,
-        cache_dropped=cache.dropped,
-        cache_warnings=cache.warnings,
-        cache_upstream=cache.upstream,
-        lifted=tuple(flag for flag, given in lifts.items() if given),
+        source=replace(_source(recipe, options), extra_patches=patches),
+        compilers=CompilerRequest(
+            toolchain=Toolchain(name="zig") if cross else xcode_toolchain(host),
+            cross=cross is not None,
+            jobs=options.jobs or host.jobs,
+            settings=settings,
+            launcher=launcher,
+            cache=_cache_choice(options),
+            interpreters=interpreters,
+        ),
+        wheel=WheelRequest(
+            gate=gate_of(gate, allow_jit_shaders=options.allow_jit_shaders, without_metal4=options.without_metal4),
+            contents=cross.wheel if cross else recipe.wheel,
+            folder=place,
+            label=options.version_label,
+            lifted=tuple(flag for flag, given in lifts.items() if given),
+        ),
+        host=HostRecord(
+            facts={**host.document(), "recorded_on": host.recorded_on}, recording=recorded_answers(prober)[0]
+        ),
         offline=options.offline,
-        host={**host.document(), "recorded_on": host.recorded_on},
-        recording=recorded_answers(prober)[0],
-        interpreters=interpreters,
     )
     return request, workspace
 
@@ -96,8 +98,8 @@ def check_places(root: Path, place: Path) -> None:
     Raises:
         UsageError: naming it.
     """
-    check_writable(root, what="the work folder", hint="set MPS_BUILD_WORK to a folder of yours")
-    check_writable(cache_folder(), what="the cache", hint="set MPS_BUILD_CACHE to a folder of yours")
+    check_writable(root, what="the work folder", hint="set MPS_BUILD_WORK to a writable folder")
+    check_writable(cache_folder(), what="the cache", hint="set MPS_BUILD_CACHE to a writable folder")
     check_writable(place, what="--wheelhouse", hint="name another folder with --wheelhouse")
 
 
@@ -116,16 +118,14 @@ def _interpreters(pythons: tuple[str, ...]) -> dict[str, PythonSearch]:
 
 def _cache_choice(options: BuildOptions) -> CacheChoice:
     """Return how the compiler cache is set; a release shares a store only with --shared-cache."""
-    summary = options.shared_cache
-    if summary and options.cache != "sccache":
-        raise UsageError(
-            "--shared-cache goes with --cache sccache: ccache has no store of S3", hint="add --cache sccache"
-        )
+    shared = options.shared_cache
+    if shared and options.cache != "sccache":
+        raise UsageError("--shared-cache goes with --cache sccache: ccache has no S3 store", hint="add --cache sccache")
     if options.cache != "sccache" or options.dry_run:
         # Either would beat what decides whether checkouts share: the profile, and what build_wheel sets.
         return CacheChoice(dropped=tuple(name for name in ("CCACHE_HASHDIR", "CCACHE_NOHASHDIR") if name in os.environ))
     named = any(os.environ.get(name) for name in ("MPS_BUILD_SHARED_CACHE", "SCCACHE_REDIS_ENDPOINT", "SCCACHE_BUCKET"))
-    return choose_store(os.environ, shared=summary or (options.chosen_profile == "develop" and named))
+    return choose_store(os.environ, shared=shared or (options.chosen_profile == "develop" and named))
 
 
 def _pythons(argument: str | None, recipe: Recipe) -> tuple[str, ...]:
@@ -141,53 +141,53 @@ def _pythons(argument: str | None, recipe: Recipe) -> tuple[str, ...]:
 def _patch(path: Path) -> Path:
     if not path.is_file():
         raise UsageError(
-            f"--patch {path}: no such file", hint=f"look there: ls '{path.parent}'; git format-patch makes one"
+            f"--patch {path}: no such file", hint=f"list the folder: ls '{path.parent}'; git format-patch makes one"
         )
     return path.absolute()
 
 
-def _source(recipe: Recipe, options: BuildOptions) -> dict[str, Any]:
-    """Return origin, repository and commit of a request."""
+def _source(recipe: Recipe, options: BuildOptions) -> SourceRequest:
+    """Return the source that the options name, or else the recipe's."""
     if options.source and (options.repo or options.ref):
         raise UsageError(
-            "--source names the source whole: it goes with neither --repo nor --ref",
+            "--source cannot be combined with --repo or --ref",
             hint="another commit of a repository: --repo URL --ref REF; a tree as it stands: --source FOLDER",
         )
     if recipe.source.kind == "embedded":
         if options.source or options.repo or options.ref:
             raise UsageError(
-                f"{recipe.name} brings its own source: --source, --repo and --ref are for releases",
+                f"{recipe.name} has its own source: --source, --repo and --ref are for releases",
                 hint=f"nox -s build_wheel -- {recipe.name}",
             )
         place = cache_folder() / "embedded" / recipe.name
         made = materialise(recipes_root() / recipe.name, place, expected=recipe.commit)
-        return {"origin": "git", "repository": str(made.url), "commit": made.commit}
+        return SourceRequest(recipe=recipe, origin="git", repository=str(made.url), commit=made.commit)
     if options.source and (path := Path(options.source).expanduser().absolute()).exists():
-        return _local_source(path, options)
+        return _local_source(recipe, path, options)
     repository = options.source or options.repo or recipe.source.repository or ""
     if Path(repository).expanduser().is_dir():
         repository = str(Path(repository).expanduser().absolute())
     elif "://" not in repository and "@" not in repository:
         raise UsageError(
-            f"{repository!r} is neither there nor an address", hint="give a folder, a tarball or a git address"
+            f"{repository!r} is neither a folder nor an address", hint="give a folder, a tarball or a git address"
         )
     check_address(repository, what="the repository")
     ref = options.ref or ("HEAD" if options.source else None)
     commit = resolve_ref(repository, ref, environ=fetch_environ(os.environ)) if ref else recipe.commit
     if commit is None:
         raise UsageError(
-            f"{recipe.name} pins no commit", hint=f"say which: nox -s build_wheel -- {recipe.name} --ref REF"
+            f"{recipe.name} pins no commit", hint=f"name one: nox -s build_wheel -- {recipe.name} --ref REF"
         )
-    return {"origin": "git", "repository": repository, "commit": commit}
+    return SourceRequest(recipe=recipe, origin="git", repository=repository, commit=commit)
 
 
-def _local_source(path: Path, options: BuildOptions) -> dict[str, Any]:
+def _local_source(recipe: Recipe, path: Path, options: BuildOptions) -> SourceRequest:
     if path.is_file():
-        return {"origin": "tarball", "repository": str(path), "commit": None}
+        return SourceRequest(recipe=recipe, origin="tarball", repository=str(path), commit=None)
     if options.patch:
         raise UsageError(
-            f"--patch does not go with a tree of your own: {path} is built as it stands",
+            f"--patch cannot be combined with --source FOLDER: {path} is built unchanged",
             hint=f"apply it there (git -C '{path}' apply FILE), or build from --repo '{path}' --ref HEAD",
         )
     commits, _ = tree_commits(path, environ=fetch_environ(os.environ))
-    return {"origin": "tree", "repository": str(path), "commit": commits[""]}
+    return SourceRequest(recipe=recipe, origin="tree", repository=str(path), commit=commits[""])

@@ -47,7 +47,7 @@ def with_retries(
             cause = explain(text, release=release).cause
             if cause == OUT_OF_MEMORY and not halved and jobs > 1:
                 halved, fewer = True, str(jobs // 2)
-                console.warn(f"a compiler was killed, most likely for memory: once more with {fewer} jobs")
+                console.warn(f"a compiler was killed, most likely for lack of memory: retrying with {fewer} jobs")
                 environ = {**(command.environ or {}), "MAX_JOBS": fewer, "CMAKE_BUILD_PARALLEL_LEVEL": fewer}
                 command = replace(command, environ=environ)
                 continue
@@ -55,4 +55,4 @@ def with_retries(
             if not left:
                 raise
             names = ", ".join(name.rsplit("/", 1)[-1] for name in left)
-            console.warn(f"failed with the wide header, so tried without it: {names}")
+            console.warn(f"failed with the wide header, retrying without it: {names}")

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mps_build.common.errors import SourceError
-from mps_build.common.process import Reporter
 from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint
 from mps_build.common.recipe.catalogue import patches_root
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import Workspace, cache_folder
 
 from .artifacts import SourceTree
-from .plan import BuildRequest
+from .plan import SourceRequest
 from .source_state import exclude_ours, restore, source_state, tree_commits
 from .steps.apply_patches import apply_patches
 from .steps.fetch_source import fetch_source
@@ -21,16 +21,34 @@ from .steps.unpack_source import unpack_source
 
 
 def prepare_source(
-    request: BuildRequest, *, workspace: Workspace, ledger: Ledger, environ: Mapping[str, str], reporter: Reporter
+    request: SourceRequest,
+    *,
+    workspace: Workspace,
+    ledger: Ledger,
+    environ: Mapping[str, str],
+    reporter: Reporter,
+    unchanged: bool,
+    offline: bool = False,
 ) -> tuple[SourceTree, str]:
     """Return the patched tree and a digest that stands for all of it.
+
+    Args:
+        unchanged: refuse a tree that was changed by hand, as a release must.
+        offline: fetch nothing.
 
     Raises:
         SourceError: it could not be had, or a release's tree was changed by hand.
         PatchError: a patch does not fit.
     """
     preparing = _Preparing(
-        request=request, root=workspace.source, workspace=workspace, ledger=ledger, environ=environ, reporter=reporter
+        request=request,
+        root=workspace.source,
+        workspace=workspace,
+        ledger=ledger,
+        environ=environ,
+        reporter=reporter,
+        unchanged=unchanged,
+        offline=offline,
     )
     if request.origin == "tree":
         return preparing.adopt()
@@ -39,12 +57,14 @@ def prepare_source(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Preparing:
-    request: BuildRequest
+    request: SourceRequest
     root: Path
     workspace: Workspace
     ledger: Ledger
     environ: Mapping[str, str]
     reporter: Reporter
+    unchanged: bool
+    offline: bool
 
     def from_git(self) -> tuple[SourceTree, str]:
         """The pinned commit, our patches, and for a release nothing else."""
@@ -54,10 +74,10 @@ class _Preparing:
         dirty = tuple(name for name in changed if name not in patched.facts["changed"])
         if state != patched.facts["state"]:
             dirty = dirty or changed  # a file of ours that was changed once more
-            if self.request.profile == "release":
+            if self.unchanged:
                 raise SourceError(
                     f"the tree {tree.root} was changed by hand: {', '.join(dirty[:8])}",
-                    hint=f"take it back (`git -C '{tree.root}' status` shows what), or build with --profile develop",
+                    hint=f"undo them (`git -C '{tree.root}' status` lists them), or build with --profile develop",
                 )
         return replace(tree, dirty=dirty, state=state), digest_of([patched.digest, state])
 
@@ -106,7 +126,7 @@ class _Preparing:
                 environ=self.environ,
                 log=self.workspace.logs / "fetch_source.log",
                 reporter=self.reporter,
-                offline=request.offline,
+                offline=self.offline,
             )
             exclude_ours(tree.root)
             return StepResult(
@@ -136,7 +156,7 @@ class _Preparing:
         return self.ledger.run("apply_patches", version=1, inputs=inputs, action=patch_tree)
 
     def _refuse_to_lose_edits(self) -> None:
-        """Refuse to make anew a tree that somebody edited since it was patched: in `develop` that is his work.
+        """Refuse to make again a tree that somebody edited since it was patched: in `develop` the edits are their work.
 
         Raises:
             SourceError: naming the files.
@@ -155,7 +175,7 @@ class _Preparing:
             return
         edited = [name for name in changed if name not in patched["changed"]] or list(changed)
         raise SourceError(
-            f"{self.root} was edited ({', '.join(edited[:8])}), and what is asked for now would make it anew",
+            f"{self.root} was edited ({', '.join(edited[:8])}), and this build would overwrite the edits",
             hint=f"keep the edits: `git -C '{self.root}' diff HEAD > edits.patch`, then `rm -r '{self.root}'`; "
             f"or build that tree as it stands: --source '{self.root}'",
         )

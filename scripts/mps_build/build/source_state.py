@@ -55,7 +55,7 @@ def tree_commits(root: Path, *, environ: Mapping[str, str]) -> tuple[dict[str, s
     """
     if not (root / ".git").exists():
         raise SourceError(
-            f"{root} is not a git work tree, so nobody could say what was built",
+            f"{root} is not a git work tree, so its commit is unknown",
             hint="give a clone, an address, or a release's tarball",
         )
     commits = {"": answer(git("rev-parse", "HEAD", cwd=root, environ=environ))}

@@ -1,4 +1,4 @@
-"""Take a recording that a user sent into the tests.
+"""Add a recording that a user sent to the tests.
 
 Refuses one that still names a person or a machine, and shows the line. Shows which answers no
 parser understands. Files it under tests/recorded/hosts/ with what our rules make of it; that
@@ -34,13 +34,23 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("file", type=Path, metavar="FILE", help="a recording, or a record that holds one")
-    parser.add_argument("--recipe", metavar="RECIPE", help="what the host is judged for (default: the newest release)")
-    parser.add_argument("--name", metavar="NAME", help="name of the files (default: chip, macOS and Xcode)")
-    parser.add_argument("--into", type=Path, metavar="DIR", help="another folder than tests/recorded/hosts/")
+    parser.add_argument(
+        "--recipe", metavar="RECIPE", help="the recipe whose requirements are checked (default: the newest release)"
+    )
+    parser.add_argument("--name", metavar="NAME", help="name of the new files (default: from chip, macOS and Xcode)")
+    parser.add_argument(
+        "--into", type=Path, metavar="DIR", help="the folder to write to (default: tests/recorded/hosts/)"
+    )
 
 
 def run(options: Options, console: Console) -> Result:
+    """Write the recording and its expected answers, unconfirmed, into the folder of recorded hosts.
+
+    Raises:
+        UsageError: the file is not scrubbed, or a file of that name exists.
+    """
     document = recording_in(load_document(options.file), name=str(options.file))
     if faults := faults_of(document):
         raise UsageError(
@@ -56,7 +66,7 @@ def run(options: Options, console: Console) -> Result:
     stem = _stem(file_stem(adoption.host) if options.name is None else options.name)
     paths = folder / f"{stem}.json", folder / f"{stem}.expect.json"
     if taken := [path for path in paths if path.exists()]:
-        raise UsageError(f"{taken[0]} is there already", hint="give another name with --name")
+        raise UsageError(f"{taken[0]} already exists", hint="give another name with --name")
     _write(paths[0], document)
     _write(paths[1], expectation)
     _print(expectation, paths, console)
@@ -72,7 +82,7 @@ def _hosts_folder() -> Path:
 
 def _stem(name: str) -> str:
     if "/" in name or name.startswith(".") or not name:
-        raise UsageError(f"--name {name!r}: is not a name of a file")
+        raise UsageError(f"--name {name!r}: is not a file name")
     return name.removesuffix(".json")
 
 
@@ -86,10 +96,10 @@ def _write(path: Path, document: Any) -> None:
 
 def _print(expectation: dict[str, Any], paths: tuple[Path, Path], console: Console) -> None:
     for argv in expectation["not_understood"]:
-        console.warn(f"no parser understands the answer of: {' '.join(argv)}")
+        console.warn(f"the output of this command was not understood: {' '.join(argv)}")
     console.table(
         ("fact", "as read"),
         [(key, str(value)) for key, value in expectation.items() if key not in ("confirmed", "not_understood")],
     )
-    console.print(f"filed {paths[0]}")
-    console.print(f"next: read {paths[1]}; where it is right, set `confirmed` to true")
+    console.print(f"added {paths[0]}")
+    console.print(f"next: read {paths[1]}; if it is right, set `confirmed` to true")

@@ -1,4 +1,4 @@
-"""What a wheel holds, and whether that is right: any torch wheel for Apple silicon, on any system.
+"""Check what a torch wheel for Apple silicon holds, on any system and without running it.
 
 WHEEL is a file, or a requirement such as torch==2.15.0, fetched for macOS arm64 and the newest
 Python that has it. Files are held to the strict profile, what we ship and what official wheels have
@@ -50,21 +50,25 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("wheel", metavar="WHEEL", nargs="?", help="a .whl file, or a requirement such as torch==2.15.0")
     parser.add_argument("--profile", choices=PROFILES, help="default: strict for a file, official for a requirement")
-    parser.add_argument("--quick", action="store_true", help="names and headers only: a fraction of a second")
+    parser.add_argument("--quick", action="store_true", help="check names and headers only (under a second)")
     parser.add_argument(
         "--python",
         metavar="X.Y|PATH",
-        help="the Python of a requirement (default: the newest), or an interpreter that has torch",
+        help="the Python version of a requirement (default: the newest), or an interpreter with torch installed",
     )
     add_nightly_options(parser)
-    parser.add_argument("--commit", metavar="SHA", help="the commit it must be built from")
-    parser.add_argument("--allow-jit-shaders", action="store_true", help="accept Metal kernels compiled at first use")
-    parser.add_argument("--without-metal4", action="store_true", help="accept a wheel without the Metal 4 kernels")
+    parser.add_argument("--commit", metavar="SHA", help="the commit that the wheel must be built from")
+    parser.add_argument(
+        "--allow-jit-shaders", action="store_true", help="allow Metal kernels that are compiled at first use"
+    )
+    parser.add_argument("--without-metal4", action="store_true", help="allow a wheel without the Metal 4 kernels")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Audit the wheel and print its findings; the exit status is 9 if it is rejected."""
     audit = _audit(options, console)
     print_audit(audit, console)
     if audit.verdict == "accepted":
@@ -73,7 +77,7 @@ def run(options: Options, console: Console) -> Result:
         document=audit.document(),
         exit_code=AuditRejected.exit_code,
         cause=AuditRejected.cause,
-        hint="each rule above says what is wrong and why it matters; warnings do not reject",
+        hint="each finding above says what is wrong and why; warnings alone do not reject a wheel",
     )
 
 
@@ -133,7 +137,10 @@ def _expectation(options: Options) -> Expectation | None:
         return None
     commit = options.commit
     if commit is not None and (len(commit) != 40 or set(commit) - set("0123456789abcdef")):
-        raise UsageError(f"--commit {commit}: no commit", hint="give all 40 digits; a short one may name several")
+        raise UsageError(
+            f"--commit {commit}: is not a full commit",
+            hint="give all 40 digits: a short hash may match several commits",
+        )
     return Expectation(
         commit=commit, allow_jit_shaders=options.allow_jit_shaders, without_metal4=options.without_metal4
     )

@@ -48,16 +48,22 @@ class Options(TorchOptions):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     add_torch_options(parser)
-    parser.add_argument("--quick", action="store_true", help="under three minutes: smaller batches and sequences")
-    parser.add_argument("--only", metavar="ROW[,ROW]", default="", help="only these rows: resnet50, or bert:training")
-    parser.add_argument("--fresh", action="store_true", help="measure anew what an interrupted run has measured")
+    parser.add_argument(
+        "--quick", action="store_true", help="take under three minutes, with smaller batches and sequences"
+    )
+    parser.add_argument(
+        "--only", metavar="ROW[,ROW]", default="", help="only these rows, such as resnet50 or bert:training"
+    )
+    parser.add_argument("--fresh", action="store_true", help="measure again what an interrupted run has measured")
     add_run_options(parser)
-    parser.add_argument("--svg", metavar="FILE", type=Path, help="draw the announcement's bars")
-    parser.add_argument("--png", metavar="FILE", type=Path, help="the same as pixels (needs Pillow)")
+    parser.add_argument("--svg", metavar="FILE", type=Path, help="draw a chart like the announcement's, as SVG")
+    parser.add_argument("--png", metavar="FILE", type=Path, help="the same chart as PNG (needs Pillow)")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Measure, write the record and the charts, and print the ratios."""
     benchmark = Benchmark(_request(options), console)
     with terminated_as_interrupted():
         try:
@@ -111,7 +117,7 @@ def _print_end(record: BenchmarkRecord, path: Path, console: Console) -> None:
         if each.reason:
             console.warn(f"{each.name} {each.mode}: {each.outcome}: {each.reason}")
         for lowered in each.lowered:
-            console.warn(f"{each.name} {each.mode}: memory was short: {lowered}")
+            console.warn(f"{each.name} {each.mode}: not enough memory: {lowered}")
     for skipped in record.skipped:
         console.print(f"not measured: {skipped.name} {skipped.mode}: {skipped.reason}")
     for flag in record.flags:
@@ -133,7 +139,7 @@ def _print_end(record: BenchmarkRecord, path: Path, console: Console) -> None:
     if record.hint:
         console.print(f"next: {record.hint}")
     elif record.exit_code == 0:
-        console.print(f"next: `nox -s compare -- OTHER_RECORD {path}` puts another wheel, macOS or Mac beside it")
+        console.print(f"next: `nox -s compare -- OTHER_RECORD {path}` compares it with another wheel, macOS or Mac")
 
 
 def _cells(row: Row) -> list[str]:

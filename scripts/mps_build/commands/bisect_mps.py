@@ -1,4 +1,4 @@
-"""Find the version, and then the commit, that changed an answer: both ends asked first, then as few as can be.
+"""Find the version, and then the commit, that changed a result: both ends are tested first, then as few as possible.
 
 CASE is the id of a case of the suite (as in any record of verify_mps); --predicate COMMAND asks a question of
 your own by its exit status: 0 good, 1 to 124 bad, 125 cannot be asked, as `git bisect run` has it. `python` is then
@@ -18,13 +18,14 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
-from mps_build.common.process import kept_awake
 from mps_build.common.result import Result
+from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import Workspace, remove_tree, work_folder
 from mps_build.verify.bisection import report
+from mps_build.verify.bisection.asked import Asked
 from mps_build.verify.bisection.predicate import split_command
 from mps_build.verify.bisection.runner import Bisection
-from mps_build.verify.bisection.stages import Asked, Stages
+from mps_build.verify.bisection.stages import Stages
 from mps_build.verify.bisection.state import State, folder_name, load_state, write_state
 
 EXAMPLES = (
@@ -57,26 +58,42 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("case", nargs="?", metavar="CASE", help="the id of a case of the device suite")
     parser.add_argument("--good", required=True, metavar="V", help="a version (or a commit of --repo) that is good")
-    parser.add_argument("--bad", required=True, metavar="V", help="one that is bad; an older one looks for the repair")
-    parser.add_argument("--predicate", metavar="COMMAND", help="a question of your own in CASE's place")
-    parser.add_argument("--index", metavar="URL_OR_DIR", help="where wheels come from, in place of pip's own index")
-    parser.add_argument("--python", metavar="X.Y|PATH", help="the Python (default: one that has both ends' wheels)")
-    parser.add_argument("--repo", metavar="PATH", type=Path, help="a clone to go on in, among commits; only read")
     parser.add_argument(
-        "--builder", metavar="COMMAND", help="run in each commit's tree; prints a wheel or a python last"
+        "--bad", required=True, metavar="V", help="one that is bad; if it is older than --good, the fix is searched for"
     )
-    parser.add_argument("--recipe", metavar="RECIPE", default="nightly", help="what builds a commit without --builder")
-    parser.add_argument("--device", choices=("mps", "cuda", "cpu"), default="mps")
-    parser.add_argument("--allow-virtual", action="store_true", help="ask a virtual Mac too")
-    parser.add_argument("--runs", metavar="N", type=int, default=3, help="the majority of so many runs decides")
-    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=300.0, help="the watchdog of one run")
-    parser.add_argument("--fresh", action="store_true", help="forget the answers so far")
-    parser.add_argument("--markdown", metavar="FILE", type=Path, help="write the report as Markdown as well")
+    parser.add_argument("--predicate", metavar="COMMAND", help="a command that decides, instead of CASE")
+    parser.add_argument("--index", metavar="URL_OR_DIR", help="where wheels come from, instead of pip's own index")
+    parser.add_argument(
+        "--python", metavar="X.Y|PATH", help="the Python to use (default: one that has wheels of both ends)"
+    )
+    parser.add_argument(
+        "--repo", metavar="PATH", type=Path, help="a clone of PyTorch: also search among commits (it is only read)"
+    )
+    parser.add_argument(
+        "--builder",
+        metavar="COMMAND",
+        help="builds a commit: runs in its tree and prints a wheel or an interpreter on its last line",
+    )
+    parser.add_argument(
+        "--recipe", metavar="RECIPE", default="nightly", help="the recipe that builds a commit without --builder"
+    )
+    parser.add_argument(
+        "--device", choices=("mps", "cuda", "cpu"), default="mps", help="where CASE runs (default: mps)"
+    )
+    parser.add_argument("--allow-virtual", action="store_true", help="also run on a virtual Mac")
+    parser.add_argument(
+        "--runs", metavar="N", type=int, default=3, help="number of runs per version; the majority decides"
+    )
+    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=300.0, help="time limit of one run")
+    parser.add_argument("--fresh", action="store_true", help="discard the answers of an earlier run")
+    parser.add_argument("--markdown", metavar="FILE", type=Path, help="also write the report as Markdown")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Search, or continue an earlier search of the same question, and print what was found."""
     asked = _asked(options)
     folder = work_folder() / "bisect" / folder_name(asked.question)
     with Workspace(root=folder).held(), kept_awake():
@@ -87,7 +104,7 @@ def run(options: Options, console: Console) -> Result:
         path = folder / "state.json"
         state = load_state(path) or State(question=asked.question, good=asked.good, bad=asked.bad)
         if state.probes:
-            console.print(f"going on with {len(state.probes)} answers of an earlier run (`--fresh` forgets them)")
+            console.print(f"continuing with {len(state.probes)} answers of an earlier run (`--fresh` forgets them)")
         bisection = Bisection(
             state=state,
             runner=(stages := Stages(asked=asked, state=state, folder=folder, reporter=console)),
@@ -106,12 +123,12 @@ def run(options: Options, console: Console) -> Result:
 def _asked(options: Options) -> Asked:
     if (options.case is None) == (options.predicate is None):
         raise UsageError(
-            "either CASE or --predicate COMMAND says what to ask", hint="ids of cases are in any record of verify_mps"
+            "give either CASE or --predicate COMMAND", hint="any record of verify_mps lists the ids of cases"
         )
     if options.runs < 1 or options.runs % 2 == 0:
-        raise UsageError(f"--runs {options.runs}: a majority needs an odd number", hint="--runs 3")
+        raise UsageError(f"--runs {options.runs}: must be odd, so that there is a majority", hint="--runs 3")
     if options.timeout <= 0:
-        raise UsageError(f"--timeout {options.timeout:g}: a watchdog needs some time", hint="--timeout 300")
+        raise UsageError(f"--timeout {options.timeout:g}: must be above 0", hint="--timeout 300")
     if options.good == options.bad:
         raise UsageError(f"the ends do not differ: both are {options.good}", hint="--good and --bad name two versions")
     return Asked(

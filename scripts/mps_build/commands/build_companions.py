@@ -62,28 +62,53 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("recipe", metavar="RECIPE", help="v2.6.0, 2.6, a path")
-    parser.add_argument("--torch", metavar="WHEEL", type=Path, help="the torch (default: what build_wheel made last)")
-    parser.add_argument("--only", metavar="NAME", choices=tuple(PROJECTS), action="append", default=[])
+    parser.add_argument(
+        "--torch", metavar="WHEEL", type=Path, help="the torch wheel (default: the last one that build_wheel made)"
+    )
+    parser.add_argument(
+        "--only",
+        metavar="NAME",
+        choices=tuple(PROJECTS),
+        action="append",
+        default=[],
+        help="build only this companion (repeatable): " + ", ".join(PROJECTS),
+    )
     parser.add_argument(
         "--source",
         metavar="NAME=PATH",
         action="append",
         default=[],
-        help="a folder, a tarball or a git address in the place of the tag's source; a folder is copied",
+        help="a folder, a tarball or a git address instead of the tag's source; a folder is copied",
     )
-    parser.add_argument("--python", metavar="X.Y", help="which Python's torch (default: the recipe's)")
-    parser.add_argument("--set", metavar="NAME=VALUE", action="append", default=[], dest="settings")
-    parser.add_argument("--jobs", metavar="N", type=count, help="compilers at once (default: from cores and memory)")
-    parser.add_argument("--wheelhouse", metavar="DIR", type=Path, help="where the wheels go (default: wheelhouse/)")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be built, and whether it could")
-    parser.add_argument("--host", metavar="FILE", type=Path, help="with --dry-run: a recorded host in this one's place")
-    parser.add_argument("--offline", action="store_true", help="use only what the cache holds")
+    parser.add_argument("--python", metavar="X.Y", help="the Python of the torch wheel (default: the recipe's)")
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        dest="settings",
+        help="set a variable of the build (repeatable)",
+    )
+    parser.add_argument(
+        "--jobs", metavar="N", type=count, help="number of compilers at once (default: from cores and memory)"
+    )
+    parser.add_argument("--wheelhouse", metavar="DIR", type=Path, help="folder for the wheels (default: wheelhouse/)")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be built, and whether it can be")
+    parser.add_argument(
+        "--host", metavar="FILE", type=Path, help="with --dry-run: check a recorded host instead of this one"
+    )
+    parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Build, try and deliver the companions, or with `--dry-run` only show them."""
     if options.host and not options.dry_run:
-        raise UsageError("--host replays a recorded host: only with --dry-run", hint="build on the host itself")
+        raise UsageError(
+            "--host is allowed only with --dry-run: a recorded host cannot build",
+            hint="leave --host out to build on this host",
+        )
     plan, workspace = make_plan(options)
     if plan.recorded_on:
         console.print(f"recorded on {plan.recorded_on}")
@@ -167,9 +192,9 @@ def _forecast(plan: CompanionPlan, console: Console) -> Result:
     """Tell what would be built; nothing is fetched, so a folder's commit is not in the version yet."""
     rows: list[dict[str, Any]] = []
     for name, source in plan.sources.items():
-        summary = {variable.name: variable.value for variable in plan.variables(name)}
+        variables = {variable.name: variable.value for variable in plan.variables(name)}
         version = plan.version(name, commit=None, dirty=False)
-        rows.append({"name": name, "version": version, "source": source.place, "environment": summary})
+        rows.append({"name": name, "version": version, "source": source.place, "environment": variables})
     console.table(("companion", "as", "from"), [(row["name"], row["version"], row["source"]) for row in rows])
     console.print(f"torch: {plan.torch.path}")
     console.print(f"into {plan.wheelhouse}, {plan.jobs} compilers at once")

@@ -56,15 +56,20 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument(
-        "build", metavar="BUILD", nargs="?", help="a recipe, or a folder with a .ninja_log (default: the last build)"
+        "build",
+        metavar="BUILD",
+        nargs="?",
+        help="a recipe, or a folder that has a .ninja_log (default: the last build)",
     )
-    parser.add_argument("--run", metavar="N", help="one run of ninja only: its number, or `last` (default: all)")
-    parser.add_argument("--html", metavar="FILE", type=Path, help="write a page to look at")
-    parser.add_argument("--svg", metavar="FILE", type=Path, help="write the picture alone")
+    parser.add_argument("--run", metavar="N", help="only this run of ninja: its number, or `last` (default: all)")
+    parser.add_argument("--html", metavar="FILE", type=Path, help="also write an HTML page")
+    parser.add_argument("--svg", metavar="FILE", type=Path, help="also write the chart as SVG")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Read the log of ninja and the receipts, and print where the time went."""
     folder, receipts = _find(options.build)
     log = _chosen(_log(folder), options.run)
     times = analyse(log, read_graph(folder))
@@ -109,7 +114,7 @@ def _find(argument: str | None) -> tuple[Path, Path | None]:
     if given.is_dir():
         return _within(given), _receipts(_within(given))
     if "/" in argument and not argument.endswith((".yaml", ".yml")):
-        raise UsageError(f"{argument}: there is no such folder", hint=f"give the folder that holds {LOG}")
+        raise UsageError(f"{argument}: no such folder", hint=f"give the folder that holds {LOG}")
     root = work_folder() / find_recipe(argument).name
     if not root.is_dir():
         raise UsageError(f"{argument} was not built here: {root} is missing", hint=f"nox -s build_wheel -- {argument}")
@@ -124,7 +129,7 @@ def _within(folder: Path) -> Path:
         if logs:
             return max(logs, key=lambda path: path.stat().st_mtime).parent
     hint = "a build by make or Xcode has none, and one that never compiled neither; give the folder that ninja ran in"
-    raise UsageError(f"{folder}: holds no {LOG}, nor does a folder below it", hint=hint)
+    raise UsageError(f"{folder}: holds no {LOG}, and no folder below it does", hint=hint)
 
 
 def _receipts(folder: Path) -> Path | None:
@@ -175,13 +180,13 @@ def _steps(receipts: Path | None) -> list[tuple[str, float]]:
 
 def _cache(receipts: Path | None) -> Mapping[str, float] | None:
     """Return what the newest compile's receipt says of the compiler cache."""
-    summary = [(document.get("facts") or {}).get("cache") for document in _kept(receipts)]
-    return next((each for each in reversed(summary) if isinstance(each, dict)), None)
+    caches = [(document.get("facts") or {}).get("cache") for document in _kept(receipts)]
+    return next((each for each in reversed(caches) if isinstance(each, dict)), None)
 
 
 def _cache_words(cache: Mapping[str, float] | None) -> str:
     if cache is None:
-        return "Compiler cache: nothing on record (a .ninja_log does not tell hits from compiles)."
+        return "Compiler cache: unknown (a .ninja_log does not separate hits from compiles)."
     hits, misses = int(cache.get("hits", 0)), int(cache.get("misses", 0))
     share = f" ({hits / (hits + misses):.0%})" if hits + misses else ""
     return f"Compiler cache: {hits} hits{share}, {misses} misses, from the receipt."
@@ -190,9 +195,9 @@ def _cache_words(cache: Mapping[str, float] | None) -> str:
 def _notes(times: Times, has_receipts: bool) -> list[str]:
     notes = ["seconds of steps are wall seconds each: on a machine with other work they are more than its CPU's"]
     if not has_receipts:
-        notes.append("no receipts of ours: CMake's first configure and the packing of the wheel are in no log")
+        notes.append("no receipts were found: the first configure and the packing of the wheel are not included")
     if len(times.runs) > 1:
-        notes.append("runs stand end to end: the time between them is left out")
+        notes.append("runs are shown end to end: the time between them is left out")
     return notes
 
 
@@ -231,4 +236,4 @@ def _write(path: Path, text: str) -> None:
     try:
         write_whole(path, text)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error}", hint="name a file in a folder that is there") from error
+        raise UsageError(f"{path}: cannot be written: {error}", hint="give a file in an existing folder") from error

@@ -37,10 +37,17 @@ EXAMPLES = (
 
 
 def run(options: Options, console: Console) -> Result:
+    """Build, or rebuild an editable tree, or with `--dry-run` only show what would be done."""
     if options.host and not options.dry_run:
-        raise UsageError("--host replays a recorded host: only with --dry-run", hint="build on the host itself")
+        raise UsageError(
+            "--host is allowed only with --dry-run: a recorded host cannot build",
+            hint="leave --host out to build on this host",
+        )
     if options.editable and options.profile == "release":
-        raise UsageError("--editable is a build that changes under your hands: no release", hint="leave --profile out")
+        raise UsageError(
+            "--editable cannot be a release: its tree may change at any time",
+            hint="leave --profile out: --editable implies develop",
+        )
     if options.editable and not options.dry_run:
         from mps_build.build.editable_state import recall
 
@@ -54,15 +61,15 @@ def run(options: Options, console: Console) -> Result:
     if options.host:  # said first: a host that cannot build is an error already in the plan
         console.print(f"recorded on {RecordedProber(options.host).recorded_on}")
     request, workspace = plan(options)
-    at = f" at {request.commit[:12]}" if request.commit else ""
-    console.print(f"{request.recipe.name}: {request.repository}{at}", style="bold")
-    if request.cross:
-        console.print("not a Mac: cross-built with zig, without MPS; see docs/build/sample.md")
+    at = f" at {request.source.commit[:12]}" if request.source.commit else ""
+    console.print(f"{request.recipe.name}: {request.source.repository}{at}", style="bold")
+    if request.compilers.cross:
+        console.print("not a Mac: cross-built with zig, shaders as source; see docs/build/sample.md")
     if options.dry_run:
-        summary = forecast(request, workspace)
-        console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in summary.items()])
-        return Result(document={"dry_run": True, **summary})
-    for warning in request.cache_warnings:
+        expected = forecast(request, workspace)
+        console.table(("", ""), [(name.replace("_", " "), _words(value)) for name, value in expected.items()])
+        return Result(document={"dry_run": True, **expected})
+    for warning in request.compilers.cache.warnings:
         console.warn(warning)
     if options.editable:
         return _editable(options, request, workspace, console)
@@ -103,14 +110,14 @@ def _rebuilt(found: Remembered, console: Console) -> Result:
             lines = [line for line in text.splitlines() if ": error:" in line or ": fatal error:" in line]
             tail = lines[:8] or text.splitlines()[-12:]
             raise CompileError("\n".join([str(error), *tail]), hint=error.hint) from error
-    console.print(f"{found.module} is made anew: {steps} steps of ninja")
+    console.print(f"{found.module} is rebuilt: {steps} steps of ninja")
     _print_loop(found, console)
     return Result(document={**_summary(found), "steps": steps})
 
 
 def _print_loop(found: Remembered, console: Console) -> None:
     console.print(f"import it: {found.editable.python} -c 'import {found.module}'")
-    console.print(f"next: edit {found.editable.root}, and the same command again")
+    console.print(f"next: edit {found.editable.root}, then run the same command again")
     if found.module == "torch":
         console.print(f"      nox -s verify_mps -- --python '{found.editable.python}' --op NAME")
 
@@ -148,10 +155,12 @@ def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Co
         if receipt.step == "compile_wheel" and not receipt.skipped:
             _print_compile(receipt, console)
     console.print(f"in {delivered[0].wheel.path.parent}")
-    verb = "verify_mps" if build.request.contents.rules == "torch" else "audit_wheel"
+    verb = "verify_mps" if build.request.wheel.contents.rules == "torch" else "audit_wheel"
     wheel = shlex.quote(str(delivered[0].wheel.path))
     console.print(f"install it: pip install {wheel}")
     console.print(f"next: nox -s {verb} -- {wheel}")
+    if verb == "verify_mps":
+        console.print(f"on Linux, its Metal kernels without a Mac: nox -s verify_kernels -- {wheel}")
 
 
 def _words(value: Any) -> str:
@@ -169,13 +178,13 @@ def _print_compile(receipt: Receipt, console: Console) -> None:
     if cache:
         console.print(f"compiler cache: {cache['hits']} hits, {cache['misses']} misses ({cache['hit_rate']:.0%})")
         if not cache["hits"]:
-            console.warn("nothing came from the compiler cache; a first build fills it, a second one should hit")
+            console.warn("no hit in the compiler cache: expected for a first build, not for a second one")
 
 
 def _document(request: BuildRequest, delivered: tuple[Delivered, ...], build: Pipeline) -> dict[str, Any]:
     return {
         "recipe": request.recipe.name,
-        "commit": request.commit,
+        "commit": request.source.commit,
         "profile": request.profile,
         "wheels": [
             {

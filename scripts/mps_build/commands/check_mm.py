@@ -52,17 +52,25 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", metavar="FILE", nargs="*", type=Path, help=".mm or .h (default: the changed ones)")
+    """Add the command's arguments and options to its parser."""
+    parser.add_argument(
+        "files", metavar="FILE", nargs="*", type=Path, help="the .mm or .h files to check (default: the changed ones)"
+    )
     parser.add_argument("--source", metavar="TREE", type=Path, help="a PyTorch tree, or an official torch-….whl")
-    parser.add_argument("--recipe", metavar="V", help="whose deployment target holds (default: the tree's release)")
+    parser.add_argument(
+        "--recipe", metavar="V", help="the recipe whose deployment target is used (default: that of the tree's release)"
+    )
     parser.add_argument("--base", metavar="REF", help="without FILE: compare with this commit (default: upstream's)")
-    parser.add_argument("--target", metavar="X.Y", help="another oldest macOS than the recipe's, as 14.0")
-    parser.add_argument("--allow-none", action="store_true", help="nothing changed is success, for a workflow")
-    parser.add_argument("--annotations", action="store_true", help="print GitHub's annotations too")
-    parser.add_argument("--jobs", metavar="N", type=int, default=os.cpu_count() or 1, help="compilers at once")
+    parser.add_argument("--target", metavar="X.Y", help="the oldest macOS, such as 14.0 (default: the recipe's)")
+    parser.add_argument("--allow-none", action="store_true", help="exit with 0 if no file has changed (for workflows)")
+    parser.add_argument("--annotations", action="store_true", help="also print annotations for GitHub Actions")
+    parser.add_argument(
+        "--jobs", metavar="N", type=int, default=os.cpu_count() or 1, help="number of compilers at once"
+    )
 
 
 def run(options: Options, console: Console) -> Result:
+    """Check the files and print each diagnostic; the exit status is 8 if there is an error."""
     folder = work_folder() / "check_mm"
     asked = find_recipe(options.recipe) if options.recipe else None
     files = existing_files(options.files)
@@ -98,9 +106,7 @@ def run(options: Options, console: Console) -> Result:
         "cpu_seconds": report.cpu_seconds,
     }
     if report.diagnostics:
-        return Result(
-            document=document, exit_code=8, cause="compile", hint="correct them and run the same command again"
-        )
+        return Result(document=document, exit_code=8, cause="compile", hint="fix them, then run the same command again")
     return Result(document=document)
 
 
@@ -109,7 +115,9 @@ def _tree(options: Options, recipe: Recipe | None, files: tuple[Path, ...], fold
     if source is None:
         found = {tree for file in files if (tree := find_tree(file))}
         if len(found) > 1:
-            raise UsageError("the files lie in several trees", hint="check each tree by itself, or say which: --source")
+            raise UsageError(
+                "the files belong to several trees", hint="check one tree at a time, or name it with --source"
+            )
         source = next(iter(found), None)
     if source is None and recipe is not None:
         built = Workspace(root=work_folder() / recipe.name).source
@@ -119,7 +127,7 @@ def _tree(options: Options, recipe: Recipe | None, files: tuple[Path, ...], fold
         return read_wheel_headers(wheel, folder / "wheels")
     if source is None:
         raise UsageError(
-            "no tree: the files lie in none" if files else "no file and no tree",
+            "no tree: the files belong to none" if files else "no file and no tree",
             hint="--source TREE, or --recipe v2.15.0 for the headers of its official wheel",
         )
     if source.suffix == ".whl":

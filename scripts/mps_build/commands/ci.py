@@ -1,4 +1,4 @@
-"""What a workflow asks beside the sessions, so that it holds no logic of its own.
+"""The steps of our workflows, so that a workflow file holds no logic of its own.
 
 trust     fails unless this event may use a Mac (the host's hook refuses too)
 inputs    a ref, runner labels: fails unless they are on the list of what is allowed
@@ -14,7 +14,6 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import all_recipes, data_root, find_recipe
 from mps_build.common.result import Result
 from mps_build.common.workspace import work_folder
+from mps_build.publish.fleet.github import gh, job_summary, json_object, step_outputs
 from mps_build.publish.fleet.regressions import LABEL, Action, Seen, decide, look_at_build, look_at_record
 from mps_build.publish.fleet.trust import check_labels, check_ref, check_trust
 
@@ -57,6 +57,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("what", choices=tuple(_ASKED), metavar="WHAT", help=", ".join(_ASKED))
     parser.add_argument("--ref", default="", help="a commit, tag or branch of upstream")
     parser.add_argument("--runner", default="", metavar="JSON", help="a runner's labels")
@@ -64,13 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--python", default="", help="the Pythons of a build, for its artifact's name")
     parser.add_argument("--base", default="HEAD^", help="changed: since which commit")
     parser.add_argument("--testers", default="", metavar="JSON", help="a list of testers' labels, one list a macOS")
-    parser.add_argument("--recipe", default="nightly", help="which recipe it is about")
-    parser.add_argument("--build", type=Path, metavar="FILE", help="what build_wheel --json wrote")
-    parser.add_argument("--results", type=Path, metavar="DIR", help="the downloaded artifacts: one folder each")
-    parser.add_argument("--dry-run", action="store_true", help="issues: say what would be done")
+    parser.add_argument("--recipe", default="nightly", help="the recipe")
+    parser.add_argument("--build", type=Path, metavar="FILE", help="the document that build_wheel --json wrote")
+    parser.add_argument("--results", type=Path, metavar="DIR", help="the downloaded artifacts, one folder each")
+    parser.add_argument("--dry-run", action="store_true", help="issues: only show what would be done")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Run the step that the first argument names."""
     document: dict[str, Any] = _ASKED[options.what](options, console)
     return Result(document=document)
 
@@ -98,7 +100,7 @@ def _inputs(options: Options, console: Console) -> dict[str, Any]:
         "developer-dir": f"/Applications/Xcode_{options.xcode}.app/Contents/Developer" if options.xcode else "",
         "matrix": json.dumps({"include": places}, separators=(",", ":")),
     }
-    _output(outputs)
+    step_outputs(outputs)
     return {"recipe": recipe.name, "include": places, **outputs}
 
 
@@ -119,7 +121,7 @@ def _testers(text: str) -> list[dict[str, str]]:
 
 
 def _outputs(options: Options, console: Console) -> dict[str, Any]:
-    document = _json(options.build, "--build")
+    document = json_object(options.build, "--build")
     wheels = document.get("wheels")
     if not isinstance(wheels, list) or not wheels:
         raise UsageError(f"{options.build} names no wheel: {document.get('error', 'the build did not end well')}")
@@ -132,7 +134,7 @@ def _outputs(options: Options, console: Console) -> dict[str, Any]:
         "receipt": Path(first["receipt"]).name,
         "wheels": json.dumps([Path(each["path"]).name for each in wheels]),
     }
-    _output(outputs)
+    step_outputs(outputs)
     rows = [
         f"| `{Path(each['path']).name}` | {each['size'] / 1e6:.1f} MB | `{each['sha256']}` | {each['kind']} |"
         for each in wheels
@@ -141,7 +143,7 @@ def _outputs(options: Options, console: Console) -> dict[str, Any]:
         f"| {each['step']} | {each['seconds']:.0f} s |" for each in document.get("steps", []) if not each["skipped"]
     ]
     table = ["| wheel | size | sha256 | kind |", "|---|---|---|---|", *rows, "", "| step | time |", "|---|---|", *times]
-    _job_summary("\n".join([f"## {document['recipe']} at `{document['commit']}`", "", *table, ""]))
+    job_summary("\n".join([f"## {document['recipe']} at `{document['commit']}`", "", *table, ""]))
     console.table(("output", "value"), list(outputs.items()))
     return outputs
 
@@ -149,17 +151,15 @@ def _outputs(options: Options, console: Console) -> dict[str, Any]:
 def _collect(options: Options, console: Console) -> dict[str, Any]:
     """Copy what tells how a build went; a build that was cut off left no result, and gets one that says so."""
     if options.results is None:
-        raise UsageError("collect: where to? --results DIR")
+        raise UsageError("collect needs --results DIR")
     root = work_folder() / find_recipe(options.recipe).name
     options.results.mkdir(parents=True, exist_ok=True)
-    summary = options.results / "build.json"
+    kept = options.results / "build.json"
     if options.build and options.build.is_file():
-        shutil.copy2(options.build, summary)
+        shutil.copy2(options.build, kept)
     else:
         text = "the build ended without a result: cut off at its time limit, or cancelled"
-        summary.write_text(
-            json.dumps({"exit_code": 124, "cause": "unfinished", "error": text}) + "\n", encoding="utf-8"
-        )
+        kept.write_text(json.dumps({"exit_code": 124, "cause": "unfinished", "error": text}) + "\n", encoding="utf-8")
     found = [
         *root.glob("logs/*"),
         *root.glob("receipts/*.json"),
@@ -193,7 +193,7 @@ def _changed(options: Options, console: Console) -> dict[str, Any]:
     ]
     console.print(f"changed since {options.base}: {', '.join(names) or 'no recipe'}")
     matrix = {"include": [{"recipe": name} for name in names]}
-    _output({"matrix": json.dumps(matrix, separators=(",", ":")), "any": str(bool(names)).lower()})
+    step_outputs({"matrix": json.dumps(matrix, separators=(",", ":")), "any": str(bool(names)).lower()})
     return {"recipes": names}
 
 
@@ -204,11 +204,11 @@ def _upstream(options: Options, console: Console) -> dict[str, Any]:
     commit = resolve_ref(recipe.source.repository, check_ref(options.ref), environ=fetch_environ(os.environ))
     done = f"done-{recipe.name}-{commit}"
     path = f"repos/{os.environ.get('GITHUB_REPOSITORY', '')}/actions/artifacts?name={done}"
-    found = _gh("api", path)
+    found = gh("api", path)
     artifacts = found.get("artifacts", []) if isinstance(found, dict) else []
     changed = all(each.get("expired") for each in artifacts)
     console.print(f"{options.ref} is {commit}: {'new' if changed else 'built and verified already'}")
-    _output({"commit": commit, "changed": str(changed).lower(), "done": done})
+    step_outputs({"commit": commit, "changed": str(changed).lower(), "done": done})
     return {"commit": commit, "changed": changed, "done": done}
 
 
@@ -218,15 +218,15 @@ def _issues(options: Options, console: Console) -> dict[str, Any]:
         raise UsageError(f"--results {options.results}: no such folder", hint="the downloaded artifacts")
     seen = _seen(options.results, options.recipe)
     if not seen:
-        raise UsageError(f"{options.results} holds neither build.json nor record.json: the run showed nothing")
-    listed = _gh("issue", "list", "--label", LABEL, "--state", "open", "--limit", "1000", "--json", "number,body")
+        raise UsageError(f"{options.results} holds neither build.json nor record.json: the run left no result")
+    listed = gh("issue", "list", "--label", LABEL, "--state", "open", "--limit", "1000", "--json", "number,body")
     actions = decide(seen, listed)
     for action in actions:
         console.print(f"{action.kind} {action.number or ''} {action.title}")
         if not options.dry_run:
             _act(action)
     if not actions:
-        console.print("nothing to tell")
+        console.print("nothing to report")
     return {"actions": [{"kind": each.kind, "number": each.number, "title": each.title} for each in actions]}
 
 
@@ -234,62 +234,22 @@ def _seen(results: Path, recipe: str) -> list[Seen]:
     run = "/".join(os.environ.get(name, "?") for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY"))
     run += f"/actions/runs/{os.environ.get('GITHUB_RUN_ID', '?')}"
     seen = [
-        look_at_build(_json(path, "a build"), recipe=recipe, run=run) for path in sorted(results.rglob("build.json"))
+        look_at_build(json_object(path, "a build"), recipe=recipe, run=run)
+        for path in sorted(results.rglob("build.json"))
     ]
     for path in sorted(results.rglob("record.json")):
         place = path.relative_to(results).parts[0].removeprefix("record-")
-        seen.append(look_at_record(_json(path, "a record"), recipe=recipe, place=place, run=run))
+        seen.append(look_at_record(json_object(path, "a record"), recipe=recipe, place=place, run=run))
     return seen
 
 
 def _act(action: Action) -> None:
     if action.kind == "open":
-        _gh("issue", "create", "--label", LABEL, "--title", action.title, "--body", action.body, parse=False)
+        gh("issue", "create", "--label", LABEL, "--title", action.title, "--body", action.body, parse=False)
     elif action.kind == "comment":
-        _gh("issue", "comment", str(action.number), "--body", action.body, parse=False)
+        gh("issue", "comment", str(action.number), "--body", action.body, parse=False)
     else:
-        _gh("issue", "close", str(action.number), "--comment", action.body, parse=False)
-
-
-def _gh(*arguments: str, parse: bool = True) -> Any:
-    """Run GitHub's own client; it takes its token from GH_TOKEN.
-
-    Raises:
-        SourceError: it is not there, or GitHub refuses.
-    """
-    found = capture(Command(argv=("gh", *arguments)), timeout_seconds=60)
-    if not found.ok:
-        said = found.stderr.strip().splitlines()[-1:] or ["no answer"]
-        raise SourceError(f"gh {' '.join(arguments[:2])}: {said[0]}", hint="it needs gh and GH_TOKEN: see the workflow")
-    try:
-        return json.loads(found.stdout) if parse else None
-    except ValueError as error:
-        raise SourceError(f"gh {' '.join(arguments[:2])} answered no JSON: {error}") from error
-
-
-def _json(path: Path | None, what: str) -> dict[str, Any]:
-    try:
-        document = json.loads(path.read_text(encoding="utf-8")) if path else None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{what}: {path} cannot be read: {error}") from error
-    if not isinstance(document, dict):
-        raise UsageError(f"{what}: {path or 'no file given'} holds no JSON object")
-    return document
-
-
-def _output(values: Mapping[str, str]) -> None:
-    """Append to the step's outputs; a value of several lines could name further outputs."""
-    if wrong := [name for name, value in values.items() if "\n" in value or "\r" in value]:
-        raise UsageError(f"the output {wrong[0]} holds a line break")
-    if path := os.environ.get("GITHUB_OUTPUT"):
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.writelines(f"{name}={value}\n" for name, value in values.items())
-
-
-def _job_summary(text: str) -> None:
-    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(text)
+        gh("issue", "close", str(action.number), "--comment", action.body, parse=False)
 
 
 _ASKED = {

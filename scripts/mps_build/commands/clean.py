@@ -1,4 +1,4 @@
-"""What lies in the work folder and the cache: sizes, ages; and the removal of what is named.
+"""Show the disk usage of the work folder and the cache, and remove what is named.
 
 Without WHAT it only shows. It removes nothing but what mps-build made itself, and no tree that a
 build holds; wheels in the wheelhouse are yours and stay.
@@ -29,14 +29,20 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("what", nargs="*", metavar="WHAT", help="work, cache, all, or names from the list")
     parser.add_argument(
-        "--older-than", type=float, default=0.0, metavar="DAYS", help="only what was not used for so long"
+        "--older-than", type=float, default=0.0, metavar="DAYS", help="only what has not been used for this long"
     )
-    parser.add_argument("--dry-run", action="store_true", help="say what would be freed, and free nothing")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be freed")
 
 
 def run(options: Options, console: Console) -> Result:
+    """List what lies in the folders, and remove what is named.
+
+    Raises:
+        UsageError: there is nothing of that name.
+    """
     found = leftovers(work_folder(), cache_folder())
     chosen = _chosen(found, options)
     now = time.time()
@@ -61,7 +67,7 @@ def run(options: Options, console: Console) -> Result:
         console.print(f"freed {human_bytes(freed)} of {human_bytes(total)}")
     else:
         console.print(
-            f"{human_bytes(total)} in {work_folder()} and {cache_folder()}; nothing removed: name what to free"
+            f"{human_bytes(total)} in {work_folder()} and {cache_folder()}; nothing was removed: name what to free"
         )
     return Result(
         document={
@@ -77,6 +83,8 @@ def _chosen(found: tuple[Leftover, ...], options: Options) -> tuple[Leftover, ..
     known = {"work", "cache", "all"} | {each.name for each in found}
     unknown = sorted(wanted - known)
     if unknown:
-        raise UsageError(f"nothing of ours is called {', '.join(unknown)}", hint="`nox -s clean` shows what there is")
+        raise UsageError(
+            f"there is nothing to remove called {', '.join(unknown)}", hint="`nox -s clean` lists the names"
+        )
     oldest = time.time() - options.older_than * 86400
     return tuple(each for each in found if each.used <= oldest and wanted & {"all", each.kind, each.name})

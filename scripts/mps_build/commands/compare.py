@@ -1,4 +1,4 @@
-"""Two wheels, two records of verify_mps, or two of benchmark_mps, side by side.
+"""Compare two wheels, two records of verify_mps, or two of benchmark_mps.
 
 Of verifications: what fails now and did not, what passes now, whose error grew, what became slower.
 Of benchmarks: each row's ratio and step times, before and after; rows of other shapes are not compared.
@@ -7,6 +7,9 @@ Of wheels: what should be equal of one version and commit, and where they differ
 file, or a requirement such as torch==2.15.0, fetched for macOS arm64. Strong parts (files, Python sources,
 operators, schemas, kernels, flags, libraries) are equal between two builds of one commit; weak ones (other
 exports, SDK, bytes) differ with compiler and build, and are only reported.
+
+With --kernels, of wheels: which Metal kernels are the same, changed, new and gone, by their instructions. Names of
+values and helpers, metadata and debug records do not count. Nothing is run, unless --answers asks for it.
 """
 
 from __future__ import annotations
@@ -27,10 +30,12 @@ from mps_build.verify.reports import benchmark_side_by_side
 from mps_build.verify.reports.side_by_side import compare_records, tables, verdict
 
 from .shared.find_wheel import find_wheel
+from .shared.kernels import compare_kernels_of
 
 EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl torch==2.15.0",
     "torch==2.14.1 torch==2.15.0 --python 3.12 --show 20",
+    "torch==2.14.1 torch==2.15.0 --kernels --json kernels.json",
     "older/record.json newer/record.json",
 )
 
@@ -43,19 +48,33 @@ class Options:
     right: str
     python: str | None
     show: int
+    kernels: bool
+    answers: bool
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("left", metavar="LEFT", help="a .whl file, a requirement, or a record (.json)")
     parser.add_argument("right", metavar="RIGHT", help="what to compare it with")
     parser.add_argument("--python", metavar="X.Y", help="the Python of requirements (default: the newest they have)")
     parser.add_argument(
-        "--show", metavar="N", type=int, default=5, help="names to show of each difference (default: 5)"
+        "--show", metavar="N", type=int, default=5, help="number of names to show for each difference (default: 5)"
+    )
+    parser.add_argument(
+        "--kernels", action="store_true", help="of wheels: compare the Metal kernels' instructions, and nothing else"
+    )
+    parser.add_argument(
+        "--answers", action="store_true", help="with --kernels: also run the changed kernels of both, on equal inputs"
     )
 
 
 def run(options: Options, console: Console) -> Result:
+    """Compare two wheels or two records; both must be of one kind."""
     sides = (options.left, options.right)
+    if options.answers and not options.kernels:
+        raise UsageError("--answers needs --kernels", hint="compare LEFT RIGHT --kernels --answers")
+    if options.kernels:
+        return compare_kernels_of([_wheel(side, options.python, console) for side in sides], options, console)
     if any(_is_record(side) for side in sides):
         return _compare_records(sides, options, console)
     return _compare_wheels(sides, options, console)
@@ -101,9 +120,7 @@ def _wheel(side: str, python: str | None, console: Console) -> Path:
     is_file = Path(side).exists()
     path, _ = find_wheel(side, None if is_file else python, console)
     if not path.is_file() or path.suffix != ".whl":
-        raise UsageError(
-            f"{path}: no wheel to compare", hint="give a .whl file, or a requirement such as torch==2.15.0"
-        )
+        raise UsageError(f"{path}: is not a wheel", hint="give a .whl file, or a requirement such as torch==2.15.0")
     return path
 
 
@@ -127,12 +144,12 @@ def _print_parity(parity: Parity, most: int, console: Console) -> None:
                 console.print(f"  {sign} and {len(names) - most} more", style="dim")
     console.print()
     if not parity.differing:
-        console.print("equal in every strong part", style="bold green")
+        console.print("equal in every part that must be equal", style="bold green")
     elif parity.is_same_source:
         parts = ", ".join(part.name for part in parity.differing)
-        console.print(f"same version and commit, and yet they differ in: {parts}", style="bold yellow")
+        console.print(f"same version and commit, but different in: {parts}", style="bold yellow")
     else:
-        console.print("different sources: differences are to be expected", style="bold")
+        console.print("different sources: differences are expected", style="bold")
 
 
 def _difference(part: Part) -> str:

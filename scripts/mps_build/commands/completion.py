@@ -36,15 +36,21 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("shell", nargs="?", choices=SHELLS, help="default: the one in $SHELL")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Print the script for the caller's shell.
+
+    Raises:
+        UsageError: $SHELL names no shell that is supported.
+    """
     shell = options.shell or os.path.basename(os.environ.get("SHELL", ""))  # noqa: PTH119 (a name, not a path of ours)
     if shell not in SHELLS:
         raise UsageError(
             f"$SHELL is {shell or 'not set'}; supported: {', '.join(SHELLS)}",
-            hint="say which: mps-build completion bash",
+            hint="name a shell: mps-build completion bash",
         )
     sys.stdout.write(shtab.complete(whole_parser(), shell=shell))
     return Result(document={"shell": shell, "commands": list(COMMANDS)})

@@ -1,8 +1,8 @@
-"""This host, or a recorded one, against one recipe or all: what was found, what is required, how to fix it.
+"""Check this host, or a recorded one, against one recipe or all: what was found, what is required, how to fix it.
 
 Without a recipe it asks for the newest release. --record writes what this host answered to a
 file, without names, serial numbers or addresses; --host replays such a file on any system.
-Ends with 0 when nothing stands in the way, with 3 when something does: every reason at once.
+Ends with 0 when nothing prevents a build, with 3 when something does: every reason at once.
 """
 
 from __future__ import annotations
@@ -57,15 +57,19 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("recipe", nargs="?", metavar="RECIPE", help="v2.6.0, 2.6, sample, nightly, a path")
-    parser.add_argument("--all", action="store_true", help="every recipe: which can be built here, with which Xcode")
-    parser.add_argument("--host", type=Path, metavar="FILE", help="replay a recorded host")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="write what this host answers")
+    parser.add_argument(
+        "--all", action="store_true", help="check every recipe: which can be built here, and with which Xcode"
+    )
+    parser.add_argument("--host", type=Path, metavar="FILE", help="check a recorded host instead of this one")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="record this host's answers into FILE")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Check the host, or record it; the exit status is 3 if a blocker stops the build."""
     if options.host and options.record:
-        raise UsageError("--host and --record do not go together: a recording is of a live host")
+        raise UsageError("--host and --record do not go together: only a live host can be recorded")
     if options.all and options.recipe:
         raise UsageError("--all asks for every recipe: leave RECIPE out")
     if options.record and not options.record.absolute().parent.is_dir():
@@ -91,7 +95,7 @@ def _recipe(argument: str | None, console: Console) -> Recipe:
         if not release:
             raise
     recipe = find_recipe(release.group(1))
-    console.print(f"there is no recipe for {argument}; its requirements are those of {recipe.name}")
+    console.print(f"there is no recipe for {argument}; the requirements of the nearest are used: {recipe.name}")
     return recipe
 
 
@@ -139,13 +143,13 @@ def _print_end(host: Host, recipe: Recipe, findings: Sequence[Finding], console:
     console.print()
     if not stopping:
         unproved = " as far as it is recorded" if any(f.level == "not_recorded" for f in findings) else ""
-        console.print(f"nothing stands in the way{unproved}; warnings: {', '.join(warned) or 'none'}", style="green")
+        console.print(f"nothing prevents a build{unproved}; warnings: {', '.join(warned) or 'none'}", style="green")
     elif only_verify:
         console.print(f"can build, cannot verify: {', '.join(stopping)}", style="red")
     else:
         console.print(f"cannot build {recipe.name}: {', '.join(stopping)}", style="red")
     if host.system != "Darwin":
-        console.print("What can be done here:")
+        console.print("Possible here:")
         for command, purpose in _HERE:
             console.print(f"  nox -s {command:<42} {purpose}")
 

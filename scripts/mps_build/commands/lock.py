@@ -1,4 +1,4 @@
-"""Make the locks of build requirements: one per recipe and Python, in build_recipes/locks/.
+"""Lock the build requirements: one file per recipe and Python, in build_recipes/locks/.
 
 Only missing and stale locks are made; --upgrade makes all of them anew, with the newest
 versions that the recipes allow. --check asks nothing of the network: it says which lock is
@@ -33,12 +33,18 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("recipes", nargs="*", metavar="RECIPE", help="default: all")
-    parser.add_argument("--check", action="store_true", help="change nothing; say which lock is not fresh")
-    parser.add_argument("--upgrade", action="store_true", help="make fresh locks anew as well")
+    parser.add_argument("--check", action="store_true", help="change nothing; list the locks that are out of date")
+    parser.add_argument("--upgrade", action="store_true", help="also make locks again that are up to date")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Make the locks that are out of date, or with `--check` only name them.
+
+    Raises:
+        UsageError: with `--check`, a lock does not match its recipe.
+    """
     recipes = tuple(find_recipe(name) for name in options.recipes) or all_recipes()
     faults = dict(_faults(recipes))
     left_over = () if options.recipes else _left_over(recipes)
@@ -61,7 +67,7 @@ def run(options: Options, console: Console) -> Result:
     console.done()
     for path in left_over:
         path.unlink()
-    console.print(f"{len(written)} locks made, {len(left_over)} left over removed, the rest were fresh")
+    console.print(f"{len(written)} locks made, {len(left_over)} unused ones removed, the rest were up to date")
     return Result(document={"made": written, "removed": [path.name for path in left_over]})
 
 
@@ -84,9 +90,7 @@ def _report(faults: dict[str, str], left_over: tuple[Path, ...], console: Consol
     rows = [*faults.items(), *((path.name, "is left over: no recipe names it") for path in left_over)]
     document = {"faults": dict(rows)}
     if not rows:
-        console.print("every lock is fresh")
+        console.print("every lock is up to date")
         return Result(document=document)
     console.table(("lock", "fault"), rows)
-    raise UsageError(
-        f"{len(rows)} of the locks are not as the recipes ask", hint="run `nox -s lock`", document=document
-    )
+    raise UsageError(f"{len(rows)} locks do not match their recipes", hint="run `nox -s lock`", document=document)

@@ -24,12 +24,14 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("recipes", nargs="*", metavar="RECIPE", help="default: every release")
     parser.add_argument("--per-recipe", action="store_true", help="one entry per recipe, all Pythons in one tree")
     parser.add_argument("--default-python", action="store_true", help="only each recipe's default Python")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Print the matrix, and append it to the step's outputs on GitHub."""
     chosen = tuple(find_recipe(name) for name in options.recipes)
     releases = chosen or tuple(recipe for recipe in all_recipes() if recipe.release is not None)
     document = matrix(releases, per_recipe=options.per_recipe, only_default=options.default_python)

@@ -1,4 +1,4 @@
-"""Which operators MPS runs with a kernel of its own, through a composite, or not at all.
+"""List which operators MPS runs with a kernel of its own, through a composite, or not at all.
 
 SOURCE is a recipe, an unpacked PyTorch tree, a wheel (.whl), a requirement such as torch==2.6.0 (fetched for macOS
 arm64), or what --json wrote before. A tree is asked by its own torchgen and by the registrations in its C++ files; a
@@ -66,16 +66,22 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("source", metavar="SOURCE", help="a recipe, a tree, a wheel, a requirement, or a .json of ours")
     parser.add_argument("--against", metavar="OTHER", help="what to compare it with: any of the same kinds")
-    parser.add_argument("--html", metavar="FILE", type=Path, help="write a page to look at")
-    parser.add_argument("--record", metavar="RECORD", type=Path, help="a record of verify_mps: what was measured")
+    parser.add_argument("--html", metavar="FILE", type=Path, help="also write an HTML page")
+    parser.add_argument(
+        "--record", metavar="RECORD", type=Path, help="a record of verify_mps: also show what was measured"
+    )
     parser.add_argument("--python", metavar="X.Y", help="the Python of requirements (default: the newest they have)")
-    parser.add_argument("--show", metavar="N", type=int, default=20, help="names to show of each kind (default: 20)")
-    parser.add_argument("--offline", action="store_true", help="use only what is in the cache")
+    parser.add_argument(
+        "--show", metavar="N", type=int, default=20, help="number of names to show of each kind (default: 20)"
+    )
+    parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Read the operators of one or two sources, and print what MPS runs and what changed."""
     record = load_record(options.record) if options.record else None
     touches = load_touch_map(data_root() / "tests" / "device" / "touch_map.json") if record else {}
     facts = _facts(options.source, options, console)
@@ -206,7 +212,7 @@ def unpack_needed(repository: Path, commit: str, root: Path, environ: Mapping[st
     made = capture(Command(argv=argv, cwd=repository, environ=environ), timeout_seconds=300)
     if not made.ok:
         hint = "torchgen is there from 1.12 on, the first release with MPS"
-        raise SourceError(f"{commit[:12]} is not PyTorch that can be read: {made.stderr.strip()}", hint=hint)
+        raise SourceError(f"{commit[:12]} cannot be read as PyTorch: {made.stderr.strip()}", hint=hint)
     with tarfile.open(packed) as archive:
         for member in archive:
             content = archive.extractfile(member) if member.isfile() else None
@@ -220,7 +226,7 @@ def _write(path: Path, text: str) -> None:
     try:
         write_whole(path, text)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error}", hint="name a file in a folder that is there") from error
+        raise UsageError(f"{path}: cannot be written: {error}", hint="give a file in an existing folder") from error
 
 
 def _print(

@@ -1,4 +1,4 @@
-"""How long so many Macs take to build and test so much, and which shape of fleet would be done first.
+"""Estimate how long a number of Macs takes to build and test, and how many of them should build.
 
 --commits N, each built for --pythons M and tested on --macos K versions, by --builders B and
 --testers T machines. The costs are assumptions (each is printed) unless --receipts DIR holds
@@ -44,6 +44,7 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     for name, default, what in (
         ("commits", 1, "commits to build"),
         ("pythons", 4, "Pythons of each commit"),
@@ -52,12 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("testers", 3, "Macs that test: bare metal, each on one macOS"),
     ):
         parser.add_argument(f"--{name}", metavar="N", type=count, default=default, help=f"{what} (default {default})")
-    parser.add_argument("--cores", metavar="N", type=count, help="cores of a builder (default 10)")
-    parser.add_argument("--hits", metavar="SHARE", type=_share, help="cache hits of the next commit, 0 to 1")
-    parser.add_argument("--receipts", metavar="DIR", type=Path, help="measured costs: receipts and records below DIR")
+    parser.add_argument("--cores", metavar="N", type=count, help="cores of a builder (default: 10)")
+    parser.add_argument("--hits", metavar="SHARE", type=_share, help="share of cache hits at the next commit, 0 to 1")
+    parser.add_argument(
+        "--receipts", metavar="DIR", type=Path, help="take costs from the receipts and records below DIR"
+    )
 
 
 def run(options: Options, console: Console) -> Result:
+    """Simulate the fleet and print its hours, its bottleneck and a better shape."""
     shape = Shape(**{name: getattr(options, name) for name in Shape.__dataclass_fields__})
     if shape.tests > _MOST or shape.builders + shape.testers > 200:
         raise UsageError(f"{shape.tests} tests on {shape.builders + shape.testers} Macs are more than a plan here")

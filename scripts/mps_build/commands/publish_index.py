@@ -1,4 +1,4 @@
-"""A static package index of the wheels in DIR: any web server can serve it, pip and uv install from it.
+"""Write a static package index of the wheels in DIR: any web server can serve it, pip and uv install from it.
 
 Each torch with the torchvision and torchaudio built for it is a set, with an index of its own, so that
 no other torch can be mixed in: sets/ID/simple/, with requirements.txt (pins and hashes), constraints.txt
@@ -47,17 +47,29 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", type=Path, help="the wheels, with what lies beside them")
-    parser.add_argument("--output", metavar="SITE", type=Path, help="where the site goes (default: DIR/index)")
-    parser.add_argument("--base-url", metavar="URL", type=_base_url, help="where the wheels lie, if not in the site")
-    parser.add_argument("--prune", action="store_true", help="yank old nightlies, delete those long yanked")
-    parser.add_argument("--keep", metavar="NAME", action="append", default=[], help="a version or file that stays")
-    parser.add_argument("--days", metavar="N", type=int, default=30, help="nightlies younger than this all stay")
-    parser.add_argument("--today", metavar="DATE", type=_date, help="as if it were this day (YYYY-MM-DD)")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be written, yanked and deleted")
+    """Add the command's arguments and options to its parser."""
+    parser.add_argument(
+        "folder", metavar="DIR", type=Path, help="the folder with the wheels and the files that belong to them"
+    )
+    parser.add_argument("--output", metavar="SITE", type=Path, help="folder for the site (default: DIR/index)")
+    parser.add_argument(
+        "--base-url", metavar="URL", type=_base_url, help="the address of the wheels, if not in the site"
+    )
+    parser.add_argument(
+        "--prune", action="store_true", help="yank old nightlies, and delete those that were yanked long ago"
+    )
+    parser.add_argument("--keep", metavar="NAME", action="append", default=[], help="a version or file to keep")
+    parser.add_argument("--days", metavar="N", type=int, default=30, help="keep all nightlies younger than this")
+    parser.add_argument("--today", metavar="DATE", type=_date, help="the date to use as today (YYYY-MM-DD)")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be written, yanked and deleted")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Write the site, or with `--dry-run` only show what would change.
+
+    Raises:
+        UsageError: a wheel is damaged, or every wheel would be deleted.
+    """
     site = (options.output or options.folder / "index").absolute()
     check_place(site)
     wheels = read_wheels(options.folder)
@@ -70,7 +82,7 @@ def run(options: Options, console: Console) -> Result:
         kept = retain(wheels, today=today, yanked=yanked, keep=options.keep, days=options.days)
     staying = tuple(wheel for wheel in wheels if wheel.file not in kept.deleted)
     if not staying:
-        raise UsageError("nothing would stay: every wheel is to be deleted", hint="look at --today, --days and --keep")
+        raise UsageError("every wheel would be deleted", hint="check --today, --days and --keep")
     sets, notes = matched_sets(staying)
     _print(sets, staying, kept, console)
     for note in notes:
@@ -148,12 +160,14 @@ def _job_summary(sets: tuple[MatchedSet, ...], kept: Retention) -> None:
 def _check_keep(keep: tuple[str, ...], wheels: tuple[WheelFile, ...]) -> None:
     known = {name for wheel in wheels for name in (wheel.file, str(wheel.version))}
     if unknown := sorted(set(keep) - known):
-        raise UsageError(f"--keep {', '.join(unknown)}: no such version or file", hint="a slip here would delete it")
+        raise UsageError(
+            f"--keep {', '.join(unknown)}: no such version or file", hint="nothing was deleted: correct the name"
+        )
 
 
 def _base_url(text: str) -> str:
     if urlsplit(text).scheme not in ("http", "https") or not urlsplit(text).netloc:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an http address")
+        raise argparse.ArgumentTypeError(f"{text!r} is not an http or https address")
     return text if text.endswith("/") else f"{text}/"
 
 

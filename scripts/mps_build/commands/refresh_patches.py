@@ -1,4 +1,4 @@
-"""How each of our patches stands to another source: applies, is upstream already, its file is absent, or conflicts.
+"""Try our patches on another source: each applies, is upstream already, lacks its file, or conflicts.
 
 The source is an unpacked tree, a recipe, or any tag, branch or commit of PyTorch (only the files that
 patches touch are read). Patches that the recipe lists are tried one upon the other, the rest by themselves.
@@ -46,13 +46,15 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("source", metavar="TAG|TREE", help="a recipe, tag, branch, commit, or an unpacked tree")
-    parser.add_argument("--recipe", metavar="RECIPE", help="whose list of patches to try (default: that of the tag)")
-    parser.add_argument("--repository", metavar="URL", help="where a tag is looked up (default: PyTorch's)")
-    parser.add_argument("--offline", action="store_true", help="use only what is in the cache")
+    parser.add_argument("--recipe", metavar="RECIPE", help="the recipe whose patches are tried (default: the tag's)")
+    parser.add_argument("--repository", metavar="URL", help="the repository of the tag (default: PyTorch's)")
+    parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Try every patch; the exit status is 5 if one that the recipe lists does not apply."""
     recipe = _recipe(options)
     listed = recipe.patches + recipe.rehearsal_patches if recipe else ()
     series = [read_patch(patches_root() / name) for name in listed]
@@ -84,7 +86,7 @@ def run(options: Options, console: Console) -> Result:
         names = ", ".join(one.patch.name for one in broken)
         raise PatchError(
             f"of the patches that {recipe.name if recipe else 'the recipe'} lists, these do not apply: {names}",
-            hint="write them anew for this source, or take them off the recipe's list",
+            hint="update them for this source, or remove them from the recipe",
             document=document,
         )
     if wrong:

@@ -1,4 +1,4 @@
-"""Write every generated file and table of this repository anew: schemas, the reference pages, the tables of docs.
+"""Write every generated file and table of this repository: schemas, the reference pages, the tables of docs.
 
 With --check nothing is changed; it fails, and names what is out of date. Only in a checkout.
 """
@@ -27,10 +27,16 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--check", action="store_true", help="change nothing; fail if something is out of date")
+    """Add the command's arguments and options to its parser."""
+    parser.add_argument("--check", action="store_true", help="change nothing; exit with 2 if something is out of date")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Write the files that are out of date, or with `--check` name them.
+
+    Raises:
+        UsageError: with `--check`, a file is out of date.
+    """
     if not in_checkout():
         raise UsageError("the generated files belong to a checkout", hint="git clone the repository and run it there")
     changed = []

@@ -1,4 +1,4 @@
-"""Try a macOS recipe on Linux, before a Mac's hour is spent.
+"""Try a macOS recipe on Linux before a Mac is used.
 
 Its patches are applied to a real tree, its locked requirements resolved for a Mac and installed here, the tree is
 configured, and each C++ file that a patch touches is compiled. --wheel goes on to a Linux wheel that computes;
@@ -6,7 +6,7 @@ configured, and each C++ file that a patch touches is compiled. --wheel goes on 
 everything, Objective-C++ too, to an audited wheel that is compared with the official one;
 --companions builds torchvision and torchaudio against that Linux wheel, or against --torch.
 
-Everything lies below work/rehearsal/ and is made once: the same command again goes on where it stopped.
+Everything lies below work/rehearsal/ and is made once: run the same command again to continue where it stopped.
 """
 
 from __future__ import annotations
@@ -77,43 +77,66 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("recipe", metavar="RECIPE", help="v2.6.0, 2.6, a path")
-    parser.add_argument("--wheel", action="store_true", help="go on to a Linux wheel that imports and computes")
+    parser.add_argument("--wheel", action="store_true", help="also build a Linux wheel, import it and compute with it")
     parser.add_argument(
         "--darwin",
         action="store_true",
         help="configure for macOS arm64 with zig and a stub SDK; with --wheel: the whole build, compared",
     )
-    parser.add_argument("--companions", action="store_true", help="torchvision and torchaudio against the Linux wheel")
     parser.add_argument(
-        "--cache", choices=("ccache",), help="--darwin --wheel: a compiler cache, the Debian root's own"
+        "--companions", action="store_true", help="build torchvision and torchaudio against the Linux wheel"
     )
-    parser.add_argument("--torch", metavar="WHEEL", type=Path, help="--companions: a torch wheel of that root's Python")
     parser.add_argument(
-        "--source", metavar="NAME=PATH", action="append", default=[], help="--companions: not Debian's tarball"
+        "--cache", choices=("ccache",), help="with --darwin --wheel: use a compiler cache in the Debian root"
     )
-    parser.add_argument("--only", metavar="NAME", action="append", default=[], help="--companions: this one alone")
+    parser.add_argument(
+        "--torch", metavar="WHEEL", type=Path, help="with --companions: a torch wheel for the root's Python"
+    )
+    parser.add_argument(
+        "--source",
+        metavar="NAME=PATH",
+        action="append",
+        default=[],
+        help="with --companions: another source than Debian's tarball",
+    )
+    parser.add_argument(
+        "--only", metavar="NAME", action="append", default=[], help="with --companions: build only this one"
+    )
     parser.add_argument(
         "--tree",
         choices=("debian", "git"),
         help="Debian's source package, or the pinned commit (default: what there is)",
     )
-    parser.add_argument("--draw", metavar="N", type=count, default=60, help="--darwin: torch_cpu files to compile (60)")
-    parser.add_argument("--seed", metavar="N", type=int, default=1, help="--darwin: of the draw (1)")
-    parser.add_argument("--jobs", metavar="N", type=count, default=os.cpu_count() or 1, help="compilers at once")
+    parser.add_argument(
+        "--draw",
+        metavar="N",
+        type=count,
+        default=60,
+        help="with --darwin: number of torch_cpu files to compile (default: 60)",
+    )
+    parser.add_argument(
+        "--seed", metavar="N", type=int, default=1, help="with --darwin: seed of the choice of files (default: 1)"
+    )
+    parser.add_argument(
+        "--jobs", metavar="N", type=count, default=os.cpu_count() or 1, help="number of compilers at once"
+    )
     parser.add_argument(
         "--mirror", metavar="ADDRESS", help="the Debian archive (default: the one this host's apt uses)"
     )
 
 
 def run(options: Options, console: Console) -> Result:
+    """Run the rehearsal that the options choose, and print what each part shows."""
     recipe = find_recipe(options.recipe)
     if recipe.source.kind == "embedded":
         raise UsageError(
-            f"{recipe.name} needs no rehearsal", hint=f"it builds anywhere: nox -s build_wheel -- {recipe.name}"
+            f"{recipe.name} needs no rehearsal",
+            hint=f"it can be built on this system: nox -s build_wheel -- {recipe.name}",
         )
     if (options.torch or options.source or options.only) and not options.companions:
-        raise UsageError("--torch, --source and --only say what companions are made from", hint="add --companions")
+        raise UsageError("--torch, --source and --only need --companions", hint="add --companions")
     trial = (
         plan_trial(recipe, torch=options.torch, sources=options.source, only=options.only)
         if options.companions
@@ -163,7 +186,9 @@ def _mode(options: Options) -> str:
         UsageError: options that do not go together.
     """
     if options.companions and (options.wheel or options.darwin):
-        raise UsageError("--companions is a rehearsal of its own", hint="leave --wheel and --darwin out")
+        raise UsageError(
+            "--companions cannot be combined with --wheel and --darwin", hint="leave --wheel and --darwin out"
+        )
     if options.cache and not (options.darwin and options.wheel):
         raise UsageError("--cache is for the whole build", hint="add --darwin --wheel")
     if options.darwin and options.wheel:
@@ -209,7 +234,7 @@ def _try_lock(rehearsal: Rehearsal, recipe: Recipe, console: Console) -> None:
     built = receipt.facts["built"]
     wheels = f"{lock.name} resolves for macOS {recipe.host.macos} arm64"
     result = wheels + (f"; built from source there: {', '.join(built)}" if built else "")
-    rehearsal.note("lock for a Mac", result, "every file is to be had, with the hash in the lock", receipt)
+    rehearsal.note("lock for a Mac", result, "every file is available with the hash in the lock", receipt)
     console.line(result)
 
 
@@ -232,4 +257,4 @@ def _print_result(
     console.print(not_proved)
     if wheel:
         console.print(f"wheel: {wheel}")
-        console.print("it runs in the Debian root only, whose libraries it needs")
+        console.print("it runs only in the Debian root, because it needs its libraries")

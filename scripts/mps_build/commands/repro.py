@@ -1,28 +1,34 @@
-"""Write one failure of a record as a script of its own, and as the text of an issue for upstream.
+"""Turn one failure of a record into a script of its own and the text of an upstream issue.
 
 The script needs torch and the standard library only: it asks the case on the device, compares the answer with
 float64 on the CPU, and ends with 1 where it is wrong.
+
+RECORD may also be a document of verify_kernels (--json), and CASE the name of one of its kernels.
 """
 
 from __future__ import annotations
 
 import argparse
 import difflib
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.verification import Case, Record, load_record
 from mps_build.common.result import Result
+from mps_build.inspection.kernels import repro as kernel_repro
 from mps_build.verify.reports.embedded_suite import embed
 from mps_build.verify.reports.repro import render_issue, render_script
 
 EXAMPLES = (
     "work/verify/20261121T194015-mps-25322/record.json issue-131750",
     "record.json issue-131750 --output repro.py --issue issue.md",
+    "kernels.json remainder_dense_float_float",
 )
 
 
@@ -37,29 +43,67 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("record", metavar="RECORD", type=Path, help="a record of verify_mps, or its folder")
-    parser.add_argument("case", metavar="CASE", help="the id of one of its cases")
-    parser.add_argument("--output", metavar="FILE", type=Path, help="the script (default: repro_<case>.py)")
-    parser.add_argument("--issue", metavar="FILE", type=Path, help="the issue's text (default: repro_<case>.md)")
+    parser.add_argument("case", metavar="CASE", help="the id of the case")
+    parser.add_argument(
+        "--output", metavar="FILE", type=Path, help="where to write the script (default: repro_<case>.py)"
+    )
+    parser.add_argument(
+        "--issue", metavar="FILE", type=Path, help="where to write the issue's text (default: repro_<case>.md)"
+    )
 
 
 def run(options: Options, console: Console) -> Result:
+    """Write the script and the issue's text.
+
+    Raises:
+        UsageError: the record has no such case.
+    """
     path = options.record / "record.json" if options.record.is_dir() else options.record
+    if (kernels := _kernels(path)) is not None:
+        return _kernel(kernels, options, console)
     record = load_record(path)
     case = _find(record, options.case)
     if case.file is None or "::" in case.id:
-        raise UsageError(f"{case.id}: is an event of the run, not a case that can be asked again", hint=case.reason)
-    stem = f"repro_{re.sub(r'[^A-Za-z0-9]+', '_', case.id)}"
-    script_path = options.output or Path(f"{stem}.py")
-    issue_path = options.issue or Path(f"{stem}.md")
+        raise UsageError(f"{case.id}: is an event of the run, not a case: it cannot be repeated", hint=case.reason)
+    script_path, issue_path = _paths(options, case.id)
     script = render_script(record, case, embed(data_root() / "tests" / "device", case.file, case.id))
     script_path.write_text(script, encoding="utf-8")
     issue_path.write_text(render_issue(record, case, script, script_path.name), encoding="utf-8")
     console.table(("", ""), [("script", str(script_path)), ("issue's text", str(issue_path))])
     if case.outcome in ("passed", "skipped"):
-        console.warn(f"{case.id} {case.outcome} in this record: the script will show nothing wrong")
+        console.warn(f"{case.id} {case.outcome} in this record: the script will not show a failure")
     console.print(f"next: python {script_path}")
     return Result(document={"case": case.id, "script": str(script_path), "issue": str(issue_path)})
+
+
+def _paths(options: Options, name: str) -> tuple[Path, Path]:
+    stem = f"repro_{re.sub(r'[^A-Za-z0-9]+', '_', name)}"
+    return options.output or Path(f"{stem}.py"), options.issue or Path(f"{stem}.md")
+
+
+def _kernels(path: Path) -> dict[str, Any] | None:
+    """Return a document of verify_kernels; None if the file is something else."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    is_kernels = isinstance(found, dict) and isinstance(found.get("kernels"), list) and "coverage" in found
+    return found if is_kernels else None
+
+
+def _kernel(document: dict[str, Any], options: Options, console: Console) -> Result:
+    row = kernel_repro.find_row(document, options.case)
+    script_path, issue_path = _paths(options, row["name"])
+    script = kernel_repro.render_script(document, row)
+    script_path.write_text(script, encoding="utf-8")
+    issue_path.write_text(kernel_repro.render_issue(document, row, script, script_path.name), encoding="utf-8")
+    console.table(("", ""), [("script", str(script_path)), ("issue's text", str(issue_path))])
+    if row["outcome"] in ("passed", "skipped", "not_bound"):
+        console.warn(f"{row['name']} {row['outcome'].replace('_', ' ')} in this record: there is nothing wrong to show")
+    console.print(f"next: python {script_path}")
+    return Result(document={"case": row["name"], "script": str(script_path), "issue": str(issue_path)})
 
 
 def _find(record: Record, case_id: str) -> Case:

@@ -1,4 +1,4 @@
-"""A shell, or one command, in the exact environment of a build: its venv, its variables, its source.
+"""Open a shell, or run one command, in the exact environment of a build: its venv, its variables, its source.
 
 The source is fetched and patched and the environment made first, if they are not there yet.
 """
@@ -33,11 +33,13 @@ class Options(BuildOptions):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     add_build_options(parser)
     parser.usage = f"{parser.prog} [RECIPE] [OPTIONS] [-- COMMAND ...]"
 
 
 def run(options: Options, console: Console) -> Result:
+    """Prepare source and environment, then run the command; its exit status is the command's."""
     request, workspace = plan(options)
     build = Pipeline(request, workspace=workspace, console=console)
     tree, environment = build.prepare(request.pythons[0])

@@ -1,4 +1,4 @@
-"""Put what helps to answer an issue into one file: recording, receipts, logs, records, versions; without your name.
+"""Pack what helps to answer an issue into one file: recording, receipts, logs, records, versions; without your name.
 
 User name, home, host name, serial numbers, addresses and what looks like a password are taken out of every text; links
 are not followed; of a long log its end is kept. What is in the file, and what was taken out, is printed: look at it
@@ -32,15 +32,27 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument(
-        "name", nargs="*", metavar="NAME", help="only these folders of the work folder (v2.6.0, verify)"
+        "name", nargs="*", metavar="NAME", help="only these folders of the work folder (such as v2.6.0, verify)"
     )
     parser.add_argument("--output", metavar="FILE", type=Path, help="the file (default: mps-build-support-DATE.tar.gz)")
-    parser.add_argument("--log-size", metavar="KB", type=int, default=256, help="of each log so much of its end")
-    parser.add_argument("--total-size", metavar="MB", type=int, default=20, help="all texts together, newest first")
+    parser.add_argument("--log-size", metavar="KB", type=int, default=256, help="how much of each log's end to include")
+    parser.add_argument(
+        "--total-size",
+        metavar="MB",
+        type=int,
+        default=20,
+        help="size limit of all texts together; the newest come first",
+    )
 
 
 def run(options: Options, console: Console) -> Result:
+    """Write the bundle and print its size and what was removed.
+
+    Raises:
+        UsageError: the file exists, or a named folder does not.
+    """
     stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S")
     output: Path = (options.output or Path(f"mps-build-support-{stamp}.tar.gz")).absolute()
     _check(options, output)
@@ -73,9 +85,9 @@ def _check(options: Options, output: Path) -> None:
     if not output.name.endswith((".tar.gz", ".tgz")):
         raise UsageError(f"--output {output.name}: the bundle is a .tar.gz", hint="--output support.tar.gz")
     if output.exists() or output.is_symlink():
-        raise UsageError(f"--output {output}: is there already", hint="name another file, or remove it")
+        raise UsageError(f"--output {output}: already exists", hint="name another file, or remove it")
     if not output.parent.is_dir():
-        raise UsageError(f"--output {output}: there is no folder {output.parent}", hint="name a folder that is there")
+        raise UsageError(f"--output {output}: there is no folder {output.parent}", hint="give an existing folder")
     if options.log_size < 1 or options.total_size < 1:
         raise UsageError("--log-size and --total-size take numbers from 1", hint="--log-size 256 --total-size 20")
     known = sorted(path.name for path in work_folder().iterdir() if path.is_dir()) if work_folder().is_dir() else []

@@ -1,4 +1,4 @@
-"""A failed log, or what a process on MPS wrote, to its known cause and the fix; else to the first error.
+"""Find the known cause and the fix of a failed log, or of what a process on MPS wrote; otherwise the first error.
 
 Any log will do: of a build, of pip, of CI, of a test run. It may be cut, coloured, prefixed and compressed (.gz).
 A cause that is not sure is not named. With --exit, --signal, --host, --macos or --torch the text is judged as
@@ -54,18 +54,20 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument("log", metavar="LOG", help="the file; - reads standard input")
-    parser.add_argument("--recipe", metavar="RECIPE", help="whose build it was (2.6.0, 2.6, nightly, a path)")
+    parser.add_argument("--recipe", metavar="RECIPE", help="the recipe that was built (2.6.0, 2.6, nightly, a path)")
     process = parser.add_argument_group("the process that wrote the text")
     process.add_argument("--exit", metavar="N", type=int, help="its exit status (128 + n or -n for a signal)")
     process.add_argument("--signal", metavar="NAME", help="the signal it died of (SIGSEGV)")
-    process.add_argument("--host", metavar="FILE", type=Path, help="a recording of its Mac (doctor --record)")
-    process.add_argument("--macos", metavar="VERSION", help="its macOS")
-    process.add_argument("--torch", metavar="VERSION", help="its torch")
-    process.add_argument("--virtual", action="store_true", default=None, help="it ran in a virtual machine")
+    process.add_argument("--host", metavar="FILE", type=Path, help="the recording of its Mac (doctor --record FILE)")
+    process.add_argument("--macos", metavar="VERSION", help="the macOS version it ran on, such as 15.3")
+    process.add_argument("--torch", metavar="VERSION", help="the version of torch it ran, such as 2.6.0")
+    process.add_argument("--virtual", action="store_true", default=None, help="it ran on a virtual Mac")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Read the text and print its cause; the exit status is 0 whenever the text could be read."""
     text = read_log_file(options.log)
     release = _release(options.recipe)
     host = _host(options)
@@ -118,19 +120,19 @@ def _release(argument: str | None) -> Version | None:
 
 
 def _host(options: Options) -> dict[str, Any]:
-    summary: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     if options.host:
         from mps_build.host.host import observe
         from mps_build.host.probes.probers import RecordedProber
         from mps_build.host.recordings.recording import load_recording
 
         host = observe(RecordedProber(load_recording(options.host)))
-        summary = {"macos": host.macos, "virtual": host.virtual if isinstance(host.virtual, bool) else None}
-    summary |= {"macos": options.macos or summary.get("macos"), "torch": options.torch}
-    summary |= {"virtual": options.virtual or summary.get("virtual")}
+        facts = {"macos": host.macos, "virtual": host.virtual if isinstance(host.virtual, bool) else None}
+    facts |= {"macos": options.macos or facts.get("macos"), "torch": options.torch}
+    facts |= {"virtual": options.virtual or facts.get("virtual")}
     for name in ("macos", "torch"):
-        _check_version(f"--{name}", summary[name])
-    return {name: value for name, value in summary.items() if value is not None}
+        _check_version(f"--{name}", facts[name])
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def _check_version(option: str, value: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Runs the Metal kernels of a macOS wheel on this machine, without a Mac, and compares their results.
+"""Run the Metal kernels of a macOS wheel on this machine, without a Mac, and compare their results.
 
 TARGET is a file, or a requirement such as torch==2.15.0, fetched for macOS arm64. `--python PATH` without a TARGET
 reads the torch that an interpreter has. Every kernel's bitcode is compiled for this machine's processor and run
@@ -12,26 +12,26 @@ The exit status is 0 if all that ran is right, 10 with findings, 11 with known i
 from __future__ import annotations
 
 import argparse
-import os
-import re
-import sys
+import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mps_build.common.console import Console
-from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder
-from mps_build.inspection.kernels import document
+from mps_build.inspection.kernels import document, page
 from mps_build.inspection.kernels.code.compiler import require_llvm
-from mps_build.inspection.kernels.library import Library
+from mps_build.inspection.kernels.library import BASIC, Library
 from mps_build.inspection.kernels.selection import Choice
-from mps_build.inspection.kernels.verification import BASIC, FOUND, Kernel, Request, load_plant, verify
-from mps_build.inspection.kernels.wheel import read_installed, read_libraries
+from mps_build.inspection.kernels.verification import FOUND, Kernel, Request, load_plant, verify
+from mps_build.inspection.kernels.wheel import NoKernels, read_installed, read_libraries
 
 from .shared.find_wheel import find_installed, find_wheel
+from .shared.kernels import environment, reference_python, require_linux, torch_version
 
 EXAMPLES = (
     "torch==2.15.0",
@@ -40,9 +40,13 @@ EXAMPLES = (
     "torch==2.13.0 --kernel 'hypot_*' --json kernels.json",
     "torch==2.15.0 --kernel 'exp_dense_*' --plant fault.py:swapped",
 )
-# What computes the references; a wheel for the CPU is fetched once. MPS_BUILD_TORCH_PYTHON names another Python.
-REFERENCE = "torch==2.13.0"
 _SHOWN = 20
+KNOWN_ONLY = 11
+_SAID = {
+    "verified": "verified: no finding in what was run",
+    "findings": "findings",
+    "not_verified": "not verified: no kernel was run",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,23 +62,26 @@ class Options:
     seed: int
     plant: str | None
     html: Path | None
+    beside: tuple[Path, ...]
+    accept: str | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     parser.add_argument(
         "target", metavar="TARGET", nargs="?", help="a .whl file, or a requirement such as torch==2.15.0"
     )
     parser.add_argument(
         "--python",
         metavar="X.Y|PATH",
-        help="the Python of a requirement (default: the newest), or an interpreter that has torch for macOS",
+        help="the Python version of a requirement (default: the newest), or an interpreter with a torch for macOS",
     )
-    parser.add_argument("--kernel", metavar="PATTERN", help="only kernels whose name fits this shell pattern")
+    parser.add_argument("--kernel", metavar="PATTERN", help="only kernels whose name matches this shell pattern")
     parser.add_argument("--op", metavar="NAME", help="only kernels of this operator (aten name: exp, add, softmax)")
     parser.add_argument(
-        "--quick", action="store_true", help="one kernel of each operator and form; all types of dense forms"
+        "--quick", action="store_true", help="one kernel of each operator and form, all types of dense forms"
     )
-    parser.add_argument("--large", action="store_true", help="not available yet: tensors past 2**31 elements and bytes")
+    parser.add_argument("--large", action="store_true", help="only tensors past 2**31 and 2**32 bytes and elements")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="other inputs (default: 0)")
     parser.add_argument(
         "--plant", metavar="FILE.py:NAME", help="a function from a kernel's LLVM IR to another: must be found"
@@ -82,31 +89,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--html", metavar="FILE", type=Path, help="also write a page: findings, and errors by function and type"
     )
+    parser.add_argument(
+        "--beside",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="with --html: the --json of another release, drawn as a line of its own (may be repeated)",
+    )
+    parser.add_argument("--accept", choices=("known",), help="known: known issues alone end with 0")
 
 
 def run(options: Options, console: Console) -> Result:
-    if options.large:
-        raise UsageError(
-            "--large is not available yet: nothing would be verified of tensors past 2**31 elements",
-            hint="leave --large out; `nox -s verify_mps -- --full` asks large tensors on a device",
-        )
+    """Execute the kernels that the options select; the exit status is 10 if one is wrong."""
     require_llvm()
-    if not sys.platform.startswith("linux"):
-        raise UsageError(
-            "kernels are executed on Linux",
-            hint="run it in a container or on a Linux runner; on a Mac, verify_mps asks the GPU",
-        )
+    require_linux()
     plant = load_plant(options.plant) if options.plant else None
-    libraries, name, version = _libraries(options, console)
+    try:
+        libraries, name, version = _libraries(options, console)
+    except NoKernels as reason:
+        console.print(str(reason), style="bold")
+        empty = document.document_of([], target=options.target or options.python or "", version=None, seed=options.seed)
+        return Result(document={**empty, "reason": str(reason)}, exit_code=2, cause="not_verified", hint=reason.hint)
     request = Request(
         libraries=libraries,
         version=version,
         python=reference_python(console),
-        environ={**fetch_environ(os.environ), "PYTHONDONTWRITEBYTECODE": "1"},
+        environ=environment(),
         cache=cache_folder() / "kernels",
         choice=Choice(pattern=options.kernel, operator=options.op, is_quick=options.quick),
         seed=options.seed,
         plant=plant,
+        is_large=options.large,
     )
     rows = verify(request, console)
     return _concluded(rows, options, console, name=name, version=version)
@@ -122,59 +136,71 @@ def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...],
     else:
         path, _ = find_wheel(options.target, options.python, console)
         found, name = read_libraries(path), path.name
-        version = match[1] if (match := re.match(r"torch-([^-]+)-", path.name)) else ""
+        version = torch_version(path.name) or ""
     return tuple(sorted(found, key=lambda each: each.name != BASIC)), name, version or None
-
-
-def reference_python(console: Console) -> Path:
-    """Return a Python that has torch for the CPU: $MPS_BUILD_TORCH_PYTHON, or a venv, made once and kept."""
-    if given := os.environ.get("MPS_BUILD_TORCH_PYTHON"):
-        path = Path(given).expanduser()
-        if not path.exists():
-            raise UsageError(f"MPS_BUILD_TORCH_PYTHON={given} is not an interpreter")
-        return path
-    from mps_build.verify.target.environment import Shop, fetch_wheel, make_environment, sha256_of
-    from mps_build.verify.target.interpreter import describe_interpreter
-
-    environ = {**fetch_environ(os.environ), "PYTHONDONTWRITEBYTECODE": "1"}
-    cache = cache_folder()
-    shop = Shop(cache=cache / "verify", environ=environ, log=cache / "logs" / "kernels.log", reporter=console)
-    interpreter = describe_interpreter(Path(sys.executable), environ=environ)
-    wheel = fetch_wheel(REFERENCE, interpreter, shop)
-    return make_environment(wheel, sha256_of(wheel), interpreter, shop, extras=("numpy",))
 
 
 def _concluded(rows: list[Kernel], options: Options, console: Console, *, name: str, version: str | None) -> Result:
     """Print tables and the verdict, write the page, and return the document."""
     result = document.document_of(rows, target=name, version=version, seed=options.seed)
     verdict, exit_code = document.verdict_of(rows)
+    if exit_code == KNOWN_ONLY and options.accept == "known":
+        exit_code = 0
     if options.plant:
         result["plant"] = _plant_result(rows)
         exit_code = {"caught": 10, "missed": 0}.get(result["plant"], 2)
-    console.table(("family", "kernels", "compiled", "run", "findings"), document.family_rows(rows)[:_SHOWN])
-    lines = document.finding_lines(rows)
+    _print_tables(rows, console)
+    if options.html is not None:
+        write_whole(options.html, page.render([result, *map(_record, options.beside)]))
+    counted = Counter(row.outcome.replace("_", " ") for row in rows)
+    console.print()
+    console.print(", ".join(f"{number} {outcome}" for outcome, number in counted.most_common()))
+    planted = f"; the planted fault was {result['plant'].replace('_', ' ')}" if options.plant else ""
+    console.print(f"{name}: {_SAID[verdict]}{planted}", style="bold")
+    return Result(document=result, exit_code=exit_code, cause=_cause(exit_code), hint=_hint(exit_code))
+
+
+def _print_tables(rows: list[Kernel], console: Console) -> None:
+    columns = ("family", "kernels", "compiled", "bound", "run", "wrong")
+    libraries = dict.fromkeys(row.library for row in rows)
+    for library in libraries:
+        members = [row for row in rows if row.library == library and not row.is_twin]
+        alike = sum(row.library == library for row in rows) - len(members)
+        if alike:
+            console.print(f"{library}: {alike} kernels have the same instructions as in {BASIC}")
+        if members:
+            table = document.family_rows(members, _SHOWN if library == BASIC else _SHOWN // 2)
+            console.table(columns, table, title=library if len(libraries) > 1 else None)
+    lines = document.finding_lines([row for row in rows if not row.is_twin])
     for line in lines[:_SHOWN]:
+        console.print()
         console.print(line)
     if len(lines) > _SHOWN:
-        console.print(f"and {len(lines) - _SHOWN} more; --json FILE has them all")
-    if options.html is not None:
-        options.html.parent.mkdir(parents=True, exist_ok=True)
-        options.html.write_text(document.page_of(rows, result), encoding="utf-8")
-    counted = Counter(row.outcome for row in rows)
-    console.print(", ".join(f"{number} {outcome}" for outcome, number in counted.most_common()))
-    console.print(
-        f"{name}: {verdict}" + (f"; the planted fault was {result['plant']}" if options.plant else ""), style="bold"
-    )
-    return Result(document=result, exit_code=exit_code, cause=_cause(exit_code), hint=_hint(exit_code))
+        console.print(f"and {len(lines) - _SHOWN} findings more; --json FILE has them all")
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """Return another run's document.
+
+    Raises:
+        UsageError: it is none.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--beside {path}: {error}") from error
+    if not isinstance(found, dict) or not isinstance(found.get("kernels"), list) or "target" not in found:
+        raise UsageError(f"--beside {path} is not a document of verify_kernels", hint="give a file that --json wrote")
+    return found
 
 
 def _plant_result(rows: list[Kernel]) -> str:
     """Return caught, missed, not_exercised (it changed no kernel that ran), or error (its IR is not accepted)."""
     planted = [row for row in rows if row.outcome != "skipped"]
     outcomes = {row.outcome for row in planted}
-    if outcomes & {*FOUND, "known"}:
+    if outcomes & set(FOUND):
         return "caught"
-    if "passed" in outcomes:
+    if outcomes & {"passed", "known"}:
         return "missed"
     return "error" if "not_compiled" in outcomes else "not_exercised"
 

@@ -1,4 +1,4 @@
-"""Ask a torch whether MPS on this Mac gives right answers: a suite in child processes, then one verdict.
+"""Check whether MPS on this Mac gives right answers: a suite in child processes, then one verdict.
 
 WHEEL_OR_REQUIREMENT is a wheel's path or a requirement (torch==2.13.0): it gets a venv of its own, kept
 for the next time. --python PATH alone is an interpreter that has a torch already: nothing is installed
@@ -54,22 +54,30 @@ class Options(VerdictOptions):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     add_torch_options(parser)
-    parser.add_argument("--full", action="store_true", help="also what needs much memory or minutes")
-    parser.add_argument("--quick", action="store_true", help="only the cases that notice most in a minute")
+    parser.add_argument(
+        "--full", action="store_true", help="also run the cases that need much memory or several minutes"
+    )
+    parser.add_argument("--quick", action="store_true", help="only the cases that find the most in a minute")
     parser.add_argument("--only", metavar="ID[,ID]", default="", help="only these cases (ids or shell patterns)")
     parser.add_argument("--layer", metavar="NAME[,NAME]", default="", help="only these layers of the suite")
     parser.add_argument("--op", metavar="NAME", help="only cases that dispatch this operator (aten.add.Tensor)")
-    parser.add_argument("--case-timeout", metavar="SECONDS", type=float, default=120.0, help="least time of a case")
     parser.add_argument(
-        "--suite", metavar="DIR", type=Path, help="another suite of the form that tests/device/README.md tells"
+        "--case-timeout", metavar="SECONDS", type=float, default=120.0, help="the shortest time limit of a case"
     )
-    parser.add_argument("--resume", metavar="DIR", type=Path, help="go on with an interrupted run: its record's folder")
+    parser.add_argument(
+        "--suite", metavar="DIR", type=Path, help="use another suite, of the form in tests/device/README.md"
+    )
+    parser.add_argument(
+        "--resume", metavar="DIR", type=Path, help="continue an interrupted run: the folder of its record"
+    )
     add_run_options(parser)
     add_verdict_options(parser)
 
 
 def run(options: Options, console: Console) -> Result:
+    """Run the suite and print the verdict; the exit status follows it (docs/reference/exit_codes.md)."""
     return concluded(Verification(_request(options), console), options, console, command="verify_mps")
 
 

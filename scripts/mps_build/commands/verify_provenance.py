@@ -1,8 +1,8 @@
-"""A downloaded wheel against its receipt, its attestation, and the recipe's pins; no network is asked.
+"""Check a downloaded wheel against its receipt, its attestation and the recipe's pins; no network is used.
 
 Beside the wheel must lie WHEEL.receipt.json and WHEEL.sigstore.json. --repository OWNER/NAME is the
-repository whose workflow must have signed it. Each claim is printed with what was found; the exit status is 0
-if all of them hold, 9 if one does not.
+repository whose workflow must have signed it. Each claim is printed with what was found; the exit status is 0 if all of
+them hold, 9 if one does not.
 
 What this shows: this very file was signed by that repository's workflow on GitHub, and its receipt agrees with
 the recipe. What it cannot show: that the Mac which built it did what the receipt says. docs/fleet/publishing.md.
@@ -48,31 +48,37 @@ class Options:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("wheel", metavar="WHEEL", type=Path)
-    parser.add_argument("--repository", metavar="OWNER/NAME", help="whose workflow must have signed it")
+    """Add the command's arguments and options to its parser."""
+    parser.add_argument("wheel", metavar="WHEEL", type=Path, help="the downloaded .whl file")
+    parser.add_argument("--repository", metavar="OWNER/NAME", help="the repository whose workflow must have signed it")
     parser.add_argument("--workflow", metavar="FILE", default="release.yml", help="which one (default: release.yml)")
     parser.add_argument(
-        "--signer-repository", metavar="OWNER/NAME", help="where that workflow lies, if another repository calls it"
+        "--signer-repository", metavar="OWNER/NAME", help="the repository of the workflow, if it is a reusable one"
     )
     parser.add_argument(
-        "--ref", metavar="REF", help="at which ref it must have signed (default: refs/heads/main, refs/tags/v*)"
+        "--ref", metavar="REF", help="the ref at which it must have signed (default: refs/heads/main, refs/tags/v*)"
     )
     parser.add_argument("--receipt", metavar="FILE", type=Path, help="default: WHEEL.receipt.json")
     parser.add_argument("--bundle", metavar="FILE", type=Path, help="default: WHEEL.sigstore.json")
-    parser.add_argument("--trusted-root", metavar="FILE", type=Path, help="another root than Sigstore's own")
-    parser.add_argument("--recipe", metavar="RECIPE", help="default: the one that the receipt names")
-    parser.add_argument("--commit", metavar="SHA", help="the commit it must be built from (nightlies pin none)")
-    parser.add_argument("--without-attestation", action="store_true", help="look at no signature, and say so")
+    parser.add_argument("--trusted-root", metavar="FILE", type=Path, help="another trusted root than Sigstore's own")
+    parser.add_argument(
+        "--recipe", metavar="RECIPE", help="the recipe to check against (default: the one that the receipt names)"
+    )
+    parser.add_argument(
+        "--commit", metavar="SHA", help="the commit that the wheel must be built from (nightlies pin none)"
+    )
+    parser.add_argument("--without-attestation", action="store_true", help="do not check a signature")
 
 
 def run(options: Options, console: Console) -> Result:
+    """Check each claim and print it; the exit status is 9 if one does not hold."""
     wheel: Path = options.wheel
     if not wheel.is_file():
         raise UsageError(f"{wheel}: no such file", hint="give the wheel's path")
     if options.repository is None and not options.without_attestation:
         raise UsageError(
-            "say whose signature is wanted: --repository OWNER/NAME",
-            hint="anybody can sign anything; --without-attestation looks at the receipt and the recipe only",
+            "no signer is named: give --repository OWNER/NAME",
+            hint="a signature proves nothing without a known signer; --without-attestation checks the rest only",
         )
     for name in ("repository", "signer_repository"):
         value = getattr(options, name)
@@ -94,7 +100,7 @@ def _summary(checks: list[Check], options: Options, console: Console) -> Result:
     console.print()
     failed = [each for each in checks if not each.holds]
     if options.without_attestation:
-        console.warn("no signature was looked at: the receipt is only as good as where it came from")
+        console.warn("no signature was checked: anybody may have written this receipt")
     document: dict[str, Any] = {
         "wheel": str(options.wheel),
         "attestation_checked": not options.without_attestation,
@@ -120,16 +126,16 @@ def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
     bundle = _bundle(options)
     if not bundle.is_file():
         return [Check(claim="an attestation lies beside the wheel", holds=False, found=f"no {bundle.name}")]
-    summary = read_attestation(bundle)
-    digest, identity = fingerprint(wheel)["sha256"], summary.identity
-    names = [name for sha256, name in summary.subjects if sha256 == digest]
+    attestation = read_attestation(bundle)
+    digest, identity = fingerprint(wheel)["sha256"], attestation.identity
+    names = [name for sha256, name in attestation.subjects if sha256 == digest]
     signer = options.signer_repository or options.repository
     workflow = f"https://github.com/{signer}/.github/workflows/{options.workflow}@"
     # The workflow's own ref, and the ref of the repository that it ran for.
     refs = (identity.get("signer", "").rpartition("@")[2], identity.get("ref", ""))
     checks = [
         Check(claim="it attests this wheel", holds=bool(names), found=names[0] if names else "other files"),
-        Check(claim="it is SLSA provenance", holds=summary.predicate == PREDICATE, found=summary.predicate),
+        Check(claim="it is SLSA provenance", holds=attestation.predicate == PREDICATE, found=attestation.predicate),
         Check(
             claim="GitHub's identity signed it", holds=identity.get("issuer") == ISSUER, found=_of(identity, "issuer")
         ),
@@ -146,18 +152,20 @@ def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
             f"{options.ref or 'refs/heads/main or refs/tags/v*'}",
         ),
         Check(
-            claim="on a hosted machine, no Mac of a fleet",
+            claim="on a hosted runner, not on a self-hosted Mac",
             holds=identity.get("runner") == "github-hosted",
             found=_of(identity, "runner"),
         ),
-        Check(claim="the certificate's key signed it", holds=summary.signature_holds, found="ECDSA over the envelope"),
+        Check(
+            claim="the certificate's key signed it", holds=attestation.signature_holds, found="ECDSA over the envelope"
+        ),
     ]
     assert options.repository is not None
     try:
         check_chain(bundle, repository=options.repository, trusted_root=options.trusted_root)
     except UsageError as error:
-        return [*checks, Check(claim="Sigstore's root and log vouch for it", holds=False, found=str(error))]
-    return [*checks, Check(claim="Sigstore's root and log vouch for it", holds=True, found="checked offline")]
+        return [*checks, Check(claim="Sigstore's root and log confirm it", holds=False, found=str(error))]
+    return [*checks, Check(claim="Sigstore's root and log confirm it", holds=True, found="checked offline")]
 
 
 def _of(identity: dict[str, str], name: str) -> str:

@@ -1,4 +1,4 @@
-"""Ask a torch whether training with Accelerate and Transformers is right on this Mac, as their pages promise.
+"""Check whether training with Accelerate and Transformers is right on this Mac, as their pages promise.
 
 WHEEL_OR_REQUIREMENT and --python are `verify_mps`'s: a wheel or a requirement (torch==2.13.0) gets a venv of its own,
 with the versions of both libraries that go with that torch; --python PATH alone is an interpreter that has all of it
@@ -9,7 +9,7 @@ Each training runs first on the device and then on the CPU, in processes of thei
 both learn. Nothing is downloaded: scikit-learn's digits, a made-up paraphrase task, models from configs.
 
 --script FILE -- ARGUMENTS runs your own program instead, as it is: losses of its first 20 steps and first gradients on
-the device against the CPU, same seeds, dropout off in both. `{device}` in the arguments is each leg's device.
+the device against the CPU, same seeds, dropout off in both. `{device}` in the arguments is each run's device.
 
 `--device cpu` rehearses on the CPU and `--device cuda` on another accelerator; neither says anything about MPS.
 """
@@ -64,32 +64,32 @@ class Options(VerdictOptions):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
     add_torch_options(parser)
     parser.add_argument("--with", dest="parts", action="append", choices=PARTS, help="only this library (repeatable)")
     parser.add_argument("--only", metavar="NAME[,NAME]", default="", help="only these workloads (or shell patterns)")
-    parser.add_argument("--accelerate", metavar="VERSION", help="this version of Accelerate instead of the table's")
-    parser.add_argument("--transformers", metavar="VERSION", help="this version of Transformers")
+    parser.add_argument("--accelerate", metavar="VERSION", help="another version of Accelerate than the tested one")
+    parser.add_argument("--transformers", metavar="VERSION", help="another version of Transformers than the tested one")
     parser.add_argument(
         "--script",
         metavar="FILE",
         type=Path,
         help="your own training program; its arguments follow a `--` of their own",
     )
-    parser.add_argument("--real-weights", metavar="DIR", type=Path, help="a saved model of yours, as one more case")
+    parser.add_argument("--real-weights", metavar="DIR", type=Path, help="a saved model to test as one more case")
     add_run_options(parser)
     add_verdict_options(parser)
 
 
 def run(options: Options, console: Console) -> Result:
+    """Run the workloads and print the verdict; the exit status follows it (docs/reference/exit_codes.md)."""
     verification = TrainingVerification(_request(options), console)
     return concluded(verification, options, console, command="verify_training", resumes=False)
 
 
 def _request(options: Options) -> TrainingRequest:
     if options.command and options.script is None:
-        raise UsageError(
-            "arguments behind `--` are a program's: --script FILE is missing", hint="--script FILE -- ARGS"
-        )
+        raise UsageError("arguments after `--` need --script FILE", hint="--script FILE -- ARGS")
     # A program brings its own libraries; --with installs ours beside it.
     default = () if options.script else PARTS
     return TrainingRequest(

@@ -21,7 +21,7 @@ class OverBudget(UsageError):
 
 @contextmanager
 def budget_of(what: str, *, cpu_seconds: float) -> Iterator[None]:
-    """Refuse `what` once the block has taken `cpu_seconds` of processor time, or more memory than there is.
+    """Refuse `what` once the block has taken `cpu_seconds` of CPU time, or more memory than there is.
 
     Off the main thread, and where the system has no such timer, only memory is watched.
 
@@ -31,8 +31,8 @@ def budget_of(what: str, *, cpu_seconds: float) -> Iterator[None]:
 
     def stop(_signal: int, _frame: FrameType | None) -> None:
         raise OverBudget(
-            f"{what}: is not read through after {cpu_seconds:.0f} s of processor time",
-            hint="no honest file of its size takes that long; do not install it, and please report how it was made",
+            f"{what}: took longer than {cpu_seconds:.0f} s of CPU time",
+            hint="no ordinary file of this size takes that long: do not install it, and please report how it was made",
         )
 
     has_timer = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
@@ -42,7 +42,7 @@ def budget_of(what: str, *, cpu_seconds: float) -> Iterator[None]:
             signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
         yield
     except MemoryError as error:
-        raise OverBudget(f"{what}: wants more memory than there is", hint="do not install it") from error
+        raise OverBudget(f"{what}: needs more memory than is allowed", hint="do not install it") from error
     except RecursionError as error:
         raise OverBudget(f"{what}: is nested too deeply", hint="do not install it") from error
     finally:

@@ -58,6 +58,7 @@ class Console:
         self.timings: list[tuple[str, float]] = []
 
     def print(self, text: str = "", *, style: str | None = None) -> None:
+        """Print a line; controls and invisible characters in it are shown, not sent."""
         self._show(shown(as_called(text)), style=style)
 
     def _show(self, text: str, *, style: str | None) -> None:
@@ -71,6 +72,7 @@ class Console:
             self._rich.print(Text(folded, style=style or ""), soft_wrap=command)
 
     def warn(self, text: str) -> None:
+        """Print a warning in yellow."""
         self._rich.print(Text(f"warning: {shown(as_called(text))}", style="yellow"))
 
     @contextmanager
@@ -89,6 +91,7 @@ class Console:
         self.timings.append((title, time.monotonic() - began))
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None = None) -> None:
+        """Print a table; long cells are folded, never cut, so that they can be copied."""
         # Folded, never cut: a name that ends in an ellipsis cannot be copied.
         heads = (Column(Text(shown(name)), overflow="fold") for name in columns)
         heading = Text(shown(title)) if title else None
@@ -100,6 +103,12 @@ class Console:
     # The Reporter protocol of process.py.
 
     def started(self, title: str, *, total: int | None = None, unit: str = "steps") -> None:
+        """Begin to show a long step.
+
+        Args:
+            total: how many units it has, if that is known.
+            unit: what is counted, such as "steps" or "bytes".
+        """
         self._close_live()
         title = shown(title)
         self._title, self._unit, self._total = title, unit, total
@@ -113,6 +122,12 @@ class Console:
             self._beat = _Beat(self.silent_interval_seconds, self._say_still)
 
     def advanced(self, done: int, *, total: int | None = None, note: str = "") -> None:
+        """Show the progress of the step that was started.
+
+        Args:
+            done: units so far, not since the last call.
+            total: a better figure than the first one.
+        """
         self._total = total if total is not None else self._total
         text = progress_line(self._title, done, self._total, self._unit, time.monotonic() - self._began, shown(note))
         self._text = text
@@ -121,9 +136,11 @@ class Console:
             self.print(text)
 
     def line(self, text: str) -> None:
+        """Print a detail of the current step, dimmed and indented."""
         self._show(shown(f"    {as_called(text)}"), style="dim")
 
     def done(self, note: str = "") -> None:
+        """End the step that was started; `note` is printed below it."""
         self._close_live()
         if note:
             self.print(f"    {note}")

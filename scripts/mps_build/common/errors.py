@@ -161,4 +161,7 @@ def disk_full(text: str, *, during: str) -> DiskFull | None:
     line = next((line.strip() for line in text.splitlines() if any(words in line for words in _FULL)), None)
     if line is None:
         return None
-    return DiskFull(f"no space left, {during}: {line}", hint="free some space (`nox -s clean` shows ours), then again")
+    return DiskFull(
+        f"no space left, {during}: {line}",
+        hint="free some space (`nox -s clean` lists what this tool uses), then run the same command again",
+    )

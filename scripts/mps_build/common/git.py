@@ -117,8 +117,8 @@ def ask_remote(repository: str, *references: str, environ: Mapping[str, str]) ->
     if captured.timed_out or (not captured.ok and _is_network(said)):
         last = said.splitlines()[0] if said else "no word"
         raise SourceError(
-            f"{repository} cannot be reached, and nothing of it is here yet: {last}",
-            hint="is there a network? a proxy goes into https_proxy; without one: --source FOLDER, a tree of your own",
+            f"{repository} cannot be reached, and the cache does not have it: {last}",
+            hint="check the network; set https_proxy for a proxy; to build your own tree without one: --source FOLDER",
         )
     if not captured.ok:
         raise SourceError(f"`{command}` failed: {said or captured.exit}", hint=_hint(said))
@@ -134,7 +134,10 @@ def succeeds(command: Command) -> bool:
     """
     captured = capture(command, timeout_seconds=60.0)
     if captured.timed_out:
-        raise SourceError(f"`{command}`: {captured.stderr}", hint="is the disk or a network folder slow? try it again")
+        raise SourceError(
+            f"`{command}`: {captured.stderr}",
+            hint="check whether the disk or a network folder is slow, then run the same command again",
+        )
     return captured.ok
 
 
@@ -180,9 +183,9 @@ def _hint(text: str) -> str:
     if hint := no_git_hint(text):
         return hint
     if _is_network(text):
-        return "the network failed; the same command again goes on with what is still missing"
+        return "the network failed; run the same command again to fetch what is missing"
     if "not our ref" in lowered or "couldn't find remote ref" in lowered or "no such remote ref" in lowered:
         return "this repository has no such commit or ref: check --ref, or the recipe's commit"
     if "does not appear to be a git repository" in lowered or "not found" in lowered:
-        return "no git repository is there: check --source or --repo"
-    return "the log has git's whole output; the same command again goes on with what is still missing"
+        return "there is no git repository at this address: check --source or --repo"
+    return "the log has git's whole output; run the same command again to fetch what is missing"

@@ -67,6 +67,7 @@ class PythonSearch:
     skipped: Mapping[str, str]
 
     def skipped_lines(self) -> tuple[str, ...]:
+        """Return a line "path: reason" for each interpreter that was found and not taken."""
         return tuple(f"{path}: {reason}" for path, reason in self.skipped.items())
 
     def result(self) -> FoundPython:
@@ -100,15 +101,15 @@ def search_interpreter(version: str, *, environ: Mapping[str, str]) -> PythonSea
         if candidate in seen:
             continue
         seen.add(candidate)
-        told = _ask(candidate, environ)
-        if isinstance(told, str):
-            skipped[candidate] = told
+        answer = _ask(candidate, environ)
+        if isinstance(answer, str):
+            skipped[candidate] = answer
             continue
-        reason = _misfit(told, version)
+        reason = _misfit(answer, version)
         if reason is None:
-            return PythonSearch(version=version, found=_found(told), skipped=skipped)
+            return PythonSearch(version=version, found=_found(answer), skipped=skipped)
         # Ours is nearly always of another version, which is worth no line.
-        if candidate != sys.executable or told["short"] == version:
+        if candidate != sys.executable or answer["short"] == version:
             skipped[candidate] = reason
     return PythonSearch(version=version, found=None, skipped=skipped)
 
@@ -140,31 +141,31 @@ def _ask(candidate: str, environ: Mapping[str, str]) -> dict[str, str] | str:
     if not answer.ok:
         return "does not run: " + (answer.stderr.strip().splitlines() or [f"exit {answer.exit}"])[-1][:200]
     try:
-        told = json.loads(answer.stdout.splitlines()[-1])
+        said = json.loads(answer.stdout.splitlines()[-1])
     except (ValueError, IndexError):
         return "does not answer as a Python does"
-    known = isinstance(told, dict) and all(isinstance(told.get(name), str) for name in ("executable", "base", "real"))
-    return {str(name): str(value) for name, value in told.items()} if known else "does not answer as a Python does"
+    known = isinstance(said, dict) and all(isinstance(said.get(name), str) for name in ("executable", "base", "real"))
+    return {str(name): str(value) for name, value in said.items()} if known else "does not answer as a Python does"
 
 
-def _misfit(told: Mapping[str, str], version: str) -> str | None:
-    if told["implementation"] != "CPython":
-        return f"is {told['implementation']}; wheels are built for CPython"
-    if told["short"] != version:
-        return f"is Python {told['short']}"
-    if told["system"] == "darwin" and told["machine"] != "arm64":
-        return f"runs as {told['machine']}: under Rosetta it builds nothing for arm64"
+def _misfit(answer: Mapping[str, str], version: str) -> str | None:
+    if answer["implementation"] != "CPython":
+        return f"is {answer['implementation']}; wheels are built for CPython"
+    if answer["short"] != version:
+        return f"is Python {answer['short']}"
+    if answer["system"] == "darwin" and answer["machine"] != "arm64":
+        return f"runs as {answer['machine']}: under Rosetta it builds nothing for arm64"
     return None
 
 
-def _found(told: Mapping[str, str]) -> FoundPython:
-    executable, base = Path(told["executable"]), Path(told["base"])
+def _found(answer: Mapping[str, str]) -> FoundPython:
+    executable, base = Path(answer["executable"]), Path(answer["base"])
     return FoundPython(
         executable=executable,
         base=base if base.is_file() else executable,
-        real=Path(told["real"]),
-        version=told["version"],
-        machine=told["machine"],
+        real=Path(answer["real"]),
+        version=answer["version"],
+        machine=answer["machine"],
     )
 
 

@@ -18,7 +18,7 @@ def _specifier(text: str) -> str:
     try:
         SpecifierSet(text)
     except InvalidSpecifier as error:
-        raise ValueError(f'no version range: "{text}" (write it like ">=2.8,<2.9")') from error
+        raise ValueError(f'not a version range: "{text}" (write it like ">=2.8,<2.9")') from error
     return text
 
 

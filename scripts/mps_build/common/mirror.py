@@ -45,7 +45,7 @@ class Mirror:
             return
         if offline:
             raise SourceError(
-                f"{commit[:12]} of {self.url} is not in the cache, and --offline forbids to fetch it",
+                f"{commit[:12]} of {self.url} is not in the cache, and --offline does not allow fetching it",
                 hint="run once without --offline",
             )
         with self._held():

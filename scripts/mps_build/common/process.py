@@ -1,7 +1,8 @@
-"""The only way to start other programs: commands as values, captured answers, logged work.
+"""How other programs are started: commands as values, captured answers, logged work.
 
 Facts about a host come through `Prober`s, so that a recorded host can answer in a
-live one's place; work goes through `run_logged`, which keeps the whole output in a file.
+live one's place; work goes through `run_logged`, which keeps the whole output in a file. What a caller watches
+while it runs is in `watched`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from .environment import without_repository
 
@@ -54,25 +55,8 @@ class Captured:
 
     @property
     def ok(self) -> bool:
+        """True if it ran and ended with 0."""
         return self.exit == 0
-
-
-class Reporter(Protocol):
-    """What a step that works long tells about itself; the console shows it, tests record it."""
-
-    def started(self, title: str, *, total: int | None = None, unit: str = "steps") -> None: ...
-    def advanced(self, done: int, *, total: int | None = None, note: str = "") -> None: ...
-    def line(self, text: str) -> None: ...
-    def done(self, note: str = "") -> None: ...
-
-
-class SilentReporter:
-    """A reporter for work nobody watches."""
-
-    def started(self, title: str, *, total: int | None = None, unit: str = "steps") -> None: ...
-    def advanced(self, done: int, *, total: int | None = None, note: str = "") -> None: ...
-    def line(self, text: str) -> None: ...
-    def done(self, note: str = "") -> None: ...
 
 
 class CommandFailed(Exception):
@@ -99,7 +83,8 @@ def trace_programs(report: Callable[[Command], None]) -> None:
     _trace[:] = [report]
 
 
-def _traced(command: Command) -> None:
+def traced(command: Command) -> None:
+    """Report a program that is about to be started."""
     for report in _trace:
         report(command)
 
@@ -112,7 +97,7 @@ def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
     """
     environ = dict(command.environ) if command.environ is not None else neutral_environ()
     try:
-        _traced(command)
+        traced(command)
         with subprocess.Popen(
             command.argv,
             cwd=command.cwd,
@@ -167,7 +152,7 @@ def run_logged(
         file.write(f"$ {command}\n".encode())
         file.flush()
         try:
-            _traced(command)
+            traced(command)
             process = subprocess.Popen(
                 command.argv,
                 cwd=command.cwd,
@@ -203,75 +188,10 @@ def run_logged(
     return time.monotonic() - began
 
 
-class Running:
-    """A program under watch, in a group of its own; its output goes to a file."""
-
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        self._process = process
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def poll(self) -> int | None:
-        """Return the exit status (-n for signal n), or None while it runs."""
-        return self._process.poll()
-
-    def kill(self) -> None:
-        """Kill it and all it started, and wait for its end."""
-        kill_group(self._process.pid)
-        self._process.wait()
-
-
-@contextlib.contextmanager
-def watched(command: Command, *, log: Path) -> Iterator[Running]:
-    """Run a program whose caller watches it, output appended to `log`; nothing of its group outlives the block, or us.
-
-    Raises:
-        OSError: the program cannot be run at all.
-    """
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as file:
-        _traced(command)
-        process = subprocess.Popen(
-            command.argv,
-            cwd=command.cwd,
-            env=command.whole_environ,
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        with _ended_with_us(process.pid):
-            yield Running(process)
-    finally:
-        kill_group(process.pid)
-        process.wait()
-
-
-@contextlib.contextmanager
-def _ended_with_us(group: int) -> Iterator[None]:
-    """Let a shell wait on a pipe that only we hold: if we are killed it ends, and the shell kills the group.
-
-    A program that hangs in native code could not see our end by itself.
-    """
-    argv = ("/bin/sh", "-c", f"read -r _ || kill -s KILL -- -{group}")
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, start_new_session=True) as guard:
-        assert guard.stdin is not None
-        try:
-            yield
-        finally:
-            with contextlib.suppress(BrokenPipeError):
-                guard.stdin.write(b"\n")
-                guard.stdin.close()
-
-
 def run_interactive(command: Command) -> int:
     """Run a program on the caller's own terminal and return its exit status, as a shell gives it."""
     try:
-        _traced(command)
+        traced(command)
         with subprocess.Popen(
             command.argv,
             cwd=command.cwd,
@@ -287,26 +207,6 @@ def run_interactive(command: Command) -> int:
         sys.stderr.write(f"{command.argv[0]}: {error.strerror}\n")
         return 127
     return status if status >= 0 else 128 - status
-
-
-@contextlib.contextmanager
-def kept_awake() -> Iterator[None]:
-    """Keep a Mac from sleeping while a long work goes on; elsewhere nothing is done."""
-    if sys.platform != "darwin":
-        yield
-        return
-    # -w: caffeinate ends with us, however we end.
-    argv = ("/usr/bin/caffeinate", "-ims", "-w", str(os.getpid()))
-    try:
-        caffeinate = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
-    except OSError:  # a sandbox may forbid it; a Mac that falls asleep goes on when it wakes
-        yield
-        return
-    with caffeinate:
-        try:
-            yield
-        finally:
-            caffeinate.terminate()
 
 
 def kill_group(pid: int) -> None:

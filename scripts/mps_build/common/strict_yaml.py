@@ -70,7 +70,7 @@ def _read(text: str, name: str) -> tuple[yaml.Node, Any]:
         where = f"{name}:{mark.line + 1}" if mark else name
         raise UsageError(f"{where}: is not YAML: {getattr(error, 'problem', None) or error}") from error
     except ValueError as error:  # a timestamp such as 2025-13-45
-        raise UsageError(f"{name}: holds a value that is none: {error}") from error
+        raise UsageError(f"{name}: holds an impossible value: {error}") from error
 
 
 def _refuse_aliases_and_depth(text: str, name: str) -> None:

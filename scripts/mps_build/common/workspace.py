@@ -24,18 +24,22 @@ class Workspace:
 
     @property
     def source(self) -> Path:
+        """The patched source tree, shared by all profiles and Pythons."""
         return self.root / "source"
 
     @property
     def build(self) -> Path:
+        """The folder of the build folders, one for each profile."""
         return self.root / "build"
 
     @property
     def logs(self) -> Path:
+        """The folder of the steps' whole output."""
         return self.root / "logs"
 
     @property
     def receipts(self) -> Path:
+        """The folder of the receipts that spare a step."""
         return self.root / "receipts"
 
     @property
@@ -44,6 +48,7 @@ class Workspace:
         return self.root / "backend"
 
     def environment(self, profile: str, python: str) -> Path:
+        """Return the virtual environment of a profile ("release") and a Python ("3.12")."""
         return self.root / "environments" / f"{profile}-{python}"
 
     @contextmanager

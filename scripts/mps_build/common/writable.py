@@ -52,6 +52,6 @@ def refusal(error: OSError) -> UsageError | None:
     name = error.filename.decode("utf-8", "replace") if isinstance(error.filename, bytes) else error.filename
     return UsageError(
         f"{name}: {error.strerror}",
-        hint="look at its owner and permissions (ls -ld), or choose another place: an option, MPS_BUILD_WORK,"
+        hint="check its owner and permissions (ls -ld), or choose another folder by an option, MPS_BUILD_WORK or"
         " MPS_BUILD_CACHE",
     )

@@ -23,6 +23,7 @@ class Leftover:
     used: float
 
     def document(self) -> dict[str, Any]:
+        """Return the row of `clean --json`; the size is in bytes, `used` in seconds since 1970."""
         return {"kind": self.kind, "name": self.name, "path": str(self.path), "bytes": self.size, "used": self.used}
 
 

@@ -47,6 +47,7 @@ class Host:
 
     @property
     def memory_gb(self) -> int | None:
+        """Memory in whole GiB; None if it is unknown."""
         return None if self.memory_bytes is None else self.memory_bytes >> 30
 
     @property
@@ -57,14 +58,17 @@ class Host:
 
     @property
     def developer_dir(self) -> str | None:
+        """The chosen Xcode's developer directory; None without one."""
         return self.xcode.developer_dir if self.xcode else None
 
     @property
     def sdk_version(self) -> str | None:
+        """The macOS SDK's version, of the chosen Xcode or else as a probe said it."""
         return self.xcode.sdk_version if self.xcode else self.first("sdk_version")
 
     @property
     def metal_version(self) -> str | None:
+        """The Metal compiler's version, of the chosen Xcode or else as a probe said it."""
         return self.xcode.metal_version if self.xcode else self.first("metal_version")
 
     def first(self, key: str, *programs: str) -> Any:
@@ -76,7 +80,7 @@ class Host:
         return values(self.observations, key, *programs)
 
     def was_answered(self, *programs: str) -> bool:
-        """Say whether a probe of one of these programs told anything at all."""
+        """Say whether a probe of one of these programs gave any fact."""
         return any(_tells(row) for row in self.observations if any(call.program in programs for call in row.calls))
 
     def document(self) -> dict[str, Any]:
@@ -119,7 +123,7 @@ def observe(prober: Prober) -> Host:
     rows = observations(prober)
     if prober.recorded_on is not None and not any(_tells(row) for row in rows):
         raise UsageError(
-            f"the recorded host answers none of our probes (of its {len(rows)} none tells anything)",
+            f"the recording has no answer that this tool reads (it holds {len(rows)} probes)",
             hint="a recording is made on a Mac by: nox -s doctor -- --record FILE",
         )
     chosen = next(values(rows, "developer_dir", "xcode-select"), None)

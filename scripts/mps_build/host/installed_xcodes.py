@@ -24,6 +24,7 @@ class Xcode:
     metal_error: str | None = None
 
     def document(self) -> dict[str, Any]:
+        """Return the Xcode as JSON; a user's name is taken out of its path."""
         return asdict(self) | {"developer_dir": without_owner(self.developer_dir)}
 
 

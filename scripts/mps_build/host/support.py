@@ -26,8 +26,11 @@ from mps_build.common.workspace import CHECKOUT, in_checkout
 
 from .host import observe
 from .probes.probers import RecordingProber
-from .recordings.scrub import NOBODY, Identity, recorded, scrub
-from .secrets import IDENTIFIERS, SECRETS, take_out, take_out_known_formats
+from .recordings.scrub import recorded, scrub
+from .scrubbing.identifiers import IDENTIFIERS
+from .scrubbing.identity import NOBODY, Identity
+from .scrubbing.rules import take_out
+from .scrubbing.secrets import SECRETS, take_out_known_formats
 
 _SUFFIXES = (".json", ".jsonl", ".log", ".txt", ".md")
 # Trees of sources, environments and wheels: nothing in there tells how a run went.
@@ -78,6 +81,7 @@ class Scrubber:
         self.removed: Counter[str] = Counter()
 
     def text(self, text: str) -> str:
+        """Return the text without secrets and identifiers; what was removed is counted in `removed`."""
         self._learn(text)
         text = take_out(text, SECRETS, self.removed)
         text = take_out_known_formats(text, self.removed)
@@ -207,7 +211,7 @@ def _roots(work: Path, cache: Path, names: tuple[str, ...]) -> Iterator[tuple[st
 
 
 def _texts(root: Path, name: str, bundle: Bundle) -> Iterator[tuple[str, Path, float]]:
-    """Yield name, path and age of each text below a folder; links are told and not followed."""
+    """Yield name, path and age of each text below a folder; links are listed and not followed."""
     if root.is_symlink():
         bundle.left_out[name] = "a link"
         return

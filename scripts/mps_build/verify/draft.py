@@ -14,7 +14,7 @@ from mps_build.common.records.verification import KnownIssue, Python, Record, To
 
 from .judgement import Judged, count
 from .request import VerifyRequest
-from .suite.driver import SuiteRun
+from .suite.run import SuiteRun
 
 
 @dataclass(slots=True)

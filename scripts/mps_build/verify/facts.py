@@ -11,7 +11,7 @@ from mps_build.host.recordings.scrub import recorded
 from mps_build.host.triage.device_texts import classify_device_text
 from mps_build.inspection.audit import audit_wheel
 
-from .suite.driver import Judgement, JudgeText
+from .suite.run import Judgement, JudgeText
 from .target.diagnosis import HostFacts
 
 

@@ -22,7 +22,7 @@ from mps_build.common.errors import (
 )
 from mps_build.common.records.verification import Case, Verdict
 
-from .suite.driver import SuiteRun
+from .suite.run import SuiteRun
 
 BAD = ("failed", "crashed", "timeout")
 _STOPS: dict[str, type[MpsBuildError]] = {

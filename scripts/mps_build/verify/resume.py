@@ -24,11 +24,11 @@ def not_the_same(earlier: Record, torch: Torch, request: VerifyRequest, folder: 
     ]
     if not earlier.partial:
         return UsageError(
-            f"{folder}: that run came to its end ({earlier.verdict})", hint="leave --resume out to run it once more"
+            f"{folder}: that run is complete ({earlier.verdict})", hint="leave --resume out to run it again"
         )
     if differences:
         return UsageError(
-            f"{folder}: another question was asked there: {', '.join(differences)} is not the same",
-            hint="leave --resume out to begin anew",
+            f"{folder}: it ran with other options: {', '.join(differences)} differ",
+            hint="leave --resume out to start again",
         )
     return None

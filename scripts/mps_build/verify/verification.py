@@ -23,8 +23,10 @@ from .operators import check_operator
 from .request import VerifyRequest
 from .resume import not_the_same
 from .suite.child import Limits
-from .suite.driver import SuiteRequest, SuiteRun, layer_of, run_suite
+from .suite.driver import run_suite
 from .suite.memory import default_limit_bytes
+from .suite.request import SuiteRequest, layer_of
+from .suite.run import SuiteRun
 from .target import diagnosis
 from .target.diagnosis import HostFacts, ProbeFacts
 from .target.environment import Shop
@@ -66,6 +68,7 @@ class Verification:
         self.refusal: Record | None = None
 
     def run(self) -> Record:
+        """Run everything and return the record; an error becomes a record with its cause and exit code."""
         try:
             return self._run()
         except MpsBuildError as error:
@@ -88,6 +91,7 @@ class Verification:
             raise
 
     def interrupted_record(self) -> Record:
+        """Return what there is after an interruption: a partial record, without a verdict."""
         return self._record(_INTERRUPTED, partial=True)
 
     def _run(self) -> Record:
@@ -102,7 +106,7 @@ class Verification:
         self.draft.host = host.document
         if self.request.host_file is not None:
             self.console.print(recorded_line(self.request.host_file))
-        with self.console.step("Look at the machine"):
+        with self.console.step("Check the machine"):
             self._refuse(
                 diagnosis.host_obstacle(
                     _unless_allowed(host, self.request), self.request.device, self._wanted_version()
@@ -111,13 +115,13 @@ class Verification:
             self._refuse(self._recorded_host())
         with self.console.step("Prepare the Python under test"):
             target = self._prepare_target()
-        with self.console.step("Ask torch for its device"):
+        with self.console.step("Check torch and its device"):
             facts = self._probe(target, host)
         if earlier is not None:
             self._refuse(not_the_same(earlier, self.draft.torch, self.request, self.folder))
-            self.console.line(f"{len(earlier.cases)} cases of the interrupted run are taken over")
+            self.console.line(f"{len(earlier.cases)} cases are taken from the interrupted run")
         rows = self._active(issues, host, facts)
-        with self.console.step(f"Ask the device: {self.request.device}"):
+        with self.console.step(f"Run the cases on {self.request.device}"):
             self._drive(files, target, rows, host)
         self._after(target)
         judged = judge_run(
@@ -181,8 +185,8 @@ class Verification:
         if self.request.host_file is None:
             return None
         return HostError(
-            f"not verified: {self.request.host_file} is a recording; nothing on that machine forbids a verdict, "
-            "and none can be had from afar",
+            f"not verified: {self.request.host_file} is a recording; nothing on that Mac prevents verification, "
+            "but a recording cannot run it",
             hint="run the same command, without --host, on the Mac itself",
         )
 
@@ -202,7 +206,10 @@ class Verification:
     def _suite_files(self) -> tuple[Path, ...]:
         files = sorted(self.suite.glob("test_*.py"), key=_order)
         if not files:
-            raise UsageError(f"{self.suite}: holds no suite (test_<layer>_<area>.py)", hint="a broken installation?")
+            raise UsageError(
+                f"{self.suite}: holds no suite (test_<layer>_<area>.py)",
+                hint="reinstall mps-build: a file of it is missing",
+            )
         layers = sorted({layer_of(file) for file in files})
         unknown = [layer for layer in self.request.layers if layer not in layers]
         if unknown:
@@ -248,7 +255,7 @@ class Verification:
         if not self.suite_run.cases and not self.suite_run.refused:
             chosen = ", ".join((*request.only, *([request.op] if request.op else [])))
             raise UsageError(
-                f"no case is called or dispatches {chosen or 'anything'}",
+                f"no case has the id or dispatches {chosen or 'anything'}",
                 hint="ids are in any record, under `cases`",
             )
 

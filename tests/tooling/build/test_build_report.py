@@ -300,7 +300,7 @@ def test_without_a_build_file_the_critical_path_is_said_to_be_unknown(
     status = cli.main("build_report", [str(build), "--json", str(tmp_path / "a.json"), "--run", "last"])
 
     assert status == 0
-    assert "without build.ninja the critical path is not known" in capsys.readouterr().out
+    assert "the critical path is unknown without build.ninja" in capsys.readouterr().out
     document = json.loads((tmp_path / "a.json").read_text())
     assert (document["critical_path"], len(document["runs"]), document["runs"][0]["steps"]) == (None, 1, 15)
 
@@ -335,8 +335,8 @@ def test_receipts_add_the_steps_around_ninja_and_the_cache(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["{tmp}/none/such"], "there is no such folder"),
-        (["{tmp}"], "holds no .ninja_log, nor does a folder below it"),
+        (["{tmp}/none/such"], "no such folder"),
+        (["{tmp}"], "holds no .ninja_log, and no folder below it"),
         (["{tmp}/text"], "is not a ninja log of version 5 to 7: it begins with 'hello'"),
         (["{tmp}/empty"], "it begins with 'nothing'"),
         (["{tmp}/head"], "holds no step"),

@@ -38,6 +38,10 @@ GUARDED = {
     "lambda inside": f"TORCH_CHECK({ASK}); run([&](auto x) {{ CALL; }});",
     "function of the tree": "if (isNewEnough() || !x) { CALL; }",
     "refusing function of the tree": "refuseOld(); CALL;",
+    "variable that says old": f"const bool is_old = !{ASK}; if (is_old) {{ return; }} CALL;",
+    "branch where it is not old": f"const bool is_old = !{ASK}; if (is_old) {{ a(); }} else {{ CALL; }}",
+    "function that says old": "if (!isTooOld()) { CALL; }",
+    "else that leaves": "if (@available(macOS 15.0, *)) {\n} else {\n  return;\n}\nCALL;",
 }
 UNGUARDED = {
     "nothing": "a(); CALL;",
@@ -52,12 +56,17 @@ UNGUARDED = {
     "in a comment": f"// if ({ASK}) {{\n CALL;",
     "in a string": 'log("@available(macOS 15.0, *)"); CALL;',
     "no exit": f"if (!{ASK}) {{ a(); }} CALL;",
+    "variable that says old": f"const bool is_old = !{ASK}; if (is_old) {{ CALL; }}",
+    "variable that says old, in an else": f"const bool is_old = !{ASK}; if (!is_old) {{ a(); }} else {{ CALL; }}",
+    "else that leaves, of another if": f"if ({ASK}) {{ a(); }} else if (x) {{ b(); }} else {{ return; }} CALL;",
+    "else that goes on": f"if ({ASK}) {{ a(); }} else {{ b(); }} CALL;",
     "no exit, another variable": "if (!is_macOS_15_0_or_newer || x) { a(); } CALL;",
 }
 HEADER = """
 inline bool isNewEnough() {
   return is_macos_13_or_newer(MacOSVersion::MACOS_VER_15_0_PLUS);
 }
+inline bool isTooOld() { return !isNewEnough(); }
 inline void refuseOld() { TORCH_CHECK_TYPE(isNewEnough(), "macOS 15"); }
 """
 

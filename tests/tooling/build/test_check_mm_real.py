@@ -13,7 +13,7 @@ from mm_plants import PLANTS
 from mps_build.build.mm.check import Report, check_files
 from mps_build.build.mm.request import make_checker
 from mps_build.build.mm.tree import read_tree
-from mps_build.common.process import SilentReporter
+from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import work_folder
 
 pytestmark = pytest.mark.slow
@@ -59,3 +59,15 @@ def test_every_planted_mistake_is_found(tree: Path, tmp_path: Path) -> None:
     ]
     assert missed == []
     assert len(PLANTS) >= 20
+
+
+def test_in_a_new_file_each_wrong_line_is_found_and_no_right_one(tree: Path, tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / "fixtures" / "planted.mm").read_text(encoding="utf-8")
+    new = tmp_path / "New.mm"
+    new.write_text(text, encoding="utf-8")
+    wrong = {number for number, line in enumerate(text.splitlines(), start=1) if "// WRONG" in line}
+
+    report = _check(tree, [new], tmp_path / "work")
+
+    assert {each.line for each in report.diagnostics} == wrong
+    assert len(wrong) == 45

@@ -12,7 +12,7 @@ import pytest
 from mps_build.build.mm.patched import NOT_WHOLE, check_patches, check_tree_files, mm_files
 from mps_build.build.patches.file import read_patch
 from mps_build.cli import main
-from mps_build.common.process import SilentReporter
+from mps_build.common.reporter import SilentReporter
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="pip install ziglang==0.17.1")
 OPERATIONS = "aten/src/ATen/native/mps/operations"

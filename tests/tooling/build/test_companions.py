@@ -26,9 +26,9 @@ from mps_build.build.companions.source import (
 )
 from mps_build.build.companions.torch_wheel import built_wheel, given_wheel
 from mps_build.common.errors import SourceError, UsageError
-from mps_build.common.process import SilentReporter
 from mps_build.common.receipts import Ledger, fingerprint
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe
+from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import Workspace
 from small_companions import MAC, RECIPE, plan, torch_wheel, vision_tree
 
@@ -70,7 +70,7 @@ def test_a_wheel_that_asks_for_no_torch_is_pinned_too_and_others_demands_stay() 
         ("torch-2.5.1-cp312-none-macosx_11_0_arm64.whl", "is torch 2.5.1; v2.6.0 and its companions are of 2.6.0"),
         ("torch-2.6.0-cp38-cp38-macosx_13_0_arm64.whl", "is for Python 3.8; v2.6.0 is for 3.9, 3.10"),
         ("torch-2.6.0-cp313-cp313t-macosx_13_0_arm64.whl", "is for Python 3.13t"),
-        ("torch-2.6.0-cp312-cp312-linux_x86_64.whl", "is for linux_x86_64; wanted is one for macOS on arm64"),
+        ("torch-2.6.0-cp312-cp312-linux_x86_64.whl", "is for linux_x86_64; required: one for macOS on arm64"),
         ("torch-2.6.0-cp312-cp312-macosx_13_0_x86_64.whl", "is for macosx_13_0_x86_64"),
         ("torch-2.6.0-cp312-cp312-win_amd64.whl", "is for win_amd64"),
         ("torchvision-0.21.0-cp312-cp312-macosx_13_0_arm64.whl", "is a wheel of torchvision"),
@@ -95,7 +95,7 @@ def test_every_reason_against_a_torch_is_said_at_once(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
         given_wheel(path, RECIPE, python="3.12", system="macos")
 
-    assert all(said in str(raised.value) for said in ("2.5.1", "linux_x86_64", "Python 3.8", "not a zip file"))
+    assert all(said in str(raised.value) for said in ("2.5.1", "linux_x86_64", "Python 3.8", "not a complete zip file"))
 
 
 def test_a_torch_for_another_python_than_asked_for_is_refused(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_without_receipts_the_wheelhouse_is_looked_at_and_two_torches_are_not_gu
     def look() -> Path:
         return built_wheel(RECIPE, python="3.12", receipts=tmp_path / "none", wheelhouse=tmp_path / "house").path
 
-    with pytest.raises(UsageError, match=r"no torch of v2.6.0 for Python 3.12 is built yet") as raised:
+    with pytest.raises(UsageError, match=r"no torch of v2.6.0 for Python 3.12 has been built") as raised:
         look()
     assert "nox -s build_wheel -- v2.6.0 --python 3.12" in (raised.value.hint or "")
     for name in (MAC, "torch-2.6.0+mps.gfffffff-cp312-cp312-macosx_13_0_arm64.whl"):
@@ -177,7 +177,7 @@ def test_a_tree_of_another_version_or_project_is_refused(tmp_path: Path) -> None
     with pytest.raises(SourceError, match=r"not torchaudio's source: .* \(it is torchvision's\)"):
         check_tree(tree, PROJECTS["torchaudio"], wanted="2.6.0")
     (tree / "version.txt").write_text("")
-    with pytest.raises(SourceError, match="does not say which version"):
+    with pytest.raises(SourceError, match="does not state its version"):
         check_tree(tree, PROJECTS["torchvision"], wanted="0.21.0")
 
 
@@ -322,7 +322,7 @@ def test_companions_that_nobody_here_can_build_and_that_the_recipe_does_not_name
 
     with pytest.raises(UsageError, match="names no torchaudio"):
         chosen_companions(vision_only, ("torchaudio",))
-    with pytest.raises(UsageError, match="nobody here knows how to build torchtext"):
+    with pytest.raises(UsageError, match="mps-build does not know how to build torchtext"):
         chosen_companions(strange, ())
 
 

@@ -58,9 +58,9 @@ def test_a_companion_that_leaves_torch_outside_is_accepted(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"demand": "torch==2.6.0"}, "N5 Requires-Dist: torch==2.6.0; wanted torch==2.6.0+mps.g1"),
+        ({"demand": "torch==2.6.0"}, "N5 Requires-Dist: torch==2.6.0; required: torch==2.6.0+mps.g1"),
         ({"demand": ""}, "N5 Requires-Dist: nothing of torch"),
-        ({"extra": {"torchvision/.dylibs/libc10.dylib": b""}}, "P7 is brought along"),
+        ({"extra": {"torchvision/.dylibs/libc10.dylib": b""}}, "P7 is bundled"),
         ({"loads": ("/Users/me/venv/torch/lib/libtorch_cpu.dylib",)}, "P4 loads /Users/me/venv"),
         ({"loads": ("@rpath/libpng16.dylib",)}, "P5 loads @rpath/libpng16.dylib"),
         ({"rpaths": ("/Users/me/venv/lib/torch/lib",)}, "P1 LC_RPATH /Users/me/venv"),

@@ -18,6 +18,8 @@ from mps_build.build.compiler_cache.launcher import (
     ninja_log_text,
     slowest_steps,
 )
+from mps_build.build.compiler_cache.passed_on import OPENMP, check_flags_pass, lost_flags
+from mps_build.common.errors import UsageError
 from mps_build.common.process import Command, capture
 
 CCACHE, SCCACHE = Path("/opt/bin/ccache"), Path("/opt/bin/sccache")
@@ -62,7 +64,7 @@ def test_entries_that_were_lost_and_objects_not_taken_are_told() -> None:
     assert gain == {"hits": 0, "misses": 3, "hit_rate": 0.0, "errors": 2, "write_errors": 3}
     assert [each.split(":")[0] for each in cache_troubles(gain)] == [
         "2 entries of the compiler cache could not be read",
-        "the compiler cache did not take 3 objects",
+        "the compiler cache did not store 3 objects (full, read-only or gone); the build continued",
     ]
     assert cache_troubles(cache_gain(before, before)) == cache_troubles(None) == ()
 
@@ -137,3 +139,39 @@ def test_the_longest_steps_are_those_of_this_python_and_not_of_the_one_before(tm
     log.write_text(head + first, encoding="utf-8")
     assert slowest_steps(tmp_path, before=before) == []
     assert slowest_steps(tmp_path / "nothing") == []
+
+
+def _cache(path: Path, *, hands_on: str) -> Path:
+    """Write a program that stands where ccache does: it preprocesses, then compiles with what `hands_on` says."""
+    path.write_text(
+        f'#!/bin/sh\ncase "$1" in --version) echo "ccache version 4.x"; exit ;; esac\ncompiler=$1; shift\n'
+        f'"$compiler" -E a.c -o a.i\nexec "$compiler" {hands_on}\n',
+        encoding="utf-8",
+    )
+    path.chmod(0o755)
+    return path
+
+
+def test_a_ccache_that_drops_openmps_flags_is_refused_before_the_build(tmp_path: Path) -> None:
+    dropping = _cache(tmp_path / "ccache", hands_on="-c a.c -o a.o")
+
+    with pytest.raises(UsageError, match=r"ccache version 4\.x drops -Xpreprocessor -fopenmp"):
+        check_flags_pass(dropping, openmp=True)
+    check_flags_pass(dropping, openmp=False)
+
+
+def test_a_cache_that_hands_every_flag_on_is_taken(tmp_path: Path) -> None:
+    check_flags_pass(_cache(tmp_path / "ccache-4.12", hands_on='"$@"'), openmp=True)
+    check_flags_pass(None, openmp=True)
+
+
+@pytest.mark.skipif(shutil.which("ccache") is None, reason="no ccache on this host")
+def test_what_the_real_ccache_hands_on_is_what_its_compiler_sees() -> None:
+    real = Path(str(shutil.which("ccache")))
+    version = capture(Command(argv=(str(real), "--version"))).stdout.split()[2]
+    known = {"4.7.5": (), "4.11.2": OPENMP}
+
+    assert lost_flags(real, ("-DA",)) == ()
+    if version not in known:
+        pytest.skip(f"nobody tried ccache {version} yet")
+    assert lost_flags(real, OPENMP) == known[version]

@@ -13,9 +13,9 @@ from mps_build.build.zig.seal import check_seal, drop_made, seal
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import DiskFull, disk_full
 from mps_build.common.git import answer, git
-from mps_build.common.process import SilentReporter
 from mps_build.common.recipe.catalogue import find_recipe, recipes_root
 from mps_build.common.recipe.embedded_source import EmbeddedRepositories, materialise
+from mps_build.common.reporter import SilentReporter
 
 
 def embedded(place: Path) -> EmbeddedRepositories:

@@ -21,17 +21,18 @@ from mps_build.build.editable import EditableBuild
 from mps_build.build.editable_state import Remembered, recall, remember
 from mps_build.build.options import BuildOptions
 from mps_build.build.pipeline import Pipeline
-from mps_build.build.plan import BuildRequest
+from mps_build.build.plan import BuildRequest, CompilerRequest, SourceRequest, WheelRequest
 from mps_build.build.steps.build_editable import build_editable, create_runtime, first_command, import_it
 from mps_build.build.steps.configure import configure, configure_command, write_overrides
 from mps_build.build.steps.rebuild_editable import rebuild, stale_copies, stale_sources
 from mps_build.common.console import Console
 from mps_build.common.environment import Toolchain
 from mps_build.common.errors import CompileError, UsageError
-from mps_build.common.process import Command, SilentReporter, capture
+from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import find_recipe, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.model import Gate
+from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import Workspace
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "setup_py_era"
@@ -114,11 +115,11 @@ def test_what_setuptools_compiled_and_copied_is_seen_to_be_old(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["sample", "--editable", "--profile", "release"], "no release"),
+        (["sample", "--editable", "--profile", "release"], "cannot be a release"),
         (["sample", "--editable", "--python", "3.11,3.12"], "one Python at a time"),
         pytest.param(
             ["sample", "--editable"],
-            "cannot be imported here",
+            "cannot be imported",
             marks=pytest.mark.skipif(sys.platform == "darwin", reason="a Mac builds it for itself"),
         ),
     ],
@@ -220,16 +221,10 @@ def _scikit(tmp_path_factory: pytest.TempPathFactory) -> Era:
     request = BuildRequest(
         recipe=recipe,
         pythons=(OURS,),
-        origin="git",
-        repository=str(embedded.url),
-        commit=embedded.commit,
         profile="develop",
-        gate=recipe.gate,
-        contents=recipe.wheel,
-        toolchain=Toolchain(name="host"),
-        cross=False,
-        jobs=2,
-        wheelhouse=work / "wheelhouse",
+        source=SourceRequest(recipe=recipe, origin="git", repository=str(embedded.url), commit=embedded.commit),
+        compilers=CompilerRequest(toolchain=Toolchain(name="host"), cross=False, jobs=2),
+        wheel=WheelRequest(gate=recipe.gate, contents=recipe.wheel, folder=work / "wheelhouse"),
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MPS_BUILD_WORK", str(work / "work"))

@@ -9,46 +9,35 @@ from pathlib import Path
 
 import pytest
 from mps_build.build.artifacts import SourceTree
-from mps_build.build.plan import BuildRequest
+from mps_build.build.plan import SourceRequest
 from mps_build.build.source import prepare_source
-from mps_build.common.environment import Toolchain, fetch_environ
+from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import SourceError
-from mps_build.common.process import SilentReporter
 from mps_build.common.receipts import Ledger
 from mps_build.common.recipe.catalogue import find_recipe, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
+from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import Workspace
 
 
 @pytest.fixture(name="request_")
-def _request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildRequest:
+def _request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceRequest:
     monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
     recipe = find_recipe("sample")
     embedded = materialise(recipes_root() / "sample", tmp_path / "embedded", expected=recipe.commit)
-    return BuildRequest(
-        recipe=recipe,
-        pythons=("3.12",),
-        origin="git",
-        repository=str(embedded.url),
-        commit=embedded.commit,
-        profile="develop",
-        gate=recipe.gate,
-        contents=recipe.wheel,
-        toolchain=Toolchain(name="host"),
-        cross=False,
-        jobs=1,
-        wheelhouse=tmp_path / "wheelhouse",
-    )
+    return SourceRequest(recipe=recipe, origin="git", repository=str(embedded.url), commit=embedded.commit)
 
 
-def _prepare(request: BuildRequest, folder: Path) -> SourceTree:
+def _prepare(request: SourceRequest, folder: Path) -> SourceTree:
     workspace = Workspace(root=folder / "work")
     environ, quiet = fetch_environ(os.environ), SilentReporter()
     ledger = Ledger(workspace.receipts)
-    return prepare_source(request, workspace=workspace, ledger=ledger, environ=environ, reporter=quiet)[0]
+    return prepare_source(
+        request, workspace=workspace, ledger=ledger, environ=environ, reporter=quiet, unchanged=False
+    )[0]
 
 
-def _patched(request: BuildRequest, root: Path, folder: Path) -> BuildRequest:
+def _patched(request: SourceRequest, root: Path, folder: Path) -> SourceRequest:
     told = (root / "operators.txt").read_text(encoding="utf-8").splitlines(keepends=True)
     lines = unified_diff(told, ["# patched\n", *told], "a/operators.txt", "b/operators.txt")
     patch = folder / "mine.patch"
@@ -56,7 +45,7 @@ def _patched(request: BuildRequest, root: Path, folder: Path) -> BuildRequest:
     return replace(request, extra_patches=(patch,))
 
 
-def test_another_patch_does_not_take_an_edit_back(request_: BuildRequest, tmp_path: Path) -> None:
+def test_another_patch_does_not_take_an_edit_back(request_: SourceRequest, tmp_path: Path) -> None:
     root = _prepare(request_, tmp_path).root
     edited = root / "csrc" / "core.cpp"
     before = edited.read_text(encoding="utf-8")
@@ -72,7 +61,7 @@ def test_another_patch_does_not_take_an_edit_back(request_: BuildRequest, tmp_pa
     assert "# patched" in (root / "operators.txt").read_text(encoding="utf-8")
 
 
-def test_another_commit_does_not_take_an_edit_back(request_: BuildRequest, tmp_path: Path) -> None:
+def test_another_commit_does_not_take_an_edit_back(request_: SourceRequest, tmp_path: Path) -> None:
     root = _prepare(request_, tmp_path).root
     (root / "mine.txt").write_text("an untracked file of mine", encoding="utf-8")
 
@@ -82,7 +71,7 @@ def test_another_commit_does_not_take_an_edit_back(request_: BuildRequest, tmp_p
     assert (root / "mine.txt").is_file()
 
 
-def test_a_tree_that_nobody_edited_is_made_anew(request_: BuildRequest, tmp_path: Path) -> None:
+def test_a_tree_that_nobody_edited_is_made_anew(request_: SourceRequest, tmp_path: Path) -> None:
     root = _prepare(request_, tmp_path).root
 
     assert _prepare(_patched(request_, root, tmp_path), tmp_path).dirty == ()

@@ -22,7 +22,7 @@ from mps_build.build.artifacts import SourceTree
 from mps_build.build.source_state import exclude_ours, restore, source_state
 from mps_build.build.steps.fetch_source import fetch_source, resolve_ref
 from mps_build.common.errors import SourceError
-from mps_build.common.process import SilentReporter
+from mps_build.common.reporter import SilentReporter
 
 
 def _fetch(tmp_path: Path, url: str, commit: str, **options: Any) -> SourceTree:
@@ -66,7 +66,7 @@ def test_a_second_fetch_needs_no_network(tmp_path: Path, nested: tuple[Path, str
 
 
 def test_offline_without_a_mirror_says_so(tmp_path: Path, nested: tuple[Path, str]) -> None:
-    with pytest.raises(SourceError, match="--offline forbids") as error:
+    with pytest.raises(SourceError, match="--offline does not allow") as error:
         _fetch(tmp_path, str(nested[0]), nested[1], offline=True)
 
     assert error.value.hint == "run once without --offline"
@@ -151,7 +151,7 @@ def test_the_first_contact_without_a_network_says_that_and_what_works_without_on
 ) -> None:
     url = f"https://127.0.0.1:{_free_port()}/top"
 
-    with pytest.raises(SourceError, match="cannot be reached, and nothing of it is here yet") as error:
+    with pytest.raises(SourceError, match="cannot be reached, and the cache does not have it") as error:
         _fetch(tmp_path, url, "0" * 40, tag=tag)
     with pytest.raises(SourceError, match="cannot be reached"):
         resolve_ref(url, "main", environ=ENVIRON)

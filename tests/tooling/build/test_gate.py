@@ -12,8 +12,9 @@ from mps_build.build.steps.check_gate import check_gate, judge
 from mps_build.build.steps.configure import configure
 from mps_build.common.cmake_summary import parse_configure
 from mps_build.common.errors import GateError
-from mps_build.common.process import Command, SilentReporter
+from mps_build.common.process import Command
 from mps_build.common.recipe.model import Gate
+from mps_build.common.reporter import SilentReporter
 
 CASES = sorted(
     path for path in (Path(__file__).parents[2] / "recorded" / "darwin_configure").iterdir() if path.is_dir()

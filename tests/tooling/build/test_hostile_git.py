@@ -14,9 +14,10 @@ from mps_build.cli import main
 from mps_build.common.environment import fetch_environ, without_repository
 from mps_build.common.errors import SourceError, UsageError
 from mps_build.common.git import address_fault
-from mps_build.common.process import Command, SilentReporter, capture, run_logged
+from mps_build.common.process import Command, capture, run_logged
 from mps_build.common.recipe.catalogue import find_recipe, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
+from mps_build.common.reporter import SilentReporter
 
 REDIRECTING = {
     "GIT_DIR": ".git",

@@ -103,6 +103,6 @@ def test_a_bisection_goes_on_with_the_command_it_named_and_asks_nothing_twice(tm
         [*started, *command[4:]], cwd=tmp_path, env=_environ(tmp_path), capture_output=True, text=True, check=False
     )
     assert told.returncode == 0, told.stderr
-    assert "going on with 5 answers" in told.stdout
+    assert "continuing with 5 answers" in told.stdout
     assert commits[17] in told.stdout
     assert len((tmp_path / "asked").read_text(encoding="utf-8").splitlines()) <= 1 + 2 + 5 + 3  # one was cut off

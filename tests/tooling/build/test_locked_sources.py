@@ -17,8 +17,9 @@ from mps_build.build.steps.create_environment import create_environment, lock_pa
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.process import Command as Program
-from mps_build.common.process import SilentReporter, capture
+from mps_build.common.process import capture
 from mps_build.common.recipe.catalogue import locks_root
+from mps_build.common.reporter import SilentReporter
 
 BACKEND = """
 import base64, hashlib, importlib.util, pathlib, zipfile

@@ -19,8 +19,9 @@ from mps_build.build.rehearsal.chroot import (
     parse_mount_points,
 )
 from mps_build.common.errors import BuildEnvironmentError, DiskFull, HostError
-from mps_build.common.process import SilentReporter, capture
+from mps_build.common.process import capture
 from mps_build.common.receipts import Ledger
+from mps_build.common.reporter import SilentReporter
 
 
 def test_mirrors_are_those_of_debian_itself_once_each_in_apts_order() -> None:
@@ -47,7 +48,7 @@ def test_the_callers_mirror_wins_without_asking_apt() -> None:
 def test_a_host_whose_apt_names_no_archive_is_told_to_give_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(HostError, match="names no Debian archive") as caught:
+    with pytest.raises(HostError, match="has no Debian archive") as caught:
         find_mirror(None)
     assert caught.value.hint is not None and "--mirror" in caught.value.hint
 
@@ -64,7 +65,7 @@ def test_every_reason_against_a_host_is_given_at_once(monkeypatch: pytest.Monkey
 
     with pytest.raises(HostError) as caught:
         check_host(tmp_path)
-    assert "rights of root" in str(caught.value)
+    assert "root is needed" in str(caught.value)
     assert "debootstrap" in str(caught.value) and "dpkg-source" in str(caught.value)
     assert caught.value.hint == "on Debian or Ubuntu: apt-get install debootstrap util-linux dpkg-dev apt"
 

@@ -22,8 +22,9 @@ from mps_build.build.steps.compile_objects import compile_objects
 from mps_build.build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines
 from mps_build.cli import main
 from mps_build.common.errors import BuildEnvironmentError, CompileError, GateError, SourceError
-from mps_build.common.process import Command, SilentReporter
+from mps_build.common.process import Command
 from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.reporter import SilentReporter
 
 
 def _entry(source: str, output: str) -> dict[str, str]:
@@ -236,10 +237,10 @@ def test_wide_headers_are_copied_beside_the_build_and_left_alone_when_equal(tmp_
     [
         (["sample"], 2, "needs no rehearsal"),
         (["v9.9.9"], 2, "no recipe"),
-        (["v2.6.0", "--wheel", "--companions"], 2, "a rehearsal of its own"),
+        (["v2.6.0", "--wheel", "--companions"], 2, "cannot be combined with --wheel"),
         (["v2.6.0", "--darwin", "--cache", "ccache"], 2, "is for the whole build"),
         (["v2.6.0", "--draw", "0"], 2, "not a number from 1 on"),
-        (["v2.5.1"], 4, "no tree of v2.5.1 is to be had"),
+        (["v2.5.1"], 4, "no tree of v2.5.1 is available"),
         (["v2.5.1", "--wheel"], 4, "no Debian source package of 2.5.1"),
         (["v2.5.1", "--tree", "debian"], 4, "no Debian source package of 2.5.1"),
     ],

@@ -119,26 +119,37 @@ def test_no_reason_of_ours_explains_a_missing_registration_selector_or_class() -
         assert not done.is_explained, part
 
 
-def _wheel(path: Path, cpu: bytes, *more: str) -> Path:
+_OPS = "torch/include/ATen/ops/"
+_OPERATOR = """\
+struct TORCH_API {name} {{
+  static constexpr const char* name = "aten::{name}";
+  static constexpr const char* overload_name = "";
+  static at::Tensor call(const at::Tensor & self);
+}};
+"""
+_DECLARED = "TORCH_API at::Tensor {name}(const at::Tensor & self);\n"
+
+
+def _wheel(path: Path, cpu: bytes, *, on_mps: tuple[str, ...] = ("abs", "cos")) -> Path:
+    """Write a wheel whose headers know `abs` and `cos`, those `on_mps` with a kernel there."""
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("torch/lib/libtorch_cpu.dylib", cpu)
-        for name in more:
-            archive.writestr(name, "")
+        for name in ("abs", "cos"):
+            archive.writestr(f"{_OPS}{name}_ops.h", _OPERATOR.format(name=name))
+        for name in on_mps:
+            archive.writestr(f"{_OPS}{name}_mps_dispatch.h", _DECLARED.format(name=name))
     return path
 
 
 def test_two_wheels_are_compared_part_by_part_and_shaders_are_looked_for(tmp_path: Path) -> None:
-    header = "torch/include/ATen/ops/abs_mps_dispatch.h"
     shader = "kernel void fill() {}"
     ours = _wheel(
         tmp_path / "torch-2.6.0+rehearsal.linux-cp313-cp313-macosx_13_0_arm64.whl",
         _dylib([_undefined("_malloc", 2)], selectors="commit\0", extra=shader.encode()),
-        header,
     )
     official = _wheel(
         tmp_path / "torch-2.6.0-cp313-none-macosx_11_0_arm64.whl",
         _dylib([_undefined("_malloc", 2), _undefined("_OBJC_CLASS_$_MPSGraph", 1, weak=True)], selectors="commit\0"),
-        header,
     )
     parity = whole_parity(ours, official, {"Fill.metal": shader, "Other.metal": "kernel void other() {}"})
 
@@ -147,6 +158,18 @@ def test_two_wheels_are_compared_part_by_part_and_shaders_are_looked_for(tmp_pat
     assert dict(parity.shaders) == {"Fill.metal": True, "Other.metal": False}
     assert parity.document()["shader_sources"] == {"in_the_tree": 2, "inside": 1}
     assert parity.unexplained >= 1
+
+
+def test_an_operator_without_its_kernel_is_a_difference_by_op_coverage(tmp_path: Path) -> None:
+    cpu = _dylib([_undefined("_malloc", 2)])
+    ours = _wheel(tmp_path / "torch-2.6.0+rehearsal.linux-cp313-cp313-macosx_13_0_arm64.whl", cpu, on_mps=("abs",))
+    official = _wheel(tmp_path / "torch-2.6.0-cp313-none-macosx_11_0_arm64.whl", cpu)
+
+    part = whole_parity(ours, official, {}).part("operators and what they do on MPS (op_coverage)")
+
+    assert (part.ours, part.official, part.both) == (2, 2, 1)
+    assert all(name.startswith("cos: ") for names in part.differing.values() for name in names)
+    assert not part.is_explained
 
 
 def test_what_is_not_a_wheel_is_said(tmp_path: Path) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,7 @@ from mps_build.build.rehearsal.whole.marking import marked_bill
 from mps_build.build.rehearsal.whole.prepare import check_room, llvm_folder
 from mps_build.build.rehearsal.whole.recipe import darwin_number, rehearsal_version, relocatable_lines, whole_recipe
 from mps_build.build.rehearsal.whole.source_files import files_state, list_files
+from mps_build.build.rehearsal.whole.system_stubs import RUNTIME
 from mps_build.build.rehearsal.whole.third_party import library_of, stand_in_source, wanted_names
 from mps_build.build.rehearsal.whole.toolchain import WholeToolchain, compiler_digest, write_toolchain
 from mps_build.build.steps.finish_wheel import bill_of_materials
@@ -80,7 +84,7 @@ def test_zig_compiles_and_llds_driver_links(sdk: DarwinSdk) -> None:
     assert compiled.startswith("zig c++ ") and "-fclang-abi-compat=17" in compiled
     assert linked.startswith("clang++ -target arm64-apple-macosx13.0 ")
     assert "-fopenmp" not in linked, "it would ask for a library by itself"
-    assert linked.index("-lSystem") < linked.index("runtime.a"), "zig's runtime has a memcpy of its own"
+    assert linked.index("-lSystem") < linked.index("runtime.a"), "what the runtime itself calls is libSystem's"
     assert plain.startswith("clang ") and "-lc++" not in plain
 
 
@@ -128,6 +132,34 @@ def test_the_macs_programs_answer_what_delocate_and_cmake_ask(sdk: DarwinSdk, tm
     assert unsigned.returncode == 1 and "not signed at all" in unsigned.stderr
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no compiler for this machine")
+def test_the_runtime_divides_complex_numbers_of_any_size(tmp_path: Path) -> None:
+    numbers = [3.0, -0.5, 1e300, -1e-300, 0.0, 7e200]
+    fours = [four for four in itertools.product(numbers, repeat=4) if four[2] or four[3]]
+    rows = "".join(f"{{{', '.join(map(repr, four))}}},\n" for four in fours)
+    (tmp_path / "main.c").write_text(
+        "#include <stdio.h>\ndouble _Complex __divdc3(double, double, double, double);\n"
+        "_Bool _availability_version_check(unsigned count, void* versions) { return 1; }\n"
+        f"static const double rows[][4] = {{\n{rows}}};\n"
+        "int main(void) { for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {\n"
+        "  double _Complex q = __divdc3(rows[i][0], rows[i][1], rows[i][2], rows[i][3]);\n"
+        '  printf("%a %a\\n", __real__ q, __imag__ q); } }\n'
+    )
+    built = _answer("cc", "-O1", "-fcx-limited-range", tmp_path / "main.c", RUNTIME, "-lm", "-o", tmp_path / "main")
+    assert built.returncode == 0, built.stderr
+    found = [tuple(map(float.fromhex, line.split())) for line in _answer(tmp_path / "main").stdout.splitlines()]
+
+    for four, parts in zip(fours, found, strict=True):
+        a, b, c, d = map(Fraction, four)
+        exact = ((a * c + b * d) / (c * c + d * d), (b * c - a * d) / (c * c + d * d))
+        largest = max(map(abs, exact))
+        # Each part within a few units in the last place of the quotient's size, where doubles can hold it.
+        if Fraction(1e-290) < largest < Fraction(1e300):
+            assert all(
+                abs(Fraction(part) - right) <= largest / 10**15 for part, right in zip(parts, exact, strict=True)
+            ), four
+
+
 def test_the_compilers_identity_follows_its_version() -> None:
     assert compiler_digest("0.17.0") != compiler_digest("0.17.1")
 
@@ -155,6 +187,29 @@ def test_the_cmake_lines_name_the_declared_libomp_and_close_every_brace(tmp_path
     assert f'"{tmp_path}/lib/libomp.dylib"' in lines and f"-I{tmp_path}/include" in lines
     assert lines.count("{") == lines.count("}") and "{{" not in lines
     assert "MPSFallback.mm" in lines
+    assert f'INSTALL_RPATH "{tmp_path}/lib"' in lines, "setup.py finds libomp along torch_cpu's rpaths"
+
+
+def test_a_second_run_leaves_the_frameworks_whole_stubs_as_they_are(tmp_path: Path) -> None:
+    def write() -> DarwinSdk:
+        return write_sdk(
+            tmp_path / "sdk",
+            root=tmp_path,
+            zig=tmp_path / "zig",
+            cache=tmp_path,
+            target="13.0",
+            has_metal=False,
+            with_stubs=False,
+        )
+
+    made = write()
+    metal = made.sdk / "System/Library/Frameworks/Metal.framework/Metal.tbd"
+    write_stubs(made.sdk, release="2.6.0")
+    whole = metal.read_text(encoding="utf-8")
+    write()
+
+    assert "MTLCompileOptions" in whole
+    assert metal.read_text(encoding="utf-8") == whole, "the step that writes them is skipped in a second run"
 
 
 def test_the_version_says_rehearsal_and_is_a_version() -> None:

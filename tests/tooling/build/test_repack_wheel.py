@@ -18,7 +18,8 @@ from mps_build.build.steps.compile_wheel import build_command, compile_wheel
 from mps_build.build.steps.configure import configure, configure_command, write_overrides
 from mps_build.build.steps.finish_wheel import finish_wheel
 from mps_build.build.steps.repack_wheel import files_of, make_commands, repack_wheel, staging
-from mps_build.common.process import Command, SilentReporter, capture
+from mps_build.common.process import Command, capture
+from mps_build.common.reporter import SilentReporter
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "setup_py_era"
 NAME = "thing-1.0-cp311-cp311-linux_x86_64.whl"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from mps_build.build.ninja import ninja_of
 from mps_build.build.retry import with_retries
+from mps_build.build.steps.configure import write_overrides
 from mps_build.common.console import Console
 from mps_build.common.errors import CompileError
 from mps_build.common.process import Command
@@ -68,3 +71,34 @@ def test_a_known_cause_is_not_the_headers_fault(tries: Callable[..., list[str | 
         tries(FULL)
 
     assert not list(tmp_path.glob("*without*"))
+
+
+@pytest.mark.parametrize(
+    ("cache", "program"),
+    [
+        ("CMAKE_MAKE_PROGRAM:FILEPATH=/usr/bin/ninja\n", "/usr/bin/ninja"),
+        (
+            "//x\nCMAKE_MAKE_PROGRAM:UNINITIALIZED=/venv with blank/bin/ninja-build\n",
+            "/venv with blank/bin/ninja-build",
+        ),
+        ("CMAKE_MAKE_PROGRAM:FILEPATH=/usr/bin/make\n", "ninja"),
+        (None, "ninja"),
+    ],
+)
+def test_a_folder_is_built_by_the_ninja_that_configured_it(tmp_path: Path, cache: str | None, program: str) -> None:
+    """Two ninjas in turn build everything anew each time: the older cannot read the newer one's log."""
+    if cache is not None:
+        (tmp_path / "CMakeCache.txt").write_text(cache, encoding="utf-8")
+
+    assert ninja_of(tmp_path) == program
+
+
+def test_equal_overrides_are_left_as_old_as_they_are(tmp_path: Path) -> None:
+    """ninja configures again when this file is newer than its own."""
+    overrides = write_overrides(tmp_path / "overrides.cmake", expect_mps=True, profile_lines="# a\n")
+    os.utime(overrides, (1, 1))
+
+    write_overrides(overrides, expect_mps=True, profile_lines="# a\n")
+    assert overrides.stat().st_mtime == 1
+    write_overrides(overrides, expect_mps=True, profile_lines="# b\n")
+    assert overrides.stat().st_mtime > 1 and "# b" in overrides.read_text(encoding="utf-8")

@@ -17,8 +17,9 @@ from mps_build.build.steps.check_gate import check_gate
 from mps_build.build.steps.compile_wheel import build_command, compile_wheel
 from mps_build.build.steps.configure import configure, configure_command, write_overrides
 from mps_build.common.errors import CompileError, GateError
-from mps_build.common.process import Command, SilentReporter, capture
+from mps_build.common.process import Command, capture
 from mps_build.common.recipe.model import Gate
+from mps_build.common.reporter import SilentReporter
 
 pytestmark = [
     pytest.mark.slow,

@@ -31,6 +31,7 @@ pytestmark = [
 ]
 
 LIBRARY = "mps_build_sample/lib/libsample_core.dylib"
+CORE_FOUNDATION = "/System/Library/Frameworks/CoreFoundation.framework/Versions/A/CoreFoundation"
 ABI = f"cp3{sys.version_info[1]}"
 BINDING = f"mps_build_sample/_C.cpython-3{sys.version_info[1]}-darwin.so"
 
@@ -110,7 +111,12 @@ def test_file_and_llvm_say_that_it_is_thin_arm64(built: Built, name: str) -> Non
 @pytest.mark.parametrize(
     ("name", "install_name", "rpath", "dependencies"),
     [
-        (LIBRARY, "@rpath/libsample_core.dylib", "@loader_path", {"/usr/lib/libSystem.B.dylib"}),
+        (
+            LIBRARY,
+            "@rpath/libsample_core.dylib",
+            "@loader_path",
+            {"/usr/lib/libSystem.B.dylib", "/usr/lib/libobjc.A.dylib", CORE_FOUNDATION},
+        ),
         (
             BINDING,
             f"@rpath/{Path(BINDING).name}",
@@ -131,6 +137,17 @@ def test_llvm_objdump_agrees_on_target_names_and_signature(
     assert {each["name"] for each in commands["LC_LOAD_DYLIB"]} == dependencies
     (signature,) = commands["LC_CODE_SIGNATURE"]
     assert int(signature["dataoff"]) + int(signature["datasize"]) == (built.files / name).stat().st_size
+
+
+def test_the_mps_half_is_inside_its_frameworks_weak_and_its_shader_as_source(built: Built) -> None:
+    path = built.files / LIBRARY
+    commands = _commands(_say("llvm-objdump", "--macho", "--private-headers", str(path)))
+    weak = {each["name"].rpartition("/")[2] for each in commands["LC_LOAD_WEAK_DYLIB"]}
+    selectors = _say("llvm-objdump", "--macho", "--section=__TEXT,__objc_methname", str(path))
+
+    assert weak == {"Foundation", "Metal", "MetalPerformanceShaders", "MetalPerformanceShadersGraph"}
+    assert "newComputePipelineStateWithFunction:error:" in selectors
+    assert b"kernel void scale(" in path.read_bytes()
 
 
 @pytest.mark.parametrize("name", [LIBRARY, BINDING])
@@ -225,13 +242,13 @@ def test_the_same_source_built_for_this_machine_computes_right(built: Built, tmp
 def test_with_a_stub_sdk_the_gate_opens_and_the_metal_half_joins_the_build(
     built: Built, tmp_path: Path, metal_exit: int, can_compile: str
 ) -> None:
-    """Only configure: compiling the .mm takes Apple's headers, which no Linux has."""
+    """Only configure, with another xcrun than the toolchain's own: one that has a Metal compiler, too."""
     folder, build = tmp_path / "cross", tmp_path / "build"
     toolchain = cross_toolchain(
         python=built.python, folder=folder, cache=cache_folder() / "zig", deployment_target="11.0"
     )
     for root in (folder, folder / "sdk"):
-        (root / "System/Library/Frameworks/MetalPerformanceShadersGraph.framework").mkdir(parents=True)
+        (root / "System/Library/Frameworks/MetalPerformanceShadersGraph.framework").mkdir(parents=True, exist_ok=True)
     _write_xcrun(tmp_path / "bin" / "xcrun", sdk=folder / "sdk", metal_exit=metal_exit)
     path = os.pathsep.join([str(tmp_path / "bin"), str(built.python.parent), os.environ["PATH"]])
     environ = {**toolchain.variables, "PATH": path, "LC_ALL": "C", "USE_MPS": "1"}

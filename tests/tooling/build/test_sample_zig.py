@@ -107,6 +107,41 @@ def test_a_bundle_becomes_a_named_dylib_since_zig_knows_no_bundles(tmp_path: Pat
     ]
 
 
+def test_objective_c_alone_sees_the_declarations_and_frameworks_their_stubs(tmp_path: Path, include: Path) -> None:
+    _toolchain(tmp_path, _python(tmp_path, include=include))
+    folder = tmp_path / "cross it's"
+
+    objective = _call(tmp_path, "c++", "-c", "a.mm", "-o", "a.mm.o").stdout.splitlines()
+    plain = _call(tmp_path, "c++", "-c", "a.cpp", "-o", "a.cpp.o").stdout.splitlines()
+    linked = _call(tmp_path, "c++", "-shared", "a.mm.o", "-weak_framework", "Metal").stdout.splitlines()
+
+    assert objective[-4:] == [
+        "-include",
+        str(folder / "objc/mps_build_sdk.h"),
+        "-idirafter",
+        str(folder / "objc/include"),
+    ]
+    assert not any("objc" in word for word in plain)
+    assert f"-F{folder / 'sdk/System/Library/Frameworks'}" in linked and "-lobjc" in linked
+    assert "-include" not in linked
+
+
+def test_the_stand_in_of_xcrun_has_an_sdk_and_no_metal_compiler(tmp_path: Path, include: Path) -> None:
+    toolchain = _toolchain(tmp_path, _python(tmp_path, include=include))
+    (tools,) = toolchain.path
+    sdk = tmp_path / "cross it's" / "sdk"
+
+    def ask(*words: str) -> Captured:
+        return capture(Command(argv=(str(Path(tools) / "xcrun"), *words), environ={"PATH": "/usr/bin:/bin"}))
+
+    assert ask("--sdk", "macosx", "--show-sdk-version").stdout == "15.2\n"
+    assert ask("--sdk", "macosx", "--show-sdk-path").stdout == f"{sdk}\n"
+    refused = ask("metal", "-std=macos-metal2.3")
+    assert refused.exit == 72 and 'unable to find utility "metal"' in refused.stderr
+    stub = sdk / "System/Library/Frameworks/Metal.framework/Metal.tbd"
+    assert "_MTLCreateSystemDefaultDevice" in stub.read_text(encoding="utf-8"), "the sample calls it, no wheel does"
+
+
 @pytest.mark.parametrize("tool", ["strip", "install_name_tool"])
 def test_tools_that_would_break_a_signature_refuse(tmp_path: Path, include: Path, tool: str) -> None:
     _toolchain(tmp_path, _python(tmp_path, include=include))

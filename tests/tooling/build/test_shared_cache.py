@@ -70,7 +70,7 @@ def test_a_store_that_is_down_is_left_out_with_a_warning() -> None:
 
 def test_what_is_no_redis_does_not_pass_for_one() -> None:
     with listening(b"220 mail ready\r\n") as port:
-        assert store_problem("127.0.0.1", port) == "it answers, and not as a store does"
+        assert store_problem("127.0.0.1", port) == "it answers, but not as a store"
 
 
 def test_a_release_shares_nothing_unless_told() -> None:
@@ -116,14 +116,14 @@ def test_build_wheel_shares_only_when_told(
 
     request, workspace = planned(flags, tmp_path, monkeypatch)
 
-    assert (request.cache_upstream is not None) == is_shared
-    settings = cache_settings(request.launcher, base=workspace.root)
-    whole = {**request.cache_variables, **settings}
+    assert (request.compilers.cache.upstream is not None) == is_shared
+    settings = cache_settings(request.compilers.launcher, base=workspace.root)
+    whole = {**request.compilers.cache.variables, **settings}
     assert ("SCCACHE_REDIS_ENDPOINT" in whole) == is_shared
-    if request.launcher and request.launcher.name == "ccache":
+    if request.compilers.launcher and request.compilers.launcher.name == "ccache":
         assert whole["CCACHE_REMOTE_STORAGE"] == ""
-    if request.launcher and request.launcher.name == "sccache":
-        assert "SCCACHE_REDIS_ENDPOINT" in request.cache_dropped
+    if request.compilers.launcher and request.compilers.launcher.name == "sccache":
+        assert "SCCACHE_REDIS_ENDPOINT" in request.compilers.cache.dropped
 
 
 def test_a_build_goes_through_the_relay_and_ends_its_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +131,7 @@ def test_a_build_goes_through_the_relay_and_ends_its_server(tmp_path: Path, monk
     seen: list[str] = []
 
     def build_for(self: Pipeline, python: str, tree: object, source: str) -> None:
-        endpoint = self.request.cache_variables["SCCACHE_REDIS_ENDPOINT"]
+        endpoint = self.request.compilers.cache.variables["SCCACHE_REDIS_ENDPOINT"]
         with socket.create_connection(("127.0.0.1", int(endpoint.rpartition(":")[2]))) as connection:
             connection.sendall(b"*1\r\n$4\r\nPING\r\n")
             seen.append(connection.recv(64).decode())

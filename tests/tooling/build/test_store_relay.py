@@ -62,7 +62,7 @@ def store(answer: Callable[[bytes], bytes | None]) -> Iterator[tuple[Store, list
 @contextmanager
 def relay(upstream: Store, *, patience: float = 0.3) -> Iterator[tuple[StoreRelay, Client, list[str]]]:
     told: list[str] = []
-    with StoreRelay(upstream, told=told.append, patience=patience) as made:
+    with StoreRelay(upstream, report=told.append, patience=patience) as made:
         client = Client(made.port)
         yield made, client, told
         client.connection.close()
@@ -153,7 +153,7 @@ def test_the_password_goes_before_each_new_connections_first_question() -> None:
 def test_what_is_no_redis_is_a_miss(junk: bytes) -> None:
     with store(lambda data: junk) as (upstream, _), relay(upstream) as (_, client, told):
         assert client.ask(b"GET", b"key") == b"$-1\r\n"
-    assert "not as a Redis does" in told[0]
+    assert "not as Redis" in told[0]
 
 
 def test_a_value_that_trickles_does_not_hold_the_build() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import SourceError, UsageError
-from mps_build.common.process import SilentReporter
+from mps_build.common.reporter import SilentReporter
 from mps_build.common.wheels import download as step
 from mps_build.common.wheels.download import FetchedWheel, fetch_wheel, parse_requirement
 from small_wheels import write_wheel
@@ -90,5 +90,5 @@ def test_what_is_no_plain_requirement_is_refused(text: str) -> None:
 
 
 def test_a_python_that_is_no_version_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no version of Python"):
+    with pytest.raises(UsageError, match="not a version of Python"):
         fetch(tmp_path, "torch==2.15.0", "2.7")

@@ -60,7 +60,7 @@ def test_an_index_without_pre_releases_and_one_that_cannot_be_asked_are_errors(
 ) -> None:
     with pytest.raises(UsageError, match=r"has no pre-release of torch for Python 3\.12"):
         _chosen(str(index), "3.12")
-    with pytest.raises(UsageError, match="no such folder, and no address"):
+    with pytest.raises(UsageError, match="neither a folder nor an address"):
         _chosen(str(tmp_path / "nowhere"), "3.13")
     monkeypatch.delenv("PIP_NO_INDEX")
     with pytest.raises((SourceError, UsageError), match=r"cannot list|no pre-release"):

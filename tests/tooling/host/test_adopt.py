@@ -11,7 +11,8 @@ from mps_build.cli import main
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.host.recordings.adoption import adopt as read_recording
 from mps_build.host.recordings.adoption import expectation_of, recording_in
-from mps_build.host.recordings.scrub import Identity, left_over, scrub
+from mps_build.host.recordings.scrub import left_over, scrub
+from mps_build.host.scrubbing.identity import Identity
 from specimen_judge import specimens
 
 ADOPTED = Path(__file__).parents[2] / "recorded" / "hosts"
@@ -138,7 +139,7 @@ def _faults_in(folder: Path) -> list[str]:
         made = expectation_of(read_recording(document, name=path.name), find_recipe(expected["recipe"]))
         faults += [f"{path.name}: not scrubbed: {found.line}" for found in left_over(document)]
         if expected.get("confirmed") is not True:
-            faults.append(f"{path.name}: read it; where it is right, set `confirmed` to true")
+            faults.append(f"{path.name}: read it; if it is right, set `confirmed` to true")
         if made | {"confirmed": True} != expected | {"confirmed": True}:
             faults.append(f"{path.name}: is read as {made}")
     return faults

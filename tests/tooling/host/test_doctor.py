@@ -164,8 +164,8 @@ PROBE = {"argv": ["sw_vers"], "stdout": "", "stderr": "", "exit": 0}
         (json.dumps({"probes": [PROBE, PROBE]}).encode(), "holds a probe twice: sw_vers"),
         (b'{"probes": [{"argv": ["a"], "stdout": "\n\xff"}]}', "mac.json:2: is not UTF-8: byte 0xff"),
         (b"", "is not JSON"),
-        (b'{"probes": []}', "answers none of our probes"),
-        (b'{"probes": [{"argv": ["frobnicate"], "stdout": "x"}]}', "answers none of our probes"),
+        (b'{"probes": []}', "has no answer that this tool reads"),
+        (b'{"probes": [{"argv": ["frobnicate"], "stdout": "x"}]}', "has no answer that this tool reads"),
     ],
 )
 def test_a_bad_recording_ends_in_one_clear_sentence(

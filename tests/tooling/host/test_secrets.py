@@ -7,8 +7,9 @@ import json
 import time
 
 import pytest
-from mps_build.host.recordings.scrub import Identity
-from mps_build.host.secrets import IDENTIFIERS, SECRETS
+from mps_build.host.scrubbing.identifiers import IDENTIFIERS
+from mps_build.host.scrubbing.identity import Identity
+from mps_build.host.scrubbing.secrets import SECRETS
 from mps_build.host.support import Scrubber
 
 IDENTITY = Identity(words={"jdoe": ("user name", "user"), "Janes-Mac": ("host name", "mac.local")})

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from mps_build import cli
-from mps_build.host.recordings.scrub import Identity
+from mps_build.host.scrubbing.identity import Identity
 from mps_build.host.support import Bundle, Scrubber, collect, write_bundle
 
 IDENTITY = Identity(
@@ -207,7 +207,7 @@ def test_the_verb_writes_it_and_prints_what_is_in_it(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--output", "there.tar.gz"], "is there already"),
+        (["--output", "there.tar.gz"], "already exists"),
         (["--output", "no/folder.tar.gz"], "no folder"),
         (["--output", "a.zip"], "is a .tar.gz"),
         (["--log-size", "0"], "numbers from 1"),

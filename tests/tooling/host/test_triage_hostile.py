@@ -17,6 +17,7 @@ import pytest
 import yaml
 from log_dress import COLLECTORS
 from mps_build.cli import main
+from mps_build.common.logs import thinning
 from mps_build.common.logs.thinning import WHOLE, thin, thin_text
 from mps_build.host.triage import classify_device_text, explain
 from mps_build.host.triage.device_texts import load_table
@@ -125,6 +126,7 @@ def test_the_worst_cases_find_expressions_that_are_not_linear(pattern: str) -> N
 
 
 HOSTILE = {
+    "a word of trouble a line": "error:\n",
     "peachpy": "python-peachpy",
     "kmpc": '"___kmpc_',
     "blanks": " " * 19_000 + "x\n",
@@ -164,6 +166,28 @@ def test_a_thinned_log_keeps_its_line_numbers_its_ends_and_its_trouble() -> None
     assert thin_text("short") == "short"
     assert thin([text.encode()[:7], text.encode()[7:]]).decode().split("\n") == thinned
     assert len(thin([b"x" * 9_000_000, b"\nend\n"])) < 100_000
+
+
+def test_a_thinned_log_has_as_many_lines_however_it_comes_and_trouble_keeps_its_neighbours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in {"WHOLE": 3000, "_HEAD": 400, "_TAIL": 900, "_AROUND": 4}.items():
+        monkeypatch.setattr(thinning, name, value)
+    words = [b"Building x", b"not found", b"", b"x" * 30, b"denied", b"y\rz"]
+    chance = random.Random(5)
+    for _ in range(300):
+        lines = chance.choices(words, k=chance.randrange(300, 600)) + [b""] * chance.randrange(2)
+        at = chance.randrange(120, 200)
+        lines[at] = b"a.cpp:1:2: error: x"
+        text = b"\n".join(lines)
+        cuts = sorted(chance.choices(range(len(text)), k=chance.randrange(12)))
+        pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+
+        thinned = thin(pieces).split(b"\n")
+
+        assert len(thinned) == len(lines)
+        assert all(kept in (b"", line) for kept, line in zip(thinned, lines, strict=True))
+        assert thinned[at - 4 : at + 5] == lines[at - 4 : at + 5]
 
 
 # Prints, beside what triage says, what it took: seconds, and the peak of its memory in kilobytes (Linux).

@@ -131,7 +131,16 @@ def test_selection_by_name_by_operator_and_one_of_each_form() -> None:
 
 
 def _row(name: str, outcome: str, library: str = "metal_basic") -> Kernel:
-    return Kernel(name=name, library=library, body="b", outcome=outcome, family="f", operator="o", reason="")
+    return Kernel(
+        name=name,
+        library=library,
+        body="b",
+        outcome=outcome,
+        family="f",
+        operator="o",
+        reason="",
+        is_compiled=outcome != "not_compiled",
+    )
 
 
 def test_nothing_verified_is_never_success() -> None:
@@ -162,6 +171,7 @@ def test_known_issues_hold_for_their_releases_and_outcomes() -> None:
         torch=SpecifierSet("==2.15.*"),
         kernels=("zeta_*",),
         outcomes=("wrong",),
+        where="",
         why="w",
     )
     assert row.covers("zeta_dense_float_float", "wrong", "2.15.0")

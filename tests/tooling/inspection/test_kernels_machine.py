@@ -270,3 +270,44 @@ def test_bitcode_that_is_cut_off_is_refused() -> None:
 
     assert isinstance(found, Refused)
     assert "cannot read the bitcode" in found.reason
+
+
+_ATOMIC = """
+  call void @air.wg.barrier(i32 2, i32 1)
+  %old = call i32 @air.atomic.global.add.u.i32(ptr addrspace(1) %out, i32 1, i32 0, i32 2, i1 true)
+{then}
+  ret void"""
+_ATOMICS = """
+declare void @air.wg.barrier(i32, i32)
+declare i32 @air.atomic.global.add.u.i32(ptr addrspace(1), i32, i32, i32, i1)"""
+
+
+@pytest.mark.parametrize(
+    ("then", "kinds"),
+    [
+        ("  %v = load i32, ptr addrspace(1) %out", ["race"]),
+        ("  store i32 %i, ptr addrspace(1) %out", ["race"]),
+        ("  call void @air.wg.barrier(i32 1, i32 1)\n  %v = load i32, ptr addrspace(1) %out", []),
+        ("  %q = getelementptr i32, ptr addrspace(1) %out, i32 1\n  %v = load i32, ptr addrspace(1) %q", []),
+        ("", []),
+    ],
+)
+def test_an_atomic_operation_and_a_plain_access_may_not_meet(cache: Path, then: str, kinds: list[str]) -> None:
+    arguments = [buffer(0, "out", "uint"), builtin(1, GRID)]
+    body = _ATOMIC.format(then=then)
+    text = air("counts", "ptr addrspace(1) %out, i32 %i", body, arguments, around=_ATOMICS)
+    one = device(cache, {"counts": compiled(text)})
+
+    ran = launch(one, "counts", {"out": output_buffer(8)}, threads=64, group=64, mode=Mode(track=True))
+
+    assert [each.kind for each in ran.troubles] == kinds
+
+
+@pytest.mark.parametrize(("entries", "accepted"), [("[0 x { i32, ptr, ptr }] zeroinitializer", True),
+                                                   ("[1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } "
+                                                    "{ i32 65535, ptr @made, ptr null }]", False)])  # fmt: skip
+def test_only_an_empty_table_of_constructors_is_accepted(entries: str, accepted: bool) -> None:
+    around = f"@llvm.global_ctors = appending global {entries}\ndefine void @made() {{\n  ret void\n}}"
+    text = air("k", "ptr addrspace(1) %out", "  ret void", [buffer(0, "out")], around=around)
+
+    assert isinstance(compiled(text), Code) is accepted

@@ -185,7 +185,7 @@ def test_of_a_commit_only_what_is_read_is_unpacked(tmp_path: Path) -> None:
 def test_a_commit_that_is_no_pytorch_is_said(tmp_path: Path) -> None:
     commit = repository(tmp_path / "upstream", {"README": "hello"})
 
-    with pytest.raises(SourceError, match="is not PyTorch that can be read"):
+    with pytest.raises(SourceError, match="cannot be read as PyTorch"):
         unpack_needed(tmp_path / "upstream", commit, tmp_path, ENVIRON)
 
 

@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 from mps_build.build.compiler_cache.launcher import CacheCounts, cache_counts, cache_gain, cache_troubles
 from mps_build.build.compiler_cache.store import choose_store, relayed, store_problem
-from mps_build.common.process import Captured, Command, Running, capture, watched
+from mps_build.common.process import Captured, Command, capture
+from mps_build.common.watched import Running, watched
 
 _PARTS = 3
 _HOST = Path(__file__).parents[1] / "stand_ins" / "fleet_host.py"
@@ -111,7 +112,7 @@ def building(folder: Path, name: str, address: str) -> Iterator[tuple[Host, list
     """Stand where a build of ours stands: the store asked, the relay before it; yield the host, and what it is told."""
     choice = choose_store({"MPS_BUILD_SHARED_CACHE": address}, shared=True)
     told = list(choice.warnings)
-    with relayed(choice.variables, choice.upstream, Path(_SCCACHE or ""), told=told.append) as variables:
+    with relayed(choice.variables, choice.upstream, Path(_SCCACHE or ""), report=told.append) as variables:
         host = Host(folder, name, variables)
         try:
             yield host, told

@@ -20,7 +20,7 @@ def main(folder: Path, home: Path, address: str) -> None:
     sccache, compiler = Path(shutil.which("sccache") or ""), shutil.which("cc") or ""
     choice = choose_store({"MPS_BUILD_SHARED_CACHE": address}, shared=True)
     told = list(choice.warnings)
-    with relayed(choice.variables, choice.upstream, sccache, told=told.append) as variables:
+    with relayed(choice.variables, choice.upstream, sccache, report=told.append) as variables:
         base = {"PATH": os.environ["PATH"], "HOME": str(home), "SCCACHE_DIR": str(home / "cache")}
         environ = {**base, **variables}
         failed = []

@@ -32,7 +32,7 @@ from small_wheels import record_of, torch_files
 
 ROOT = Path(__file__).parents[3]
 SEED = 20261122
-# What one input may take, in seconds of processor time; hostile ones of megabytes have tests of their own.
+# What one input may take, in seconds of CPU time; hostile ones of megabytes have tests of their own.
 MOST_SECONDS = 10.0
 NAME = "torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl"
 INFO = "torch-2.15.0.dist-info"

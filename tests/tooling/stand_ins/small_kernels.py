@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -169,3 +170,14 @@ def metallib(modules: Mapping[str, bytes]) -> bytes:
     table = (begin + len(whole), 88, len(listed), begin, 0, begin, 0, begin, len(whole))
     head = struct.pack("<4s3H2B2H9Q", b"MTLB", 0x8001, 2, 7, 0, 0x81, 14, 0, *table)
     return head + struct.pack("<I", len(records)) + listed + whole
+
+
+def wheel(folder: Path, kernels: Mapping[str, bytes] | None = None, **libraries: Mapping[str, bytes]) -> Path:
+    """Write a wheel whose metallibs (metal_basic, or those that are named) hold these kernels' bitcode."""
+    path = folder / "torch-9.9.0-cp312-cp312-macosx_14_0_arm64.whl"
+    folder.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, members in ({"metal_basic": kernels} if kernels is not None else libraries).items():
+            archive.writestr(f"torch/lib/{name}.metallib", metallib(members))
+        archive.writestr("torch-9.9.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: torch\nVersion: 9.9.0\n")
+    return path

@@ -28,11 +28,11 @@ elif argv[0] == "launch":
     runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
-# A training's leg, told as tests/training/README.md says; `state` says what is wrong with it.
+# One run of a training, told as tests/training/README.md says; `state` says what is wrong with it.
 TRAINING = """
 import argparse, json, os, pathlib, sys, time
 parser = argparse.ArgumentParser()
-for name in ("--leg", "--expect", "--outcomes", "--exchange", "--steps", "--compared", "--plant"):
+for name in ("--run", "--expect", "--outcomes", "--exchange", "--steps", "--compared", "--plant"):
     parser.add_argument(name)
 parser.add_argument("--force-cpu", action="store_true")
 options = parser.parse_args()
@@ -44,7 +44,7 @@ def tell(event, **facts):
     with open(options.outcomes, "a") as file:
         file.write(json.dumps({**facts, "event": event, "output_bytes": os.fstat(2).st_size}) + "\\n")
 
-on_device = options.leg == "device"
+on_device = options.run == "device"
 tell("started", id=name, limit_seconds=60)
 tell("session", torch="2.13.0", fallback=os.environ.get("PYTORCH_ENABLE_MPS_FALLBACK"), accelerate="1.15.0")
 if on_device and state.get("dies"):
@@ -76,7 +76,7 @@ print(state.get("says", ""))
 CASES = """
 import argparse, json, os, pathlib, sys
 parser = argparse.ArgumentParser()
-for name in ("--leg", "--expect", "--outcomes", "--exchange", "--plant", "--after", "--real-weights"):
+for name in ("--run", "--expect", "--outcomes", "--exchange", "--plant", "--after", "--real-weights"):
     parser.add_argument(name)
 options = parser.parse_args()
 name = pathlib.Path(sys.argv[0]).stem

@@ -199,12 +199,12 @@ def test_ends_that_do_not_differ_are_told_before_anything_else_is_asked(cause: i
 def test_ends_the_wrong_way_round_are_told() -> None:
     runner = FakeRunner(0, sometimes={"old": ["bad"] * 2, "new": ["good"] * 2})
 
-    with pytest.raises(UsageError, match="other way round"):
+    with pytest.raises(UsageError, match="ends are swapped"):
         search(span_of(4), runner)
 
 
 def test_an_end_that_cannot_be_had_is_told_with_its_reason() -> None:
-    with pytest.raises(UsageError, match="old cannot be asked: no build"):
+    with pytest.raises(UsageError, match="old cannot be tested: no build"):
         search(span_of(4), FakeRunner(1, frozenset({"old"})))
 
 
@@ -239,7 +239,7 @@ def test_a_damaged_state_is_told_and_kept(tmp_path: Path, text: str) -> None:
     path = tmp_path / "state.json"
     path.write_text(text)
 
-    with pytest.raises(UsageError, match="is not a state of a bisection"):
+    with pytest.raises(UsageError, match="is not the state of a bisection"):
         load_state(path)
 
     assert path.read_text() == text

@@ -92,7 +92,7 @@ def test_a_wheel_tells_its_commit(tmp_path: Path) -> None:
 def test_an_index_is_a_folder_of_wheels_or_an_address(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no wheel of torch"):
         index_arguments(str(tmp_path))
-    with pytest.raises(UsageError, match="no such folder, and no address"):
+    with pytest.raises(UsageError, match="neither a folder nor an address"):
         index_arguments(str(tmp_path / "none"))
     write_index(tmp_path, ["2.0.0"], state={"2.0.0": "good"}, commits={})
     assert index_arguments(str(tmp_path)) == ("--no-index", "--find-links", str(tmp_path))
@@ -120,12 +120,12 @@ def test_the_report_links_the_suspects() -> None:
         (["a", "--predicate", "x", "--good", "2.0.0", "--bad", "2.1.0"], "either CASE or --predicate"),
         (["a", "--good", "2.0.0", "--bad", "2.0.0"], "the ends do not differ"),
         (["a", "--good", "2.0.0", "--bad", "v2.0"], "do not differ"),
-        (["a", "--good", "2.0.0", "--bad", "2.1.0", "--runs", "2"], "odd number"),
-        (["a", "--good", "2.0.0", "--bad", "2.1.0", "--timeout", "0"], "watchdog"),
-        (["a", "--good", "2.0.0", "--bad", "main"], "one is a version and one is not"),
+        (["a", "--good", "2.0.0", "--bad", "2.1.0", "--runs", "2"], "must be odd"),
+        (["a", "--good", "2.0.0", "--bad", "2.1.0", "--timeout", "0"], "must be above 0"),
+        (["a", "--good", "2.0.0", "--bad", "main"], "one is a version and the other is not"),
         (["a", "--good", "1234567", "--bad", "main"], "is not a version of torch"),
         (["--predicate", "'x", "--good", "2.0.0", "--bad", "2.1.0"], "No closing quotation"),
-        (["a", "--good", "2.0.0", "--bad", "2.1.0", "--index", "no/such"], "no such folder"),
+        (["a", "--good", "2.0.0", "--bad", "2.1.0", "--index", "no/such"], "neither a folder nor an address"),
         (["a", "--good", "b", "--bad", "main", "--repo", "."], "is not a git repository"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from git_history import git
 from mps_build import cli
 from mps_build.common.errors import UsageError
+from mps_build.verify.bisection.builder import own_builder
 from mps_build.verify.bisection.history import History
 from mps_build.verify.bisection.runner import Answer, Bisection, CannotTest, Prepared
 from mps_build.verify.bisection.search import Span
@@ -150,3 +152,18 @@ def test_pip_and_git_find_the_nightly_and_then_the_commit(tmp_path: Path, monkey
     assert cli.main("bisect_mps", [*ask, *where]) == 0
     again = json.loads((tmp_path / "a.json").read_text())
     assert again["probes"] == document["probes"]
+
+
+def test_our_own_builder_runs_this_tool_whatever_the_commits_tree_holds(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "mps_build").mkdir(parents=True)
+    # Python 3.10 cannot be kept from importing what lies in its folder.
+    names = ("mps_build/__init__.py", "yaml.py", "rich.py") if sys.version_info >= (3, 11) else ()
+    for name in names:
+        (tree / name).write_text("raise SystemExit('the tree was imported')\n")
+    result = tmp_path / "built.json"
+
+    with pytest.raises(CannotTest, match=r"does not build: .*v9\.9\.9"):
+        own_builder("v9.9.9", tree, "f" * 40, result=result, log=tmp_path / "log").build(tree, "f" * 40)
+
+    assert json.loads(result.read_text())["exit_code"] == 2

@@ -48,7 +48,7 @@ def test_the_environment_of_noxs_session_is_not_the_callers(tmp_path: Path) -> N
 def test_without_torch_the_error_names_what_was_asked(tmp_path: Path) -> None:
     python = _python(tmp_path / "venv", has_torch=False)
 
-    with pytest.raises(UsageError, match="your own environment has none") as caught:
+    with pytest.raises(UsageError, match="the active environment has none") as caught:
         callers_python({"VIRTUAL_ENV": str(tmp_path / "venv"), "PATH": "/nowhere"})
     assert str(python) in str(caught.value)
     assert "--python PATH" in str(caught.value.hint)

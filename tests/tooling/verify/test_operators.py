@@ -39,7 +39,7 @@ def test_a_suite_without_a_map_is_asked_case_by_case(tmp_path: Path) -> None:
 def test_the_next_command_names_the_record_and_the_first_failure(tmp_path: Path) -> None:
     from mps_build.common.records.verification import Case
     from mps_build.verify.judgement import judge_run
-    from mps_build.verify.suite.driver import SuiteRun
+    from mps_build.verify.suite.run import SuiteRun
 
     run = SuiteRun()
     run.cases.append(Case(id="issue-1-row", layer="regressions", outcome="passed"))

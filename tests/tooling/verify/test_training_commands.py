@@ -1,4 +1,4 @@
-"""The commands of the workloads: what each leg is told, and what of the caller's environment it gets."""
+"""The commands of the workloads: what each run is told, and what of the caller's environment it gets."""
 
 from __future__ import annotations
 

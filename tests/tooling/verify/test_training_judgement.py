@@ -1,4 +1,4 @@
-"""From what two legs told to the cases: each way in which a training can be wrong has its case, none passes unasked."""
+"""From what two runs told to the cases: each way in which a training can be wrong has its case, none passes unasked."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from mps_build.common.process import Captured
 from mps_build.common.records.verification import Case
 from mps_build.verify.training import command_cases
+from mps_build.verify.training.child_report import ChildReport
 from mps_build.verify.training.judgement import compare_losses, judge_training
-from mps_build.verify.training.leg import Told
 from mps_build.verify.training.processes import judge_processes, not_applicable
 from mps_build.verify.training.workloads import WORKLOADS, Workload
 
@@ -25,8 +25,8 @@ def device_event(device: str, **changes: Any) -> dict[str, Any]:
     return {"event": "device", **facts, "allocated_bytes": 5000 if device == "mps" else None, **changes}
 
 
-def leg_on(device: str) -> Told:
-    return Told(
+def run_on(device: str) -> ChildReport:
+    return ChildReport(
         events=[
             {"event": "session", "torch": "2.13.0", "fallback": None},
             device_event(device),
@@ -38,8 +38,8 @@ def leg_on(device: str) -> Told:
     )
 
 
-def cpu_leg() -> Told:
-    told = leg_on("cpu")
+def cpu_run() -> ChildReport:
+    told = run_on("cpu")
     told.events.append({"event": "reference", "losses": list(LOSSES), "batches": list(BATCHES)})
     parameters = {
         "a.weight": {"device": 1e-6, "cpu": 1e-7, "scale": 0.1},
@@ -49,17 +49,17 @@ def cpu_leg() -> Told:
     return told
 
 
-def judged(leg: Told, cpu: Told | None, workload: Workload = TRAINING) -> dict[str, Case]:
-    return {case.id.removeprefix("w-"): case for case in judge_training(workload, "mps", leg, cpu)}
+def judged(run: ChildReport, cpu: ChildReport | None, workload: Workload = TRAINING) -> dict[str, Case]:
+    return {case.id.removeprefix("w-"): case for case in judge_training(workload, "mps", run, cpu)}
 
 
-def change(told: Told, kind: str, **changes: Any) -> Told:
+def change(told: ChildReport, kind: str, **changes: Any) -> ChildReport:
     told.events = [{**event, **changes} if event["event"] == kind else event for event in copy.deepcopy(told.events)]
     return told
 
 
 def test_a_right_training_passes_every_question_with_its_figures() -> None:
-    cases = judged(leg_on("mps"), cpu_leg())
+    cases = judged(run_on("mps"), cpu_run())
 
     assert {name: case.outcome for name, case in cases.items()} == dict.fromkeys(
         ("runs", "device", "cpu", "fallback", "gradients", "losses", "accuracy"), "passed"
@@ -70,39 +70,39 @@ def test_a_right_training_passes_every_question_with_its_figures() -> None:
 
 @pytest.mark.parametrize("what", ["parameters", "batch", "gradients", "loss"])
 def test_a_model_that_stays_on_the_cpu_is_noticed(what: str) -> None:
-    leg = leg_on("mps")
-    leg.events[1] = device_event("mps", **{what: "cpu" if what == "loss" else ["cpu", "mps:0"]})
+    run = run_on("mps")
+    run.events[1] = device_event("mps", **{what: "cpu" if what == "loss" else ["cpu", "mps:0"]})
 
-    case = judged(leg, cpu_leg())["device"]
+    case = judged(run, cpu_run())["device"]
 
     assert case.outcome == "failed"
     assert f"{what} on cpu, not on mps (look 1)" in str(case.reason)
 
 
 def test_a_model_that_leaves_the_device_at_the_end_is_noticed() -> None:
-    leg = leg_on("mps")
-    leg.events[2] = device_event("cpu")
+    run = run_on("mps")
+    run.events[2] = device_event("cpu")
 
-    assert "(look 2)" in str(judged(leg, cpu_leg())["device"].reason)
+    assert "(look 2)" in str(judged(run, cpu_run())["device"].reason)
 
 
 def test_an_allocator_that_gave_out_less_than_the_parameters_is_noticed() -> None:
-    leg = change(leg_on("mps"), "device", allocated_bytes=10)
+    run = change(run_on("mps"), "device", allocated_bytes=10)
 
-    assert "mps's allocator gave out 10 bytes" in str(judged(leg, cpu_leg())["device"].reason)
+    assert "mps's allocator gave out 10 bytes" in str(judged(run, cpu_run())["device"].reason)
 
 
 def test_an_allocator_that_cannot_be_asked_is_said() -> None:
-    leg = change(leg_on("mps"), "device", allocated_bytes=None)
+    run = change(run_on("mps"), "device", allocated_bytes=None)
 
-    case = judged(leg, cpu_leg())["device"]
+    case = judged(run, cpu_run())["device"]
     assert (case.outcome, "cannot be asked" in str(case.reason)) == ("passed", True)
 
 
 def test_a_wrong_gradient_is_a_failure_that_names_the_parameter() -> None:
-    cpu = change(cpu_leg(), "gradients", parameters={"a.weight": {"device": 1e-3, "cpu": 1e-7, "scale": 0.1}})
+    cpu = change(cpu_run(), "gradients", parameters={"a.weight": {"device": 1e-3, "cpu": 1e-7, "scale": 0.1}})
 
-    case = judged(leg_on("mps"), cpu)["gradients"]
+    case = judged(run_on("mps"), cpu)["gradients"]
 
     assert case.outcome == "failed"
     assert "gradient of a.weight: off by 0.001" in str(case.reason)
@@ -112,36 +112,36 @@ def test_a_wrong_gradient_is_a_failure_that_names_the_parameter() -> None:
 
 @pytest.mark.parametrize("value", [None, "nan"])
 def test_a_gradient_that_is_missing_or_no_number_is_a_failure(value: Any) -> None:
-    cpu = change(cpu_leg(), "gradients", parameters={"a.weight": {"device": value, "cpu": 1e-7, "scale": 0.1}})
+    cpu = change(cpu_run(), "gradients", parameters={"a.weight": {"device": value, "cpu": 1e-7, "scale": 0.1}})
 
-    assert judged(leg_on("mps"), cpu)["gradients"].outcome == "failed"
+    assert judged(run_on("mps"), cpu)["gradients"].outcome == "failed"
 
 
 def test_losses_that_leave_the_bound_name_the_step() -> None:
-    leg = change(leg_on("mps"), "losses", losses=[*LOSSES[:7], 0.7, *LOSSES[8:]])
+    run = change(run_on("mps"), "losses", losses=[*LOSSES[:7], 0.7, *LOSSES[8:]])
 
-    case = judged(leg, cpu_leg())["losses"]
+    case = judged(run, cpu_run())["losses"]
 
     assert case.outcome == "failed"
     assert "step 8: loss 0.700000, in float64 0.630000" in str(case.reason)
 
 
 def test_a_nan_is_named_by_its_step_though_the_leg_went_on() -> None:
-    leg = change(leg_on("mps"), "losses", losses=[*LOSSES[:3], "nan", *LOSSES[4:]])
+    run = change(run_on("mps"), "losses", losses=[*LOSSES[:3], "nan", *LOSSES[4:]])
 
-    assert "step 4: the loss is nan" in str(judged(leg, cpu_leg())["losses"].reason)
+    assert "step 4: the loss is nan" in str(judged(run, cpu_run())["losses"].reason)
 
 
 def test_a_nan_is_named_by_its_step_though_the_leg_died() -> None:
-    leg = Told(events=[{"event": "step", "loss": 0.7}, {"event": "step", "loss": "nan"}], trouble="exit 1: x")
+    run = ChildReport(events=[{"event": "step", "loss": 0.7}, {"event": "step", "loss": "nan"}], trouble="exit 1: x")
 
-    assert "step 2: the loss is nan" in str(judged(leg, None)["losses"].reason)
+    assert "step 2: the loss is nan" in str(judged(run, None)["losses"].reason)
 
 
 def test_legs_that_saw_other_batches_are_not_compared() -> None:
-    leg = change(leg_on("mps"), "losses", batches=["f" * 16, *BATCHES[1:]])
+    run = change(run_on("mps"), "losses", batches=["f" * 16, *BATCHES[1:]])
 
-    assert "different batches" in str(judged(leg, cpu_leg())["losses"].reason)
+    assert "different batches" in str(judged(run, cpu_run())["losses"].reason)
 
 
 def test_the_bound_is_the_cpus_own_drift_but_never_as_wide_as_a_fault() -> None:
@@ -155,39 +155,39 @@ def test_the_bound_is_the_cpus_own_drift_but_never_as_wide_as_a_fault() -> None:
 @pytest.mark.parametrize(
     ("ours", "theirs", "says"), [(0.9, 0.98, "0.900 of"), (0.98, 0.9, "the CPU itself learnt too little")]
 )
-def test_an_accuracy_below_the_gate_fails_on_either_leg(ours: float, theirs: float, says: str) -> None:
-    leg, cpu = change(leg_on("mps"), "accuracy", value=ours), change(cpu_leg(), "accuracy", value=theirs)
+def test_an_accuracy_below_the_gate_fails_on_either_run(ours: float, theirs: float, says: str) -> None:
+    run, cpu = change(run_on("mps"), "accuracy", value=ours), change(cpu_run(), "accuracy", value=theirs)
 
-    case = judged(leg, cpu)["accuracy"]
+    case = judged(run, cpu)["accuracy"]
 
     assert case.outcome == "failed"
     assert says in str(case.reason)
 
 
 def test_an_operator_that_fell_back_unasked_is_a_failure() -> None:
-    leg = change(leg_on("mps"), "fallbacks", operators=["aten::x ... will fall back to run on the CPU."])
+    run = change(run_on("mps"), "fallbacks", operators=["aten::x ... will fall back to run on the CPU."])
 
-    assert judged(leg, cpu_leg())["fallback"].outcome == "failed"
+    assert judged(run, cpu_run())["fallback"].outcome == "failed"
 
 
 def test_with_the_variable_set_what_fell_back_is_told_and_is_no_failure() -> None:
     workload = Workload(name="w", part="transformers", kind="training", fallback=True, against="v", steps=20)
-    leg = change(leg_on("mps"), "fallbacks", operators=["aten::x"])
-    leg = change(leg, "session", fallback="1")
+    run = change(run_on("mps"), "fallbacks", operators=["aten::x"])
+    run = change(run, "session", fallback="1")
 
-    cases = judged(leg, cpu_leg(), workload)
+    cases = judged(run, cpu_run(), workload)
 
     assert {name: case.outcome for name, case in cases.items()} == dict.fromkeys(
         ("runs", "device", "fallback", "losses"), "passed"
     )
     assert "aten::x" in str(cases["fallback"].reason)
-    assert judged(leg_on("mps"), cpu_leg(), workload)["fallback"].outcome == "failed"  # the variable did not arrive
+    assert judged(run_on("mps"), cpu_run(), workload)["fallback"].outcome == "failed"  # the variable did not arrive
 
 
 def test_a_leg_that_died_leaves_no_question_passed() -> None:
-    leg = Told(events=[], trouble="the process died with SIGABRT: x", outcome="crashed")
+    run = ChildReport(events=[], trouble="the process died with SIGABRT: x", outcome="crashed")
 
-    cases = judged(leg, None)
+    cases = judged(run, None)
 
     assert cases["runs"].outcome == "crashed"
     assert {case.outcome for name, case in cases.items() if name != "runs"} == {"skipped"}
@@ -205,8 +205,8 @@ GLOO = (
 )
 
 
-def two(*, processes: int, device: str = "mps", message: str | None = None, total: float | None = None) -> Told:
-    told = Told(trouble="the process ended with exit 1: x" if message else None)
+def two(*, processes: int, device: str = "mps", message: str | None = None, total: float | None = None) -> ChildReport:
+    told = ChildReport(trouble="the process ended with exit 1: x" if message else None)
     for rank in (0, 1):
         told.events.append({"event": "joined", "rank": rank, "processes": processes, "device": device})
         if message is not None:
@@ -231,11 +231,11 @@ def test_a_clear_refusal_of_two_processes_is_what_the_pages_promise(message: str
         (two(processes=2, total=3.0), "unexpected_pass", "the announced limit is gone"),
         (two(processes=2, total=1.0), "failed", "not [3.0, 3.0]"),
         (two(processes=2, device="cpu", total=3.0), "failed", "ran on cpu without a word"),
-        (Told(trouble="ended by the watchdog", outcome="timeout"), "timeout", "hang"),
-        (Told(events=[]), "failed", "no refusal"),
+        (ChildReport(trouble="ended by the watchdog", outcome="timeout"), "timeout", "hang"),
+        (ChildReport(events=[]), "failed", "no refusal"),
     ],
 )
-def test_anything_else_of_two_processes_is_no_pass(told: Told, outcome: str, says: str) -> None:
+def test_anything_else_of_two_processes_is_no_pass(told: ChildReport, outcome: str, says: str) -> None:
     case = judge_processes(PROCESSES, told, "Traceback")
 
     assert case.outcome == outcome

@@ -1,4 +1,4 @@
-"""Real trainings with a fault in the device's leg: each is caught, and by the question that is asked about it.
+"""Real trainings with a fault in the device run: each is caught, and by the question that is asked about it.
 
 The environment is made by the verb itself (torch for the CPU, by pip), or named by MPS_BUILD_TRAINING_PYTHON.
 """
@@ -64,18 +64,18 @@ def test_a_plant_that_never_fires_is_not_exercised_and_everything_passes(rehears
 
 
 def test_a_model_that_silently_stays_on_another_device_is_noticed(rehearse: Any, tmp_path: Path) -> None:
-    """The real leg is told to expect MPS on a host that has none: it trains on the CPU, and must not pass for MPS."""
+    """The real run is told to expect MPS on a host that has none: it trains on the CPU, and must not pass for MPS."""
+    from mps_build.verify.training.child_report import ChildReport
     from mps_build.verify.training.judgement import judge_training
-    from mps_build.verify.training.leg import Told
     from mps_build.verify.training.workloads import WORKLOADS
 
     status, _ = rehearse("--only", "accelerate-vision", "--record", str(tmp_path / "record"))
     assert status == 0
     workload = next(row for row in WORKLOADS if row.name == "accelerate-vision")
     files = {name: tmp_path / "record" / f"{workload.name}.{name}.outcomes.jsonl" for name in ("device", "cpu")}
-    legs = {name: [json.loads(line) for line in file.read_text().splitlines()] for name, file in files.items()}
+    runs = {name: [json.loads(line) for line in file.read_text().splitlines()] for name, file in files.items()}
 
-    cases = judge_training(workload, "mps", Told(events=legs["device"]), Told(events=legs["cpu"]))
+    cases = judge_training(workload, "mps", ChildReport(events=runs["device"]), ChildReport(events=runs["cpu"]))
 
     found = {case.id: case for case in cases}
     assert found["accelerate-vision-device"].outcome == "failed"

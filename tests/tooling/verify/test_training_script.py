@@ -1,4 +1,4 @@
-"""`verify_training --script`: the user's own program on two legs; slow, on a torch that is really there."""
+"""`verify_training --script`: the user's own program on two runs; slow, on a torch that is really there."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ for step in range(int(sys.argv[sys.argv.index("--steps") + 1])):
     optimiser.step()
 """
 HELPER = "import torch\ndef device():\n    return 'cuda' if torch.cuda.is_available() else 'cpu'\n"
-# A gradient that is off by a hundredth on the device's leg alone.
+# A gradient that is off by a hundredth on the device run alone.
 PLANT = """
 import contextlib, torch
 @contextlib.contextmanager
@@ -116,8 +116,8 @@ def test_what_cannot_be_asked_is_refused_before_the_machine_is_looked_at(
 ) -> None:
     for words, said in (
         (["--script", str(program.parent / "none.py")], "no such file"),
-        (["--script", str(program), "--only", "accelerate-vision"], "goes with neither"),
-        (["--", "--epochs", "1"], "--script FILE is missing"),
+        (["--script", str(program), "--only", "accelerate-vision"], "cannot be combined"),
+        (["--", "--epochs", "1"], "need --script FILE"),
     ):
         assert main("verify_training", ["--python", sys.executable, "--device", "cpu", *words]) == 2
         assert said in capsys.readouterr().err

@@ -90,7 +90,7 @@ def test_a_row_holds_only_where_it_says(narrowed: dict[str, object], facts: dict
     ("old", "new", "line", "word"),
     [
         ('torch: ">=2.8,<2.9"', "torch: 2.10", 7, "must be text"),
-        ('torch: ">=2.8,<2.9"', 'torch: "2.8 to 2.9"', 7, "no version range"),
+        ('torch: ">=2.8,<2.9"', 'torch: "2.8 to 2.9"', 7, "not a version range"),
         ("outcome: fails", "outcome: breaks", 9, "outcome"),
         ('reason: "why"', "because: x", 10, "unknown key"),
         ('cases: ["issue-1"]', "cases: []", 8, "cases"),

@@ -245,7 +245,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(tmp_pat
 
     once_more = subprocess.run([*argv, "--resume", resume], env=environ, capture_output=True, text=True, check=False)
 
-    assert (once_more.returncode, "came to its end" in once_more.stderr) == (2, True)
+    assert (once_more.returncode, "that run is complete" in once_more.stderr) == (2, True)
 
 
 def _read(path: Path) -> str:

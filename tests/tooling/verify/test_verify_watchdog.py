@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from mps_build.common.records.verification import Case
 from mps_build.verify.suite.child import Limits
-from mps_build.verify.suite.driver import SuiteRequest, SuiteRun, run_suite
+from mps_build.verify.suite.driver import run_suite
+from mps_build.verify.suite.request import SuiteRequest
+from mps_build.verify.suite.run import SuiteRun
 from stand_in_suite import write_suite
 
 DEATHS = {
@@ -96,7 +98,7 @@ def test_cases_that_take_their_process_down_cost_one_case_each(tmp_path: Path) -
     abort = only_case(run, "test_abort")
     assert "SIGABRT" in str(abort.reason) and "failed assertion `no" in str(abort.reason)
     assert abort.error == {"exit": -6, "signal": "SIGABRT", "cut": None, "category": "assertion"}
-    assert "more memory than a case may" in str(only_case(run, "test_memory").reason)
+    assert "more memory than allowed" in str(only_case(run, "test_memory").reason)
     assert "though it had not finished" in str(only_case(run, "test_exit_with_0").reason)
 
 

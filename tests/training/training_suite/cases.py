@@ -130,7 +130,7 @@ def no_plant() -> ContextManager[Any]:
 
 
 def moved(batch: Mapping[str, torch.Tensor], device: Any, dtype: torch.dtype) -> dict[str, torch.Tensor]:
-    """Return a batch on a device, its floating tensors in one type; always copies, so that no leg spoils another's."""
+    """Return a batch on a device, its floating tensors in one type; always copies, so that no run spoils another's."""
     return {
         name: (value.to(dtype) if value.dtype.is_floating_point else value).clone().to(device)
         for name, value in batch.items()

@@ -81,7 +81,7 @@ def allocated_bytes(device: str) -> int | None:
 
 
 def fingerprint(batch: Any) -> str:
-    """Return a digest of a batch's values: two legs that saw other data cannot be compared."""
+    """Return a digest of a batch's values: two runs that saw other data cannot be compared."""
     digest = hashlib.sha256()
     for name, tensor in sorted(_tensors(batch)):
         whole = tensor.detach().cpu()

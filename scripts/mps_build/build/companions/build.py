@@ -14,8 +14,9 @@ from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.environment import build_environ, fetch_environ, repair_environ
 from mps_build.common.errors import AuditRejected, CompileError
-from mps_build.common.process import Command, kept_awake
+from mps_build.common.process import Command
 from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint
+from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import Workspace, remove_tree
 from mps_build.inspection.audit import Audit, Expectation, audit_wheel
 from mps_build.inspection.audit.releases import TORCH_LIBRARIES
@@ -98,7 +99,7 @@ class CompanionBuild:
 
     def _environ(self, tree: CompanionSource, version: str, venv: Path) -> tuple[dict[str, str], dict[str, str]]:
         plan = self.plan
-        summary = plan.variables(tree.name)
+        variables = plan.variables(tree.name)
         copied = self._copy(tree)
         extra = {
             "BUILD_VERSION": version,
@@ -107,7 +108,7 @@ class CompanionBuild:
             "GIT_CEILING_DIRECTORIES": str(copied.parent),
         }
         environ, reasons = build_environ(
-            plan.recipe.model_copy(update={"environment": summary}),
+            plan.recipe.model_copy(update={"environment": variables}),
             inherited=os.environ,
             venv=venv,
             toolchain=plan.toolchain,
@@ -129,12 +130,12 @@ class CompanionBuild:
         plan, copied, output = self.plan, self._copy(tree), self._folder("compiled", tree)
         argv = (str(environment.python), "-m", "build", "--wheel", "--no-isolation", "--skip-dependency-check")
         command = Command(argv=(*argv, "--outdir", str(output), str(copied)), cwd=copied, environ=environ)
-        summary = {variable.name: environ[variable.name] for variable in plan.variables(tree.name)}
+        variables = {variable.name: environ[variable.name] for variable in plan.variables(tree.name)}
         inputs = {
             "previous": prepared.digest,
             "source": tree.digest,
             "version": version,
-            "told": {**summary, **plan.toolchain.variables, **plan.settings},
+            "variables": {**variables, **plan.toolchain.variables, **plan.settings},
             "toolchain": dict(plan.toolchain.facts),
         }
 
@@ -221,7 +222,7 @@ class CompanionBuild:
         if errors:
             lines = [f"{each['rule']} {each['member'] or ''}: {each['evidence']}" for each in errors[:12]]
             raise AuditRejected(
-                f"{wheel.path.name} is not what it should be:\n  " + "\n  ".join(lines),
+                f"{wheel.path.name} was rejected by the audit:\n  " + "\n  ".join(lines),
                 hint=f"the rejected wheel is {wheel.path}; `nox -s audit_wheel -- '{wheel.path}'` says more",
                 document={"audit": dict(facts)},
             )
@@ -248,8 +249,8 @@ class CompanionBuild:
     def _hint(self, name: str, log: Path) -> str:
         again = f"nox -s build_companions -- {self.plan.recipe.name} --only {name}"
         return (
-            f"the whole output is in {log}; `{again}` goes on from there, --set NAME=VALUE changes a variable, "
-            f"--source {name}=PATH takes a tree that you have corrected"
+            f"the whole output is in {log}; `{again}` continues from there; --set NAME=VALUE changes a variable; "
+            f"--source {name}=PATH builds your own corrected tree"
         )
 
     def _copy(self, tree: CompanionSource) -> Path:

@@ -12,9 +12,10 @@ from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, CompileError, disk_full
 from mps_build.common.interpreters import find_python
-from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
+from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Ledger, Receipt, StepResult, fingerprint
 from mps_build.common.recipe.catalogue import locks_root
+from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.naming import is_same_version
 from mps_build.common.wheels.wheel_file import read_wheel
 from mps_build.common.workspace import Workspace, cache_folder, remove_tree
@@ -44,10 +45,12 @@ class CompanionEnvironment:
 
     @property
     def venv(self) -> Path:
+        """The virtual environment of the companions for this Python; it may not exist yet."""
         return self.workspace.environment("companions", self.plan.torch.python)
 
     @property
     def python(self) -> Path:
+        """The interpreter of that environment."""
         return self.venv / "bin" / "python"
 
     def prepare(self) -> Receipt:
@@ -128,7 +131,7 @@ class CompanionEnvironment:
             try:
                 run_logged(plan.wrap(command), log=log, timeout_seconds=900)
             except CommandFailed as failure:
-                error = CompileError("the companions were made and do not work", hint=f"the whole output is in {log}")
+                error = CompileError("the companions were built, but do not work", hint=f"the whole output is in {log}")
                 raise explained(error, log, release=plan.recipe.release) from failure
             self.reporter.done()
             return StepResult(files=(result,), facts=json.loads(result.read_text(encoding="utf-8")))
@@ -190,12 +193,12 @@ class CompanionEnvironment:
         if not answer.ok:
             lines = "\n".join(answer.stderr.strip().splitlines()[-4:])
             raise BuildEnvironmentError(
-                f"{self.plan.torch.path.name} is installed and cannot be imported:\n{lines}",
+                f"{self.plan.torch.path.name} is installed, but cannot be imported:\n{lines}",
                 hint=f"nox -s triage names known causes; nox -s audit_wheel -- '{self.plan.torch.path}' looks inside",
             )
         if not is_same_version(said, self.plan.torch.version):
             raise BuildEnvironmentError(
-                f"{self.plan.torch.path.name} calls itself {said or 'nothing'} once it is imported",
+                f"{self.plan.torch.path.name} reports version {said or 'nothing'} when it is imported",
                 hint="the wheel's name and torch/version.py must agree: build or fetch it again",
             )
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from mps_build.common.errors import SourceError
 from mps_build.common.git import answer, git
-from mps_build.common.process import Reporter
 from mps_build.common.receipts import Ledger, StepResult, fingerprint
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import Workspace, cache_folder
 
 from ..source_state import exclude_ours, source_state
@@ -78,14 +78,14 @@ class Sources:
             own = f"or give a tree that you have: --source {name}=PATH"
             if self.plan.offline:
                 raise SourceError(
-                    f"tag {tag} of {repository} was never looked up, and --offline asks for no network",
+                    f"tag {tag} of {repository} was never looked up, and --offline does not allow it now",
                     hint=f"run once without --offline, {own}",
                 )
             try:
                 # Kept: a tag that moves later changes nothing of what was resolved here.
                 return StepResult(facts={"commit": resolve_ref(repository, f"refs/tags/{tag}", environ=self.environ)})
             except SourceError as error:
-                raise SourceError(str(error), hint=f"is the network there, and the tag? {own}") from error
+                raise SourceError(str(error), hint=f"check the network and the tag; {own}") from error
 
         where = {"repository": repository, "tag": tag}
         commit = self.ledger.run("resolve", version=1, inputs=where, action=resolve, key=name).facts["commit"]

@@ -41,7 +41,7 @@ def read_metadata(wheel: Path) -> tuple[str, str]:
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)]
         if len(names) != 1:
-            raise CompileError(f"{wheel.name} holds {len(names)} files .dist-info/METADATA, not one")
+            raise CompileError(f"{wheel.name} holds {len(names)} files called .dist-info/METADATA instead of one")
         return names[0], archive.read(names[0]).decode("utf-8")
 
 

@@ -53,6 +53,7 @@ class CompanionPlan:
     recorded_on: str | None = None
 
     def project(self, name: str) -> Project:
+        """Return how a companion ("torchvision", "torchaudio") is built."""
         return PROJECTS[name]
 
     def variables(self, name: str) -> tuple[Variable, ...]:
@@ -82,12 +83,12 @@ def chosen_companions(recipe: Recipe, only: tuple[str, ...]) -> tuple[str, ...]:
     if not recipe.companions:
         raise UsageError(
             f"{recipe.name} names no companions",
-            hint='releases do; in a recipe file of your own: `companions: {torchvision: "X.Y.Z"}`',
+            hint='take a release, or add to your own recipe file: `companions: {torchvision: "X.Y.Z"}`',
         )
     unknown = [name for name in (*only, *recipe.companions) if name not in PROJECTS]
     if unknown:
         raise UsageError(
-            f"nobody here knows how to build {', '.join(unknown)}", hint=f"known are: {', '.join(PROJECTS)}"
+            f"mps-build does not know how to build {', '.join(unknown)}", hint=f"known: {', '.join(PROJECTS)}"
         )
     missing = [name for name in only if name not in recipe.companions]
     if missing:

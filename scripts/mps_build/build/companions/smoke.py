@@ -94,6 +94,11 @@ def operators(torch: Any, namespace: str) -> list[str]:
 
 
 def smoke_torchvision(torch: Any, *, expect_mps: bool) -> dict[str, Any]:
+    """Compare `torchvision::nms` with known boxes on the CPU and, if there is one, on MPS.
+
+    Raises:
+        SystemExit: the operator or its MPS kernel is missing, or it keeps the wrong boxes.
+    """
     torchvision: Any = importlib.import_module("torchvision")
     found = operators(torch, "torchvision")
     if "torchvision::nms" not in found:
@@ -126,6 +131,11 @@ def smoke_torchvision(torch: Any, *, expect_mps: bool) -> dict[str, Any]:
 
 
 def smoke_torchaudio(torch: Any, *, expect_mps: bool) -> dict[str, Any]:
+    """Compare torchaudio's compiled filter with the plain recurrence in float64; return the largest difference.
+
+    Raises:
+        SystemExit: no filter is registered, or its answers differ.
+    """
     del expect_mps  # it has no MPS kernels of its own
     torchaudio: Any = importlib.import_module("torchaudio")
     functional: Any = importlib.import_module("torchaudio.functional")
@@ -176,6 +186,7 @@ SMOKES = {"torchvision": smoke_torchvision, "torchaudio": smoke_torchaudio}
 
 
 def main() -> None:
+    """Write what the companions computed, as JSON, into the file that the first argument names."""
     result, *arguments = sys.argv[1:]
     expect_mps = "--expect-mps-kernels" in arguments
     torch: Any = importlib.import_module("torch")

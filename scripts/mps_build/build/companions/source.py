@@ -109,7 +109,7 @@ def _judge(place: str, files: Collection[str], version: str | None, *, project: 
     if not any(mark in files for mark in project.marks):
         other = next((each.name for each in PROJECTS.values() if any(mark in files for mark in each.marks)), "")
         raise SourceError(
-            f"{place} is not {project.name}'s source: it has no {' or '.join(project.marks)}"
+            f"{place} is not {project.name}'s source: it lacks {' or '.join(project.marks)}"
             + (f" (it is {other}'s)" if other else ""),
             hint=f"give the folder that holds {project.name}'s setup.py, or a tarball of one",
         )
@@ -117,7 +117,7 @@ def _judge(place: str, files: Collection[str], version: str | None, *, project: 
         found = Version((version or "").strip())
     except InvalidVersion:
         raise SourceError(
-            f"{place} does not say which version it is (version.txt: {version!r})",
+            f"{place} does not state its version (version.txt: {version!r})",
             hint="give a whole tree of a release",
         ) from None
     # torchaudio's tags say 2.6.0a0 where the wheel is 2.6.0: only the release is compared.

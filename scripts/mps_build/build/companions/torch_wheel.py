@@ -54,14 +54,14 @@ def given_wheel(path: Path, recipe: Recipe, *, python: str | None, system: Syste
     platforms = sorted({tag.platform for tag in tags})
     if not any(re.fullmatch(_PLATFORMS[system], platform) for platform in platforms):
         wanted = "macOS on arm64" if system == "macos" else "Linux"
-        reasons.append(f"is for {', '.join(platforms)}; wanted is one for {wanted}")
+        reasons.append(f"is for {', '.join(platforms)}; required: one for {wanted}")
     found = next(iter(pythons))
     if len(pythons) > 1 or found not in recipe.pythons:
         reasons.append(f"is for {_spelled(pythons)}; {recipe.name} is for {', '.join(recipe.pythons)}")
     elif python is not None and found != python:
         reasons.append(f"is for Python {found}, --python asks for {python}")
     if not zipfile.is_zipfile(path):
-        reasons.append("is not a zip file (cut off?)")
+        reasons.append("is not a complete zip file")
     if reasons:
         hint = f"nox -s build_wheel -- {recipe.name} makes one that fits"
         if system == "macos" and all(platform.startswith(("linux", "manylinux")) for platform in platforms):
@@ -89,7 +89,7 @@ def built_wheel(recipe: Recipe, *, python: str, receipts: Path, wheelhouse: Path
             hint="say which with --torch WHEEL",
         )
     raise UsageError(
-        f"no torch of {recipe.name} for Python {python} is built yet (looked at {receipts} and {wheelhouse})",
+        f"no torch of {recipe.name} for Python {python} has been built (searched {receipts} and {wheelhouse})",
         hint=f"nox -s build_wheel -- {recipe.name} --python {python}, or give one: --torch WHEEL",
     )
 

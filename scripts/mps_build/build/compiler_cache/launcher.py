@@ -99,7 +99,7 @@ def check_settings(names: Iterable[str]) -> None:
     for name in names:
         if name.startswith(_OURS):
             raise UsageError(
-                f"--set {name}: build_wheel configures the compiler cache, so that it gives no wrong object",
+                f"--set {name}: build_wheel configures the compiler cache itself, to keep its objects right",
                 hint="choose it by --cache, --shared-cache, MPS_BUILD_SHARED_CACHE (docs/fleet/caches.md)",
             )
 
@@ -138,12 +138,14 @@ def cache_gain(before: CacheCounts | None, after: CacheCounts | None) -> dict[st
 
 def cache_troubles(gain: Mapping[str, float] | None) -> tuple[str, ...]:
     """Return what to tell of a cache that did not do its part, in sentences."""
-    told = []
+    warnings = []
     if gain and (count := int(gain.get("errors", 0))):
-        told.append(f"{count} entries of the compiler cache could not be read: those files were compiled here")
+        warnings.append(f"{count} entries of the compiler cache could not be read: those files were compiled here")
     if gain and (count := int(gain.get("write_errors", 0))):
-        told.append(f"the compiler cache did not take {count} objects: full, read-only or gone; the build went on")
-    return tuple(told)
+        warnings.append(
+            f"the compiler cache did not store {count} objects (full, read-only or gone); the build continued"
+        )
+    return tuple(warnings)
 
 
 def ninja_log_text(build: Path) -> str:

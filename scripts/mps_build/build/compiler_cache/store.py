@@ -80,7 +80,7 @@ def choose_store(
     store, upstream = "local disk", None
     if shared and address:
         parsed = _parse_store(address)
-        told = parsed["told"]
+        name = parsed["name"]
         problem = (answers or store_problem)(parsed["host"], int(parsed["port"]))
         if problem is None:
             own = {name: environ[name] for name in dropped if name not in _NEVER}
@@ -88,7 +88,7 @@ def choose_store(
             variables |= own | given
             if "SCCACHE_BUCKET" in given or "SCCACHE_BUCKET" in own:
                 variables |= {name: environ[name] for name in _AWS if name in environ}
-            store = told
+            store = name
             if "SCCACHE_REDIS_ENDPOINT" in given:
                 host, port, tls = (
                     parsed["host"],
@@ -98,7 +98,7 @@ def choose_store(
                 upstream = Store(host=host, port=port, tls=tls)
                 variables.pop("SCCACHE_REDIS", None)  # the old name of the endpoint: it would go round the relay
         else:
-            warnings = (*warnings, f"the shared cache {told} does not answer ({problem}): local disk only")
+            warnings = (*warnings, f"the shared cache {name} does not answer ({problem}): local disk only")
     # A server keeps the settings it was started with: other settings get another server.
     port = 20_000 + int(hashlib.sha256(repr(sorted(variables.items())).encode()).hexdigest()[:8], 16) % 20_000
     variables["SCCACHE_SERVER_PORT"] = str(port)
@@ -107,7 +107,7 @@ def choose_store(
 
 @contextmanager
 def relayed(
-    variables: Mapping[str, str], upstream: Store | None, launcher: Path | None, *, told: Callable[[str], None]
+    variables: Mapping[str, str], upstream: Store | None, launcher: Path | None, *, report: Callable[[str], None]
 ) -> Iterator[Mapping[str, str]]:
     """Hold a relay in front of the Redis `upstream` while a build runs; yield the variables that lead through it.
 
@@ -117,7 +117,7 @@ def relayed(
     if upstream is None or launcher is None:
         yield variables
         return
-    with StoreRelay(upstream, told=told) as relay, socket.create_server(("127.0.0.1", 0)) as chosen:
+    with StoreRelay(upstream, report=report) as relay, socket.create_server(("127.0.0.1", 0)) as chosen:
         own_server = str(chosen.getsockname()[1])
         chosen.close()
         endpoint = f"tcp://127.0.0.1:{relay.port}"
@@ -128,7 +128,7 @@ def relayed(
             environ = {**os.environ, **through}
             capture(Command(argv=(str(launcher), "--stop-server"), environ=environ), timeout_seconds=60)
             if count := relay.troubles.total():
-                told(f"the shared cache {upstream} gave no good answer {count} times; the build went on without")
+                report(f"the shared cache {upstream} failed {count} times; the build went on without")
 
 
 def store_problem(host: str, port: int) -> str | None:
@@ -143,7 +143,7 @@ def store_problem(host: str, port: int) -> str | None:
     except OSError as error:
         return str(error) or type(error).__name__
     # -NOAUTH and the like are an answer too: sccache brings its own password; HTTP is what an S3 endpoint says.
-    return None if said.startswith((b"+PONG", b"-", b"HTTP/")) else "it answers, and not as a store does"
+    return None if said.startswith((b"+PONG", b"-", b"HTTP/")) else "it answers, but not as a store"
 
 
 def _own_address(environ: Mapping[str, str]) -> str | None:
@@ -163,7 +163,7 @@ def _parse_store(address: str) -> dict[str, str]:
     except ValueError as error:
         raise UsageError(f"the shared cache {address.rpartition('@')[2]!r} is not an address: {error}") from error
     if url.scheme in ("redis", "rediss") and url.hostname:
-        found = {"host": url.hostname, "port": str(port or 6379), "told": f"redis {url.hostname}:{port or 6379}"}
+        found = {"host": url.hostname, "port": str(port or 6379), "name": f"redis {url.hostname}:{port or 6379}"}
         scheme = "tcp" if url.scheme == "redis" else "rediss"
         found["SCCACHE_REDIS_ENDPOINT"] = f"{scheme}://{url.hostname}:{port or 6379}"
         found |= {"SCCACHE_REDIS_USERNAME": unquote(url.username)} if url.username else {}
@@ -176,7 +176,7 @@ def _parse_store(address: str) -> dict[str, str]:
         found = {
             "host": whole.hostname or "",
             "port": str(whole.port or (80 if whole.scheme == "http" else 443)),
-            "told": f"s3 {url.hostname}",
+            "name": f"s3 {url.hostname}",
             "SCCACHE_BUCKET": url.netloc,
             "SCCACHE_REGION": query.get("region", "auto"),
         }

@@ -47,15 +47,15 @@ class StoreRelay:
     """A Redis for sccache on this machine, as good as the store behind it; a context manager.
 
     Args:
-        told: gets each kind of trouble once, in a sentence.
+        report: gets each kind of trouble once, in a sentence.
         patience: seconds for one question to the store, its whole answer included.
     """
 
-    def __init__(self, store: Store, *, told: Callable[[str], None], patience: float = _PATIENCE_SECONDS) -> None:
+    def __init__(self, store: Store, *, report: Callable[[str], None], patience: float = _PATIENCE_SECONDS) -> None:
         self.store = store
         self.patience = patience
         self.troubles: Counter[str] = Counter()
-        self._told = told
+        self._report = report
         self._lock = threading.Lock()
         self._failures = 0
         self._asleep_until = 0.0
@@ -97,7 +97,7 @@ class StoreRelay:
             self.troubles[what] += 1
             is_new = self.troubles[what] == 1
         if is_new:
-            self._told(f"the shared cache {self.store}: {what}")
+            self._report(f"the shared cache {self.store}: {what}")
 
 
 class _Server(socketserver.ThreadingTCPServer):
@@ -197,13 +197,13 @@ class _Wire:
         if kind in (b"+", b"-", b":"):
             return line
         if kind not in (b"$", b"*"):
-            raise StoreLost("it answers, and not as a Redis does")
+            raise StoreLost("it answers, but not as Redis")
         try:
             length = int(line[1:])
         except ValueError:
-            raise StoreLost("it answers, and not as a Redis does") from None
+            raise StoreLost("it answers, but not as Redis") from None
         if length > _LONGEST:
-            raise StoreLost("it answers, and not as a Redis does")
+            raise StoreLost("it answers, but not as Redis")
         if length < 0:
             return line
         if kind == b"$":
@@ -213,7 +213,7 @@ class _Wire:
     def _line(self, deadline: float | None) -> bytes:
         while (end := self._buffer.find(b"\r\n")) < 0:
             if len(self._buffer) > 64 * 1024:
-                raise StoreLost("it answers, and not as a Redis does")
+                raise StoreLost("it answers, but not as Redis")
             self._more(deadline)
         return self._take(end + 2)
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mps_build.common.process import Reporter
+from mps_build.common.reporter import Reporter
 
 from ..objc.model import load_frameworks, version
 from .compiler import Checker, compile_file

@@ -54,6 +54,7 @@ class Diagnostic:
     text: str
 
     def document(self) -> dict[str, str | int]:
+        """Return the row of `check_mm --json`: file, line and column (both from 1), severity, text."""
         return {
             "file": self.file,
             "line": self.line,

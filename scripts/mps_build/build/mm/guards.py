@@ -37,27 +37,37 @@ _OUTSIDE = re.compile(r"\b(?:namespace|class|struct|union|enum|extern)\b[^()=]*$
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What names say of the version: variables and functions that answer, functions that refuse."""
+    """What names say of the version: variables and functions that answer, functions that refuse.
+
+    Attributes:
+        answers: name -> what holds where it is true. denies: what holds where it is false (`is_old`).
+        refuses: what holds behind a call of it.
+    """
 
     answers: Mapping[str, Version] = field(default_factory=dict)
     refuses: Mapping[str, Version] = field(default_factory=dict)
+    denies: Mapping[str, Version] = field(default_factory=dict)
 
 
 def read_names(text: str, known: Names = Names()) -> Names:
     """Return the names that a text (blanked) gives to questions for the version, beside those `known`."""
-    answers, refuses = dict(known.answers), dict(known.refuses)
+    answers, refuses, denies = dict(known.answers), dict(known.refuses), dict(known.denies)
     for match in (*_ASKING.finditer(text), *_ASSIGNED.finditer(text)):
-        asked = implied(match[2], Names(answers, refuses))
-        if asked and match[1] not in answers:
-            answers[match[1]] = asked
+        for when, kept in ((True, answers), (False, denies)):
+            asked = implied(match[2], Names(answers, refuses, denies), when=when)
+            if asked and match[1] not in kept:
+                kept[match[1]] = asked
     for match in _REFUSING.finditer(text):
         asked = max(
-            (_checked(text, place, Names(answers, refuses)) for place in _checks(text, match.start(2), match.end(2))),
+            (
+                _checked(text, place, Names(answers, refuses, denies))
+                for place in _checks(text, match.start(2), match.end(2))
+            ),
             default=(),
         )
         if asked:
             refuses[match[1]] = asked
-    return Names(answers, refuses)
+    return Names(answers, refuses, denies)
 
 
 def implied(condition: str, names: Names, *, when: bool = True) -> Version:
@@ -78,7 +88,7 @@ def implied(condition: str, names: Names, *, when: bool = True) -> Version:
     compared = re.fullmatch(r"(.*)(==|!=)\s*(?:NO|false|0)\s*", text, re.DOTALL)
     if compared:
         return implied(compared[1], names, when=when ^ (compared[2] == "=="))
-    return _asked(text, names) if when else ()
+    return _asked(text, names) if when else _denied(text, names)
 
 
 def _bare(text: str) -> str:
@@ -96,6 +106,11 @@ def _asked(text: str, names: Names) -> Version:
         found.append(_OLD)
     found += [names.answers[word] for word in re.findall(r"\w+", text) if word in names.answers]  # type: ignore[misc]
     return max(found, default=())
+
+
+def _denied(text: str, names: Names) -> Version:
+    word = re.fullmatch(r"(\w+)(?:\s*\(\s*\))?", text.strip())
+    return names.denies.get(word[1], ()) if word else ()
 
 
 def guarded(source: Source, place: int, names: Names) -> Version:
@@ -188,6 +203,8 @@ def _before(source: Source, block: Block, place: int, names: Names) -> Version:
             if _LEAVES.search(text[close:end]) and not re.match(r"\s*else\b", text[end : end + 20]):
                 found = max(found, implied(text[start + opening.end() : close], names, when=False))
             continue
+        if re.match(r"\s*else\s*(?!\s|if\b)", text[start:end]) and _LEAVES.search(text[start:end]):
+            found = max(found, _only_if(source, start, names))
         brace = text.find("{", start, end)
         flat = brace if brace >= 0 else end
         for check in _checks(text, start, flat):
@@ -195,6 +212,18 @@ def _before(source: Source, block: Block, place: int, names: Names) -> Version:
         for word in re.findall(r"(\w+)\s*\(\s*\)", text[start:flat]):
             found = max(found, names.refuses.get(word, ()))
     return found
+
+
+def _only_if(source: Source, place: int, names: Names) -> Version:
+    """Return what must be true where the `else` at a place leaves: the condition of a lone `if` before it."""
+    before = source.text[:place].rstrip()
+    last = next((block for block in source.blocks if block.end == len(before) - 1), None)
+    head = source.text[last.head : last.start] if last else ""
+    opening = re.match(r"\s*if\s*(?:constexpr\s*)?\(", head)
+    if last is None or opening is None:
+        return ()
+    start = last.head + opening.end() - 1
+    return implied(source.text[start + 1 : closing(source.text, start)], names)
 
 
 def _inline(source: Source, block: Block, place: int, names: Names) -> Version:

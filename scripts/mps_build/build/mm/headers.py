@@ -11,7 +11,8 @@ from pathlib import Path
 
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import SourceError
-from mps_build.common.process import Command, Reporter, capture
+from mps_build.common.process import Command, capture
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from .tree import MpsTree

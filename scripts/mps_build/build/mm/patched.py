@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, SourceError
-from mps_build.common.process import Reporter
+from mps_build.common.reporter import Reporter
 
 from ..patches.file import Patch
 from ..patches.trial import scratch

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import SourceError, UsageError
-from mps_build.common.process import Command, Reporter, capture
+from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import all_recipes
 from mps_build.common.recipe.model import Recipe
+from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.naming import release_of
 
 from ..objc import write_frameworks

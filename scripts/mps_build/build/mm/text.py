@@ -34,6 +34,7 @@ class Source:
         return self.line_starts[min(line, len(self.line_starts)) - 1] + column - 1
 
     def line(self, offset: int) -> int:
+        """Return the line, from 1, of an offset into the text."""
         return bisect.bisect_right(self.line_starts, offset)
 
     def around(self, offset: int) -> list[Block]:

@@ -47,6 +47,7 @@ class Method:
 
     @property
     def types(self) -> frozenset[str]:
+        """The words of the result's and the arguments' types: what must be declared before this method."""
         return words(self.returns, *self.arguments)
 
 

@@ -20,6 +20,7 @@ class Frameworks:
 
     @property
     def flags(self) -> tuple[str, ...]:
+        """The compiler's options that make these headers found, after the toolchain's own."""
         return ("-include", str(self.prefix), "-idirafter", str(self.include))
 
 

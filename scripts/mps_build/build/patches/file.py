@@ -47,6 +47,7 @@ class Patch:
 
     @property
     def name(self) -> str:
+        """The patch's file name, as a recipe lists it."""
         return self.path.name
 
 
@@ -71,7 +72,7 @@ def read_patch(path: Path, *, bare: bool = False) -> Patch:
     if faults:
         raise PatchError(
             f"{path.name} cannot be used:\n  " + "\n  ".join(f"{path}:{fault}" for fault in faults),
-            hint="give a unified diff as `git diff` writes it, of text files, with a/ and b/ before their names"
+            hint="give a unified diff of text files as `git diff` writes it, with a/ and b/ before the names"
             if bare
             else f"a patch starts with {', '.join(FIELDS)} and then a unified diff with a/ and b/ paths",
         )
@@ -138,7 +139,7 @@ def _files(diff: list[str], first_line: int, faults: list[str]) -> tuple[PurePos
             if not both:
                 faults.append(f"{number}: {line!r} would reach outside the tree, or lacks its a/ or b/")
         elif line.startswith(("--- ", "+++ ")) and line.endswith("\r"):
-            faults.append(f"{number}: the patch has line ends of Windows (CRLF)")
+            faults.append(f"{number}: the patch has Windows line endings (CRLF)")
         elif match := re.match(r"(--- |\+\+\+ |rename from |rename to |copy from |copy to )(\S.*)$", line):
             path = _inside(match[2].split("\t")[0], plain=match[1][0] in "rc")
             if path is None:
@@ -182,7 +183,7 @@ def _hunks(diff: list[str], first_line: int, faults: list[str]) -> tuple[Hunk, .
             number_in_file += 1
             body = _body(diff, index + 1, old=int(match[2] or 1), new=int(match[3] or 1))
             if body is None:
-                faults.append(f"{first_line + index}: the hunk is shorter or longer than it says")
+                faults.append(f"{first_line + index}: the hunk does not have the number of lines that its header says")
                 return tuple(hunks)
             hunks.append(Hunk(path=path, number=number_in_file, line=int(match[1]), lines=body))
             index += 1 + len(body)

@@ -22,6 +22,7 @@ class Standing:
     misfit: Misfit | None = None
 
     def document(self) -> dict[str, Any]:
+        """Return the row of `refresh_patches --json`; `hunk` is null where the patch applies."""
         hunk = self.misfit.hunk if self.misfit else None
         return {
             "name": self.patch.name,

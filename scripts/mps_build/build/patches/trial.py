@@ -58,11 +58,17 @@ class Scratch:
             raise PatchError(f"{patch.name}: git apply failed after its check passed: {answer.stderr.strip()}")
 
     def unapply(self, patch: Patch) -> None:
+        """Revert a patch that was applied here.
+
+        Raises:
+            PatchError: git cannot revert it.
+        """
         answer = self._git(patch, "--reverse")
         if answer.exit != 0:
-            raise PatchError(f"{patch.name}: cannot be taken off: {answer.stderr.strip()}")
+            raise PatchError(f"{patch.name}: cannot be reverted: {answer.stderr.strip()}")
 
     def fits(self, patch: Patch) -> bool:
+        """Return whether the patch applies to the tree as it is now; nothing is changed."""
         return self._git(patch, "--check").exit == 0
 
     def holds(self, patch: Patch) -> bool:
@@ -107,7 +113,7 @@ def _refuse_escape(tree_root: Path, file: PurePosixPath) -> None:
                 hint="fetch the source again; a real tree has a plain file there",
             )
         if path.exists() and path.is_dir() == last:
-            raise PatchError(f"{path} is a {'folder' if last else 'file'}: the patch takes it for the other kind")
+            raise PatchError(f"{path} is a {'folder' if last else 'file'}: the patch expects the other kind")
 
 
 def _git_apply(folder: Path, patch: Path, *options: str) -> Command:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, DiskFull, HostError
-from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
+from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Ledger, StepResult
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 FREE_BYTES = 8_000_000_000
@@ -104,7 +105,7 @@ def check_host(folder: Path) -> None:
     if sys.platform != "linux":
         reasons.append(f"the rehearsal needs Linux, this is {sys.platform}")
     elif os.geteuid() != 0:
-        reasons.append("making a root and mounting in it need the rights of root (run it in a container, or by sudo)")
+        reasons.append("root is needed to make a Debian root and mount in it (use a container or sudo)")
     tools = {"debootstrap": "debootstrap", "unshare": "util-linux", "dpkg-source": "dpkg-dev", "apt-get": "apt"}
     missing = {tool: package for tool, package in tools.items() if not shutil.which(tool, path=_search_path())}
     if missing:
@@ -124,7 +125,7 @@ def check_host(folder: Path) -> None:
 
 
 def parse_mirrors(text: str) -> tuple[str, ...]:
-    """Return the Debian archives that apt is told to use, from `apt-get indextargets` (address, origin, label).
+    """Return the Debian archives that apt is configured to use, from `apt-get indextargets` (address, origin, label).
 
     >>> parse_mirrors("http://a.example/debian/|Debian|Debian\\nhttp://b.example/x/|Debian|Debian-Security\\n")
     ('http://a.example/debian/',)
@@ -146,7 +147,7 @@ def find_mirror(chosen: str | None) -> str:
     mirrors = parse_mirrors(asked.stdout)
     if not mirrors:
         raise HostError(
-            "apt on this host names no Debian archive to take the packages from",
+            "apt on this host has no Debian archive configured",
             hint="`apt-get update` on a Debian host, or give one: --mirror ADDRESS",
         )
     return mirrors[0]
@@ -241,7 +242,7 @@ def _work(command: Command, log: Path, reporter: Reporter) -> None:
         text = "\n".join(failure.tail[-6:])
         raise BuildEnvironmentError(
             f"the Debian root could not be made ({failure.exit_code}):\n{text}",
-            hint=f"the same command again goes on where it stopped; the whole output is in {log}",
+            hint=f"run the same command again to continue where it stopped; the whole output is in {log}",
         ) from failure
 
 

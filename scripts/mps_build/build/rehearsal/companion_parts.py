@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, SourceError
-from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
+from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Ledger, StepResult, fingerprint
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from .chroot import Chroot

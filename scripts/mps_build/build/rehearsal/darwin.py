@@ -73,7 +73,7 @@ def _sdk(rehearsal: Rehearsal, chroot: Chroot, *, python: str) -> DarwinSdk:
     sources = stub_sources(sdk)
 
     def run() -> StepResult:
-        rehearsal.console.started("Stub libraries (the first use of zig builds its libc++, a minute or two)")
+        rehearsal.console.started("Stub libraries (the first use of zig builds its libc++: a minute or two)")
         for library, source in sources.items():
             argv = (str(sdk.tools / "cc"), "-shared", "-O1", "-o", str(library), str(source))
             run_in_root(rehearsal, chroot, (*argv, f"-Wl,-install_name,@rpath/{library.name}"))
@@ -142,18 +142,18 @@ def _judge_c10(
     """Ask LLVM, which wrote none of it, what c10 became."""
     library = next(iter(sorted((build / "lib").glob("libc10*.dylib"))), None)
     if library is None or macho_kind(library.resolve()) != "dylib":
-        raise CompileError(f"c10 ended well but left no arm64 dylib in {build / 'lib'}")
+        raise CompileError(f"c10 ended without an error, but left no arm64 dylib in {build / 'lib'}")
     argv = (str(sdk.tools / "objdump"), "--macho", "--private-headers", str(library))
-    summary = capture(ready.wrap(Command(argv=argv, environ=ready.environ)), timeout_seconds=60)
-    minimum = re.search(r"^\s*minos (\S+)", summary.stdout, re.MULTILINE)
-    if not summary.ok or not minimum:
-        raise CompileError(f"llvm-objdump cannot read {library.name}: {summary.stderr.strip() or summary.exit}")
-    weak = summary.stdout.count("LC_LOAD_WEAK_DYLIB")
+    printed = capture(ready.wrap(Command(argv=argv, environ=ready.environ)), timeout_seconds=60)
+    minimum = re.search(r"^\s*minos (\S+)", printed.stdout, re.MULTILINE)
+    if not printed.ok or not minimum:
+        raise CompileError(f"llvm-objdump cannot read {library.name}: {printed.stderr.strip() or printed.exit}")
+    weak = printed.stdout.count("LC_LOAD_WEAK_DYLIB")
     rehearsal.note(
         "c10",
         f"{files} files compiled, {library.resolve().name} linked: arm64 Mach-O, minos {minimum[1]}, "
         f"{weak} weak frameworks",
-        "c10 is right C++ for macOS arm64; it was never loaded on a Mac",
+        "c10 compiles for macOS arm64; it was never loaded on a Mac",
         receipt,
     )
 
@@ -176,6 +176,11 @@ def _is_object(build: Path, unit: Unit) -> bool:
 
 
 def run_in_root(rehearsal: Rehearsal, chroot: Chroot, argv: tuple[str, ...]) -> None:
+    """Run a program in the Debian root; its output goes to the log `sdk`.
+
+    Raises:
+        BuildEnvironmentError: it fails; with its last lines.
+    """
     environ = fetch_environ(os.environ)
     try:
         run_logged(

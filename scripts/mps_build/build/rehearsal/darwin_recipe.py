@@ -8,7 +8,7 @@ from mps_build.common.recipe.model import Recipe, Variable
 from .darwin_sdk import DarwinSdk
 from .linux_recipe import debian_variables, overlaid, unoptimised_variables
 
-# setup.py's own Darwin branches look at the host; CMake is told what to build for, as below.
+# setup.py's own Darwin branches look at the host; CMake gets its target from the settings below.
 _OF_THE_HOST = frozenset({"_PYTHON_HOST_PLATFORM", "ARCHFLAGS", "MACOSX_DEPLOYMENT_TARGET"})
 
 

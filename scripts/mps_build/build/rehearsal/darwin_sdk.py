@@ -128,22 +128,27 @@ class DarwinSdk:
 
     @property
     def sdk(self) -> Path:
+        """The stub SDK, in the place of MacOSX.sdk."""
         return self.folder / "sdk"
 
     @property
     def system(self) -> Path:
+        """The imitated /System, which names a macOS version."""
         return self.folder / "System"
 
     @property
     def tools(self) -> Path:
+        """The folder of imitated Apple tools, first on PATH."""
         return self.folder / "bin"
 
     @property
     def stubs(self) -> Path:
+        """The folder of stub libraries to link against."""
         return self.folder / "stubs"
 
     @property
     def headers(self) -> Path:
+        """The folder of headers that the SDK would bring."""
         return self.folder / "include"
 
 
@@ -156,6 +161,7 @@ def write_sdk(
     target: str,
     version: str = SDK_VERSION,
     has_metal: bool = True,
+    with_stubs: bool = True,
 ) -> DarwinSdk:
     """Write everything but the stub libraries, which only the compiler can make (`stub_commands`).
 
@@ -165,19 +171,24 @@ def write_sdk(
         target: the oldest macOS, as 12.3.
         version: what xcrun says of the SDK, as 14.5.
         has_metal: whether xcrun finds a Metal compiler (a stand-in that compiles nothing).
+        with_stubs: whether frameworks get text stubs that hold next to nothing; False leaves those that are there.
     """
     made = DarwinSdk(folder=folder)
     frameworks = Path("System/Library/Frameworks")
     for name in FRAMEWORKS:
         exports = f"exports:\n  - targets: [ arm64-macos ]\n    symbols: [ {', '.join(_ACCELERATE.split())} ]\n"
         text = _TBD.format(name=name, exports=exports if name == "Accelerate" else "")
-        write_whole(made.sdk / frameworks / f"{name}.framework" / f"{name}.tbd", text)
+        stub = made.sdk / frameworks / f"{name}.framework" / f"{name}.tbd"
+        if with_stubs or not stub.is_file():
+            write_whole(stub, text)
         (made.system / "Library" / "Frameworks" / f"{name}.framework" / "Versions" / "A").mkdir(
             parents=True, exist_ok=True
         )
     (made.sdk / "usr" / "lib").mkdir(parents=True, exist_ok=True)
     # zig's macOS headers lack this one; c10/util/signal_handler.cpp includes it and uses nothing of it on a Mac.
     write_if_new(made.headers / "sys" / "syscall.h", "/* empty on purpose (mps-build) */\n")
+    # numpy's headers of this host ask for Linux's; a Mac's is in another folder.
+    write_if_new(made.headers / "endian.h", "#include <machine/endian.h>\n")
     for name in _HEADERS.split():
         link = made.headers / name
         if (root / "usr/include" / name).exists() and not link.is_symlink():

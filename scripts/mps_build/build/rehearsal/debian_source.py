@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import BuildEnvironmentError, SourceError
-from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
+from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Ledger, StepResult, fingerprint
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from ..artifacts import SourceTree

@@ -72,5 +72,5 @@ def check_libraries(wheel: Path, *, scratch: Path, wrap: Callable[[Command], Com
     remove_tree(scratch)
     faults = faults_of(names, loads)
     if faults:
-        raise AuditRejected(f"{wheel.name} is not what it should be:\n  " + "\n  ".join(faults), hint=f"it is {wheel}")
+        raise AuditRejected(f"{wheel.name} was rejected by the audit:\n  " + "\n  ".join(faults), hint=f"it is {wheel}")
     return loads

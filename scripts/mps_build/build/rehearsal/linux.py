@@ -53,8 +53,8 @@ def rehearse_linux(rehearsal: Rehearsal, *, origin: Origin, wheel: bool, mirror:
         receipt = rehearsal.configure(ready, lines=lines)
         rehearsal.note(
             "configure",
-            "USE_MPS came out OFF, as it must on Linux",
-            "CMake takes this tree and this environment; not that MPS comes out ON on a Mac",
+            "USE_MPS is OFF, as expected on Linux",
+            "CMake accepts this tree and this environment; it does not show that MPS is enabled on a Mac",
             receipt,
         )
     if not wheel:
@@ -157,7 +157,7 @@ def _smoke(rehearsal: Rehearsal, ready: Prepared, wheel: Path, *, place: Place) 
             except CommandFailed as failure:
                 text = "\n".join(failure.tail[-8:])
                 raise CompileError(
-                    f"the wheel was made and does not work:\n{text}", hint=f"the whole output is in {failure.log}"
+                    f"the wheel was built, but does not work:\n{text}", hint=f"the whole output is in {failure.log}"
                 ) from failure
         return StepResult(files=(result,), facts=json.loads(result.read_text(encoding="utf-8")))
 

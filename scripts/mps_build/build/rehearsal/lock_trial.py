@@ -62,6 +62,6 @@ def try_lock_for_mac(
         text = "\n  ".join(lines[-4:]) or f"exit {answer.exit}"
         raise BuildEnvironmentError(
             f"{lock.name} does not resolve for macOS {macos} arm64:\n  {text}",
-            hint="is the network there? else: nox -s lock -- --upgrade RECIPE",
+            hint="check the network; otherwise: nox -s lock -- --upgrade RECIPE",
         )
     return built

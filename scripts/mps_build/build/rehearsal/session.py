@@ -22,6 +22,7 @@ from ..backend import build_folder
 from ..configuring import configuring
 from ..mm.patched import check_tree_files, mm_files
 from ..mm.request import oldest_macos
+from ..ninja import ninja_of
 from ..steps.compile_objects import compile_objects
 from ..steps.create_environment import create_environment
 from .objects import Unit, header_argv, neighbour, read_units, units_of
@@ -77,6 +78,7 @@ class Rehearsal:
         self.tried: list[Tried] = []
 
     def log(self, name: str) -> Path:
+        """Return the path of a step's log; its folder may not exist yet."""
         return self.workspace.logs / f"{name}.log"
 
     def environment(
@@ -127,7 +129,7 @@ class Rehearsal:
 
         inputs = {"lock": fingerprint(lock)["sha256"], "place": place.name}
         receipt = self.ledger.run("create_environment", version=1, inputs=inputs, action=create)
-        self.note("lock", f"{lock.name} installed in {place.name}", "its hashes and versions are to be had", receipt)
+        self.note("lock", f"{lock.name} installed in {place.name}", "its hashes and versions are available", receipt)
         return receipt
 
     def _systems_own(self, venv: Path, place: Place) -> Receipt:
@@ -245,7 +247,7 @@ class Rehearsal:
             state: of the sources, where an edit must be seen. jobs: compilers at once (0: the rehearsal's).
         """
         build = build_folder(ready.recipe.backend, source=ready.tree.root, build=self.workspace.build)
-        argv = ("ninja", "-C", str(build), f"-j{jobs or self.jobs}", "-k", "0", *objects)
+        argv = (ninja_of(build), "-C", str(build), f"-j{jobs or self.jobs}", "-k", "0", *objects)
         command = ready.wrap(Command(argv=argv, cwd=build, environ=ready.environ))
 
         def run() -> StepResult:

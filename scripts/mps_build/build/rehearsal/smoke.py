@@ -21,6 +21,11 @@ def add_up(x, count: int):
 
 
 def main() -> None:
+    """Compute with the installed torch and print its facts as one line of JSON.
+
+    Raises:
+        AssertionError: an answer is wrong.
+    """
     torch: Any = importlib.import_module("torch")
     torch.manual_seed(0)
     a = torch.randn(64, 64, dtype=torch.float64, requires_grad=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from mps_build.common.environment import Toolchain, fetch_environ
+from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, SourceError
 from mps_build.common.git import git
 from mps_build.common.interpreters import find_interpreter
@@ -16,10 +16,10 @@ from mps_build.common.process import capture
 from mps_build.common.receipts import Ledger, StepResult, fingerprint
 from mps_build.common.recipe.catalogue import data_root, patches_root
 from mps_build.common.recipe.model import Recipe
-from mps_build.common.workspace import Workspace, cache_folder, wheelhouse
+from mps_build.common.workspace import Workspace, cache_folder
 
 from ..artifacts import SourceTree
-from ..plan import BuildRequest
+from ..plan import SourceRequest
 from ..source import prepare_source
 from ..steps.apply_patches import apply_patches
 from .chroot import Chroot, check_host, find_mirror, make_root
@@ -46,9 +46,9 @@ def choose_origin(recipe: Recipe, *, needs_root: bool, wanted: Origin | None) ->
     if recipe.version in SOURCES:
         return "debian"
     raise SourceError(
-        f"no tree of {recipe.name} is to be had: {recipe.source.repository} does not answer, "
+        f"no tree of {recipe.name} is available: {recipe.source.repository} does not answer, "
         f"and Debian's packages known here are {', '.join(SOURCES)}",
-        hint="is the network there? a recipe file of your own can name another `source.repository`",
+        hint="check the network; a recipe file of your own can name another `source.repository`",
     )
 
 
@@ -118,19 +118,8 @@ def debian_tree(rehearsal: Rehearsal, chroot: Chroot) -> tuple[SourceTree, str]:
 def git_tree(rehearsal: Rehearsal) -> tuple[SourceTree, str]:
     """Return the pinned commit, with submodules and patches as build_wheel makes it, and its digest."""
     recipe = rehearsal.recipe
-    request = BuildRequest(
-        recipe=recipe,
-        pythons=recipe.pythons,
-        origin="git",
-        repository=recipe.source.repository or "",
-        commit=recipe.commit,
-        profile="release",
-        gate=recipe.gate,
-        contents=recipe.wheel,
-        toolchain=Toolchain(name="host"),
-        cross=False,
-        jobs=rehearsal.jobs,
-        wheelhouse=wheelhouse(),
+    request = SourceRequest(
+        recipe=recipe, origin="git", repository=recipe.source.repository or "", commit=recipe.commit
     )
     tree, digest = prepare_source(
         request,
@@ -138,6 +127,7 @@ def git_tree(rehearsal: Rehearsal) -> tuple[SourceTree, str]:
         ledger=rehearsal.ledger,
         environ=fetch_environ(os.environ),
         reporter=rehearsal.console,
+        unchanged=True,
     )
     commit = (recipe.commit or "")[:12]
     rehearsal.note("patches", f"{len(request.patches)} apply to {commit}", "they fit the commit that the recipe pins")

@@ -25,6 +25,7 @@ class Group:
     slowest: str
 
     def document(self) -> dict[str, Any]:
+        """Return the group as JSON; times in seconds."""
         longest = {"longest_seconds": round(self.longest, 3), "slowest": self.slowest}
         return {"name": self.name, "steps": self.steps, "seconds": round(self.seconds, 3), **longest}
 
@@ -69,10 +70,12 @@ class Times:
 
     @property
     def mean_busy(self) -> float:
+        """Steps that ran at once, averaged over the build's wall time; 0 for an empty build."""
         return self.busy / self.wall if self.wall else 0.0
 
     @property
     def critical_seconds(self) -> float | None:
+        """Seconds of the longest chain of dependent steps; None if the graph is unknown."""
         return None if self.critical is None else sum(step.seconds for step in self.critical)
 
     @property
@@ -81,6 +84,7 @@ class Times:
         return any(target_of(placed.step.name) in _TARGETS for placed in self.placed)
 
     def seconds_of(self, *phases: str) -> float:
+        """Return the seconds of all steps in these phases, added up."""
         return sum(group.seconds for group in self.phases if group.name in phases)
 
 

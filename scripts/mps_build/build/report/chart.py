@@ -58,10 +58,10 @@ def _bar(placed: Placed, scale: float, height: float) -> str:
     width = max((placed.end - placed.begin) * scale - 0.3, _LEAST_PIXELS)
     mark = ' class="critical"' if placed.is_critical else ""
     more = f" and {len(placed.step.outputs) - 1} more" if len(placed.step.outputs) > 1 else ""
-    summary = f"{placed.step.name}{more}: {placed.phase}, {placed.step.seconds:.1f} s"
+    title = f"{placed.step.name}{more}: {placed.phase}, {placed.step.seconds:.1f} s"
     return (
         f'<rect{mark} x="{LEFT + placed.begin * scale:.2f}" y="{TOP + placed.lane * height + 1:g}" width="{width:.2f}" '
-        f'height="{height - 2:g}" fill="{COLOURS[placed.phase]}"><title>{escape(summary)}</title></rect>'
+        f'height="{height - 2:g}" fill="{COLOURS[placed.phase]}"><title>{escape(title)}</title></rect>'
     )
 
 

@@ -36,6 +36,7 @@ class Lever:
     how: str = ""
 
     def document(self) -> dict[str, Any]:
+        """Return the lever as JSON; `saves_seconds` is null if it was never measured."""
         saves = None if self.saves is None else round(self.saves, 1)
         return {"name": self.name, "saves_seconds": saves, "from": self.source, "how": self.how}
 

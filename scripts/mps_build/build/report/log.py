@@ -30,10 +30,12 @@ class Step:
 
     @property
     def seconds(self) -> float:
+        """How long the step took."""
         return self.end - self.start
 
     @property
     def name(self) -> str:
+        """Its first output, which names it in reports."""
         return self.outputs[0]
 
 
@@ -46,10 +48,12 @@ class Run:
 
     @property
     def wall(self) -> float:
+        """Seconds from the start of this run of ninja to the end of its last step."""
         return max((step.end for step in self.steps), default=0.0)
 
     @property
     def busy(self) -> float:
+        """Seconds of all its steps, added up."""
         return sum(step.seconds for step in self.steps)
 
     def most_at_once(self) -> int:

@@ -44,12 +44,12 @@ def sentence(times: Times) -> str:
     """Return how well the cores were used, and what no number of cores would shorten."""
     parts = [f"{human(times.busy)} of steps, {times.mean_busy:.2f} at once on average, {times.jobs} at most"]
     if times.critical is None:
-        parts.append("without build.ninja the critical path is not known")
+        parts.append("the critical path is unknown without build.ninja")
     else:
         chain = times.critical_seconds or 0.0
         parts.append(f"the longest chain of steps that wait for each other takes {human(chain)}")
     if times.again:
-        parts.append(f"{human(times.again)} went into steps that were made once more later")
+        parts.append(f"{human(times.again)} was spent on steps that were run again later")
     return "; ".join(parts)
 
 

@@ -95,13 +95,13 @@ def _apply_all(copies: Scratch, patches: Sequence[Patch]) -> None:
             if there:
                 missing = [other.name for other in patches if other.name not in there]
                 raise PatchError(
-                    f"the tree holds only a part of the series: {', '.join(there)} yes, {', '.join(missing) or '-'} no",
-                    hint="restore the source (`git checkout -- .` in the tree, or fetch it again) and run this again",
+                    f"the tree has only some of the patches: {', '.join(there)} yes, {', '.join(missing) or '-'} no",
+                    hint="restore the source: `git checkout -- .` in the tree, or fetch it again",
                 )
             misfit = copies.misfit(patch)
             raise PatchError(
                 f"{misfit}\n  nothing was changed",
-                hint="see what moved with `nox -s refresh_patches -- TREE`, or give the source that the recipe pins",
+                hint="see what changed with `nox -s refresh_patches -- TREE`, or give the source that the recipe pins",
                 document={
                     "patch": patch.name,
                     "hunk": misfit.hunk and {"file": str(misfit.hunk.path), "line": misfit.hunk.line},
@@ -151,7 +151,7 @@ def _finish_interrupted(tree_root: Path) -> None:
         if found != digests["before"]:
             raise PatchError(
                 f"{tree_root / name} was changed while patches were being applied",
-                hint=f"restore the source, remove {stage}, and run this again",
+                hint=f"restore the source, remove {stage}, then run the same command again",
             )
         if digests["after"] is None:
             (tree_root / name).unlink()

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, CompileError
-from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
+from mps_build.common.process import Command, CommandFailed, capture, run_logged
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from ..artifacts import Editable
 from ..backend import Backend, config_settings
-from ..ninja import run_build, run_logged_or_fail
+from ..ninja import ninja_of, run_build, run_logged_or_fail
 
 Wrap = Callable[[Command], Command]
 # What it is installed as (PEP 660), without `pip install -e`: that wants the back end in the importing venv too.
@@ -28,8 +29,8 @@ _REQUIREMENTS = {
         "print(json.dumps(Found(next(pathlib.Path().glob('*.egg-info'))).requires or []))"
     ),
     "scikit-build-core": (
-        "import json; from build.util import project_wheel_metadata as told\n"
-        "print(json.dumps(told('.', isolated=False).get_all('Requires-Dist') or []))"
+        "import json; from build.util import project_wheel_metadata as metadata\n"
+        "print(json.dumps(metadata('.', isolated=False).get_all('Requires-Dist') or []))"
     ),
 }
 # scikit-build-core's import hook knows what its own rebuild would install, and where.
@@ -88,7 +89,7 @@ def build_editable(
     remove_tree(output)
     output.mkdir(parents=True)
     run_build(wrap(first), log=log, reporter=reporter)
-    ninja = ("ninja", "-C", str(build), f"-j{jobs}")
+    ninja = (ninja_of(build), "-C", str(build), f"-j{jobs}")
     python = venv / "bin" / "python"
     if backend == "setuptools":
         (_site_packages(python, wrap) / PTH).write_text(f"{root}\n", encoding="utf-8")
@@ -98,17 +99,17 @@ def build_editable(
         return Editable(root=root, build=build, python=python, remake=remake, install=None, extensions=again)
     wheel = next(iter(output.glob("*.whl")), None)
     if wheel is None:
-        raise CompileError("the build ended well but made no editable wheel", hint=f"see {log}")
+        raise CompileError("the build ended without an error, but made no editable wheel", hint=f"see {log}")
     pip = (str(python), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-q", "--no-deps")
     run_logged_or_fail(
         wrap(Command(argv=(*pip, "--force-reinstall", str(wheel)), cwd=output, environ=first.environ)), log
     )
-    summary = capture(
+    answer = capture(
         wrap(Command(argv=(str(python), "-I", "-c", _ASK_HOOK, str(build)), cwd=output, environ=first.environ))
     )
-    if not summary.stdout.strip():
-        raise CompileError(f"{wheel.name} installs no import hook: {summary.stderr.strip()}", hint=f"see {log}")
-    place, options = json.loads(summary.stdout.splitlines()[-1])
+    if not answer.stdout.strip():
+        raise CompileError(f"{wheel.name} installs no import hook: {answer.stderr.strip()}", hint=f"see {log}")
+    place, options = json.loads(answer.stdout.splitlines()[-1])
     argv = ("cmake", "--install", str(build), "--prefix", place, *options)
     return Editable(
         root=root,
@@ -148,7 +149,7 @@ def create_runtime(
     asking = (builder.argv[0], "-c", _REQUIREMENTS[backend])
     asked = capture(wrap(Command(argv=asking, cwd=builder.cwd, environ=builder.environ)), timeout_seconds=600)
     if not asked.ok:
-        raise BuildEnvironmentError(f"the project tells no metadata:\n{asked.stderr[-800:]}", hint=f"see {log}")
+        raise BuildEnvironmentError(f"the project gives no metadata:\n{asked.stderr[-800:]}", hint=f"see {log}")
     wanted = [each for each in json.loads(asked.stdout.splitlines()[-1]) if "extra ==" not in each]
     wanted += [f"numpy=={numpy}"] if numpy else []
     python = destination / "bin" / "python"
@@ -179,7 +180,7 @@ def import_it(
     lines = answer.stdout.split("\n")
     if not answer.ok or len(lines) < 2:
         text = "\n".join(answer.stderr.splitlines()[-6:])
-        raise CompileError(f"{module} was built and cannot be imported:\n{text}", hint=f"try it: {command}")
+        raise CompileError(f"{module} was built, but cannot be imported:\n{text}", hint=f"try it: {command}")
     version, place = lines[0], lines[1]
     if not Path(place).resolve().is_relative_to(editable.root.resolve()):
         raise CompileError(f"{module} was imported from {place}, not from {editable.root}", hint=f"try it: {command}")

@@ -42,7 +42,7 @@ def check_gate(run: ConfigureRun, gate: Gate, *, fresh: bool) -> ConfigureFacts:
         lines = [f"{each.key}: wanted {each.wanted}, came out {each.found}: {each.reason}" for each in mismatches]
         fixes = list(dict.fromkeys(each.fix for each in mismatches))
         raise GateError(
-            "configure did not come out as the recipe asks:\n  " + "\n  ".join(lines),
+            "configure did not give what the recipe requires:\n  " + "\n  ".join(lines),
             hint="; ".join(fixes),
             document={"gate": [_row(each) for each in mismatches]},
         )
@@ -88,7 +88,11 @@ def _mps(facts: ConfigureFacts, gate: Gate) -> list[Mismatch]:
         if facts.mps_asked_off:
             found.append(
                 _mismatch(
-                    "USE_MPS", came, wanted, facts.reason, fix="take USE_MPS=0 away; a fresh build folder follows"
+                    "USE_MPS",
+                    came,
+                    wanted,
+                    facts.reason,
+                    fix="remove USE_MPS=0; the next build starts in a fresh build folder",
                 )
             )
         else:

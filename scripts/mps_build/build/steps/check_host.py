@@ -35,7 +35,7 @@ def check_host(recipe: Recipe, prober: Prober) -> Host:
             reasons = f"{reasons}\nto build it here, in this order:\n{steps}"
         raise HostError(
             f"this host cannot build {recipe.name}:\n{reasons}",
-            hint=f"nox -s doctor -- {recipe.name} shows every line"
+            hint=f"nox -s doctor -- {recipe.name} shows every check"
             + ("" if host.system == "Darwin" else "; on this system: nox -s build_wheel -- sample"),
             document={
                 "host": host.document(),

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 from mps_build.common.errors import CompileError
-from mps_build.common.process import Command, CommandFailed, Reporter, run_logged
+from mps_build.common.process import Command, CommandFailed, run_logged
+from mps_build.common.reporter import Reporter
 
 _NINJA = re.compile(r"^\[(\d+)/(\d+)\] ?(.*)")
 _FAILED = re.compile(r"^FAILED: (?:\[code=\d+\] )?(\S+)", re.MULTILINE)

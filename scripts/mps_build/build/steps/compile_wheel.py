@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mps_build.common.errors import CompileError
-from mps_build.common.process import Command, Reporter
+from mps_build.common.process import Command
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from ..backend import Backend, config_settings
@@ -50,5 +51,5 @@ def compile_wheel(command: Command, *, output: Path, log: Path, reporter: Report
     wheels = sorted(output.glob("*.whl"))
     if len(wheels) != 1:
         names = ", ".join(wheel.name for wheel in wheels) or "none"
-        raise CompileError(f"the build ended well but made not one wheel: {names}", hint=f"see {log}")
+        raise CompileError(f"the build ended without an error, but did not make one wheel: {names}", hint=f"see {log}")
     return wheels[0]

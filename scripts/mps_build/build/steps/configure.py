@@ -10,7 +10,8 @@ from pathlib import Path
 
 from mps_build.common.errors import GateError
 from mps_build.common.files import write_whole
-from mps_build.common.process import Command, CommandFailed, Reporter, run_logged
+from mps_build.common.process import Command, CommandFailed, run_logged
+from mps_build.common.reporter import Reporter
 
 from ..backend import Backend, ConfigureRun, forwarded
 
@@ -22,10 +23,15 @@ _PYTHON_ENTRY = re.compile(
 
 
 def write_overrides(destination: Path, *, expect_mps: bool, profile_lines: str = "") -> Path:
-    """Write the one CMake file that enters every configure of ours, and return it."""
+    """Write the one CMake file that enters every configure of ours, and return it.
+
+    An equal file is left as it is: ninja looks at its time, and would configure again.
+    """
     template = (Path(__file__).parent / "overrides.cmake").read_text(encoding="utf-8")
     expected = f"set(MPS_BUILD_EXPECT_USE_MPS {'ON' if expect_mps else 'OFF'})\n"
-    write_whole(destination, expected + profile_lines + template)
+    text = expected + profile_lines + template
+    if not destination.is_file() or destination.read_text(encoding="utf-8") != text:
+        write_whole(destination, text)
     return destination
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, disk_full
-from mps_build.common.process import Command, CommandFailed, Reporter, capture, run_logged
+from mps_build.common.process import Command, CommandFailed, capture, run_logged
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 
@@ -48,7 +49,7 @@ def create_environment(
     pip = (python, "-m", "pip", "--disable-pip-version-check", "--no-input")
     wheels = cache / "wheels" / lock.stem
     install = (*pip, "install", "-q", "--no-index", "--find-links", str(wheels), "--require-hashes", "--no-deps")
-    reporter.line(f"take what {lock.name} names")
+    reporter.line(f"install what {lock.name} lists")
     for name, part, how in lock_parts(lock.read_text(encoding="utf-8")):
         chosen = destination / f"{name}.txt"
         chosen.write_text(part, encoding="utf-8")
@@ -76,7 +77,7 @@ def installed_versions(command: Command) -> dict[str, str]:
     listed = capture(command, timeout_seconds=300)
     if not listed.ok:
         raise BuildEnvironmentError(
-            f"`{command}` failed: {listed.stderr.strip() or listed.exit}", hint="the same command again tries it anew"
+            f"`{command}` failed: {listed.stderr.strip() or listed.exit}", hint="the same command again tries again"
         )
     return dict(sorted(line.split("==", 1) for line in listed.stdout.splitlines() if "==" in line))
 
@@ -129,7 +130,7 @@ def _run(command: Command, log: Path) -> None:
 
 def _hint(text: str, log: Path) -> str:
     if "THESE PACKAGES DO NOT MATCH THE HASHES" in text or "Hashes are required" in text:
-        return "the index serves another file than the lock names: trust neither; see `nox -s lock -- --check`"
+        return "the index serves another file than the lock lists: trust neither; see `nox -s lock -- --check`"
     if "No matching distribution" in text or "Could not find a version" in text:
-        return "is the network there? offline, run once without --offline; else see `nox -s lock -- --check`"
+        return "check the network; with --offline, run once without it; otherwise see `nox -s lock -- --check`"
     return f"the whole output is in {log}"

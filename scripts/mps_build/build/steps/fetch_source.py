@@ -22,7 +22,7 @@ from mps_build.common.git import (
     git,
 )
 from mps_build.common.mirror import Mirror, mirror_of
-from mps_build.common.process import Reporter
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from ..artifacts import SourceTree
@@ -32,7 +32,7 @@ WORKERS = 8
 
 @dataclass(kw_only=True)
 class _Progress:
-    """Bytes received over all parallel fetches, told to one reporter."""
+    """Bytes received over all parallel fetches, passed to one reporter."""
 
     reporter: Reporter
     received: dict[str, int] = field(default_factory=dict)
@@ -62,7 +62,7 @@ def fetch_source(
 
     Args:
         tag: compared with what the repository says it is today; a tag that has moved is an error.
-        tag_binds: False where the pin comes from a wheel, not from the tag: a difference is then only told.
+        tag_binds: False where the pin comes from a wheel, not from the tag: a difference is then only reported.
 
     Raises:
         SourceError: network, missing commit or submodule, moved tag. What was fetched stays in the
@@ -117,19 +117,19 @@ def resolve_ref(repository: str, ref: str, *, environ: Mapping[str, str]) -> str
     return sorted(named.items(), key=lambda row: row[0].endswith("^{}"))[-1][1]
 
 
-def _check_tag(mirror: Mirror, tag: str, commit: str, summary: Reporter | None) -> None:
+def _check_tag(mirror: Mirror, tag: str, commit: str, reporter: Reporter | None) -> None:
     reference = f"refs/tags/{tag}"
     named = ask_remote(mirror.url, reference, f"{reference}^{{}}", environ=mirror.environ)
     today = named.get(f"{reference}^{{}}") or named.get(reference)
-    if summary and today != commit:
-        summary.line(f"tag {tag} is {today or 'not there'}; the recipe pins the official wheel's commit {commit}")
+    if reporter and today != commit:
+        reporter.line(f"tag {tag} is {today or 'not there'}; the recipe pins the official wheel's commit {commit}")
         return
     if today is None:
         raise SourceError(f"{mirror.url} has no tag {tag}", hint="check the recipe's tag and repository")
     if today != commit:
         raise SourceError(
             f"tag {tag} has moved: the recipe pins {commit}, {mirror.url} says {today}",
-            hint="find out why before you trust either; then correct `commit` in the recipe",
+            hint="find out why before you trust either, then correct `commit` in the recipe",
         )
 
 
@@ -160,7 +160,7 @@ def _check_out(
             raise SourceError(
                 f"the mirror of {mirror.url} is damaged: {damaged}", hint="run once without --offline"
             ) from damaged
-        progress.reporter.line(f"the mirror of {mirror.url} is damaged: fetching it anew")
+        progress.reporter.line(f"the mirror of {mirror.url} is damaged: fetching it again")
         mirror.drop()
         remove_tree(destination / ".git")
         mirror.fetch(commit, on_bytes=tell)
@@ -187,7 +187,7 @@ def _submodules(mirror: Mirror, commit: str, root: Path) -> Mapping[str, tuple[s
         if fault := address_fault(url, schemes=TRANSPORTS):
             raise SourceError(
                 f"{mirror.url} at {commit[:12]}: the address of its submodule {path}, {url!r}, {fault}",
-                hint="do not build this tree: such an address is made to run a program",
+                hint="do not build this tree: such an address can run a program",
             )
     return resolved
 

@@ -40,7 +40,7 @@ def provide_libomp(
             run_logged(Command(argv=(*argv, f"{libomp.package}=={libomp.version}"), environ=environ), log=log)
         except CommandFailed as failure:
             raise BuildEnvironmentError(
-                f"{libomp.package} {libomp.version} is not to be had: {failure.tail[-1:]}", hint=f"see {log}"
+                f"{libomp.package} {libomp.version} is not available: {failure.tail[-1:]}", hint=f"see {log}"
             ) from failure
     wheel = next(iter(folder.glob(name)), None)
     if wheel is None:
@@ -50,7 +50,7 @@ def provide_libomp(
         wheel.unlink()
         raise BuildEnvironmentError(
             f"{wheel.name} has sha256 {found}, the recipe declares {libomp.sha256}",
-            hint="the index serves another file: trust neither until you know why",
+            hint="the index serves another file: trust neither until the reason is known",
         )
     _take_out(wheel, destination)
     return destination

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from mps_build.common.process import Reporter
+from mps_build.common.reporter import Reporter
 
 from ..artifacts import Editable
 from ..ninja import run_build, run_logged_or_fail
@@ -26,7 +26,7 @@ def rebuild(editable: Editable, *, log: Path, reporter: Reporter) -> int:
     for library, extension in stale_copies(editable.root, editable.build):
         shutil.copy2(library, extension)
     if editable.extensions and (stale := stale_sources(editable.root, editable.build)):
-        reporter.line(f"setup.py compiles anew: {', '.join(stale)}")
+        reporter.line(f"setup.py compiles again: {', '.join(stale)}")
         run_build(editable.extensions, log=log.with_suffix(".extensions.log"), reporter=reporter, title="Rebuild")
     return steps
 

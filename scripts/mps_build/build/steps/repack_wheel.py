@@ -13,6 +13,7 @@ from pathlib import Path
 from mps_build.common.process import Command
 
 from ..backend import Backend
+from ..ninja import ninja_of
 from ..zip_members import carry, compressed, recorded
 
 _OF_PYTHON = (".py", ".pyi")
@@ -26,7 +27,7 @@ def make_commands(
         whole = {**environ, "CMAKE_PROJECT_TOP_LEVEL_INCLUDES": str(overrides)}
         return (Command(argv=(str(python), "setup.py", "build"), cwd=source, environ=whole),)
     return (
-        Command(argv=("ninja", "-C", str(build), f"-j{jobs}"), cwd=source, environ=environ),
+        Command(argv=(ninja_of(build), "-C", str(build), f"-j{jobs}"), cwd=source, environ=environ),
         Command(argv=("cmake", "--install", str(build), "--prefix", str(staging(build))), cwd=source, environ=environ),
     )
 
@@ -64,7 +65,7 @@ def repack_wheel(previous: Path, files: Mapping[str, Path], *, output: Path) -> 
     destination, beside = output / previous.name, output / f".{previous.name}.part"
     changed: dict[str, tuple[str, str]] = {}
     with zipfile.ZipFile(previous) as source, zipfile.ZipFile(beside, "w") as target:
-        summary = recorded(source)
+        rows = recorded(source)
         for info in source.infolist():
             name = info.filename
             data = files[name].read_bytes() if name in files else None
@@ -74,7 +75,7 @@ def repack_wheel(previous: Path, files: Mapping[str, Path], *, output: Path) -> 
             if name.endswith(".dist-info/RECORD"):
                 new.compress_type = zipfile.ZIP_DEFLATED
                 target.writestr(new, _record(source.read(info).decode("utf-8"), changed))
-            elif row is None or row == summary.get(name):
+            elif row is None or row == rows.get(name):
                 carry(target, new, compressed(source, info), like=info)
             else:
                 assert data is not None

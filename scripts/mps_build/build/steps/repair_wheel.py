@@ -22,8 +22,8 @@ def check_delocate(python: Path) -> None:
     if not asked.ok:
         why = (asked.stderr.strip().splitlines() or [f"exit {asked.exit}"])[-1]
         raise BuildEnvironmentError(
-            f"delocate, which completes and signs the wheel, does not run under {python}: {why}",
-            hint=f"{python} -m pip install 'delocate>=0.13' (it comes along with mps-build on a Mac)",
+            f"delocate, which repairs and signs the wheel, does not run under {python}: {why}",
+            hint=f"{python} -m pip install 'delocate>=0.13' (on a Mac it is installed with mps-build)",
         )
 
 

@@ -7,7 +7,7 @@ import tarfile
 from pathlib import Path
 
 from mps_build.common.errors import SourceError
-from mps_build.common.process import Reporter
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 
@@ -36,8 +36,8 @@ def unpack_source(tarball: Path, *, destination: Path, reporter: Reporter) -> in
     tops = list(beside.iterdir()) if beside.is_dir() else []
     if len(tops) != 1 or not tops[0].is_dir():
         raise SourceError(
-            f"{tarball} holds {len(tops)} entries at its top, not one folder",
-            hint="give the release's own asset (pytorch-vX.Y.Z.tar.gz), which has the submodules",
+            f"{tarball} holds {len(tops)} entries at its top instead of one folder",
+            hint="use the release's own asset (pytorch-vX.Y.Z.tar.gz), which has the submodules",
         )
     tops[0].replace(destination)
     beside.rmdir()

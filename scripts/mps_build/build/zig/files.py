@@ -64,6 +64,8 @@ export ZIG_GLOBAL_CACHE_DIR={cache} ZIG_LOCAL_CACHE_DIR={local}
 count=$#
 output=
 bundle=
+objective=
+framework=
 while [ "$count" -gt 0 ]; do
   argument=$1
   shift
@@ -74,10 +76,14 @@ while [ "$count" -gt 0 ]; do
     # The target carries the version.
     -mmacosx-version-min=*) ;;
     -o) output=$1; set -- "$@" -o "$1"; shift; count=$((count - 1)) ;;
+    *.m|*.mm) objective=yes; set -- "$@" "$argument" ;;
+    -framework|-weak_framework) framework=yes; set -- "$@" "$argument" ;;
     *) set -- "$@" "$argument" ;;
   esac
 done
 [ -n "$bundle" ] && set -- "$@" "-Wl,-install_name,@rpath/${{output##*/}}"
+[ -n "$objective" ] && set -- "$@" {compile}
+[ -n "$framework" ] && set -- "$@" {link}
 # -s everywhere: zig would build libc++ once for each way of stripping, and stabs hold paths.
 exec {zig} {mode} -target aarch64-macos.{target} -fno-sanitize=undefined -s -ivfsoverlay {overlay} "$@"
 """
@@ -118,7 +124,24 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 """
 
 
-def write_wrappers(folder: Path, *, zig: Path, cache: Path, deployment_target: str) -> None:
+def write_wrappers(
+    folder: Path,
+    *,
+    zig: Path,
+    cache: Path,
+    deployment_target: str,
+    compile_flags: tuple[str, ...],
+    link_flags: tuple[str, ...],
+) -> None:
+    """Write the programs cc, c++, ar and their like that call zig for macOS arm64, and CMake's toolchain file.
+
+    Args:
+        folder: where they go; zig's local cache is beside them.
+        cache: zig's global cache, shared by all builds.
+        deployment_target: the oldest macOS of the result, such as "14.0".
+        compile_flags: for Objective-C.
+        link_flags: for what names a framework.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     cache.mkdir(parents=True, exist_ok=True)
     words = {
@@ -128,6 +151,8 @@ def write_wrappers(folder: Path, *, zig: Path, cache: Path, deployment_target: s
         "local": shlex.quote(str(folder / "local")),
         "overlay": shlex.quote(str(folder / "python-headers.json")),
         "target": deployment_target,
+        "compile": shlex.join(compile_flags),
+        "link": shlex.join(link_flags),
     }
     for name, mode, text in (
         ("cc", "cc", _WRAPPER),
@@ -142,6 +167,12 @@ def write_wrappers(folder: Path, *, zig: Path, cache: Path, deployment_target: s
 
 
 def write_overlay(folder: Path, *, include: Path, free_threaded: bool) -> None:
+    """Write a pyconfig.h for macOS and a Clang overlay that puts it in the place of this host's.
+
+    Args:
+        include: the folder of Python.h.
+        free_threaded: the interpreter was built without the GIL.
+    """
     threads = "#define Py_GIL_DISABLED 1\n" if free_threaded else ""
     write_if_new(folder / "pyconfig.h", f"{_PYCONFIG}{threads}#endif\n")
     # Python.h includes "pyconfig.h" from its own folder, before any -I: only an overlay can stand in for it.

@@ -1,7 +1,7 @@
 """zig as the compiler of a macOS arm64 build on another system: wrappers, a CMake toolchain file, Python's headers.
 
-What a cross build can have: real arm64 Mach-O files, signed ad hoc by zig's linker. What it
-cannot: Apple's frameworks and Metal, so USE_MPS is off in it, as the recipe's `cross` part says.
+What a cross build can have: real arm64 Mach-O files, signed ad hoc by zig's linker, Objective-C++ against declarations
+and stubs of our own. What it cannot: a Metal compiler, so shaders stay source, as the recipe's `cross` part says.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from mps_build.common.errors import BuildEnvironmentError, disk_full
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 
 from .files import write_if_new, write_overlay, write_wrappers
+from .frameworks import SDK_VERSION, write_apple
 
 _ASK = """\
 import importlib.metadata, json, os, platform, sys, sysconfig, ziglang
@@ -50,7 +51,7 @@ def cross_toolchain(*, python: Path, folder: Path, cache: Path, deployment_targe
     if not version.ok:
         raise BuildEnvironmentError(
             f"zig does not run: {version.stderr.strip() or version.exit}",
-            hint="the package ziglang has a zig for x86-64 and arm64 Linux: is this host one of them?",
+            hint="the package ziglang has a zig for x86-64 and arm64 Linux: check that this host is one of them",
         )
     include = Path(facts["include"])
     if not (include / "Python.h").is_file():
@@ -58,10 +59,19 @@ def cross_toolchain(*, python: Path, folder: Path, cache: Path, deployment_targe
             f"Python {python} has no headers: {include / 'Python.h'} is missing",
             hint="install them (Debian and Ubuntu: python3-dev), or use a Python that brings them (uv, pyenv, conda)",
         )
-    write_wrappers(folder, zig=zig, cache=cache, deployment_target=deployment_target)
+    apple = write_apple(folder)
+    write_wrappers(
+        folder,
+        zig=zig,
+        cache=cache,
+        deployment_target=deployment_target,
+        compile_flags=apple.compile_flags,
+        link_flags=apple.link_flags,
+    )
     write_overlay(folder, include=include, free_threaded=bool(facts["free_threaded"]))
     return Toolchain(
         name="zig",
+        path=(str(apple.tools),),
         variables={
             "CMAKE_TOOLCHAIN_FILE": str(folder / "darwin-arm64.cmake"),
             "MACOSX_DEPLOYMENT_TARGET": deployment_target,
@@ -78,6 +88,7 @@ def cross_toolchain(*, python: Path, folder: Path, cache: Path, deployment_targe
             "zig": version.stdout.strip(),
             "target": f"aarch64-macos.{deployment_target}",
             "libc++": "static",
+            "frameworks": f"declarations and stubs of our own, as macOS SDK {SDK_VERSION}",
         },
     )
 

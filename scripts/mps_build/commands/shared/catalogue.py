@@ -45,7 +45,7 @@ TASKS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "ci": "answer what a workflow asks beside the sessions: trust, refs, outputs, upstream's commit, issues",
         },
         "keep this repository": {
-            "regenerate": "write every generated file and table of this repository anew",
+            "regenerate": "write every generated file and table of this repository",
             "completion": "print a completion script for your shell",
         },
     }

@@ -76,6 +76,7 @@ def terminated_as_interrupted() -> Iterator[None]:
 
 
 def print_end(record: Record, path: Path, console: Console) -> None:
+    """Print what a run shows: the statement, the failed cases, the known issues, the verdict, and what to do next."""
     console.print()
     console.print(record.statement, style="bold")
     new = [case for case in record.cases if case.outcome in ("failed", "crashed", "timeout")]
@@ -88,7 +89,7 @@ def print_end(record: Record, path: Path, console: Console) -> None:
             console.table(("case", "issue", "outcome", "what"), lines, title=title)
     unexpected = [case.id for case in record.cases if case.outcome == "unexpected_pass"]
     if unexpected:
-        console.print(f"passed though a known issue says otherwise: {', '.join(unexpected[:_SHOWN])}")
+        console.print(f"passed, although listed as a known issue: {', '.join(unexpected[:_SHOWN])}")
     counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(record.counts.items())) or "no case ran"
     rows = [
         (

@@ -33,7 +33,7 @@ def find_installed(python: str, distribution: str = "torch") -> tuple[Path, str]
     if not found.ok:
         said = (found.stderr.strip().splitlines() or ["it did not answer"])[-1]
         said = said if said.startswith(("Traceback", "ModuleNotFound", "dyld")) else "it does not answer as a Python"
-        raise UsageError(f"--python {python}: cannot be asked: {said}", hint="give the path of a Python interpreter")
+        raise UsageError(f"--python {python}: cannot be tested: {said}", hint="give the path of a Python interpreter")
     try:
         places = json.loads(found.stdout)
     except ValueError:

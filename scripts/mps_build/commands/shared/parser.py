@@ -45,7 +45,7 @@ def parser_of(command: str) -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result as JSON as well")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the result as JSON")
     module.add_arguments(parser)
     return parser
 

@@ -54,31 +54,38 @@ def add_torch_options(parser: argparse.ArgumentParser) -> None:
         help="a .whl file, or torch==2.15.0 (default: the torch of your own environment)",
     )
     add_nightly_options(parser)
-    parser.add_argument("--python", metavar="PATH", help="an interpreter (or, beside a wheel, also a version: 3.12)")
     parser.add_argument(
-        "--device", choices=("mps", "cuda", "cpu"), default="mps", help="default: mps; cpu and cuda rehearse"
+        "--python", metavar="PATH", help="the interpreter under test (with a wheel, a version such as 3.12 will do)"
+    )
+    parser.add_argument(
+        "--device",
+        choices=("mps", "cuda", "cpu"),
+        default="mps",
+        help="the device (default: mps; cpu and cuda only rehearse)",
     )
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add how it is run, and where the record goes."""
     parser.add_argument(
-        "--plant", metavar="FILE.py:NAME", help="a fault around the device's work: docs/verify/plants.md"
+        "--plant", metavar="FILE.py:NAME", help="inject a fault into device operations (docs/verify/plants.md)"
     )
-    parser.add_argument("--memory-limit", metavar="GB", type=float, help="what the process under test may hold")
-    parser.add_argument("--host", metavar="FILE", type=Path, help="diagnose a recorded host instead of this one")
-    parser.add_argument("--record", metavar="DIR", type=Path, help="where the record and the logs go")
-    parser.add_argument("--offline", action="store_true", help="ask no network: use what the cache holds")
-    parser.add_argument("--html", metavar="FILE", type=Path, help="write one self-contained page as well")
+    parser.add_argument("--memory-limit", metavar="GB", type=float, help="memory limit of the process under test")
+    parser.add_argument("--host", metavar="FILE", type=Path, help="check a recorded host instead of this one")
+    parser.add_argument("--record", metavar="DIR", type=Path, help="folder for the record and the logs")
+    parser.add_argument("--offline", action="store_true", help="use no network, only the cache")
+    parser.add_argument("--html", metavar="FILE", type=Path, help="also write a self-contained HTML page")
 
 
 def add_verdict_options(parser: argparse.ArgumentParser) -> None:
     """Add what bears on a verdict of cases, and its other reports."""
-    parser.add_argument("--accept", choices=("known",), help="known: known issues alone are not a failure")
-    parser.add_argument("--allow-virtual", action="store_true", help="run on a virtual Mac too (without a verdict)")
-    parser.add_argument("--known-issues", metavar="FILE", type=Path, help="instead of our known_issues.yaml")
-    parser.add_argument("--junit", metavar="FILE", type=Path, help="write JUnit XML as well")
-    parser.add_argument("--markdown", metavar="FILE", type=Path, help="write a job summary as well")
+    parser.add_argument("--accept", choices=("known",), help="known: exit with 0 if only known issues failed")
+    parser.add_argument("--allow-virtual", action="store_true", help="also run on a virtual Mac (without a verdict)")
+    parser.add_argument(
+        "--known-issues", metavar="FILE", type=Path, help="use this file instead of the suite's known_issues.yaml"
+    )
+    parser.add_argument("--junit", metavar="FILE", type=Path, help="also write JUnit XML")
+    parser.add_argument("--markdown", metavar="FILE", type=Path, help="also write a summary as Markdown")
 
 
 def torch_fields(options: TorchOptions) -> dict[str, Any]:

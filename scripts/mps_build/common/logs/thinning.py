@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
 
 # Beyond this a log is thinned out.
 WHOLE = 2_000_000
@@ -14,6 +13,7 @@ _HEAD, _TAIL = 200_000, 500_000
 _SURE_TROUBLE, _LIKELY_TROUBLE = 700_000, 300_000
 _AROUND = 30
 _LONGEST_LINE = 20_000
+_TOO_LONG = re.compile(rb"[^\n]{%d,}" % (_LONGEST_LINE + 1))
 # Plain words: they are looked for in 100 MB, where a pattern would take minutes.
 _SURE = (
     *(b"FAILED: ", b"CMake Error", b" error: ", b"fatal error", b"Traceback (most", b"Undefined symbols", b"Killed"),
@@ -50,80 +50,126 @@ def thin_text(text: str) -> str:
     return thin(pieces).decode("utf-8", "replace")
 
 
-def _blocks(first: bytearray, chunks: Iterator[bytes]) -> Iterator[list[bytes]]:
-    """Yield lines without their ends, block by block; of one longer than any message its two ends."""
-    *whole, rest = bytes(first).split(b"\n")
-    yield [_short(line) for line in whole]
+def _blocks(first: bytearray, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield whole lines with their ends, about a chunk at a time; of a line longer than any message its two ends."""
+    whole, _, rest = bytes(first).rpartition(b"\n")
+    yield _shortened(whole) + b"\n"
     for chunk in chunks:
-        *whole, rest = (_short(rest) + chunk).split(b"\n")
-        yield [_short(line) for line in whole]
-    yield [_short(rest)]
+        whole, end, rest = (_shortened(rest) + chunk).rpartition(b"\n")
+        if end:
+            yield _shortened(whole) + b"\n"
+    yield _shortened(rest)
 
 
-def _marks(lines: list[bytes], signs: tuple[bytes, ...]) -> set[int]:
-    """Return which lines hold a sign. The block is searched as one: lines one by one would take ten times as long."""
-    block = b"\n".join(lines)
-    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+def _shortened(text: bytes) -> bytes:
+    half = _LONGEST_LINE // 2
+    if len(text) <= _LONGEST_LINE:
+        return text
+    return _TOO_LONG.sub(lambda line: line[0][:half] + b"\r" + line[0][-half:], text)
+
+
+def _marks(block: bytes, signs: tuple[bytes, ...]) -> set[int]:
+    """Return where the lines begin that hold a sign; lines one by one would take ten times as long."""
     marks = set()
     for sign in signs:
         position = block.find(sign)
         while position >= 0:
-            index = bisect_right(starts, position) - 1
-            marks.add(index)
-            position = block.find(sign, starts[index + 1])
+            marks.add(block.rfind(b"\n", 0, position) + 1)
+            end = block.find(b"\n", position)
+            position = block.find(sign, end) if end >= 0 else -1
     return marks
 
 
-def _short(line: bytes) -> bytes:
-    half = _LONGEST_LINE // 2
-    return line if len(line) <= _LONGEST_LINE else line[:half] + b"\r" + line[-half:]
-
-
 class _Thinner:
-    """Keeps lines while its budgets (bytes) last; a line that is not kept leaves its line end."""
+    """Keeps lines while its budgets (bytes) last; a line that is not kept leaves its line end.
+
+    What stands far from trouble is never taken apart: its line ends are counted, a block at a time. The last lines
+    left out are held back in `before`, since trouble may follow; what was kept among them is marked so.
+    """
 
     def __init__(self) -> None:
-        self.kept: list[bytes] = []
-        self.behind: deque[tuple[int, bytes]] = deque(maxlen=_AROUND)
-        self.tail: deque[tuple[int, bytes]] = deque()
+        self.out = bytearray()
+        self.before: deque[tuple[bytes, bool]] = deque()
+        self.tail: deque[bytes] = deque()
         self.head, self.sure, self.likely = _HEAD, _SURE_TROUBLE, _LIKELY_TROUBLE
-        self.tail_size = self.ahead = 0
+        self.tail_size = self.left_out = self.ahead = 0
 
-    def run(self, blocks: Iterator[list[bytes]]) -> bytes:
-        for lines in blocks:
-            sure = _marks(lines, _SURE) if self.sure > 0 else set()
-            likely = _marks(lines, _LIKELY) if self.likely > 0 else set()
-            for index, line in enumerate(lines):
-                self._take(line, sure=index in sure, likely=index in likely)
-        for index, line in self.tail:
-            self.kept[index] = line
-        return b"\n".join(self.kept)
+    def run(self, blocks: Iterator[bytes]) -> bytes:
+        for block in blocks:
+            self._remember(block)
+            self._take(block)
+        self._settle(0)
+        return self._with_tail()
 
-    def _take(self, line: bytes, *, sure: bool, likely: bool) -> None:
-        index = len(self.kept)
-        self.kept.append(b"")
-        self.tail.append((index, line))
-        self.tail_size += len(line) + 1
-        while self.tail_size > _TAIL:
-            self.tail_size -= len(self.tail.popleft()[1]) + 1
+    def _take(self, block: bytes) -> None:
+        position = 0
         if self.head > 0:
-            self.head -= self._keep(index, line)
-        elif sure and self.sure > 0:
-            self.sure -= self._keep(index, line) + self._keep_what_stands_before()
-            self.ahead = _AROUND
-        elif likely and self.likely > 0:
-            self.likely -= self._keep(index, line)
-        elif self.ahead > 0 and self.sure > 0:
+            position = block.find(b"\n", min(self.head, len(block))) + 1 or len(block)
+            self.out += block[:position]
+            self.head -= position
+        sure = _marks(block, _SURE) if self.sure > 0 else set()
+        likely = _marks(block, _LIKELY) if self.likely > 0 else set()
+        for start in sorted(sure | likely):
+            if start < position:
+                continue
+            if self.sure <= 0 and self.likely <= 0:
+                break
+            self._pass_by(block, position, start)
+            position = block.find(b"\n", start) + 1 or len(block)
+            if start in sure and self.sure > 0:
+                self.sure -= sum(len(line) for line, kept in self.before if not kept) + position - start
+                self.out += b"".join(line for line, _ in self.before) + block[start:position]
+                self.before.clear()
+                self.left_out, self.ahead = 0, _AROUND
+            elif start in likely and self.likely > 0:
+                self.likely -= position - start
+                self.before.append((block[start:position], True))
+            else:
+                self._pass_by(block, start, position)
+        self._pass_by(block, position, len(block))
+
+    def _pass_by(self, block: bytes, start: int, end: int) -> None:
+        """Keep the lines right behind a trouble; leave out the others, of which the last ones are held back."""
+        while start < end and self.ahead > 0 and self.sure > 0:
+            self._settle(0)
+            stop = block.find(b"\n", start, end) + 1 or end
+            self.out += block[start:stop]
+            self.sure -= stop - start
             self.ahead -= 1
-            self.sure -= self._keep(index, line)
-        else:
-            self.behind.append((index, line))
+            start = stop
+        held = end
+        for _ in range(_AROUND):
+            held = block.rfind(b"\n", start, max(held - 1, start)) + 1 or start
+        if held > start:
+            self._settle(0)
+            self.out += b"\n" * block.count(b"\n", start, held)
+        lines = _lines(block[held:end])
+        self.before.extend((line, False) for line in lines)
+        self.left_out += len(lines)
+        self._settle(_AROUND)
 
-    def _keep(self, index: int, line: bytes) -> int:
-        self.kept[index] = line
-        return len(line) + 1
+    def _settle(self, most: int) -> None:
+        """Write what was held back, up to the last `most` lines that were left out."""
+        while self.before and (self.left_out > most or not most):
+            line, kept = self.before.popleft()
+            self.out += line if kept else b"\n" * line.endswith(b"\n")
+            self.left_out -= not kept
 
-    def _keep_what_stands_before(self) -> int:
-        spent = sum(self._keep(index, line) for index, line in self.behind)
-        self.behind.clear()
-        return spent
+    def _remember(self, block: bytes) -> None:
+        self.tail.append(block)
+        self.tail_size += len(block)
+        while self.tail_size - len(self.tail[0]) > _TAIL:
+            self.tail_size -= len(self.tail.popleft())
+
+    def _with_tail(self) -> bytes:
+        """Return the text with its last lines as they were."""
+        last = b"".join(self.tail)
+        last = last[last.find(b"\n", max(len(last) - _TAIL, 0)) + 1 :]
+        position = len(self.out)
+        for _ in range(last.count(b"\n") + 1):
+            position = self.out.rfind(b"\n", 0, position)
+        return bytes(self.out[: position + 1]) + last
+
+
+def _lines(text: bytes) -> list[bytes]:
+    return [line + b"\n" for line in text.split(b"\n")[:-1]] + ([rest] if (rest := text.rpartition(b"\n")[2]) else [])

@@ -26,14 +26,17 @@ def data_root() -> Path:
 
 
 def recipes_root() -> Path:
+    """Return the folder of the recipes: the checkout's, else the installed package's."""
     return data_root() / "build_recipes"
 
 
 def locks_root() -> Path:
+    """Return the folder of the lock files, one for each recipe and Python."""
     return recipes_root() / "locks"
 
 
 def patches_root() -> Path:
+    """Return the folder of the patches that recipes name."""
     return data_root() / "patches"
 
 

@@ -94,6 +94,7 @@ def _environment_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
         return
     target, seen = data.get("deployment_target"), set()
     expected = {"MACOSX_DEPLOYMENT_TARGET": target, "_PYTHON_HOST_PLATFORM": f"macosx-{target}-arm64"}
+    version = data.get("version")
     for index, variable in enumerate(variables):
         if not isinstance(variable, Mapping):
             continue
@@ -103,6 +104,8 @@ def _environment_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
         seen.add(name)
         if isinstance(target, str) and isinstance(value, str) and expected.get(str(name), value) != value:
             yield ("environment", index, "value"), f"{name} must be {expected[str(name)]!r}, by deployment_target"
+        if name == "PYTORCH_BUILD_VERSION" and isinstance(version, str) and value != version:
+            yield ("environment", index, "value"), f"{name} must be {version!r}, the recipe's version"
         if isinstance(value, str) and any(character in value for character in ";\n\r\0"):
             yield ("environment", index, "value"), f"{name} holds `;` or a line end: CMake would split it (B44)"
 

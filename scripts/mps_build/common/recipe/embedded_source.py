@@ -18,7 +18,7 @@ from ..process import Command, capture
 TAG = "v1.0.0"
 _DATE = "2026-01-01T00:00:00+00:00"
 # Where a repository stands, and how it is served; its objects are checked by git itself.
-_TOLD = ("HEAD", "config", "refs/heads/main")
+_COMPARED = ("HEAD", "config", "refs/heads/main")
 _UNTRACKED = "__pycache__/\n*.pyc\n.DS_Store\n/build/\n/dist/\n"
 
 
@@ -47,8 +47,8 @@ def materialise(sample_root: Path, destination: Path, *, expected: str | None = 
     """
     if not sample_root.is_dir():
         raise SourceError(
-            f"{sample_root}: the recipe's embedded source is not there",
-            hint="take the folder beside the recipe along, from a whole checkout or an installed mps-build",
+            f"{sample_root}: the recipe's embedded source is missing",
+            hint="restore the folder beside the recipe, from a complete checkout or an installed mps-build",
         )
     beside = destination.with_name(f".{destination.name}.{os.getpid()}")
     shutil.rmtree(beside, ignore_errors=True)
@@ -63,7 +63,7 @@ def materialise(sample_root: Path, destination: Path, *, expected: str | None = 
         if expected is not None and commit != expected:
             raise SourceError(
                 f"{sample_root} is not what the recipe pins: its commit is {commit}, the recipe's {expected}",
-                hint=f"take the change back; or, if it is meant, put {commit} into {sample_root.name}.yaml",
+                hint=f"undo the change; if it is intended, put {commit} into {sample_root.name}.yaml",
             )
         if not all(_holds(destination / each.name, each) for each in beside.iterdir()):
             if destination.is_dir() and not destination.is_symlink():
@@ -79,7 +79,7 @@ def materialise(sample_root: Path, destination: Path, *, expected: str | None = 
 def _holds(there: Path, wanted: Path) -> bool:
     """True if the repository is the wanted one, all its objects whole."""
     try:
-        if any((there / name).read_bytes() != (wanted / name).read_bytes() for name in _TOLD):
+        if any((there / name).read_bytes() != (wanted / name).read_bytes() for name in _COMPARED):
             return False
         _git("--git-dir", str(there), "fsck", "--full", "--strict", "--no-dangling", cwd=wanted)
     except (OSError, SourceError):

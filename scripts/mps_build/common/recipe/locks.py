@@ -88,7 +88,7 @@ def choose_files(package: Mapping[str, Any], python: str) -> Chosen:
     elif "macOS arm64" in lacking:
         raise BuildEnvironmentError(
             f"{package['name']} {package['version']} has no file for macOS arm64 and Python {python}",
-            hint="ask for another version in the recipe's build_requirements",
+            hint="choose another version in the recipe's build_requirements",
         )
     return Chosen(
         name=package["name"],
@@ -145,7 +145,8 @@ def check_uv() -> tuple[str, ...]:
         return ("uv",)
     if find_spec("uv") is None:
         raise BuildEnvironmentError(
-            "uv is needed to make locks", hint="`nox -s lock` in a clone brings it; else: pip install 'mps-build[lock]'"
+            "uv is needed to make locks",
+            hint="`nox -s lock` in a clone installs it; otherwise: pip install 'mps-build[lock]'",
         )
     return (sys.executable, "-m", "uv")
 

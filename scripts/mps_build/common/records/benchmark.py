@@ -67,6 +67,7 @@ class Row(RecordPart):
 
     @property
     def id(self) -> str:
+        """Name and mode, as `--only` takes it: "bert:training"."""
         return f"{self.name}:{self.mode}"
 
 

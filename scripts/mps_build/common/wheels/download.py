@@ -24,7 +24,8 @@ from ..environment import fetch_environ
 from ..errors import SourceError, UsageError
 from ..files import write_whole
 from ..json_text import read_json
-from ..process import Command, CommandFailed, Reporter, run_logged
+from ..process import Command, CommandFailed, run_logged
+from ..reporter import Reporter
 
 # One newer than the newest known, so that a release for the next Python is seen; torch 1.12 ends at 3.7.
 PYTHONS = tuple(f"3.{minor}" for minor in range(16, 6, -1))
@@ -57,7 +58,7 @@ def parse_requirement(text: str) -> Requirement:
             f"{text!r} is neither a file nor a requirement", hint="give a .whl file, or such as torch==2.15.0"
         ) from error
     if requirement.url or requirement.marker:
-        raise UsageError(f"{text!r}: only a name and versions are fetched", hint="download it and give the file")
+        raise UsageError(f"{text!r}: only a name with versions can be fetched", hint="download it and give the file")
     return requirement
 
 
@@ -76,7 +77,7 @@ def fetch_wheel(
     """
     wanted = parse_requirement(requirement)
     if python is not None and not _PYTHON.fullmatch(python):
-        raise UsageError(f"--python {python}: no version of Python", hint="such as 3.12, or 3.14t")
+        raise UsageError(f"--python {python}: is not a version of Python", hint="such as 3.12, or 3.14t")
     known = _Known(cache / "requests.json")
     key = f"{wanted} for Python {python or 'newest'}"
     is_exact = len(wanted.specifier) == 1 and all(
@@ -94,7 +95,7 @@ def fetch_wheel(
     asked = f"Python {python}" if python else f"any Python from {PYTHONS[-1]} to {PYTHONS[0]}"
     raise UsageError(
         f"no macOS arm64 wheel of {wanted} for {asked}",
-        hint=f"`pip index versions {wanted.name}` lists what there is; {log} holds what pip said",
+        hint=f"`pip index versions {wanted.name}` lists the versions; pip's output is in {log}",
     )
 
 
@@ -118,14 +119,14 @@ def _download(wanted: Requirement, python: str, *, cache: Path, log: Path, repor
             if any(mark in text for mark in _UNREACHABLE):
                 raise SourceError(
                     f"the package index cannot be reached to fetch {wanted}",
-                    hint=f"check the network and pip's settings (`pip config list`); {log} holds what pip said",
+                    hint=f"check the network and pip's settings (`pip config list`); pip's output is in {log}",
                 ) from failure
             if _NOTHING in text:
                 return None
             errors = [line for line in said if line.startswith("ERROR:")]
             raise SourceError(
                 f"pip could not fetch {wanted}: {(errors or said or ['it said nothing'])[-1].removeprefix('ERROR: ')}",
-                hint=f"{log} holds all that pip said",
+                hint=f"pip's output is in {log}",
             ) from failure
         wheels = list(Path(beside).glob("*.whl"))
         if len(wheels) != 1:
@@ -167,7 +168,9 @@ def pip_command() -> tuple[str, ...]:
     for name in ("pip3", "pip"):
         if found := shutil.which(name):
             return (found,)
-    raise UsageError("no pip to fetch with", hint="`python -m ensurepip`; or download the wheel and give the file")
+    raise UsageError(
+        "pip is missing, which fetches wheels", hint="`python -m ensurepip`; or download the wheel and give the file"
+    )
 
 
 def _progress() -> str:

@@ -36,7 +36,9 @@ def index_arguments(index: str | None) -> tuple[str, ...]:
             raise UsageError(f"--index {index}: holds no wheel of torch", hint="a folder of wheels, or an address")
         return ("--no-index", "--find-links", str(folder.resolve()))
     if urlsplit(index).scheme not in ("http", "https", "file"):
-        raise UsageError(f"--index {index}: no such folder, and no address", hint="a folder of wheels, or an address")
+        raise UsageError(
+            f"--index {index}: is neither a folder nor an address", hint="a folder of wheels, or an address"
+        )
     return ("--index-url", index)
 
 

@@ -26,6 +26,7 @@ class MatchedSet:
 
     @property
     def wheels(self) -> tuple[WheelFile, ...]:
+        """All wheels of the set, torch first."""
         return (self.torch, *self.companions)
 
     def constraints(self) -> str:

@@ -42,6 +42,7 @@ class WheelFile:
 
     @property
     def file(self) -> str:
+        """The wheel's file name."""
         return self.path.name
 
     @property
@@ -76,7 +77,7 @@ def read_wheels(folder: Path) -> tuple[WheelFile, ...]:
             faults.append(str(error))
     if faults:
         listed = "\n  ".join(faults)
-        raise UsageError(f"nothing is published, {len(faults)} of the wheels are not sound:\n  {listed}")
+        raise UsageError(f"nothing was published: {len(faults)} wheels are damaged:\n  {listed}")
     if not wheels:
         raise UsageError(f"{folder} holds no wheel", hint="`nox -s build_wheel` puts wheels into wheelhouse/")
     return tuple(sorted(wheels, key=lambda wheel: (wheel.name, wheel.version, wheel.file)))
@@ -94,10 +95,10 @@ def read_wheel(path: Path) -> WheelFile:
         raise UsageError(f"{path.name}: {error}") from error
     metadata, bill = _metadata(path)
     headers = HeaderParser().parsestr(metadata.decode("utf-8", "replace"))
-    summary = (canonicalize_name(headers.get("Name", "")), headers.get("Version", ""))
-    if summary[0] != name or summary[1] != str(version):
+    identity = (canonicalize_name(headers.get("Name", "")), headers.get("Version", ""))
+    if identity[0] != name or identity[1] != str(version):
         raise UsageError(
-            f"{path.name}: its METADATA says {summary[0] or 'no name'} {summary[1] or 'without a version'}"
+            f"{path.name}: its METADATA says {identity[0] or 'no name'} {identity[1] or 'without a version'}"
         )
     printed = fingerprint(path)
     beside = tuple(suffix for suffix in BESIDE if path.with_name(path.name + suffix).is_file())
@@ -128,7 +129,7 @@ def _metadata(path: Path) -> tuple[bytes, bytes | None]:
         with open_wheel(path) as archive:
             members = [name for name in archive.names if _is_metadata(name.split("/"))]
             if len(members) != 1:
-                raise UsageError(f"{path.name}: {len(members)} files .dist-info/METADATA, not one")
+                raise UsageError(f"{path.name}: {len(members)} files called .dist-info/METADATA instead of one")
             bill = f"{members[0].split('/', maxsplit=1)[0]}/sboms/mps-build.cdx.json"
             return archive.read(members[0]), archive.read(bill) if bill in archive.names else None
     except UnsoundWheel as error:
@@ -147,4 +148,4 @@ def _check_receipt(path: Path, sha256: str) -> None:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{receipt.name} is not a receipt: {error!r}") from error
     if recorded != sha256:
-        raise UsageError(f"{path.name} is not the wheel of its receipt: sha256 {sha256}, the receipt has {recorded}")
+        raise UsageError(f"{path.name} does not match its receipt: it has sha256 {sha256}, the receipt has {recorded}")

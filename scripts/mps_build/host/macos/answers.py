@@ -34,6 +34,7 @@ class Answer:
 
     @classmethod
     def of(cls, stdout: str, stderr: str, exit: int | None) -> Answer:
+        """Return the answer with terminal controls removed; `ends_whole` is false for a cut-off text."""
         return cls(
             stdout=_clean(stdout),
             stderr=_clean(stderr),
@@ -53,6 +54,7 @@ class Answer:
 
     @property
     def is_empty(self) -> bool:
+        """True if it printed nothing but blanks."""
         return not self.text.strip()
 
 

@@ -20,7 +20,7 @@ _NAMED = {
 
 
 def parse_hardware(answer: Answer) -> Facts:
-    """Return what is told of the machine; a document that was cut off says `complete: False`."""
+    """Return the facts of the machine; a document that was cut off says `complete: False`."""
     text = answer.stdout
     stripped = text.lstrip()
     if stripped.startswith("{") or re.search(r'"SPHardwareDataType"|"machine_model"|"boot_rom_version"', text):

@@ -26,6 +26,7 @@ def parse_metal_version(answer: Answer) -> Facts:
 
 
 def parse_metallib_version(answer: Answer) -> Facts:
+    """Read `metallib --version`: the linker's and the front end's version."""
     match = re.search(r"AIR-LLD ([\d.]*\d) \(metalfe-([\d.]*\d)\)", answer.text)
     return {"metallib_version": match.group(1), "metalfe": match.group(2)} if match else {}
 

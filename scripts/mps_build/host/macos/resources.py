@@ -62,6 +62,7 @@ def _shares_its_disk(size: str, used: str, free: str) -> bool:
 
 
 def parse_diskutil_info(answer: Answer) -> Facts:
+    """Read `diskutil info` as text: mount point, file system, free bytes."""
     text = answer.stdout
     facts: Facts = {}
     for key, pattern in (
@@ -78,6 +79,7 @@ def parse_diskutil_info(answer: Answer) -> Facts:
 
 
 def parse_apfs_list(answer: Answer) -> Facts:
+    """Read `diskutil apfs list`: free bytes of the container, and whether names are case-sensitive."""
     text = answer.stdout
     free = first(r"Capacity Not Allocated:\s+(\d+) B\b", text)
     if not free:
@@ -113,6 +115,7 @@ def parse_thermal_pressure(answer: Answer) -> Facts:
 
 
 def parse_battery(answer: Answer) -> Facts:
+    """Read `pmset -g batt`: "AC" or "battery", and the charge in percent."""
     source = first(r"Now drawing from '(AC|Battery) Power'", answer.stdout)
     if not source:
         return {}
@@ -127,6 +130,7 @@ def parse_low_power(answer: Answer) -> Facts:
 
 
 def parse_vm_stat(answer: Answer) -> Facts:
+    """Read `vm_stat`: the page's size in bytes, and the number of free pages."""
     facts: Facts = {}
     if size := first(r"page size of (\d+) bytes", answer.stdout):
         facts["page_size"] = int(size)
@@ -150,6 +154,7 @@ def parse_session(answer: Answer) -> Facts:
 
 
 def parse_bootstrap(answer: Answer) -> Facts:
+    """Read `launchctl print gui/UID`: whether there is a session on the screen; error 125 says there is none."""
     if answer.exit == 125 or "125: Domain does not support specified action" in answer.text:
         return {"session": None, "gui": False}
     return {}

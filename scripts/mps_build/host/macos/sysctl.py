@@ -29,6 +29,10 @@ _X86_ONLY = ("machdep.cpu.features", "machdep.cpu.family", "machdep.cpu.feature_
 
 
 def parse_sysctl(answer: Answer, call: Call) -> Facts:
+    """Read `sysctl`, with names or (`-n`) values alone, in the order in which they were asked.
+
+    An unknown name is an answer: that key does not exist on this system.
+    """
     names = [argument for argument in call.arguments if not argument.startswith("-")]
     unknown = set(re.findall(r"unknown oid '([\w.]+)'", answer.text))
     flags = "".join(argument[1:] for argument in call.arguments if re.fullmatch(r"-[a-zA-Z]+", argument))

@@ -19,6 +19,7 @@ def parse_tool_version(answer: Answer, tool: str) -> Facts:
 
 
 def parse_nproc(answer: Answer) -> Facts:
+    """Read `nproc` (or `getconf`): the number of cores."""
     return {"cpu_cores": int(answer.last_line)} if answer.last_line.isdigit() else {}
 
 
@@ -39,4 +40,5 @@ def parse_leaks(answer: Answer) -> Facts:
 
 
 def parse_header_folders(answer: Answer) -> Facts:
+    """Read the listing of folders whose headers a compiler takes by itself."""
     return {"header_folders": re.findall(r"^\s*(/\S*/include)/?\s*$", answer.stdout, re.MULTILINE)}

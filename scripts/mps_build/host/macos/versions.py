@@ -7,7 +7,7 @@ import re
 from .answers import Answer, Facts, first
 
 ARCHITECTURES = ("arm64e", "arm64", "x86_64h", "x86_64", "i386")
-_COMPAT = {"10.16": None, "16.0": 26}  # what a Python built with an old SDK is told, and what that proves
+_COMPAT = {"10.16": None, "16.0": 26}  # what a Python built with an old SDK sees, and what that proves
 
 
 def parse_sw_vers(answer: Answer) -> Facts:
@@ -129,6 +129,7 @@ def parse_machine(answer: Answer) -> Facts:
 
 
 def parse_uname_value(answer: Answer, option: str) -> Facts:
+    """Read `uname -r` or `-v`: the Darwin version and the macOS that it belongs to."""
     line = answer.last_line
     if option == "-r" and re.fullmatch(r"\d+(?:\.\d+)+", line):
         return {"darwin": line, "macos_major": macos_major_of_darwin(line)}
@@ -170,6 +171,7 @@ def _arch_of_process(arch: str) -> Facts:
 
 
 def parse_python_version(answer: Answer) -> Facts:
+    """Read `python3 --version`; Python 2 printed it to stderr."""
     version = first(r"^\s*Python (\d+\.\d+\.\d+\S*)\s*$", answer.text)
     return {"python": version} if version else {}
 

@@ -92,6 +92,7 @@ def parse_first_launch(answer: Answer) -> Facts:
 
 
 def parse_run_first_launch(answer: Answer) -> Facts:
+    """Read `xcodebuild -runFirstLaunch`: whether the first start was completed."""
     return {"done": True} if re.search(r"Install\s+Succeeded", answer.text) else {}
 
 
@@ -133,21 +134,25 @@ def kind_of(path: str) -> str:
 
 
 def parse_sdk_path(answer: Answer) -> Facts:
+    """Read `xcrun --show-sdk-path`: the path, and whether it is Xcode's or the Command Line Tools'."""
     path = _path(answer)
     return {"sdk_path": path, "kind": kind_of(path)} if path and path.endswith(".sdk") else {}
 
 
 def parse_platform_path(answer: Answer) -> Facts:
+    """Read `xcrun --show-sdk-platform-path`."""
     path = _path(answer)
     return {"platform_path": path} if path and path.endswith(".platform") else {}
 
 
 def parse_sdk_version(answer: Answer) -> Facts:
+    """Read `xcrun --show-sdk-version`, such as 26.5."""
     line = answer.last_line
     return {"sdk_version": line} if re.fullmatch(r"\d+(?:\.\d+)+", line) else {}
 
 
 def parse_sdk_build(answer: Answer) -> Facts:
+    """Read `xcrun --show-sdk-build-version`, such as 25F70."""
     line = answer.last_line
     return {"sdk_build": line} if re.fullmatch(r"\d+[A-Z]\d+[a-z]?", line) else {}
 
@@ -176,6 +181,7 @@ def parse_xcode_paths(answer: Answer) -> Facts:
 
 
 def parse_receipt(answer: Answer) -> Facts:
+    """Read `pkgutil --pkg-info`: the package, its version, and the first two parts of that."""
     package = first(r"^\s*package-id:\s*(\S+)\s*$", answer.stdout)
     version = first(r"^\s*version:\s*(\d+(?:\.\d+)+)\s*$", answer.stdout)
     if not package or not version:
@@ -184,6 +190,7 @@ def parse_receipt(answer: Answer) -> Facts:
 
 
 def parse_xcode_select_version(answer: Answer) -> Facts:
+    """Read `xcode-select --version`."""
     version = first(r"^\s*xcode-select version (\d+(?:\.\d+)*)\.?\s*$", answer.stdout)
     return {"xcode_select_version": version} if version else {}
 

@@ -57,18 +57,22 @@ class LiveProber:
         )
 
     def system(self) -> str | None:
+        """This system's name: Darwin, Linux."""
         return platform.system()
 
     def standard(self) -> tuple[Probe, ...]:
+        """Return the probes that the doctor needs on this system."""
         return probes_for(platform.system())
 
     def ask(self, probes: Sequence[Probe]) -> None:
+        """Run the probes that were not run yet, side by side, and keep their answers."""
         new = [probe for probe in probes if argv_key(probe.argv) not in self._answers]
         with ThreadPoolExecutor(max_workers=self.threads) as pool:
             for probe, answer in zip(new, pool.map(self._capture, new), strict=True):
                 self._answers[argv_key(probe.argv)] = answer
 
     def answers(self) -> tuple[Answered, ...]:
+        """Return all answers so far, in the order in which they were asked."""
         return tuple((answer, {}) for answer in self._answers.values())
 
     def _capture(self, probe: Probe) -> Captured:
@@ -86,6 +90,7 @@ class RecordingProber(LiveProber):
     """Asks this machine everything, for a recording."""
 
     def standard(self) -> tuple[Probe, ...]:
+        """Return every probe for this system, also those that only a recording needs."""
         return probes_for(platform.system(), everything=True)
 
 
@@ -97,18 +102,22 @@ class RecordedProber:
 
     @property
     def recorded_on(self) -> str | None:
+        """The day of the recording, or "an unknown day"."""
         return self.recording.recorded_on or "an unknown day"
 
     def system(self) -> str | None:
+        """None: the recorded answers say which system it was."""
         return None
 
     def standard(self) -> tuple[Probe, ...]:
+        """Return nothing: a recording answers only what it holds."""
         return ()
 
     def ask(self, probes: Iterable[Probe]) -> None:
         """Nothing more can be asked of a recording."""
 
     def answers(self) -> tuple[Answered, ...]:
+        """Return the recorded answers, with the facts that the recording states itself."""
         return tuple(
             (
                 Captured(

@@ -69,7 +69,7 @@ def _mac(
 
 PROBES: tuple[Probe, ...] = (
     Probe(name="kernel", argv=("uname", "-a"), why="machine or guest, Apple silicon, Rosetta", reveals="host name"),
-    Probe(name="disk", argv=("df", "-k", "."), why="space where the work lies", reveals="name of the volume"),
+    Probe(name="disk", argv=("df", "-k", "."), why="free space in the work folder", reveals="name of the volume"),
     Probe(name="python", argv=("python3", "--version"), why="the Python that runs us"),
     Probe(
         name="python_machine",
@@ -94,12 +94,14 @@ PROBES: tuple[Probe, ...] = (
         why="chip, memory, cores, Rosetta",
     ),
     _mac("translated", "sysctl", "-in", "sysctl.proc_translated", why="Rosetta"),
-    _mac("hypervisor", "sysctl", "-n", "kern.hv_vmm_present", why="a guest: its GPU gives no verdict"),
+    _mac(
+        "hypervisor", "sysctl", "-n", "kern.hv_vmm_present", why="a virtual machine: results from its GPU prove nothing"
+    ),
     _mac(
         "hardware",
         "system_profiler",
         "SPHardwareDataType",
-        why="identifier, firmware: a guest says so here",
+        why="model and firmware, which name a virtual machine",
         reveals="serial number, UUIDs",
         seconds=8.0,
     ),
@@ -116,10 +118,10 @@ PROBES: tuple[Probe, ...] = (
         "python3",
         "-c",
         "import platform; print(platform.mac_ver())",
-        why="a Python built with an old SDK is told 10.16 or 16.0",
+        why="a Python built with an old SDK sees 10.16 or 16.0",
     ),
     _mac("volumes", "df", "-h", why="space on the Data volume", reveals="names of volumes"),
-    _mac("thermal", "pmset", "-g", "therm", why="a throttled machine times nothing"),
+    _mac("thermal", "pmset", "-g", "therm", why="timings on a throttled machine mean nothing"),
     _mac(
         "thermal_pressure",
         *("notifyutil", "-g", "com.apple.system.thermalpressurelevel"),
@@ -155,7 +157,7 @@ PROBES: tuple[Probe, ...] = (
     _mac(
         "clang",
         *("/usr/bin/clang", "--version"),
-        why="clang may be dead though xcodebuild reads fine",
+        why="clang may fail although xcodebuild answers",
         seconds=10.0,
         decides=True,
     ),
@@ -185,7 +187,10 @@ PROBES: tuple[Probe, ...] = (
         why="headers that a compiler may take in the SDK's place",
     ),
     _mac(
-        "receipt", "pkgutil", "--pkg-info=com.apple.pkg.XcodeSystemResources", why="older than Xcode foretells trouble"
+        "receipt",
+        "pkgutil",
+        "--pkg-info=com.apple.pkg.XcodeSystemResources",
+        why="an older one than Xcode causes trouble",
     ),
     # For a recording only: what a parser's writer wants to see, and no run needs.
     _mac(
@@ -207,7 +212,15 @@ PROBES: tuple[Probe, ...] = (
         standard=False,
     ),
     _mac("sdk_build", "xcrun", "--sdk", "macosx", "--show-sdk-build-version", why="the SDK's build", standard=False),
-    _mac("metal_path", "xcrun", "-f", "metal", why="which kind of shim", reveals="a path", standard=False),
+    _mac(
+        "metal_path",
+        "xcrun",
+        "-f",
+        "metal",
+        why="what kind of file /usr/bin/metal is",
+        reveals="a path",
+        standard=False,
+    ),
     _mac(
         "component",
         "xcodebuild",

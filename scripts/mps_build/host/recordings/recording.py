@@ -103,9 +103,7 @@ def recording_of(document: Any, *, name: str) -> Recording:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:10]]
         raise UsageError(f"{name}: is not a recording:\n  " + "\n  ".join(faults)) from error
     if twice := _twice(probe.words() for probe in recording.probes):
-        raise UsageError(
-            f"{name}: holds a probe twice: {' '.join(twice)}", hint="delete the one that is not the host's answer"
-        )
+        raise UsageError(f"{name}: holds a probe twice: {' '.join(twice)}", hint="delete the wrong one of the two")
     return recording
 
 

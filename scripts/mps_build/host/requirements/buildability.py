@@ -35,6 +35,7 @@ class Buildability:
     developer_dir: str | None
 
     def document(self) -> dict[str, Any]:
+        """Return the row of `doctor --all --json`; `builds` is true without blockers."""
         return {**asdict(self), "blockers": list(self.blockers), "builds": not self.blockers}
 
 

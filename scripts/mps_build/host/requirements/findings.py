@@ -28,6 +28,7 @@ class Finding:
     stops: tuple[Literal["build", "verify"], ...] = ("build", "verify")
 
     def document(self) -> dict[str, Any]:
+        """Return the finding as JSON; a blocker says what it stops (`build`, `verify`)."""
         keys = ("id", "level", "what", "found", "wanted", "fix", "link")
         return {key: getattr(self, key) for key in keys} | (
             {"stops": list(self.stops)} if self.level == "blocker" else {}
@@ -35,6 +36,7 @@ class Finding:
 
 
 def not_recorded(id: str, what: str, wanted: str = "") -> Finding:
+    """Return the finding for a fact that the recording does not hold: neither good nor bad."""
     return Finding(id=id, level="not_recorded", what=what, found=NOT_RECORDED, wanted=wanted)
 
 

@@ -74,7 +74,7 @@ def _not_understood(host: Host) -> Iterator[Finding]:
                 level="not_understood",
                 what="Not understood",
                 found=f"`{shlex.join(row.argv)[:120]}` answered: {' / '.join(lines[:3])[:300]}{more}",
-                fix="send this answer in: nox -s doctor -- --record FILE, see docs/host/recorded_macs.md",
+                fix="please report this answer: nox -s doctor -- --record FILE, see docs/host/recorded_macs.md",
             )
 
 
@@ -87,7 +87,7 @@ def elsewhere_findings(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
     mac = "a Mac with Apple silicon; what can be done here stands below"
     rows = (
         ("not_macos", "macOS", host.system, f"macOS {recipe.host.macos} or newer"),
-        ("not_apple_silicon", "Chip", host.arch or "not told", "Apple silicon"),
+        ("not_apple_silicon", "Chip", host.arch or "unknown", "Apple silicon"),
         ("xcode_missing", "Xcode", "none: Xcode runs on macOS alone", f"Xcode {recipe.host.xcode} or newer"),
         ("sdk_missing", "macOS SDK", "none", f"{recipe.host.sdk} or newer"),
     )
@@ -101,7 +101,7 @@ def elsewhere_findings(host: Host, recipe: Recipe) -> tuple[Finding, ...]:
                 id="metal_compiler_missing",
                 level="blocker",
                 what="Metal compiler",
-                found="none: it is Apple's alone",
+                found="none: Apple provides it for macOS only",
                 wanted="a working Metal compiler",
                 fix=mac,
             )

@@ -18,6 +18,7 @@ _INDENT = " " * 22
 
 
 def level_style(level: Level) -> str:
+    """Return the console's style of a finding's level."""
     return _STYLES[level]
 
 

@@ -45,7 +45,7 @@ def _virtual(host: Host) -> Iterator[Finding]:
             id="virtual_gpu",
             level="blocker",
             what=what,
-            found="a guest: its GPU is paravirtual",
+            found="a virtual machine: its GPU is paravirtual",
             wanted=wanted,
             fix="verify on a real Mac; building here is possible",
             link=_VM_LINK,
@@ -56,7 +56,7 @@ def _virtual(host: Host) -> Iterator[Finding]:
             id="virtual_unknown",
             level="warning",
             what=what,
-            found="nothing decides",
+            found="unknown",
             wanted=wanted,
             fix="system_profiler SPHardwareDataType",
         )
@@ -73,7 +73,7 @@ def _rosetta(host: Host) -> Iterator[Finding]:
             what=what,
             found="the shell or the Python is translated",
             wanted=wanted,
-            fix="arch -arm64 zsh, and an arm64 Python: uv python install 3.12 (under Rosetta MPS is there and wrong)",
+            fix="arch -arm64 zsh, and an arm64 Python: uv python install 3.12 (MPS computes wrongly under Rosetta)",
             link=_ROSETTA_LINK,
         )
     elif host.rosetta == "unknown":
@@ -195,8 +195,8 @@ def _power(host: Host) -> Iterator[Finding]:
             level="warning",
             what="Power",
             found="drawing from the battery",
-            wanted="mains while timing",
-            fix="plug in the charger (pmset -g batt tells)",
+            wanted="on mains power while timing",
+            fix="plug in the charger (check with pmset -g batt)",
         )
 
 
@@ -210,7 +210,7 @@ def _session(host: Host) -> Iterator[Finding]:
             what=what,
             found=str(host.first("session") or "none"),
             wanted=wanted,
-            fix="log in at the screen if MPS finds no device (whether it must is not settled): launchctl managername",
+            fix="only if MPS finds no device: log in at the screen; to check: launchctl managername",
             link="https://github.com/NousResearch/hermes-agent/pull/40983",
         )
     elif gui is True:
@@ -239,7 +239,7 @@ def _thermal(host: Host) -> Iterator[Finding]:
             id="thermal_unknown",
             level="note" if asked_more else "warning",
             what=what,
-            found="pmset recorded nothing, which proves nothing",
+            found="pmset has no record (on Apple silicon it never has)",
             wanted=wanted,
             fix="sudo powermetrics --samplers thermal -n 1",
         )
@@ -260,7 +260,7 @@ def _pre_release(host: Host) -> Iterator[Finding]:
             id="compat_version",
             level="warning",
             what="Python",
-            found="is told macOS 10.16 or 16.0",
+            found="sees macOS 10.16 or 16.0",
             wanted="a Python built with a current SDK",
             fix="uv python install 3.12",
             link="https://github.com/python/cpython/issues/135675",

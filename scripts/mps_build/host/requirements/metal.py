@@ -66,5 +66,5 @@ def _fix(host: Host, known: KnownToolError) -> str | None:
     """Return how to fix it; a component that is there and not seen is not fixed by fetching it again at once."""
     there = "installed" in set(host.every("status")) or True in set(host.every("done"))
     if known.id == "metal_toolchain_missing" and there:
-        return f"xcrun --kill-cache; if it stays so, restart the Mac; only then again: {DOWNLOAD_METAL}"
+        return f"xcrun --kill-cache; if that does not help, restart the Mac, and then run again: {DOWNLOAD_METAL}"
     return known.fix

@@ -12,6 +12,7 @@ from .findings import Finding, not_recorded
 
 
 def tool_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
+    """Yield the findings about Python, git, compiler caches and variables that leak into a build."""
     yield from _python(host, recipe)
     yield from _git(host)
     yield from _caches(host)

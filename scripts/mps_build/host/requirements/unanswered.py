@@ -30,8 +30,8 @@ def unanswered_findings(host: Host, *, others_matter: bool) -> Iterator[Finding]
             level="blocker" if stops else "not_recorded",
             what="No answer",
             found=f"`{command}`: {row.text or 'no answer in time'}",
-            wanted="an answer: a tool that is slow is not one that is missing",
-            fix=f"run `{command}` by hand until it answers, then the same command again",
+            wanted="an answer in time",
+            fix=f"run `{command}` by hand until it answers, then run the same command again",
             stops=("build",),
         )
 

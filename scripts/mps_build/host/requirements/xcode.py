@@ -67,6 +67,7 @@ def suits(xcode: Xcode, recipe: Recipe) -> bool:
 
 
 def xcode_findings(host: Host, recipe: Recipe) -> Iterator[Finding]:
+    """Yield the findings about the chosen Xcode, its SDK and its neighbours, judged by the recipe's floors."""
     xcode = choose_xcode(host, recipe)
     suits = xcode is not None and not _faults(xcode, recipe)
     yield from _directory(host, recipe, xcode)
@@ -156,7 +157,7 @@ def _faults(xcode: Xcode, recipe: Recipe) -> list[Finding]:
 
 def _name(xcode: Xcode) -> str:
     seed = ", a pre-release" if xcode.beta else ""
-    return f"{xcode.version} ({xcode.build or 'build not told'}{seed})"
+    return f"{xcode.version} ({xcode.build or 'build unknown'}{seed})"
 
 
 def _well(xcode: Xcode, recipe: Recipe) -> Finding:
@@ -246,7 +247,7 @@ def _signs(host: Host, xcode: Xcode | None) -> Iterator[Finding]:
             level="note",
             what="Xcode",
             found=f"{host.first('developer_dir', 'xcode-select')}: an echo of DEVELOPER_DIR, unchecked",
-            fix="unset DEVELOPER_DIR, unless it is meant",
+            fix="unset DEVELOPER_DIR, unless it is intended",
         )
     if xcode is not None and xcode.beta:
         yield Finding(id="xcode_beta", level="note", what="Xcode", found=f"{_name(xcode)}", wanted="a release")
@@ -259,7 +260,7 @@ def _signs(host: Host, xcode: Xcode | None) -> Iterator[Finding]:
             id="system_resources_older",
             level="note",
             what="Xcode",
-            found=f"XcodeSystemResources {short} beside Xcode {xcode.version}: git and clang may die of it",
+            found=f"XcodeSystemResources {short} beside Xcode {xcode.version}: git and clang may crash",
             wanted=f"{_key(xcode.version)[0]}.x",
             fix=FIRST_LAUNCH,
             link=BY_ID["xcode_system_resources_outdated"].link,

@@ -28,8 +28,8 @@ Detail: TypeAlias = "str | int | None"
 _CRASH_SIGNALS = frozenset({"SIGSEGV", "SIGBUS", "SIGILL", "SIGTRAP"})
 # Numbers of macOS; 7 is Linux's SIGBUS, which macOS uses for nothing a process dies of.
 _SIGNALS = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 9: "SIGKILL", 10: "SIGBUS", 11: "SIGSEGV"}
-# What a process that ended with 0 only warned of is no failure; a fallback is never told otherwise.
-_TOLD_BY_WARNINGS = frozenset({"cpu_fallback", "noise"})
+# A warning of a process that ended with 0 is not a failure; a fallback is only ever reported by a warning.
+_REPORTED_BY_WARNINGS = frozenset({"cpu_fallback", "noise"})
 _WARNING = re.compile(r"\b\w{0,60}Warning: |\bwarning: |^\s*\[W\d")
 _UNITS = {"bytes": 1, "B": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
 _FOREIGN_NSLOG = re.compile(
@@ -44,7 +44,7 @@ class DeviceText:
     Attributes:
         verdict: about the case, the device, nobody of us, nothing (noise), the whole run (stop), or unknown.
         stop: end the run now; every further case would say the same.
-        origin: another Metal program that wrote it (mlx, ggml, other); None: torch, or not told.
+        origin: another Metal program that wrote it (mlx, ggml, other); None: torch, or unknown.
         detail: facts as printed: op, dtype, code, file, line, device, count, allocated, said_floor ...
     """
 
@@ -116,7 +116,7 @@ def classify_device_text(
     log = read_log(text)
     prose = log.text
     rule, category = _rule(table, prose, exit=exit, signal=signal or _signal_of(exit))
-    if exit == 0 and rule and category not in _TOLD_BY_WARNINGS:
+    if exit == 0 and rule and category not in _REPORTED_BY_WARNINGS:
         calm = " ".join(squeeze(line.text) for line in log.lines if not _WARNING.search(line.text))
         rule, category = _rule(table, calm, exit=exit, signal=None)
         category = category if rule else "noise"
@@ -233,8 +233,8 @@ def _unavailable(detail: dict[str, Detail], host: Mapping[str, Any]) -> tuple[st
     real = real_floor(host.get("torch"))
     floor, macos = _version(real or str(said)), _version(host.get("macos"))
     too_old = floor is not None and macos is not None and macos < floor
-    told = {**detail, "real_floor": real} if real and (said or too_old) else detail
-    return ("os_too_old" if too_old else "mps_unavailable"), told
+    facts = {**detail, "real_floor": real} if real and (said or too_old) else detail
+    return ("os_too_old" if too_old else "mps_unavailable"), facts
 
 
 def _could_not_run(prose: str) -> str:

@@ -1,4 +1,4 @@
-"""From a failed log to its known cause, or to the first error: the cause that cannot be told surely is not named."""
+"""From a failed log to its known cause, or to the first error: a cause that is not certain is not named."""
 
 from __future__ import annotations
 

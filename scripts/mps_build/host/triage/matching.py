@@ -18,7 +18,7 @@ from .rules import Catalogue, Cause, Matcher
 _WARNING = re.compile(r"\bwarning: |\bnote: |\bWARNING\b|\b\w{0,60}Warning: |CMake (?:Deprecation )?Warning\b")
 # Lines of the failure in which the consequence of a warning is looked for.
 _BEFORE_A_MESSAGE, _LENGTH_OF_A_MESSAGE = 3, 30
-# Of one pattern; a log that holds more of its hits is no more telling.
+# Of one pattern; more hits of it in a log prove nothing more.
 _MOST_HITS = 200
 
 

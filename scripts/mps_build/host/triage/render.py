@@ -11,7 +11,7 @@ _VERDICTS = {
     "ours_not": "the environment or the caller, not torch's MPS",
     "noise": "harmless",
     "stop": "end the run: every further case would say the same",
-    "unknown": "not MPS, or not to be told",
+    "unknown": "not MPS, or unknown",
 }
 
 
@@ -29,9 +29,9 @@ def render(triage: Triage) -> tuple[str, ...]:
         word = "seen in" if triage.cause else "first error:"
         lines.append(f"  {word} line {triage.first_error.number}: {triage.first_error.text.strip()}")
     elif triage.failed:
-        lines.append("  what failed is not said in this text: it begins after the message")
+        lines.append("  the failing message is not in this text: it begins too late")
     if triage.also:
-        lines.append(f"  also matching (an effect, or a twin): {', '.join(triage.also)}")
+        lines.append(f"  also matching (a consequence, or a similar cause): {', '.join(triage.also)}")
     lines += [f"  note {note}" for note in triage.notes]
     return tuple(lines)
 

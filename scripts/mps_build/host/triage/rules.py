@@ -54,7 +54,7 @@ class Matcher(_Ranged):
 
 
 class Cause(_Ranged):
-    """One row: how it is told, and what a person should know and do."""
+    """One row: how it is recognised, and what a person should know and do."""
 
     id: CauseId
     title: str

@@ -54,6 +54,7 @@ class Member(NamedTuple):
 
     @property
     def is_directory(self) -> bool:
+        """True for an entry that stands for a folder."""
         return self.name.endswith("/")
 
 

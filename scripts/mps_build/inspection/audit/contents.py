@@ -84,6 +84,7 @@ class ContentsWatcher:
             self._want("symbols", Range(offset=table.offset, size=16 * table.count), self._take_symbols)
 
     def update(self, data: bytes) -> None:
+        """Take the next bytes of the file."""
         self._collector.update(data)
         for hasher in self._hashers:
             hasher.update(data)

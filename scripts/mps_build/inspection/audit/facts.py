@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from mps_build.common.process import Reporter
+from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.naming import parse_wheel_name
 
 from .archive import Archive, Member, read_archive
@@ -235,7 +235,7 @@ def _watch_again(source: Source, member: Member, watchers: Iterable[Watcher]) ->
             for watcher in watchers:
                 watcher.update(data)
     except Damaged:
-        return  # told already by the first pass
+        return  # reported already by the first pass
 
 
 class _LeakWatcher:

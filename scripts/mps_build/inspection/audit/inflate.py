@@ -33,7 +33,7 @@ def unpack(descriptor: int, member: Member) -> Iterator[bytes]:
     """Yield the member's data in pieces of at most 8 MiB.
 
     Raises:
-        Damaged: after the last good piece, if the data is cut off, longer than told, or has another CRC.
+        Damaged: after the last good piece, if the data is cut off, longer than declared, or has another CRC.
     """
     crc = seen = 0
     for piece in _stored(descriptor, member) if member.method == STORED else _deflated(descriptor, member):

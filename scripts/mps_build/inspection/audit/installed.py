@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path, PurePosixPath
 
-from mps_build.common.process import Reporter
+from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.naming import WheelName, parse_wheel_name
 
 from .archive import STORED, Archive, Member

@@ -41,7 +41,7 @@ MOST_FLAGS_BYTES = 1 << 16  # 1.5 kB
 MOST_NODES = 200_000  # 55 941 of an exports trie
 MOST_FUNCTIONS = 200_000  # 19 455 of a metallib
 
-# What is told.
+# What is reported.
 MOST_FAULTS = 1_000  # of an archive's structure
 MOST_FINDINGS = 500  # of one rule
 MOST_EVIDENCE = 1_000  # letters of one finding

@@ -114,7 +114,7 @@ def _commands(head: bytes, count: int) -> Iterator[tuple[int, bytes]]:
 
 
 class _Reading:
-    """What the load commands have told so far."""
+    """What the load commands read so far declare."""
 
     def __init__(self) -> None:
         self.segments: list[tuple[str, Range]] = []

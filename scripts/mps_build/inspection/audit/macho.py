@@ -27,6 +27,7 @@ class Range:
 
     @property
     def end(self) -> int:
+        """The first byte behind the range."""
         return self.offset + self.size
 
 
@@ -41,6 +42,7 @@ class Section:
 
     @property
     def full_name(self) -> str:
+        """Segment and section, as `otool` writes them: "__TEXT,__text"."""
         return f"{self.segment},{self.name}"
 
 
@@ -86,6 +88,7 @@ class MachO:
 
     @property
     def cpu_name(self) -> str:
+        """The CPU type's name, or its number in hexadecimal."""
         return CPU_NAMES.get(self.cpu, f"{self.cpu:#x}")
 
     @property

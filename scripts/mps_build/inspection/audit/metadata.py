@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
+from email.parser import HeaderParser
+from email.policy import compat32
 from typing import NamedTuple
 
 from .limits import MOST_MEMBERS
@@ -22,25 +24,15 @@ class RecordRow(NamedTuple):
 
 
 def parse_headers(text: str) -> dict[str, tuple[str, ...]]:
-    """Return the headers of METADATA or WHEEL, every value of each, keys in lower case.
+    """Return the headers of METADATA or WHEEL, every value of each, keys in lower case; read as installers read them.
 
     >>> parse_headers("Tag: a\\nTag: b\\n\\nTag: body")
     {'tag': ('a', 'b')}
     """
-    found: dict[str, list[list[str]]] = {}
-    last: list[str] | None = None
-    for line in text.replace("\r\n", "\n").split("\n"):
-        if not line:
-            break
-        if line[0] in " \t" and last is not None:
-            last.append(line.strip())
-            continue
-        key, colon, value = line.partition(":")
-        if not colon:
-            break  # the body of old METADATA may follow without an empty line
-        last = [value.strip()]
-        found.setdefault(key.strip().lower(), []).append(last)
-    return {key: tuple("\n".join(lines) for lines in values) for key, values in found.items()}
+    found: dict[str, list[str]] = {}
+    for key, value in HeaderParser(policy=compat32).parsestr(text).items():
+        found.setdefault(key.lower(), []).append("\n".join(line.strip() for line in str(value).split("\n")))
+    return {key: tuple(values) for key, values in found.items()}
 
 
 def parse_record(text: str, *, most_rows: int = MOST_MEMBERS) -> tuple[RecordRow, ...]:

@@ -87,6 +87,7 @@ class WheelFacts:
 
     @property
     def distribution(self) -> str:
+        """The distribution by the file name, or by METADATA where there is no valid file name."""
         return self.name.distribution if self.name else next(iter(self.metadata.get("name", ())), "")
 
     @property
@@ -95,15 +96,18 @@ class WheelFacts:
         return {name: (facts, facts.macho) for name, facts in self.binaries.items() if facts.macho is not None}
 
     def macho(self, member: str) -> MachO | None:
+        """Return the headers of a member; None if it is not a Mach-O or could not be read."""
         facts = self.binaries.get(member)
         return facts.macho if facts else None
 
     def contents(self, member: str) -> Contents | None:
+        """Return what a pass over a member's data found; None without one."""
         facts = self.binaries.get(member)
         return facts.contents if facts else None
 
     @property
     def git_version(self) -> str | None:
+        """The commit that torch/version.py states."""
         return self.version_literals.get("git_version")
 
 
@@ -118,6 +122,7 @@ class Finding:
     reason: str
 
     def document(self) -> dict[str, Any]:
+        """Return the row of `findings` in the audit's JSON."""
         return {
             "rule": self.rule,
             "level": self.level,
@@ -140,6 +145,7 @@ class Audit:
 
     @property
     def verdict(self) -> Literal["accepted", "rejected"]:
+        """ "rejected" if a finding is an error; warnings alone do not reject."""
         return "rejected" if any(finding.level == "error" for finding in self.findings) else "accepted"
 
     def document(self) -> dict[str, Any]:

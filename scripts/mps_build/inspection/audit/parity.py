@@ -15,7 +15,7 @@ from typing import Any
 
 from mps_build.common.budget import budget_of
 from mps_build.common.errors import UsageError
-from mps_build.common.process import Reporter
+from mps_build.common.reporter import Reporter
 
 from .contents import Metallib
 from .facts import collect_facts
@@ -48,9 +48,11 @@ class Part:
 
     @property
     def is_equal(self) -> bool:
+        """True if both wheels have the same names with the same values."""
         return not (self.only_left or self.only_right or self.changed)
 
     def document(self) -> dict[str, Any]:
+        """Return the part as JSON: names as text, and how many differ."""
         return {
             "name": self.name,
             "strength": "strong" if self.is_strong else "weak",
@@ -82,6 +84,7 @@ class Parity:
         return tuple(part for part in self.parts if part.is_strong and not part.is_equal)
 
     def document(self) -> dict[str, Any]:
+        """Return the comparison as `compare --json` writes it."""
         return {
             "compared": "wheels",
             "left": self.left,
@@ -166,8 +169,16 @@ def _sources(facts: WheelFacts) -> Iterable[str]:
 
 
 def _metadata(facts: WheelFacts) -> Iterable[str]:
-    told = ("name", "version", "requires-python", "requires-dist", "provides-extra", "license-expression", "license")
-    return (f"{key}: {value}" for key in told for value in facts.metadata.get(key, ()))
+    compared = (
+        "name",
+        "version",
+        "requires-python",
+        "requires-dist",
+        "provides-extra",
+        "license-expression",
+        "license",
+    )
+    return (f"{key}: {value}" for key in compared for value in facts.metadata.get(key, ()))
 
 
 def _dispatch_headers(facts: WheelFacts) -> Iterable[str]:
@@ -227,7 +238,7 @@ def _kernels(facts: WheelFacts, section: str) -> Iterable[str]:
 
 def _compiled_for(facts: WheelFacts, section: str) -> Iterable[str]:
     for metallib in _metallibs(facts, section):
-        yield (format_version(metallib.header.os_version) if metallib.header else None) or "not told"
+        yield (format_version(metallib.header.os_version) if metallib.header else None) or "not stated"
 
 
 def _metallibs(facts: WheelFacts, section: str) -> Iterator[Metallib]:

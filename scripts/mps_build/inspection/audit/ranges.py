@@ -51,6 +51,7 @@ class RangeCollector:
         heappush(self._waiting, (extent.offset, self._asked, extent, deliver))
 
     def update(self, data: bytes) -> None:
+        """Take the next bytes, and deliver each range that is complete."""
         begin, end = self._position, self._position + len(data)
         pending, self._begun = self._begun, []
         # What a delivered range asks for may lie in this very piece.
@@ -81,6 +82,7 @@ class PageHasher:
         self._digests: list[bytes] = []
 
     def update(self, data: bytes) -> None:
+        """Take the next bytes, and add the digest of each page that is complete."""
         view = memoryview(data)[: self._left]
         self._left -= len(view)
         page = self.page_size

@@ -1,7 +1,7 @@
 """Which operators a compiled library registers with PyTorch's dispatcher, read from its machine code.
 
 `TORCH_LIBRARY_IMPL(aten, MPS, m) { m.impl("abs.out", …); }` becomes a function that loads the address of each name
-and calls `torch::Library::_impl`. Official wheels keep that function's symbol, so the names can be told on any
+and calls `torch::Library::_impl`. Official wheels keep that function's symbol, so the names can be read on any
 system: those that torchgen wrote and those that were written by hand, which leave no header.
 """
 

@@ -43,17 +43,21 @@ class CodeDirectory:
 
     @property
     def hash_size(self) -> int:
+        """Bytes of a page's digest."""
         return _HASHES[self.hash_type][1]
 
     @property
     def hash_name(self) -> str:
+        """The hash's name, such as "sha256"."""
         return HASH_NAMES[self.hash_type]
 
     @property
     def page_count(self) -> int:
+        """How many pages the directory has digests of."""
         return len(self.hashes) // self.hash_size
 
     def digest(self, data: bytes | memoryview) -> bytes:
+        """Return the digest of a page by this directory's hash."""
         return _HASHES[self.hash_type][0](data)
 
     def bad_pages(self, digests: bytes) -> int:

@@ -17,9 +17,22 @@ MOST_TOGETHER_BYTES = 8 << 20
 class Source(Protocol):
     """Gives members' data; `head` and `pieces` raise Damaged where they cannot, `few` yields it."""
 
-    def head(self, member: Member, size: int) -> bytes: ...
-    def few(self, members: Sequence[Member]) -> Iterator[tuple[Member, bytes | Damaged]]: ...
-    def pieces(self, member: Member) -> Iterator[bytes]: ...
+    def head(self, member: Member, size: int) -> bytes:
+        """Return the first `size` bytes of a member, or all if it is shorter.
+
+        Raises:
+            Damaged: it cannot be read.
+        """
+
+    def few(self, members: Sequence[Member]) -> Iterator[tuple[Member, bytes | Damaged]]:
+        """Yield whole small members; one that is damaged is yielded as its error."""
+
+    def pieces(self, member: Member) -> Iterator[bytes]:
+        """Yield a member's data, piece by piece.
+
+        Raises:
+            Damaged: it cannot be read to its end.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +42,11 @@ class ZipSource:
     descriptor: int
 
     def head(self, member: Member, size: int) -> bytes:
+        """Return the first bytes of a member, inflated.
+
+        Raises:
+            Damaged: its data cannot be inflated.
+        """
         return unpack_head(self.descriptor, member, size)
 
     def few(self, members: Sequence[Member]) -> Iterator[tuple[Member, bytes | Damaged]]:
@@ -47,6 +65,11 @@ class ZipSource:
                 yield member, damage
 
     def pieces(self, member: Member) -> Iterator[bytes]:
+        """Yield a member's inflated data; size and CRC are checked at the end.
+
+        Raises:
+            Damaged: it is cut off, or does not have the size or CRC that the directory says.
+        """
         return unpack(self.descriptor, member)
 
 
@@ -57,9 +80,15 @@ class FolderSource:
     root: Path
 
     def head(self, member: Member, size: int) -> bytes:
+        """Return the first bytes of an installed file.
+
+        Raises:
+            Damaged: it cannot be read.
+        """
         return self._read(member, size)
 
     def few(self, members: Sequence[Member]) -> Iterator[tuple[Member, bytes | Damaged]]:
+        """Yield whole installed files; one that cannot be read is yielded as its error."""
         for member in members:
             try:
                 yield member, self._read(member, -1)
@@ -67,6 +96,11 @@ class FolderSource:
                 yield member, damage
 
     def pieces(self, member: Member) -> Iterator[bytes]:
+        """Yield an installed file's data.
+
+        Raises:
+            Damaged: it cannot be read.
+        """
         try:
             with (self.root / member.name).open("rb") as file:
                 while piece := file.read(OUT_BYTES):

@@ -24,13 +24,14 @@ from .sources import Source
 LARGE_BYTES = 1 << 18
 QUEUE_LENGTH = 6
 SMALL_AT_ONCE = 64
-TOLD_EVERY_BYTES = 8 << 20
+REPORT_EVERY_BYTES = 8 << 20
 
 
 class Watcher(Protocol):
     """Sees a member's data go by."""
 
-    def update(self, data: bytes) -> None: ...
+    def update(self, data: bytes) -> None:
+        """Take the next bytes of the member; they come in order and whole."""
 
 
 class Piece(NamedTuple):
@@ -65,13 +66,13 @@ class Wish:
 
 
 def pass_over(source: Source, members: Sequence[Member], wish: Wish, *, advanced: Callable[[int], None]) -> Passed:
-    """Return the digests of all members; `advanced` is told the bytes that have gone by."""
+    """Return the digests of all members; `advanced` is called with the number of bytes done."""
     _keep_memory()
     passed = Passed()
     large = [member for member in members if max(member.size, member.packed) > LARGE_BYTES]
     waiting = deque(member for member in members if max(member.size, member.packed) <= LARGE_BYTES)
     inflating = _Inflating(source, large, wish, passed)
-    done = told = 0
+    done = reported = 0
     with inflating:
         while waiting or not inflating.is_over:
             piece = inflating.take(wait=not waiting)
@@ -80,9 +81,9 @@ def pass_over(source: Source, members: Sequence[Member], wish: Wish, *, advanced
             elif waiting:
                 few = [waiting.popleft() for _ in range(min(SMALL_AT_ONCE, len(waiting)))]
                 done += _see_small(source, few, wish, passed)
-            if done + inflating.done - told >= TOLD_EVERY_BYTES:
-                told = done + inflating.done
-                advanced(told)
+            if done + inflating.done - reported >= REPORT_EVERY_BYTES:
+                reported = done + inflating.done
+                advanced(reported)
     return passed
 
 

@@ -78,7 +78,7 @@ class Exports:
 
 
 def _node(trie: bytes, at: int) -> tuple[int, list[tuple[bytes, int]]]:
-    """Return whether a name ends at this node (the size of what is told of it), and its (label, child) edges."""
+    """Return whether a name ends at this node (the size of what is stored for it), and its (label, child) edges."""
     size, at = uleb128(trie, at)
     at += size
     if at >= len(trie):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mps_build.common.budget import budget_of
 from mps_build.common.errors import UsageError
-from mps_build.common.process import Reporter, SilentReporter
+from mps_build.common.reporter import Reporter, SilentReporter
 
 from .describe import describe_facts
 from .facts import collect_facts, collector_paused

@@ -83,7 +83,7 @@ def read_directory(descriptor: int, file_size: int, *, most_bytes: int) -> Direc
     if offset + size > at:
         raise Unreadable("its directory lies outside the file")
     if offset + size != at:
-        raise Unreadable(f"{at - offset - size} bytes more than the end record tells: prepended, or put in between")
+        raise Unreadable(f"{at - offset - size} bytes more than the end record says: prepended or inserted")
     if size > most_bytes:
         raise Unreadable(f"its directory has {size} bytes; at most {most_bytes} are read")
     data = os.pread(descriptor, size, offset)

@@ -33,6 +33,7 @@ class Measured:
     failed: int
 
     def document(self) -> dict[str, Any]:
+        """Return the measured outcome of an operator as JSON: the word and the cases."""
         return {"measured": self.word, "passed": self.passed, "failed": self.failed}
 
 

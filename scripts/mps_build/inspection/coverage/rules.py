@@ -48,6 +48,7 @@ class Row:
         return self.name.partition(".")[0]
 
     def document(self) -> dict[str, Any]:
+        """Return the overload as JSON; `through` names what it calls, where that decides."""
         through = {"through": self.through} if self.through else {}
         return {"name": self.name, "status": self.status, "how": self.how, "keys": list(self.keys), **through}
 
@@ -96,6 +97,7 @@ class Counts:
 
     @property
     def share(self) -> float:
+        """The share, 0 to 1, of the overloads with a CPU kernel that MPS runs."""
         return self.cpu_on_mps / self.cpu if self.cpu else 0.0
 
 
@@ -129,6 +131,7 @@ class Change:
     reason: str
 
     def document(self) -> dict[str, str]:
+        """Return the change of an overload's status as JSON."""
         return {"name": self.name, "before": self.before, "after": self.after, "reason": self.reason}
 
 
@@ -165,8 +168,8 @@ def _reason(old: Row | None, new: Row | None, left: Facts, right: Facts) -> str:
     if old.status == KERNEL:
         return "no longer named for MPS in native_functions.yaml"
     gained, lost = set(new.keys) - set(old.keys), set(old.keys) - set(new.keys)
-    summary = [f"{word} {', '.join(sorted(keys))}" for word, keys in (("gained", gained), ("lost", lost)) if keys]
-    return "; ".join(summary) or (f"now calls {new.through}" if new.through else "")
+    changes = [f"{word} {', '.join(sorted(keys))}" for word, keys in (("gained", gained), ("lost", lost)) if keys]
+    return "; ".join(changes) or (f"now calls {new.through}" if new.through else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +183,7 @@ class KernelChange:
     only_right: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
+        """Return the difference of a metallib's kernels as JSON: counts and names."""
         only = {"only_left": list(self.only_left), "only_right": list(self.only_right)}
         return {"section": self.section, "left": self.left, "right": self.right, **only}
 

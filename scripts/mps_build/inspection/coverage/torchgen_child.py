@@ -32,6 +32,7 @@ _IMPL = re.compile(r'm\.impl\("([^"]+)"')
 
 
 def main(root: str, native_functions: str, tags: str) -> None:
+    """Print, as JSON, what a tree's own torchgen says of its operators; runs in a process of its own."""
     sys.path.insert(0, root)
     gen = importlib.import_module("torchgen.gen")
     keys = importlib.import_module("torchgen.model").DispatchKey

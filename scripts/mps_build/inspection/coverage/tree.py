@@ -38,17 +38,17 @@ def facts_of_tree(root: Path, *, label: str | None = None) -> Facts:
     if not (root / "torchgen").is_dir():
         hint = "check out a release from 1.12 on"
         raise MpsNotBuilt(f"{root}: has no torchgen/, so it is older than 1.12, the first release with MPS", hint=hint)
-    summary = ask_torchgen(root, yaml, yaml.with_name("tags.yaml"))
+    answer = ask_torchgen(root, yaml, yaml.with_name("tags.yaml"))
     version = _version(root)
     by_hand, notes = _by_hand(root)
     return Facts(
         label=label or f"PyTorch {version}, source",
         kind="source",
         version=version,
-        registered={key: frozenset(names) for key, names in summary["registered"].items()},
-        own=frozenset(summary["own"]),
-        through=summary["through"],
-        elsewhere={name: tuple(keys) for name, keys in summary["elsewhere"].items()},
+        registered={key: frozenset(names) for key, names in answer["registered"].items()},
+        own=frozenset(answer["own"]),
+        through=answer["through"],
+        elsewhere={name: tuple(keys) for name, keys in answer["elsewhere"].items()},
         by_hand=by_hand,
         notes=notes,
     )
@@ -67,10 +67,10 @@ def ask_torchgen(root: Path, native_functions: Path, tags: Path) -> dict[str, An
         said = (answer.stderr.strip().splitlines() or ["it did not answer"])[-1]
         hint = "a tree that was changed, or a torchgen that this Python cannot run: try the Python that builds it"
         raise SourceError(f"{root}/torchgen does not read {native_functions.name}: {said}", hint=hint)
-    summary: dict[str, Any] = json.loads(answer.stdout)
-    if not summary["registered"].get("MPS"):
+    operators: dict[str, Any] = json.loads(answer.stdout)
+    if not operators["registered"].get("MPS"):
         raise MpsNotBuilt(f"{native_functions} names no kernel for MPS", hint="the first release with MPS is 1.12")
-    return summary
+    return operators
 
 
 def _version(root: Path) -> str:

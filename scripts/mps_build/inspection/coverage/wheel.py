@@ -58,11 +58,11 @@ def _facts(path: Path, archive: zipfile.ZipFile, compiled: Compiled) -> Facts:
     if not headers.get("MPS"):
         hint = "MPS came with 1.12, and is in wheels for macOS only: torch==2.15.0 fetches one"
         raise MpsNotBuilt(f"{path.name}: has no *_mps_dispatch.h, so it was built without MPS", hint=hint)
-    summary, fault = _torchgen(archive, names)
+    torchgen, fault = _torchgen(archive, names)
     notes = [fault] if fault else []
     if compiled.fault:
         notes.append(f"{LIBRARY} was not read, so registrations by hand are not known: {compiled.fault}")
-    checks = [*strange, *_checks("torchgen", summary.get("registered", {}), headers)]
+    checks = [*strange, *_checks("torchgen", torchgen.get("registered", {}), headers)]
     by_hand: tuple[ByHand, ...] = ()
     if compiled.registered:
         native = {key: [name for name, _ in compiled.registered.get(key, ())] for key in headers if key != "CUDA"}
@@ -78,9 +78,9 @@ def _facts(path: Path, archive: zipfile.ZipFile, compiled: Compiled) -> Facts:
         kind="wheel",
         version=path.name.split("-")[1] if "-" in path.name else "of unknown version",
         registered=headers,
-        own=frozenset(summary.get("own", ())),
-        through=summary.get("through", {}),
-        elsewhere={name: tuple(summary.get("elsewhere", {}).get(name, ())) for name in sorted(operators - known)},
+        own=frozenset(torchgen.get("own", ())),
+        through=torchgen.get("through", {}),
+        elsewhere={name: tuple(torchgen.get("elsewhere", {}).get(name, ())) for name in sorted(operators - known)},
         by_hand=by_hand,
         kernels=compiled.kernels,
         checks=tuple(checks),

@@ -19,7 +19,8 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from ...common.process import Command, watched
+from ...common.process import Command
+from ...common.watched import watched
 from ...common.workspace import cache_folder
 from .code.compiler import require_llvm
 from .execution.pool import examine_all, tasks_of
@@ -32,6 +33,7 @@ JUDGE = Path(__file__).resolve().parent / "judge" / "main.py"
 
 
 def main() -> int:
+    """Run the kernels of a metallib that fit the patterns and print each outcome: a tool for who adds contracts."""
     parser = argparse.ArgumentParser(prog="kernels", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("library", type=Path)
     parser.add_argument("patterns", nargs="*", default=["*"])

@@ -1,14 +1,13 @@
-"""The result as JSON, as tables, and as a page."""
+"""The result as JSON, and as tables."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
-from ...common.page import whole_page
-from .verification import BASIC, FOUND, RAN, Kernel, counts
+from .library import BASIC
+from .verification import FOUND, Kernel, counts
 
 _HEAVY = 1e299
 
@@ -54,7 +53,7 @@ def kernel_row(row: Kernel) -> dict[str, Any]:
         "operator": row.operator,
         "reason": row.reason,
     }
-    for key in ("inputs", "max_ulp", "bound_ulp", "cpu_ulp", "where", "programs", "threads", "inactive"):
+    for key in ("inputs", "max_ulp", "bound_ulp", "cpu_ulp", "where", "programs", "threads", "inactive", "profile"):
         if verdict.get(key):
             fields[key] = verdict[key]
     if fields.get("max_ulp", 0) >= _HEAVY:
@@ -62,63 +61,42 @@ def kernel_row(row: Kernel) -> dict[str, Any]:
     return fields
 
 
-def family_rows(rows: Sequence[Kernel]) -> list[list[str]]:
-    """Return a table: family, kernels, compiled, run, findings; the largest first."""
+def family_rows(rows: Sequence[Kernel], most: int) -> list[list[str]]:
+    """Return a table: family, kernels, compiled, bound, run, findings.
+
+    Families with findings come first, then the largest; what is beyond `most` is one row, and the sum the last.
+    """
     families: dict[str, list[Kernel]] = {}
     for row in rows:
         families.setdefault(row.family or "(no contract)", []).append(row)
-    table = []
-    for name, members in sorted(families.items(), key=lambda each: -len(each[1])):
-        found = sum(each.outcome in FOUND for each in members)
-        compiled = sum(each.outcome != "not_compiled" for each in members)
-        run = sum(each.outcome in RAN for each in members)
-        table.append([name, *map(str, (len(members), compiled, run, found))])
-    return table
+    ordered = sorted(families.items(), key=lambda each: (-_findings(each[1]), -len(each[1])))
+    table = [_family_row(name, members) for name, members in ordered[:most]]
+    if rest := ordered[most:]:
+        table.append(_family_row(f"and {len(rest)} families more", [row for _, members in rest for row in members]))
+    return [*table, _family_row("all", rows)] if len(ordered) > 1 else table
+
+
+def _findings(rows: Sequence[Kernel]) -> int:
+    return sum(row.outcome in FOUND for row in rows)
+
+
+def _family_row(name: str, rows: Sequence[Kernel]) -> list[str]:
+    found = counts(rows)
+    return [name, *(str(found[each]) for each in ("kernels", "compiled", "bound", "run")), str(_findings(rows) or "")]
 
 
 def finding_lines(rows: Sequence[Kernel]) -> list[str]:
-    """Return two lines for each finding: the kernel and what is wrong."""
-    lines = []
+    """Return one text for each finding: kernels of one family that are wrong in one way are one finding."""
+    groups: dict[tuple[str, str, str], list[Kernel]] = {}
     for row in rows:
         if row.outcome in FOUND:
-            case = row.verdict.get("inputs", {})
-            shown = ", ".join(f"{key} {value}" for key, value in case.items())
-            lines.append(
-                f"{row.outcome}: {row.name} ({row.library})\n    {row.reason}" + (f"\n    {shown}" if shown else "")
-            )
+            groups.setdefault((row.outcome, row.family, row.operator or row.name), []).append(row)
+    lines = []
+    for (outcome, _, _), members in groups.items():
+        first = members[0]
+        others = len({row.name for row in members}) - 1
+        alike = f" and {others} more of its operator and family" if others else ""
+        shown = ", ".join(f"{key} {value}" for key, value in first.verdict.get("inputs", {}).items())
+        text = f"{outcome}: {first.name} ({first.library}){alike}\n    {first.reason}"
+        lines.append(text + (f"\n    inputs: {shown}" if shown else ""))
     return lines
-
-
-def page_of(rows: Sequence[Kernel], document: dict[str, Any]) -> str:
-    """Return the page: verdict, findings, and the atlas of errors by function and type."""
-    parts = [f"<h1>Metal kernels of {escape(document['target'])}: {escape(document['verdict'])}</h1>"]
-    parts.append(
-        "<p>The kernels ran on this machine's processor, not on a GPU. The elementary functions under them are the "
-        "host's, computed in double: an Apple GPU's own may be a few units in the last place worse.</p>"
-    )
-    parts.append(_table("Kernels", ("library", "kernels", "compiled", "run"), [
-        [name, each["kernels"], each["compiled"], each["run"]] for name, each in document["libraries"].items()
-    ]))  # fmt: skip
-    found = [row for row in rows if row.outcome in FOUND or row.outcome == "known"]
-    parts.append(_table("Findings", ("kernel", "outcome", "what"), [[r.name, r.outcome, r.reason] for r in found]))
-    atlas = [
-        [row.operator or row.name, row.name, _ulp(row.verdict.get("max_ulp")), _ulp(row.verdict.get("cpu_ulp"))]
-        for row in rows
-        if row.verdict.get("bound_ulp") is not None
-    ]
-    parts.append(
-        _table("Largest error, in units in the last place", ("function", "kernel", "kernel's", "CPU's"), atlas)
-    )
-    return whole_page("Metal kernels", "\n".join(parts))
-
-
-def _ulp(value: float | None) -> str:
-    if value is None:
-        return ""
-    return "not finite" if value >= _HEAVY else f"{value:.3g}"
-
-
-def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    head = "".join(f"<th>{escape(each)}</th>" for each in columns)
-    body = "\n".join("<tr>" + "".join(f"<td>{escape(str(each))}</td>" for each in row) + "</tr>" for row in rows)
-    return f"<h2>{escape(title)}</h2>\n<table>\n<tr>{head}</tr>\n{body}\n</table>"

@@ -22,6 +22,7 @@ class DType:
 
     @property
     def is_exact(self) -> bool:
+        """True for booleans and integers, whose results must be equal bit by bit."""
         return self.kind in ("bool", "signed", "unsigned")
 
 

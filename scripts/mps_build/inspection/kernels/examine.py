@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .binding.contracts import Case, Kernel, NotBound, find_binder
 from .binding.pack import WrongBinding
 from .judge.client import Judge, NoAnswer
-from .machine.device import REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN, Device, Mode, Ran, Trouble
+from .known import explanations_of, has_any_value, races_of
+from .machine.device import REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN, Device, Mode, Ran
+from .machine.troubles import Trouble
 from .program import Buffer, Check, Known, Program, Reference, View
 from .written import gap_changed
 
@@ -22,6 +24,8 @@ _OF_TROUBLE: Mapping[str, Outcome] = {
     "race": "race", "bad launch": "not_bound",
 }  # fmt: skip
 BASE = Mode()
+_NOT_FINITE = 1e299
+Answer = Callable[[Program, Ran], tuple[str, str]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,6 +37,9 @@ class Verdict:
         inputs: the case: seed, label, and the element's inputs.
         max_ulp: the largest error against float64; `bound_ulp` what is allowed; `cpu_ulp` the CPU's own.
         where: the element, thread or address.
+        answers: if asked for: of each program, a digest of its inputs and one of its results.
+        profile: the largest error in each of 64 parts of the first input's values, from -inf to inf.
+        explained: the known issues that together hold all of its wrong values (known.py); the outcome is `wrong`.
     """
 
     outcome: Outcome
@@ -45,6 +52,9 @@ class Verdict:
     programs: int = 0
     threads: int = 0
     inactive: int = 0
+    answers: dict[str, str] = field(default_factory=dict)
+    explained: tuple[str, ...] = ()
+    profile: list[float] = field(default_factory=list)
 
 
 class _Found(Exception):
@@ -55,16 +65,17 @@ class _Found(Exception):
         self.verdict = verdict
 
 
-def examine(kernel: Kernel, case: Case, device: Device, judge: Judge) -> Verdict:
+def examine(kernel: Kernel, case: Case, device: Device, judge: Judge, *, answer: Answer | None = None) -> Verdict:
     """Run all programs of a kernel's contract; the first disagreement is the verdict."""
     if kernel.contract is None:
         return Verdict(outcome="not_bound", reason="no contract has its signature")
     verdict = Verdict(outcome="passed")
+    known, races = explanations_of(kernel.name), races_of(kernel.name)
     label = ""
     try:
         for program in find_binder(kernel.contract.binder)(kernel, case):
             label = program.label
-            _run(program, device, judge, verdict)
+            _run(program, device, judge, verdict, known, races, answer)
             verdict.programs += 1
     except NotBound as reason:
         return Verdict(outcome="not_bound", reason=str(reason))
@@ -73,28 +84,51 @@ def examine(kernel: Kernel, case: Case, device: Device, judge: Judge) -> Verdict
     except _Found as found:
         found.verdict.inputs = {"case": label, **found.verdict.inputs}
         found.verdict.programs, found.verdict.threads = verdict.programs, verdict.threads
+        found.verdict.answers, found.verdict.profile = verdict.answers, verdict.profile
         return found.verdict
     if not verdict.programs:
         return Verdict(outcome="not_bound", reason="its contract has no case for it")
     return verdict
 
 
-def _run(program: Program, device: Device, judge: Judge, verdict: Verdict) -> None:
+def _run(
+    program: Program,
+    device: Device,
+    judge: Judge,
+    verdict: Verdict,
+    known: Sequence[str],
+    races: Sequence[str],
+    answer: Answer | None,
+) -> None:
     is_cooperative = any(device.codes[step.kernel].is_cooperative for step in program.steps)
+    is_ordered = False
     first = device.run(program, Mode(track=is_cooperative))
+    if races and [each.kind for each in first.troubles] == ["race"]:
+        found = _of_trouble(first.troubles[0])
+        verdict.outcome, verdict.reason, verdict.where = found.outcome, found.reason, found.where
+        verdict.explained = tuple(dict.fromkeys([*verdict.explained, *races]))
+        # What such a kernel leaves may depend on the order of its threads: it is asked in one only, or not at all.
+        if has_any_value(races):
+            return
+        is_ordered, first = True, device.run(program, Mode())
     _stop_at_trouble(first)
     verdict.threads += first.threads
     verdict.inactive += first.inactive
+    if answer is not None and not program.loose:
+        inputs, results = answer(program, first)
+        verdict.answers[inputs] = results
     modes = [Mode(poison=0x5A, at_begin=True, order=REVERSE, narrow=True, track=is_cooperative)]
     if is_cooperative:
         modes += [Mode(poison=0x00, order=SIMDGROUPS_IN_TURN), Mode(poison=0xFF, order=SHUFFLED)]
-    for mode in modes:
+    for mode in () if is_ordered else modes:
         again = device.run(program, mode)
         _stop_at_trouble(again)
-        _compare_runs(program, device, first, again, mode, judge)
+        _compare_runs(program, device, first, again, mode, judge, known)
     _compare_gaps(program, first)
     for check in program.checks:
-        _judge(check, device, judge, first, verdict)
+        _judge(check, device, judge, first, verdict, known)
+    if verdict.explained and "case" not in verdict.inputs:
+        verdict.inputs = {"case": program.label, **verdict.inputs}
 
 
 def _stop_at_trouble(ran: Ran) -> None:
@@ -112,11 +146,13 @@ def _results(program: Program) -> list[View]:
     return [check.got for check in program.checks]
 
 
-def _compare_runs(program: Program, device: Device, first: Ran, again: Ran, mode: Mode, judge: Judge) -> None:
+def _compare_runs(
+    program: Program, device: Device, first: Ran, again: Ran, mode: Mode, judge: Judge, known: Sequence[str]
+) -> None:
     """What a check looks at must not depend on how it was run."""
     if program.loose:
         for check in program.checks:
-            _judge(check, device, judge, again, Verdict(outcome="passed"))
+            _judge(check, device, judge, again, Verdict(outcome="passed"), known)
         return
     for view in _results(program):
         got, want = (device.take(view, ran.contents[id(view.buffer)]) for ran in (again, first))
@@ -159,9 +195,9 @@ def _compare_gaps(program: Program, ran: Ran) -> None:
             )
 
 
-def _judge(check: Check, device: Device, judge: Judge, ran: Ran, verdict: Verdict) -> None:
+def _judge(check: Check, device: Device, judge: Judge, ran: Ran, verdict: Verdict, known: Sequence[str]) -> None:
     if isinstance(check, Reference):
-        _against_torch(check, judge, ran, verdict)
+        _against_torch(check, judge, ran, verdict, known)
         return
     got = device.take(check.got, ran.contents[id(check.got.buffer)])
     want = check.want if isinstance(check, Known) else device.take(check.want, ran.contents[id(check.want.buffer)])
@@ -178,24 +214,36 @@ def _judge(check: Check, device: Device, judge: Judge, ran: Ran, verdict: Verdic
         )
 
 
-def _against_torch(check: Reference, judge: Judge, ran: Ran, verdict: Verdict) -> None:
-    answer = judge.ask(check, ran.contents)
+def _against_torch(check: Reference, judge: Judge, ran: Ran, verdict: Verdict, known: Sequence[str]) -> None:
+    answer = judge.ask(check, ran.contents, known)
     verdict.max_ulp = max(verdict.max_ulp or 0.0, answer["max_ulp"])
     verdict.bound_ulp = max(verdict.bound_ulp or 0.0, answer["bound_ulp"])
     verdict.cpu_ulp = max(verdict.cpu_ulp or 0.0, answer.get("cpu_ulp", 0.0))
+    if profile := answer.get("profile"):
+        held = verdict.profile or [0.0] * len(profile)
+        verdict.profile = [max(pair) for pair in zip(held, profile, strict=True)]
     if not answer["wrong"]:
         return
-    ulp = f", {answer['ulp']:.4g} ulp" if "ulp" in answer else ""
+    found = _disagreement(check, answer)
+    if not answer.get("explained"):
+        raise _Found(found)
+    # Known values of a kernel do not end its examination: another fault may be in it.
+    if not verdict.explained:
+        verdict.outcome, verdict.reason, verdict.where = "wrong", found.reason, found.where
+        verdict.inputs = found.inputs
+    verdict.explained = tuple(dict.fromkeys([*verdict.explained, *answer["explained"]]))
+
+
+def _disagreement(check: Reference, answer: Mapping[str, Any]) -> Verdict:
+    ulp = f", {answer['ulp']:.4g} ulp" if answer.get("ulp", _NOT_FINITE) < _NOT_FINITE else ""
     cpu = f", the CPU has {answer['cpu']}" if "cpu" in answer else ""
-    raise _Found(
-        Verdict(
-            outcome="wrong",
-            reason=f"{answer['wrong']} of {answer['count']} elements differ from torch ({check.name}): "
-            f"got {answer['got']}, expected {answer['want']}{cpu}{ulp}",
-            inputs=answer.get("inputs", {}),
-            max_ulp=answer.get("ulp", answer["max_ulp"]),
-            bound_ulp=answer["bound_ulp"],
-            cpu_ulp=answer.get("cpu_ulp"),
-            where={"element": answer["index"], "got": answer["got"], "want": answer["want"]},
-        )
+    return Verdict(
+        outcome="wrong",
+        reason=f"{answer['wrong']} of {answer['count']} elements differ from torch ({check.name}): "
+        f"got {answer['got']}, expected {answer['want']}{cpu}{ulp}",
+        inputs=answer.get("inputs", {}),
+        max_ulp=answer.get("ulp", answer["max_ulp"]),
+        bound_ulp=answer["bound_ulp"],
+        cpu_ulp=answer.get("cpu_ulp"),
+        where={"element": answer["index"], "got": answer["got"], "want": answer["want"]},
     )

@@ -1,9 +1,13 @@
-"""Known issues of kernels as data: which wrong answers are nobody's news, in which releases of torch."""
+"""Known issues of kernels as data: which wrong answers are nobody's news, in which releases of torch.
+
+A wrong value is known only where the row's `where` says so: an expression over the inputs, the result and what it must
+be, evaluated beside the reference. So a new fault in a kernel that has a known one is still seen.
+"""
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +18,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 FILE = Path(__file__).resolve().parent / "known_issues.yaml"
-_KEYS = {"id", "link", "title", "torch", "kernels", "outcomes", "why"}
+_KEYS = {"id", "link", "title", "torch", "kernels", "outcomes", "where", "why"}
+_OPTIONAL = {"outcomes", "where"}
+PREFIX = "known:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +32,8 @@ class Known:
         torch: the releases that have it.
         kernels: shell patterns on names.
         outcomes: what its kernels do while it holds.
+        where: for wrong values, which of them it explains: `x`, `y` … as in references/*.yaml, `got`, `want`, and
+            `eps`, `tiny`, `largest` of the result's type.
     """
 
     id: str
@@ -34,17 +42,34 @@ class Known:
     torch: SpecifierSet
     kernels: tuple[str, ...]
     outcomes: tuple[str, ...]
+    where: str
     why: str
 
-    def covers(self, name: str, outcome: str, version: str | None) -> bool:
-        """Return whether a kernel's outcome is this issue's; of an unknown version nothing is known."""
-        if outcome not in self.outcomes or version is None:
+    @property
+    def is_precise(self) -> bool:
+        """Whether an examination goes on past what this issue explains: wrong values by `where`, and races."""
+        return bool(self.where) or self.is_race
+
+    @property
+    def is_race(self) -> bool:
+        return "race" in self.outcomes
+
+    def means(self, name: str) -> bool:
+        return any(fnmatch.fnmatchcase(name, each) for each in self.kernels)
+
+    def covers(self, name: str, outcome: str, version: str | None, explained: Sequence[str] = ()) -> bool:
+        """Return whether a kernel's outcome is this issue's; of an unknown version nothing is known.
+
+        Args:
+            explained: the issues whose `where` holds all of the kernel's wrong values.
+        """
+        if outcome not in self.outcomes or version is None or (self.is_precise and self.id not in explained):
             return False
         try:
             release = Version(Version(version).base_version)
         except InvalidVersion:
             return False
-        return release in self.torch and any(fnmatch.fnmatchcase(name, each) for each in self.kernels)
+        return release in self.torch and self.means(name)
 
 
 @cache
@@ -59,7 +84,7 @@ def load_known(path: Path = FILE) -> tuple[Known, ...]:
 
 
 def _row(row: Mapping[str, Any]) -> Known:
-    if set(row) - {"outcomes"} != _KEYS - {"outcomes"}:
+    if set(row) - _OPTIONAL != _KEYS - _OPTIONAL:
         raise ValueError(f"{row.get('id')}: its keys are {sorted(row)}, expected {sorted(_KEYS)}")
     return Known(
         id=row["id"],
@@ -68,5 +93,26 @@ def _row(row: Mapping[str, Any]) -> Known:
         torch=SpecifierSet(row["torch"]),
         kernels=tuple(row["kernels"]),
         outcomes=tuple(row.get("outcomes", ("wrong",))),
+        where=row.get("where", ""),
         why=row["why"],
     )
+
+
+def explanations_of(name: str) -> tuple[str, ...]:
+    """Return the issues that may explain wrong values of a kernel, of whatever release."""
+    return tuple(each.id for each in load_known() if each.where and each.means(name))
+
+
+def races_of(name: str) -> tuple[str, ...]:
+    """Return the issues that say that a kernel's threads meet without a barrier."""
+    return tuple(each.id for each in load_known() if each.is_race and each.means(name))
+
+
+def has_any_value(ids: Sequence[str]) -> bool:
+    """Return whether a race leaves values that cannot be judged: its issue says `wrong` beside `race`."""
+    return any(each.id in ids and "wrong" in each.outcomes for each in load_known())
+
+
+def explanation_rows() -> dict[str, Mapping[str, Any]]:
+    """Return the conditions as rows of references, by `known:ID`: the judge looks them up as it does references."""
+    return {PREFIX + each.id: {"expr": each.where} for each in load_known() if each.where}

@@ -17,6 +17,8 @@ _TABLE = struct.Struct("<9Q")
 _TABLE_OFFSET = 16
 _BITCODE_MAGIC = (b"\xde\xc0\x17\x0b", b"BC\xc0\xde")
 KERNEL_TYPE = 2
+# The library that macOS 14 and 15 open, and every macOS before the tensor operations of Metal 4.
+BASIC = "metal_basic"
 MOST_BITCODE_BYTES = 32 << 20
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..audit.macho import Malformed
+from .dtypes import DTYPES
 
 # Where the runtime keeps each built-in argument, in 32-bit words (runtime.h has the same table), and its components.
 BUILTINS = {
@@ -25,6 +26,9 @@ BUILTINS = {
     "dispatch_threads_per_threadgroup": (23, 3),
 }
 _ARRAY = re.compile(r'^%"struct\.metal::array[.\d]*" = type \{ \[(\d+) x', re.MULTILINE)
+_SWITCH = re.compile(r"^ *switch i\d+ [^\[]*\[([^\]]*)\]", re.MULTILINE)
+_CASE = re.compile(r"i\d+ (-?\d+), label")
+_FEWEST_CASES = 8
 _TOKEN = re.compile(r'\s*(?:!"((?:[^"\\]|\\.)*)"|!(\d+)|i\d+ (-?\d+)|(null)|ptr @("[^"]*"|[\w.$-]+)|[^,]+)')
 
 
@@ -69,18 +73,25 @@ class Argument:
 
     @property
     def is_buffer(self) -> bool:
+        """True if the argument is bound to a buffer slot."""
         return self.slot is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metadata:
-    """A kernel's arguments, the most threads of a threadgroup it was compiled for, and the lengths of the
-    `metal::array` types that its code knows (how many elements a thread of an element-wise kernel takes)."""
+    """A kernel's arguments, and what else its code says of how it is called.
+
+    Args:
+        max_threads: the most threads of a threadgroup that it was compiled for.
+        arrays: lengths of the `metal::array` types it knows: how many elements a thread takes.
+        types: codes of the element types between which it chooses, if it reads or writes any type (a large switch).
+    """
 
     function: str
     arguments: tuple[Argument, ...]
     max_threads: int | None
     arrays: tuple[int, ...] = ()
+    types: tuple[int, ...] = ()
 
 
 def parse_metadata(text: str) -> Metadata:
@@ -98,9 +109,17 @@ def parse_metadata(text: str) -> Metadata:
         raise Malformed("the module has not exactly one kernel")
     arrays = tuple(int(length) for length in _ARRAY.findall(text))
     try:
-        return _kernel(list(_tokens(nodes[kernels[0][1:]])), nodes, arrays)
+        kernel = _kernel(list(_tokens(nodes[kernels[0][1:]])), nodes, arrays)
+        return replace(kernel, types=_types(text))
     except (KeyError, IndexError, ValueError, StopIteration) as error:
         raise Malformed(f"the kernel's metadata cannot be read ({error!r})") from error
+
+
+def _types(text: str) -> tuple[int, ...]:
+    """Return the cases of the switches over element types: they have all common types, and nothing else."""
+    codes = {dtype.code for dtype in DTYPES.values()}
+    switches = [set(map(int, _CASE.findall(cases))) for cases in _SWITCH.findall(text)]
+    return tuple(sorted(set().union(*(each for each in switches if len(each) >= _FEWEST_CASES and each <= codes))))
 
 
 Token = tuple[str, str]

@@ -31,18 +31,22 @@ class Buffer:
 
 
 def input_buffer(data: bytes, *, align: int | None = None) -> Buffer:
+    """Return a buffer that the kernel may only read."""
     return Buffer(size=len(data), role="input", data=data, align=align)
 
 
 def output_buffer(size: int, *, align: int | None = None) -> Buffer:
+    """Return a buffer of `size` bytes that the kernel must write; what it leaves is found."""
     return Buffer(size=size, role="output", align=align)
 
 
 def inout_buffer(data: bytes, *, align: int | None = None) -> Buffer:
+    """Return a buffer that the kernel reads and writes."""
     return Buffer(size=len(data), role="inout", data=data, align=align)
 
 
 def scratch_buffer(size: int, *, align: int | None = None) -> Buffer:
+    """Return a buffer of `size` bytes whose content is not judged."""
     return Buffer(size=size, role="scratch", align=align)
 
 
@@ -93,6 +97,7 @@ class View:
 
     @property
     def count(self) -> int:
+        """The number of elements."""
         return math.prod(self.shape)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import yaml
 
+from .known import explanation_rows
+
 FOLDER = Path(__file__).resolve().parent / "references"
 _KEYS = {
     "expr",
@@ -46,4 +48,4 @@ def load_references(folder: Path = FOLDER) -> Mapping[str, Mapping[str, Any]]:
             if unknown := set(row) - _KEYS:
                 raise ValueError(f"{path.name}: {name}: unknown keys {sorted(unknown)}")
             rows[name] = row
-    return rows
+    return {**rows, **explanation_rows()}

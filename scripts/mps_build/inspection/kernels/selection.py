@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .binding.contracts import load_contracts
+from .binding.contracts import Contract, load_contracts
 from .dtypes import DTYPES
 from .library import KERNEL_TYPE, Function, Library
 from .references import load_references
@@ -20,27 +20,50 @@ _DENSE = ("unary.dense", "binary.dense")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What the options ask for: a shell pattern on names, an aten name, one of each form."""
+    """What the options ask for: a shell pattern on names, an aten name, one of each form; or exactly these names."""
 
     pattern: str | None = None
     operator: str | None = None
     is_quick: bool = False
+    names: frozenset[str] | None = None
 
 
 def choose(library: Library, choice: Choice) -> list[int]:
     """Return the places of the kernels that a run looks at, in the library's order."""
-    found = [
-        number
-        for number, function in enumerate(library.functions)
-        if function.kind == KERNEL_TYPE and _is_meant(function.name, choice)
-    ]
+    operator = None if choice.operator is None else bare_operator(choice.operator)
+    found = _meant(library, choice, operator)
+    if not found and operator and operator.startswith("_"):  # `_softmax` computes `softmax`
+        found = _meant(library, choice, operator.lstrip("_"))
     return _representatives(library.functions, found) if choice.is_quick else found
 
 
-def _is_meant(name: str, choice: Choice) -> bool:
-    if choice.pattern is not None and not fnmatch.fnmatchcase(name, choice.pattern):
-        return False
-    return choice.operator is None or bare_operator(choice.operator) in operators_of(name)
+def _meant(library: Library, choice: Choice, operator: str | None) -> list[int]:
+    hints = _hints(operator) if operator else ()
+    return [
+        number
+        for number, function in enumerate(library.functions)
+        if function.kind == KERNEL_TYPE
+        and (choice.names is None or function.name in choice.names)
+        and (choice.pattern is None or fnmatch.fnmatchcase(function.name, choice.pattern))
+        and (operator is None or _computes(function.name, operator, hints))
+    ]
+
+
+def _hints(operator: str) -> tuple[re.Pattern[str] | str, ...]:
+    """Return what a kernel's name must fit, or hold, to compute an operator: few names do, and are looked at."""
+    hints: list[re.Pattern[str] | str] = [operator]
+    hints += [
+        row.removeprefix("reduce_")
+        for row, values in load_references().items()
+        if str(values.get("aten", "")).removeprefix("special_") == operator.removeprefix("special_")
+    ]
+    return (*hints, *(each.pattern for each in load_contracts() if operator in _aten_of(each)))
+
+
+def _computes(name: str, operator: str, hints: Sequence[re.Pattern[str] | str]) -> bool:
+    return any(
+        hint in name if isinstance(hint, str) else hint.fullmatch(name) for hint in hints
+    ) and operator in operators_of(name)
 
 
 def bare_operator(text: str) -> str:
@@ -62,12 +85,16 @@ def operators_of(name: str) -> set[str]:
         match = contract.pattern.fullmatch(name)
         if not match:
             continue
-        aten = contract.options.get("aten", ())
-        operators |= {aten} if isinstance(aten, str) else set(aten)
+        operators |= _aten_of(contract)
         operator = match.groupdict().get("op")
         if operator:
             operators |= _names_of(operator)
     return operators
+
+
+def _aten_of(contract: Contract) -> set[str]:
+    aten = contract.options.get("aten", ())
+    return {aten} if isinstance(aten, str) else set(aten)
 
 
 def _names_of(operator: str) -> set[str]:

@@ -224,6 +224,7 @@ class Values:
         return pack(dtype, [self.random.randint(low, high) for _ in range(count)])
 
     def integers(self, count: int, low: int, high: int) -> list[int]:
+        """Return so many random integers from `low` to `high`, both included."""
         return [self.random.randint(low, high) for _ in range(count)]
 
 

@@ -6,28 +6,34 @@ import importlib.util
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ...common.errors import BuildEnvironmentError, UsageError
-from ...common.process import Command, Reporter, watched
-from .code.compiler import require_llvm
+from ...common.process import Command, capture
+from ...common.reporter import Reporter
+from ...common.watched import watched
+from .code.compiler import require_llvm, translator_version
 from .execution.pool import Done, Task, examine_all
+from .execution.verdicts import Verdicts, state_of
 from .execution.worker import Setting
 from .known import load_known
-from .library import Library
+from .library import BASIC, Library
 from .machine.build import build_runtime
 from .machine.code import Plant
 from .references import load_references
 from .selection import Choice, choose
+from .values import fill_pools
 
 JUDGE = Path(__file__).resolve().parent / "judge" / "main.py"
-BASIC = "metal_basic"
-FOUND = ("wrong", "out_of_bounds", "race", "timeout", "crashed", "overflow_candidate")
+# A candidate of --large is no finding: nothing was shown of it.
+FOUND = ("wrong", "out_of_bounds", "race", "timeout", "crashed")
 RAN = ("passed", "known", *FOUND)
+# From so many kernels on, all inputs are drawn once, before the workers start.
+_MANY = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +44,9 @@ class Request:
         libraries: of the wheel; `metal_basic` first.
         version: torch's, for the known issues; None if it is not known.
         python: an interpreter that has torch on the CPU.
-        cache: a folder for compiled code.
+        cache: a folder for compiled code and verdicts.
+        is_large: tensors past 2**31 and 2**32, in place of the contracts' own cases.
+        with_answers: rows also hold digests of what each case left (nothing is taken from earlier runs).
     """
 
     libraries: tuple[Library, ...]
@@ -50,11 +58,13 @@ class Request:
     seed: int = 0
     plant: Plant | None = None
     jobs: int | None = None
+    with_answers: bool = False
+    is_large: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
 class Kernel:
-    """One row of the result."""
+    """One row of the result; a twin has the same instructions as metal_basic's kernel, and its verdict."""
 
     name: str
     library: str
@@ -64,6 +74,8 @@ class Kernel:
     operator: str
     reason: str
     verdict: Mapping[str, Any] = field(default_factory=dict)
+    is_compiled: bool = True
+    is_twin: bool = False
 
 
 def verify(request: Request, reporter: Reporter) -> list[Kernel]:
@@ -81,17 +93,26 @@ def verify(request: Request, reporter: Reporter) -> list[Kernel]:
     ]
     if not tasks:
         raise UsageError(_nothing_selected(request.choice), hint="`--kernel 'exp_*'` takes a shell pattern on names")
-    rows: list[Kernel] = []
+    torch = _version_of_torch(request)
+    state = state_of(translator_version(), torch, request.seed, request.choice.is_quick, request.is_large)
+    verdicts = Verdicts(request.cache / "verdicts", state)
+    rows: dict[Task, Kernel] = {}
     jobs = request.jobs or len(os.sched_getaffinity(0))
+    if len(tasks) > _MANY:
+        fill_pools(request.seed)
     selected = tuple(each.function for each in tasks if each.library == 0)
-    with _settings(request, selected) as setting_of:
+    with _settings(request, selected, {} if request.plant or request.with_answers else verdicts.known) as setting_of:
         reporter.started("Run kernels", total=len(tasks), unit="kernels")
-        for done in examine_all(setting_of, tasks, workers=jobs):
-            rows.append(_row(request, done))
-            reporter.advanced(len(rows), total=len(tasks))
+        try:
+            for done in examine_all(setting_of, tasks, workers=jobs):
+                rows[done.task] = _row(request, done)
+                if not request.with_answers:
+                    verdicts.add(done.key, done.row())
+                reporter.advanced(len(rows), total=len(tasks))
+        finally:
+            verdicts.save()  # also of a run that is interrupted
         reporter.done()
-    # With a fault planted, what fails has been made to fail.
-    return _resolved(rows, None if request.plant else request.version)
+    return _resolved([rows[task] for task in tasks], request.version, is_planted=request.plant is not None)
 
 
 def _nothing_selected(choice: Choice) -> str:
@@ -101,14 +122,15 @@ def _nothing_selected(choice: Choice) -> str:
 
 
 @contextmanager
-def _settings(request: Request, selected: tuple[int, ...]) -> Iterator[Any]:
+def _settings(
+    request: Request, selected: tuple[int, ...], known: Mapping[str, Mapping[str, Any]]
+) -> Iterator[Callable[[int], Setting]]:
     """Yield what makes a worker's setting; each worker has a judge of its own, which ends with the block."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mps-kernels-")))
         references = load_references()
         (folder / "references.json").write_text(json.dumps(references), encoding="utf-8")
         runtime = build_runtime(request.cache)
-        _check_torch(request, folder)
 
         def setting_of(number: int) -> Setting:
             socket = folder / f"judge{number}"
@@ -124,15 +146,26 @@ def _settings(request: Request, selected: tuple[int, ...]) -> Iterator[Any]:
                 is_quick=request.choice.is_quick,
                 plant=request.plant,
                 selected=selected,
+                known=known,
+                with_answers=request.with_answers,
+                is_large=request.is_large,
             )
 
         yield setting_of
 
 
-def _check_torch(request: Request, folder: Path) -> None:
-    del folder
+def _version_of_torch(request: Request) -> str:
+    """Return the version of the torch that answers, before any work begins."""
     if not request.python.exists():
         raise BuildEnvironmentError(f"{request.python}: there is no interpreter to compute references with torch")
+    code = "import importlib.metadata as m; print(m.version('torch'))"
+    answer = capture(Command(argv=(str(request.python), "-c", code), environ=request.environ), timeout_seconds=60)
+    if not answer.ok:
+        raise BuildEnvironmentError(
+            f"{request.python} has no torch to compute references with",
+            hint="MPS_BUILD_TORCH_PYTHON names an interpreter with torch for the CPU; without it one is made",
+        )
+    return answer.stdout.strip()
 
 
 def _row(request: Request, done: Done) -> Kernel:
@@ -146,23 +179,32 @@ def _row(request: Request, done: Done) -> Kernel:
         operator=done.operator,
         reason=str(done.verdict.get("reason", "")),
         verdict=done.verdict,
+        is_compiled=done.is_compiled,
     )
 
 
-def _resolved(rows: list[Kernel], version: str | None) -> list[Kernel]:
-    """Fill in the kernels that are equal to another library's, and mark the known issues."""
+def _resolved(rows: list[Kernel], version: str | None, *, is_planted: bool) -> list[Kernel]:
+    """Fill in the kernels that are equal to another library's, and mark the known issues.
+
+    With a fault planted only what a known issue explains value by value is known: the rest has been made to fail.
+    """
     by_name = {row.name: row for row in rows if row.library == BASIC}
     for row in rows:
         twin = by_name.get(row.name)
         if row.outcome == "same" and twin is not None:
             row.outcome, row.verdict, row.family, row.operator = twin.outcome, twin.verdict, twin.family, twin.operator
+            row.is_twin = True
+            row.is_compiled, row.body = twin.is_compiled, twin.body
             row.reason = f"has the same instructions as in {BASIC}" + (f": {twin.reason}" if twin.reason else "")
     for row in rows:
-        known = next((each for each in load_known() if each.covers(row.name, row.outcome, version)), None)
-        if known is not None:
+        explained = row.verdict.get("explained", ())
+        covering = [each for each in load_known() if each.covers(row.name, row.outcome, version, explained)]
+        if is_planted or explained:
+            covering = covering if explained and {each.id for each in covering} >= set(explained) else []
+        if covering:
+            known = covering[0]
             row.outcome, row.reason = "known", f"{known.id} ({known.link}): {row.reason}"
-    order = {each: number for number, each in enumerate(dict.fromkeys(row.library for row in rows))}
-    return sorted(rows, key=lambda row: order[row.library])
+    return rows
 
 
 def load_plant(text: str) -> Plant:
@@ -196,7 +238,7 @@ def counts(rows: Sequence[Kernel]) -> dict[str, int]:
     """Return how many kernels there are, were compiled, have a contract, and were run."""
     return {
         "kernels": len(rows),
-        "compiled": sum(row.outcome != "not_compiled" for row in rows),
+        "compiled": sum(row.is_compiled for row in rows),
         "bound": sum(row.outcome in RAN for row in rows),
         "run": sum(row.outcome in RAN for row in rows),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -17,11 +18,19 @@ PREFIX = "metal_"
 _HEAD_BYTES = 1 << 20
 
 
+class NoKernels(UsageError):
+    """Nothing is damaged, and there is no compiled Metal kernel; the message says what there is."""
+
+
+_SOURCE = re.compile(rb"\bkernel\s+void\s+\w+\s*\(")
+
+
 def read_libraries(wheel: Path) -> tuple[Library, ...]:
     """Return the Metal libraries of a wheel: sections `metal_…` of its Mach-O files, and its .metallib files.
 
     Raises:
-        UsageError: it is not a wheel, is damaged, or holds no Metal library; with what can be said of it.
+        UsageError: it is not a wheel, or is damaged.
+        NoKernels: it holds no Metal library; with what can be said of it.
     """
     try:
         archive = read_archive(wheel)
@@ -34,15 +43,16 @@ def read_libraries(wheel: Path) -> tuple[Library, ...]:
             f"{wheel} is not a readable wheel: {archive.faults[0].evidence}", hint="`audit_wheel` says more"
         )
     with wheel.open("rb") as file:
-        libraries = tuple(_libraries(ZipSource(file.fileno()), archive.members, wheel.name))
-    return _required(libraries, wheel.name, [member.name for member in archive.members])
+        source = ZipSource(file.fileno())
+        libraries = tuple(_libraries(source, archive.members, wheel.name))
+        return libraries or _none(source, archive.members, wheel.name)
 
 
 def read_installed(root: Path, package: str = "torch") -> tuple[Library, ...]:
     """Return the Metal libraries of an installed package's files.
 
     Raises:
-        UsageError: there are none.
+        NoKernels: there are none.
     """
     members = []
     for path in sorted((root / package).rglob("*")):
@@ -50,7 +60,7 @@ def read_installed(root: Path, package: str = "torch") -> tuple[Library, ...]:
             size = path.stat().st_size
             members.append(Member(str(path.relative_to(root)), size, size, 0, STORED, 0o100644, 0))
     libraries = tuple(_libraries(FolderSource(root), members, str(root / package)))
-    return _required(libraries, str(root / package), [member.name for member in members])
+    return libraries or _none(FolderSource(root), members, str(root / package))
 
 
 def _libraries(source: Source, members: Sequence[Member], where: str) -> Iterator[Library]:
@@ -95,15 +105,21 @@ def _cut(source: Source, member: Member, sections: Sequence[Section]) -> list[by
     return [bytes(each) for each in found]
 
 
-def _required(libraries: tuple[Library, ...], where: str, names: Sequence[str]) -> tuple[Library, ...]:
-    if libraries:
-        return libraries
-    if not any(name.endswith((".dylib", ".so")) for name in names):
+def _none(source: Source, members: Sequence[Member], where: str) -> tuple[Library, ...]:
+    native = [member for member in members if member.name.endswith((".dylib", ".so"))]
+    if not native:
         what = "it holds no Mach-O files: it is not a wheel of compiled code for macOS"
     elif "x86_64" in where:
         what = "wheels for Intel carry no precompiled Metal kernels"
+    elif count := _sources(source, native):
+        what = f"it carries {count} Metal kernels as source text, compiled on the Mac at first use: no bitcode to run"
     else:
-        what = "up to torch 2.5 Metal kernels are source text, compiled on the Mac at first use: no bitcode to run"
-    raise UsageError(
+        what = "up to torch 2.5 Metal kernels are source text or built by MPSGraph at run time: no bitcode to run"
+    raise NoKernels(
         f"{where} has no Metal library, so no kernel was verified: {what}", hint="from torch 2.6 on wheels carry them"
     )
+
+
+def _sources(source: Source, members: Sequence[Member]) -> int:
+    """Return how many kernels the libraries hold as source text (a name cut by a piece's edge is not counted)."""
+    return sum(len(_SOURCE.findall(piece)) for member in members for piece in source.pieces(member))

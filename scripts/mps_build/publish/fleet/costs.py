@@ -89,7 +89,10 @@ def _receipt(path: Path) -> tuple[float, float, int, float] | None:
     steps = {step["step"]: step for step in _mappings(document.get("steps")) if "step" in step}
     compiled = steps.get("compile_wheel")
     if compiled is None:
-        raise UsageError(f"{path} is not a receipt of mps-build: no step compile_wheel", hint="is it another file?")
+        raise UsageError(
+            f"{path} is not a receipt of mps-build: no step compile_wheel",
+            hint="check that it is the receipt of a wheel",
+        )
     seconds = float(compiled.get("seconds", 0))
     jobs = int(document.get("environment", {}).get("MAX_JOBS", 1))
     cache = compiled.get("facts", {}).get("cache") or {}
@@ -110,9 +113,9 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         document = read_json(path)
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", hint="remove it, or download it again") from error
+        raise UsageError(f"{path} cannot be read: {error}", hint="remove it or download it again") from error
     if not isinstance(document, dict):
-        raise UsageError(f"{path} holds no JSON object", hint="remove it, or download it again")
+        raise UsageError(f"{path} does not hold a JSON object", hint="remove it or download it again")
     return document
 
 

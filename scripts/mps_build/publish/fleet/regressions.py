@@ -101,7 +101,7 @@ def decide(seen: Iterable[Seen], open_issues: Sequence[Mapping[str, Any]]) -> li
     for key, number in numbers.items():
         if key in well:
             actions.append(
-                Action(kind="close", number=number, title=key, body="Gone: it was looked at again and is well.")
+                Action(kind="close", number=number, title=key, body="Fixed: the case passed in the latest run.")
             )
     return actions
 

@@ -24,10 +24,12 @@ class Shape:
 
     @property
     def builds(self) -> int:
+        """Wheels to build: one for each commit and Python."""
         return self.commits * self.pythons
 
     @property
     def tests(self) -> int:
+        """Verifications to run: each wheel on each macOS."""
         return self.builds * self.macos
 
     def testers_of(self, macos: int) -> tuple[int, ...]:
@@ -57,6 +59,7 @@ class Plan:
 
     @property
     def bottleneck(self) -> str:
+        """Which kind of Mac the fleet waits for."""
         return "testers" if self.test_minutes > self.build_minutes else "builders"
 
 

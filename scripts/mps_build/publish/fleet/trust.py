@@ -25,7 +25,7 @@ def check_trust(environ: Mapping[str, str]) -> str:
     if event not in TRUSTED_EVENTS:
         raise HostError(
             f"the event {event or '(none)'!r} may not use a Mac",
-            hint=f"only {', '.join(TRUSTED_EVENTS)} may: strangers' code never runs there",
+            hint=f"only {', '.join(TRUSTED_EVENTS)} may: code from forks and pull requests must not run there",
         )
     served = environ.get("MPS_BUILD_REPOSITORIES", "").replace(",", " ").split()
     if not served or repository not in served:

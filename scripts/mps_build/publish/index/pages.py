@@ -76,7 +76,7 @@ def front_page(sets: Sequence[MatchedSet], wheels: Sequence[WheelFile], *, base:
     """Return the page for people: each set with its command, each wheel with what lies beside it."""
     parts = [_HEAD, _STYLE, "<title>PyTorch wheels with MPS</title></head><body>"]
     parts.append("<h1>PyTorch wheels with MPS, self-built</h1>")
-    parts.append("<p>Built by mps-build for macOS on Apple silicon; not the official wheels. ")
+    parts.append("<p>Built by mps-build for macOS on Apple silicon; these are not the official wheels. ")
     parts.append("Each set is an index of its own: no other torch can come in.</p>")
     for each in sets:
         place = f"sets/{quote(each.id)}"

@@ -34,7 +34,7 @@ def read_yanked(site: Path) -> dict[str, date]:
         return {str(file): date.fromisoformat(since) for file, since in yanked.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
-            f"{path} cannot be read: {error!r}", hint="put the last good one back, or begin in a new --output"
+            f"{path} cannot be read: {error!r}", hint="restore the last good one, or start in a new --output"
         ) from error
 
 
@@ -46,7 +46,9 @@ def check_place(site: Path) -> None:
     """
     check_writable(site.parent, what="the index", hint="name another folder with --output")
     if site.exists() and not (site / STATE).is_file() and (not site.is_dir() or any(site.iterdir())):
-        raise UsageError(f"{site} is there and no index of mps-build", hint="name an empty folder with --output")
+        raise UsageError(
+            f"{site} exists and is not an index made by mps-build", hint="name an empty folder with --output"
+        )
 
 
 def write_site(

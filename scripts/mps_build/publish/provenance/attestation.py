@@ -65,7 +65,7 @@ def read_attestation(path: Path) -> Attestation:
         kind = str(envelope["payloadType"])
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
         raise UsageError(
-            f"{path} is not an attestation that can be read: {error!r}", hint="download it again from beside the wheel"
+            f"{path} cannot be read as an attestation: {error!r}", hint="download it again from beside the wheel"
         ) from error
     if kind != _PAYLOAD or len(signatures) != 1:
         raise UsageError(f"{path} holds {kind!r} with {len(signatures)} signatures, not one in-toto statement")
@@ -102,7 +102,7 @@ def check_chain(path: Path, *, repository: str, trusted_root: Path | None) -> No
         verifier.verify_dsse(models.Bundle.from_json(json.dumps(_bundle(path))), wanted)
     except Exception as error:  # the library documents neither which errors a strange root raises, nor a strange bundle
         said = " ".join(str(error).split()) or type(error).__name__
-        raise UsageError(f"Sigstore's root does not vouch for it: {said}") from error
+        raise UsageError(f"Sigstore's trusted root does not confirm it: {said}") from error
 
 
 CheckChain = Callable[..., None]
@@ -117,7 +117,7 @@ def _bundle(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {error}", hint="give one bundle of Sigstore, as JSON") from error
     if not isinstance(document, dict):
-        raise UsageError(f"{path} holds no bundle of Sigstore", hint="it is the wheel's name with .sigstore.json")
+        raise UsageError(f"{path} is not a Sigstore bundle", hint="it is the wheel's name with .sigstore.json")
     return document
 
 
@@ -189,5 +189,5 @@ def _library(name: str) -> Any:
     except ImportError as error:
         raise UsageError(
             f"{name.split('.', maxsplit=1)[0]} is not installed here: the attestation cannot be checked",
-            hint="`nox -s verify_provenance` in a clone brings it; else: pip install 'mps-build[provenance]'",
+            hint="`nox -s verify_provenance` in a clone installs it; otherwise: pip install 'mps-build[provenance]'",
         ) from error

@@ -62,14 +62,16 @@ def read_receipt(wheel: Path, receipt: Path) -> dict[str, Any]:
 
 def wheel_checks(wheel: Path, receipt: Mapping[str, Any]) -> list[Check]:
     """Hold the file, and what is inside, against the receipt."""
-    summary, printed = receipt["wheel"], fingerprint(wheel)
+    wheel_row, printed = receipt["wheel"], fingerprint(wheel)
     checks = [
         Check(
-            claim="the receipt is this wheel's", holds=summary.get("file") == wheel.name, found=str(summary.get("file"))
+            claim="the receipt is this wheel's",
+            holds=wheel_row.get("file") == wheel.name,
+            found=str(wheel_row.get("file")),
         ),
         Check(
             claim="the wheel's sha256 is the receipt's",
-            holds=summary.get("sha256") == printed["sha256"],
+            holds=wheel_row.get("sha256") == printed["sha256"],
             found=printed["sha256"],
         ),
     ]
@@ -135,8 +137,8 @@ def recipe_checks(receipt: Mapping[str, Any], recipe: Recipe, *, patches_root: P
     """Hold the receipt against the recipe as it stands here; `commit` is asked for where the recipe pins none."""
     pinned = commit or recipe.commit
     ours = recipe.model_dump(mode="json")
-    summary = receipt["recipe"]
-    changed = sorted(key for key in ours.keys() | summary.keys() if ours.get(key) != summary.get(key))
+    theirs = receipt["recipe"]
+    changed = sorted(key for key in ours.keys() | theirs.keys() if ours.get(key) != theirs.get(key))
     patches = {name: fingerprint(patches_root / name)["sha256"] for name in recipe.patches}
     return [
         Check(
@@ -150,12 +152,12 @@ def recipe_checks(receipt: Mapping[str, Any], recipe: Recipe, *, patches_root: P
             found=f"differs in {', '.join(changed)}" if changed else "equal",
         ),
         Check(
-            claim="with the recipe's patches and no other",
+            claim="with exactly the recipe's patches",
             holds=receipt["patches"] == patches,
             found=", ".join(receipt["patches"]) or "no patch",
         ),
         Check(
-            claim="from a tree without changes of its own",
+            claim="from a source tree without local changes",
             holds=not receipt["dirty"],
             found=f"{len(receipt['dirty'])} changed files" if receipt["dirty"] else "clean",
         ),
@@ -169,8 +171,8 @@ def recipe_checks(receipt: Mapping[str, Any], recipe: Recipe, *, patches_root: P
 
 
 def _deviations(receipt: Mapping[str, Any]) -> str:
-    told = [str(receipt["profile"])]
+    values = [str(receipt["profile"])]
     for key in ("lifted", "settings"):
         value = receipt.get(key)
-        told += [f"{key} not told"] if not isinstance(value, (list, dict)) else map(str, value)
-    return " ".join(told)
+        values += [f"{key} not stated"] if not isinstance(value, (list, dict)) else map(str, value)
+    return " ".join(values)

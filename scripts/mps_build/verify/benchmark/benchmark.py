@@ -9,10 +9,10 @@ from typing import Any
 from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.errors import BuildEnvironmentError, DeviceUnusable, MpsBuildError, UsageError
-from mps_build.common.process import kept_awake
 from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.benchmark import BAD, BenchmarkRecord, Flag, Row, SkippedRow
 from mps_build.common.records.verification import to_json, write_record
+from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import work_folder
 
 from .. import Verification
@@ -68,7 +68,7 @@ class Benchmark(Verification):
             raise
         except KeyboardInterrupt:
             for event in events_in(self.folder) if self.keyed else ():
-                if event.get("event") in ("plan", "facts", "finished"):  # told, and not read yet
+                if event.get("event") in ("plan", "facts", "finished"):  # reported, and not read yet
                     self.measured.take(event)
             self._keep(self.interrupted())
             raise
@@ -82,18 +82,21 @@ class Benchmark(Verification):
     def _measure(self) -> BenchmarkRecord:
         request = self.asked
         if not self.programme.is_file():
-            raise UsageError(f"{self.programme}: the measuring programme is not there", hint="a broken installation?")
+            raise UsageError(
+                f"{self.programme}: the measuring program is missing",
+                hint="reinstall mps-build: a file of it is missing",
+            )
         request.check_plant()
         host = observe_host(request.host_file)
         self.draft.host = host.document
         if request.host_file is not None:
             self.console.print(recorded_line(request.host_file))
-        with self.console.step("Look at the machine"):
+        with self.console.step("Check the machine"):
             self._refuse(diagnosis.host_obstacle(host, request.device, self._wanted_version()))
             self._refuse(self._recorded_host())
         with self.console.step("Prepare the Python under test"):
             target = self._prepare_target()
-        with self.console.step("Ask torch for its device"):
+        with self.console.step("Check torch and its device"):
             self._probe(target, host)
         self._resume()
         with self.console.step(f"Time {request.device} against the CPU"), kept_awake():
@@ -132,7 +135,7 @@ class Benchmark(Verification):
         self.console.done()
         self.thermal["after"] = thermal_state()
         if self.measured.refused is not None:
-            raise UsageError(f"the measuring programme refuses its options: {self.measured.refused}", hint=_PLANTS)
+            raise UsageError(f"the measuring program refuses its options: {self.measured.refused}", hint=_PLANTS)
         if self.measured.broken is not None:
             raise self._broken(self.measured.broken)
         unknown = [name for name in request.only if not any(name in (row, row.split(":")[0]) for row in self._plan())]
@@ -145,8 +148,8 @@ class Benchmark(Verification):
     @staticmethod
     def _broken(said: str) -> MpsBuildError:
         if "ModuleNotFoundError" in said or "ImportError" in said:
-            return BuildEnvironmentError(f"the measuring programme cannot be run: {said}", hint=_PACKAGES)
-        return DeviceUnusable(f"the measuring programme died between rows: {said}", hint="run the same command again")
+            return BuildEnvironmentError(f"the measuring program cannot be run: {said}", hint=_PACKAGES)
+        return DeviceUnusable(f"the measuring program died between rows: {said}", hint="run the same command again")
 
     def _on_event(self, event: Event) -> None:
         if event.get("event") != "finished":
@@ -168,7 +171,9 @@ class Benchmark(Verification):
         self.measured.sentinel.clear()  # of another session: the machine has cooled since
         if self.measured.rows:
             self.sessions.append({"rows": len(self.measured.rows), "note": "taken over from an interrupted run"})
-            self.console.line(f"{len(self.measured.rows)} rows are there from an interrupted run (--fresh: begin anew)")
+            self.console.line(
+                f"{len(self.measured.rows)} rows are taken from an interrupted run (--fresh starts again)"
+            )
         self.sessions.append({"started": self.draft.started.isoformat(timespec="seconds")})
 
     # The record.

@@ -15,7 +15,7 @@ END_OF_INTERRUPTION = Judged(
     exit_code=130,
     cause="interrupted",
     message="interrupted",
-    hint="the same command goes on with the rows that are missing",
+    hint="run the same command again to measure the missing rows",
 )
 
 
@@ -29,7 +29,7 @@ def judge(rows: Sequence[Row], flags: Sequence[Flag], measured: Measured, *, dev
             verdict="regressed",
             exit_code=Regressed.exit_code,
             cause=Regressed.cause,
-            message=f"not to be trusted: {names}",
+            message=f"not reliable: {names}",
             hint="`nox -s verify_mps` says which operators are wrong" if any(_is_wrong(row) for row in bad) else None,
         )
     if not rows:
@@ -49,8 +49,8 @@ def run_flags(measured: Measured) -> tuple[Flag, ...]:
     return tuple(
         Flag(
             id="drift",
-            text=f"the same product, timed before each row, became {beats['growth']:.0%} slower in the course of the "
-            "run: heat, or something else that runs here",
+            text=f"the same product, timed before each row, became {beats['growth']:.0%} slower during the run: "
+            "heat, or another program",
         )
         for beats in measured.sentinel
         if beats["drift"]

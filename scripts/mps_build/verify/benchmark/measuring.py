@@ -12,8 +12,8 @@ from typing import Any
 from mps_build.common.process import Command
 
 from ..suite.child import ChildEnd, Limits, run_child
-from ..suite.driver import JudgeText
 from ..suite.outcomes import describe_end, last_lines, signal_name
+from ..suite.run import JudgeText
 
 # What a process may write while its numbers look fine: the GPU dropped work.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})

@@ -15,7 +15,7 @@ from ..draft import Draft
 from .measuring import Event, events_in
 from .request import BenchmarkRequest
 
-_TOLD = "circumstances.json"
+_CIRCUMSTANCES = "circumstances.json"
 
 
 def circumstances(draft: Draft, request: BenchmarkRequest, programme: Path) -> dict[str, Any]:
@@ -46,8 +46,8 @@ def left_behind(folder: Path, found: Mapping[str, Any], *, fresh: bool) -> Itera
         UsageError: the folder holds a benchmark of something else.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    summary = folder / _TOLD
-    before = json.loads(summary.read_text(encoding="utf-8")) if summary.is_file() else None
+    kept = folder / _CIRCUMSTANCES
+    before = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else None
     if before is not None and before != found:
         differing = ", ".join(sorted(name for name in found if before.get(name) != found[name]))
         raise UsageError(
@@ -55,7 +55,7 @@ def left_behind(folder: Path, found: Mapping[str, Any], *, fresh: bool) -> Itera
         )
     if before is not None and (fresh or not _is_partial(folder)):
         _put_aside(folder)
-    summary.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    kept.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     yield from events_in(folder)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,15 +13,6 @@ from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.workspace import PACKAGE
 
 from .runner import CannotTest
-
-_ENTRY = "import sys; sys.path.insert(0, sys.argv.pop(1)); from mps_build.cli import main; sys.exit(main())"
-
-
-def own_builder(recipe: str, tree: Path, commit: str, result: Path) -> tuple[str, ...]:
-    """Return the call of our own build_wheel for a commit, in a process of its own."""
-    package = PACKAGE.parent
-    source = ("--repo", str(tree), "--ref", commit, "--profile", "develop", "--json", str(result))
-    return (sys.executable, "-c", _ENTRY, str(package), "build_wheel", recipe, *source)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,12 +37,20 @@ class Builder:
         try:
             run_logged(Command(argv=self.argv, cwd=tree, environ=environ), log=self.log, on_line=said.append)
         except CommandFailed as failure:
-            raise CannotTest(f"does not build: {' '.join(failure.tail[-1:]) or failure} (log: {self.log})") from failure
+            reason = self._stated() or " ".join(failure.tail[-1:]) or str(failure)
+            raise CannotTest(f"does not build: {reason} (log: {self.log})") from failure
         named = self._made() if self.result is not None else next((line for line in reversed(said) if line.strip()), "")
         made = tree / named.strip()
         if not named or not made.is_file():
             raise CannotTest(f"the builder's last line names no wheel and no interpreter: {named!r}")
         return made
+
+    def _stated(self) -> str:
+        """Return the first line of the error in build_wheel's document; empty without one."""
+        try:
+            return str(read_json(self.result)["error"]).partition("\n")[0] if self.result is not None else ""
+        except (OSError, ValueError, KeyError):
+            return ""
 
     def _made(self) -> str:
         assert self.result is not None
@@ -58,3 +58,21 @@ class Builder:
             return str(read_json(self.result)["wheels"][0]["path"])
         except (OSError, ValueError, KeyError, IndexError) as error:
             raise CannotTest(f"build_wheel left no document: {error!r}") from error
+
+
+def own_builder(recipe: str, tree: Path, commit: str, *, result: Path, log: Path) -> Builder:
+    """Return the builder that calls this tool's build_wheel for a commit, in a process of its own.
+
+    The process runs in the commit's tree. It finds this package by PYTHONPATH, and (from Python 3.11 on) no module
+    of the tree by its folder.
+    """
+    safe = ("-P",) if sys.version_info >= (3, 11) else ()
+    source = ("--repo", str(tree), "--ref", commit, "--profile", "develop", "--json", str(result))
+    inherited = os.environ.get("PYTHONPATH")
+    path = os.pathsep.join(filter(None, (str(PACKAGE.parent), inherited)))
+    return Builder(
+        argv=(sys.executable, *safe, "-m", "mps_build", "build_wheel", recipe, *source),
+        result=result,
+        log=log,
+        environ={**os.environ, "PYTHONPATH": path},
+    )

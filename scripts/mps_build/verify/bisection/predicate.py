@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.errors import UsageError
-from mps_build.common.process import Command, watched
+from mps_build.common.process import Command
+from mps_build.common.watched import watched
 
 from .runner import Answer, Prepared
 
@@ -28,7 +29,7 @@ def split_command(text: str, option: str) -> tuple[str, ...]:
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
-        raise UsageError(f"{option} {text!r}: {error}", hint="quote it as a shell wants it") from error
+        raise UsageError(f"{option} {text!r}: {error}", hint="quote it as for a shell") from error
     if not words:
         raise UsageError(f"{option}: is empty", hint=f"for example: {option} 'python check.py'")
     return words
@@ -36,7 +37,7 @@ def split_command(text: str, option: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicate:
-    """A command that tells good (0) from bad (1 to 124) and from what cannot be asked (125).
+    """A command that tells good (0) from bad (1 to 124) and from what cannot be tested (125).
 
     `python` on its PATH is that of the version asked; MPS_BUILD_PYTHON and MPS_BUILD_SUBJECT name it and the subject.
     """
@@ -62,7 +63,7 @@ class Predicate:
                     time.sleep(_TICK_SECONDS)
         except OSError as error:
             raise UsageError(
-                f"`{command}` cannot be run: {error}", hint="the state is kept; correct the command"
+                f"`{command}` cannot be run: {error}", hint="correct the command; the state is kept"
             ) from error
         return _answer(status, command, self.log)
 
@@ -80,13 +81,13 @@ def _answer(status: int, command: Command, log: Path) -> Answer:
     if status == 0:
         return Answer(word="good")
     if status == _SKIP:
-        return Answer(word="skip", reason="the command answered 125: cannot be asked")
+        return Answer(word="skip", reason="the command answered 125: cannot be tested")
     if status < 0:
         return Answer(word="bad", reason=f"ended by {signal.Signals(-status).name}")
     if status in (126, 127) or status >= 128:
         what = "cannot be run" if status < 128 else "asks to stop"
         raise UsageError(
-            f"`{command}` {what} (exit {status}; 0 is good, 1 to 124 bad, 125 cannot be asked); its output: {log}",
-            hint="the answers so far are kept: the same command goes on",
+            f"`{command}` {what} (exit {status}; 0 is good, 1 to 124 bad, 125 cannot be tested); its output: {log}",
+            hint="the answers so far are kept: run the same command again to continue",
         )
     return Answer(word="bad", reason=f"exit {status}")

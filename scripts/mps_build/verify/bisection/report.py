@@ -40,7 +40,7 @@ class Finding:
         if self.standing.exact:
             return f"the first {seek} {what} is {self.standing.first_new} ({self.standing.last_old} is the one before)"
         return (
-            f"the first {seek} {what} is one of {len(self.suspects)}, since those between cannot be asked: after "
+            f"the first {seek} {what} is one of {len(self.suspects)}, because those between cannot be tested: after "
             f"{self.standing.last_old}, up to {self.standing.first_new}"
         )
 

@@ -15,7 +15,7 @@ from .state import Probe, State
 
 
 class CannotTest(Exception):
-    """This subject cannot be asked (no build, no device): the search goes round it; its text is the reason."""
+    """This subject cannot be tested (no build, no device): the search goes round it; its text is the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,19 +60,19 @@ class Bisection:
     runs: int = 3
 
     def verify_ends(self, span: Span) -> None:
-        """Ask both ends; the search makes sense only if they differ, in the right order.
+        """Test both ends; the search makes sense only if they differ, in the right order.
 
         Raises:
-            UsageError: they do not, or one of them cannot be asked.
+            UsageError: they do not, or one of them cannot be tested.
         """
         wanted = {span.old: "good" if span.seek == "bad" else "bad", span.new: span.seek}
         probes = {subject: self._probe(subject) for subject in wanted}
         for subject, probe in probes.items():
             if probe.verdict in ("skip", "flaky"):
-                why = "gives no majority" if probe.verdict == "flaky" else "cannot be asked"
+                why = "gives no majority" if probe.verdict == "flaky" else "cannot be tested"
                 raise UsageError(
                     f"the end {subject} {why}: {probe.reason or ', '.join(probe.words)}",
-                    hint="choose another end near it; `--fresh` asks everything again",
+                    hint="choose another version near it; `--fresh` discards all answers",
                 )
         if [probe.verdict for probe in probes.values()] == list(wanted.values()):
             return
@@ -81,12 +81,12 @@ class Bisection:
             raise UsageError(
                 f"the ends do not differ: {span.old} and {span.new} are both {both.pop()} (each asked, majority of "
                 f"{self.runs}){_reasons(probes)}",
-                hint="move one end further, or ask on the device and macOS where the difference was seen",
+                hint="move one end further, or test on the device and macOS where the difference was seen",
             )
         raise UsageError(
-            f"the ends are the other way round: {span.old} is {probes[span.old].verdict} and {span.new} is "
+            f"the ends are swapped: {span.old} is {probes[span.old].verdict} and {span.new} is "
             f"{probes[span.new].verdict}",
-            hint="swap --good and --bad: the other order looks for the repair",
+            hint="swap --good and --bad to search for the regression, or keep them to search for the fix",
         )
 
     def search(self, span: Span) -> Standing:
@@ -107,7 +107,7 @@ class Bisection:
         for subject, wanted in ((found.last_old, other), (found.first_new, span.seek)):
             verdict = self._probe(subject).verdict
             if verdict != wanted:
-                said = "cannot be asked here" if verdict in ("skip", "flaky") else f"is {verdict} when built here"
+                said = "cannot be tested here" if verdict in ("skip", "flaky") else f"is {verdict} when built here"
                 return f"not confirmed: {subject} {said}, and its wheel was {wanted}"
         return ""
 

@@ -29,6 +29,7 @@ class Span:
 
     @property
     def all(self) -> tuple[str, ...]:
+        """Both ends and all candidates, oldest first."""
         return (self.old, *self.candidates, self.new)
 
 
@@ -42,6 +43,7 @@ class Standing:
 
     @property
     def exact(self) -> bool:
+        """True if only one suspect is left."""
         return len(self.suspects) == 1
 
 
@@ -90,7 +92,7 @@ def next_probe(span: Span, verdicts: Mapping[str, Verdict]) -> str | None:
 def majority(words: Sequence[Word], runs: int) -> Verdict | None:
     """Return the verdict of the runs so far, or None if another run is needed.
 
-    A skip at the first run stands: what cannot be asked will not become so. No majority is `flaky`.
+    A skip at the first run stands: what cannot be tested will not become so. No majority is `flaky`.
 
     >>> majority(["bad", "good"], 3), majority(["bad", "good", "bad"], 3), majority(["skip"], 3)
     (None, 'bad', 'skip')

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import BuildEnvironmentError, UsageError
-from mps_build.common.interpreters import find_interpreter
-from mps_build.common.process import Reporter
+from mps_build.common.errors import UsageError
+from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.nightly import index_arguments
 from mps_build.common.workspace import remove_tree
 
 from ..facts import observe_host
 from ..target.diagnosis import host_obstacle
 from . import report
+from .asked import Asked
 from .builder import Builder, own_builder
 from .case import CaseJudge
 from .history import MPS_PATHS, History
@@ -29,67 +28,7 @@ from .search import Standing
 from .state import Stage, State
 from .versions import Index, Venvs, between, parse_version
 
-_PYTHONS = tuple(f"3.{minor}" for minor in range(14, 8, -1))
 StepOf = Callable[[str], AbstractContextManager[None]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What the user wants to know, and where to look."""
-
-    case: str | None
-    predicate: tuple[str, ...] | None
-    builder: tuple[str, ...] | None
-    recipe: str
-    good: str
-    bad: str
-    index: str | None
-    python: str | None
-    repository: Path | None
-    device: str
-    allow_virtual: bool
-    seconds: float
-    runs: int
-    where: str
-
-    @property
-    def question(self) -> dict[str, str]:
-        """All that an answer depends on: another question has another state."""
-        return {
-            "ask": f"{self.case or ' '.join(self.predicate or ())}: good {self.good}, bad {self.bad}",
-            "device": self.device if self.case else "",
-            "index": self.index or "",
-            "python": self.python or "",
-            "repository": str(self.repository or ""),
-            "builder": " ".join(self.builder or ()),
-            "runs": str(self.runs),
-            "where": self.where if self.predicate else "",
-        }
-
-    @property
-    def by_version(self) -> bool:
-        """True if the ends are versions, False if they are commits.
-
-        Raises:
-            UsageError: one of each, or commits without a repository.
-        """
-        kinds = {
-            end: parse_version(end) is not None and not (self.repository and end.startswith("v"))
-            for end in (self.good, self.bad)
-        }
-        if all(kinds.values()):
-            return True
-        if any(kinds.values()):
-            raise UsageError(
-                f"--good {self.good} and --bad {self.bad}: one is a version and one is not",
-                hint="two versions (2.5.0), or with --repo two commits or tags (v2.5.0)",
-            )
-        if self.repository is None:
-            end = next(iter(kinds))
-            raise UsageError(
-                f"{end!r} is not a version of torch", hint="commits need --repo PATH, a clone that has them"
-            )
-        return False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -108,7 +47,7 @@ class Stages:
         """Return what each stage found.
 
         Raises:
-            UsageError: the ends cannot be asked, do not differ, or are none.
+            UsageError: the ends cannot be tested, do not differ, or are none.
         """
         if self.asked.repository is not None:
             self.history = History(
@@ -135,7 +74,7 @@ class Stages:
             self.state.stages.append(stage)
             bisection.save(self.state)
         if ends:
-            with step("Ask both ends"):
+            with step("Test both ends"):
                 bisection.verify_ends(stage.span())
         with step(f"Search {len(stage.candidates)} {stage.kind}"):
             standing = bisection.search(stage.span())
@@ -161,7 +100,7 @@ class Stages:
         nightlies = self.asked.index is not None or bool(good.dev or bad.dev)
         python_of: dict[str, Path] = {}
         kept = self.state.stage("versions")
-        for python in self._pythons():
+        for python in self.asked.interpreters():
             versions = index.versions(_short(python), nightlies=nightlies)
             by_public = {version.public: version for version in reversed(versions)}
             chosen = {end.public: end for end in (old, new) if end.public in by_public}
@@ -203,7 +142,9 @@ class Stages:
         probes = self.state.probes
         old, new = (probes[name].commit if name in probes else None for name in (found.last_old, found.first_new))
         if old is None or new is None:
-            self.reporter.line(f"{found.last_old} or {found.first_new} does not tell its commit: no search among them")
+            self.reporter.line(
+                f"{found.last_old} or {found.first_new} does not state its commit: commits cannot be searched"
+            )
             return None
         return self._commits(self.history.resolve(old), self.history.resolve(new), self.state.stages[0].seek)
 
@@ -232,29 +173,15 @@ class Stages:
             note=commits.note,
         )
 
-    def _pythons(self) -> Iterator[Path]:
-        """Yield the interpreters to try, the session's own first; another is looked for only when it is asked for."""
-        environ = fetch_environ(os.environ)
-        wanted = self.asked.python
-        if wanted is not None and not re.fullmatch(r"3\.\d+t?", wanted):
-            path = Path(wanted).expanduser().absolute()
-            if not path.is_file():
-                raise UsageError(f"--python {wanted}: no such file", hint="--python 3.11, or an interpreter's path")
-            yield path
-            return
-        if wanted is not None:
-            yield find_interpreter(wanted, environ=environ)
-            return
-        yield Path(sys.executable)
-        for version in _PYTHONS:
-            try:
-                yield find_interpreter(version, environ=environ)
-            except BuildEnvironmentError:
-                continue
-
     # The Runner protocol.
 
     def prepare(self, subject: str) -> Prepared:
+        """Return a subject made ready: its tree built or its wheel installed.
+
+        Raises:
+            CannotTest: it does not build or install.
+            MpsBuildError: this machine can test no subject at all.
+        """
         # Before any torch is installed: a case of MPS can be asked on a Mac alone.
         if self.asked.case is not None and (obstacle := host_obstacle(observe_host(None), self.asked.device, None)):
             raise obstacle
@@ -264,23 +191,23 @@ class Stages:
         tree = self.history.check_out(subject)
         if self.asked.predicate is not None and self.asked.builder is None:
             return Prepared(subject=subject, tree=tree, commit=subject)
-        builder = Builder(
-            argv=self.asked.builder or own_builder(self.asked.recipe, tree, subject, self.folder / "built.json"),
-            result=None if self.asked.builder else self.folder / "built.json",
-            log=self.folder / "build.log",
-            environ=dict(os.environ),
-        )
+        log = self.folder / "build.log"
+        if self.asked.builder:
+            builder = Builder(argv=self.asked.builder, result=None, log=log, environ=dict(os.environ))
+        else:
+            builder = own_builder(self.asked.recipe, tree, subject, result=self.folder / "built.json", log=log)
         made = builder.build(tree, subject)
         if made.suffix != ".whl":
             return Prepared(subject=subject, tree=tree, commit=subject, python=made)
         venvs = self.venvs or Venvs(
             folder=self.folder, index=Index(arguments=(), environ=fetch_environ(os.environ)), python_of={}
         )
-        interpreter = next(self._pythons())
+        interpreter = next(self.asked.interpreters())
         installed = venvs.install(made, subject=subject, interpreter=interpreter)
         return Prepared(subject=subject, tree=tree, commit=subject, python=installed.python)
 
     def ask(self, prepared: Prepared) -> Answer:
+        """Return good, bad or skip for a subject, by the user's command or by the case."""
         if self.asked.predicate is not None:
             log = self.folder / "predicate.log"
             return Predicate(argv=self.asked.predicate, seconds=self.asked.seconds, log=log, environ=os.environ).ask(

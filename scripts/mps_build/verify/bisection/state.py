@@ -43,6 +43,7 @@ class Stage(_Part):
     note: str = ""
 
     def span(self) -> Span:
+        """Return the stage's ends and candidates as the search takes them."""
         return Span(
             old=self.old,
             new=self.new,
@@ -67,6 +68,7 @@ class State(_Part):
         return {subject: probe.verdict for subject, probe in self.probes.items() if probe.verdict is not None}
 
     def stage(self, kind: str) -> Stage | None:
+        """Return the stage of versions or of commits; None if it was not begun."""
         return next((stage for stage in self.stages if stage.kind == kind), None)
 
 
@@ -91,12 +93,12 @@ def load_state(path: Path) -> State | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}", hint="`--fresh` begins anew") from error
+        raise UsageError(f"{path}: cannot be read: {error}", hint="`--fresh` starts again") from error
     try:
         return State.model_validate_json(text)
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"])) or "file"
         raise UsageError(
-            f"{path}: is not a state of a bisection ({where}: {fault['msg']})", hint="`--fresh` begins anew"
+            f"{path}: is not the state of a bisection ({where}: {fault['msg']})", hint="`--fresh` starts again"
         ) from error

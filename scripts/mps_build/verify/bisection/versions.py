@@ -46,7 +46,7 @@ class Index:
         """Return every version that pip would take for a Python (`3.11`), oldest first.
 
         Raises:
-            BuildEnvironmentError: the index cannot be asked.
+            BuildEnvironmentError: the index does not answer.
         """
         pre = ("--pre",) if nightlies else ()
         argv = (*_PIP, "index", "versions", "torch", "--python-version", python, *pre, *self.arguments)

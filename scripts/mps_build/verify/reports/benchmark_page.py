@@ -137,7 +137,7 @@ def _said(row: Row) -> Iterator[tuple[str, str]]:
     yield from ((flag.id, flag.text) for flag in row.flags)
     if row.reason:
         yield row.outcome, row.reason
-    yield from (("lowered", f"memory was short: {text}") for text in row.lowered)
+    yield from (("lowered", f"not enough memory: {text}") for text in row.lowered)
 
 
 def _ceilings(record: BenchmarkRecord) -> str:

@@ -46,10 +46,12 @@ class BenchmarkComparison:
 
     @property
     def slower(self) -> tuple[str, ...]:
+        """Ids of the rows that became slower beyond their intervals."""
         return tuple(row.id for row in self.rows if row.changed == "slower")
 
     @property
     def faster(self) -> tuple[str, ...]:
+        """Ids of the rows that became faster beyond their intervals."""
         return tuple(row.id for row in self.rows if row.changed == "faster")
 
 

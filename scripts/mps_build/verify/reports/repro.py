@@ -61,13 +61,13 @@ def render_issue(record: Record, case: Case, script: str, file: str) -> str:
     if links:
         lines += [f"The case was written for {links}.", ""]
     if known := next((row for row in record.known_issues if row.id == case.known_issue), None):
-        summary = f"Known as {known.link} ({known.title}), since {known.since}."
-        lines += [in_markdown(summary), ""]
+        sentence = f"Known as {known.link} ({known.title}), since {known.since}."
+        lines += [in_markdown(sentence), ""]
     lines += ["**Versions**", "", "| | |", "|---|---|"]
-    told = [(name, value) for name, value in facts(record) if name not in ("started", "time")]
-    lines += [f"| {in_markdown(name)} | {in_markdown(value)} |" for name, value in told]
+    shown = [(name, value) for name, value in facts(record) if name not in ("started", "time")]
+    lines += [f"| {in_markdown(name)} | {in_markdown(value)} |" for name, value in shown]
     fence = fence_of(script)
-    lines += ["", f"<details><summary>{in_markdown(file)}</summary>", "", f"{fence}python", script.rstrip(), fence]
+    lines += ["", f"<details><sentence>{in_markdown(file)}</summary>", "", f"{fence}python", script.rstrip(), fence]
     return "\n".join([*lines, "", "</details>", ""])
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mps_build.common.process import Command, watched
+from mps_build.common.process import Command
+from mps_build.common.watched import watched
 
 from .memory import group_memory_bytes
 
@@ -50,7 +51,7 @@ class ChildEnd:
 
 
 class _Watch:
-    """What a child has told so far, and what it is allowed next."""
+    """What a child has reported so far, and what it is allowed next."""
 
     def __init__(self, limits: Limits, log: Path, on_event: Callable[[Mapping[str, Any]], None]) -> None:
         self._limits, self._log, self._on_event = limits, log, on_event
@@ -114,8 +115,8 @@ class _Watch:
 
     def _mark(self, event: Mapping[str, Any], part: str | None) -> None:
         # Only the child knows exactly how much it had written by then; where it does not say, nothing is ascribed.
-        if isinstance(summary := event.get("output_bytes"), int):
-            self.marks.append((summary, part))
+        if isinstance(offset := event.get("output_bytes"), int):
+            self.marks.append((offset, part))
 
 
 def run_child(

@@ -4,78 +4,20 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from mps_build.common.process import Command
-from mps_build.common.records.verification import Case, PlantResult, Result
+from mps_build.common.records.verification import Case, Result
 
-from .child import SUMMARY, ChildEnd, Limits, run_child
+from .child import SUMMARY, ChildEnd, run_child
 from .outcomes import WHERE, case_of_event, describe_end, is_orderly, known_row, last_lines, signal_name
+from .request import SuiteRequest, layer_of, suite_command
+from .run import JudgeText, SuiteRun
 
 # What a process may write while all its cases seem to pass: the GPU dropped work, its answers are worth nothing.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})
 _BAD = frozenset({"failed", "crashed", "timeout"})
-
-
-class Judgement(Protocol):
-    """What a text of a process means (triage's DeviceText)."""
-
-    @property
-    def category(self) -> str: ...
-    @property
-    def stop(self) -> bool: ...
-
-
-JudgeText = Callable[[str, int | None, str | None], Judgement]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SuiteRequest:
-    """One run of the suite; `known` are the active rows in the form that the suite reads."""
-
-    interpreter: Path
-    environ: Mapping[str, str]
-    ini: Path
-    files: tuple[Path, ...]
-    device: str
-    folder: Path
-    limits: Limits
-    full: bool = False
-    quick: bool = False
-    only: tuple[str, ...] = ()
-    op: str | None = None
-    plant: str | None = None
-    known: Sequence[Mapping[str, Any]] = ()
-
-
-def layer_of(file: Path) -> str:
-    """Return the layer in a suite file's name, `test_<layer>_<area>.py`."""
-    return file.stem.removeprefix("test_").partition("_")[0]
-
-
-@dataclass(slots=True, kw_only=True)
-class SuiteRun:
-    """What a run came to; grows while it runs, so that an interruption keeps what there is."""
-
-    cases: list[Case] = field(default_factory=list)
-    collected: int = 0
-    notes: list[str] = field(default_factory=list)
-    stopped: str | None = None
-    plant_hits: int | None = None
-    refused: str | None = None
-    bad: int = 0
-    faults: int = 0
-
-    def plant_result(self) -> PlantResult:
-        """Return what became of the plant: one that never fired was not missed, it was not asked."""
-        if self.refused is not None:
-            return "error"
-        if self.bad:
-            return "caught"
-        return "not_exercised" if self.plant_hits == 0 else "missed"
 
 
 def run_suite(
@@ -89,7 +31,7 @@ def run_suite(
 
     All files share a process, and another one takes over after a crash, a hang, or where the suite asks for it
     (event `leave`). Only where a child dies before it could list its cases has each file one of its own: it is
-    then told which of them it was. With a plant the run stops at the first failure; it also stops where the
+    then named. With a plant the run stops at the first failure; it also stops where the
     machine is at fault.
     """
     run = run or SuiteRun()
@@ -155,7 +97,7 @@ class _GroupRun:
             after = left
         for case_id in self._expected or ():
             if case_id not in self._seen:  # a case that nobody speaks of must not look like one that was never there
-                self._add(Case(id=case_id, layer=self._layer, outcome="failed", reason="the suite gave no outcome"))
+                self._add(Case(id=case_id, layer=self._layer, outcome="failed", reason="the suite reported no outcome"))
         return True
 
     def _files_from(self, after: str | None) -> tuple[Path, ...]:
@@ -216,8 +158,8 @@ class _GroupRun:
 
     def _add_outside(self, end: ChildEnd) -> None:
         """Record what failed outside of any case: a fixture, or a test that is none."""
-        summary = next((text for part, text in end.slices if part == SUMMARY), end.output)
-        reason = f"something failed outside of a case: {last_lines(summary)}"
+        written = next((text for part, text in end.slices if part == SUMMARY), end.output)
+        reason = f"something failed outside of a case: {last_lines(written)}"
         self._add(Case(id=f"{self._name}::outside", layer=self._layer, outcome="failed", reason=reason))
 
     def _after_child(self, end: ChildEnd) -> str | None:
@@ -287,7 +229,7 @@ class _GroupRun:
         return self._run.stopped is not None
 
     def _void(self, case_id: str | None, category: str, text: str) -> None:
-        """Turn a pass that the text gainsays into a failure; work the GPU dropped between cases taints the file."""
+        """Turn a pass that the text contradicts into a failure; work the GPU dropped between cases taints the file."""
         reason = f"{category}: {last_lines(text)}"
         for index, case in enumerate(self._run.cases):
             if case.id == case_id:
@@ -306,23 +248,3 @@ class _GroupRun:
                 error={"category": category},
             )
         )
-
-
-def suite_command(
-    request: SuiteRequest, files: tuple[Path, ...], *, known: Path, outcomes: Path, after: str | None = None
-) -> Command:
-    """Return a child's command: the contract with tests/device/conftest.py.
-
-    `-s`: what a case writes must reach the log, since a GPU fault may be said there and nowhere else.
-    """
-    argv = [str(request.interpreter), "-m", "pytest", "-c", str(request.ini), *map(str, files), "-s", "-q"]
-    argv += ["--rootdir", str(request.ini.parent), "--continue-on-collection-errors", "--device", request.device]
-    argv += ["--full"] if request.full else []
-    argv += ["--quick"] if request.quick else []
-    argv += ["--only", ",".join(request.only)] if request.only else []
-    argv += ["--op", request.op] if request.op else []
-    argv += ["--plant", request.plant] if request.plant else []
-    argv += ["--known", str(known), "--outcomes", str(outcomes)]
-    argv += ["--after", after] if after is not None else []
-    limit = {"DEVICE_SUITE_MEMORY_BYTES": str(request.limits.memory_bytes)}
-    return Command(argv=tuple(argv), cwd=request.folder, environ={**request.environ, **limit})

@@ -1,4 +1,4 @@
-"""From what a child told, and from how it ended, to the outcome of a case."""
+"""From what a child reported, and from how it ended, to the outcome of a case."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mps_build.common.records.verification import Case, Result
 
 from .child import ChildEnd
 
-_TOLD: tuple[Result, ...] = ("passed", "failed", "known", "unexpected_pass", "skipped")
+_RESULTS: tuple[Result, ...] = ("passed", "failed", "known", "unexpected_pass", "skipped")
 WHERE = {
     "collection": "before its first case",
     "between cases": "between two cases",
@@ -26,10 +26,10 @@ def known_row(case_id: str, known: Sequence[Mapping[str, Any]]) -> Mapping[str, 
 
 def case_of_event(event: Mapping[str, Any], layer: str, known: Sequence[Mapping[str, Any]] = ()) -> Case:
     """Return the case of one line; an outcome outside the contract is a failure of the case, never a pass."""
-    summary, reason = event.get("outcome"), event.get("reason")
-    outcome: Result = next((known for known in _TOLD if known == summary), "failed")
-    if outcome != summary:
-        reason = f"the suite wrote the unknown outcome {summary!r}"
+    outcome_written, reason = event.get("outcome"), event.get("reason")
+    outcome: Result = next((known for known in _RESULTS if known == outcome_written), "failed")
+    if outcome != outcome_written:
+        reason = f"the suite wrote the unknown outcome {outcome_written!r}"
     error = event.get("error") or None
     figures = error if isinstance(error, dict) else {}
     row = known_row(str(event["id"]), known)
@@ -59,9 +59,9 @@ def is_orderly(end: ChildEnd) -> bool:
 def describe_end(end: ChildEnd) -> str:
     """Return how a child ended, in words."""
     if end.cut == "timeout":
-        return "ended by the watchdog: no sign of life for too long"
+        return "ended by the watchdog: no output within the time limit"
     if end.cut == "memory":
-        return "ended by the watchdog: it held more memory than a case may"
+        return "ended by the watchdog: it used more memory than allowed"
     name = signal_name(end.exit)
     if name:
         return f"the process died with {name}"

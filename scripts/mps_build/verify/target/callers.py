@@ -26,7 +26,7 @@ def callers_python(environ: Mapping[str, str]) -> Path:
             return python
     names = ", ".join(map(str, asked)) or "no Python was found"
     raise UsageError(
-        f"which torch? none is named, and your own environment has none (asked: {names})",
+        f"no torch was named, and the active environment has none (searched: {names})",
         hint="activate the environment that has torch, or name it: --python PATH, or torch==2.13.0",
     )
 

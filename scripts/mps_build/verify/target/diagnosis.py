@@ -24,8 +24,8 @@ from mps_build.common.errors import (
 from mps_build.common.mps_floors import is_too_old, macos_floor, said_floor
 from mps_build.common.process import Captured, Command, capture
 
-from ..suite.driver import JudgeText
 from ..suite.outcomes import last_lines, signal_name
+from ..suite.run import JudgeText
 
 PROBE = Path(__file__).with_name("device_probe.py")
 # Importing torch from a cold disk, its libraries scanned one by one by the system, may take minutes.
@@ -55,10 +55,12 @@ class ProbeFacts:
     text: str
 
     def get(self, stage: str, key: str) -> Any:
+        """Return a value that a stage of the probe wrote; None if it did not come so far."""
         return self.stages.get(stage, {}).get(key)
 
     @property
     def torch(self) -> str | None:
+        """The version of the imported torch; None if the import failed."""
         version = self.get("import", "torch")
         return str(version) if version else None
 
@@ -74,11 +76,11 @@ def read_probe(answer: Captured) -> ProbeFacts:
     stages: dict[str, Mapping[str, Any]] = {}
     for line in answer.stdout.splitlines():
         try:
-            summary = json.loads(line)
+            event = json.loads(line)
         except ValueError:
             continue
-        if isinstance(summary, dict) and "stage" in summary:
-            stages[str(summary["stage"])] = summary
+        if isinstance(event, dict) and "stage" in event:
+            stages[str(event["stage"])] = event
     return ProbeFacts(stages=stages, exit=answer.exit, text=answer.stderr)
 
 
@@ -87,7 +89,7 @@ def host_obstacle(host: HostFacts, device: str, torch: str | None) -> MpsBuildEr
     if device != "mps":
         return None
     if host.system != "Darwin":
-        return HostError(f"not verified: this is {host.system}; MPS is there on macOS only", hint=_REHEARSE)
+        return HostError(f"not verified: this is {host.system}; MPS exists on macOS only", hint=_REHEARSE)
     if host.rosetta:
         return _rosetta()
     if host.apple_silicon is False:
@@ -118,7 +120,7 @@ def torch_obstacle(facts: ProbeFacts, host: HostFacts, device: str, judge_text: 
 
 def _rosetta() -> MpsBuildError:
     return RosettaError(
-        "not verified: this Python is for Intel and runs translated by Rosetta, where MPS is there and silently wrong",
+        "not verified: this Python is for Intel and runs under Rosetta, where MPS seems to work and computes wrongly",
         hint="use an arm64 Python: `arch -arm64 python3`, or one whose platform.machine() is arm64",
     )
 
@@ -134,8 +136,9 @@ def _too_old(macos: str, torch: str) -> MpsBuildError:
 
 def _virtual(why: str) -> MpsBuildError:
     return VirtualGpu(
-        f"not verified: {why}; its GPU answers differently from any Mac's",
-        hint="verify on a Mac itself; --allow-virtual runs the cases all the same, without a verdict",
+        f"not verified: {why}; its GPU gives other results than a real Mac",
+        hint="verify on a real Mac; --allow-virtual runs the cases anyway, without a verdict; "
+        "`nox -s verify_kernels -- WHEEL`, on Linux, gives one on the wheel's own Metal kernels, and on them alone",
     )
 
 
@@ -149,7 +152,7 @@ def _no_import(facts: ProbeFacts, host: HostFacts, judge_text: JudgeText) -> Mps
     category = "" if judged.category in ("unknown", "noise") else f" [{judged.category}]"
     return BuildEnvironmentError(
         f"not verified: torch cannot be imported{category}: {text}",
-        hint="`nox -s audit_wheel` tells what is wrong with a wheel; `nox -s triage` reads the text",
+        hint="`nox -s audit_wheel` shows what is wrong with a wheel; `nox -s triage` explains the text",
     )
 
 
@@ -188,9 +191,9 @@ def _no_compute(facts: ProbeFacts, judge_text: JudgeText) -> MpsBuildError | Non
     how = signal_name(facts.exit) or f"exit {facts.exit}"
     said = wrong or (f"the probe died with {how}" if facts.exit else "the probe wrote of a fault")
     return DeviceUnusable(
-        f"not verified: the device is there and does not compute [{judged.category}]: {said}"
+        f"not verified: the device exists, but does not compute [{judged.category}]: {said}"
         + (f": {last_lines(facts.text)}" if facts.text.strip() else ""),
-        hint="close other GPU programs, let it cool, start the machine anew; then run this again",
+        hint="close other GPU programs, let it cool down, restart the Mac, then run the same command again",
     )
 
 

@@ -16,7 +16,8 @@ from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, UsageError
-from mps_build.common.process import Command, CommandFailed, Reporter, run_logged
+from mps_build.common.process import Command, CommandFailed, run_logged
+from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
 from .interpreter import Interpreter
@@ -73,7 +74,8 @@ def fetch_wheel(requirement: str, interpreter: Interpreter, shop: Shop) -> Path:
         return kept
     if shop.offline:
         raise BuildEnvironmentError(
-            f"{requirement} is not in {wheels}, and --offline asks for no network", hint="run once without --offline"
+            f"{requirement} is not in {wheels}, and --offline does not allow fetching it",
+            hint="run once without --offline",
         )
     fresh = wheels / ".fresh"
     pip = (*_pip(shop), "--python", str(interpreter.executable))
@@ -212,7 +214,7 @@ def _no_wheel(requirement: str, failure: CommandFailed) -> Exception:
         newest = ", ".join(offered.split(", ")[-6:])
         return UsageError(
             f"{requirement}: no such wheel for this Python on this machine",
-            hint=f"there are (the newest): {newest}; another Python may have others: --python 3.12",
+            hint=f"the newest available are: {newest}; another Python may have others: --python 3.12",
         )
     if "Invalid requirement" in text or "ResolutionImpossible" in text:
         return UsageError(f"{requirement}: {failure.tail[-1] if failure.tail else 'is not a requirement'}")

@@ -119,13 +119,13 @@ def the_one_torch(interpreter: Interpreter) -> tuple[Path, str | None]:
     if not interpreter.torches:
         raise UsageError(
             f"{interpreter.executable}: has no torch (looked on its whole sys.path; nothing is installed into it)",
-            hint="name an interpreter that has one, or let us make an environment: verify_mps -- torch==2.13.0",
+            hint="name an interpreter that has one, or have an environment made: verify_mps -- torch==2.13.0",
         )
     several = len(interpreter.torches) > 1 or " and " in (interpreter.torches[0][1] or "")
     if several:
         found = "\n  ".join(f"{version or 'of unknown version'} in {folder}" for folder, version in interpreter.torches)
         raise UsageError(
-            f"{interpreter.executable}: has more than one torch; which of them answers depends on the path:\n  {found}",
+            f"{interpreter.executable}: has more than one torch; which one is imported depends on the path:\n  {found}",
             hint="uninstall all but one, or name an interpreter with one",
         )
     return interpreter.torches[0]

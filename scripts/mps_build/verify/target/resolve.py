@@ -105,7 +105,7 @@ def _overlay(interpreter: Interpreter, shop: Shop, *, extras: tuple[str, ...]) -
     except BuildEnvironmentError:
         if interpreter.pytest is None or Version(interpreter.pytest) < OLDEST_PYTEST:
             raise
-        shop.reporter.line(f"no pytest could be fetched: its own {interpreter.pytest} runs the suite")
+        shop.reporter.line(f"pytest could not be fetched: the environment's own {interpreter.pytest} runs the suite")
         return None
 
 

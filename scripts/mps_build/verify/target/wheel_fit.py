@@ -30,6 +30,7 @@ class NamedWheel:
 
     @property
     def platforms(self) -> tuple[str, ...]:
+        """The platform tags in the wheel's name, sorted."""
         return tuple(sorted({tag.platform for tag in self.tags}))
 
 
@@ -50,7 +51,7 @@ def name_wheel(path: Path) -> NamedWheel:
     if canonicalize_name(name) != "torch":
         raise UsageError(f"{path}: is a wheel of {name}, not of torch", hint="verify_mps judges torch")
     if not zipfile.is_zipfile(path):
-        raise UsageError(f"{path}: is not a zip file (cut off?)", hint="fetch or build it again; audit_wheel says more")
+        raise UsageError(f"{path}: is not a complete zip file", hint="fetch or build it again; audit_wheel says more")
     return NamedWheel(path=path, version=str(version), tags=tags)
 
 

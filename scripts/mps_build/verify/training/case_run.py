@@ -10,10 +10,10 @@ from typing import Any
 from mps_build.common.records.verification import Case, Result
 
 from ..suite.child import Limits
-from ..suite.driver import JudgeText
 from ..suite.outcomes import case_of_event
-from .commands import Bench, leg_name
-from .leg import Told, run_leg
+from ..suite.run import JudgeText
+from .child_report import ChildReport, run_and_report
+from .commands import Bench, run_name
 from .workloads import Workload
 
 
@@ -31,21 +31,21 @@ class CaseRun:
     seen: set[str] = field(default_factory=set)
     running: str | None = None
 
-    def children(self) -> Iterator[Told]:
+    def children(self) -> Iterator[ChildReport]:
         """Run the children one after another and yield each; every collected case has an outcome at the end."""
         after: str | None = None
         while True:
             self.running = None
-            summary = run_leg(
+            report = run_and_report(
                 self.bench.cases(self.workload, after=after, weights=self.weights),
                 folder=self.bench.folder,
-                name=leg_name(self.workload, "device"),
+                name=run_name(self.workload, "device"),
                 limits=self.limits,
                 judge_text=self.judge_text,
                 on_event=self._on_event,
             )
-            after = self._left_behind(summary)
-            yield summary
+            after = self._left_behind(report)
+            yield report
             if after is None:
                 break
         for name in self.expected:
@@ -62,19 +62,19 @@ class CaseRun:
             self.running = None
             self._add(case_of_event(event, self.workload.part))
 
-    def _left_behind(self, summary: Told) -> str | None:
+    def _left_behind(self, report: ChildReport) -> str | None:
         """Take in the case that a child did not survive; return it if others follow."""
-        if summary.trouble is None:
+        if report.trouble is None:
             return None
-        outcome: Result = "timeout" if summary.outcome == "timeout" else "crashed" if self.running else "failed"
+        outcome: Result = "timeout" if report.outcome == "timeout" else "crashed" if self.running else "failed"
         if self.running is not None:
             name = self.running
-            self._add(self._case(name, outcome, summary.trouble))
+            self._add(self._case(name, outcome, report.trouble))
             return name if name != self.expected[-1:][0] else None
         if all(name in self.seen for name in self.expected) and self.expected:
-            self._add(self._case(f"{self.workload.name}::end", outcome, f"behind its last case: {summary.trouble}"))
+            self._add(self._case(f"{self.workload.name}::end", outcome, f"behind its last case: {report.trouble}"))
         else:
-            self._add(self._case(f"{self.workload.name}::begin", outcome, f"outside of any case: {summary.trouble}"))
+            self._add(self._case(f"{self.workload.name}::begin", outcome, f"outside of any case: {report.trouble}"))
         return None
 
     def _add(self, case: Case) -> None:

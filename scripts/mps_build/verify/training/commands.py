@@ -11,7 +11,7 @@ from mps_build.common.process import Command
 
 from .workloads import COMPARED_STEPS, SCRIPT, Workload
 
-LegName = Literal["device", "cpu"]
+RunName = Literal["device", "cpu"]
 _FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 
 
@@ -33,14 +33,21 @@ class Bench:
     program: tuple[str, ...] = ()
 
     def with_config(self, config: Path) -> Bench:
+        """Return the same bench with a configuration file for `accelerate launch`."""
         return replace(self, config=config)
 
     @property
     def accelerate(self) -> tuple[str, ...]:
+        """The call of the `accelerate` command by this interpreter."""
         # The console script's own module: a script's first line may name a Python that was moved.
         return (str(self.python), "-m", "accelerate.commands.accelerate_cli")
 
     def command(self, argv: tuple[str, ...], *, fallback: bool = False) -> Command:
+        """Return a command in the bench's environment.
+
+        Args:
+            fallback: set PYTORCH_ENABLE_MPS_FALLBACK, which is otherwise taken out.
+        """
         environ = {name: value for name, value in self.environ.items() if name != _FALLBACK}
         if fallback:
             environ[_FALLBACK] = "1"
@@ -54,23 +61,23 @@ class Bench:
         """`accelerate config default`: it writes into HF_HOME, which is ours."""
         return self.command((*self.accelerate, "config", "default"))
 
-    def training(self, workload: Workload, leg: LegName) -> Command:
-        """Return one leg of a training."""
-        argv = self._started(workload, leg) if workload.launched else (str(self.python),)
-        argv += (str(self.scripts / workload.script), *self._summary(workload, leg))
+    def training(self, workload: Workload, run: RunName) -> Command:
+        """Return one run of a training."""
+        argv = self._started(workload, run) if workload.launched else (str(self.python),)
+        argv += (str(self.scripts / workload.script), *self._options(workload, run))
         argv += ("--compared", str(COMPARED_STEPS))
         argv += ("--steps", str(workload.steps)) if workload.steps is not None else ()
         # Trainer is asked by its own argument; Accelerate by its command's.
-        argv += ("--force-cpu",) if not workload.launched and self._on_cpu(leg) else ()
+        argv += ("--force-cpu",) if not workload.launched and self._on_cpu(run) else ()
         if workload is SCRIPT:
             program, *arguments = self.program
             argv += ("--program", program, "--", *arguments)
             return replace(self.command(argv), cwd=Path.cwd())  # its own relative paths
-        return self.command(argv, fallback=workload.fallback and leg == "device")
+        return self.command(argv, fallback=workload.fallback and run == "device")
 
     def cases(self, workload: Workload, *, after: str | None, weights: Path | None) -> Command:
         """Return a child of a workload whose cases judge themselves."""
-        argv = (str(self.python), str(self.scripts / workload.script), *self._summary(workload, "device"))
+        argv = (str(self.python), str(self.scripts / workload.script), *self._options(workload, "device"))
         argv += ("--after", after) if after is not None else ()
         argv += ("--real-weights", str(weights)) if weights is not None else ()
         return self.command(argv)
@@ -83,31 +90,33 @@ class Bench:
         script = str(self.scripts / workload.script)
         return self.command((*launched, script, "--outcomes", str(self.outcomes(workload, "device"))))
 
-    def outcomes(self, workload: Workload, leg: LegName) -> Path:
-        return self.folder / f"{leg_name(workload, leg)}.outcomes.jsonl"
+    def outcomes(self, workload: Workload, run: RunName) -> Path:
+        """Return the file of a run's events, as JSON lines."""
+        return self.folder / f"{run_name(workload, run)}.outcomes.jsonl"
 
     def exchange(self, workload: Workload) -> Path:
-        """Return the folder in which the legs of a workload find each other's tensors."""
+        """Return the folder in which the runs of a workload find each other's tensors."""
         return self.folder / "exchange" / workload.name
 
-    def _on_cpu(self, leg: LegName) -> bool:
-        return leg == "cpu" or self.force_cpu
+    def _on_cpu(self, run: RunName) -> bool:
+        return run == "cpu" or self.force_cpu
 
-    def _started(self, workload: Workload, leg: LegName) -> tuple[str, ...]:
+    def _started(self, workload: Workload, run: RunName) -> tuple[str, ...]:
         argv = (*self.accelerate, "launch", "--num_processes", "1", "--num_machines", "1")
         argv += ("--mixed_precision", "no", "--dynamo_backend", "no")
-        argv += ("--config_file", str(self.config)) if self.config is not None and not self._on_cpu(leg) else ()
-        return (*argv, "--cpu") if self._on_cpu(leg) else argv
+        argv += ("--config_file", str(self.config)) if self.config is not None and not self._on_cpu(run) else ()
+        return (*argv, "--cpu") if self._on_cpu(run) else argv
 
-    def _summary(self, workload: Workload, leg: LegName) -> tuple[str, ...]:
-        expected = self.device if leg == "device" else "cpu"
-        argv: tuple[str, ...] = ("--leg", leg, "--expect", expected, "--outcomes", str(self.outcomes(workload, leg)))
+    def _options(self, workload: Workload, run: RunName) -> tuple[str, ...]:
+        expected = self.device if run == "device" else "cpu"
+        argv: tuple[str, ...] = ("--run", run, "--expect", expected, "--outcomes", str(self.outcomes(workload, run)))
         argv += ("--exchange", str(self.exchange(workload)))
-        return (*argv, "--plant", self.plant) if self.plant and leg == "device" else argv
+        return (*argv, "--plant", self.plant) if self.plant and run == "device" else argv
 
 
-def leg_name(workload: Workload, leg: LegName) -> str:
-    return f"{workload.name}.{leg}"
+def run_name(workload: Workload, run: RunName) -> str:
+    """Return the name of a run's files: the workload and "device" or "cpu"."""
+    return f"{workload.name}.{run}"
 
 
 def training_environ(variables: Mapping[str, str], *, home: Path, device: str) -> dict[str, str]:

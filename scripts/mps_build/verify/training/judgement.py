@@ -8,7 +8,7 @@ from typing import Any
 
 from mps_build.common.records.verification import Case, Result
 
-from .leg import Told
+from .child_report import ChildReport
 from .workloads import Workload
 
 # The CPU's own float32 is unusually good: plain sums elsewhere are up to so many times worse, and right.
@@ -22,24 +22,24 @@ GRADIENT_FLOOR = 1e-3
 SMALLEST_SHARE = 1e-4
 
 
-def judge_training(workload: Workload, device: str, leg: Told, cpu: Told | None) -> list[Case]:
+def judge_training(workload: Workload, device: str, device_run: ChildReport, cpu: ChildReport | None) -> list[Case]:
     """Return the cases of one training; a question whose figures are missing is skipped, never passed.
 
     Args:
-        cpu: the leg on the CPU; None if it was not run, since the device's did not come to its end.
+        cpu: the reference run; None where the device run failed first.
     """
     build = _Cases(workload)
-    build.add("runs", *_runs(leg, cpu))
-    build.add("device", *_device(leg, device, "the device's leg"))
+    build.add("runs", *_runs(device_run, cpu))
+    build.add("device", *_device(device_run, device, "the device run"))
     if cpu is not None and workload.against is None:
-        build.add("cpu", *_device(cpu, "cpu", "the CPU's leg"))
+        build.add("cpu", *_device(cpu, "cpu", "the reference run"))
     if device == "mps":
-        build.add("fallback", *_fallback(leg, allowed=workload.fallback))
+        build.add("fallback", *_fallback(device_run, allowed=workload.fallback))
     if workload.against is None:
         build.add("gradients", *_gradients(cpu))
-    build.add("losses", *_losses(leg, cpu))
+    build.add("losses", *_losses(device_run, cpu))
     if workload.gate is not None:
-        build.add("accuracy", *_accuracy(leg, cpu, workload.gate))
+        build.add("accuracy", *_accuracy(device_run, cpu, workload.gate))
     return build.cases
 
 
@@ -64,21 +64,21 @@ class _Cases:
 
 
 Answer = tuple[Any, ...]
-_NOT_SO_FAR: Answer = ("skipped", "not asked: the legs did not come so far")
+_NOT_SO_FAR: Answer = ("skipped", "not compared: a run ended before that")
 
 
-def _runs(leg: Told, cpu: Told | None) -> Answer:
-    for name, summary in (("on the device", leg), ("on the CPU", cpu)):
-        if summary is not None and summary.trouble is not None:
-            return summary.outcome, f"{name}: {summary.trouble}"
+def _runs(run: ChildReport, cpu: ChildReport | None) -> Answer:
+    for name, report in (("on the device", run), ("on the CPU", cpu)):
+        if report is not None and report.trouble is not None:
+            return report.outcome, f"{name}: {report.trouble}"
     if cpu is None:
-        return "failed", "the leg on the CPU was not run"
+        return "failed", "there was no reference run on the CPU"
     return ("passed",)
 
 
-def _device(summary: Told, device: str, whose: str) -> Answer:
+def _device(report: ChildReport, device: str, whose: str) -> Answer:
     """Hold that every tensor seen lay on the device, and that its allocator gave out at least the parameters."""
-    seen = summary.all("device")
+    seen = report.all("device")
     if not seen:
         return _NOT_SO_FAR
     for number, event in enumerate(seen, start=1):
@@ -99,23 +99,23 @@ def _device(summary: Told, device: str, whose: str) -> Answer:
     return "passed", "" if device == "cpu" else f"{last.get('parameter_bytes')} bytes of parameters, {asked}"
 
 
-def _fallback(leg: Told, *, allowed: bool) -> Answer:
+def _fallback(run: ChildReport, *, allowed: bool) -> Answer:
     """Hold that nothing fell back to the CPU where the variable was not set; where it was, say what did."""
-    summary = leg.last("fallbacks")
-    session = leg.last("session")
-    if summary is None or session is None:
+    fallbacks = run.last("fallbacks")
+    session = run.last("session")
+    if fallbacks is None or session is None:
         return _NOT_SO_FAR
     if bool(session.get("fallback")) != allowed:
         return "failed", f"PYTORCH_ENABLE_MPS_FALLBACK was {session.get('fallback')!r} in the process"
-    operators = list(summary.get("operators") or ())
+    operators = list(fallbacks.get("operators") or ())
     if operators and not allowed:
         return "failed", f"fell back to the CPU without being allowed to: {'; '.join(operators)[:500]}"
     return "passed", f"fell back: {'; '.join(operators)[:500]}" if operators else "nothing fell back"
 
 
-def _gradients(cpu: Told | None) -> Answer:
-    summary = cpu.last("gradients") if cpu is not None else None
-    figures: Mapping[str, Mapping[str, Any]] = (summary or {}).get("parameters") or {}
+def _gradients(cpu: ChildReport | None) -> Answer:
+    gradients = cpu.last("gradients") if cpu is not None else None
+    figures: Mapping[str, Mapping[str, Any]] = (gradients or {}).get("parameters") or {}
     if not figures:
         return _NOT_SO_FAR
     widest = max(_number(row["scale"]) for row in figures.values())
@@ -137,19 +137,19 @@ def _gradients(cpu: Told | None) -> Answer:
     return "passed", f"{len(figures)} parameters", nearest[1], nearest[2]
 
 
-def _losses(leg: Told, cpu: Told | None) -> Answer:
-    """Compare the first steps' losses, if all legs saw the same batches."""
-    ours, theirs = leg.last("losses"), cpu.last("losses") if cpu is not None else None
+def _losses(run: ChildReport, cpu: ChildReport | None) -> Answer:
+    """Compare the first steps' losses, if all runs saw the same batches."""
+    ours, theirs = run.last("losses"), cpu.last("losses") if cpu is not None else None
     reference = cpu.last("reference") if cpu is not None else None
     if ours is None:
-        partial = [_number(event.get("loss")) for event in leg.all("step")]
+        partial = [_number(event.get("loss")) for event in run.all("step")]
         bad = next((number for number, loss in enumerate(partial, start=1) if not math.isfinite(loss)), None)
         return ("failed", f"step {bad}: the loss is {partial[bad - 1]}") if bad else _NOT_SO_FAR
     if theirs is None or reference is None:
         return _NOT_SO_FAR
     if ours["batches"] != theirs["batches"] or ours["batches"] != reference["batches"]:
-        return "failed", "the legs were given different batches: their losses cannot be compared"
-    rows = [[_number(value) for value in summary["losses"]] for summary in (ours, theirs, reference)]
+        return "failed", "the runs were given different batches: their losses cannot be compared"
+    rows = [[_number(value) for value in losses["losses"]] for losses in (ours, theirs, reference)]
     if not rows[0] or len({len(row) for row in rows}) != 1:
         return "failed", f"so many losses each: {', '.join(str(len(row)) for row in rows)}"
     return compare_losses(*rows)
@@ -177,8 +177,8 @@ def compare_losses(device: Sequence[float], cpu: Sequence[float], reference: Seq
     return "passed", f"{len(device)} steps", nearest[1], nearest[2]
 
 
-def _accuracy(leg: Told, cpu: Told | None, gate: float) -> Answer:
-    ours, theirs = leg.last("accuracy"), cpu.last("accuracy") if cpu is not None else None
+def _accuracy(run: ChildReport, cpu: ChildReport | None, gate: float) -> Answer:
+    ours, theirs = run.last("accuracy"), cpu.last("accuracy") if cpu is not None else None
     if ours is None or theirs is None:
         return _NOT_SO_FAR
     value, other, count = _number(ours["value"]), _number(theirs["value"]), int(ours["count"])

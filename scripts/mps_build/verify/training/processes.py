@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mps_build.common.records.verification import Case, Result
 
-from .leg import Told
+from .child_report import ChildReport
 from .workloads import Workload
 
 # What torch and Accelerate say where they refuse, read in their sources and in reports from Macs:
@@ -31,30 +31,30 @@ def not_applicable(workload: Workload, device: str) -> Case:
     return Case(id=workload.name, layer=workload.part, outcome="skipped", reason=reason)
 
 
-def judge_processes(workload: Workload, summary: Told, text: str) -> Case:
-    """Return the case from what the two processes told and wrote.
+def judge_processes(workload: Workload, report: ChildReport, text: str) -> Case:
+    """Return the case from what the two processes reported and wrote.
 
     A limit that no longer holds is not a failure: two processes that really sum their tensors are an unexpected pass.
     """
-    outcome, reason = _judge(summary, text)
+    outcome, reason = _judge(report, text)
     return Case(id=workload.name, layer=workload.part, outcome=outcome, reason=reason)
 
 
-def _judge(summary: Told, text: str) -> tuple[Result, str]:
-    joined, reduced, refused = summary.all("joined"), summary.all("reduced"), summary.all("refused")
+def _judge(report: ChildReport, text: str) -> tuple[Result, str]:
+    joined, reduced, refused = report.all("joined"), report.all("reduced"), report.all("refused")
     apart = [event for event in joined if event.get("processes") == 1]
     alone = f"; Accelerate took {len(apart)} of them for single processes" if apart and len(joined) > 1 else ""
     elsewhere = sorted({str(event["device"]) for event in joined if not str(event.get("device", "")).startswith("mps")})
-    if refused or (summary.trouble and not reduced):
+    if refused or (report.trouble and not reduced):
         said = [str(event.get("message", "")) for event in refused]
         clear = next((line for line in (*said, text) if is_refusal(line)), None)
         if clear is not None:
             return "passed", f"refused: {_sentence(clear)}{alone}"
-        if summary.outcome == "timeout":
+        if report.outcome == "timeout":
             return "timeout", "two processes hang, and nothing is said"
         return (
             "failed",
-            f"two processes end, and no clear reason is said: {(said or [summary.trouble or ''])[0][:500]}{alone}",
+            f"two processes end, and no clear reason is said: {(said or [report.trouble or ''])[0][:500]}{alone}",
         )
     if elsewhere:
         return "failed", f"no refusal: the processes ran on {', '.join(elsewhere)} without a word"

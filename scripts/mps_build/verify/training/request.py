@@ -27,6 +27,7 @@ class TrainingRequest(VerifyRequest):
 
     @property
     def asked_versions(self) -> dict[str, str]:
+        """The versions that the caller chose, by library."""
         versions = {"accelerate": self.accelerate, "transformers": self.transformers}
         return {name: version for name, version in versions.items() if version}
 
@@ -63,7 +64,7 @@ class TrainingRequest(VerifyRequest):
             raise UsageError(f"--script {self.script}: no such file", hint="verify_training --script FILE -- ARGUMENTS")
         if self.only or self.real_weights is not None:
             raise UsageError(
-                "--script runs your program alone: it goes with neither --only nor --real-weights",
+                "--script cannot be combined with --only or --real-weights",
                 hint="verify_training --script FILE -- ARGUMENTS",
             )
 
@@ -86,6 +87,7 @@ class TrainingRequest(VerifyRequest):
             raise UsageError(f"--real-weights {folder}: holds no weights (*.safetensors, *.bin)", hint=_SAVED)
 
     def selection(self) -> dict[str, Any]:
+        """What was chosen, as the record keeps it."""
         return {
             "with": list(self.parts),
             "only": list(self.only),

@@ -92,7 +92,7 @@ def _check_installed(
             wanted = dict.fromkeys(f"{name}=={versions[name]}" if name in versions else name for name in missing)
         raise BuildEnvironmentError(
             f"{interpreter.executable}: has no {', '.join(missing)} (nothing is installed into it)",
-            hint=f"{interpreter.executable} -m pip install {' '.join(wanted)}; or let us make an environment: "
+            hint=f"{interpreter.executable} -m pip install {' '.join(wanted)}; or have an environment made: "
             "verify_training -- torch==2.13.0",
         )
     versions = {name: version for name in ("accelerate", "transformers") if (version := installed.get(name))}

@@ -19,16 +19,16 @@ from .. import Verification
 from ..facts import judge_text_on
 from ..judgement import Judged
 from ..suite.child import Limits
-from ..suite.driver import JudgeText
 from ..suite.memory import default_limit_bytes
 from ..suite.outcomes import known_row
+from ..suite.run import JudgeText
 from ..target.diagnosis import HostFacts
 from ..target.resolve import Target
 from . import command_cases
 from .case_run import CaseRun
-from .commands import Bench, leg_name, script_environ, training_environ
+from .child_report import ChildReport, run_and_report
+from .commands import Bench, run_name, script_environ, training_environ
 from .judgement import judge_training
-from .leg import Told, run_leg
 from .processes import judge_processes, not_applicable
 from .request import TrainingRequest
 from .target import prepare_training_target
@@ -37,7 +37,7 @@ from .workloads import REAL_WEIGHTS, Workload
 
 _COMMAND_SECONDS = 240.0
 _BAD = ("failed", "crashed", "timeout")
-_HINT = "each leg's log and its events lie beside the record; docs/verify/promises tells what each case asks"
+_HINT = "each run's log and its events lie beside the record; docs/verify/promises describes each case"
 
 
 class _Stopped(Exception):
@@ -53,7 +53,7 @@ class TrainingVerification(Verification):
         super().__init__(request, console)
         self.suite = data_root() / "tests" / "training"
         self.table = load_versions()
-        self._summary: dict[str, Told] = {}
+        self._reference_runs: dict[str, ChildReport] = {}
         self._known: Sequence[Mapping[str, Any]] = ()
         self._judge_text: JudgeText = judge_text_on(HostFacts(system="", document={}), None)
 
@@ -65,7 +65,9 @@ class TrainingVerification(Verification):
         refuse_old_torch(self.table, self._wanted_version(), self.request.asked_versions)
         scripts = {workload.script for workload in workloads if workload.script}
         if missing := sorted(name for name in scripts if not (self.suite / name).is_file()):
-            raise UsageError(f"{self.suite}: lacks {', '.join(missing)}", hint="a broken installation?")
+            raise UsageError(
+                f"{self.suite}: lacks {', '.join(missing)}", hint="reinstall mps-build: a file of it is missing"
+            )
         return ()
 
     def _prepare_target(self) -> Target:
@@ -131,29 +133,29 @@ class TrainingVerification(Verification):
 
     def _training(self, workload: Workload, bench: Bench) -> None:
         bench.exchange(workload).mkdir(parents=True, exist_ok=True)
-        leg = self._leg(workload, bench, "device")
+        run = self._run_one(workload, bench, "device")
         if workload.against is not None:
-            cpu = self._summary.get(workload.against)
+            cpu = self._reference_runs.get(workload.against)
         else:
-            cpu = None if leg.trouble is not None else self._leg(workload, bench, "cpu")
+            cpu = None if run.trouble is not None else self._run_one(workload, bench, "cpu")
             if cpu is not None:
-                self._summary[workload.name] = cpu
-        self._remember_session(leg)
-        for case in judge_training(workload, self.request.device, leg, cpu):
+                self._reference_runs[workload.name] = cpu
+        self._remember_session(run)
+        for case in judge_training(workload, self.request.device, run, cpu):
             self._add(case)
-        self._stop_if(leg)
+        self._stop_if(run)
 
-    def _leg(self, workload: Workload, bench: Bench, which: Any) -> Told:
+    def _run_one(self, workload: Workload, bench: Bench, which: Any) -> ChildReport:
         self.console.line(f"{workload.name}: on {self.request.device if which == 'device' else 'the CPU'}")
-        summary = run_leg(
+        report = run_and_report(
             bench.training(workload, which),
             folder=self.folder,
-            name=leg_name(workload, which),
+            name=run_name(workload, which),
             limits=self._limits(),
             judge_text=self._judge_text,
         )
-        self._count_hits(summary)
-        return summary
+        self._count_hits(report)
+        return report
 
     def _cases(self, workload: Workload, bench: Bench) -> None:
         bench.exchange(workload).mkdir(parents=True, exist_ok=True)
@@ -166,24 +168,24 @@ class TrainingVerification(Verification):
             judge_text=self._judge_text,
             add=self._add,
         )
-        for summary in run.children():
-            self._count_hits(summary)
-            self._remember_session(summary)
-            self._stop_if(summary)
+        for report in run.children():
+            self._count_hits(report)
+            self._remember_session(report)
+            self._stop_if(report)
 
     def _processes(self, workload: Workload, bench: Bench) -> None:
         if self.request.device != "mps":
             self._add(not_applicable(workload, self.request.device))
             return
-        summary = run_leg(
+        report = run_and_report(
             bench.processes(workload),
             folder=self.folder,
-            name=leg_name(workload, "device"),
+            name=run_name(workload, "device"),
             limits=replace(self._limits(), start_seconds=180.0),
             judge_text=self._judge_text,
         )
-        log = self.folder / f"{leg_name(workload, 'device')}.log"
-        self._add(judge_processes(workload, summary, log.read_text(encoding="utf-8", errors="replace")))
+        log = self.folder / f"{run_name(workload, 'device')}.log"
+        self._add(judge_processes(workload, report, log.read_text(encoding="utf-8", errors="replace")))
 
     # The cases and the record.
 
@@ -205,19 +207,19 @@ class TrainingVerification(Verification):
         if self.request.plant and case.outcome in _BAD:
             raise _Stopped
 
-    def _stop_if(self, summary: Told) -> None:
+    def _stop_if(self, report: ChildReport) -> None:
         """End the run where the machine is at fault, as the device suite does."""
-        if summary.stop and summary.category is not None:
-            self.suite_run.stopped = summary.category
+        if report.stop and report.category is not None:
+            self.suite_run.stopped = report.category
             raise _Stopped
 
-    def _count_hits(self, summary: Told) -> None:
-        for event in summary.all("plant"):
+    def _count_hits(self, report: ChildReport) -> None:
+        for event in report.all("plant"):
             if event.get("hits") is not None:
                 self.suite_run.plant_hits = (self.suite_run.plant_hits or 0) + int(event["hits"])
 
-    def _remember_session(self, summary: Told) -> None:
-        session = summary.last("session")
+    def _remember_session(self, report: ChildReport) -> None:
+        session = report.last("session")
         if session is not None:
             kept = {name: value for name, value in session.items() if name not in ("event", "output_bytes", "fallback")}
             self._remember(libraries={**self._training_facts().get("libraries", {}), **kept})

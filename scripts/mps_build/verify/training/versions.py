@@ -51,6 +51,7 @@ class LibrarySet(_Declared):
     python: Range
 
     def fits(self, torch: Version, python: Version) -> bool:
+        """Return whether this set of libraries works with a torch and a Python."""
         return SpecifierSet(self.torch).contains(torch) and SpecifierSet(self.python).contains(python)
 
 
@@ -70,6 +71,8 @@ class Floor(_Declared):
 
 
 class Floors(_Declared):
+    """The oldest torch and Python of each library's versions."""
+
     accelerate: tuple[Floor, ...] = Field(min_length=1)
     transformers: tuple[Floor, ...] = Field(min_length=1)
 
@@ -152,7 +155,7 @@ def choose(table: Versions, *, torch: str, python: str, asked: dict[str, str] | 
     refuse_old_torch(table, torch)
     release, running = _release(torch), python_release(python)
     if release is None:
-        raise UsageError(f"torch {torch!r}: is not a version that can be looked up", hint="see versions.yaml")
+        raise UsageError(f"torch {torch!r}: is not in the table of supported versions", hint="see versions.yaml")
     found = next((row for row in table.sets if row.fits(release, running)), None)
     wanted = {name: version for name, version in (asked or {}).items() if version}
     for library, version in wanted.items():
@@ -205,13 +208,13 @@ def _check_asked(
         ) from error
     if floor is None:
         oldest = getattr(table.floors, library)[0].since
-        raise UsageError(f"{library} {version} is older than any that is supported here", hint=f"{oldest} or later")
+        raise UsageError(f"{library} {version} is older than any supported version", hint=f"{oldest} or later")
     fitting = f"--{library} {getattr(found, library)}" if found else "choose another Python: --python 3.12"
     if torch < Version(floor.torch):
         raise UsageError(
             f"torch {torch} is too old for {library} {version}, which needs torch {floor.torch} or later"
             + _fits(library, found),
-            hint=f"{fitting} (or leave the choice to us), or a newer torch",
+            hint=f"{fitting} (or leave the option out), or use a newer torch",
         )
     if python is not None and python < Version(floor.python):
         raise UsageError(

@@ -13,9 +13,9 @@ Kind = Literal["accelerate", "training", "cases", "processes"]
 class Workload:
     """One workload; its cases' ids begin with its name.
 
-    `kind`: `accelerate` asks the command itself; `training` is a script with a leg on the device and one on the CPU;
+    `kind`: `accelerate` asks the command itself; `training` is a script with a run on the device and one on the CPU;
     `cases` judge themselves; `processes` is the limit of one process on MPS. `launched` is by `accelerate launch`.
-    `gate` is the accuracy that both legs must reach. `against` names the workload whose CPU leg is compared with,
+    `gate` is the accuracy that both runs must reach. `against` names the workload whose CPU run is compared with,
     `steps` how many steps are trained then.
     """
 

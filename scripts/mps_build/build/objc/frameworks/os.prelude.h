@@ -11,14 +11,15 @@ typedef NSObject<OS_os_log> *os_log_t;
 typedef struct os_log_s *os_log_t;
 #endif
 typedef uint64_t os_signpost_id_t;
-typedef uint8_t os_signpost_type_t;
+typedef enum os_signpost_type_t : uint8_t {
+  OS_SIGNPOST_EVENT = 0,
+  OS_SIGNPOST_INTERVAL_BEGIN = 1,
+  OS_SIGNPOST_INTERVAL_END = 2,
+} os_signpost_type_t;
 typedef uint8_t os_log_type_t;
 #define OS_SIGNPOST_ID_NULL ((os_signpost_id_t)0)
 #define OS_SIGNPOST_ID_INVALID ((os_signpost_id_t)~0)
 #define OS_SIGNPOST_ID_EXCLUSIVE ((os_signpost_id_t)0xEEEEB0B5B2B2EEEE)
-#define OS_SIGNPOST_EVENT 0
-#define OS_SIGNPOST_INTERVAL_BEGIN 1
-#define OS_SIGNPOST_INTERVAL_END 2
 #define OS_LOG_DEFAULT ((os_log_t)0)
 #define OS_LOG_CATEGORY_POINTS_OF_INTEREST "PointsOfInterest"
 #define MPS_BUILD_SIGNPOST(log, type, id, name, format, ...) \

@@ -17,7 +17,7 @@ from .parity import WholeParity, library_parity, whole_parity
 from .parity_page import parity_page
 from .reasons import LEFT_OUT, REASONS
 from .third_party import Wanted
-from .wheel import Rehearsed
+from .wheel import EXPLAINED, Rehearsed
 
 
 def parity_file(rehearsal: Rehearsal) -> Path:
@@ -51,9 +51,7 @@ def compare_library(rehearsal: Rehearsal, ready: Prepared, library: Path, offici
         return StepResult(facts=parity.document())
 
     inputs = _inputs(library, official)
-    receipt = rehearsal.ledger.run("parity_library", version=1, inputs=inputs, action=compare)
-    _note(rehearsal, receipt)
-    return receipt
+    return rehearsal.ledger.run("parity_library", version=1, inputs=inputs, action=compare)
 
 
 def compare_wheel(rehearsal: Rehearsal, ready: Prepared, made: Rehearsed, official: Path, wanted: Wanted) -> Receipt:
@@ -62,12 +60,14 @@ def compare_wheel(rehearsal: Rehearsal, ready: Prepared, made: Rehearsed, offici
 
     def compare() -> StepResult:
         parity = whole_parity(made.wheel.path, official, _shaders(ready))
-        findings = made.audit["findings"]
+        findings = [{**each, "explained": EXPLAINED.get(each["rule"], "")} for each in made.audit["findings"]]
         write_whole(page, _page(rehearsal, parity, made.wheel.path.name, findings, wanted))
         return StepResult(files=(page,), facts=parity.document())
 
     inputs = _inputs(made.wheel.path, official)
-    return rehearsal.ledger.run("parity", version=1, inputs=inputs, action=compare)
+    receipt = rehearsal.ledger.run("parity", version=2, inputs=inputs, action=compare)
+    _note(rehearsal, receipt)
+    return receipt
 
 
 def _inputs(ours: Path, official: Path) -> dict[str, object]:

@@ -23,6 +23,7 @@ class Reason:
     text: str
 
     def fits(self, part: str, side: Side, name: str) -> bool:
+        """Return whether this reason explains a name that only one side ("ours", "official") has in a part."""
         return side == self.side and bool(re.search(self.part, part)) and bool(re.search(self.names, name))
 
 
@@ -42,10 +43,12 @@ class Compared:
 
     @property
     def is_equal(self) -> bool:
+        """True if neither side has a name that the other lacks."""
         return not self.differing
 
     @property
     def is_explained(self) -> bool:
+        """True if each difference has a known reason."""
         return all(reason != UNEXPLAINED for _, reason in self.differing)
 
     @property
@@ -54,6 +57,7 @@ class Compared:
         return self.both / self.official if self.official else 1.0
 
     def document(self) -> dict[str, Any]:
+        """Return the part as JSON: the counts, and the first names of each difference."""
         return {
             "part": self.part,
             "ours": self.ours,

@@ -10,7 +10,7 @@ from mps_build.common.process import Command, capture
 from mps_build.common.receipts import StepResult
 
 from ...backend import build_folder
-from ...ninja import run_build
+from ...ninja import ninja_of, run_build
 from ...retry import with_retries
 from ...zig.files import write_if_new
 from ..objects import Unit, read_units
@@ -22,10 +22,11 @@ from .toolchain import WholeToolchain
 _OBJECTIVE = (".mm", ".m")
 _MOST_ARGUMENTS = 500
 _LIBTORCH = ("c10", "torch_cpu")
-CPU_LIBRARY = "lib/libtorch_cpu.dylib"
+CPU_LIBRARY, PYTHON_LIBRARY = "lib/libtorch_cpu.dylib", "lib/libtorch_python.dylib"
 
 
 def is_objective(unit: Unit) -> bool:
+    """Return whether the unit is Objective-C or Objective-C++, by its suffix."""
     return unit.source.suffix in _OBJECTIVE
 
 
@@ -44,8 +45,8 @@ def compile_whole(rehearsal: Rehearsal, ready: Prepared, *, state: str, bindings
     """
     build = tree_build(ready)
     units = whole_units(build, bindings=bindings)
-    what = "the bindings" if bindings else "libtorch"
-    log = f"compile_{what.rsplit(' ', 1)[-1]}"
+    what = "bindings" if bindings else "libtorch files"
+    log = f"compile_{what.split(maxsplit=1)[0]}"
     objects = [unit.object for unit in units]
     with_retries(
         lambda command: rehearsal.compile(ready, objects, what=what, log=log, state=state, jobs=_jobs(command)),
@@ -114,7 +115,7 @@ def link_whole(rehearsal: Rehearsal, ready: Prepared, *targets: str) -> None:
     """
     build, log = tree_build(ready), rehearsal.log("link")
     command = Command(
-        argv=("ninja", "-C", str(build), f"-j{rehearsal.jobs}", *targets), cwd=build, environ=ready.environ
+        argv=(ninja_of(build), "-C", str(build), f"-j{rehearsal.jobs}", *targets), cwd=build, environ=ready.environ
     )
     try:
         run_build(ready.wrap(command), log=log, reporter=rehearsal.console, title="Link")

@@ -16,6 +16,7 @@ from mps_build.inspection.audit.registrations import Library, read_library
 from mps_build.inspection.audit.releases import TORCH_CPU
 
 from .differences import UNEXPLAINED, Compared, compared
+from .operators import operators_of
 from .reasons import REASONS
 
 _CLASS = "_OBJC_CLASS_$_"
@@ -33,6 +34,7 @@ class Side:
     library: Library
     cpu: bytes
     dispatch_headers: frozenset[str]
+    operators: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +46,11 @@ class WholeParity:
     shaders: Mapping[str, bool]
 
     def part(self, name: str) -> Compared:
+        """Return a part by its name ("registrations", "selectors").
+
+        Raises:
+            StopIteration: there is no such part.
+        """
         return next(each for each in self.parts if each.part == name)
 
     @property
@@ -54,6 +61,7 @@ class WholeParity:
         )
 
     def document(self) -> dict[str, Any]:
+        """Return the comparison as JSON: the official wheel, what is unexplained, each part."""
         return {
             "official": self.official,
             "unexplained": self.unexplained,
@@ -71,7 +79,11 @@ def whole_parity(ours: Path, official: Path, shaders: Mapping[str, str]) -> Whol
     Raises:
         UsageError: a wheel cannot be read.
     """
-    return _parity(read_side(ours), read_side(official), official, shaders)
+    left, right = (
+        replace(side, operators=operators_of(wheel, side.library))
+        for wheel, side in ((ours, read_side(ours)), (official, read_side(official)))
+    )
+    return _parity(left, right, official, shaders)
 
 
 def library_parity(ours: Path, official: Path, shaders: Mapping[str, str]) -> WholeParity:
@@ -143,6 +155,7 @@ def compare_sides(ours: Side, official: Side) -> Iterator[Compared]:
     yield part("MPS registrations", _registered(ours), _registered(official))
     yield part("MPS kernels that fall back to the CPU", _falling_back(ours), _falling_back(official))
     yield part("MPS dispatch headers", ours.dispatch_headers, official.dispatch_headers)
+    yield part("operators and what they do on MPS (op_coverage)", ours.operators, official.operators)
     yield part("selectors", _selectors(ours), _selectors(official))
     yield part("Objective-C classes", _classes(ours), _classes(official))
     yield part("names of frameworks, with library and weak mark", _frameworks(ours), _frameworks(official))

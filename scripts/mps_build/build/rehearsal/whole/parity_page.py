@@ -76,7 +76,8 @@ def _row(each: Compared) -> str:
 
 
 def _finding(finding: Mapping[str, str]) -> str:
-    return f"- {finding['level']} {finding['rule']}, {finding['member'] or 'the wheel'}: {finding['evidence']}"
+    found = f"- {finding['level']} {finding['rule']}, {finding['member'] or 'the wheel'}: {finding['evidence']}"
+    return f"{found} ({why})" if (why := finding.get("explained")) else found
 
 
 def _differences(each: Compared) -> list[str]:

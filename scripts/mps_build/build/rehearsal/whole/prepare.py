@@ -28,7 +28,7 @@ from .darwin_python import write_darwin_python
 from .mac_tools import write_mac_tools
 from .recipe import cache_variables, darwin_number, rehearsal_version, relocatable_lines, whole_recipe
 from .source_files import list_files
-from .system_stubs import write_system_stubs
+from .system_stubs import RUNTIME, write_system_stubs
 from .toolchain import WholeToolchain, compiler_digest, write_toolchain
 
 SDK_VERSION = "14.5"
@@ -166,9 +166,18 @@ def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceT
     folder, cache = rehearsal.workspace.root / "darwin", cache_folder() / "zig"
     zig = zig_program(rehearsal, chroot, place.python)
     target, llvm = rehearsal.recipe.deployment_target, llvm_folder(chroot)
-    sdk = write_sdk(folder, root=chroot.root, zig=zig, cache=cache, target=target, version=SDK_VERSION, has_metal=False)
+    sdk = write_sdk(
+        folder,
+        root=chroot.root,
+        zig=zig,
+        cache=cache,
+        target=target,
+        version=SDK_VERSION,
+        has_metal=False,
+        with_stubs=False,
+    )
     declared = write_frameworks(folder / "objc", sdk=SDK_VERSION)
-    whole = WholeToolchain(sdk=sdk, objc=declared.flags, runtime=folder / "libcompiler_rt.a", llvm=llvm)
+    whole = WholeToolchain(sdk=sdk, objc=declared.flags, runtime=folder / "libruntime.a", llvm=llvm)
     sources = stub_sources(sdk)
     libraries = {library.with_suffix(".a"): source for library, source in sources.items()}
 
@@ -197,6 +206,7 @@ def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceT
         "target": target,
         "sources": [path.read_text(encoding="utf-8") for path in sources.values()],
         "imports": digest_of(imports_of(rehearsal.recipe.version)),
+        "runtime": RUNTIME.read_text(encoding="utf-8"),
     }
     rehearsal.ledger.run("stub_archives", version=1, inputs=inputs, action=make)
     rehearsal.console.done()

@@ -37,6 +37,8 @@ function(mps_build_relocatable)
     endif()
   endforeach()
   if(TARGET torch_cpu)
+    # setup.py looks along the rpaths for libomp, puts it beside the libraries and removes the folder's rpath.
+    set_property(TARGET torch_cpu APPEND PROPERTY INSTALL_RPATH "{libomp_folder}")
     # Apple's Foundation brings both along; the stub has its own names only.
     target_link_options(torch_cpu PRIVATE "-Wl,-weak-lobjc" "SHELL:-framework CoreFoundation")
   endif()
@@ -70,7 +72,10 @@ def darwin_number(macos: str) -> str:
 
 def relocatable_lines(libomp: Path) -> str:
     """Return the CMake lines for libraries of one name with relative rpaths, and for the declared OpenMP."""
-    return RELOCATABLE.format(openmp=f"-fopenmp=libomp -I{libomp / 'include'}", libomp=libomp / "lib" / "libomp.dylib")
+    folder = libomp / "lib"
+    return RELOCATABLE.format(
+        openmp=f"-fopenmp=libomp -I{libomp / 'include'}", libomp=folder / "libomp.dylib", libomp_folder=folder
+    )
 
 
 def whole_recipe(recipe: Recipe, sdk: DarwinSdk, *, libomp: Path) -> Recipe:

@@ -1,4 +1,4 @@
-"""libSystem, libc++ and the compiler's runtime for the linker, out of zig's own package and cache."""
+"""libSystem, libc++ and the compiler's runtime for the linker: names out of zig's own package and cache, and ours."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from ..session import Rehearsal
 from .library_names import exported_names, parse_defined
 from .toolchain import WholeToolchain
 
-_ARCHIVES = ("libc++.a", "libc++abi.a", "libcompiler_rt.a")
+_ARCHIVES = ("libc++.a", "libc++abi.a")
+RUNTIME = Path(__file__).with_name("runtime.c")
 _PROBE = "#include <string>\nstd::string probe() { return std::to_string(1.0); }\n"
 _MACHO_64 = b"\xcf\xfa\xed\xfe"
 
@@ -23,7 +24,7 @@ _MACHO_64 = b"\xcf\xfa\xed\xfe"
 def write_system_stubs(
     rehearsal: Rehearsal, chroot: Chroot, whole: WholeToolchain, *, zig: Path, cache: Path
 ) -> tuple[Path, ...]:
-    """Write the text stubs of macOS's libraries and copy the runtime; return the files.
+    """Write the text stubs of macOS's libraries and compile the runtime; return the files.
 
     Every name of zig's libSystem.tbd is in the stub (LLD cannot read zig's own file, which names newer processors);
     libc++'s are those that zig's libc++ defines.
@@ -50,8 +51,12 @@ def write_system_stubs(
     system_stub = stubs.libraries / "libSystem.tbd"
     for alias in ("libm", "libpthread", "libdl", "libc"):
         write_whole(stubs.libraries / f"{alias}.tbd", system_stub.read_text(encoding="utf-8"))
-    whole.runtime.write_bytes(found["libcompiler_rt.a"].read_bytes())
-    return (whole.runtime, system_stub, stubs.libraries / "libc++.tbd")
+    source, compiled = whole.runtime.with_suffix(".c"), whole.runtime.with_suffix(".o")
+    write_whole(source, RUNTIME.read_bytes())
+    whole.runtime.unlink(missing_ok=True)
+    for tool, *words in (("cc", "-c", "-O1", "-o", compiled, source), ("ar", "rcs", whole.runtime, compiled)):
+        run_in_root(rehearsal, chroot, (str(whole.sdk.tools / str(tool)), *map(str, words)))
+    return (whole.runtime, *sorted(whole.sdk.sdk.rglob("*.tbd")))
 
 
 def _newest(cache: Path, name: str) -> Path:

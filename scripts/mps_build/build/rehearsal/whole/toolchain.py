@@ -80,7 +80,7 @@ class WholeToolchain:
 
     Attributes:
         objc: flags that let a compiler see the declarations of Apple's frameworks, made at run time.
-        runtime: zig's compiler-rt, as an archive (`@available` calls into it).
+        runtime: what clang calls by itself, as an archive (`@available`, complex division).
         llvm: the folder of LLVM's programs (clang, lld, llvm-nm), as seen inside the root.
     """
 
@@ -131,7 +131,7 @@ def write_toolchain(
         "flags": shlex.join((*_COMPILE_FLAGS, f"-ffile-prefix-map={source}=pytorch")),
     }
     for name, mode, program in (("cc", "cc", "clang"), ("c++", "c++", "clang++")):
-        # libSystem before zig's runtime, which has a memcpy of its own.
+        # The runtime comes last: its own calls are libSystem's.
         system = "-lc++ -lSystem" if mode == "c++" else "-lSystem"
         driver = shlex.quote(str(whole.llvm / program))
         text = (_PROGRAM + _COMPILE).format(mode=mode, driver=driver, system=system, **words)

@@ -9,7 +9,7 @@ from typing import Any
 
 from mps_build.common.logs.text import clean_lines
 
-from .facts import only_told
+from .facts import stated_fields
 
 # A number, not a version: `PyTorch version: 2.9.1` has the shape of a statistic.
 _NUMBERED = re.compile(
@@ -78,7 +78,7 @@ class CcacheStats:
 
     def facts(self) -> dict[str, Any]:
         """Return what was printed, by the names of README-logs."""
-        return {"tool": "ccache", **only_told(self)}
+        return {"tool": "ccache", **stated_fields(self)}
 
 
 def parse_ccache(text: str) -> CcacheStats | None:
@@ -114,7 +114,7 @@ def _of_raw(raw: Mapping[str, int]) -> CcacheStats:
 
 def _of_4(lines: list[str]) -> CcacheStats | None:
     """Read the sections since 4.0; "Hits" and "Misses" of the storages are look-ups, not calls."""
-    told: dict[tuple[str, str], tuple[float, float | None]] = {}
+    figures: dict[tuple[str, str], tuple[float, float | None]] = {}
     section, seen = "", set()
     for line in lines:
         if heading := _SECTION.match(line):
@@ -125,27 +125,27 @@ def _of_4(lines: list[str]) -> CcacheStats | None:
             second = float(match["second"]) if match["second"] else None
             if not match["indent"]:
                 section = match["label"]
-                told[section, ""] = (first, second)
+                figures[section, ""] = (first, second)
             else:  # 4.4 repeats "Direct" and "Preprocessed" under Misses: the first of a name is the hits'
-                told.setdefault((section, match["label"]), (first, second))
-    calls = told.get(("Cacheable calls", ""))
+                figures.setdefault((section, match["label"]), (first, second))
+    calls = figures.get(("Cacheable calls", ""))
     summary = "Cacheable calls" if calls else "Summary"
-    if not calls and ("Summary", "Hits") not in told:
-        if not seen & _STORAGES or not any(label.startswith("Cache size") for _, label in told):
+    if not calls and ("Summary", "Hits") not in figures:
+        if not seen & _STORAGES or not any(label.startswith("Cache size") for _, label in figures):
             return None
-        return CcacheStats(hits=0, misses=0, **_sizes(told))  # after -z no line of calls is printed at all
+        return CcacheStats(hits=0, misses=0, **_sizes(figures))  # after -z no line of calls is printed at all
 
     def count(key: tuple[str, str]) -> int | None:
-        return int(told[key][0]) if key in told else None
+        return int(figures[key][0]) if key in figures else None
 
     total = int(calls[1]) if calls and calls[1] is not None else None
     cacheable = int(calls[0]) if calls else None
     uncacheable = (
         total - cacheable if total is not None and cacheable is not None else count(("Summary", "Uncacheable"))
     )
-    by = {label: int(value[0]) for (where, label), value in told.items() if where == "Uncacheable calls" and label}
+    by = {label: int(value[0]) for (where, label), value in figures.items() if where == "Uncacheable calls" and label}
     by = {label: number for label, number in by.items() if number}
-    remote = next((name for name in ("Remote storage", "Secondary storage") if (name, "Hits") in told), "")
+    remote = next((name for name in ("Remote storage", "Secondary storage") if (name, "Hits") in figures), "")
     remote_counts = count((remote, "Hits")), count((remote, "Misses"))
     return CcacheStats(
         calls=total,
@@ -160,13 +160,13 @@ def _of_4(lines: list[str]) -> CcacheStats | None:
         remote_hits=remote_counts[0] if any(remote_counts) else None,
         remote_misses=remote_counts[1] if any(remote_counts) else None,
         uncacheable_by=by if sum(by.values()) == uncacheable else {},
-        **_sizes(told),
+        **_sizes(figures),
     )
 
 
-def _sizes(told: Mapping[tuple[str, str], tuple[float, float | None]]) -> dict[str, Any]:
+def _sizes(figures: Mapping[tuple[str, str], tuple[float, float | None]]) -> dict[str, Any]:
     sizes: dict[str, Any] = {}
-    for (_, label), (first, second) in told.items():
+    for (_, label), (first, second) in figures.items():
         for unit in ("GB", "GiB"):
             if label == f"Cache size ({unit})":
                 sizes = {f"size_{unit.lower()}": first, f"max_{unit.lower()}": second}

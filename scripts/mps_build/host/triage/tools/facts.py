@@ -6,11 +6,11 @@ from dataclasses import fields
 from typing import Any
 
 
-def only_told(value: Any) -> dict[str, Any]:
+def stated_fields(value: Any) -> dict[str, Any]:
     """Return the fields of a frozen value that say something: no None, no empty mapping."""
-    told = {field.name: getattr(value, field.name) for field in fields(value)}
+    facts = {field.name: getattr(value, field.name) for field in fields(value)}
     return {
         name: dict(each) if isinstance(each, dict) else each
-        for name, each in told.items()
+        for name, each in facts.items()
         if each is not None and each != {}
     }

@@ -46,7 +46,7 @@ class NinjaRun:
 
 
 def parse_ninja(text: str) -> NinjaRun | None:
-    """Return what ninja told; None if the text holds nothing of ninja."""
+    """Return what ninja reported; None if the text holds nothing of ninja."""
     done = total = None
     failed: list[FailedStep] = []
     stopped = no_work = False
@@ -78,6 +78,7 @@ class NinjaLog:
 
     @property
     def duplicates(self) -> int:
+        """Steps that the log holds more than once: they were run again."""
         return self.entries - len(self.seconds)
 
     def slowest(self, count: int) -> tuple[tuple[str, float], ...]:

@@ -35,6 +35,7 @@ class MadeWheel:
     success: bool
 
     def facts(self) -> dict[str, Any]:
+        """Return the wheel's name and size, and `success` if the tool said so."""
         facts: dict[str, Any] = {"wheel": self.wheel, "size": self.size}
         return facts | ({"success": True} if self.success else {})
 
@@ -65,6 +66,7 @@ class WheelDependencies:
         return "B25" if any(path.endswith("/libomp.dylib") for path in self.foreign) else None
 
     def facts(self) -> dict[str, Any]:
+        """Return the libraries that the wheel loads from outside, by kind."""
         facts: dict[str, Any] = {"tool": "delocate-listdeps", "foreign": list(self.foreign), "system": self.system}
         facts |= {"unresolved": list(self.unresolved)} if self.unresolved else {}
         return facts | ({"finding": self.finding} if self.finding else {})
@@ -99,6 +101,7 @@ class SignatureCheck:
     files: int
 
     def facts(self) -> dict[str, Any]:
+        """Return whether the signature holds, and if not, why and of which files."""
         facts: dict[str, Any] = {"tool": "codesign --verify", "ok": self.ok}
         facts |= {"reason": self.reason} if self.reason else {}
         facts |= {"architecture": self.architecture} if self.architecture else {}

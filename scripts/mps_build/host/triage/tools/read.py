@@ -1,4 +1,4 @@
-"""Whose output a text is, and what it says: one door to all the readers."""
+"""Whose output a text is, and what it says: one entry point to all the readers."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def configure_facts(text: str) -> dict[str, Any] | None:
     facts = parse_configure(text)
     if facts.use_mps is None and facts.sdk_version is None and not facts.missing:
         return None
-    told: dict[str, Any] = {"USE_MPS": facts.use_mps, "CAN_COMPILE_METAL": facts.can_compile_metal}
-    told |= {"sdk": facts.sdk_version, "reason": facts.reason_id, "compiler_id": facts.compiler_id}
-    told |= {"ccache": facts.ccache}
+    named: dict[str, Any] = {"USE_MPS": facts.use_mps, "CAN_COMPILE_METAL": facts.can_compile_metal}
+    named |= {"sdk": facts.sdk_version, "reason": facts.reason_id, "compiler_id": facts.compiler_id}
+    named |= {"ccache": facts.ccache}
     stopped = "Configuring incomplete, errors occurred" in text
-    return told | ({"configured": facts.generated} if facts.generated or stopped else {})
+    return named | ({"configured": facts.generated} if facts.generated or stopped else {})
 
 
 def _facts(parse: Callable[[str], Any]) -> Callable[[str], dict[str, Any] | None]:

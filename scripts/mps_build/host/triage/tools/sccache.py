@@ -10,7 +10,7 @@ from typing import Any
 
 from mps_build.common.logs.text import clean_lines
 
-from .facts import only_told
+from .facts import stated_fields
 
 _LINE = re.compile(r"^(?P<label>[A-Z][\w/ -]{0,60}?)(?: \((?P<part>[^)]{0,60}\]?)\))? {2,90}(?P<value>\d{1,18})$")
 _REASON = re.compile(r"^(?P<label>\S.{0,120}?) {2,90}(?P<value>\d{1,18})$")
@@ -44,7 +44,7 @@ class SccacheStats:
 
     def facts(self) -> dict[str, Any]:
         """Return what was printed, by the names of README-logs."""
-        return {"tool": "sccache", **only_told(self)}
+        return {"tool": "sccache", **stated_fields(self)}
 
 
 _LABELS = {

@@ -18,15 +18,17 @@ def is_openmp(path: str) -> bool:
     return path.endswith(_LIBOMP_NAMES) and path.rpartition("/")[2] in _LIBOMP_NAMES
 
 
-@rule("A0", "a compiled file of another system cannot be loaded on macOS")
+@rule("A0")
 def no_foreign_binaries(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """a compiled file of another system cannot be loaded on macOS"""
     for binary in facts.binaries.values():
         if binary.kind in ("ELF", "Windows PE"):
             yield Hit(binary.member, f"is {binary.kind}")
 
 
-@rule("A1", "a compiled file must be one whole 64-bit Mach-O: other slices are dead weight, or another program")
+@rule("A1")
 def binaries_are_thin_macho(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    """a compiled file must be one whole 64-bit Mach-O: other slices are dead weight, or another program"""
     if wanted.is_torch and not facts.machos:
         yield Hit(None, "no Mach-O in the wheel")
     for binary in facts.binaries.values():
@@ -45,54 +47,61 @@ def binaries_are_thin_macho(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
                 yield Hit(member, f"its {what.replace('_', ' ')}: {fault}")
 
 
-@rule("A2", "a file that is shorter than its segments was cut off")
+@rule("A2")
 def binaries_are_whole(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """a file that is shorter than its segments was cut off"""
     for member, (binary, macho) in facts.machos.items():
         if macho.end > binary.size:
             yield Hit(member, f"its segments end at byte {macho.end}, the file at {binary.size}")
 
 
-@rule("A3", "only arm64 code runs in an arm64 process")
+@rule("A3")
 def binaries_are_arm64(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """only arm64 code runs in an arm64 process"""
     for member, (_binary, macho) in facts.machos.items():
         if macho.cpu != CPU_ARM64:
             yield Hit(member, f"cputype {macho.cpu_name}")
 
 
-@rule("V1", "LC_BUILD_VERSION must say macOS: dyld refuses other platforms")
+@rule("V1")
 def platform_is_macos(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """LC_BUILD_VERSION must say macOS: dyld refuses other platforms"""
     for member, (_binary, macho) in facts.machos.items():
         if macho.platform != PLATFORM_MACOS:
             how = "has no LC_BUILD_VERSION" if macho.platform is None else f"LC_BUILD_VERSION platform {macho.platform}"
             yield Hit(member, how)
 
 
-@rule("V3", "a file that wants a newer macOS than the tag claims fails on the Macs in between, after installing")
+@rule("V3")
 def minimum_macos_is_within_the_tag(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """a file that wants a newer macOS than the tag claims fails on the Macs in between, after installing"""
     tag = facts.name.macos if facts.name else None
     for member, (_binary, macho) in facts.machos.items():
         if tag and macho.minos and macho.minos > tag:
             yield Hit(member, f"minos {format_version(macho.minos)}, the tag says {format_version(tag)}")
 
 
-@rule("V4", "a tag above every file's minimum keeps the wheel from Macs where it would run", level="warning")
+@rule("V4", level="warning")
 def tag_is_not_too_high(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """a tag above every file's minimum keeps the wheel from Macs where it would run"""
     tag = facts.name.macos if facts.name else None
     wanted = [macho.minos for member, (_b, macho) in facts.machos.items() if macho.minos and not is_openmp(member)]
     if tag and wanted and max(wanted) < tag:
         yield Hit(None, f"largest minos {format_version(max(wanted))}, the tag says {format_version(tag)}")
 
 
-@rule("V5", "the SDK decides which of MPS's calls are compiled in", torch_only=True)
+@rule("V5", torch_only=True)
 def sdk_is_new_enough(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    """the SDK decides which of MPS's calls are compiled in"""
     macho = facts.macho(TORCH_CPU)
     if macho and wanted.least_sdk and (macho.sdk or (0,)) < wanted.least_sdk:
         found = format_version(macho.sdk) or "unknown"
         yield Hit(TORCH_CPU, f"SDK {found}; this release needs {format_version(wanted.least_sdk)}")
 
 
-@rule("S1", "macOS kills unsigned arm64 code; the signature must end the file")
+@rule("S1")
 def binaries_are_signed(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """macOS kills unsigned arm64 code; the signature must end the file"""
     for member, (binary, macho) in facts.machos.items():
         extent = macho.linkedit.get("signature")
         if extent is None:
@@ -101,8 +110,9 @@ def binaries_are_signed(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
             yield Hit(member, f"the signature ends at byte {extent.end}, the file at {binary.size}")
 
 
-@rule("S2", "the signature must cover the whole file before it", needs_full=True)
+@rule("S2", needs_full=True)
 def signatures_cover_the_file(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """the signature must cover the whole file before it"""
     for member, (binary, macho) in facts.machos.items():
         extent = macho.linkedit.get("signature")
         if extent is None or binary.contents is None or extent.end > binary.size:
@@ -114,8 +124,9 @@ def signatures_cover_the_file(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
                 yield Hit(member, f"code limit {directory.code_limit}, the signature begins at {extent.offset}")
 
 
-@rule("S3", "macOS kills the process when it touches a page whose hash is not the signed one", needs_full=True)
+@rule("S3", needs_full=True)
 def page_hashes_are_right(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """macOS kills the process when it touches a page whose hash is not the signed one"""
     for member, (binary, _macho) in facts.machos.items():
         contents = binary.contents
         if contents is None or contents.signature is None:
@@ -128,8 +139,9 @@ def page_hashes_are_right(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
             yield Hit(member, f"pages of {directory.page_size} bytes with {directory.hash_name} could not be checked")
 
 
-@rule("I1", "a path of the building machine helps nobody elsewhere, and tells who built", level="warning")
+@rule("I1", level="warning")
 def no_paths_of_the_builder(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """a path of the building machine helps nobody elsewhere, and tells who built"""
     for member, paths in facts.leaks.items():
         yield Hit(member, _some(paths))
     for member, (binary, macho) in facts.machos.items():

@@ -16,16 +16,18 @@ from .rule import Hit, rule
 _SYSTEM = ("/usr/lib/", "/System/Library/")
 
 
-@rule("P1", "an absolute search path names the builder's disk: what lies there on a user's Mac would be loaded")
+@rule("P1")
 def rpaths_are_relative(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """an absolute search path names the builder's disk: what lies there on a user's Mac would be loaded"""
     for member, (_binary, macho) in facts.machos.items():
         for rpath in dict.fromkeys(macho.rpaths):
             if rpath != "@loader_path" and not rpath.startswith("@loader_path/"):
                 yield Hit(member, f"LC_RPATH {rpath}")
 
 
-@rule("P2", "whoever links against the library records its install name; a path of the builder leads nowhere")
+@rule("P2")
 def install_names_are_relative(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    """whoever links against the library records its install name; a path of the builder leads nowhere"""
     for member, (_binary, macho) in facts.machos.items():
         if macho.install_name is not None and not macho.install_name.startswith("@"):
             # Harmless for the wheel's own loads, and what vendored libraries come with.
@@ -33,16 +35,18 @@ def install_names_are_relative(facts: WheelFacts, wanted: Wanted) -> Iterator[Hi
             yield Hit(member, f"LC_ID_DYLIB {macho.install_name}", "warning" if is_mild else None)
 
 
-@rule("P3", "a library whose install name is another file's is loaded under the wrong name")
+@rule("P3")
 def install_names_name_the_file(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    """a library whose install name is another file's is loaded under the wrong name"""
     level: Level | None = None if _is_strict(wanted) else "warning"
     for member, (_binary, macho) in facts.machos.items():
         if macho.install_name is not None and posixpath.basename(macho.install_name) != posixpath.basename(member):
             yield Hit(member, f"LC_ID_DYLIB {macho.install_name}", level)
 
 
-@rule("P4", "a library outside the wheel and the system is not there on a user's Mac")
+@rule("P4")
 def libraries_come_from_the_wheel_or_the_system(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """a library outside the wheel and the system is not there on a user's Mac"""
     for member, (_binary, macho) in facts.machos.items():
         for dependency in macho.dependencies:
             plain = posixpath.normpath(dependency.path)
@@ -50,13 +54,14 @@ def libraries_come_from_the_wheel_or_the_system(facts: WheelFacts, _: Wanted) ->
                 yield Hit(member, f"loads {dependency.path} ({dependency.kind})")
 
 
-@rule("P5", "a library that the wheel refers to must be in it, where the search paths lead")
+@rule("P5")
 def libraries_are_there(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    """a library that the wheel refers to must be in it, where the search paths lead"""
     lookups = 0
     for member, (_binary, macho) in facts.machos.items():
         lookups += len(macho.dependencies) * len(macho.rpaths)
         if lookups > MOST_LOOKUPS:
-            yield Hit(member, f"{lookups} places to look at up to here; at most {MOST_LOOKUPS} are")
+            yield Hit(member, f"{lookups} lookups so far; at most {MOST_LOOKUPS} are made")
             return
         for dependency in macho.dependencies:
             if dependency.path.startswith("@") and posixpath.basename(dependency.path) not in wanted.external_libraries:
@@ -65,19 +70,21 @@ def libraries_are_there(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
                     yield Hit(member, f"loads {dependency.path}: not at {' or '.join(places) or 'any search path'}")
 
 
-@rule("P6", "dyld refuses an image that was linked against SDK 15 or later and has the same search path twice")
+@rule("P6")
 def rpaths_are_unique(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """dyld refuses an image that was linked against SDK 15 or later and has the same search path twice"""
     for member, (_binary, macho) in facts.machos.items():
         for rpath, count in Counter(macho.rpaths).items():
             if count > 1:
                 yield Hit(member, f"LC_RPATH {rpath} {count} times")
 
 
-@rule("P7", "a second copy of another package's library in one process registers its operators twice, or elsewhere")
+@rule("P7")
 def external_libraries_stay_outside(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    """a second copy of another package's library in one process registers its operators twice, or elsewhere"""
     for member in facts.modes:
         if posixpath.basename(member) in wanted.external_libraries:
-            yield Hit(member, "is brought along; it belongs to the installed torch")
+            yield Hit(member, "is bundled, but belongs to the installed torch")
 
 
 def _is_strict(wanted: Wanted) -> bool:

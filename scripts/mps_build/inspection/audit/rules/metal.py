@@ -17,12 +17,9 @@ IMPORTED_SENTINEL = b"_OBJC_CLASS_$_MPSGraph"
 LEAST_DISPATCH_HEADERS, LEAST_FUNCTIONS = 190, 100
 
 
-@rule(
-    "M1",
-    "torch reaches the GPU through these frameworks; weak, so that it loads where they are missing",
-    torch_only=True,
-)
+@rule("M1", torch_only=True)
 def frameworks_are_linked_weakly(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """torch reaches the GPU through these frameworks; weak, so that it loads where they are missing"""
     macho = facts.macho(TORCH_CPU)
     if macho is None:
         return
@@ -33,30 +30,36 @@ def frameworks_are_linked_weakly(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
             yield Hit(TORCH_CPU, f"loads {name} {kinds[0]}, not weak" if kinds else f"does not load {name}")
 
 
-@rule("M3", "a metallib with few kernels was compiled from part of the sources", needs_full=True)
+@rule("M3", needs_full=True)
 def metallibs_have_kernels(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    """a metallib with few kernels was compiled from part of the sources"""
     least = LEAST_FUNCTIONS if wanted.is_torch else 1
     for member, metallib in _metallibs(facts):
         if metallib.functions is not None and len(metallib.functions) < least:
-            yield Hit(member, f"{metallib.section} has {len(metallib.functions)} kernels; at least {least} are wanted")
+            yield Hit(
+                member, f"{metallib.section} has {len(metallib.functions)} kernels; at least {least} are required"
+            )
 
 
-@rule("M4", "each operator with an MPS kernel has its dispatch header", torch_only=True)
+@rule("M4", torch_only=True)
 def dispatch_headers_are_there(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """each operator with an MPS kernel has its dispatch header"""
     count = count_dispatch_headers(facts)
     if count < LEAST_DISPATCH_HEADERS:
-        yield Hit("torch/include/ATen/ops", f"{count} *_mps_dispatch.h; at least {LEAST_DISPATCH_HEADERS} are wanted")
+        yield Hit("torch/include/ATen/ops", f"{count} *_mps_dispatch.h; at least {LEAST_DISPATCH_HEADERS} are required")
 
 
-@rule("M5", "a section that is not a metallib cannot be opened, and every kernel in it is missing", needs_full=True)
+@rule("M5", needs_full=True)
 def metallibs_are_readable(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """a section that is not a metallib cannot be opened, and every kernel in it is missing"""
     for member, metallib in _metallibs(facts):
         if metallib.fault:
             yield Hit(member, f"{metallib.section}: {metallib.fault}")
 
 
-@rule("M6", "kernels compiled for another platform cannot be opened", needs_full=True)
+@rule("M6", needs_full=True)
 def metallibs_are_for_macos(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """kernels compiled for another platform cannot be opened"""
     for member, metallib in _metallibs(facts):
         if metallib.header and metallib.header.platform != PLATFORM_MACOS:
             yield Hit(
@@ -64,8 +67,9 @@ def metallibs_are_for_macos(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
             )
 
 
-@rule("M7", "a metallib shorter than it says is cut off", needs_full=True)
+@rule("M7", needs_full=True)
 def metallibs_fill_their_sections(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """a metallib shorter than it says is cut off"""
     for member, metallib in _metallibs(facts):
         if metallib.header and metallib.header.file_size != metallib.section_size:
             yield Hit(
@@ -74,8 +78,9 @@ def metallibs_fill_their_sections(facts: WheelFacts, _: Wanted) -> Iterator[Hit]
             )
 
 
-@rule("M8", "what only a build with MPS exports and imports", torch_only=True, needs_full=True)
+@rule("M8", torch_only=True, needs_full=True)
 def mps_symbols_are_there(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """what only a build with MPS exports and imports"""
     contents = facts.contents(TORCH_CPU)
     if contents is None:
         return
@@ -86,15 +91,17 @@ def mps_symbols_are_there(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
         yield Hit(TORCH_CPU, f"does not import {IMPORTED_SENTINEL.decode()}")
 
 
-@rule("M9", "torch.__config__ must tell that MPS was compiled in", torch_only=True, needs_full=True)
+@rule("M9", torch_only=True, needs_full=True)
 def mps_is_among_the_flags(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """torch.__config__ must tell that MPS was compiled in"""
     contents = facts.contents(TORCH_CPU)
     if contents and "-DUSE_MPS" not in contents.cxx_flags:
         yield Hit(TORCH_CPU, "no -DUSE_MPS among the embedded CXX_FLAGS")
 
 
-@rule("M10", "the kernels that every Mac uses must be there, and open on the macOS that the tag claims")
+@rule("M10")
 def basic_kernels_fit_the_tag(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    """the kernels that every Mac uses must be there, and open on the macOS that the tag claims"""
     yield from _missing(facts, wanted, "metal_basic", is_lifted=wanted.allow_jit_shaders)
     tag = facts.name.macos if facts.name else None
     for member, metallib in _metallibs(facts):
@@ -105,16 +112,16 @@ def basic_kernels_fit_the_tag(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit
             )
 
 
-@rule("M11", "torch 2.6 to 2.8 opens the bfloat kernels on macOS 14 and later, so that is what they are compiled for")
+@rule("M11")
 def bfloat_kernels_fit_their_macos(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    """torch 2.6 to 2.8 opens the bfloat kernels on macOS 14 and later, so that is what they are compiled for"""
     yield from _missing(facts, wanted, "metal_bfloat", is_lifted=wanted.allow_jit_shaders)
     yield from _other_target(facts, wanted, "metal_bfloat")
 
 
-@rule(
-    "M12", "torch opens the Metal 4 kernels from one macOS on: newer ones fail there, older ones lack what it asks for"
-)
+@rule("M12")
 def metal4_kernels_fit_their_macos(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    """torch opens the Metal 4 kernels from one macOS on: newer ones fail there, older ones lack what it asks for"""
     is_lifted = wanted.without_metal4 or wanted.allow_jit_shaders
     yield from _missing(facts, wanted, "metal_40", is_lifted=is_lifted)
     yield from _other_target(facts, wanted, "metal_40")

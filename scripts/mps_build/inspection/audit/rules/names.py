@@ -16,14 +16,16 @@ from .rule import Hit, rule
 _EXTENSION = re.compile(r"torch/_C\.(?:cpython-(\d)(\d+)(t?)-darwin|(abi3))\.so")
 
 
-@rule("N1", "installers take distribution, version and tags from the file name", of_archive=True)
+@rule("N1", of_archive=True)
 def file_name_is_a_wheel_name(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """installers take distribution, version and tags from the file name"""
     if facts.name is None and not facts.is_installed:
         yield Hit(None, f"{facts.file} is not distribution-version(-build)-python-abi-platform.whl")
 
 
-@rule("N2", "the .dist-info folder must carry the same distribution and version as the file name")
+@rule("N2")
 def info_folder_agrees(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """the .dist-info folder must carry the same distribution and version as the file name"""
     if len(facts.info_folders) != 1:
         yield Hit(None, f"{len(facts.info_folders)} .dist-info folders: {', '.join(facts.info_folders) or 'none'}")
     elif facts.name:
@@ -33,8 +35,9 @@ def info_folder_agrees(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
             yield Hit(facts.info_folders[0], f"the file name says {facts.name.distribution} {facts.name.version}")
 
 
-@rule("N3", "METADATA must name the same distribution and version as the file name")
+@rule("N3")
 def metadata_agrees(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """METADATA must name the same distribution and version as the file name"""
     member = f"{facts.info_folders[0]}/METADATA" if facts.info_folders else None
     for key, wanted in (
         ("name", facts.name and facts.name.distribution),
@@ -49,19 +52,21 @@ def metadata_agrees(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
                 yield Hit(member, f"{key.title()}: {values[0]}; the file name says {wanted}")
 
 
-@rule("N5", "without that exact demand pip puts another build of it under C++ that was compiled for this one")
+@rule("N5")
 def demands_are_exact(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    """without that exact demand pip puts another build of it under C++ that was compiled for this one"""
     member = f"{facts.info_folders[0]}/METADATA" if facts.info_folders else None
     lines = [re.sub(r"[\s()]", "", line) for line in facts.metadata.get("requires-dist", ())]
     for demand in wanted.requires:
         name = normalise(re.split(r"[^A-Za-z0-9._-]", demand)[0])
         of_it = [line for line in lines if normalise(re.split(r"[^A-Za-z0-9._-]", line)[0]) == name]
         if of_it != [demand]:
-            yield Hit(member, f"Requires-Dist: {' and '.join(of_it) or f'nothing of {name}'}; wanted {demand}")
+            yield Hit(member, f"Requires-Dist: {' and '.join(of_it) or f'nothing of {name}'}; required: {demand}")
 
 
-@rule("N4", "torch reports the version of torch/version.py, which must be the wheel's", torch_only=True)
+@rule("N4", torch_only=True)
 def version_file_agrees(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """torch reports the version of torch/version.py, which must be the wheel's"""
     version = facts.version_literals.get("__version__")
     if version is None:
         yield Hit("torch/version.py", "gives no __version__")
@@ -69,16 +74,13 @@ def version_file_agrees(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
         yield Hit("torch/version.py", f"__version__ = {version}; the file name says {facts.name.version}")
 
 
-@rule(
-    "T1",
-    "the wheel must claim one platform, macOS on arm64, or installers take it where it cannot run",
-    of_archive=True,
-)
+@rule("T1", of_archive=True)
 def platform_is_macos_arm64(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    """the wheel must claim one platform, macOS on arm64, or installers take it where it cannot run"""
     if facts.name is None:
         return
     if facts.name.macos is None:
-        yield Hit(None, f"platform tag {facts.name.platform}; wanted macosx_X_Y_arm64")
+        yield Hit(None, f"platform tag {facts.name.platform}; required: macosx_X_Y_arm64")
     elif wanted.deployment_target and facts.name.macos != (*wanted.deployment_target, 0)[:2]:
         yield Hit(
             None,
@@ -89,8 +91,9 @@ def platform_is_macos_arm64(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
         yield Hit(None, f"platform tag {facts.name.platform}: installers look for macosx_{facts.name.macos[0]}_0_arm64")
 
 
-@rule("T2", "the tags inside the wheel must be those of its file name")
+@rule("T2")
 def inner_tags_agree(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """the tags inside the wheel must be those of its file name"""
     tags = facts.wheel.get("tag", ())
     if (count := sum(map(count_tags, tags))) > MOST_TAGS:
         yield Hit(_wheel_file(facts), f"its lines Tag stand for {count} tags; at most {MOST_TAGS} are read")
@@ -103,8 +106,9 @@ def inner_tags_agree(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
         )
 
 
-@rule("T3", "the build tag inside the wheel must be that of its file name")
+@rule("T3")
 def build_tag_agrees(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """the build tag inside the wheel must be that of its file name"""
     inside = facts.wheel.get("build", ())
     if facts.name and inside != ((facts.name.build,) if facts.name.build else ()):
         yield Hit(
@@ -112,8 +116,9 @@ def build_tag_agrees(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
         )
 
 
-@rule("T5", "the extension module is loaded only by the Python whose name it carries", torch_only=True)
+@rule("T5", torch_only=True)
 def extension_is_for_this_python(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """the extension module is loaded only by the Python whose name it carries"""
     found = {name: match for name in facts.modes if (match := _EXTENSION.fullmatch(name))}
     if not found:
         yield Hit(None, "no torch/_C.cpython-*-darwin.so")

@@ -36,14 +36,13 @@ class Rule:
 
 def rule(
     id: str,
-    reason: str,
     *,
     level: Level = "error",
     torch_only: bool = False,
     needs_full: bool = False,
     of_archive: bool = False,
 ) -> Callable[[Check], Rule]:
-    """Make a rule of the function below.
+    """Make a rule of the function below; its docstring is the reason that a person reads with each finding.
 
     Args:
         torch_only: holds for torch wheels alone.
@@ -54,7 +53,7 @@ def rule(
     def make(check: Check) -> Rule:
         return Rule(
             id=id,
-            reason=reason,
+            reason=" ".join((check.__doc__ or "").split()),
             check=check,
             level=level,
             torch_only=torch_only,

@@ -18,8 +18,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _ACCELERATE = "/System/Library/Frameworks/Accelerate.framework/"
 
 
-@rule("F1", "the wheel must hold what it is for")
+@rule("F1")
 def required_files_are_there(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    """the wheel must hold what it is for"""
     required = (*_LIBRARIES, _MANAGER) if wanted.is_torch else ()
     for member in (*required, *wanted.members):
         if member not in facts.modes:
@@ -31,8 +32,9 @@ def required_files_are_there(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]
             yield Hit(_MANAGER, f"mode {facts.modes[_MANAGER] & 0o7777:#o} is not executable")
 
 
-@rule("O1", "without OpenMP the CPU part of torch runs on one core", torch_only=True)
+@rule("O1", torch_only=True)
 def openmp_is_used(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
+    """without OpenMP the CPU part of torch runs on one core"""
     macho = facts.macho(TORCH_CPU)
     if not wanted.openmp or macho is None:
         return
@@ -45,8 +47,9 @@ def openmp_is_used(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
         yield Hit(TORCH_CPU, "imports nothing of OpenMP (___kmpc_*, _omp_*)")
 
 
-@rule("B1", "matrix products on the CPU go through Accelerate", torch_only=True)
+@rule("B1", torch_only=True)
 def accelerate_is_linked(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
+    """matrix products on the CPU go through Accelerate"""
     macho = facts.macho(TORCH_CPU)
     if macho is None:
         return
@@ -55,19 +58,20 @@ def accelerate_is_linked(facts: WheelFacts, _: Wanted) -> Iterator[Hit]:
         yield Hit(TORCH_CPU, f"loads Accelerate {kinds[0]}" if kinds else "does not load Accelerate")
 
 
-@rule("G2", "the wheel must be built from the commit that it names and that was asked for")
+@rule("G2")
 def commit_is_the_one_asked_for(facts: WheelFacts, wanted: Wanted) -> Iterator[Hit]:
-    told = facts.git_version
+    """the wheel must be built from the commit that it names and that was asked for"""
+    git_version = facts.git_version
     where = f"{facts.distribution}/version.py"
-    if wanted.is_torch and not _COMMIT.fullmatch(told or ""):
-        yield Hit(where, f"git_version is {told!r}, no commit")
-    elif wanted.commit and told is not None and told != wanted.commit:
-        yield Hit(where, f"git_version {told}; asked for {wanted.commit}")
-    elif wanted.commit and told is None:
+    if wanted.is_torch and not _COMMIT.fullmatch(git_version or ""):
+        yield Hit(where, f"git_version is {git_version!r}, not a commit")
+    elif wanted.commit and git_version is not None and git_version != wanted.commit:
+        yield Hit(where, f"git_version {git_version}; asked for {wanted.commit}")
+    elif wanted.commit and git_version is None:
         yield Hit(where, f"gives no git_version; asked for {wanted.commit}")
     contents = facts.contents(TORCH_CPU)
-    if wanted.is_torch and contents and wanted.release >= (2, 6) and contents.commit != told:
-        yield Hit(TORCH_CPU, f"COMMIT_SHA {contents.commit or 'is not there'}; {where} says {told}")
+    if wanted.is_torch and contents and wanted.release >= (2, 6) and contents.commit != git_version:
+        yield Hit(TORCH_CPU, f"COMMIT_SHA {contents.commit or 'is not there'}; {where} says {git_version}")
 
 
 RULES = (required_files_are_there, openmp_is_used, accelerate_is_linked, commit_is_the_one_asked_for)

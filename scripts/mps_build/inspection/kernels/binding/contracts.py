@@ -55,7 +55,9 @@ class Contract:
     options: Mapping[str, Any]
 
     def matches(self, metadata: Metadata) -> bool:
-        if signature(metadata)[0] != self.arguments or (self.builtins and signature(metadata)[1] != self.builtins):
+        """Return whether a kernel has exactly the contract's arguments, built-ins and types."""
+        buffers, builtins = signature(metadata)
+        if buffers != self.arguments or (self.builtins and builtins != self.builtins):
             return False
         by_name = {each.name: each for each in metadata.arguments}
         return all(re.fullmatch(pattern, by_name[name].type) for name, pattern in self.types.items())
@@ -79,6 +81,7 @@ class Kernel:
 
     @property
     def options(self) -> Mapping[str, Any]:
+        """The contract's options; empty for a kernel without a contract."""
         return self.contract.options if self.contract else {}
 
     def argument(self, name: str) -> Argument:
@@ -93,6 +96,7 @@ class Kernel:
         raise WrongBinding(f"{self.name} has no argument {name}")
 
     def has(self, name: str) -> bool:
+        """Return whether the kernel has an argument of that name."""
         return any(each.name == name for each in self.metadata.arguments)
 
     def pack(self, name: str, value: object) -> bytes:
@@ -219,9 +223,19 @@ def compile_pattern(text: str) -> re.Pattern[str]:
     return re.compile(_PLACE.sub(piece, text))
 
 
+@cache
+def _by_arguments() -> dict[str, list[Contract]]:
+    """Return all rows by their argument list, in their order."""
+    found: dict[str, list[Contract]] = {}
+    for contract in load_contracts():
+        found.setdefault(contract.arguments, []).append(contract)
+    return found
+
+
 def match_kernel(name: str, metadata: Metadata, contracts: tuple[Contract, ...] | None = None) -> Kernel | None:
     """Return a kernel with its contract, or None: an unknown signature is never guessed."""
-    for contract in load_contracts() if contracts is None else contracts:
+    rows = contracts if contracts is not None else _by_arguments().get(signature(metadata)[0], ())
+    for contract in rows:
         if contract.matches(metadata) and (found := contract.pattern.fullmatch(name)):
             return Kernel(name=name, metadata=metadata, parts=found.groupdict(), contract=contract)
     return None

@@ -9,15 +9,24 @@ class Declared(Protocol):
     """What is needed of a declaration."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The intrinsic's name in the IR, such as `air.atomic.global.add.s.i32`."""
+
     @property
-    def result(self) -> str: ...
+    def result(self) -> str:
+        """The type of its result in the IR."""
+
     @property
-    def parameters(self) -> tuple[str, ...]: ...
+    def parameters(self) -> tuple[str, ...]:
+        """The types of its parameters in the IR, in order."""
+
     @property
-    def operation(self) -> str: ...
+    def operation(self) -> str:
+        """What it does: load, store, add, max and the like."""
+
     @property
-    def is_unsigned(self) -> bool: ...
+    def is_unsigned(self) -> bool:
+        """True if the operands are compared as unsigned numbers."""
 
 
 def body(declaration: Declared) -> str | None:

@@ -106,6 +106,15 @@ def compile_text(text: str, *, passes: str = PASSES, level: int = 0) -> bytes:
     return emitted
 
 
+def optimised(text: str, passes: str) -> str:
+    """Return a module after some passes, as text."""
+    import llvmlite.binding as llvm
+
+    module = llvm.parse_assembly(text)
+    _optimise(llvm, module, host_target(), passes)
+    return str(module)
+
+
 def _optimise(llvm: Any, module: Any, target: Target, passes: str) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     builder = llvm.create_pass_builder(target.machine, options)
@@ -132,11 +141,12 @@ _ADD = {
 
 @cache
 def translator_version() -> str:
-    """Return a digest of everything between bitcode and object code: this package's sources, LLVM, the CPU level."""
+    """Return a digest of everything between bitcode and object code: the sources, LLVM, the CPU level."""
     import llvmlite
 
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    here = Path(__file__).resolve().parent
+    for path in (*sorted(here.glob("*.py")), here.parent / "metadata.py", here.parent / "machine" / "code.py"):
         digest.update(path.read_bytes())
     target = host_target()
     digest.update(f"{llvmlite.__version__} {target.triple} {target.cpu} {target.datalayout}".encode())

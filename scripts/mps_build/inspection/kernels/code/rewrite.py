@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass
 
 from ..metadata import BUILTINS, Argument, Metadata
+from .declarations import NotTranslated, parse_declaration
 from .division import guard_divisions
 from .instrument import instrument
-from .intrinsics import NotTranslated, define, parse_declaration
-from .safety import Rejected
+from .intrinsics import define
+from .safety import Beyond, Rejected
 from .simdgroups import COOPERATIVE
 from .sizes import UnknownType, size_and_alignment, take_type
 from .text import NAME, ModuleText
@@ -29,6 +30,7 @@ _HEADER = re.compile(
 )
 _VARIABLE = re.compile(rf"^({NAME}) = .*?\baddrspace\(3\) global (.*)$")
 _REFERENCE = re.compile(NAME)
+_TENSORS = re.compile(r"^(?:__tensorops_impl_|air\.\w*tensor)")
 _RUNTIME = """\
 declare void @rt_barrier(i32, i32)
 declare void @rt_simd(i32, i32, ptr, ptr, ptr, i32, i32)
@@ -70,6 +72,8 @@ def translate(module: ModuleText, metadata: Metadata, *, datalayout: str, triple
         definitions = [_definition(lines) for lines in module.definitions]
         helpers, declared = _helpers(module)
     except (NotTranslated, UnknownType) as error:
+        if _TENSORS.search(str(error)):
+            raise Beyond("it needs tensor operations of Metal 4, which are not run here") from error
         raise Rejected(f"it needs {error}, which is not translated") from error
     body = "\n".join(line for lines in definitions for line in lines)
     body = _REFERENCE.sub(lambda match: places.get(match[0], match[0]), body) if places else body

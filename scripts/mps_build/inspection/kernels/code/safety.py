@@ -23,6 +23,10 @@ class Rejected(Exception):
     """The kernel is not compiled, with the reason."""
 
 
+class Beyond(Rejected):
+    """The kernel is sound, and needs what is not run here: tensor operations of Metal 4."""
+
+
 def check(module: ModuleText) -> None:
     """Accept a module that calls only its own functions, AIR's and a list of LLVM's.
 

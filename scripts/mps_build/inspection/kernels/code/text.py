@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 
 NAME = r'@(?:"[^"]*"|[\w.$-]+)'
 _ATTACHMENT = re.compile(r", ![\w.]+ !\d+")
+_EMPTY_TABLE = re.compile(r"@llvm\.global_[cd]tors = appending global \[0 x ")
 _GROUP = re.compile(r" #\d+(?= \{|$|,| )")
-_TYPE_NUMBER = re.compile(r'(%"[^"]*?|%[a-zA-Z_][\w.]*?)(?:\.\d+)+("?)(?![\w.])')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +41,14 @@ def split_module(text: str) -> ModuleText:
             if line == "}":
                 definitions.append((*body, line))
                 body = None
-            elif line and not line.startswith(";"):
+            elif line and not line.startswith(";") and "#dbg_" not in line:
                 body.append(_plain(line))
         elif line.startswith("define "):
             body = [_plain(line)]
         elif line.startswith("declare "):
             declarations.append(_plain(line))
+        elif _EMPTY_TABLE.match(line):
+            continue  # of constructors; Metal 3.0's compiler writes it into every module
         elif line.startswith("@"):
             globals_.append(_plain(line))
         elif line.startswith("%"):
@@ -71,15 +72,3 @@ def _plain(line: str) -> str:
     if "!" in line:
         line = _ATTACHMENT.sub("", line)
     return _GROUP.sub("", line) if "#" in line else line
-
-
-def body_digest(module: ModuleText, kernel: str) -> str:
-    """Return a digest of what the kernel does: equal for equal instructions, whatever the kernel is called.
-
-    The container's own hash differs for every kernel, also for equal code.
-    """
-    lines = [*module.types.values(), *module.globals, *(line for each in module.definitions for line in each)]
-    text = "\n".join(lines).replace(kernel, "\1")
-    # A type that two modules know under `.0` and `.7` is one type.
-    text = _TYPE_NUMBER.sub(r"\1\2", text)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import selectors
 import signal
 import time
@@ -18,7 +19,8 @@ from ..library import Library
 from .worker import Setting, serve
 
 BATCH = 48
-KERNEL_SECONDS = 60.0
+# Of the wall clock, for what the runtime's own clock (seconds of the processor, each launch) cannot end.
+KERNEL_SECONDS = 180.0
 COMPILE_SECONDS = 120.0
 
 
@@ -40,6 +42,13 @@ class Done:
     family: str = ""
     operator: str = ""
     seconds: float = 0.0
+    is_compiled: bool = True
+    key: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """Return what verdicts.py keeps."""
+        names = ("verdict", "body", "family", "operator", "is_compiled")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(slots=True)
@@ -67,18 +76,23 @@ def examine_all(
     Args:
         setting_of: the setting of the worker with that number (each has a judge of its own).
     """
-    queue = _batches(tasks, batch)
+    queue = _batches(tasks, min(batch, max(1, -(-len(tasks) // max(workers, 1)))))
     with _started(setting_of, min(workers, max(len(queue), 1))) as crew:
         yield from _drive(crew, queue)
 
 
 def _batches(tasks: Sequence[Task], size: int) -> deque[tuple[int, list[int]]]:
-    batches: deque[tuple[int, list[int]]] = deque()
+    """Return neighbours together (they share companions), and the batches mixed: no run of slow families anywhere.
+
+    So the time left is about right from the beginning, and no worker is alone with the slowest at the end.
+    """
+    batches: list[tuple[int, list[int]]] = []
     for task in tasks:
         if not batches or batches[-1][0] != task.library or len(batches[-1][1]) >= size:
             batches.append((task.library, []))
         batches[-1][1].append(task.function)
-    return batches
+    random.Random(0).shuffle(batches)
+    return deque(batches)
 
 
 @contextmanager
@@ -166,10 +180,12 @@ def _take(worker: _Worker, message: Mapping[str, Any], queue: deque[tuple[int, l
         yield Done(
             task=Task(library=worker.library, function=message["function"]),
             verdict=message["verdict"],
-            body=message["body"],
-            family=message["family"],
-            operator=message["operator"],
-            seconds=message["seconds"],
+            body=message.get("body", ""),
+            family=message.get("family", ""),
+            operator=message.get("operator", ""),
+            seconds=message.get("seconds", 0.0),
+            is_compiled=message.get("is_compiled", True),
+            key=message.get("key", ""),
         )
     elif event == "failed":
         worker.failure = message["text"]
@@ -193,9 +209,14 @@ def _settle(worker: _Worker, status: int) -> Iterator[Done]:
     if worker.phase == "compile":
         outcome, reason = "not_compiled", f"the compiler {'took too long' if worker.was_late else 'ended by ' + how}"
     if worker.failure:
-        raise RuntimeError(f"examining a kernel failed: {worker.failure}")
+        said = worker.failure.strip().splitlines()[-1]
+        outcome, reason = "not_bound", f"examining it failed, which is a bug of mps-build: {said}"
     worker.waiting.remove(culprit)
-    yield Done(task=Task(library=worker.library, function=culprit), verdict={"outcome": outcome, "reason": reason})
+    yield Done(
+        task=Task(library=worker.library, function=culprit),
+        verdict={"outcome": outcome, "reason": reason},
+        is_compiled=outcome != "not_compiled",
+    )
 
 
 def _end_late_ones(crew: Sequence[_Worker]) -> None:

@@ -13,27 +13,39 @@ import sys
 import time
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..answer import answer_of
 from ..binding.contracts import Case, Kernel, companions_of, load_contracts, match_kernel
 from ..code.compiler import host_target, translator_version
 from ..examine import Outcome, Verdict, examine
+from ..examine_large import examine_large
 from ..judge.client import Judge
 from ..library import Function, Library
-from ..machine.code import Code, Plant, Refused, Store, compile_kernel, publish_runtime, read_body
+from ..machine.code import Code, Plant, Refused, Store, compile_kernel, narrow_parts, publish_runtime
 from ..machine.device import Device
 from ..machine.runtime import load_runtime
-from ..values import Values, fill_pools
-from .sandbox import close_the_door, limit_process
+from ..values import Values
+from .reading import Pairs, is_same_code, read_batch
+from .sandbox import LARGE_BYTES, MEMORY_BYTES, close_the_door, limit_process
+from .verdicts import key_of
 
 UNCHANGED = "the plant changes nothing in it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What all batches of a run share; `selected` are the first library's kernels that the run examines."""
+    """What all batches of a run share.
+
+    Args:
+        selected: the first library's kernels that the run examines.
+        known: verdicts of earlier runs (verdicts.py).
+        is_large: tensors past 2**31 and 2**32 (examine_large.py), in place of the contracts' own cases.
+        pairs: nothing is run; a kernel (library, function) is only read, beside the one that it is compared with.
+    """
 
     libraries: tuple[Library, ...]
     references: Mapping[str, Mapping[str, Any]]
@@ -45,17 +57,22 @@ class Setting:
     plant: Plant | None = None
     compile_only: bool = False
     selected: tuple[int, ...] = ()
+    known: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    pairs: Pairs | None = None
+    with_answers: bool = False
+    is_large: bool = False
 
 
 def serve(setting: Setting, orders: int, answers: int) -> None:
     """Take batches from one pipe until it closes, and answer on the other. Never returns to the caller's stack."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    runtime = load_runtime(setting.runtime)
+    runtime = None
     host_target()
-    publish_runtime(runtime)
+    if setting.pairs is None:
+        runtime = load_runtime(setting.runtime)
+        publish_runtime(runtime)
     version = translator_version()
     load_contracts()
-    fill_pools(setting.seed)
     gc.freeze()
     with os.fdopen(orders, "r") as lines:
         for line in lines:
@@ -68,6 +85,7 @@ def serve(setting: Setting, orders: int, answers: int) -> None:
 
 
 def say(answers: int, message: Mapping[str, Any]) -> None:
+    """Write a message as one line of JSON to the descriptor that the parent reads."""
     data = (json.dumps(message) + "\n").encode()
     while data:
         data = data[os.write(answers, data) :]
@@ -77,9 +95,12 @@ def _run_batch(setting: Setting, runtime: Any, version: str, batch: Mapping[str,
     """Compile, close the door, run; ends the process."""
     status = 1
     try:
-        limit_process()
+        limit_process(LARGE_BYTES if setting.is_large else MEMORY_BYTES)
         say(answers, {"event": "pid", "pid": os.getpid()})
-        _Batch(setting, runtime, version, answers).run(batch["library"], batch["functions"])
+        if setting.pairs is not None:
+            read_batch(setting.libraries, setting.pairs, batch, lambda message: say(answers, message))
+        else:
+            _Batch(setting, runtime, version, answers).run(batch["library"], batch["functions"])
         status = 0
     except BaseException:
         say(answers, {"event": "failed", "text": traceback.format_exc()[-2000:]})
@@ -95,6 +116,7 @@ class _Batch:
         self._by_name: dict[str, Function] = {}
         self._codes: dict[str, Code | Refused] = {}
         self._twins: dict[str, Function] = {}
+        self._narrow: dict[str, list[str]] = {}
 
     def run(self, library_number: int, numbers: Sequence[int]) -> None:
         library = self._setting.libraries[library_number]
@@ -104,22 +126,29 @@ class _Batch:
                 self._setting.libraries[0].functions[each].name: self._setting.libraries[0].functions[each]
                 for each in self._setting.selected
             }
-        kernels: list[tuple[int, Kernel | None]] = []
+        kernels: list[tuple[int, Kernel | None, str]] = []
         for number in numbers:
             function = library.functions[number]
             say(self._answers, {"event": "compile", "function": number})
-            if (body := self._equal_body(library_number, function)) is not None:
-                self._say_equal(number, body)
+            if self._is_equal(library_number, number):
                 continue
             code = self._code(library, function, is_selected=True)
             kernel = match_kernel(function.name, code.metadata) if isinstance(code, Code) else None
-            for name in companions_of(kernel) if kernel else ():
-                if name in self._by_name:
-                    self._code(library, self._by_name[name], is_selected=False)
-            kernels.append((number, kernel))
+            companions = (
+                [self._by_name[name] for name in companions_of(kernel) if name in self._by_name] if kernel else []
+            )
+            key = key_of(library.bitcode(each) for each in (function, *companions)) if kernel else ""
+            if key in self._setting.known:
+                say(self._answers, {"event": "done", "function": number, **self._setting.known[key]})
+                continue
+            for each in companions:
+                self._code(library, each, is_selected=False)
+            if self._setting.is_large and isinstance(code, Code):
+                self._narrow[function.name] = narrow_parts(library.bitcode(function), self._setting.plant)
+            kernels.append((number, kernel, key))
         say(self._answers, {"event": "compiled"})
         judge = None
-        if not self._setting.compile_only and any(kernel for _, kernel in kernels):
+        if not self._setting.compile_only and any(kernel for _, kernel, _ in kernels):
             judge = _connect(self._setting.socket)
         close_the_door()
         codes = {name: code for name, code in self._codes.items() if isinstance(code, Code)}
@@ -128,28 +157,23 @@ class _Batch:
             name: match_kernel(name, code.metadata) or Kernel(name=name, metadata=code.metadata)
             for name, code in codes.items()
         }
-        for number, kernel in kernels:
-            self._examine(library, number, kernel, device, views, judge)
+        for number, kernel, key in kernels:
+            self._examine(library, number, kernel, device, views, judge, key)
 
-    def _equal_body(self, library_number: int, function: Function) -> str | None:
-        """Return the digest of a kernel whose instructions the first library has under the same name, else None."""
-        first = self._setting.libraries[0]
+    def _is_equal(self, library_number: int, number: int) -> bool:
+        """Say so if the first library has a kernel's instructions under the same name: its verdict holds for both."""
+        first, library = self._setting.libraries[0], self._setting.libraries[library_number]
+        function = library.functions[number]
         twin = self._twins.get(function.name) if library_number and not self._setting.plant else None
-        if twin is None or function.fault:
-            return None
-        bodies = []
-        for library, each in ((first, twin), (self._setting.libraries[library_number], function)):
-            bitcode = library.bitcode(each)
-            body = self._store.body(bitcode)
-            if body is None:
-                body = read_body(bitcode)
-                self._store.save_body(bitcode, body)
-            bodies.append(body)
-        return bodies[0] if bodies[0] and bodies[0] == bodies[1] else None
-
-    def _say_equal(self, number: int, body: str) -> None:
-        message = {"event": "done", "function": number, "verdict": {"outcome": "same"}, "body": body}
-        say(self._answers, {**message, "family": "", "operator": "", "seconds": 0.0})
+        if twin is None or function.fault or twin.fault:
+            return False
+        bitcodes = first.bitcode(twin), library.bitcode(function)
+        key = key_of((b"same", *bitcodes))
+        row = self._setting.known.get(key)
+        if row is None and not is_same_code(*bitcodes):
+            return False
+        say(self._answers, {"event": "done", "function": number, "verdict": {"outcome": "same"}, "key": key})
+        return True
 
     def _code(self, library: Library, function: Function, *, is_selected: bool) -> Code | Refused:
         if function.name in self._codes:
@@ -178,14 +202,19 @@ class _Batch:
         device: Device,
         views: Mapping[str, Kernel],
         judge: Judge | None,
+        key: str,
     ) -> None:
         function = library.functions[number]
         say(self._answers, {"event": "run", "function": number})
         code = self._codes[function.name]
         began = time.process_time()
         if isinstance(code, Refused):
-            outcome: Outcome = "skipped" if code.reason == UNCHANGED else "not_compiled"
+            outcome: Outcome = (
+                "skipped" if code.reason == UNCHANGED else "not_bound" if code.is_beyond else "not_compiled"
+            )
             verdict = Verdict(outcome=outcome, reason=code.reason)
+        elif kernel is None and self._setting.is_large:
+            verdict = self._examine_large(function, Kernel(name=function.name, metadata=code.metadata), None, device)
         elif kernel is None or judge is None:
             reason = "no contract has its signature" if kernel is None else "only compiled"
             verdict = Verdict(outcome="not_bound" if kernel is None else "skipped", reason=reason)
@@ -196,7 +225,11 @@ class _Batch:
                 references=self._setting.references,
                 is_quick=self._setting.is_quick,
             )
-            verdict = examine(kernel, case, device, judge)
+            answer = partial(answer_of, device=device) if self._setting.with_answers else None
+            if self._setting.is_large:
+                verdict = self._examine_large(function, kernel, case, device)
+            else:
+                verdict = examine(kernel, case, device, judge, answer=answer)
         family = kernel.contract.family if kernel and kernel.contract else ""
         message = {
             "event": "done",
@@ -205,9 +238,14 @@ class _Batch:
             "body": code.body,
             "family": family,
             "operator": kernel.parts.get("op", "") if kernel else "",
+            "is_compiled": isinstance(code, Code) or code.reason == UNCHANGED,
+            "key": "" if self._setting.plant else key,
             "seconds": round(time.process_time() - began, 4),
         }
         say(self._answers, message)
+
+    def _examine_large(self, function: Function, kernel: Kernel, case: Case | None, device: Device) -> Verdict:
+        return examine_large(kernel, case, device, self._narrow[function.name], set(self._by_name))
 
 
 def _connect(path: Path) -> Judge:

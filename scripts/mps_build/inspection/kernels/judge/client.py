@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,14 @@ class Judge:
         return connection
 
     def close(self) -> None:
+        """Close the connection; the process of the judge ends with the run."""
         self._socket.close()
 
-    def ask(self, check: Reference, contents: Mapping[int, bytes]) -> dict[str, Any]:
+    def ask(self, check: Reference, contents: Mapping[int, bytes], known: Sequence[str] = ()) -> dict[str, Any]:
         """Return the judge's answer: max_ulp, bound_ulp, wrong (how many), and the worst element.
+
+        Args:
+            known: the known issues that may explain wrong elements: these are counted apart, as `explained`.
 
         Raises:
             NoAnswer: torch could not compute the reference.
@@ -60,6 +64,7 @@ class Judge:
             "inputs": {name: view(each) if isinstance(each, View) else each for name, each in check.inputs.items()},
             "ulp": check.ulp,
             "scale": check.scale,
+            "known": list(known),
         }
         question["sizes"] = [len(each) for each in buffers]
         text = json.dumps(question).encode()

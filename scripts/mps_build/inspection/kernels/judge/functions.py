@@ -20,10 +20,4 @@ def cast(x, to):
     return x.to(getattr(torch, to))
 
 
-def magnitudes(x):
-    """|x|; of a complex number in both parts."""
-    size = torch.abs(x)
-    return torch.complex(size, size) if x.is_complex() else size
-
-
-FUNCTIONS = {"cast": cast, "magnitudes": magnitudes, "nextafter": nextafter}
+FUNCTIONS = {"cast": cast, "nextafter": nextafter}

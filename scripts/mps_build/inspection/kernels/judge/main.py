@@ -21,12 +21,13 @@ import warnings
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import torch
-from compare import compare, take_view
+from compare import compare
+from conversions import take_view
 
 FUNCTIONS = {}
 for _module in sorted(os.listdir(os.path.dirname(os.path.abspath(__file__)))):
     if _module.endswith(".py") and _module not in ("main.py", "compare.py", "client.py", "__init__.py"):
-        FUNCTIONS.update(importlib.import_module(_module[:-3]).FUNCTIONS)
+        FUNCTIONS.update(getattr(importlib.import_module(_module[:-3]), "FUNCTIONS", {}))
 
 NAMES = {"torch": torch, "F": torch.nn.functional, "math": math, **FUNCTIONS}
 warnings.filterwarnings("ignore")
@@ -34,6 +35,8 @@ torch.set_num_threads(1)
 
 
 class Judge:
+    """The references of the kernels, compiled once, and the comparison of each answer."""
+
     def __init__(self, references):
         self.references = references
         self.compiled = {}
@@ -49,6 +52,7 @@ class Judge:
         return self.compiled[name, key]
 
     def answer(self, question, buffers):
+        """Return the outcome of one question: a kernel's name, its inputs, and the bytes that it wrote."""
         row = self.references.get(question["name"], {})
         if "complex" in row and question["got"]["dtype"].startswith("complex"):
             row = {**row, **row["complex"]}
@@ -56,6 +60,7 @@ class Judge:
         for key in ("magnitude", "overflow"):
             if row.get(key):
                 question[key] = self.expression(question["name"], key, row[key])
+        question["masks"] = {each: self.expression(f"known:{each}") for each in question.get("known", ())}
         got = take_view(question["got"], buffers)
         return compare(self.expression(question["name"]), inputs, got, question, row)
 
@@ -75,6 +80,7 @@ def _read(connection, size):
 
 
 def serve(path, references):
+    """Answer questions on a Unix socket until the parent process ends."""
     judge = Judge(references)
     server = socket.socket(socket.AF_UNIX)
     server.bind(path)
@@ -101,6 +107,7 @@ def serve(path, references):
 
 
 def talk(connection, judge):
+    """Answer the questions of one connection: a length, a JSON header, then the buffers."""
     while (head := _read(connection, 4)) is not None:
         text = _read(connection, struct.unpack("<I", head)[0])
         if text is None:

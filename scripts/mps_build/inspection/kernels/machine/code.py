@@ -12,10 +12,12 @@ from typing import Any
 
 from ...audit.macho import Malformed
 from ..code import compiler
+from ..code.addresses import inlined, narrow_addresses
+from ..code.body import body_of
 from ..code.rewrite import ENTRY, Variable, translate
-from ..code.safety import Rejected, check
+from ..code.safety import Beyond, Rejected, check
 from ..code.simdgroups import COOPERATIVE
-from ..code.text import body_digest, split_module
+from ..code.text import split_module
 from ..metadata import Argument, Field, Metadata, parse_metadata
 from .runtime import SYMBOLS, address_of
 
@@ -45,20 +47,16 @@ class Code:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """A kernel that is not compiled, and why; what was read of it before stands."""
+    """A kernel that is not compiled, and why; what was read of it before stands.
+
+    Args:
+        is_beyond: it needs operations that are known and not run here (tensor operations of Metal 4).
+    """
 
     reason: str
+    is_beyond: bool = False
     metadata: Metadata | None = None
     body: str = ""
-
-
-def read_body(bitcode: bytes) -> str:
-    """Return the digest of a kernel's instructions, or nothing if it cannot be read."""
-    try:
-        text = compiler.read_bitcode(bitcode)
-        return body_digest(split_module(text), parse_metadata(text).function)
-    except Malformed:
-        return ""
 
 
 def compile_kernel(
@@ -70,16 +68,16 @@ def compile_kernel(
         text = original = compiler.read_bitcode(bitcode)
         if plant is not None:
             text = plant(text)
-        metadata = parse_metadata(text)
+        metadata = parse_metadata(original)
         module = split_module(text)
-        body = body_digest(module, metadata.function)
+        body = body_of(module, metadata.function).digest
         check(module)
         target = compiler.host_target(level)
         track = COOPERATIVE.search("\n".join(module.declarations)) is not None
         done = translate(module, metadata, datalayout=target.datalayout, triple=target.triple, track=track)
         objectcode = compiler.compile_text(done.text, passes=passes or compiler.PASSES, level=level)
     except (Malformed, Rejected) as error:
-        return Refused(reason=str(error), metadata=metadata, body=body)
+        return Refused(reason=str(error), metadata=metadata, body=body, is_beyond=isinstance(error, Beyond))
     code = Code(
         metadata=metadata,
         body=body,
@@ -89,6 +87,18 @@ def compile_kernel(
     )
     code.was_planted = text != original
     return code
+
+
+def narrow_parts(bitcode: bytes, plant: Plant | None = None) -> list[str]:
+    """Return the 32-bit arithmetic that reaches an address of a kernel (code/addresses.py)."""
+    text = compiler.read_bitcode(bitcode)
+    if plant is not None:
+        text = plant(text)
+    target = compiler.host_target()
+    done = translate(
+        split_module(text), parse_metadata(text), datalayout=target.datalayout, triple=target.triple, track=False
+    )
+    return narrow_addresses(inlined(done.text))
 
 
 def _load(objectcode: bytes) -> tuple[Any, int]:
@@ -118,6 +128,7 @@ class Store:
         self._folder, self._version = folder, version
 
     def path(self, bitcode: bytes) -> Path:
+        """Return where the compiled code of a kernel is kept: by digest of compiler version and bitcode."""
         key = hashlib.sha256(self._version.encode() + bitcode).hexdigest()[:40]
         return self._folder / key[:2] / key[2:]
 
@@ -131,7 +142,7 @@ class Store:
             return None
         metadata = _metadata(head["metadata"]) if head["metadata"] else None
         if head["reason"] or metadata is None:
-            return Refused(reason=head["reason"], metadata=metadata, body=head["body"])
+            return Refused(reason=head["reason"], metadata=metadata, body=head["body"], is_beyond=head["beyond"])
         return Code(
             metadata=metadata,
             body=head["body"],
@@ -140,21 +151,6 @@ class Store:
             objectcode=data[4 + size :],
         )
 
-    def body(self, bitcode: bytes) -> str | None:
-        """Return the digest that was read of some bitcode before, or None."""
-        try:
-            return self.path(bitcode).with_suffix(".body").read_text(encoding="ascii")
-        except (OSError, ValueError):
-            return None
-
-    def save_body(self, bitcode: bytes, body: str) -> None:
-        """Keep a digest without code."""
-        path = self.path(bitcode).with_suffix(".body")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        beside.write_text(body, encoding="ascii")
-        beside.replace(path)
-
     def save(self, bitcode: bytes, code: Code | Refused) -> None:
         """Keep a kernel; written beside and renamed, so that two runs may do it at once."""
         is_code = isinstance(code, Code)
@@ -162,6 +158,7 @@ class Store:
             "metadata": asdict(code.metadata) if code.metadata else None,
             "body": code.body,
             "reason": "" if isinstance(code, Code) else code.reason,
+            "beyond": isinstance(code, Refused) and code.is_beyond,
             "variables": [[v.address, v.size, v.is_zero] for v in code.variables] if isinstance(code, Code) else [],
             "cooperative": code.is_cooperative if isinstance(code, Code) else False,
         }
@@ -177,7 +174,11 @@ class Store:
 def _metadata(head: dict[str, Any]) -> Metadata:
     arguments = tuple(Argument(**{**each, "fields": _fields(each["fields"])}) for each in head["arguments"])
     return Metadata(
-        function=head["function"], arguments=arguments, max_threads=head["max_threads"], arrays=tuple(head["arrays"])
+        function=head["function"],
+        arguments=arguments,
+        max_threads=head["max_threads"],
+        arrays=tuple(head["arrays"]),
+        types=tuple(head["types"]),
     )
 
 

@@ -16,7 +16,7 @@ static size_t pages(size_t bytes) { return (bytes + PAGE - 1) / PAGE * PAGE; }
 /* Returns room for `size` bytes that ends (is_begin 0) or begins (1) at a closed page; NULL if there is none.
    Buffers that end at the page lie below the first half of a slot, those that begin at one in the second half. */
 char *rt_place(uint32_t index, size_t size, size_t alignment, int is_begin) {
-    if (index >= SLOTS || size > REACH / 4) return NULL;
+    if (index >= SLOTS || size > REACH / 2 - (1 << 25)) return NULL;
     struct slot *slot = &slots[index];
     if (!slot->base) {
         char *base = mmap(NULL, REACH, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -113,3 +113,34 @@ int64_t rt_differs(const char *a, const char *b, uint64_t count, uint64_t elemen
     }
     return -1;
 }
+
+/* Writes every NaN as the same bits; kind: 1 half, 2 bfloat, 3 float. */
+void rt_canonical(char *data, uint64_t count, int kind) {
+    for (uint64_t i = 0; i < count; i++) {
+        if (kind == 3) {
+            uint32_t bits;
+            memcpy(&bits, data + 4 * i, 4);
+            if ((bits & 0x7FFFFFFF) > 0x7F800000) bits = 0x7FC00000;
+            memcpy(data + 4 * i, &bits, 4);
+        } else {
+            uint16_t bits, infinite = kind == 1 ? 0x7C00 : 0x7F80, quiet = kind == 1 ? 0x7E00 : 0x7FC0;
+            memcpy(&bits, data + 2 * i, 2);
+            if ((bits & 0x7FFF) > infinite) bits = quiet;
+            memcpy(data + 2 * i, &bits, 2);
+        }
+    }
+}
+
+/* Closes all buffers and gives their pages back: what comes next begins as zero. */
+void rt_release(void) {
+    for (int i = 0; i < SLOTS; i++) {
+        struct slot *slot = &slots[i];
+        if (!slot->base) continue;
+        char *end = slot->base + REACH / 2 - (1 << 24), *begin = slot->base + REACH / 2 + (1 << 24);
+        if (slot->low) madvise(end - slot->low, slot->low, MADV_DONTNEED), mprotect(end - slot->low, slot->low, PROT_NONE);
+        if (slot->high) madvise(begin, slot->high, MADV_DONTNEED), mprotect(begin, slot->high, PROT_NONE);
+        slot->low = slot->high = 0;
+    }
+}
+
+void rt_fill(char *at, const char *data, size_t size) { memcpy(at, data, size); }

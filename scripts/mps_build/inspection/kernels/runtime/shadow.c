@@ -2,12 +2,12 @@
 
    Two accesses of one byte by different threads, one of them a write, need a barrier between them: of the
    threadgroup, or of the simdgroup where both threads are in it. Nothing orders two threadgroups. A write of the
-   value that is there already is not reported (many threads set one flag). Atomics are not looked at. */
+   value that is there already is not reported (many threads set one flag). Two atomic operations may meet; an atomic one and a plain one may not. */
 #include "runtime.h"
 #include <stdlib.h>
 #include <string.h>
 
-struct mark { uint32_t thread, epoch, simd_epoch; };
+struct mark { uint32_t thread, epoch, simd_epoch, is_atomic; };
 struct cell { struct mark write, read, read2; };
 struct area { char *begin; size_t size; int space; struct cell *cells; };
 
@@ -63,7 +63,7 @@ void rt_shadow_flush(void) {
 }
 
 static int conflicts(const struct mark *old, const struct mark *now) {
-    if (!old->thread || old->thread == now->thread) return 0;
+    if (!old->thread || old->thread == now->thread || (old->is_atomic && now->is_atomic)) return 0;
     uint32_t a = old->thread - 1, b = now->thread - 1;
     if (a / MOST_THREADS != b / MOST_THREADS) return 1;
     if (old->epoch != now->epoch) return 0;
@@ -78,17 +78,18 @@ static struct area *find(char *p) {
     return NULL;
 }
 
-/* Called before every load (is_write 0) and store (1) of device and threadgroup memory. */
-void rt_access(char *p, uint32_t size, uint32_t is_write) {
+/* Called before every load (0) and store (1) of device and threadgroup memory; 2 more if it is atomic. */
+void rt_access(char *p, uint32_t size, uint32_t what) {
     if (!rt_job.track) return;
     rt_shadow_flush();
     struct area *area = find(p);
     if (!area || !area->cells || !rt_current) return;
     uint32_t index = rt_current->ids[INDEX];
-    struct mark now = {(group_number - 1) * MOST_THREADS + index + 1, epochs[area->space], simd_epochs[index / SIMD]};
+    struct mark now = {(group_number - 1) * MOST_THREADS + index + 1, epochs[area->space], simd_epochs[index / SIMD],
+                       what & 2};
     struct cell *cell = area->cells + (p - area->begin);
     for (uint32_t i = 0; i < size && p + i < area->begin + area->size; i++, cell++) {
-        if (!is_write) {
+        if (!(what & 1)) {
             if (area->space == 3 && !cell->write.thread) rt_said.unwritten++;
             if (conflicts(&cell->write, &now)) report(2, (uint64_t)(p + i), cell->write.thread, now.thread);
             if (cell->read.thread != now.thread) cell->read2 = cell->read;

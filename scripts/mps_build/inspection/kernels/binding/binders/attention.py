@@ -10,6 +10,10 @@ from ...program import Program, Reference, Value, View, scratch_buffer
 from ..contracts import Case, Kernel, NotBound
 from .tensors import filled, groups, result, strides_of
 
+SHAPES = (
+    (1, 2, 2, 1, 5, 0), (2, 2, 1, 3, 67, 0), (1, 3, 3, 2, 40, 1), (2, 2, 2, 3, 33, 1), (1, 2, 2, 4, 17, 2),
+)  # fmt: skip
+
 
 def _mask(case: Case, kind: str, dtype: DType, shape: tuple[int, int, int, int]) -> View | None:
     if kind == "none":
@@ -29,12 +33,18 @@ def vector(kernel: Kernel, case: Case) -> Iterator[Program]:
     dtype, d, dv = kernel.dtype("queries"), int(kernel.parts["d"]), int(kernel.parts["dv"])
     if d != dv:
         raise NotBound(f"values of {dv} beside keys of {d}")
-    # Batch, heads of the queries, heads of the keys, queries, keys.
-    for b, h, hk, q_len, k_len in ((1, 2, 2, 1, 5), (2, 2, 1, 3, 67)):
+    # Up to 2.11 a flag says whether there is a mask; batches and heads are one dimension.
+    has_flag = kernel.has("has_mask")
+    kind, causal = kernel.parts.get("mask", "bool"), bool(kernel.parts.get("causal"))
+    # Batch, heads of the queries, heads of the keys, queries, keys; whether the mask is the same for all heads.
+    for b, h, hk, q_len, k_len, shared in SHAPES:
+        if has_flag and b > 1 and h != hk:
+            continue
         q = filled(case, dtype, (b, h, q_len, d))
         k = filled(case, dtype, (b, hk, k_len, d), strides=(hk * k_len * (d + 8), k_len * (d + 8), d + 8, 1))
         v = filled(case, dtype, (b, hk, k_len, dv))
-        mask = _mask(case, kernel.parts["mask"], dtype, (b, h, q_len, k_len))
+        mask = _mask(case, kind, dtype, (b, 1 if shared else h, 1 if shared == 2 else q_len, k_len))
+        mask = _expanded(mask, (b, h, q_len, k_len)) if mask else None
         out = result(dtype, (b, h, q_len, dv))
         strides = [strides_of(each) for each in (q, k, v)]
         m = strides_of(mask) if mask else (0, 0, 0, 0)
@@ -49,12 +59,45 @@ def vector(kernel: Kernel, case: Case) -> Iterator[Program]:
             "qkv_seq_strides": kernel.pack("qkv_seq_strides", [each[2] for each in strides]),
             "scale": kernel.pack("scale", 0.125),
             "mask": mask.buffer if mask else None,
-            "mask_strides": kernel.pack("mask_strides", [m[3], m[2], m[1], m[0]]),
-            "qkv_batch_strides_heads": kernel.pack("qkv_batch_strides_heads", [*(each[0] for each in strides), h]),
+            "mask_strides": kernel.pack(
+                "mask_strides", [m[at] for at in kernel.options.get("mask_strides", (3, 2, 1, 0))]
+            ),
         }
-        inputs = {"q": q, "k": k, "v": v, "mask": mask or 0, "causal": bool(kernel.parts["causal"]), "factor": 0.125}
+        if has_flag:
+            arguments["has_mask"] = kernel.pack("has_mask", mask is not None)
+        else:
+            batches = [*(each[0] for each in strides), h]
+            arguments["qkv_batch_strides_heads"] = kernel.pack("qkv_batch_strides_heads", batches)
+        inputs = {"q": q, "k": k, "v": v, "mask": mask or 0, "causal": causal, "factor": 0.125}
         check = Reference(got=out, name="nn_attention", inputs=inputs, scale=2.0**-16)
         steps = [groups(kernel, arguments, (b * h, q_len), (1024,))]
+        yield Program(label=f"{b} x {h} heads of {hk}, {q_len} queries, {k_len} keys", steps=steps, checks=[check])
+
+
+def _expanded(mask: View, shape: tuple[int, ...]) -> View:
+    """The mask as it is seen by all heads and queries: strides of 0 where it has one."""
+    strides = [s if n == w else 0 for n, w, s in zip(mask.shape, shape, strides_of(mask), strict=True)]
+    return replace(mask, shape=shape, strides=tuple(strides))
+
+
+def blocks(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`attention_bq…` up to 2.12: a threadgroup for `bq` queries of a head, without a mask; NK blocks of keys."""
+    dtype, parts = kernel.dtype("Q"), kernel.parts
+    d, bq, bk = int(parts["bd"]), int(parts["bq"]), int(parts["bk"])
+    for b, h, hk, q_len, k_len in ((1, 2, 1, 37, 45), (2, 1, 1, 32, 64), (1, 3, 3, 5, 33)):
+        q, k = filled(case, dtype, (b, h, q_len, d)), filled(case, dtype, (b, hk, k_len, d))
+        v, out = filled(case, dtype, (b, hk, k_len, d)), result(dtype, (b, h, q_len, d))
+        arguments: dict[str | int, Value] = {"Q": q.buffer, "K": k.buffer, "V": v.buffer, "O": out.buffer}
+        constants: dict[str, object] = {"qL": q_len, "kL": k_len, "gqa_factor": h // hk, "scale": 0.125}
+        constants["NK"] = -(-k_len // bk)
+        for name, view in (("Q", q), ("K", k), ("V", v), ("O", out)):
+            constants[f"{name}_strides"] = list(strides_of(view)[:3])
+        arguments |= {name: kernel.pack(name, value) for name, value in constants.items()}
+        inputs = {"q": q, "k": k, "v": v, "mask": 0, "causal": False, "factor": 0.125}
+        # Scaled queries and weights are rounded to the element type before they are multiplied.
+        scale = {"half": 2.0**-8, "bfloat": 2.0**-5}.get(dtype.name, 2.0**-14)
+        check = Reference(got=out, name="nn_attention", inputs=inputs, scale=scale)
+        steps = [groups(kernel, arguments, (-(-q_len // bq), h, b), (32, int(parts["wm"]), int(parts["wn"])))]
         yield Program(label=f"{b} x {h} heads of {hk}, {q_len} queries, {k_len} keys", steps=steps, checks=[check])
 
 

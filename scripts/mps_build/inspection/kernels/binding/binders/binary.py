@@ -6,22 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...dtypes import DType
-from ...program import Check, Program, Reference, Same, Step, View
+from ...program import Program, Reference, Same, Step, View
 from ...values import pack
 from ..contracts import Case, Kernel
 from .elementwise import (
     GROUP,
     alphas,
-    byte_strides,
     cast_pair,
     dense_output,
     dense_view,
     lanes_of,
-    layouts_of,
     reference,
     result_dtype,
-    spread,
-    spread_output,
     stored_types,
     with_alpha,
 )
@@ -33,6 +29,7 @@ NAMES = ("x", "y", "z")
 
 
 def result_of(kernel: Kernel) -> str:
+    """Return the name of the kernel's result argument, which releases spell differently."""
     return "out" if kernel.has("out") else "output"
 
 
@@ -54,7 +51,7 @@ def dense(kernel: Kernel, case: Case) -> Iterator[Program]:
         for count in (4099, 1, 70) if alpha is values[0] else (4099,):
             operands = [
                 dense_view(data, kind)
-                for data, kind in zip(draw(kinds, case, count, _row(kernel, case)), kinds, strict=True)
+                for data, kind in zip(draw(kinds, case, count, row_of(kernel, case)), kinds, strict=True)
             ]
             out = dense_output(target, (count,))
             inputs = {**dict(zip(NAMES, operands, strict=False)), **alpha.get("inputs", {})}
@@ -97,7 +94,7 @@ def _between(kind: DType, case: Case, count: int, bounds: Sequence[Any] | None) 
     return case.values.moderate(kind, count, stretch * bounds[0], stretch * bounds[1])
 
 
-def _row(kernel: Kernel, case: Case) -> Mapping[str, Any]:
+def row_of(kernel: Kernel, case: Case) -> Mapping[str, Any]:
     return case.references.get(kernel.parts.get("op", ""), {})
 
 
@@ -116,18 +113,18 @@ def dense_step(kernel: Kernel, operands: Sequence[View], out: View, alpha: Alpha
 
 def several_per_thread(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`op_dense_ilp4`: against the dense form, at every remainder of a thread's share."""
-    companion, kinds, target, alpha = _beside(kernel, case)
+    companion, kinds, target, alpha = beside(kernel, case)
     for count in (1, 3, 6, 515):
         operands = [
             dense_view(data, kind)
-            for data, kind in zip(draw(kinds, case, count, _row(kernel, case)), kinds, strict=True)
+            for data, kind in zip(draw(kinds, case, count, row_of(kernel, case)), kinds, strict=True)
         ]
         want, out = dense_output(target, (count,)), dense_output(target, (count,))
         steps = [dense_step(companion, operands, want, alpha), dense_step(kernel, operands, out, alpha)]
         yield Program(label=f"{count} elements", steps=steps, checks=[Same(got=out, want=want)])
 
 
-def _beside(kernel: Kernel, case: Case) -> tuple[Kernel, list[DType], DType, Alpha]:
+def beside(kernel: Kernel, case: Case) -> tuple[Kernel, list[DType], DType, Alpha]:
     """Return the dense kernel, its operands' types, its result's type and the last alpha."""
     companion = case.first_companion(kernel)
     return companion, dtypes_of(companion), result_dtype(companion, result_of(companion)), alphas(kernel, case)[-1]
@@ -135,11 +132,11 @@ def _beside(kernel: Kernel, case: Case) -> tuple[Kernel, list[DType], DType, Alp
 
 def repeated(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`op_dense_broadcast` and `_scalar`, either side: an operand of fewer elements, taken again from its beginning."""
-    companion, kinds, target, alpha = _beside(kernel, case)
+    companion, kinds, target, alpha = beside(kernel, case)
     names = operands_of(kernel)
     short = next(number for number, name in enumerate(names) if name in ("broadcast", "scalar"))
     for count, length in ((515, 1),) if names[short] == "scalar" else ((515, 1), (510, 30), (7, 7)):
-        data = draw(kinds, case, count, _row(kernel, case))
+        data = draw(kinds, case, count, row_of(kernel, case))
         operands = [dense_view(each, kind) for each, kind in zip(data, kinds, strict=True)]
         for begin in range(3 if names[short] == "scalar" and not case.is_quick else 1):
             size = kinds[short].size
@@ -172,8 +169,10 @@ def _flat_step(kernel: Kernel, operands: Sequence[View], out: View, alpha: Alpha
         arguments["sizes_types"] = kernel.pack("sizes_types", [*(each.dtype.size for each in operands), *codes])
     if kernel.has("types") and kernel.has("sizes"):
         sizes = [each.dtype.size for each in operands]
-        arguments["sizes"] = kernel.pack("sizes", [*sizes, out.dtype.size])
-        arguments["types"] = kernel.pack("types", [*codes, out.dtype.code])
+        argument = kernel.argument("sizes")
+        places = 4 if argument.type.endswith("4") else 3
+        arguments["sizes"] = kernel.pack("sizes", [*sizes, out.dtype.size][:places])
+        arguments["types"] = kernel.pack("types", [*codes, out.dtype.code][:places])
     return Step(
         kernel=kernel.name, arguments=with_alpha(kernel, arguments, alpha), grid=(out.count, 1, 1), threadgroup=GROUP
     )
@@ -181,10 +180,10 @@ def _flat_step(kernel: Kernel, operands: Sequence[View], out: View, alpha: Alpha
 
 def cast(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`op_…dense…_cast`: operands stored as any type; the same numbers in the computed type go to the dense form."""
-    companion, kinds, target, alpha = _beside(kernel, case)
+    companion, kinds, target, alpha = beside(kernel, case)
     names = operands_of(kernel)
     count, steps, checks = 66, [], []
-    for number, stored in enumerate(_rows(kinds, case)):
+    for number, stored in enumerate(rows_of(kinds, case, kernel)):
         pairs = [cast_pair(each, kind, case, count) for each, kind in zip(stored, kinds, strict=True)]
         shown = [dense_view(one, each) for (one, _), each in zip(pairs, stored, strict=True)]
         logical = [dense_view(two, kind) for (_, two), kind in zip(pairs, kinds, strict=True)]
@@ -203,129 +202,14 @@ def cast(kernel: Kernel, case: Case) -> Iterator[Program]:
         yield Program(label="operands of other types", steps=steps[part], checks=checks[begin : begin + 5])
 
 
-def _rows(kinds: Sequence[DType], case: Case) -> Iterator[list[DType]]:
+def rows_of(kinds: Sequence[DType], case: Case, kernel: Kernel) -> Iterator[list[DType]]:
     """Yield the stored types of all operands: each type comes at each place once."""
-    choices = [list(stored_types(kind, case)) for kind in kinds]
+    choices = [list(stored_types(kind, case, kernel)) for kind in kinds]
     for number in range(max(len(each) for each in choices)):
         yield [each[(number * (2 * place + 1) + place) % len(each)] for place, each in enumerate(choices)]
 
 
-def strided(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`op_strided`: sizes and byte strides, innermost first."""
-    companion, kinds, target, alpha = _beside(kernel, case)
-    for shape, order, order_out in layouts_of(case):
-        count = _count(shape)
-        data = draw(kinds, case, count, _row(kernel, case))
-        operands = [dense_view(each, kind, shape) for each, kind in zip(data, kinds, strict=True)]
-        orders = [order, order_out, order][: len(kinds)]
-        shown = [
-            spread(view.buffer.data, view.dtype, shape, each, gap=1 + number)
-            for number, (view, each) in enumerate(zip(operands, orders, strict=True))
-        ]
-        out, want = spread_output(target, shape, order_out), dense_output(target, shape)
-        steps = [dense_step(companion, operands, want, alpha), strided_step(kernel, shown, out, alpha)]
-        yield Program(label=f"shape {shape}, operands as {orders}", steps=steps, checks=[Same(got=out, want=want)])
-    yield _expanded(kernel, companion, kinds, target, alpha, case)
-
-
-def _expanded(
-    kernel: Kernel, companion: Kernel, kinds: list[DType], target: DType, alpha: Alpha, case: Case
-) -> Program:
-    """A program whose second operand is expanded: stride 0 along one dimension."""
-    shape = (4, 9)
-    data = draw(kinds, case, 36, _row(kernel, case))
-    row = data[1][: 9 * kinds[1].size]
-    operands = [dense_view(each, kind, shape) for each, kind in zip(data, kinds, strict=True)]
-    operands[1] = dense_view(row * 4, kinds[1], shape)
-    shown = [*operands]
-    shown[1] = View(buffer=dense_view(row, kinds[1]).buffer, dtype=kinds[1], shape=shape, strides=(0, 1))
-    out, want = dense_output(target, shape), dense_output(target, shape)
-    steps = [dense_step(companion, operands, want, alpha), strided_step(kernel, shown, out, alpha)]
-    return Program(label="an expanded operand", steps=steps, checks=[Same(got=out, want=want)])
-
-
-def strided_cast(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`op_strided_cast`: strided, operands stored as any type; the result is written as the type computed in."""
-    companion, kinds, target, alpha = _beside(kernel, case)
-    shape, order, order_out = (3, 2, 11), (2, 0, 1), (0, 1, 2)
-    steps: list[Step] = []
-    checks: list[Check] = []
-    for stored in _rows(kinds, case):
-        pairs = [cast_pair(each, kind, case, 66) for each, kind in zip(stored, kinds, strict=True)]
-        operands = [dense_view(two, kind, shape) for (_, two), kind in zip(pairs, kinds, strict=True)]
-        shown = [spread(one, each, shape, order) for (one, _), each in zip(pairs, stored, strict=True)]
-        out, want = spread_output(target, shape, order_out), dense_output(target, shape)
-        steps += [dense_step(companion, operands, want, alpha), strided_step(kernel, shown, out, alpha)]
-        checks.append(Same(got=out, want=want))
-    for begin in range(0, len(checks), 5):
-        part = slice(2 * begin, 2 * begin + 10)
-        yield Program(label="operands of other types", steps=steps[part], checks=checks[begin : begin + 5])
-
-
-def strided_step(kernel: Kernel, operands: Sequence[View], out: View, alpha: Alpha) -> Step:
-    """Return the launch of a strided form: one thread an element; threads in 3-D for three operands."""
-    sizes = list(reversed(out.shape))
-    names = operands_of(kernel)
-    arguments: dict[str | int, Any] = {result_of(kernel): out.buffer}
-    arguments |= {name: view.buffer for name, view in zip(names, operands, strict=True)}
-    arguments["sizes"] = kernel.pack("sizes", sizes)
-    arguments["output_strides"] = kernel.pack("output_strides", byte_strides(out))
-    for name, view in zip(names, operands, strict=True):
-        arguments[f"{name}_strides"] = kernel.pack(f"{name}_strides", byte_strides(view))
-    codes = [*(each.dtype.code for each in operands), out.dtype.code]
-    if kernel.has("ndim_types"):
-        arguments["ndim_types"] = kernel.pack("ndim_types", [len(sizes), *codes])
-    else:
-        arguments["ndim"] = kernel.pack("ndim", len(sizes))
-    if kernel.has("types"):
-        arguments["types"] = kernel.pack("types", codes)
-    grid, group = _threads(kernel, sizes)
-    return Step(kernel=kernel.name, arguments=with_alpha(kernel, arguments, alpha), grid=grid, threadgroup=group)
-
-
-def _threads(kernel: Kernel, sizes: list[int]) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-    width = next((each.type for each in kernel.metadata.arguments if each.kind == "thread_position_in_grid"), "uint")
-    count = _count(tuple(sizes))
-    if width == "uint":
-        return (count, 1, 1), GROUP
-    if width == "uint2":
-        return (sizes[0], count // sizes[0], 1), (8, 4, 1)
-    second = sizes[1] if len(sizes) > 1 else 1
-    return (sizes[0], second, count // sizes[0] // second), (8, 2, 2)
-
-
-def inner_contiguous(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`op_inner_contiguous`: the innermost dimension of all is dense; threads (its length / W, the outer elements)."""
-    companion, kinds, target, alpha = _beside(kernel, case)
-    for shape, order, order_out in layouts_of(case):
-        data = draw(kinds, case, _count(shape), _row(kernel, case))
-        last = len(shape) - 1
-        orders = [(*(d for d in each if d != last), last) for each in (order, order_out)]
-        operands = [dense_view(each, kind, shape) for each, kind in zip(data, kinds, strict=True)]
-        shown = [
-            spread(view.buffer.data, view.dtype, shape, orders[number % 2], gap=1)
-            for number, view in enumerate(operands)
-        ]
-        out, want = spread_output(target, shape, orders[1]), dense_output(target, shape)
-        outer, inner = list(reversed(shape[:-1])) or [1], shape[-1]
-        arguments: dict[str | int, Any] = {result_of(kernel): out.buffer}
-        arguments["outer_sizes"] = kernel.pack("outer_sizes", outer)
-        arguments["output_outer_strides"] = kernel.pack("output_outer_strides", byte_strides(out)[1:] or [0])
-        for name, view in zip(operands_of(kernel), shown, strict=True):
-            arguments[name] = view.buffer
-            arguments[f"{name}_outer_strides"] = kernel.pack(f"{name}_outer_strides", byte_strides(view)[1:] or [0])
-        arguments["ndim_outer_inner"] = kernel.pack("ndim_outer_inner", (len(outer), inner))
-        step = Step(
-            kernel=kernel.name,
-            arguments=with_alpha(kernel, arguments, alpha),
-            grid=(-(-inner // lanes_of(kernel)), out.count // inner, 1),
-            threadgroup=(8, 4, 1),
-        )
-        steps = [dense_step(companion, operands, want, alpha), step]
-        yield Program(label=f"shape {shape}, operands as {orders}", steps=steps, checks=[Same(got=out, want=want)])
-
-
-def _count(shape: Sequence[int]) -> int:
+def count_of(shape: Sequence[int]) -> int:
     count = 1
     for size in shape:
         count *= size

@@ -18,8 +18,8 @@ def mapped(kernel: Kernel, case: Case) -> Iterator[Program]:
         x = filled(case, kernel.dtype(source), (count,), low=0, high=3)
         y = result(kernel.dtype(target), (count,))
         arguments: dict[str | int, Value] = {source: x.buffer, target: y.buffer}
-        if kernel.has("stride"):
-            arguments["stride"] = kernel.pack("stride", stride)
+        constants = {"stride": stride, "nnz": count}
+        arguments |= {name: kernel.pack(name, value) for name, value in constants.items() if kernel.has(name)}
         inputs = {"x": x, "stride": stride}
         check = Reference(got=y, name=kernel.options["reference"], inputs=inputs)
         yield Program(label=f"{count} elements", steps=[threads(kernel, arguments, (count,))], checks=[check])
@@ -37,8 +37,9 @@ def repeat_interleave(kernel: Kernel, case: Case) -> Iterator[Program]:
             "repeat_ptr": x.buffer,
             "cumsum_ptr": input_buffer(pack(DTYPES["long"], sums)),
             "result_ptr": y.buffer,
-            "repeat_stride": kernel.pack("repeat_stride", 1),
         }
+        if kernel.has("repeat_stride"):
+            arguments["repeat_stride"] = kernel.pack("repeat_stride", 1)
         check = Reference(got=y, name="nn_repeat", inputs={"x": x})
         yield Program(label=f"{count} counts", steps=[threads(kernel, arguments, (count,))], checks=[check])
 

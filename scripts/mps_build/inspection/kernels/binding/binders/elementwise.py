@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -27,6 +28,7 @@ CASTS = ("bool", "uchar", "char", "short", "int", "long", "half", "bfloat", "flo
 
 
 def layouts_of(case: Case) -> tuple[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]], ...]:
+    """Return the (shape, strides, result strides) to run: a few of them for `--quick`."""
     return QUICK_LAYOUTS if case.is_quick else LAYOUTS
 
 
@@ -65,24 +67,31 @@ def alphas(kernel: Kernel, case: Case) -> list[Mapping[str, Any]]:
     Raises:
         NotBound: the operator's reference has none.
     """
-    if not kernel.has("alpha"):
+    name = alpha_name(kernel)
+    if not kernel.has(name):
         return [{}]
     rows = case.references.get(kernel.parts.get("op", ""), {}).get("alpha")
     if not rows:
         raise NotBound(f"no values of alpha for the operator {kernel.parts.get('op')}")
-    dtype = DTYPES.get(kernel.argument("alpha").type)
+    dtype = DTYPES.get(kernel.argument(name).type)
     if dtype is not None and dtype.is_exact:
         rows = [each for each in rows if isinstance(each, Mapping) or float(each).is_integer()] or [1]
         if dtype.kind in ("unsigned", "bool"):
-            rows = [each for each in rows if isinstance(each, Mapping) or each >= 0] or [1]
+            most = 1 if dtype.kind == "bool" else math.inf
+            rows = [each for each in rows if isinstance(each, Mapping) or 0 <= each <= most] or [1]
     return [{"value": each, "inputs": dict(each) if isinstance(each, Mapping) else {"alpha": each}} for each in rows]
 
 
 def with_alpha(kernel: Kernel, arguments: dict[str | int, Any], alpha: Mapping[str, Any]) -> dict[str | int, Any]:
     """Add the argument `alpha` where the kernel has one."""
-    if kernel.has("alpha"):
-        arguments["alpha"] = kernel.pack("alpha", alpha.get("value", 0))
+    name = alpha_name(kernel)
+    if kernel.has(name):
+        arguments[name] = kernel.pack(name, alpha.get("value", 0))
     return arguments
+
+
+def alpha_name(kernel: Kernel) -> str:
+    return str(kernel.options.get("alpha", "alpha"))
 
 
 def gather(view: View) -> bytes:
@@ -129,10 +138,12 @@ def spread_output(dtype: DType, shape: tuple[int, ...], order: tuple[int, ...], 
 
 
 def dense_view(data: bytes, dtype: DType, shape: tuple[int, ...] | None = None) -> View:
+    """Return a contiguous input of these bytes; without a shape it is one-dimensional."""
     return View(buffer=input_buffer(data), dtype=dtype, shape=shape or (len(data) // dtype.size,))
 
 
 def dense_output(dtype: DType, shape: tuple[int, ...]) -> View:
+    """Return a contiguous output of a shape, as many bytes as its elements need."""
     count = View(buffer=output_buffer(0), dtype=dtype, shape=shape).count
     return View(buffer=output_buffer(count * dtype.size), dtype=dtype, shape=shape)
 
@@ -143,10 +154,16 @@ def byte_strides(view: View) -> list[int]:
     return [each * view.dtype.size for each in reversed(strides)]
 
 
-def stored_types(computed: DType, case: Case) -> Iterator[DType]:
+def known_types(kernel: Kernel) -> list[DType]:
+    """Return the types that a casting kernel knows, as its own code chooses between them; all, if that is not seen."""
+    codes = kernel.metadata.types
+    return [DTYPES[name] for name in CASTS if not codes or DTYPES[name].code in codes]
+
+
+def stored_types(computed: DType, case: Case, kernel: Kernel) -> Iterator[DType]:
     """Yield the types that a casting kernel may be asked to read an operand of type `computed` from."""
-    for name in CASTS[:9:4] if case.is_quick else CASTS:
-        dtype = DTYPES[name]
+    types = known_types(kernel)
+    for dtype in types[:9:4] if case.is_quick else types:
         if (dtype.kind == "complex") <= (computed.kind == "complex"):
             yield dtype
 

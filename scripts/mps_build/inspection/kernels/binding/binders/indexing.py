@@ -1,4 +1,4 @@
-"""cat, gather, scatter and index_copy, index_add, index_reduce: bytes that move, and what several sources add up to."""
+"""gather, scatter and signbit: bytes that move, and what several sources add up to."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from ..contracts import Case, Kernel, NotBound
 Arguments = dict[str | int, Buffer | bytes]
 
 
-def _grid(count: int) -> tuple[int, int, int]:
+def grid_of(count: int) -> tuple[int, int, int]:
     return (count, 1, 1)
 
 
-def _places(shape: Shape, strides: Shape, offset: int = 0) -> list[int]:
+def places_of(shape: Shape, strides: Shape, offset: int = 0) -> list[int]:
     """Return where each element lies, in row-major order."""
     ranges = [range(0, n * s, s) if s else [0] * n for n, s in zip(shape, strides, strict=True)]
     return [offset + sum(each) for each in itertools.product(*ranges)]
 
 
-def _padded(shape: Shape, pad: int) -> Shape:
+def padded(shape: Shape, pad: int) -> Shape:
     """Return strides of a tensor whose rows are `pad` elements longer than they need be."""
     strides, step = [], 1
     for size in reversed(shape):
@@ -45,47 +45,8 @@ def _padded(shape: Shape, pad: int) -> Shape:
     return tuple(reversed(strides))
 
 
-def _span(shape: Shape, strides: Shape) -> int:
+def reach(shape: Shape, strides: Shape) -> int:
     return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-
-
-def cat(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`cat`: one input into its place along `cat_dim`; strides in elements, outermost first; two launches share it."""
-    source, target = kernel.dtype("input"), kernel.dtype("output")
-    for shape, dim, offset, total, pad, split in (
-        ((2, 3, 5), 1, 4, 9, 0, 0),
-        ((4, 37), 1, 0, 40, 1, 70),
-        ((7,), 0, 2, 9, 0, 3),
-        ((3, 2, 1, 6), 0, 1, 5, 2, 0),
-    ):
-        out_shape = tuple(total if d == dim else n for d, n in enumerate(shape))
-        in_strides, out_strides = _padded(shape, pad)[::1], _padded(out_shape, pad)
-        if pad and len(shape) > 1:
-            in_strides = tuple(reversed(_padded(shape[::-1], pad)))
-        x = input_buffer(case.values.sweep(source, _span(shape, in_strides)))
-        out = output_buffer(_span(out_shape, out_strides) * target.size)
-        count, steps = math.prod(shape), []
-        shared = {"ndim": len(shape), "cat_dim": dim, "output_strides": out_strides, "output_sizes": out_shape}
-        for begin, threads in ((0, split or count), (split, count - split))[: 2 if split else 1]:
-            own = {
-                "cat_dim_offset": offset,
-                "input_element_offset": begin,
-                "input_strides": in_strides,
-                "input_sizes": shape,
-            }
-            arguments: Arguments = {
-                "input": x,
-                "output": out,
-                "shared_params": kernel.pack("shared_params", shared),
-                "input_params": kernel.pack("input_params", own),
-            }
-            steps.append(
-                Step(kernel=kernel.name, arguments=arguments, grid=_grid(threads), threadgroup=_grid(min(threads, 32)))
-            )
-        view = View(buffer=x, dtype=source, shape=shape, strides=in_strides)
-        got = View(buffer=out, dtype=target, shape=shape, strides=out_strides, offset=offset * out_strides[dim])
-        check = Reference(got=got, name="cast", inputs={"x": view, "to": target.torch})
-        yield Program(label=f"{shape} at {offset} of {total} along {dim}, gaps of {pad}", steps=steps, checks=[check])
 
 
 INDEXED = (((2, 5, 3), (2, 4, 3), 1, 0), ((11, 2), (9, 2), 0, 1), ((3, 40), (3, 33), 1, 2))
@@ -128,15 +89,15 @@ def gather(kernel: Kernel, case: Case) -> Iterator[Program]:
         gap, bad = pad if is_strided else 0, number == 2
         flat = _indices(case, index_type, index_shape, dim, shape[dim], unique=False, bad=bad)
         strides, out_strides, index_strides = (
-            _padded(shape, gap),
-            _padded(index_shape, 2 * gap),
-            _padded(index_shape, gap),
+            padded(shape, gap),
+            padded(index_shape, 2 * gap),
+            padded(index_shape, gap),
         )
-        data = case.values.sweep(dtype, _span(shape, strides))
-        index_data = [0] * _span(index_shape, index_strides)
+        data = case.values.sweep(dtype, reach(shape, strides))
+        index_data = [0] * reach(index_shape, index_strides)
         want = b""
         for position, at, value in zip(
-            itertools.product(*map(range, index_shape)), _places(index_shape, index_strides), flat, strict=True
+            itertools.product(*map(range, index_shape)), places_of(index_shape, index_strides), flat, strict=True
         ):
             index_data[at] = value
             there = [value if d == dim else p for d, p in enumerate(position)]
@@ -144,7 +105,7 @@ def gather(kernel: Kernel, case: Case) -> Iterator[Program]:
             want += (
                 data[place * dtype.size : (place + 1) * dtype.size] if 0 <= value < shape[dim] else bytes(dtype.size)
             )
-        out = output_buffer(_span(index_shape, out_strides) * dtype.size)
+        out = output_buffer(reach(index_shape, out_strides) * dtype.size)
         error = _error_buffer(kernel)
         common: Arguments = {
             "output": out,
@@ -185,8 +146,8 @@ def _launches(kernel: Kernel, common: Arguments, count: int) -> list[Step]:
         Step(
             kernel=kernel.name,
             arguments=common | {"tid_offset": kernel.pack("tid_offset", begin)},
-            grid=_grid(threads),
-            threadgroup=_grid(min(threads, 32)),
+            grid=grid_of(threads),
+            threadgroup=grid_of(min(threads, 32)),
         )
         for begin, threads in ((0, first), (first, count - first))
     ]
@@ -202,18 +163,18 @@ def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
         gap, bad = pad if is_strided else 0, number == 2 and op == "set"
         flat = _indices(case, index_type, index_shape, dim, shape[dim], unique=op == "set", bad=bad)
         strides, src_strides, index_strides = (
-            _padded(shape, gap),
-            _padded(index_shape, 2 * gap),
-            _padded(index_shape, gap),
+            padded(shape, gap),
+            padded(index_shape, 2 * gap),
+            padded(index_shape, gap),
         )
-        span = -(-_span(shape, strides) // 4) * 4
-        before, source = _scattered_values(case, op, dtype, span, 1 if is_value else _span(index_shape, src_strides))
-        index_data = [0] * _span(index_shape, index_strides)
+        span = -(-reach(shape, strides) // 4) * 4
+        before, source = _scattered_values(case, op, dtype, span, 1 if is_value else reach(index_shape, src_strides))
+        index_data = [0] * reach(index_shape, index_strides)
         after, total = bytearray(before), 0
         for position, at, src, value in zip(
             itertools.product(*map(range, index_shape)),
-            _places(index_shape, index_strides),
-            _places(index_shape, src_strides),
+            places_of(index_shape, index_strides),
+            places_of(index_shape, src_strides),
             flat,
             strict=True,
         ):
@@ -267,7 +228,7 @@ def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
                     got=View(buffer=out, dtype=dtype, shape=shape, strides=strides),
                     name=f"scattered_{op}",
                     inputs=inputs,
-                    scale=_scale(dtype),
+                    scale=scale_of(dtype),
                 )
             )
         loose = "" if op == "set" or dtype.is_exact or op in ("amax", "amin") else "atomic sums and products of floats"
@@ -283,7 +244,7 @@ def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 def _turn_signs(kernel: Kernel, data: Buffer, count: int) -> Step:
     arguments: Arguments = {"data": data, "tid_offset": kernel.pack("tid_offset", 0)}
-    return Step(kernel=kernel.name, arguments=arguments, grid=_grid(count), threadgroup=_grid(min(count, 32)))
+    return Step(kernel=kernel.name, arguments=arguments, grid=grid_of(count), threadgroup=grid_of(min(count, 32)))
 
 
 def signbit(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -296,7 +257,7 @@ def signbit(kernel: Kernel, case: Case) -> Iterator[Program]:
     yield Program(label=f"{count} numbers", steps=_launches(kernel, {"data": data}, count), checks=[check])
 
 
-def _scale(dtype: DType) -> float:
+def scale_of(dtype: DType) -> float:
     """A few sums or products of values up to 2, each rounded to the type."""
     return 0.0 if dtype.is_exact else {"half": 0.06, "bfloat": 0.5, "half2": 0.06}.get(dtype.name, 2.0**-18)
 
@@ -304,136 +265,3 @@ def _scale(dtype: DType) -> float:
 def _scattered_values(case: Case, op: str, dtype: DType, before: int, source: int) -> tuple[bytes, bytes]:
     draw = case.values.sweep if op == "set" else case.values.moderate
     return draw(dtype, before), draw(dtype, source)
-
-
-def copy_dense(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`index_copy_dense`: threads (inner, indices, outer)."""
-    dtype, index_type = kernel.dtype("output"), kernel.dtype("indices")
-    for outer, size, inner, numel in ((3, 7, 5, 4), (1, 40, 1, 33), (2, 3, 70, 2)):
-        chosen = case.values.random.sample(range(size), numel)
-        before, source = case.values.sweep(dtype, outer * size * inner), case.values.sweep(dtype, outer * numel * inner)
-        after, row = bytearray(before), inner * dtype.size
-        for o, (k, index) in itertools.product(range(outer), enumerate(chosen)):
-            after[(o * size + index) * row : (o * size + index + 1) * row] = source[
-                (o * numel + k) * row : (o * numel + k + 1) * row
-            ]
-        out = inout_buffer(before)
-        arguments: Arguments = {
-            "output": out,
-            "source": input_buffer(source),
-            "indices": input_buffer(pack(index_type, chosen)),
-            "dim_size": kernel.pack("dim_size", size),
-            "inner": kernel.pack("inner", inner),
-            "indices_numel": kernel.pack("indices_numel", numel),
-        }
-        step = Step(
-            kernel=kernel.name, arguments=arguments, grid=(inner, numel, outer), threadgroup=(min(inner, 8), 4, 1)
-        )
-        got = View(buffer=out, dtype=dtype, shape=(outer * size * inner,))
-        yield Program(
-            label=f"{outer} x {size} x {inner}, {numel} indices",
-            steps=[step],
-            checks=[Known(got=got, want=bytes(after))],
-        )
-
-
-def copy_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`index_copy_strided`: a slice's sizes and strides without `dim`; negative indices wrap."""
-    dtype, index_type = kernel.dtype("output"), kernel.dtype("indices")
-    for shape, dim, numel, gap, step_of_index in (
-        ((3, 7, 5), 1, 4, 1, 2),
-        ((40,), 0, 33, 0, 1),
-        ((2, 3, 4, 5), 3, 2, 2, 1),
-    ):
-        chosen = [
-            i - shape[dim] if k % 2 else i for k, i in enumerate(case.values.random.sample(range(shape[dim]), numel))
-        ]
-        source_shape = tuple(numel if d == dim else n for d, n in enumerate(shape))
-        strides, source_strides = _padded(shape, gap), _padded(source_shape, 2 * gap)
-        before, source = (
-            case.values.sweep(dtype, _span(shape, strides)),
-            case.values.sweep(dtype, _span(source_shape, source_strides)),
-        )
-        after, size = bytearray(before), dtype.size
-        for position in itertools.product(*map(range, source_shape)):
-            there = [chosen[p] % shape[dim] if d == dim else p for d, p in enumerate(position)]
-            a, b = (
-                sum(p * s for p, s in zip(at, by, strict=True)) * size
-                for at, by in ((there, strides), (position, source_strides))
-            )
-            after[a : a + size] = source[b : b + size]
-        others = [d for d in reversed(range(len(shape))) if d != dim]
-        indices = [0] * (numel * step_of_index)
-        indices[::step_of_index] = chosen
-        indices = indices[: (numel - 1) * step_of_index + 1]
-        out, slice_numel = inout_buffer(before), math.prod(shape[d] for d in others)
-        constants: dict[str, object] = {
-            "dim_size": shape[dim],
-            "dim_out_stride": strides[dim],
-            "dim_source_stride": source_strides[dim],
-            "slice_sizes": [shape[d] for d in others] or [1],
-            "slice_out_strides": [strides[d] for d in others] or [0],
-            "slice_source_strides": [source_strides[d] for d in others] or [0],
-            "slice_ndim": len(others),
-            "slice_numel": slice_numel,
-            "indices_stride": step_of_index,
-        }
-        arguments: Arguments = {
-            "output": out,
-            "source": input_buffer(source),
-            "indices": input_buffer(pack(index_type, indices)),
-        }
-        arguments |= {name: kernel.pack(name, value) for name, value in constants.items()}
-        step = Step(kernel=kernel.name, arguments=arguments, grid=_grid(numel * slice_numel), threadgroup=_grid(32))
-        got = View(buffer=out, dtype=dtype, shape=(_span(shape, strides),))
-        yield Program(
-            label=f"{shape}, dim {dim}, {numel} indices, gaps of {gap}",
-            steps=[step],
-            checks=[Known(got=got, want=bytes(after))],
-        )
-
-
-def combine(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`index_add`, `index_reduce`: rows of `source` into rows of `self` by atomics; a thread an element of `source`."""
-    op, dtype, index_type = kernel.parts["op"], kernel.dtype("source"), kernel.dtype("index")
-    name = f"indexed_{op}"
-    if name not in case.references:
-        raise NotBound(f"no reference {name}")
-    for shape, dim, numel, gap, every in (((3, 7, 5), 1, 4, 1, 1), ((8,), 0, 33, 0, 2), ((2, 40), 1, 30, 0, 1)):
-        source_shape = tuple(numel if d == dim else n for d, n in enumerate(shape))
-        strides, source_strides = _padded(shape, gap), _padded(source_shape, 2 * gap)
-        span = -(-_span(shape, strides) // 4) * 4
-        factors = (1, 2) if "prod" in op and dtype.is_exact else (0.8, 1.25) if "prod" in op else (-2.0, 2.0)
-        before = case.values.moderate(dtype, span, *factors)
-        source = input_buffer(case.values.moderate(dtype, _span(source_shape, source_strides), *factors))
-        indices = [0] * ((numel - 1) * every + 1)
-        indices[::every] = [case.values.random.randrange(shape[dim]) for _ in range(numel)]
-        index, out = input_buffer(pack(index_type, indices)), inout_buffer(before, align=4)
-        params = {
-            "ndim": len(shape),
-            "reduce_dim": dim,
-            "self_strides": strides,
-            "self_sizes": shape,
-            "source_strides": source_strides,
-            "source_sizes": source_shape,
-            "index_stride": every,
-        }
-        arguments: Arguments = {"self": out, "index": index, "source": source, "params": kernel.pack("params", params)}
-        inputs: dict[str, object] = {
-            "before": View(buffer=input_buffer(before), dtype=dtype, shape=shape, strides=strides),
-            "source": View(buffer=source, dtype=dtype, shape=source_shape, strides=source_strides),
-            "index": View(buffer=index, dtype=index_type, shape=(numel,), strides=(every,)),
-            "dim": dim,
-        }
-        if kernel.has("alpha"):
-            alpha: float | int = 1 if dtype.kind == "bool" else 3 if dtype.is_exact else 1.5
-            arguments["alpha"] = kernel.pack("alpha", [alpha, 0.0] if dtype.kind == "complex" else alpha)
-            inputs["alpha"] = alpha
-        count = math.prod(source_shape)
-        step = Step(kernel=kernel.name, arguments=arguments, grid=_grid(count), threadgroup=_grid(min(count, 32)))
-        got = View(buffer=out, dtype=dtype, shape=shape, strides=strides)
-        loose = "" if dtype.is_exact or op in ("reduce_amax", "reduce_amin") else "atomic sums and products of floats"
-        check = Reference(got=got, name=name, inputs=inputs, scale=4 * _scale(dtype))
-        yield Program(
-            label=f"{shape}, dim {dim}, {numel} indices, gaps of {gap}", steps=[step], checks=[check], loose=loose
-        )

@@ -18,12 +18,17 @@ def arange(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`arange`: se (start, step), p (stride, first index)."""
     dtype = kernel.dtype("out")
     for count, stride, begin, start, step in ((77, 1, 0, 3, 2), (33, 3, 0, 1, 1), (64, 1, 5, 0, 3)):
+        if begin and not kernel.has("p"):
+            continue
         out = output_buffer(((count + begin - 1) * stride + 1) * dtype.size)
         arguments: Arguments = {
             "out": out,
             "se": pack(_scalar(kernel), [start, step]),
-            "p": pack(_word(kernel, "p", 2), [stride, begin]),
         }
+        if kernel.has("p"):
+            arguments["p"] = pack(_word(kernel, "p", 2), [stride, begin])
+        else:
+            arguments["stride"] = kernel.pack("stride", stride)
         launch = Step(kernel=kernel.name, arguments=arguments, grid=(count, 1, 1), threadgroup=(32, 1, 1))
         want = pack(dtype, [start + step * (i + begin) for i in range(count)])
         got = View(buffer=out, dtype=dtype, shape=(count,), strides=(stride,), offset=begin * stride)

@@ -117,6 +117,9 @@ def layer(kernel: Kernel, case: Case) -> Iterator[Program]:
             "weight": weight.buffer if weight else None,
             "bias": bias.buffer if bias else None,
         }
+        if kernel.has("use_weight"):
+            arguments["use_weight"] = kernel.pack("use_weight", int(weight is not None))
+            arguments["use_bias"] = kernel.pack("use_bias", int(bias is not None))
         small: dict[str, object] = {"x": x, "eps": EPS}
         checks = [
             Reference(

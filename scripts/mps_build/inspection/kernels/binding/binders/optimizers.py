@@ -49,8 +49,7 @@ def fused(kernel: Kernel, case: Case) -> Iterator[Program]:
         arguments: dict[str | int, Value] = {
             "args": Addresses(data=bytes(size), places=places),
             "metadata_args": kernel.pack("metadata_args", table),
-            "grad_scale": None,
-            "found_inf": None,
+            **{name: None for name in ("grad_scale", "found_inf") if kernel.has(name)},
             **{name: kernel.pack(name, value) for name, value in {**constants, **flags}.items()},
         }
         step = Step(

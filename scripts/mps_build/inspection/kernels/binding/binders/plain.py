@@ -163,7 +163,7 @@ def unscale(kernel: Kernel, case: Case) -> Iterator[Program]:
     dtype = kernel.dtype("data")
     for is_finite in (True, False):
         x = filled(case, dtype, (37,)) if is_finite else swept(case, dtype, (300,))
-        factor = filled(case, DTYPES["float"], (1,), low=0.25, high=0.5)
+        factor = filled(case, kernel.dtype("invScale"), (1,), low=0.25, high=0.5)
         got = View(buffer=inout_buffer(x.buffer.data), dtype=dtype, shape=x.shape)
         flag = View(buffer=inout_buffer(bytes(4)), dtype=DTYPES["float"], shape=(1,))
         arguments: dict[str | int, Value] = {"data": got.buffer, "foundInf": flag.buffer, "invScale": factor.buffer}

@@ -131,13 +131,18 @@ def upsample(kernel: Kernel, case: Case) -> Iterator[Program]:
             "output_sizes": outer.shape,
             "scales": [_scale(i, o, align) for i, o in zip(reversed(small[2:]), reversed(large[2:]), strict=True)],
         }
-        if has_corners or any(each.name == "align_corners" for each in kernel.argument("params").fields):
-            params["align_corners"] = align
-        arguments: dict[str | int, Value] = {
-            source: x.buffer,
-            target: got.buffer,
-            "params": kernel.pack("params", params),
-        }
+        arguments: dict[str | int, Value] = {source: x.buffer, target: got.buffer}
+        if kernel.has("params"):
+            if has_corners or any(each.name == "align_corners" for each in kernel.argument("params").fields):
+                params["align_corners"] = align
+            arguments["params"] = kernel.pack("params", params)
+        else:  # up to 2.13 each is an argument of its own; one scale is both
+            params |= {"align_corners": align, "scales": (list(params["scales"]) * 2)[:2]}  # type: ignore[call-overload]
+            if not any(each.startswith("upsample_linear1d") for each in case.kernels):
+                # Before the release that brought linear1d, sizes and strides came innermost first.
+                inner_first = ("input_strides", "input_sizes", "output_strides", "output_sizes")
+                params |= {name: tuple(reversed(params[name])) for name in inner_first}  # type: ignore[call-overload]
+            arguments |= {name: kernel.pack(name, value) for name, value in params.items()}
         count = 1
         for each in large[2:]:
             count *= each

@@ -9,7 +9,7 @@ from ...dtypes import DType
 from ...program import Buffer, Check, Program, Reference, Shape, Step, View, input_buffer, output_buffer, scratch_buffer
 from ...values import pack
 from ..contracts import Case, Kernel, NotBound
-from .reduction_forms import _factors
+from .reduced import factors
 
 Arguments = dict[str | int, Buffer | bytes]
 COLUMNS = 32
@@ -98,7 +98,7 @@ def _scale(op: str, dtype: DType, length: int) -> float:
 def _values(kernel: Kernel, case: Case, dtype: DType, count: int) -> bytes:
     op = kernel.parts["op"]
     if op == "cumprod":
-        return _factors(case, dtype, count)
+        return factors(case, dtype, count)
     if op in ("cummin", "cummax"):
         # Few different values: ties tell which index is kept.
         random = case.values.random

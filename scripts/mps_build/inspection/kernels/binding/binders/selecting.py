@@ -10,19 +10,19 @@ from ...dtypes import DTYPES, DType
 from ...program import Buffer, Known, Program, Step, View, dense_strides, inout_buffer, input_buffer, output_buffer
 from ...values import pack
 from ..contracts import Case, Kernel
-from .indexing import _padded, _places, _span
+from .indexing import padded, places_of, reach
 
 Arguments = dict[str | int, Buffer | bytes]
 SHAPES = (((3, 7, 5), 1, 4, 1), ((40,), 0, 33, 0), ((2, 3, 4, 5), 3, 2, 2))
 """Shape, dimension, how many indices, gaps."""
 
 
-def _step(kernel: Kernel, arguments: Arguments, grid: tuple[int, int, int]) -> Step:
+def one_launch(kernel: Kernel, arguments: Arguments, grid: tuple[int, int, int]) -> Step:
     group = (min(grid[0], 8), min(grid[1], 2), min(grid[2], 2)) if grid[1:] != (1, 1) else (min(grid[0], 32), 1, 1)
     return Step(kernel=kernel.name, arguments=arguments, grid=grid, threadgroup=group)
 
 
-def _known(buffer: Buffer, dtype: DType, want: bytes) -> Known:
+def known_bytes(buffer: Buffer, dtype: DType, want: bytes) -> Known:
     return Known(got=View(buffer=buffer, dtype=dtype, shape=(len(want) // dtype.size,)), want=want)
 
 
@@ -45,11 +45,11 @@ def fill_dense(kernel: Kernel, case: Case) -> Iterator[Program]:
             "dim_stride": kernel.pack("dim_stride", inner),
             "slice_numel": kernel.pack("slice_numel", outer * inner),
         }
-        launch = _step(kernel, arguments, (numel * outer * inner, 1, 1))
+        launch = one_launch(kernel, arguments, (numel * outer * inner, 1, 1))
         yield Program(
             label=f"{outer} x {size} x {inner}, {numel} indices",
             steps=[launch],
-            checks=[_known(out, dtype, bytes(after))],
+            checks=[known_bytes(out, dtype, bytes(after))],
         )
 
 
@@ -61,10 +61,10 @@ def fill_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
         chosen = [
             i - shape[dim] if k % 2 else i for k, i in enumerate(case.values.random.sample(range(shape[dim]), numel))
         ]
-        strides = _padded(shape, gap)
-        before, value = case.values.sweep(dtype, _span(shape, strides)), case.values.moderate(dtype, 1, 1, 2)
+        strides = padded(shape, gap)
+        before, value = case.values.sweep(dtype, reach(shape, strides)), case.values.moderate(dtype, 1, 1, 2)
         after, taken = bytearray(before), {i % shape[dim] for i in chosen}
-        for position, at in zip(itertools.product(*map(range, shape)), _places(shape, strides), strict=True):
+        for position, at in zip(itertools.product(*map(range, shape)), places_of(shape, strides), strict=True):
             if position[dim] in taken:
                 after[at * size : (at + 1) * size] = value
         others = [d for d in reversed(range(len(shape))) if d != dim]
@@ -83,9 +83,9 @@ def fill_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
         }
         arguments: Arguments = {"output": out, "indices": input_buffer(pack(DTYPES["long"], indices))}
         arguments |= {name: kernel.pack(name, each) for name, each in constants.items()}
-        launch = _step(kernel, arguments, (numel * slice_numel, 1, 1))
+        launch = one_launch(kernel, arguments, (numel * slice_numel, 1, 1))
         yield Program(
-            label=f"{shape}, dim {dim}, gaps of {gap}", steps=[launch], checks=[_known(out, dtype, bytes(after))]
+            label=f"{shape}, dim {dim}, gaps of {gap}", steps=[launch], checks=[known_bytes(out, dtype, bytes(after))]
         )
 
 
@@ -93,12 +93,12 @@ def fill_masked(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`index_fill_..._from_mask`: which places of `dim` are filled is a mask."""
     dtype, is_strided = kernel.dtype("output"), kernel.has("ndim")
     for shape, dim, _, gap in SHAPES:
-        strides, size = _padded(shape, gap if is_strided else 0), dtype.size
+        strides, size = padded(shape, gap if is_strided else 0), dtype.size
         mask = [case.values.random.randrange(2) for _ in range(shape[dim])]
         mask[0], mask[-1] = 1, 0
-        before, value = case.values.sweep(dtype, _span(shape, strides)), case.values.moderate(dtype, 1, 1, 2)
+        before, value = case.values.sweep(dtype, reach(shape, strides)), case.values.moderate(dtype, 1, 1, 2)
         after = bytearray(before)
-        for position, at in zip(itertools.product(*map(range, shape)), _places(shape, strides), strict=True):
+        for position, at in zip(itertools.product(*map(range, shape)), places_of(shape, strides), strict=True):
             if mask[position[dim]]:
                 after[at * size : (at + 1) * size] = value
         out, inner = inout_buffer(before), math.prod(shape[dim + 1 :])
@@ -124,8 +124,8 @@ def fill_masked(kernel: Kernel, case: Case) -> Iterator[Program]:
             grid = (inner, shape[dim], math.prod(shape[:dim]))
         yield Program(
             label=f"{shape}, dim {dim}, gaps of {gap}",
-            steps=[_step(kernel, arguments, grid)],
-            checks=[_known(out, dtype, bytes(after))],
+            steps=[one_launch(kernel, arguments, grid)],
+            checks=[known_bytes(out, dtype, bytes(after))],
         )
 
 
@@ -143,8 +143,8 @@ def masked_dense(kernel: Kernel, case: Case) -> Iterator[Program]:
             arguments["mask_numel"] = kernel.pack("mask_numel", length)
         yield Program(
             label=f"{count} elements, {length} of the mask",
-            steps=[_step(kernel, arguments, (count, 1, 1))],
-            checks=[_known(data, dtype, want)],
+            steps=[one_launch(kernel, arguments, (count, 1, 1))],
+            checks=[known_bytes(data, dtype, want)],
         )
 
 
@@ -153,8 +153,8 @@ def select(kernel: Kernel, case: Case) -> Iterator[Program]:
     dtype, index_type = kernel.dtype("output"), kernel.dtype("index")
     for shape, dim, numel, gap in SHAPES:
         out_shape = tuple(numel if d == dim else n for d, n in enumerate(shape))
-        strides, out_strides = _padded(shape, gap), _padded(out_shape, 2 * gap)
-        data, size = case.values.sweep(dtype, _span(shape, strides)), dtype.size
+        strides, out_strides = padded(shape, gap), padded(out_shape, 2 * gap)
+        data, size = case.values.sweep(dtype, reach(shape, strides)), dtype.size
         chosen = case.values.integers(numel, 0, shape[dim] - 1)
         chosen[-1] = shape[dim] - 1
         want = b""
@@ -170,7 +170,7 @@ def select(kernel: Kernel, case: Case) -> Iterator[Program]:
             "source_sizes": out_shape,
             "index_stride": 1,
         }
-        out = output_buffer(_span(out_shape, out_strides) * size)
+        out = output_buffer(reach(out_shape, out_strides) * size)
         arguments: Arguments = {
             "output": out,
             "index": input_buffer(pack(index_type, chosen)),
@@ -181,7 +181,7 @@ def select(kernel: Kernel, case: Case) -> Iterator[Program]:
         yield Program(
             label=f"{shape}, dim {dim}, {numel} indices, gaps of {gap}",
             checks=[check],
-            steps=[_step(kernel, arguments, (math.prod(out_shape), 1, 1))],
+            steps=[one_launch(kernel, arguments, (math.prod(out_shape), 1, 1))],
         )
 
 
@@ -191,11 +191,11 @@ def flip(kernel: Kernel, case: Case) -> Iterator[Program]:
     dtype = {1: DTYPES["uchar"], 2: DTYPES["ushort"], 4: DTYPES["uint"], 8: DTYPES["ulong"]}[size]
     for shape, gap in (((3, 7, 5), 0), ((2, 4, 9), 1), ((1, 1, 40), 2)):
         order = list(reversed(range(len(shape))))
-        source = _padded(shape, gap)
+        source = padded(shape, gap)
         # A permuted result: what is turned about is where each element goes.
         target = tuple(reversed(dense_strides(shape[::-1])))
-        data, want = case.values.sweep(dtype, _span(shape, source)), bytearray(math.prod(shape) * size)
-        for at, to in zip(_places(shape, source), _places(shape, target), strict=True):
+        data, want = case.values.sweep(dtype, reach(shape, source)), bytearray(math.prod(shape) * size)
+        for at, to in zip(places_of(shape, source), places_of(shape, target), strict=True):
             want[to * size : (to + 1) * size] = data[at * size : (at + 1) * size]
         out = output_buffer(len(want))
         arguments: Arguments = {
@@ -214,93 +214,6 @@ def flip(kernel: Kernel, case: Case) -> Iterator[Program]:
             grid = (shape[2], shape[1], shape[0])
         yield Program(
             label=f"{shape}, gaps of {gap}",
-            steps=[_step(kernel, arguments, grid)],
-            checks=[_known(out, dtype, bytes(want))],
-        )
-
-
-def boundaries(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`unique_mark_boundaries`: 1 where a sorted value differs from the one before, and at the first."""
-    dtype = kernel.dtype("sorted")
-    for count in (77, 1, 128):
-        numbers = _runs(case, dtype, count)
-        out = output_buffer(count * 4)
-        want = [int(i == 0 or numbers[i] != numbers[i - 1]) for i in range(count)]
-        launch = _step(kernel, {"sorted": input_buffer(pack(dtype, numbers)), "mask": out}, (count, 1, 1))
-        yield Program(
-            label=f"{count} values", steps=[launch], checks=[_known(out, DTYPES["int"], pack(DTYPES["int"], want))]
-        )
-
-
-def _runs(case: Case, dtype: DType, count: int) -> list[int]:
-    low = 0 if dtype.kind in ("bool", "unsigned") else -9
-    return sorted(case.values.integers(count, low, 1 if dtype.kind == "bool" else 9))
-
-
-def emit(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`unique_emit`: each marked value and its place go where the running count of marks says."""
-    dtype, scan_type = kernel.dtype("sorted"), kernel.dtype("scan")
-    for count in (77, 1, 128):
-        numbers = _runs(case, dtype, count)
-        mask = [int(i == 0 or numbers[i] != numbers[i - 1]) for i in range(count)]
-        places = [i for i in range(count) if mask[i]]
-        values, bounds = output_buffer(len(places) * dtype.size), output_buffer(len(places) * 8)
-        arguments: Arguments = {
-            "sorted": input_buffer(pack(dtype, numbers)),
-            "mask": input_buffer(pack(DTYPES["int"], mask)),
-            "scan": input_buffer(pack(scan_type, list(itertools.accumulate(mask)))),
-            "unique_values": values,
-            "bound_pos": bounds,
-        }
-        yield Program(
-            label=f"{count} values",
-            steps=[_step(kernel, arguments, (count, 1, 1))],
-            checks=[
-                _known(values, dtype, pack(dtype, [numbers[i] for i in places])),
-                _known(bounds, DTYPES["long"], pack(DTYPES["long"], places)),
-            ],
-        )
-
-
-def inverse(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`unique_inverse`: inverse[sort_idx[i]] = scan[i] - 1."""
-    for count in (77, 1, 128):
-        order = case.values.random.sample(range(count), count)
-        scan = list(itertools.accumulate([1, *case.values.integers(count - 1, 0, 1)]))
-        want = [0] * count
-        for place, total in zip(order, scan, strict=True):
-            want[place] = total - 1
-        out = output_buffer(count * 8)
-        arguments: Arguments = {
-            "sort_idx": input_buffer(pack(DTYPES["long"], order)),
-            "scan": input_buffer(pack(kernel.dtype("scan"), scan)),
-            "inverse": out,
-        }
-        yield Program(
-            label=f"{count} values",
-            steps=[_step(kernel, arguments, (count, 1, 1))],
-            checks=[_known(out, DTYPES["long"], pack(DTYPES["long"], want))],
-        )
-
-
-def repeat(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`repeat_interleave`: index i as often as repeat[i] says; cumsum is the running sum of repeat."""
-    dtype = kernel.dtype("repeat_ptr")
-    for count, every in ((33, 1), (20, 3), (1, 1)):
-        numbers = [case.values.random.randrange(5) for _ in range(count)]
-        numbers[-1] = 2
-        spread = [0] * ((count - 1) * every + 1)
-        spread[::every] = numbers
-        want = [i for i, times in enumerate(numbers) for _ in range(times)]
-        out = output_buffer(len(want) * dtype.size)
-        arguments: Arguments = {
-            "repeat_ptr": input_buffer(pack(dtype, spread)),
-            "result_ptr": out,
-            "cumsum_ptr": input_buffer(pack(DTYPES["long"], list(itertools.accumulate(numbers)))),
-            "repeat_stride": kernel.pack("repeat_stride", every),
-        }
-        yield Program(
-            label=f"{count} numbers, every {every}",
-            steps=[_step(kernel, arguments, (count, 1, 1))],
-            checks=[_known(out, dtype, pack(dtype, want))],
+            steps=[one_launch(kernel, arguments, grid)],
+            checks=[known_bytes(out, dtype, bytes(want))],
         )

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from ...dtypes import DType
-from ...program import Shape, Step, Value, View, dense_strides, input_buffer, output_buffer
+from ...dtypes import DTYPES, DType
+from ...program import (
+    Addresses,
+    Buffer,
+    Known,
+    Shape,
+    Step,
+    Value,
+    View,
+    dense_strides,
+    inout_buffer,
+    input_buffer,
+    output_buffer,
+)
+from ...values import pack
 from ..contracts import Case, Kernel
 
 
@@ -47,6 +61,7 @@ def result(dtype: DType, shape: Shape, *, strides: Shape | None = None, align: i
 
 
 def strides_of(view: View) -> Shape:
+    """Return a view's strides in elements; those of a contiguous tensor where it names none."""
     return dense_strides(view.shape) if view.strides is None else view.strides
 
 
@@ -72,3 +87,41 @@ def threads(kernel: Kernel, arguments: dict[str | int, Value], grid: Sequence[in
         grid=(whole[0], whole[1], whole[2]),
         threadgroup=(min(32, whole[0]), min(2, whole[1]), 1),
     )
+
+
+def bound(kernel: Kernel, values: Mapping[str, object]) -> dict[str | int, Value]:
+    """Return arguments: views as their memory, memory and null as they are, all else packed as laid out.
+
+    What the kernel has no argument for is left out: members of a family differ in that.
+    """
+    arguments: dict[str | int, Value] = {}
+    for name, each in values.items():
+        if not kernel.has(name):
+            continue
+        if isinstance(each, View):
+            arguments[name] = each.buffer
+        elif each is None or isinstance(each, (Buffer, Addresses)):
+            arguments[name] = each
+        else:
+            arguments[name] = kernel.pack(name, each)
+    return arguments
+
+
+def numbered(dtype: DType, numbers: Sequence[float], shape: Shape | None = None) -> View:
+    """Return an input of these numbers."""
+    data = pack(dtype, list(numbers))
+    return View(buffer=input_buffer(data), dtype=dtype, shape=shape or (len(data) // dtype.size,))
+
+
+def started(view: View) -> View:
+    """Return a buffer that begins as an input does, and may change."""
+    return replace(view, buffer=inout_buffer(view.buffer.data))
+
+
+def error_buffer() -> View:
+    """Return room for what kernels say of bad inputs; its first word, a count, must stay zero."""
+    return View(buffer=inout_buffer(bytes(16384)), dtype=DTYPES["uint"], shape=(1,))
+
+
+def no_error(view: View) -> Known:
+    return Known(got=view, want=bytes(4))

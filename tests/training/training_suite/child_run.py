@@ -1,4 +1,4 @@
-"""One leg of a workload: which device it is for, what it writes, the plant that is held around it."""
+"""One run of a workload: which device it is for, what it writes, the plant that is held around it."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from device_suite.plants import Plant
 LIMIT_SECONDS = 900.0
 
 
-class Leg:
+class ChildRun:
     """What a workload was told, and where it tells what it saw.
 
-    `is_device` is true for the leg on the device under test; the other is the CPU's, which holds the float64
+    `is_device` is true for the run on the device under test; the other is the CPU's, which holds the float64
     reference too and compares the first gradients.
     """
 
     def __init__(self, name: str, options: argparse.Namespace) -> None:
         self.name = name
-        self.is_device = options.leg == "device"
+        self.is_device = options.run == "device"
         self.events = Events(options.outcomes)
         self.exchange: Path = options.exchange
         self.steps: int | None = options.steps
@@ -67,7 +67,7 @@ class Leg:
         self.events.tell("end")
 
     def planted(self) -> ContextManager[Any]:
-        """Return what is to be held around the training: the plant, in the device's leg."""
+        """Return what is to be held around the training: the plant, in the device run."""
         return self._plant.maker() if self._plant is not None else contextlib.nullcontext()
 
     def observer(self) -> Observer:
@@ -79,7 +79,7 @@ class Leg:
         return Observer(None, compared=self.compared, stop_after=self.compared)
 
     def report(self, seen: Observer, accuracy: float, count: int, reference: Observer | None = None) -> None:
-        """Tell what a training came to; the CPU's leg compares with its reference and with the device's leg."""
+        """Tell what a training came to; the reference run compares with its reference and with the device run."""
         self.events.tell("losses", losses=seen.losses, batches=seen.batches, steps=seen.steps)
         self.events.tell("accuracy", value=accuracy, count=count)
         path = self.exchange / "first_gradients.pt"
@@ -87,27 +87,27 @@ class Leg:
             torch.save(seen.gradients, str(path))
             return
         if reference is None:
-            raise ValueError("the CPU's leg compares with a float64 reference")
+            raise ValueError("the reference run compares with a float64 reference")
         self.events.tell("reference", losses=reference.losses, batches=reference.batches)
         device = torch.load(str(path), map_location="cpu") if path.is_file() else None
         self.events.tell("gradients", parameters=compare_gradients(device, seen.gradients, reference.gradients))
 
 
-def run_training(name: str, training_function: Callable[[Leg, Observer, torch.dtype], tuple[float, int]]) -> None:
-    """Run the leg that the command line asks for: the training, and on the CPU its reference in float64 too.
+def run_training(name: str, training_function: Callable[[ChildRun, Observer, torch.dtype], tuple[float, int]]) -> None:
+    """Run the run that the command line asks for: the training, and on the CPU its reference in float64 too.
 
     `training_function` returns (accuracy, of how many examples).
     """
-    leg = Leg(name, parser().parse_args())
-    with leg.running():
-        seen = leg.observer()
-        with leg.planted():
-            accuracy, count = training_function(leg, seen, torch.float32)
+    run = ChildRun(name, parser().parse_args())
+    with run.running():
+        seen = run.observer()
+        with run.planted():
+            accuracy, count = training_function(run, seen, torch.float32)
         reference = None
-        if not leg.is_device:
-            reference = leg.reference()
-            training_function(leg, reference, torch.float64)
-        leg.report(seen, accuracy, count, reference)
+        if not run.is_device:
+            reference = run.reference()
+            training_function(run, reference, torch.float64)
+        run.report(seen, accuracy, count, reference)
 
 
 def compare_gradients(device: Any, same: Any, reference: Any) -> dict[str, dict[str, Any]]:
@@ -134,7 +134,7 @@ def _off(gradient: Any, wanted: torch.Tensor) -> float | None:
 def parser() -> argparse.ArgumentParser:
     """Return the options that every workload has."""
     options = argparse.ArgumentParser(allow_abbrev=False)
-    options.add_argument("--leg", choices=("device", "cpu"), required=True)
+    options.add_argument("--run", choices=("device", "cpu"), required=True)
     options.add_argument("--expect", choices=("mps", "cuda", "cpu"), required=True)
     options.add_argument("--outcomes", type=Path, required=True)
     options.add_argument("--exchange", type=Path, required=True)

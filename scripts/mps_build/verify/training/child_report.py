@@ -1,4 +1,4 @@
-"""One child of a workload, and what it told."""
+"""One child of a workload, and the events that it reported."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from mps_build.common.process import Command
 
 from ..suite.child import ChildEnd, Limits, run_child
-from ..suite.driver import JudgeText
 from ..suite.outcomes import describe_end, last_lines, signal_name
+from ..suite.run import JudgeText
 
 # What a process may write and yet end with 0: the GPU dropped work, its answers are worth nothing.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})
@@ -19,7 +19,7 @@ _FELL_BACK = "fall back to run on the CPU"
 
 
 @dataclass(slots=True, kw_only=True)
-class Told:
+class ChildReport:
     """The events of one child, by kind and in order; and how it ended."""
 
     events: list[Mapping[str, Any]] = field(default_factory=list)
@@ -29,13 +29,15 @@ class Told:
     stop: bool = False
 
     def all(self, kind: str) -> list[Mapping[str, Any]]:
+        """Return all events of a kind, in order."""
         return [event for event in self.events if event.get("event") == kind]
 
     def last(self, kind: str) -> Mapping[str, Any] | None:
+        """Return the last event of a kind; None if there is none."""
         return next((event for event in reversed(self.events) if event.get("event") == kind), None)
 
 
-def run_leg(
+def run_and_report(
     command: Command,
     *,
     folder: Path,
@@ -43,31 +45,31 @@ def run_leg(
     limits: Limits,
     judge_text: JudgeText,
     on_event: Callable[[Mapping[str, Any]], None] = lambda event: None,
-) -> Told:
+) -> ChildReport:
     """Run one child under the watchdog; `trouble` is what kept it from its end, None if nothing did."""
-    summary = Told()
+    report = ChildReport()
 
     def take(event: Mapping[str, Any]) -> None:
-        summary.events.append(event)
+        report.events.append(event)
         on_event(event)
 
     outcomes = folder / f"{name}.outcomes.jsonl"
     outcomes.unlink(missing_ok=True)
     end = run_child(command, log=folder / f"{name}.log", outcomes=outcomes, limits=limits, on_event=take)
     text = "".join(part for _, part in end.slices)
-    _judge(summary, end, text, judge_text)
+    _judge(report, end, text, judge_text)
     fallen = sorted({line.strip() for line in text.splitlines() if _FELL_BACK in line})
-    if fallen and summary.last("fallbacks") is None:
-        summary.events.append({"event": "fallbacks", "operators": fallen})
-    return summary
+    if fallen and report.last("fallbacks") is None:
+        report.events.append({"event": "fallbacks", "operators": fallen})
+    return report
 
 
-def _judge(summary: Told, end: ChildEnd, text: str, judge_text: JudgeText) -> None:
+def _judge(report: ChildReport, end: ChildEnd, text: str, judge_text: JudgeText) -> None:
     sound = end.exit == 0 and end.finished and not end.cut
     judged = judge_text(text, end.exit, signal_name(end.exit))
     if sound and judged.category not in _VOIDING:
         return
-    summary.category, summary.stop = judged.category, judged.stop
-    summary.outcome = "timeout" if end.cut == "timeout" else "crashed" if end.cut or signal_name(end.exit) else "failed"
+    report.category, report.stop = judged.category, judged.stop
+    report.outcome = "timeout" if end.cut == "timeout" else "crashed" if end.cut or signal_name(end.exit) else "failed"
     how = judged.category if sound else describe_end(end)
-    summary.trouble = f"{how}: {last_lines(text) or 'not a word'}"
+    report.trouble = f"{how}: {last_lines(text) or 'not a word'}"

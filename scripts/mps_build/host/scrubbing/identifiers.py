@@ -1,0 +1,88 @@
+"""What names a person, a machine or a network: in the answers of probes, and in any text."""
+
+from __future__ import annotations
+
+from .rules import rules
+
+_ZERO_UUID = "00000000-0000-0000-0000-000000000000"
+HOST_NAME = "mac.local"
+
+# In the answers of probes.
+MACHINE = rules(
+    (
+        "serial number",
+        r"(?i)(serial[ _]?number[^:=\n]{0,80}\"?\s{0,8}[:=]\s{0,8}<?\"?)(?!X{10})[A-Z0-9][\w/.-]{4,}",
+        r"\g<1>XXXXXXXXXX",
+    ),
+    (
+        "serial number",
+        r"(?i)(<key>serial_number</key>\s{0,40}<string>)(?!X{10})[^<]+",
+        r"\g<1>XXXXXXXXXX",
+    ),
+    (
+        "UUID",
+        r"\b(?!0{8}-)[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\b",
+        _ZERO_UUID,
+    ),
+    ("UDID", r"\b(?!0{8}-)[0-9A-Fa-f]{8}-[0-9A-Fa-f]{16}\b", "00000000-0000000000000000"),
+    ("hardware address", r"\b(?!00:00:00)(?:[0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}\b", "00:00:00:00:00:00"),
+    ("network name", r"//(?!user@server/share)[^/@\s]{1,200}@[^/\s]{1,253}/\S*", "//user@server/share"),
+    ("network name", r"(?m)^(?!server:/share)[\w.-]+:/\S+(?=\s+\d)", "server:/share"),
+    (
+        "mail address",
+        r"(?<![\w.+-])(?!user@)[\w.+-]{1,64}@[\w-]{1,63}\.[\w.]{0,190}[a-z]\b",
+        "user@example.org",
+    ),
+    (
+        "name of a person, a machine or a network",
+        r"(?im)^([ \t]{0,80}\"?(?:Computer Name|User Name|Local Host ?name|Host ?name|SSID|Current Network|Owner)"
+        r"\"?[ \t]{0,8}[:=][ \t]{0,8})"
+        r"(?!removed$)\S.*$",
+        r"\g<1>removed",
+    ),
+    ("home folder", r"/(Users|home)/(?!user\b|Shared\b)[^/\s:'\")]+", r"/\g<1>/user"),
+    ("host name", r"(?m)^(Darwin|Linux) (?!mac\.local )\S+ (?=\d)", rf"\g<1> {HOST_NAME} "),
+)
+
+# In logs and other texts besides.
+IDENTIFIERS = rules(
+    (
+        "network name",
+        r"(?<![\w.+/-])(?!user@)[\w.+-]{1,64}@[\w.-]{1,253}:(?!removed\b)(?=\d*[^\d\s])[\w~./-]+",
+        "user@host:removed",
+    ),
+    (
+        "IP address",
+        r"(?<![\w.@-])(?<!version )(?<!Version )(?<!==)(?!0\.0\.0\.0(?!\d)|127\.|255\.)"
+        r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w-]|\.\w)",
+        "0.0.0.0",
+    ),
+    (
+        "IP address",
+        r"(?<![\w:.])(?:[23][0-9A-Fa-f]{3}|[fF][c-fC-F][0-9A-Fa-f]{2}):[0-9A-Fa-f:]{1,36}"
+        r"(?:(?:\d{1,3}\.){3}\d{1,3})?(?:%\w{1,16})?(?![\w:])",
+        "::",
+    ),
+    (
+        "host name",
+        r"(?<![\w.-])(?<![^/]/)(?!mac\.local\b)[A-Za-z0-9][\w-]{0,62}\.(?:local|lan|home|internal|intranet|corp|localdomain|fritz\.box)(?![\w-]|\.\w)",
+        "mac.local",
+    ),
+    (
+        "host name",
+        r"(?<![\w-])(?!mac-)[A-Za-z0-9]{2,32}-(?:MacBook|iMac|Mac-?mini|Mac-?Studio|Mac-?Pro)(?:-[\w-]{1,32}|\b)",
+        "mac",
+    ),
+    ("host name", r"\b[A-Z]\w{1,30}['\u2019]s (?:MacBook|iMac|Mac)(?: (?:Pro|Air|mini|Studio))?", "a Mac"),
+    (
+        "name of a disk",
+        r"(/Volumes/)(?!disk\b|Macintosh HD\b)(?:[^/\n:'\"()]{1,100}(?=/)|[^/\s:'\"()]+)",
+        r"\g<1>disk",
+    ),
+    (
+        "home folder",
+        r"(?i)(\b[A-Z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/))(?!user\b|Public\b)[^\\/\s:'\"]+",
+        r"\g<1>user",
+    ),
+    ("hardware address", r"\b(?!00-00-00)(?:[0-9a-fA-F]{2}-){5}[0-9a-fA-F]{2}\b", "00-00-00-00-00-00"),
+)

@@ -1,0 +1,138 @@
+"""Passwords, keys and tokens in a text.
+
+Two sets of rules: those of detect-secrets (https://github.com/Yelp/detect-secrets), which knows the services' own
+formats, and ours, which know how programs print them. Every rule takes time linear in the text: what may repeat before
+a part that must follow is bounded, and detect-secrets sees the text in windows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+
+from .rules import rules
+
+WINDOW, OVERLAP = 1_024, 256
+# Its rules for random-looking texts would take every commit and hash. Of its rules for assignments some take
+# minutes for a line of spaces; ours stand for those, for private keys (it names the first line only) and for addresses.
+_LEFT_TO_OURS = frozenset(
+    {
+        "Base64HighEntropyString",
+        "CloudantDetector",
+        "HexHighEntropyString",
+        "IPPublicDetector",
+        "IbmCloudIamDetector",
+        "IbmCosHmacDetector",
+        "KeywordDetector",
+        "NpmDetector",
+        "PrivateKeyDetector",
+        "SoftlayerDetector",
+    }
+)
+_PREFIXES = (
+    r"gh[pousr]_|github_pat_|glpat-|gl(?:dt|ft|soat|rt|cbt|ptt|agent)-|pypi-|npm_|hf_|sk-|[rs]k_(?:live|test)_|xox[a-z]-|xapp-"
+    r"|A3T[A-Z0-9]|A[BCKS]IA(?=[A-Z0-9])|AIza|ya29\.|dckr_pat_|dop_v1_|shp(?:at|ss|ca)_|tskey-|hvs\.|dp\.(?:pt|st)\.|lin_api_"
+    r"|ATATT3|AGE-SECRET-KEY-1|SG\.|sq0[a-z]{3}-|cio|rubygems_|pul-|figd_|PMAK-|EAAC"
+)
+_SENSITIVE = (
+    r"(?:passw(?:or)?d|passphrase|passcode|(?<=[_-])pass|secret|token(?!s\b|i[sz])|api[_-]?key|(?:access|account|private|signing"
+    r"|encryption|shared|storage|license|client|auth|deploy|master)[_-]?key|credentials?|session[_-]?id|(?<![a-z])_auth)"
+)
+_VALUE = r"(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s,;'\"]+)"
+_TAKEN = r"(?![\"']?removed\b)"
+
+SECRETS = rules(
+    (
+        "private key",
+        r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?! removed)(?:[^-]|-(?!----)){0,40000}"
+        r"(?:-----END [A-Z0-9 ]{0,40}-----)",
+        r"\g<1> removed",
+    ),
+    (
+        "private key",  # cut off before its end, or printed as one line with \n in it
+        r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?! removed)(?:\s*(?:\\[nr])*[\w+/=,:.-]{16,})+",
+        r"\g<1> removed",
+    ),
+    (
+        "private key",  # cut off before its beginning: lines as wide as PEM has them, not hexadecimal
+        r"(?m)^(?:(?![0-9a-fA-F]{60,76}$)[A-Za-z0-9+/]{60,76}\r?\n){2,}[A-Za-z0-9+/]{0,76}={0,2}$",
+        "removed",
+    ),
+    ("token", rf"(?<![\w-])(?:{_PREFIXES})[\w.-]{{12,}}", "TOKEN"),
+    ("token", r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}[\w.=-]*", "TOKEN"),
+    (
+        "token",
+        r"(?i)\b(authorization[\"']?\s{0,8}[:=]\s{0,8}[\"']?)(?!removed\b)[^\s\"']+(?: +[^\s\"']+)?",
+        r"\g<1>removed",
+    ),
+    ("token", r"(?i)\b(bearer|basic)( +)(?!removed\b)[\w.~+/-]{16,}=*", r"\g<1>\g<2>removed"),
+    (
+        "cookie",
+        rf"(?i)\b((?:set-)?cookie2?[\"']?\s{{0,8}}[:=]\s{{0,8}})(?=\S){_TAKEN}[^\n]+",
+        r"\g<1>removed",
+    ),
+    (
+        "password",
+        rf"(?i)((?<!\S)-{{1,2}}[\w-]{{0,40}}{_SENSITIVE}[\w-]{{0,40}}[ =]+){_TAKEN}(?!-){_VALUE}",
+        r"\g<1>removed",
+    ),
+    (
+        "password",
+        rf"(?i)({_SENSITIVE}[\w.-]{{0,40}}[\"']?\s{{0,8}}(?:=(?![=])>?|:(?!:))\s{{0,8}}){_TAKEN}{_VALUE}",
+        r"\g<1>removed",
+    ),
+    (
+        "password",
+        r"(?<!\S)(-u|--user|--proxy-user)([ =]?)(?!removed\b)[\"']?[^\s:'\"]{1,200}:[^\s'\"]+",
+        r"\g<1>\g<2>removed",
+    ),
+    (
+        "password",
+        r"(?i)\b(machine\s{1,8}\S{1,200}\s{1,8}login\s{1,8})(?!removed\b)\S{1,200}(\s{1,8}password\s{1,8})\S+",
+        r"\g<1>removed\g<2>removed",
+    ),
+    ("password", r"(?i)(\"auth\"\s{0,8}:\s{0,8}\")(?!removed\")[^\"\n]+", r"\g<1>removed"),
+    ("password", r"(?<=://)(?!user@)[^/\s@]{1,2000}@", "user@"),
+    (
+        "token",
+        r"(?i)([?&;](?:sig|signature|x-amz-[a-z-]{1,30}|access_token|token|key|code|auth|sv|se)=)(?!removed\b)[^&\s\"'#]+",
+        r"\g<1>removed",
+    ),
+    (
+        "public key",
+        r"\b((?:ssh|ecdsa|sk)-[\w@.-]{2,40} )(?!removed)AAAA[\w+/=]{16,}(?: [^\s\"']+)?",
+        r"\g<1>removed",
+    ),
+)
+
+
+def take_out_known_formats(text: str, removed: Counter[str]) -> str:
+    """Return the text without what detect-secrets knows by its format."""
+    spans: list[tuple[int, int]] = []
+    for begin in range(0, max(len(text), 1), WINDOW - OVERLAP):
+        window = text[begin : begin + WINDOW]
+        for analyse in _detectors():
+            for secret in {found.strip() for found in analyse(window)} - {"", "removed"}:
+                at = window.find(secret)
+                while at >= 0:
+                    spans.append((begin + at, begin + at + len(secret)))
+                    at = window.find(secret, at + len(secret))
+    if not spans:
+        return text
+    parts, end = [], 0
+    for first, last in sorted(spans):
+        if first >= end:
+            parts += [text[end:first], "removed"]
+            removed["secret of a known format"] += text[first:last] != "removed"
+        end = max(end, last)
+    return "".join([*parts, text[end:]])
+
+
+@lru_cache(maxsize=1)
+def _detectors() -> tuple[Callable[[str], Iterable[str]], ...]:
+    """Return how each of its detectors reads a text; none is asked whether a secret is valid, which takes a network."""
+    from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
+
+    classes: Mapping[str, type] = get_mapping_from_secret_type_to_class()
+    return tuple(each().analyze_string for each in classes.values() if each.__name__ not in _LEFT_TO_OURS)

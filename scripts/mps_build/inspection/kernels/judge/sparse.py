@@ -1,0 +1,64 @@
+"""References of kernels for sparse tensors."""
+
+from __future__ import annotations
+
+import torch
+
+
+def sparse_sums(x, groups, total):
+    out = torch.zeros((total, x.shape[1]), dtype=x.dtype if x.dtype != torch.bool else torch.int64)
+    out = out.index_add(0, torch.tensor(groups), x.to(out.dtype))
+    return out != 0 if x.dtype == torch.bool else out
+
+
+def sparse_rows_product(a, b, one, two):
+    return a[one.long()] * b[two.long()]
+
+
+def sparse_dense_product(dense, x, index):
+    return x * dense[tuple(index.long())]
+
+
+def sparse_addmm(index, x, dense, t, alpha, beta, m):
+    rows, columns = index.long()
+    if x.dtype == torch.bool:
+        x, dense, t = (each.to(torch.int64) for each in (x, dense, t))
+    product = torch.zeros((m, dense.shape[1]), dtype=x.dtype).index_add(0, rows, x.unsqueeze(1) * dense[columns])
+    out = alpha * product + (beta * t if beta else 0)
+    return out if out.is_complex() or x.is_floating_point() else out.to(torch.int64)
+
+
+def sparse_bmm(rows, cols, x, dense, m):
+    if x.dtype == torch.bool:
+        x, dense = x.to(torch.int64), dense.to(torch.int64)
+    batch = torch.arange(dense.shape[0]).repeat_interleave(len(x) // dense.shape[0])
+    terms = x.unsqueeze(1) * dense[batch, cols.long()]
+    out = torch.zeros((dense.shape[0] * m, dense.shape[2]), dtype=x.dtype)
+    return out.index_add(0, batch * m + rows.long(), terms).reshape(dense.shape[0], m, -1)
+
+
+def sparse_pairs(a, b, pairs, which):
+    """The pairs that are there may have any order: those that are right stand for themselves."""
+    got = torch.stack([a, b], 1)
+    order = [row.tolist() for row in got]
+    return got[:, which] if sorted(order) == sorted(pairs.tolist()) else pairs[:, which]
+
+
+def _pools(x, sizes):
+    return x.split(sizes)
+
+
+def sparse_softmax(x, sizes, log):
+    function = torch.log_softmax if log else torch.softmax
+    return torch.cat([function(each, 0) for each in _pools(x, sizes)])
+
+
+def sparse_softmax_backward(x, dy, sizes, log):
+    out = []
+    for y, g in zip(_pools(x, sizes), _pools(dy, sizes), strict=True):
+        total = (g if log else g * y).sum(0, keepdim=True)
+        out.append(g - torch.exp(y) * total if log else y * (g - total))
+    return torch.cat(out)
+
+
+FUNCTIONS = {name: value for name, value in list(globals().items()) if name.startswith("sparse_")}

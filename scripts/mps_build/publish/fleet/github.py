@@ -1,0 +1,65 @@
+"""GitHub as a workflow's step meets it: the `gh` client, the step's outputs, the job's summary."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.process import Command, capture
+
+
+def gh(*arguments: str, parse: bool = True) -> Any:
+    """Run GitHub's own client; it takes its token from GH_TOKEN.
+
+    Raises:
+        SourceError: it is not there, or GitHub refuses.
+    """
+    found = capture(Command(argv=("gh", *arguments)), timeout_seconds=60)
+    if not found.ok:
+        said = found.stderr.strip().splitlines()[-1:] or ["no answer"]
+        raise SourceError(
+            f"gh {' '.join(arguments[:2])}: {said[0]}", hint="install gh and set GH_TOKEN, as the workflow does"
+        )
+    try:
+        return json.loads(found.stdout) if parse else None
+    except ValueError as error:
+        raise SourceError(f"gh {' '.join(arguments[:2])} did not answer with JSON: {error}") from error
+
+
+def json_object(path: Path | None, what: str) -> dict[str, Any]:
+    """Return the JSON object in a file; `what` names the file in the error.
+
+    Raises:
+        UsageError: it cannot be read, or holds something else.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8")) if path else None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{what}: {path} cannot be read: {error}") from error
+    if not isinstance(document, dict):
+        raise UsageError(f"{what}: {path or 'no file given'} does not hold a JSON object")
+    return document
+
+
+def step_outputs(values: Mapping[str, str]) -> None:
+    """Append to the step's outputs; a value of several lines could name further outputs.
+
+    Raises:
+        UsageError: a value has a line break.
+    """
+    if wrong := [name for name, value in values.items() if "\n" in value or "\r" in value]:
+        raise UsageError(f"the output {wrong[0]} contains a line break")
+    if path := os.environ.get("GITHUB_OUTPUT"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.writelines(f"{name}={value}\n" for name, value in values.items())
+
+
+def job_summary(text: str) -> None:
+    """Append Markdown to the summary that GitHub shows of this job; outside of GitHub nothing is written."""
+    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(text)

@@ -1,0 +1,56 @@
+"""What one run of the device suite is asked, and the command of a child that answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mps_build.common.process import Command
+
+from .child import Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteRequest:
+    """One run of the suite; `known` are the active rows in the form that the suite reads."""
+
+    interpreter: Path
+    environ: Mapping[str, str]
+    ini: Path
+    files: tuple[Path, ...]
+    device: str
+    folder: Path
+    limits: Limits
+    full: bool = False
+    quick: bool = False
+    only: tuple[str, ...] = ()
+    op: str | None = None
+    plant: str | None = None
+    known: Sequence[Mapping[str, Any]] = ()
+
+
+def layer_of(file: Path) -> str:
+    """Return the layer in a suite file's name, `test_<layer>_<area>.py`."""
+    return file.stem.removeprefix("test_").partition("_")[0]
+
+
+def suite_command(
+    request: SuiteRequest, files: tuple[Path, ...], *, known: Path, outcomes: Path, after: str | None = None
+) -> Command:
+    """Return a child's command: the contract with tests/device/conftest.py.
+
+    `-s`: what a case writes must reach the log, since a GPU fault may be said there and nowhere else.
+    """
+    argv = [str(request.interpreter), "-m", "pytest", "-c", str(request.ini), *map(str, files), "-s", "-q"]
+    argv += ["--rootdir", str(request.ini.parent), "--continue-on-collection-errors", "--device", request.device]
+    argv += ["--full"] if request.full else []
+    argv += ["--quick"] if request.quick else []
+    argv += ["--only", ",".join(request.only)] if request.only else []
+    argv += ["--op", request.op] if request.op else []
+    argv += ["--plant", request.plant] if request.plant else []
+    argv += ["--known", str(known), "--outcomes", str(outcomes)]
+    argv += ["--after", after] if after is not None else []
+    limit = {"DEVICE_SUITE_MEMORY_BYTES": str(request.limits.memory_bytes)}
+    return Command(argv=tuple(argv), cwd=request.folder, environ={**request.environ, **limit})

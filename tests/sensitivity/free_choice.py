@@ -28,7 +28,7 @@ class ChoosesOtherwise(TorchDispatchMode):
         name = func._schema.name.split("::")[1]
         choose = _CHOICES.get(name.rstrip("_"))
         answer = choose(func, list(args), dict(kwargs)) if choose is not None else func(*args, **kwargs)
-        converts = isinstance(kwargs.get("dtype"), torch.dtype) and isinstance(answer, torch.Tensor)
+        converts = choose is None and isinstance(kwargs.get("dtype"), torch.dtype) and isinstance(answer, torch.Tensor)
         if converts and args and isinstance(args[0], torch.Tensor) and not bool(_fits(args[0], answer.dtype).all()):
             answer.fill_(_OTHER_NUMBER)  # a sum or a product that converts first
         return answer

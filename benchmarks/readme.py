@@ -42,6 +42,11 @@ MEANINGS: Mapping[str, str] = {
             ("slowest_s", f"the slowest of them, CPU time, of `{target}`"),
         )
     },
+    "kernels.compiled": "share of the official wheel's Metal kernels that compile for this processor",
+    "kernels.full_again_s": "`verify_kernels` of the whole wheel again, nothing changed",
+    "kernels.full_s": "`verify_kernels` of the whole official wheel, empty cache",
+    "kernels.quick_again_s": "`verify_kernels --quick` again, nothing changed",
+    "kernels.quick_s": "`verify_kernels --quick` of the official wheel, empty cache",
     "python.second_ratio": "CPU time of a second Python in one tree over a whole first build",
     "rebuild.editable_of_install_ratio": "`--editable` after an edit of one .cpp, over `ninja install` and the import",
     "rebuild.editable_ratio": "the same over plain ninja and the import",

@@ -43,7 +43,7 @@ _LINES = {
     "scans": lambda x, dim: [x.cumsum(dim), *x.cummax(dim), *x.cummin(dim), x.logcumsumexp(dim)],
     "sorts": lambda x, dim: [*x.sort(dim), *x.topk(20, dim), *x.kthvalue(40_000, dim), *x.median(dim)],
     "weights": lambda x, dim: [x.softmax(dim), x.log_softmax(dim), x.logsumexp(dim)],
-    "moves": lambda x, dim: [x.flip(dim), x.roll(3, dim), torch.cat([x, x[:1, :2].expand_as(x)], dim), x.diff(dim=dim)],
+    "moves": lambda x, dim: [x.flip(dim), x.roll(3, dim), torch.cat([x, x.flip(0, 1)], dim), x.diff(dim=dim)],
     "counts": lambda x, dim: [(x > 0).any(dim), (x > -9e9).all(dim), x.count_nonzero(dim), (x > 0).cumsum(dim)],
 }
 _SHAPES = {"rows": ((2, 70_001), -1), "columns": ((70_001, 2), 0), "across": ((2, 70_001), 0)}
@@ -58,6 +58,13 @@ for _name, _form in _LINES.items():
                 floor=1.0,
                 states=TWICE,
             )
+
+
+def _long(d: Any, rows: int) -> torch.Tensor:
+    """Return a long table with something in it that is not a number, away from where it is cut."""
+    table = d.normal(rows, 5 if rows > 9999 else 12).clamp(-8, 8) + 0.001
+    return table.index_fill(1, torch.tensor([0]), float("inf"))
+
 
 # Columns of a long tensor, as pieces of wide tables come.
 _POINTWISE = {
@@ -80,7 +87,7 @@ for _name, _form in _POINTWISE.items():
         cases.add(
             f"condition-edge-columns-{_name}-{_rows}",
             lambda base, form=_form, cut=_cut: form(base[:, cut]),
-            make=lambda d, rows=_rows: (d.normal(rows, 3 if rows > 9999 else 12).clamp(-8, 8) + 0.001,),
+            make=lambda d, rows=_rows: (_long(d, rows),),
             terms=4096,
             floor=1.0,
             states=TWICE,
@@ -268,7 +275,6 @@ def _ranges(run: Any, n: int) -> Any:
         torch.arange((1 << 24) + 1, (1 << 24) + 1 + n, **at),
         torch.arange((1 << 40) + 3, (1 << 40) + 3 + 5 * n, 5, **at),
         torch.arange(-(1 << 53) - 1, -(1 << 53) - 1 - n, -1, **at),
-        torch.linspace(1 << 40, (1 << 40) + 8, 9, **at),
         torch.linspace(-(1 << 30), 1 << 30, 5, **at),
         torch.full((n,), (1 << 53) + 1, **at),
     ]
@@ -291,6 +297,11 @@ def _into_views(run: Any, base: Any) -> Any:
     return base.clone()
 
 
+cases.add(
+    "condition-edge-linspace-wide",
+    lambda run, n: [torch.linspace(1 << 40, (1 << 40) + 8, 9, dtype=torch.int64, device=run.device)],
+    make=lambda d: (9,),
+)
 cases.add("condition-edge-ranges", _ranges, make=lambda d: (7 + d.k,))
 cases.add("condition-edge-factories-into-views", _into_views, make=lambda d: (d.normal(3, 6, 6),))
 cases.add(

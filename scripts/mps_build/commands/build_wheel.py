@@ -159,6 +159,8 @@ def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Co
     wheel = shlex.quote(str(delivered[0].wheel.path))
     console.print(f"install it: pip install {wheel}")
     console.print(f"next: nox -s {verb} -- {wheel}")
+    if verb == "verify_mps":
+        console.print(f"on Linux, its Metal kernels without a Mac: nox -s verify_kernels -- {wheel}")
 
 
 def _words(value: Any) -> str:

@@ -6,6 +6,8 @@ import ctypes
 import json
 import os
 import sys
+import venv
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -293,3 +295,44 @@ def test_a_worker_may_not_write_connect_or_start_anything(tmp_path: Path, monkey
     assert outcomes(found) == {"good": "passed", "bad3": "not_bound"}
     assert refused in next(row["reason"] for row in found["kernels"] if row["outcome"] == "not_bound")
     assert not (tmp_path / "stolen").exists()
+
+
+def test_an_interpreters_torch_is_read_from_its_files(tmp_path: Path) -> None:
+    venv.create(tmp_path / "venv", with_pip=False, symlinks=True)
+    (site,) = (tmp_path / "venv").glob("lib/python*/site-packages")
+    with zipfile.ZipFile(wheel(tmp_path, GOOD)) as archive:
+        archive.extractall(site)
+    file = tmp_path / "out.json"
+
+    python = str(tmp_path / "venv/bin/python")
+    code = main("verify_kernels", ["--python", python, "--kernel", "*_scalar_*", "--json", str(file)])
+    found = json.loads(file.read_text())
+
+    assert (code, found["torch"], outcomes(found)) == (0, "9.9.0", {"good": "passed"})
+
+
+def test_another_seed_asks_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = wheel(tmp_path, GOOD)
+    assert outcomes(verified(path, tmp_path, "--seed", "5")[1]) == {"good": "passed"}
+    monkeypatch.setattr(worker, "examine", None)
+
+    assert verified(path, tmp_path, "--seed", "5")[1]["seed"] == 5
+    assert outcomes(verified(path, tmp_path, "--seed", "5")[1]) == {"good": "passed"}
+    assert outcomes(verified(path, tmp_path, "--seed", "6")[1]) == {"good": "not_bound"}
+
+
+def test_a_changed_kernel_is_run_in_both_wheels_and_its_answers_compared(tmp_path: Path) -> None:
+    def scalar(op: str, body: str) -> dict[str, bytes]:
+        return pair(op, body)
+
+    older = {**scalar("same", "  %y = fmul float %x, 2.0"), **scalar("other", "  %y = fmul float %x, 2.0")}
+    newer = {**scalar("same", "  %y = fadd float %x, %x"), **scalar("other", "  %y = fmul float %x, 2.5")}
+    file = tmp_path / "out.json"
+    sides = [str(wheel(tmp_path / "a", older)), str(wheel(tmp_path / "b", newer))]
+
+    assert main("compare", [*sides, "--kernels", "--answers", "--json", str(file)]) == 0
+    kernels = json.loads(file.read_text())["kernels"]
+
+    assert kernels["changed"] == ["other_dense_scalar_float_float", "same_dense_scalar_float_float"]
+    assert kernels["changed_answers"] == ["other_dense_scalar_float_float"]
+    assert kernels["same_answers"] == ["same_dense_scalar_float_float"]

@@ -171,6 +171,7 @@ def test_known_issues_hold_for_their_releases_and_outcomes() -> None:
         torch=SpecifierSet("==2.15.*"),
         kernels=("zeta_*",),
         outcomes=("wrong",),
+        where="",
         why="w",
     )
     assert row.covers("zeta_dense_float_float", "wrong", "2.15.0")

@@ -301,3 +301,13 @@ def test_an_atomic_operation_and_a_plain_access_may_not_meet(cache: Path, then: 
     ran = launch(one, "counts", {"out": output_buffer(8)}, threads=64, group=64, mode=Mode(track=True))
 
     assert [each.kind for each in ran.troubles] == kinds
+
+
+@pytest.mark.parametrize(("entries", "accepted"), [("[0 x { i32, ptr, ptr }] zeroinitializer", True),
+                                                   ("[1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } "
+                                                    "{ i32 65535, ptr @made, ptr null }]", False)])  # fmt: skip
+def test_only_an_empty_table_of_constructors_is_accepted(entries: str, accepted: bool) -> None:
+    around = f"@llvm.global_ctors = appending global {entries}\ndefine void @made() {{\n  ret void\n}}"
+    text = air("k", "ptr addrspace(1) %out", "  ret void", [buffer(0, "out")], around=around)
+
+    assert isinstance(compiled(text), Code) is accepted

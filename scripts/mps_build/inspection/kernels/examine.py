@@ -10,7 +10,8 @@ from .binding.contracts import Case, Kernel, NotBound, find_binder
 from .binding.pack import WrongBinding
 from .judge.client import Judge, NoAnswer
 from .known import explanations_of, has_any_value, races_of
-from .machine.device import REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN, Device, Mode, Ran, Trouble
+from .machine.device import REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN, Device, Mode, Ran
+from .machine.troubles import Trouble
 from .program import Buffer, Check, Known, Program, Reference, View
 from .written import gap_changed
 

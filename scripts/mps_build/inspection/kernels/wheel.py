@@ -114,7 +114,7 @@ def _none(source: Source, members: Sequence[Member], where: str) -> tuple[Librar
     elif count := _sources(source, native):
         what = f"it carries {count} Metal kernels as source text, compiled on the Mac at first use: no bitcode to run"
     else:
-        what = "its kernels, if it has any, are built by MPSGraph at run time"
+        what = "up to torch 2.5 Metal kernels are source text or built by MPSGraph at run time: no bitcode to run"
     raise NoKernels(
         f"{where} has no Metal library, so no kernel was verified: {what}", hint="from torch 2.6 on wheels carry them"
     )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from . import atomics, simdgroups
-from .sizes import split_top, take_type
+from .declarations import Declaration, NotTranslated, element, is_vector, lanes, splat, suffix
+from .integers import conversion, integer
 
 # One argument and LLVM knows it: exact on every machine.
 _EXACT = {"fabs": "fabs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint",
@@ -19,52 +19,6 @@ MATH_1 = ("exp", "exp2", "exp10", "log", "log2", "log10", "sin", "cos", "tan", "
           "tanh", "asinh", "acosh", "atanh", "sinpi", "cospi", "tanpi", "rsqrt")  # fmt: skip
 MATH_2 = ("pow", "powr", "atan2", "fmod", "nextafter")
 _PREFIX = re.compile(r"^(?:fast_|precise_)")
-_TYPES = {"f16": "half", "f32": "float", "bf16": "bfloat", "f64": "double"}
-
-
-class NotTranslated(Exception):
-    """An AIR function that is not known here."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Declaration:
-    """A function that a module declares: its name, what it returns and the types of its parameters."""
-
-    name: str
-    result: str
-    parameters: tuple[str, ...]
-
-    @property
-    def operation(self) -> str:
-        """The name without `air.` and the types.
-
-        >>> Declaration(name="air.atomic.global.add.u.i32", result="i32", parameters=()).operation
-        'atomic.global.add'
-        """
-        return re.sub(r"(?:\.(?:[usf]|rtz|rte|rtp|rtn|p\d+\w*|v?\d*(?:bf16|[if]\d+)))+$", "", self.name[4:])
-
-    @property
-    def is_unsigned(self) -> bool:
-        """True if the name says that the operands are unsigned."""
-        return ".u." in self.name
-
-
-def parse_declaration(line: str) -> Declaration:
-    """Return what a `declare` line says, without attributes.
-
-    >>> parse_declaration("declare float @air.exp.f32(float) local_unnamed_addr").parameters
-    ('float',)
-    """
-    match = re.match(r"declare (.*?)@(\"[^\"]*\"|[\w.$-]+)\((.*)\)[^)]*$", line)
-    if not match:
-        raise NotTranslated(line)
-    result = match[1].strip()
-    while (
-        word := re.match(r"(?:fastcc|zeroext|signext|noundef|dso_local|hidden|local_unnamed_addr)\s+", result)
-    ) is not None:
-        result = result[word.end() :]
-    parameters = tuple(take_type(part)[0] for part in split_top(match[3]) if part != "...")
-    return Declaration(name=match[2].strip('"'), result=take_type(result)[0], parameters=parameters)
 
 
 def define(declaration: Declaration) -> str:
@@ -87,7 +41,7 @@ def head(declaration: Declaration) -> str:
 
 def _body(declaration: Declaration) -> str | None:
     operation = declaration.operation
-    for part in (_arithmetic, _integer, _conversion, _vectors):
+    for part in (_arithmetic, integer, conversion, _vectors):
         if (body := part(declaration, operation)) is not None:
             return body
     if operation.startswith("atomic."):
@@ -192,90 +146,6 @@ def _next_half() -> str:
   ret half %r"""
 
 
-def _integer(declaration: Declaration, operation: str) -> str | None:
-    kind = declaration.result
-    if not element(kind).startswith("i"):
-        return None
-    name, sign = suffix(kind), "u" if declaration.is_unsigned else "s"
-    if operation in ("max", "min"):
-        return f"  %r = call {kind} @llvm.{sign}{operation}.{name}({kind} %a0, {kind} %a1)\n  ret {kind} %r"
-    if operation == "abs":
-        if declaration.is_unsigned:
-            return f"  ret {kind} %a0"
-        return f"  %r = call {kind} @llvm.abs.{name}({kind} %a0, i1 false)\n  ret {kind} %r"
-    if operation in ("clz", "ctz"):
-        function = "ctlz" if operation == "clz" else "cttz"
-        return f"  %r = call {kind} @llvm.{function}.{name}({kind} %a0, i1 false)\n  ret {kind} %r"
-    if operation in ("popcount", "reverse_bits"):
-        function = {"popcount": "ctpop", "reverse_bits": "bitreverse"}[operation]
-        return f"  %r = call {kind} @llvm.{function}.{name}({kind} %a0)\n  ret {kind} %r"
-    if operation in ("add_sat", "sub_sat"):
-        return f"  %r = call {kind} @llvm.{sign}{operation[:3]}.sat.{name}({kind} %a0, {kind} %a1)\n  ret {kind} %r"
-    if operation == "rotate":
-        return f"  %r = call {kind} @llvm.fshl.{name}({kind} %a0, {kind} %a0, {kind} %a1)\n  ret {kind} %r"
-    if operation == "mul_hi":
-        return _high_product(kind, sign)
-    return None
-
-
-def _high_product(kind: str, sign: str) -> str | None:
-    if is_vector(kind):
-        return None
-    bits = int(kind[1:])
-    wide, extend = f"i{bits * 2}", "zext" if sign == "u" else "sext"
-    return (
-        f"  %x = {extend} {kind} %a0 to {wide}\n  %y = {extend} {kind} %a1 to {wide}\n  %p = mul {wide} %x, %y\n"
-        f"  %h = lshr {wide} %p, {bits}\n  %r = trunc {wide} %h to {kind}\n  ret {kind} %r"
-    )
-
-
-_CONVERT = re.compile(r"air\.convert\.([usf])\.(?:v\d+)?(\w+?)\.([usf])\.(?:v\d+)?(\w+)$")
-
-
-def _conversion(declaration: Declaration, _: str) -> str | None:
-    match = _CONVERT.match(declaration.name)
-    if not match:
-        return None
-    to_class, _, from_class, _ = match.groups()
-    source, target = declaration.parameters[0], declaration.result
-    if from_class == "f" and to_class == "f":
-        return _float_to_float(source, target)
-    if from_class == "f":
-        if element(target) == "i1":  # NaN is true
-            return f"  %r = fcmp une {source} %a0, {splat(source, '0.0')}\n  ret {target} %r"
-        function = f"@llvm.fpto{to_class}i.sat.{suffix(target)}.{suffix(source)}"
-        return f"  %r = call {target} {function}({source} %a0)\n  ret {target} %r"
-    if to_class == "f":
-        instruction = "uitofp" if from_class == "u" else "sitofp"
-        if element(target) == "float":
-            return f"  %r = {instruction} {source} %a0 to {target}\n  ret {target} %r"
-        wide = target.replace(element(target), "float")
-        return (
-            f"  %w = {instruction} {source} %a0 to {wide}\n  %r = fptrunc {wide} %w to {target}\n  ret {target} %r"
-        )  # fmt: skip
-    return _integer_to_integer(source, target, from_class)
-
-
-def _integer_to_integer(source: str, target: str, sign: str) -> str:
-    have, want = int(element(source)[1:]), int(element(target)[1:])
-    if have == want:
-        return f"  ret {target} %a0"
-    instruction = "trunc" if want < have else "zext" if sign == "u" else "sext"
-    return f"  %r = {instruction} {source} %a0 to {target}\n  ret {target} %r"
-
-
-def _float_to_float(source: str, target: str) -> str:
-    have, want = element(source), element(target)
-    if have == want:
-        return f"  ret {target} %a0"
-    if want == "float":
-        return f"  %r = fpext {source} %a0 to {target}\n  ret {target} %r"
-    if have == "float":
-        return f"  %r = fptrunc {source} %a0 to {target}\n  ret {target} %r"
-    wide = source.replace(have, "float")
-    return f"  %w = fpext {source} %a0 to {wide}\n  %r = fptrunc {wide} %w to {target}\n  ret {target} %r"
-
-
 def _vectors(declaration: Declaration, operation: str) -> str | None:
     if operation in ("all", "any"):
         word = "and" if operation == "all" else "or"
@@ -294,41 +164,3 @@ def _vectors(declaration: Declaration, operation: str) -> str | None:
             total = f"%t{number}" if total else f"%e{number}"
         return "\n".join([*lines, f"  ret {kind} {total}"])
     return None
-
-
-def is_vector(kind: str) -> bool:
-    """Return whether an IR type is a vector: `<4 x float>`."""
-    return kind.startswith("<")
-
-
-def element(kind: str) -> str:
-    """
-    >>> element("<4 x float>"), element("i32")
-    ('float', 'i32')
-    """
-    return kind.split(" x ")[1][:-1] if is_vector(kind) else kind
-
-
-def lanes(kind: str) -> int:
-    """Return the number of elements of an IR type; 1 for a scalar."""
-    return int(kind[1:].split(" ", maxsplit=1)[0]) if is_vector(kind) else 1
-
-
-_SUFFIX = {"half": "f16", "float": "f32", "bfloat": "bf16", "double": "f64"}
-
-
-def suffix(kind: str) -> str:
-    """Return how LLVM's names spell a type.
-
-    >>> suffix("<4 x float>"), suffix("i32")
-    ('v4f32', 'i32')
-    """
-    name = _SUFFIX.get(element(kind), element(kind))
-    return f"v{lanes(kind)}{name}" if is_vector(kind) else name
-
-
-def splat(kind: str, value: str) -> str:
-    """Return a constant, in every element of a vector."""
-    if not is_vector(kind):
-        return value
-    return "<" + ", ".join(f"{element(kind)} {value}" for _ in range(lanes(kind))) + ">"

@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass
 
 from ..metadata import BUILTINS, Argument, Metadata
+from .declarations import NotTranslated, parse_declaration
 from .division import guard_divisions
 from .instrument import instrument
-from .intrinsics import NotTranslated, define, parse_declaration
+from .intrinsics import define
 from .safety import Beyond, Rejected
 from .simdgroups import COOPERATIVE
 from .sizes import UnknownType, size_and_alignment, take_type

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 NAME = r'@(?:"[^"]*"|[\w.$-]+)'
 _ATTACHMENT = re.compile(r", ![\w.]+ !\d+")
+_EMPTY_TABLE = re.compile(r"@llvm\.global_[cd]tors = appending global \[0 x ")
 _GROUP = re.compile(r" #\d+(?= \{|$|,| )")
 
 
@@ -46,6 +47,8 @@ def split_module(text: str) -> ModuleText:
             body = [_plain(line)]
         elif line.startswith("declare "):
             declarations.append(_plain(line))
+        elif _EMPTY_TABLE.match(line):
+            continue  # of constructors; Metal 3.0's compiler writes it into every module
         elif line.startswith("@"):
             globals_.append(_plain(line))
         elif line.startswith("%"):

@@ -3,31 +3,10 @@
 from __future__ import annotations
 
 import torch
+from conversions import as_bits, as_numbers, in_order, in_type, whole, widen
+from errors import COMPONENT, all_finite, complex_error, equal, error_in_ulp
 
-# Significant bits, and the exponent (of frexp) of the smallest normal number.
-FORMATS = {torch.float16: (11, -13), torch.bfloat16: (8, -125), torch.float32: (24, -125), torch.float64: (53, -1021),
-           torch.float8_e4m3fn: (4, -5), torch.float8_e5m2: (3, -13)}  # fmt: skip
-COMPONENT = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
 WIDER = 8  # how many times worse than the CPU's own error is still no finding
-
-
-def take_view(view, buffers):
-    """Return a tensor over a buffer: dtype, shape, strides and offset in elements."""
-    dtype = getattr(torch, view["dtype"])
-    buffer = buffers[view["buffer"]]
-    size = torch.empty((), dtype=dtype).element_size()
-    flat = torch.frombuffer(buffer, dtype=torch.uint8)[: len(buffer) // size * size].view(dtype)
-    return torch.as_strided(flat, view["shape"], view["strides"], view["offset"])
-
-
-def widen(value):
-    """Return an input for the float64 reference: floats widened, integers and bools as they are."""
-    if isinstance(value, torch.Tensor):
-        if value.dtype.is_complex:
-            return value.to(torch.complex64).to(torch.complex128)
-        if value.dtype.is_floating_point:
-            return value.to(torch.float32).to(torch.float64)
-    return value
 
 
 def compare(function, inputs, got, question, row):
@@ -35,8 +14,9 @@ def compare(function, inputs, got, question, row):
     out = got.dtype
     if question["name"] == "cast":
         return converted(inputs["x"], got)
+    masks = question.get("masks", {})
     if not (out.is_floating_point or out.is_complex):
-        return exact(function, inputs, got, row)
+        return exact(function, inputs, got, row, masks)
     wide = {name: widen(value) for name, value in inputs.items()}
     if not row.get("integers"):
         wide = {
@@ -54,7 +34,7 @@ def compare(function, inputs, got, question, row):
     if isinstance(bound, dict):
         bound = bound.get(str(out).removeprefix("torch."), bound.get("else", 4))
     scale = question.get("scale") or 0.0
-    masks = {name: _explained(function, wide, got, want) for name, function in question.get("masks", {}).items()}
+    masks = {name: _explained(function, wide, got, want) for name, function in masks.items()}
     return judge(
         got, want, cpu, bound, inputs, scale=scale, row=row, magnitude=magnitude, left_out=left_out, masks=masks
     )
@@ -62,8 +42,11 @@ def compare(function, inputs, got, question, row):
 
 def _explained(function, wide, got, want):
     """Return where a known issue explains what is wrong."""
-    info = torch.finfo(COMPONENT.get(got.dtype, got.dtype))
-    names = {"eps": info.eps, "tiny": info.smallest_normal, "largest": info.max, "want": want, "got": widen(got)}
+    if got.dtype.is_floating_point or got.dtype.is_complex:
+        info = torch.finfo(COMPONENT.get(got.dtype, got.dtype))
+        names = {"eps": info.eps, "tiny": info.smallest_normal, "largest": info.max, "want": want, "got": widen(got)}
+    else:
+        names = {"largest": 1 if got.dtype == torch.bool else torch.iinfo(got.dtype).max, "want": want, "got": got}
     return torch.as_tensor(function(**wide, **names)).broadcast_to(got.shape)
 
 
@@ -132,15 +115,15 @@ def converted(source, got):
     else:
         want, valid = x.to(torch.int64) if x.dtype != torch.uint64 else x.view(torch.int64), None
         want = want.to(target) if target != torch.uint64 else want.view(torch.uint64)
-    wrong = _bits(got) != _bits(want.contiguous())
+    wrong = as_bits(got) != as_bits(want.contiguous())
     if target.is_complex:
         want_parts, got_parts = (
             torch.view_as_real(want.to(torch.complex64)),
             torch.view_as_real(got.to(torch.complex64)),
         )
-        wrong = ~_equal(want_parts, got_parts).all(-1)
+        wrong = ~equal(want_parts, got_parts).all(-1)
     elif target.is_floating_point:
-        wrong = ~_equal(want.to(torch.float32), got.to(torch.float32))
+        wrong = ~equal(want.to(torch.float32), got.to(torch.float32))
     if valid is not None:
         wrong = wrong.reshape(valid.shape) & valid
     found = {"max_ulp": 0.0, "bound_ulp": 0.0, "wrong": int(wrong.sum()), "count": got.numel()}
@@ -161,13 +144,23 @@ def native(function, inputs, out):
         return None
 
 
-def exact(function, inputs, got, row):
+def _unexplained(wrong, masks):
+    """Return what no known issue explains, or if there is none, all that is wrong and the issues that explain it."""
+    beyond = wrong.clone()
+    for mask in masks.values():
+        beyond &= ~mask
+    if beyond.any():
+        return beyond, []
+    return wrong, [name for name, mask in masks.items() if (wrong & mask).any()]
+
+
+def exact(function, inputs, got, row, masks):
     """Return the exact result: the reference computed in the widest type that its operators take."""
     want = None
     if row.get("order"):
-        inputs = {name: _ordered(value) for name, value in inputs.items()}
-        got = _ordered(got)
-    for attempt in (lambda v: v, _whole, _numbers, widen):
+        inputs = {name: in_order(value) for name, value in inputs.items()}
+        got = in_order(got)
+    for attempt in (lambda v: v, whole, as_numbers, widen):
         try:
             want = function(**{name: attempt(value) for name, value in inputs.items()})
             break
@@ -176,89 +169,18 @@ def exact(function, inputs, got, row):
     if want is None:
         raise failure
     if want.dtype != got.dtype:
-        want = _cast(want, got.dtype)
+        want = in_type(want, got.dtype)
     want = want.broadcast_to(got.shape)
-    wrong = _bits(got) != _bits(want.contiguous())
-    found = {"max_ulp": 0.0, "bound_ulp": 0.0, "wrong": int(wrong.sum()), "count": got.numel()}
+    wrong = as_bits(got) != as_bits(want.contiguous())
+    explained = []
+    if masks and wrong.any():
+        known = {name: _explained(mask, inputs, got, want) for name, mask in masks.items()}
+        wrong, explained = _unexplained(wrong, known)
+    found = {"max_ulp": 0.0, "bound_ulp": 0.0, "wrong": int(wrong.sum()), "count": got.numel(), "explained": explained}
     if found["wrong"]:
         at = int(torch.nonzero(wrong.reshape(-1))[0])
         found |= {"index": at, "got": _show(got, at), "want": _show(want, at), **_inputs_at(inputs, got, at)}
     return found
-
-
-def _bits(tensor):
-    if tensor.is_complex():
-        tensor = torch.view_as_real(tensor.to(torch.complex64))
-    kinds = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    return (
-        tensor.contiguous().view(kinds[tensor.element_size()]) if tensor.dtype != torch.bool else tensor.to(torch.int8)
-    )
-
-
-def _whole(value):
-    """Unsigned types that the CPU does not compute in: as int64 (uint64 keeps its bits)."""
-    if isinstance(value, torch.Tensor) and value.dtype in (torch.uint16, torch.uint32):
-        return value.to(torch.int64)
-    if isinstance(value, torch.Tensor) and value.dtype == torch.uint64:
-        return value.view(torch.int64)
-    return value
-
-
-def _ordered(value):
-    """uint64 as int64 in the same order, for comparisons, which the CPU has for signed integers alone."""
-    if isinstance(value, torch.Tensor) and value.dtype == torch.uint64:
-        return value.view(torch.int64) ^ torch.iinfo(torch.int64).min
-    return value
-
-
-def _numbers(value):
-    """Bools as numbers, where an operator knows no bools; the result is a bool again."""
-    return value.to(torch.int64) if isinstance(value, torch.Tensor) and value.dtype == torch.bool else value
-
-
-def _cast(want, dtype):
-    if dtype == torch.uint64 and want.dtype == torch.int64:
-        return want.view(torch.uint64)
-    return want.to(dtype)
-
-
-def ulp_of(want, dtype):
-    """Return the distance of neighbours of `dtype` at each float64 value."""
-    bits, lowest = FORMATS[dtype]
-    _, exponent = torch.frexp(torch.where(torch.isfinite(want), want, torch.ones_like(want)))
-    return torch.ldexp(torch.ones_like(want), torch.clamp(exponent, min=lowest) - bits)
-
-
-def error_in_ulp(got, want, dtype, scale, magnitude=None, loose=False):
-    """Return each element's error: 0 for equal infinities and two NaNs, infinite where one of the two is not finite.
-
-    Args:
-        magnitude: how large the numbers are that the formula adds: errors are in units of that, where it is larger.
-        loose: infinities and NaN are not told apart.
-    """
-    g = got.to(torch.float64)
-    largest, smallest = torch.finfo(dtype).max, torch.finfo(dtype).smallest_normal
-    unit = ulp_of(
-        want if magnitude is None else torch.maximum(want.abs(), magnitude.expand_as(want).nan_to_num(largest)), dtype
-    )
-    # Rounding may carry a value over the largest number: both answers are right half a step beyond it.
-    near_top = (want.abs() > largest * (1 - 2.0 ** (2 - FORMATS[dtype][0]))) & torch.isfinite(want)
-    error = (g - want).abs()
-    error = torch.clamp(error - scale, min=0) / unit
-    error = torch.where(
-        want.abs() > largest, torch.where(torch.isinf(g) & (g.sign() == want.sign()), 0.0, error), error
-    )
-    error = torch.where(near_top & torch.isinf(g) & (g.sign() == want.sign()), torch.zeros_like(error), error)
-    # Subnormal results are flushed, in whole or on the way.
-    error = torch.where((want.abs() < smallest) & (g.abs() <= 2 * smallest), torch.zeros_like(error), error)
-    error = torch.where(torch.isnan(want) & torch.isnan(g), torch.zeros_like(error), error)
-    error = torch.where(torch.isinf(want) & (g == want), torch.zeros_like(error), error)
-    if loose:
-        either = ~torch.isfinite(g) & (~torch.isfinite(want) | (want.abs() > largest))
-        error = torch.where(either, torch.zeros_like(error), error)
-    if magnitude is not None:
-        error = torch.where(magnitude.expand_as(want) <= largest, error, torch.zeros_like(error))
-    return torch.nan_to_num(error, nan=float("inf"), posinf=float("inf"))
 
 
 def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out, masks):
@@ -271,14 +193,14 @@ def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out, mas
         size = w.abs().amax(-1, keepdim=True).expand_as(w)
         if magnitude is not None:
             size = torch.maximum(size, magnitude.unsqueeze(-1).expand_as(w).nan_to_num(0.0))
-        error = _complex_error(g, w, size, component, scale)
+        error = complex_error(g, w, size, component, scale)
         theirs = (
-            _complex_error(torch.view_as_real(cpu.to(torch.complex64)).broadcast_to(g.shape), w, size, component, scale)
+            complex_error(torch.view_as_real(cpu.to(torch.complex64)).broadcast_to(g.shape), w, size, component, scale)
             if cpu is not None
             else None
         )
         error, theirs = error.amax(-1), theirs.amax(-1) if theirs is not None else None
-        error = torch.where(_all_finite(inputs, error), error, torch.zeros_like(error))
+        error = torch.where(all_finite(inputs, error), error, torch.zeros_like(error))
     else:
         error = error_in_ulp(got, want, out, scale, magnitude, loose)
         theirs = (
@@ -292,15 +214,11 @@ def judge(got, want, cpu, bound, inputs, *, scale, row, magnitude, left_out, mas
         error = torch.where(left_out.expand_as(error), torch.zeros_like(error), error)
     wrong = ~(error <= allowed)
     if theirs is not None:
-        wrong &= ~_equal(got, cpu.broadcast_to(got.shape))
+        wrong &= ~equal(got, cpu.broadcast_to(got.shape))
     if row.get("signed_zero") and not out.is_complex:
         zero = (got == 0) & (want == 0) & (torch.signbit(got.to(torch.float64)) != torch.signbit(want))
         wrong |= zero
-    beyond = wrong.clone()
-    for mask in masks.values():
-        beyond &= ~mask
-    explained = [] if beyond.any() else [name for name, mask in masks.items() if (wrong & mask).any()]
-    wrong = beyond if beyond.any() else wrong
+    wrong, explained = _unexplained(wrong, masks)
     finite = error[torch.isfinite(error)]
     found = {"max_ulp": float(finite.max()) if finite.numel() else 0.0, "bound_ulp": float(bound)}
     found |= {"wrong": int(wrong.sum()), "count": got.numel(), "explained": explained}
@@ -337,48 +255,11 @@ def _profile(inputs, got, error, wrong):
     half = 1 << (x.element_size() * 8 - 1)
     bits = x.contiguous().view(kinds[x.dtype]).to(torch.int64).reshape(-1)
     ordered = torch.where(bits < 0, -(bits + half), bits) + half
-    beyond = torch.where(wrong, 1e300, 0.0).to(error.dtype)  # an infinite error that is nobody's fault is left out
-    errors = torch.where(torch.isfinite(error), error, beyond).reshape(-1)
+    beyond = wrong.to(torch.float64) * 1e300  # an infinite error that is nobody's fault is left out
+    errors = torch.where(torch.isfinite(error), error.to(torch.float64), beyond).reshape(-1)
     at = torch.div(ordered * BINS, 2 * half, rounding_mode="floor").clamp(0, BINS - 1)
     largest = torch.zeros(BINS, dtype=torch.float64).scatter_reduce(0, at, errors, "amax")
     return [float(f"{each:.3g}") for each in largest.tolist()]
-
-
-def _equal(a, b):
-    a, b = (
-        each.to(torch.float32) if each.dtype.itemsize == 1 and each.dtype.is_floating_point else each for each in (a, b)
-    )
-    return (a == b) | ((a != a) & (b != b))  # noqa: PLR0124
-
-
-def _complex_error(g, w, size, component, scale):
-    unit = ulp_of(size, component)
-    error = torch.clamp((g.to(torch.float64) - w).abs() - scale, min=0) / unit
-    smallest, largest = torch.finfo(component).smallest_normal, torch.finfo(component).max
-    error = torch.where((w.abs() < smallest) & (g == 0), torch.zeros_like(error), error)
-    error = torch.where(torch.isnan(w) & torch.isnan(g), torch.zeros_like(error), error)
-    error = torch.where((g == w), torch.zeros_like(error), error)
-    error = torch.where((w.abs() > largest) & torch.isinf(g), torch.zeros_like(error), error)
-    # C's rules for infinite and undefined complex results leave much open: only finite magnitudes are judged.
-    finite = (
-        ((torch.linalg.vector_norm(w, dim=-1, keepdim=True) <= largest / 4) & (size <= largest))
-        .all(-1, keepdim=True)
-        .expand_as(w)
-    )
-    return torch.where(finite, torch.nan_to_num(error, nan=float("inf"), posinf=float("inf")), torch.zeros_like(error))
-
-
-def _all_finite(inputs, error):
-    """Where the inputs are finite; everywhere, if inputs and result have other shapes."""
-    where = torch.ones_like(error, dtype=torch.bool)
-    for value in inputs.values():
-        if (
-            isinstance(value, torch.Tensor)
-            and value.shape == error.shape
-            and (value.is_complex() or value.is_floating_point())
-        ):
-            where &= torch.isfinite(value.to(torch.complex64) if value.is_complex() else value.to(torch.float32))
-    return where
 
 
 def _show(tensor, at):

@@ -21,12 +21,13 @@ import warnings
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import torch
-from compare import compare, take_view
+from compare import compare
+from conversions import take_view
 
 FUNCTIONS = {}
 for _module in sorted(os.listdir(os.path.dirname(os.path.abspath(__file__)))):
     if _module.endswith(".py") and _module not in ("main.py", "compare.py", "client.py", "__init__.py"):
-        FUNCTIONS.update(importlib.import_module(_module[:-3]).FUNCTIONS)
+        FUNCTIONS.update(getattr(importlib.import_module(_module[:-3]), "FUNCTIONS", {}))
 
 NAMES = {"torch": torch, "F": torch.nn.functional, "math": math, **FUNCTIONS}
 warnings.filterwarnings("ignore")

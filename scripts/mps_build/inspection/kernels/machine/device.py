@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from ..binding.pack import WrongBinding
@@ -13,70 +13,16 @@ from ..code.rewrite import ARENA_STEP, PAGE, Variable
 from ..metadata import Argument
 from ..program import Addresses, Buffer, Program, Step, Value, View, dense_strides
 from .code import Code
+from .modes import FORWARD, REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN, Mode, Ran
 from .runtime import Report, Run
+from .troubles import Placed, Trouble, race, spoilt, stopped
 
-FORWARD, REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN = range(4)
+__all__ = ["FORWARD", "REVERSE", "SHUFFLED", "SIMDGROUPS_IN_TURN", "Device", "Mode", "Ran"]
 _CANARY = 0xC3
 # Where threadgroup memory is open in this process: its addresses are the same for all devices.
 _MAPPED: dict[int, int] = {}
 # The runtime's numbers of floating types, whose NaNs are many and mean one thing.
 _KINDS = {"half": 1, "half2": 1, "bfloat": 2, "float": 3, "float2": 3}
-_STATUS = {1: "fault", 2: "timeout", 3: "trap", 4: "deadlock", 5: "bad launch"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mode:
-    """How a program is run: results must not depend on it.
-
-    Args:
-        poison: the byte that fills outputs and threadgroup memory.
-        at_begin: buffers begin at a protected page; else they end at one.
-        order: of the threads.
-        narrow: another threadgroup size for `free` steps.
-        flush: denormals become zero, as on the GPU.
-        track: look for races (only cooperative kernels are instrumented).
-        aligned: all buffers on 16 bytes, as kernels need that load vectors; else they end exactly at the page.
-    """
-
-    poison: int = 0xA5
-    at_begin: bool = False
-    order: int = FORWARD
-    narrow: bool = False
-    flush: bool = False
-    track: bool = False
-    milliseconds: int = 5000
-    seed: int = 1
-    aligned: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
-    """What stopped a run, or what it did that it must not: `kind` fault, timeout, trap, deadlock, write, race …"""
-
-    kind: str
-    text: str
-    thread: tuple[int, ...] = ()
-    where: Mapping[str, object] = field(default_factory=dict)
-
-
-@dataclass(slots=True, kw_only=True)
-class Ran:
-    """What a run left behind: each buffer's bytes, and trouble."""
-
-    contents: dict[int, bytes] = field(default_factory=dict)
-    troubles: list[Trouble] = field(default_factory=list)
-    threads: int = 0
-    inactive: int = 0
-    divergent: int = 0
-    unwritten: int = 0
-
-
-@dataclass(slots=True)
-class _Placed:
-    slot: int
-    address: int
-    size: int
-    name: str
 
 
 class Device:
@@ -99,7 +45,7 @@ class Device:
 
     def _run(self, program: Program, mode: Mode) -> Ran:
         ran = Ran()
-        placed: dict[int, _Placed] = {}
+        placed: dict[int, Placed] = {}
         for step in program.steps:
             for value in step.arguments.values():
                 self._place_all(value, placed, mode)
@@ -120,7 +66,7 @@ class Device:
                 raise WrongBinding(f"no room for threadgroup memory at {begin:#x}")
             _MAPPED[base] = begin
 
-    def _place_all(self, value: Value, placed: dict[int, _Placed], mode: Mode) -> None:
+    def _place_all(self, value: Value, placed: dict[int, Placed], mode: Mode) -> None:
         if isinstance(value, Addresses):
             for buffer in value.places.values():
                 self._place_all(buffer, placed, mode)
@@ -131,7 +77,7 @@ class Device:
                 ctypes.memmove(at, value.data, len(value.data))
             elif value.size:
                 ctypes.memset(at, mode.poison, value.size)
-            placed[id(value)] = _Placed(slot, at, value.size, "")
+            placed[id(value)] = Placed(slot, at, value.size, "")
 
     def _place(self, slot: int, size: int, align: int, mode: Mode) -> int:
         at = self.library.rt_place(slot, size, align or 16, mode.at_begin)
@@ -140,7 +86,7 @@ class Device:
         self.library.rt_surround(slot, at, size, mode.at_begin, _CANARY)
         return int(at)
 
-    def _run_step(self, step: Step, placed: dict[int, _Placed], mode: Mode, ran: Ran) -> None:
+    def _run_step(self, step: Step, placed: dict[int, Placed], mode: Mode, ran: Ran) -> None:
         code = self.codes[step.kernel]
         self.library.rt_arena_clear()
         self.library.rt_shadow_clear()
@@ -170,10 +116,10 @@ class Device:
         if said.status:
             ran.troubles.append(stopped(step, said, every))
         if said.races:
-            ran.troubles.append(_race(step, said, every, code))
+            ran.troubles.append(race(step, said, every, code))
         for each in every:
             if spoiled := self.library.rt_spoiled(each.slot, each.address, each.size, mode.at_begin, _CANARY):
-                ran.troubles.append(_spoilt(step, each, int(spoiled)))
+                ran.troubles.append(spoilt(step, each, int(spoiled)))
 
     def _open_threadgroup_memory(self, code: Code) -> None:
         for variable in code.variables:
@@ -187,18 +133,13 @@ class Device:
         self.library.rt_shadow_clear()
         self._open_threadgroup_memory(code)
 
-    @staticmethod
-    def placed(slot: int, address: int, size: int, name: str) -> _Placed:
-        """Return what `stopped` needs of a buffer to name it."""
-        return _Placed(slot, address, size, name)
-
-    def _bind(self, step: Step, code: Code, placed: dict[int, _Placed], mode: Mode) -> tuple[Any, list[_Placed]]:
+    def _bind(self, step: Step, code: Code, placed: dict[int, Placed], mode: Mode) -> tuple[Any, list[Placed]]:
         arguments = code.metadata.arguments
         pointers = (ctypes.c_void_p * max(len(arguments), 1))()
         known = {each.name for each in arguments} | {each.index for each in arguments}
         if unknown := set(step.arguments) - known:
             raise WrongBinding(f"{step.kernel} has no argument {unknown}")
-        constants: list[_Placed] = []
+        constants: list[Placed] = []
         # Constants lie in slots of their own behind the buffers'; the next step uses them again.
         for argument in arguments:
             if not argument.is_buffer:
@@ -211,19 +152,19 @@ class Device:
         return pointers, constants
 
     def _threadgroup_memory(
-        self, argument: Argument, step: Step, slot: int, mode: Mode, constants: list[_Placed]
+        self, argument: Argument, step: Step, slot: int, mode: Mode, constants: list[Placed]
     ) -> int:
         size = step.threadgroup_bytes.get(argument.name)
         if size is None:
             raise WrongBinding(f"{step.kernel} needs a length for threadgroup memory {argument.name}")
         at = self._place(slot, size, max(argument.align, 16), mode)
-        constants.append(_Placed(slot, at, size, argument.name))
+        constants.append(Placed(slot, at, size, argument.name))
         self.library.rt_arena_add(at, size, 0)
         self.library.rt_shadow_add(at, size, 3)
         return at
 
     def _address(
-        self, argument: Argument, step: Step, placed: dict[int, _Placed], constants: list[_Placed], mode: Mode
+        self, argument: Argument, step: Step, placed: dict[int, Placed], constants: list[Placed], mode: Mode
     ) -> int:
         value = step.arguments.get(argument.name, step.arguments.get(argument.index, ...))
         if value is ...:
@@ -248,10 +189,10 @@ class Device:
         slot = len(placed) + len(constants)
         at = self._place(slot, len(value), max(argument.align, 1), mode)
         ctypes.memmove(at, value, len(value))
-        constants.append(_Placed(slot, at, len(value), argument.name))
+        constants.append(Placed(slot, at, len(value), argument.name))
         return at
 
-    def _collect(self, program: Program, placed: dict[int, _Placed], mode: Mode, ran: Ran) -> None:
+    def _collect(self, program: Program, placed: dict[int, Placed], mode: Mode, ran: Ran) -> None:
         """Take the buffers' contents; an input that has changed is trouble."""
         for step in program.steps:
             for value in _buffers(step.arguments.values()):
@@ -334,50 +275,3 @@ def _narrowed(step: Step) -> tuple[int, int, int]:
     """Another legal threadgroup: smaller, and not a power of two where that is possible."""
     x, y, z = step.threadgroup
     return (max(1, x * 3 // 8), max(1, y // 2), max(1, z // 2)) if x * y * z > 1 else (7, 1, 1)
-
-
-def _locate(address: int, placed: Sequence[_Placed]) -> tuple[str, dict[str, object]]:
-    """Say where an address lies: in which buffer, or how far before or behind which."""
-    near = [each for each in placed if each.address - (1 << 30) <= address < each.address + each.size + (1 << 30)]
-    if not near:
-        return f"address {address:#x}", {"address": address}
-    each = min(near, key=lambda one: max(one.address - address, address - one.address - one.size, 0))
-    offset = address - each.address
-    if offset < 0:
-        return f"{-offset} bytes before {each.name}", {"buffer": each.name, "byte": offset, "size": each.size}
-    if offset >= each.size:
-        text = f"{offset - each.size} bytes behind the {each.size} bytes of {each.name}"
-        return text, {"buffer": each.name, "byte": offset, "size": each.size}
-    return f"byte {offset} of {each.name}", {"buffer": each.name, "byte": offset, "size": each.size}
-
-
-def stopped(step: Step, said: Report, placed: Sequence[_Placed]) -> Trouble:
-    kind = _STATUS.get(said.status, "fault")
-    thread = tuple(said.thread)
-    if kind == "fault":
-        text, where = _locate(said.address, placed)
-        return Trouble(kind=kind, text=f"{step.kernel}: thread {thread} touches {text}", thread=thread, where=where)
-    reason = {
-        "timeout": "did not end in time",
-        "trap": f"was stopped by signal {said.signal} (a division by zero, a misaligned or a wild address)",
-        "deadlock": "waits for ever at a barrier",
-    }.get(kind, kind)
-    return Trouble(kind=kind, text=f"{step.kernel}: thread {thread} {reason}", thread=thread)
-
-
-def _race(step: Step, said: Report, placed: Sequence[_Placed], code: Code) -> Trouble:
-    shared = [_Placed(-1, each.address, each.size, "threadgroup memory") for each in code.variables]
-    text, where = _locate(said.race_address, [*placed, *shared])
-    kinds = {1: "both write", 2: "one writes and the other then reads", 3: "one reads and the other then writes"}
-    one, other = ((each - 1) % 1024 for each in said.race_threads)
-    return Trouble(
-        kind="race",
-        text=f"{step.kernel}: threads {one} and {other} meet at {text} without a barrier: {kinds[said.race_kind]}",
-        where={**where, "count": said.races},
-    )
-
-
-def _spoilt(step: Step, each: _Placed, offset: int) -> Trouble:
-    side = f"{-offset} bytes before" if offset < 0 else f"{offset - each.size} bytes behind the {each.size} bytes of"
-    where = {"buffer": each.name, "byte": offset, "size": each.size}
-    return Trouble(kind="fault", text=f"{step.kernel} writes {side} {each.name}", where=where)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from ..binding.pack import WrongBinding
 from ..program import Buffer, Step
-from .device import FORWARD, Device, Trouble, stopped
+from .device import FORWARD, Device
 from .runtime import Report, Run
+from .troubles import Placed, Trouble, stopped
 
 POISON = 0xA5
 # A launch here is a few threadgroups: what takes longer runs wild, and would fill the memory.
@@ -71,12 +72,12 @@ def run_shifted(device: Device, step: Step, shift: Shift, groups: Sequence[int] 
             moved.sizes[key] = value.size + by
             if value.role in ("output", "inout"):
                 kept.append((key, at + by, value))
-            places.append(device.placed(slot, at, value.size + by, argument.name))
+            places.append(Placed(slot, at, value.size + by, argument.name))
         elif isinstance(value, bytes):
             data = _grown(value, shift.words.get(key, ()), shift.groups)
             at = _place(library, slot, len(data), max(argument.align, 1))
             library.rt_fill(at, data, len(data))
-            places.append(device.placed(slot, at, len(data), argument.name))
+            places.append(Placed(slot, at, len(data), argument.name))
         else:
             raise WrongBinding("a table of addresses is not moved")
         pointers[argument.index] = at

@@ -61,11 +61,12 @@ def add_up(kernel: Kernel, case: Case) -> Iterator[Program]:
     for count, width in ((1, 32), (70, 32), (1000, 256), (33, 1024)):
         numbers = case.values.integers(count, 0, 1000)
         before = [0, *itertools.accumulate(numbers)]
-        out, total, kind = result(DTYPES["long"], (count,)), result(DTYPES["long"], (1,)), kernel.dtype("block_sums")
+        kind, each, all_of = (kernel.dtype(name) for name in ("block_sums", "block_offsets", "total_nonzero"))
+        out, total = result(each, (count,)), result(all_of, (1,))
         values = {"block_sums": numbered(kind, numbers), "block_offsets": out, "total_nonzero": total}
         checks = [
-            Known(got=out, want=pack(DTYPES["long"], before[:-1])),
-            Known(got=total, want=pack(DTYPES["long"], before[-1:])),
+            Known(got=out, want=pack(each, before[:-1])),
+            Known(got=total, want=pack(all_of, before[-1:])),
         ]
         step = groups(kernel, bound(kernel, {**values, "num_blocks": count}), (1,), (width,))
         yield Program(label=f"{count} blocks, {width} threads", steps=[step], checks=checks)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -76,7 +77,8 @@ def alphas(kernel: Kernel, case: Case) -> list[Mapping[str, Any]]:
     if dtype is not None and dtype.is_exact:
         rows = [each for each in rows if isinstance(each, Mapping) or float(each).is_integer()] or [1]
         if dtype.kind in ("unsigned", "bool"):
-            rows = [each for each in rows if isinstance(each, Mapping) or each >= 0] or [1]
+            most = 1 if dtype.kind == "bool" else math.inf
+            rows = [each for each in rows if isinstance(each, Mapping) or 0 <= each <= most] or [1]
     return [{"value": each, "inputs": dict(each) if isinstance(each, Mapping) else {"alpha": each}} for each in rows]
 
 

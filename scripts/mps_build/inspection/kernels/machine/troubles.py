@@ -1,0 +1,77 @@
+"""What stopped a launch, or what it did that it must not, in words: which buffer, how far beyond it, which threads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ..program import Step
+from .code import Code
+from .runtime import Report
+
+_STATUS = {1: "fault", 2: "timeout", 3: "trap", 4: "deadlock", 5: "bad launch"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """What stopped a run, or what it did that it must not: `kind` fault, timeout, trap, deadlock, write, race …"""
+
+    kind: str
+    text: str
+    thread: tuple[int, ...] = ()
+    where: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Placed:
+    slot: int
+    address: int
+    size: int
+    name: str
+
+
+def locate(address: int, placed: Sequence[Placed]) -> tuple[str, dict[str, object]]:
+    """Say where an address lies: in which buffer, or how far before or behind which."""
+    near = [each for each in placed if each.address - (1 << 30) <= address < each.address + each.size + (1 << 30)]
+    if not near:
+        return f"address {address:#x}", {"address": address}
+    each = min(near, key=lambda one: max(one.address - address, address - one.address - one.size, 0))
+    offset = address - each.address
+    if offset < 0:
+        return f"{-offset} bytes before {each.name}", {"buffer": each.name, "byte": offset, "size": each.size}
+    if offset >= each.size:
+        text = f"{offset - each.size} bytes behind the {each.size} bytes of {each.name}"
+        return text, {"buffer": each.name, "byte": offset, "size": each.size}
+    return f"byte {offset} of {each.name}", {"buffer": each.name, "byte": offset, "size": each.size}
+
+
+def stopped(step: Step, said: Report, placed: Sequence[Placed]) -> Trouble:
+    kind = _STATUS.get(said.status, "fault")
+    thread = tuple(said.thread)
+    if kind == "fault":
+        text, where = locate(said.address, placed)
+        return Trouble(kind=kind, text=f"{step.kernel}: thread {thread} touches {text}", thread=thread, where=where)
+    reason = {
+        "timeout": "did not end in time",
+        "trap": f"was stopped by signal {said.signal} (a division by zero, a misaligned or a wild address)",
+        "deadlock": "waits for ever at a barrier",
+    }.get(kind, kind)
+    return Trouble(kind=kind, text=f"{step.kernel}: thread {thread} {reason}", thread=thread)
+
+
+def race(step: Step, said: Report, placed: Sequence[Placed], code: Code) -> Trouble:
+    shared = [Placed(-1, each.address, each.size, "threadgroup memory") for each in code.variables]
+    text, where = locate(said.race_address, [*placed, *shared])
+    kinds = {1: "both write", 2: "one writes and the other then reads", 3: "one reads and the other then writes"}
+    one, other = ((each - 1) % 1024 for each in said.race_threads)
+    return Trouble(
+        kind="race",
+        text=f"{step.kernel}: threads {one} and {other} meet at {text} without a barrier: {kinds[said.race_kind]}",
+        where={**where, "count": said.races},
+    )
+
+
+def spoilt(step: Step, each: Placed, offset: int) -> Trouble:
+    side = f"{-offset} bytes before" if offset < 0 else f"{offset - each.size} bytes behind the {each.size} bytes of"
+    where = {"buffer": each.name, "byte": offset, "size": each.size}
+    return Trouble(kind="fault", text=f"{step.kernel} writes {side} {each.name}", where=where)

@@ -31,6 +31,11 @@ platform.system = lambda: "Darwin"
 platform.machine = lambda: "arm64"
 platform.mac_ver = lambda *_: ("15.3", ("", "", ""), "arm64")
 """
+# A module of CPython's own on a Mac; urllib.request imports it where sys.platform is darwin.
+_PROXIES = """
+def _get_proxy_settings(): return {}
+def _get_proxies(): return {}
+"""
 _LLVM = {"otool": "llvm-otool", "lipo": "llvm-lipo", "install_name_tool": "llvm-install-name-tool"}
 
 
@@ -73,6 +78,7 @@ def imitated_mac(folder: Path, *, packages: Path | None = None) -> ImitatedMac:
     places = [str(SCRIPTS), *([str(packages)] if packages else []), *ours]
     (site / "mac.pth").write_text("".join(f"{place}\n" for place in places), encoding="utf-8")
     (site / "sitecustomize.py").write_text(_SITE, encoding="utf-8")
+    (site / "_scproxy.py").write_text(_PROXIES, encoding="utf-8")
     mac = ImitatedMac(
         folder=folder, python=folder / "python" / "bin" / "python", tools=folder / "tools", calls=folder / "calls"
     )

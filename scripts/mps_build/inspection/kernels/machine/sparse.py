@@ -35,6 +35,7 @@ class Shift:
 
     @property
     def groups(self) -> int:
+        """By how many threadgroups the launch is moved."""
         return self.units * self.unit
 
 

@@ -35,7 +35,7 @@ class Shift:
 
     @property
     def groups(self) -> int:
-        """By how many threadgroups the launch is moved."""
+        """How many threadgroups the launch is moved by along its axis."""
         return self.units * self.unit
 
 

@@ -255,7 +255,7 @@ def ci(session: nox.Session) -> None:
 
 @nox.session
 def regenerate(session: nox.Session) -> None:
-    """Write every generated file and table of this repository anew."""
+    """Write every generated file and table of this repository."""
     _command(session)
 
 

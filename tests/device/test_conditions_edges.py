@@ -299,8 +299,25 @@ def _into_views(run: Any, base: Any) -> Any:
 
 cases.add(
     "condition-edge-linspace-wide",
-    lambda run, n: [torch.linspace(1 << 40, (1 << 40) + 8, 9, dtype=torch.int64, device=run.device)],
+    lambda run, n: [
+        torch.linspace(1 << 40, (1 << 40) + 8, n, dtype=torch.int64, device=run.device),
+        torch.linspace(2, 9, 5, dtype=torch.int64, device=run.device),
+    ],
     make=lambda d: (9,),
+)
+cases.add(
+    "condition-edge-mixed-dtypes",
+    lambda a, b, c, d: [
+        *(a * b, b * a, a + b, a - b, a[0] * b, torch.maximum(a, b), a == b, a * b[0, 0]),
+        *(a / 0, b / 0, a / torch.zeros_like(b), a.to(torch.uint8) / 0, -b / 0),
+        *(torch.cat([c, d]), torch.cat([d, c]), torch.cat([c, a.clamp(-9, 9)], 1), torch.cat([a, b])),
+    ],
+    make=lambda d: (
+        d.integers(-30_000, 30_000, 4, 5 + d.k, dtype=torch.int16),
+        d.integers(-60_000, 60_000, 4, 5 + d.k, dtype=torch.int32),
+        d.normal(4, 5 + d.k, dtype=torch.float16),
+        d.normal(4, 5 + d.k),
+    ),
 )
 cases.add("condition-edge-ranges", _ranges, make=lambda d: (7 + d.k,))
 cases.add("condition-edge-factories-into-views", _into_views, make=lambda d: (d.normal(3, 6, 6),))

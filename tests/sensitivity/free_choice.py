@@ -28,7 +28,7 @@ class ChoosesOtherwise(TorchDispatchMode):
         name = func._schema.name.split("::")[1]
         choose = _CHOICES.get(name.rstrip("_"))
         answer = choose(func, list(args), dict(kwargs)) if choose is not None else func(*args, **kwargs)
-        converts = isinstance(kwargs.get("dtype"), torch.dtype) and isinstance(answer, torch.Tensor)
+        converts = choose is None and isinstance(kwargs.get("dtype"), torch.dtype) and isinstance(answer, torch.Tensor)
         if converts and args and isinstance(args[0], torch.Tensor) and not bool(_fits(args[0], answer.dtype).all()):
             answer.fill_(_OTHER_NUMBER)  # a sum or a product that converts first
         return answer
@@ -117,7 +117,7 @@ def _put_out(found: tuple[torch.Tensor, torch.Tensor], kwargs: Any) -> Any:
 
 
 def _select(func: Any, args: Any, kwargs: Any) -> Any:
-    """Name the last place of the chosen value; median and nanmedian of everything have no index."""
+    """Name another place of the chosen value, the last or the first; of everything, a median has no index."""
     answer = func(*args, **kwargs)
     x = args[0]
     if not isinstance(answer, tuple) or not x.dim():
@@ -128,8 +128,11 @@ def _select(func: Any, args: Any, kwargs: Any) -> Any:
     value = answer[0] if answer[0].dim() == x.dim() else answer[0].unsqueeze(dim)
     side = [x.shape[dim] if one == dim % x.dim() else 1 for one in range(x.dim())]
     same = (x == value) | ((x != x) & (value != value))
-    last = (torch.arange(x.shape[dim]).reshape(side) * same).amax(dim, keepdim=answer[1].dim() == x.dim())
-    answer[1].copy_(last)
+    keep = answer[1].dim() == x.dim()
+    places = torch.arange(x.shape[dim]).reshape(side)
+    last = (places * same).amax(dim, keepdim=keep)
+    first = torch.where(same, places, x.shape[dim]).amin(dim, keepdim=keep)
+    answer[1].copy_(torch.where(answer[1] == last, first, last))
     return answer
 
 

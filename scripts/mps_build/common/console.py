@@ -121,15 +121,17 @@ class Console:
         else:
             self._beat = _Beat(self.silent_interval_seconds, self._say_still)
 
-    def advanced(self, done: int, *, total: int | None = None, note: str = "") -> None:
+    def advanced(self, done: int, *, total: int | None = None, note: str = "", left: float | None = None) -> None:
         """Show the progress of the step that was started.
 
         Args:
             done: units so far, not since the last call.
             total: a better figure than the first one.
+            left: seconds to the end, where that is known better than by the rate so far.
         """
         self._total = total if total is not None else self._total
-        text = progress_line(self._title, done, self._total, self._unit, time.monotonic() - self._began, shown(note))
+        seconds = time.monotonic() - self._began
+        text = progress_line(self._title, done, self._total, self._unit, seconds, shown(note), left=left)
         self._text = text
         if self._live is None and time.monotonic() - self._last_plain >= self.plain_interval_seconds:
             self._last_plain = time.monotonic()
@@ -199,7 +201,9 @@ def hanging(line: str, width: int) -> str:
     return head + f"\n{indent}".join(folded)
 
 
-def progress_line(title: str, done: int, total: int | None, unit: str, seconds: float, note: str = "") -> str:
+def progress_line(
+    title: str, done: int, total: int | None, unit: str, seconds: float, note: str = "", *, left: float | None = None
+) -> str:
     """Return one line of progress: done/total, rate, and the time left at that rate.
 
     >>> progress_line("Compile", 50, 200, "steps", 100.0)
@@ -213,7 +217,9 @@ def progress_line(title: str, done: int, total: int | None, unit: str, seconds: 
         parts = [title, amount, f"{human_bytes(rate)}/s"]
     else:
         parts = [title, f"{done}/{total} {unit}" if total else f"{done} {unit}", f"{rate:.1f}/s"]
-    if total and rate > 0 and done * 100 >= total:  # less than a hundredth says nothing
+    if left is not None:
+        parts.append(f"{human_seconds(left)} left")
+    elif total and rate > 0 and done * 100 >= total:  # less than a hundredth says nothing
         parts.append(f"{human_seconds((total - done) / rate)} left")
     return "  ".join([*parts, note] if note else parts)
 

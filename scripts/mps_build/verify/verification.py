@@ -20,12 +20,14 @@ from .draft import Draft, known_issues
 from .facts import judge_text_on, observe_host, recorded_line
 from .judgement import BAD, Judged, judge_run
 from .operators import check_operator
+from .pace import Pace
 from .request import VerifyRequest
 from .resume import not_the_same
 from .suite.child import Limits
 from .suite.driver import run_suite
+from .suite.files import suite_files
 from .suite.memory import default_limit_bytes
-from .suite.request import SuiteRequest, layer_of
+from .suite.request import SuiteRequest
 from .suite.run import SuiteRun
 from .target import diagnosis
 from .target.diagnosis import HostFacts, ProbeFacts
@@ -34,10 +36,6 @@ from .target.resolve import Target, prepare_target
 from .target.wheel_fit import name_wheel
 
 _WRITE_SECONDS = 2.0
-_LAYERS = (
-    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
-    *("complex", "autocast", "transformers", "models", "opinfo"),
-)
 _INTERRUPTED = Judged(
     verdict="not_verified", exit_code=130, cause="interrupted", message="interrupted", hint="run the same command again"
 )
@@ -62,7 +60,8 @@ class Verification:
         self.folder = (request.folder or work_folder() / "verify" / _stamp(self.draft.started, request)).absolute()
         self.suite = request.suite or data_root() / "tests" / "device"
         self.suite_run = SuiteRun()
-        self.written = 0.0
+        self.written = self.began = 0.0
+        self.pace = Pace()
         self.done_before = 0
         self.virtual = False
         self.refusal: Record | None = None
@@ -204,17 +203,7 @@ class Verification:
     # The suite.
 
     def _suite_files(self) -> tuple[Path, ...]:
-        files = sorted(self.suite.glob("test_*.py"), key=_order)
-        if not files:
-            raise UsageError(
-                f"{self.suite}: holds no suite (test_<layer>_<area>.py)",
-                hint="reinstall mps-build: a file of it is missing",
-            )
-        layers = sorted({layer_of(file) for file in files})
-        unknown = [layer for layer in self.request.layers if layer not in layers]
-        if unknown:
-            raise UsageError(f"no layer {', '.join(unknown)}", hint=f"layers: {', '.join(layers)}")
-        return tuple(file for file in files if not self.request.layers or layer_of(file) in self.request.layers)
+        return suite_files(self.suite, self.request.layers)
 
     def _active(self, issues: tuple[Issue, ...], host: HostFacts, facts: ProbeFacts) -> tuple[Issue, ...]:
         here = Circumstances(
@@ -248,6 +237,7 @@ class Verification:
             known=as_suite_reads_them(rows),
         )
         self.console.started("Cases", unit="cases")
+        self.began, self.pace = time.monotonic(), Pace(case.id for case in self.suite_run.cases)
         self.done_before = len(self.suite_run.cases)  # of a run that is resumed
         judge_text = judge_text_on(host, self.draft.torch.version)
         run_suite(suite, judge_text=judge_text, on_case=self._on_case, run=self.suite_run)
@@ -264,7 +254,10 @@ class Verification:
             self.console.line(f"{case.outcome}: {case.id}: {case.reason or ''}"[:300])
         note = f"{suite_run.bad} failed" if suite_run.bad else ""
         total = self.done_before + suite_run.collected
-        self.console.advanced(len(suite_run.cases), total=total or None, note=f"{note}  {case.id}".strip())
+        self.pace.add(case.id, suite_run.files)
+        left = self.pace.seconds_left(time.monotonic() - self.began)
+        note = f"{note}  {case.id}".strip()
+        self.console.advanced(len(suite_run.cases), total=total or None, note=note, left=left)
         if time.monotonic() - self.written > _WRITE_SECONDS:
             self._write(self._record(_INTERRUPTED, partial=True))
 
@@ -285,11 +278,6 @@ class Verification:
     def _write(self, record: Record) -> None:
         write_record(record, self.folder / "record.json")
         self.written = time.monotonic()
-
-
-def _order(file: Path) -> tuple[int, str]:
-    layer = layer_of(file)
-    return (_LAYERS.index(layer) if layer in _LAYERS else len(_LAYERS), file.name)
 
 
 def _stamp(started: datetime, request: VerifyRequest) -> str:

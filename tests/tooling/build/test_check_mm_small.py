@@ -207,6 +207,8 @@ def test_the_objective_c_of_a_patch_is_checked_on_a_copy(tree: Path, tmp_path: P
         report = check_patches(tree, [patch], target="13.0", folder=tmp_path / "w", reporter=SilentReporter())
         assert not isinstance(report, str), report
         found[selector] = len(report.diagnostics)
+        assert report.files == (f"{OPERATIONS}/Twice.mm",), "named as in the tree, not as the copy"
+        assert all(each.file == f"{OPERATIONS}/Twice.mm" for each in report.diagnostics)
     assert found == {"subtractionWithPrimaryTensor": 0, "subtractionWithPrimeTensor": 1}
     assert (tree / OPERATIONS / "Twice.mm").read_text() == RIGHT
     (tree / "CMakeLists.txt").unlink()

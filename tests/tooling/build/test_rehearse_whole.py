@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from mps_build.build.artifacts import Wheel
 from mps_build.build.objc import write_stubs
 from mps_build.build.rehearsal.chroot import Chroot
 from mps_build.build.rehearsal.darwin_sdk import DarwinSdk, write_sdk
@@ -26,6 +27,7 @@ from mps_build.build.rehearsal.whole.source_files import files_state, list_files
 from mps_build.build.rehearsal.whole.system_stubs import RUNTIME
 from mps_build.build.rehearsal.whole.third_party import library_of, stand_in_source, wanted_names
 from mps_build.build.rehearsal.whole.toolchain import WholeToolchain, compiler_digest, write_toolchain
+from mps_build.build.rehearsal.whole.wheel import Rehearsed
 from mps_build.build.steps.finish_wheel import bill_of_materials
 from mps_build.common.errors import BuildEnvironmentError, CompileError, DiskFull
 from mps_build.common.recipe.catalogue import find_recipe
@@ -367,3 +369,15 @@ def test_an_interpreter_answers_as_a_macs_only_where_it_is_told_to(tmp_path: Pat
     assert told.stdout.split() == ["darwin", "arm64", "macosx-13.0-arm64", ".so", "/tools/cc"], told.stderr
     assert _answer(sys.executable, "-c", "import sys; print(sys.platform)", **path).stdout == "linux\n"
     assert "14.5" in (tmp_path / "System/Library/CoreServices/SystemVersion.plist").read_text()
+
+
+def test_what_the_configuration_explains_is_said_and_nothing_else_is(tmp_path: Path) -> None:
+    def made(*rules: str) -> Rehearsed:
+        findings = [{"rule": rule, "level": "error", "member": "", "evidence": "x"} for rule in rules]
+        wheel = Wheel(path=tmp_path / "a.whl", size=1, sha256="0")
+        return Rehearsed(wheel=wheel, receipt=tmp_path, audit={"verdict": "rejected", "findings": findings})
+
+    assert list(made("G2", "M10").explained) == ["G2"]
+    assert "git" in made("G2").explained["G2"]
+    assert made("M10", "G2").judged == "strict audit: G2, M10, which the configuration explains"
+    assert made().judged == "strict audit: nothing"

@@ -147,3 +147,12 @@ def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="cannot be read"):
         load_recipe(path)
+
+
+@pytest.mark.parametrize("name", ["9" * 5000 + ".patch", "../README.md", "/etc/hostname", "a\\0.patch", "."])
+def test_a_patch_is_a_file_of_the_folder_and_nothing_else(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(V2_6.read_text().replace("patches:\n", f'patches:\n  - "{name}"\n', 1))
+
+    with pytest.raises(UsageError, match=r"is not in patches/"):
+        load_recipe(path)

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import shutil
 import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import yaml
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from mps_build.cli import main
 from mps_build.common.errors import MpsBuildError
 from mps_build.common.recipe.catalogue import find_recipe, load_recipe, patches_root, recipes_root
 from mps_build.common.records.benchmark import load_benchmark
@@ -162,6 +167,36 @@ def _read_recording(_name: str, data: bytes, folder: Path) -> None:
     load_recording(_written(folder / "recording.json", data))
 
 
+def _run_commands(name: str, data: bytes, folder: Path) -> None:
+    """Run every command that reads such a file, as a person would; exit 1 says that an error was not caught."""
+    path = _written(folder / "strangers.json", data)
+    into, work = folder / "into", folder / "work"
+    for each in (into, work):
+        shutil.rmtree(each, ignore_errors=True)
+        each.mkdir()
+    if name == "recording":
+        calls = [
+            ("doctor", "v2.15.0", "--host", str(path)),
+            ("doctor", "--all", "--host", str(path)),
+            ("adopt", str(path), "--name", "x", "--into", str(into)),
+            ("build_wheel", "v2.6.0", "--dry-run", "--host", str(path)),
+        ]
+    else:
+        kept = _written(work / "verify" / "a" / "record.json", data)
+        calls = [
+            ("repro", str(path), "a", "--output", str(into / "a.py"), "--issue", str(into / "a.md")),
+            ("compare", str(path), str(path)),
+            ("adopt", str(path), "--name", "x", "--into", str(into)),
+            ("support", "verify", "--output", str(kept.parents[2] / "x.tar.gz")),
+        ]
+    with patch.dict(os.environ, {"MPS_BUILD_WORK": str(work), "MPS_BUILD_CACHE": str(folder / "cache")}):
+        for command, *arguments in calls:
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as said:
+                status = main(command, arguments)
+            if status == 1:
+                raise AssertionError(f"{command} ended with 1: {said.getvalue()[-2000:]}")
+
+
 def _read_record(name: str, data: bytes, folder: Path) -> None:
     path = _written(folder / "record.json", data)
     if name.startswith("benchmark"):
@@ -187,6 +222,7 @@ def _read_receipt(name: str, data: bytes, folder: Path) -> None:
 
 
 def _written(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return path
 
@@ -298,6 +334,9 @@ TARGETS: Mapping[str, Callable[[], Target]] = {
     ),
     "recipes": lambda: Target(
         seeds={path.name: path.read_bytes() for path in sorted(recipes_root().glob("*.yaml"))}, read=_read_recipe
+    ),
+    "commands": lambda: Target(
+        seeds={"recording": _RECORDING, "record": json.dumps(_RECORD).encode()}, read=_run_commands
     ),
     "receipts": lambda: Target(seeds={"receipt": _receipt(), "attestation": _ATTESTATION}, read=_read_receipt),
 }

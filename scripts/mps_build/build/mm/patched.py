@@ -13,6 +13,7 @@ from mps_build.common.reporter import Reporter
 from ..patches.file import Patch
 from ..patches.trial import scratch
 from .check import Report, check_files
+from .diagnostics import Diagnostic
 from .request import is_mps, make_checker
 from .tree import MpsTree, read_tree
 
@@ -63,7 +64,8 @@ def check_patches(
         try:
             checker = make_checker(tree, target=target, folder=folder, reporter=reporter)
             checker = replace(checker, tree=_seen_from(copies.folder, tree))
-            return check_files(checker, files, jobs=os.cpu_count() or 1, reporter=reporter)
+            report = check_files(checker, files, jobs=os.cpu_count() or 1, reporter=reporter)
+            return _named_from(copies.folder, report)
         except (BuildEnvironmentError, SourceError) as error:
             return f"{error}{f' ({error.hint})' if error.hint else ''}"
 
@@ -71,3 +73,17 @@ def check_patches(
 def _seen_from(folder: Path, tree: MpsTree) -> MpsTree:
     """Return the tree with the patched copies of its headers before its own."""
     return replace(tree, include=tuple(dict.fromkeys((folder / "aten/src", folder, *tree.include))))
+
+
+def _named_from(folder: Path, report: Report) -> Report:
+    """Return a report that names files as the tree does: the copies are gone when somebody reads it."""
+
+    def named(each: Diagnostic) -> Diagnostic:
+        return replace(each, file=each.file.removeprefix(f"{folder}/"))
+
+    return replace(
+        report,
+        files=tuple(file.removeprefix(f"{folder}/") for file in report.files),
+        diagnostics=tuple(map(named, report.diagnostics)),
+        unknown=tuple(map(named, report.unknown)),
+    )

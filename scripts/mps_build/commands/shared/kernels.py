@@ -30,9 +30,12 @@ class Asked(Protocol):
     """What `compare --kernels` needs of its options."""
 
     @property
-    def show(self) -> int: ...
+    def show(self) -> int:
+        """How many names to show of each difference."""
+
     @property
-    def answers(self) -> bool: ...
+    def answers(self) -> bool:
+        """Whether the answers of changed kernels are compared too."""
 
 
 def require_linux() -> None:

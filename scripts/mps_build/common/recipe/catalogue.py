@@ -90,12 +90,14 @@ def _recipe_files() -> Iterator[Path]:
 
 
 def _missing_patches(root: Path, data: Any) -> Iterator[Fault]:
+    known = [path.name for path in root.glob("*.patch")]
     for key in ("patches", "rehearsal_patches"):
         names = data.get(key) if isinstance(data, dict) else None
         for index, name in enumerate(names if isinstance(names, list) else ()):
-            if isinstance(name, str) and not (root / name).is_file():
-                near = difflib.get_close_matches(name, [path.name for path in root.glob("*.patch")], n=1)
-                yield (key, index), f"{name!r} is not in {root.name}/" + (f"; is {near[0]} meant?" if near else "")
+            if isinstance(name, str) and name not in known:
+                near = difflib.get_close_matches(name[:200], known, n=1)
+                shown = name if len(name) <= 200 else f"{name[:200]}…"
+                yield (key, index), f"{shown!r} is not in {root.name}/" + (f"; is {near[0]} meant?" if near else "")
 
 
 def _is_release(stem: str) -> bool:

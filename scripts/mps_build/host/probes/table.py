@@ -94,14 +94,12 @@ PROBES: tuple[Probe, ...] = (
         why="chip, memory, cores, Rosetta",
     ),
     _mac("translated", "sysctl", "-in", "sysctl.proc_translated", why="Rosetta"),
-    _mac(
-        "hypervisor", "sysctl", "-n", "kern.hv_vmm_present", why="a virtual machine: results from its GPU prove nothing"
-    ),
+    _mac("hypervisor", "sysctl", "-n", "kern.hv_vmm_present", why="a virtual machine proves nothing of a GPU"),
     _mac(
         "hardware",
         "system_profiler",
         "SPHardwareDataType",
-        why="model and firmware, which name a virtual machine",
+        why="model and firmware name a virtual machine",
         reveals="serial number, UUIDs",
         seconds=8.0,
     ),
@@ -121,7 +119,7 @@ PROBES: tuple[Probe, ...] = (
         why="a Python built with an old SDK sees 10.16 or 16.0",
     ),
     _mac("volumes", "df", "-h", why="space on the Data volume", reveals="names of volumes"),
-    _mac("thermal", "pmset", "-g", "therm", why="timings on a throttled machine mean nothing"),
+    _mac("thermal", "pmset", "-g", "therm", why="throttled, timings mean nothing"),
     _mac(
         "thermal_pressure",
         *("notifyutil", "-g", "com.apple.system.thermalpressurelevel"),
@@ -157,7 +155,7 @@ PROBES: tuple[Probe, ...] = (
     _mac(
         "clang",
         *("/usr/bin/clang", "--version"),
-        why="clang may fail although xcodebuild answers",
+        why="clang may fail where xcodebuild works",
         seconds=10.0,
         decides=True,
     ),
@@ -186,12 +184,7 @@ PROBES: tuple[Probe, ...] = (
         "ls -d /opt/homebrew/include /usr/local/include /opt/local/include 2>/dev/null",
         why="headers that a compiler may take in the SDK's place",
     ),
-    _mac(
-        "receipt",
-        "pkgutil",
-        "--pkg-info=com.apple.pkg.XcodeSystemResources",
-        why="an older one than Xcode causes trouble",
-    ),
+    _mac("receipt", "pkgutil", "--pkg-info=com.apple.pkg.XcodeSystemResources", why="must be as new as Xcode"),
     # For a recording only: what a parser's writer wants to see, and no run needs.
     _mac(
         "product_version",
@@ -212,15 +205,7 @@ PROBES: tuple[Probe, ...] = (
         standard=False,
     ),
     _mac("sdk_build", "xcrun", "--sdk", "macosx", "--show-sdk-build-version", why="the SDK's build", standard=False),
-    _mac(
-        "metal_path",
-        "xcrun",
-        "-f",
-        "metal",
-        why="what kind of file /usr/bin/metal is",
-        reveals="a path",
-        standard=False,
-    ),
+    _mac("metal_path", "xcrun", "-f", "metal", why="a tool or a shim", reveals="a path", standard=False),
     _mac(
         "component",
         "xcodebuild",

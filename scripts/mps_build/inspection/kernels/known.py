@@ -52,9 +52,11 @@ class Known:
 
     @property
     def is_race(self) -> bool:
+        """True if the known issue is a race."""
         return "race" in self.outcomes
 
     def means(self, name: str) -> bool:
+        """Return whether the row is about a kernel, by its shell patterns."""
         return any(fnmatch.fnmatchcase(name, each) for each in self.kernels)
 
     def covers(self, name: str, outcome: str, version: str | None, explained: Sequence[str] = ()) -> bool:

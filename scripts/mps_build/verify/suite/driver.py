@@ -128,6 +128,7 @@ class _GroupRun:
         if kind == "collected" and self._expected is None:
             self._expected = [str(case_id) for case_id in event.get("ids", ())]
             self._file_of |= dict(zip(self._expected, map(str, event.get("files", ())), strict=False))
+            self._run.files |= {case_id: self._file_of.get(case_id, "") for case_id in self._expected}
             self._run.collected += sum(case_id not in self._seen for case_id in self._expected)
         elif kind == "uncollected":
             self._add_uncollected(str(event.get("file")), str(event.get("text") or ""))

@@ -26,10 +26,14 @@ JudgeText = Callable[[str, int | None, str | None], Judgement]
 
 @dataclass(slots=True, kw_only=True)
 class SuiteRun:
-    """What a run came to; grows while it runs, so that an interruption keeps what there is."""
+    """What a run came to; grows while it runs, so that an interruption keeps what there is.
+
+    `files`: case -> its file, of all cases that were collected.
+    """
 
     cases: list[Case] = field(default_factory=list)
     collected: int = 0
+    files: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     stopped: str | None = None
     plant_hits: int | None = None

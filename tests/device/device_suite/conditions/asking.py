@@ -22,7 +22,8 @@ _KEPT_ELEMENTS = 5_000
 # How back ends word that they lack something; a gap is no wrong answer.
 _GAP = re.compile(
     r"not (yet |currently )?(been )?(implemented|supported)|unsupported|n't support|not have support|only supports?\b"
-    r"|support (is )?(only|missing)|to be on cpu|requires? .* (library|magma|cusolver|compil)|Undefined type",
+    r"|support (is )?(only|missing)|to be on cpu|requires? .* (library|magma|cusolver|compil)|Undefined type"
+    r"|Failed to create function state object",
     re.IGNORECASE,
 )
 # The harness asks the same rows under hundreds of plants: it puts a dict here, and small references are kept.

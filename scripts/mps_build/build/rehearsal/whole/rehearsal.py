@@ -34,7 +34,7 @@ class Whole:
             "wheel": str(self.made.wheel.path),
             "objective_files": self.objective_files,
             "receipt": str(self.made.receipt),
-            "audit": dict(self.made.audit),
+            "audit": {**self.made.audit, "explained": self.made.explained},
             "parity": dict(self.parity),
             "page": str(self.page),
             "whole_cpu_seconds": {**self.cpu_seconds, "all": round(sum(self.cpu_seconds.values()), 1)},
@@ -53,11 +53,11 @@ def rehearse_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool) -> 
     state = files_state(ready.tree.root, source_list(rehearsal))
     with _step(rehearsal, "Compile libtorch"):
         compile_whole(rehearsal, ready, state=state, bindings=False)
-    with _step(rehearsal, "Link libtorch"):
-        wanted = make_stand_ins(rehearsal, ready, whole, bindings=False)
-        link_whole(rehearsal, ready, CPU_LIBRARY)
-        official = official_wheel(rehearsal, python=python_of(ready))
-        if not (tree_build(ready) / PYTHON_LIBRARY).is_file():  # after an edit the wheel's comparison is near
+    if not (tree_build(ready) / PYTHON_LIBRARY).is_file():  # after an edit the whole wheel is near
+        with _step(rehearsal, "Link libtorch"):
+            wanted = make_stand_ins(rehearsal, ready, whole, bindings=False)
+            link_whole(rehearsal, ready, CPU_LIBRARY)
+            official = official_wheel(rehearsal, python=python_of(ready))
             compare_library(rehearsal, ready, tree_build(ready) / CPU_LIBRARY, official, wanted)
     with _step(rehearsal, "Compile the bindings"):
         units = compile_whole(rehearsal, ready, state=state, bindings=True)
@@ -76,6 +76,7 @@ def rehearse_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool) -> 
         packed,
     )
     with _step(rehearsal, "Parity"):
+        official = official_wheel(rehearsal, python=python_of(ready))
         parity = compare_wheel(rehearsal, ready, made, official, wanted).facts
     seconds = read_seconds(_cpu_file(rehearsal))
     return Whole(

@@ -45,6 +45,11 @@ class Rehearsed:
     audit: Mapping[str, Any]
 
     @property
+    def explained(self) -> dict[str, str]:
+        """Rule -> why its finding rejects nothing here."""
+        return {each["rule"]: EXPLAINED[each["rule"]] for each in self.audit["findings"] if each["rule"] in EXPLAINED}
+
+    @property
     def judged(self) -> str:
         """What the strict audit said, in a few words."""
         rules = sorted({each["rule"] for each in self.audit["findings"]})

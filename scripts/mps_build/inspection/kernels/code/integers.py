@@ -8,6 +8,7 @@ from .declarations import Declaration, element, is_vector, splat, suffix
 
 
 def integer(declaration: Declaration, operation: str) -> str | None:
+    """Return the IR of an integer operation of the AIR library; None for one on other types."""
     kind = declaration.result
     if not element(kind).startswith("i"):
         return None
@@ -48,6 +49,7 @@ _CONVERT = re.compile(r"air\.convert\.([usf])\.(?:v\d+)?(\w+?)\.([usf])\.(?:v\d+
 
 
 def conversion(declaration: Declaration, _: str) -> str | None:
+    """Return the IR of a conversion between number types; None for another name."""
     match = _CONVERT.match(declaration.name)
     if not match:
         return None

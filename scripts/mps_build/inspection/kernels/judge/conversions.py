@@ -27,6 +27,7 @@ def widen(value: Any) -> Any:
 
 
 def as_bits(tensor: Any) -> Any:
+    """Return the tensor's bits as integers of the same width; a complex number counts as two."""
     if tensor.is_complex():
         tensor = torch.view_as_real(tensor.to(torch.complex64))
     kinds = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -57,6 +58,7 @@ def as_numbers(value: Any) -> Any:
 
 
 def in_type(want: Any, dtype: Any) -> Any:
+    """Return the wanted values in a result's type; uint64 is taken from int64's bits."""
     if dtype == torch.uint64 and want.dtype == torch.int64:
         return want.view(torch.uint64)
     return want.to(dtype)

@@ -92,15 +92,18 @@ def _whole(seed: Any, base: Any, count: Any, low: Any, span: Any, bits: Any) -> 
 
 
 def drawn_mask(seed: Any, base: Any, count: Any, chance: Any) -> Any:
+    """True with the given chance, by the generator's words from `base` on."""
     return drawn("bernoulli", seed, base, count, chance, 0) != 0
 
 
 def drawn_dropout(x: Any, seed: Any, base: Any, chance: Any, scale: Any) -> Any:
+    """Dropout by that mask: what is kept is scaled, the rest is 0."""
     kept = drawn_mask(seed, base, x.numel(), chance).reshape(x.shape)
     return torch.where(kept, x * scale, torch.zeros_like(x))
 
 
 def drawn_bernoulli_each(probabilities: Any, seed: Any, base: Any) -> Any:
+    """1 with each element's own probability, else 0."""
     units = torch.tensor([uniform(each) for each in _words(seed, base, probabilities.numel())], dtype=torch.float64)
     return (units < probabilities.to(torch.float64)).to(torch.float64)
 

@@ -52,6 +52,7 @@ def error_in_ulp(got: Any, want: Any, dtype: Any, scale: Any, magnitude: Any = N
 
 
 def equal(a: Any, b: Any) -> Any:
+    """Compare two results as equal, NaN with NaN; types of eight bits are compared in float32."""
     a, b = (
         each.to(torch.float32) if each.dtype.itemsize == 1 and each.dtype.is_floating_point else each for each in (a, b)
     )
@@ -59,6 +60,7 @@ def equal(a: Any, b: Any) -> Any:
 
 
 def complex_error(g: Any, w: Any, size: Any, component: Any, scale: Any) -> Any:
+    """Error of complex results in units of the last place of the larger component."""
     unit = ulp_of(size, component)
     error = torch.clamp((g.to(torch.float64) - w).abs() - scale, min=0) / unit
     smallest, largest = torch.finfo(component).smallest_normal, torch.finfo(component).max

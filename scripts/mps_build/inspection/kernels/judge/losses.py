@@ -17,6 +17,7 @@ def nll_forward(x: Any, target: Any, weight: Any, ignored: Any, weighted: Any, w
 
 
 def nll_backward(dy: Any, target: Any, weight: Any, ignored: Any, weighted: Any, total: Any, shape: Any) -> Any:
+    """Gradient of the negative log likelihood by its input; ignored targets get 0."""
     target, weight = target.long(), weight if dy.dtype == weight.dtype else weight.to(dy.dtype)
     kept = target != ignored
     place = torch.where(kept, target, torch.zeros_like(target))
@@ -30,10 +31,12 @@ def _ctc(x: Any, targets: Any, times: Any, lengths: Any, blank: Any) -> Any:
 
 
 def ctc_loss(x: Any, targets: Any, times: Any, lengths: Any, blank: Any, steps: Any) -> Any:
+    """Connectionist temporal classification: the loss of each sequence."""
     return _ctc(x, targets, times, lengths, blank)[0]
 
 
 def ctc_gradient(x: Any, targets: Any, times: Any, lengths: Any, blank: Any, steps: Any, dy: Any, zero: Any) -> Any:
+    """Gradient of the CTC loss by the log probabilities, by torch's own CPU operator."""
     loss, alpha = _ctc(x, targets, times, lengths, blank)
     return torch.ops.aten._ctc_loss_backward(dy, x, targets.long(), times, lengths, loss, alpha, blank, zero)
 
@@ -66,6 +69,7 @@ def bag_values(weight: Any, index: Any, offsets: Any, mode: Any, padding: Any, e
 def bag_gradient(
     dy: Any, index: Any, owner: Any, size: Any, where: Any, each: Any, mode: Any, padding: Any, many: Any
 ) -> Any:
+    """Gradient of embedding_bag by its weights, for the modes sum, mean and max."""
     index, owner, size = index.long(), owner.long(), size.long()
     out = torch.zeros((many, dy.shape[1]), dtype=dy.dtype)
     if mode == "max":
@@ -78,6 +82,7 @@ def bag_gradient(
 
 
 def bag_weights_gradient(dy: Any, weight: Any, index: Any, owner: Any, padding: Any) -> Any:
+    """Gradient of embedding_bag by the weights of its samples; padding gets 0."""
     product = (weight[index.long()] * dy[owner.long()]).sum(1)
     return torch.where(index == padding, torch.zeros_like(product), product)
 

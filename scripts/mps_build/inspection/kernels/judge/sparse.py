@@ -8,20 +8,24 @@ import torch
 
 
 def sparse_sums(x: Any, groups: Any, total: Any) -> Any:
+    """Sums of the rows of each group; "or" for booleans."""
     out = torch.zeros((total, x.shape[1]), dtype=x.dtype if x.dtype != torch.bool else torch.int64)
     out = out.index_add(0, torch.tensor(groups), x.to(out.dtype))
     return out != 0 if x.dtype == torch.bool else out
 
 
 def sparse_rows_product(a: Any, b: Any, one: Any, two: Any) -> Any:
+    """Products of the chosen rows of two tensors."""
     return a[one.long()] * b[two.long()]
 
 
 def sparse_dense_product(dense: Any, x: Any, index: Any) -> Any:
+    """Values of a sparse tensor times the dense elements at their indices."""
     return x * dense[tuple(index.long())]
 
 
 def sparse_addmm(index: Any, x: Any, dense: Any, t: Any, alpha: Any, beta: Any, m: Any) -> Any:
+    """beta * t + alpha * (sparse @ dense), the sparse matrix given by indices and values."""
     rows, columns = index.long()
     if x.dtype == torch.bool:
         x, dense, t = (each.to(torch.int64) for each in (x, dense, t))
@@ -31,6 +35,7 @@ def sparse_addmm(index: Any, x: Any, dense: Any, t: Any, alpha: Any, beta: Any, 
 
 
 def sparse_bmm(rows: Any, cols: Any, x: Any, dense: Any, m: Any) -> Any:
+    """Batched product of sparse matrices with dense ones."""
     if x.dtype == torch.bool:
         x, dense = x.to(torch.int64), dense.to(torch.int64)
     batch = torch.arange(dense.shape[0]).repeat_interleave(len(x) // dense.shape[0])
@@ -51,11 +56,13 @@ def _pools(x: Any, sizes: Any) -> Any:
 
 
 def sparse_softmax(x: Any, sizes: Any, log: Any) -> Any:
+    """Softmax (or its logarithm) over each pool of values."""
     function = torch.log_softmax if log else torch.softmax
     return torch.cat([function(each, 0) for each in _pools(x, sizes)])
 
 
 def sparse_softmax_backward(x: Any, dy: Any, sizes: Any, log: Any) -> Any:
+    """Gradient of the softmax over pools, from its result."""
     out = []
     for y, g in zip(_pools(x, sizes), _pools(dy, sizes), strict=True):
         total = (g if log else g * y).sum(0, keepdim=True)

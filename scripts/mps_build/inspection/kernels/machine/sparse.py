@@ -35,6 +35,7 @@ class Shift:
 
     @property
     def groups(self) -> int:
+        """How many threadgroups the launch is moved by along its axis."""
         return self.units * self.unit
 
 

@@ -26,6 +26,8 @@ class Trouble:
 
 @dataclass(slots=True)
 class Placed:
+    """A buffer where it lies in the kernel's memory: address and size in bytes."""
+
     slot: int
     address: int
     size: int
@@ -48,6 +50,7 @@ def locate(address: int, placed: Sequence[Placed]) -> tuple[str, dict[str, objec
 
 
 def stopped(step: Step, said: Report, placed: Sequence[Placed]) -> Trouble:
+    """Return why a kernel was stopped: a fault with its place, or its time limit."""
     kind = _STATUS.get(said.status, "fault")
     thread = tuple(said.thread)
     if kind == "fault":
@@ -62,6 +65,7 @@ def stopped(step: Step, said: Report, placed: Sequence[Placed]) -> Trouble:
 
 
 def race(step: Step, said: Report, placed: Sequence[Placed], code: Code) -> Trouble:
+    """Return the race that was found: the variable, and which two accesses disagree."""
     shared = [Placed(-1, each.address, each.size, "threadgroup memory") for each in code.variables]
     text, where = locate(said.race_address, [*placed, *shared])
     kinds = {1: "both write", 2: "one writes and the other then reads", 3: "one reads and the other then writes"}
@@ -74,6 +78,7 @@ def race(step: Step, said: Report, placed: Sequence[Placed], code: Code) -> Trou
 
 
 def spoilt(step: Step, each: Placed, offset: int) -> Trouble:
+    """Return the write outside of a buffer that its guard bytes showed."""
     side = f"{-offset} bytes before" if offset < 0 else f"{offset - each.size} bytes behind the {each.size} bytes of"
     where = {"buffer": each.name, "byte": offset, "size": each.size}
     return Trouble(kind="fault", text=f"{step.kernel} writes {side} {each.name}", where=where)

@@ -95,6 +95,7 @@ def _between(kind: DType, case: Case, count: int, bounds: Sequence[Any] | None) 
 
 
 def row_of(kernel: Kernel, case: Case) -> Mapping[str, Any]:
+    """Return the reference of the kernel's operator; empty if there is none."""
     return case.references.get(kernel.parts.get("op", ""), {})
 
 
@@ -210,6 +211,7 @@ def rows_of(kinds: Sequence[DType], case: Case, kernel: Kernel) -> Iterator[list
 
 
 def count_of(shape: Sequence[int]) -> int:
+    """Return the number of elements of a shape."""
     count = 1
     for size in shape:
         count *= size

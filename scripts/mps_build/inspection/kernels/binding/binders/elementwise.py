@@ -91,6 +91,7 @@ def with_alpha(kernel: Kernel, arguments: dict[str | int, Any], alpha: Mapping[s
 
 
 def alpha_name(kernel: Kernel) -> str:
+    """Return the name of the kernel's scale argument, which contracts may state."""
     return str(kernel.options.get("alpha", "alpha"))
 
 

@@ -27,6 +27,7 @@ Arguments = dict[str | int, Buffer | bytes]
 
 
 def grid_of(count: int) -> tuple[int, int, int]:
+    """Return a one-dimensional grid of so many threads."""
     return (count, 1, 1)
 
 
@@ -46,6 +47,7 @@ def padded(shape: Shape, pad: int) -> Shape:
 
 
 def reach(shape: Shape, strides: Shape) -> int:
+    """Return how many elements a strided tensor spans in its storage, from the first to the last."""
     return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
 
 

@@ -30,6 +30,7 @@ class Layout:
 
 
 def parts_of(length: int, parts: int) -> int:
+    """Return the length of a part, rounded up, where `length` elements are divided into so many."""
     return -(-length // parts)
 
 
@@ -44,6 +45,7 @@ def params_of(kernel: Kernel, length: int) -> tuple[float, ...]:
 
 
 def programs_of(kernel: Kernel, case: Case, layout: Layout) -> Iterator[Program]:
+    """Yield the programs of a layout: one for each parameter that fits the reduced length."""
     length = math.prod(layout.shape[d] for d in layout.dims)
     for param in params_of(kernel, length) if layout.param is None else (layout.param,):
         yield _program(kernel, case, layout, param, length)

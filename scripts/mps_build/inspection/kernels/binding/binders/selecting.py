@@ -18,11 +18,13 @@ SHAPES = (((3, 7, 5), 1, 4, 1), ((40,), 0, 33, 0), ((2, 3, 4, 5), 3, 2, 2))
 
 
 def one_launch(kernel: Kernel, arguments: Arguments, grid: tuple[int, int, int]) -> Step:
+    """Return a launch over a grid, in threadgroups that leave a last one partly filled."""
     group = (min(grid[0], 8), min(grid[1], 2), min(grid[2], 2)) if grid[1:] != (1, 1) else (min(grid[0], 32), 1, 1)
     return Step(kernel=kernel.name, arguments=arguments, grid=grid, threadgroup=group)
 
 
 def known_bytes(buffer: Buffer, dtype: DType, want: bytes) -> Known:
+    """Return the expectation that a buffer holds exactly these bytes."""
     return Known(got=View(buffer=buffer, dtype=dtype, shape=(len(want) // dtype.size,)), want=want)
 
 

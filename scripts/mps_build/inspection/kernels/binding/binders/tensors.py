@@ -124,4 +124,5 @@ def error_buffer() -> View:
 
 
 def no_error(view: View) -> Known:
+    """Return the expectation that an error flag stays 0."""
     return Known(got=view, want=bytes(4))

@@ -1,0 +1,39 @@
+"""The files of a device suite, in the order in which a run tells the most soonest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from mps_build.common.errors import UsageError
+
+from .request import layer_of
+
+_LAYERS = (
+    *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),
+    *("complex", "autocast", "transformers", "models", "opinfo"),
+)
+
+
+def suite_files(suite: Path, layers_asked: Collection[str]) -> tuple[Path, ...]:
+    """Return the files of the asked layers, or of all where none is asked.
+
+    Raises:
+        UsageError: the folder holds no suite, or the suite has no such layer.
+    """
+    files = sorted(suite.glob("test_*.py"), key=_order)
+    if not files:
+        raise UsageError(
+            f"{suite}: holds no suite (test_<layer>_<area>.py)",
+            hint="reinstall mps-build: a file of it is missing",
+        )
+    layers = sorted({layer_of(file) for file in files})
+    unknown = [layer for layer in layers_asked if layer not in layers]
+    if unknown:
+        raise UsageError(f"no layer {', '.join(unknown)}", hint=f"layers: {', '.join(layers)}")
+    return tuple(file for file in files if not layers_asked or layer_of(file) in layers_asked)
+
+
+def _order(file: Path) -> tuple[int, str]:
+    layer = layer_of(file)
+    return (_LAYERS.index(layer) if layer in _LAYERS else len(_LAYERS), file.name)

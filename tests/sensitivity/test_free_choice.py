@@ -1,0 +1,95 @@
+"""What PyTorch leaves to a device must not be asked: a device that chooses otherwise is right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from device_suite.conditions.asking import ask_rows
+from device_suite.conditions.listed import rows_of
+from device_suite.conditions.tables import TABLES
+from device_suite.overloads.asking import ask_calls, stored_calls
+from device_suite.overloads.described import values
+from device_suite.runs import Bench
+from device_suite.states import Refused
+from free_choice import ChoosesOtherwise
+
+SPECS = {name: spec for table in TABLES for name, spec in table.specs.items()}
+# Families that an NVIDIA GPU answered otherwise, and was right: what they asked had no one answer.
+FREE = (
+    *("scatter", "scatter_inplace", "scatter_add_old_inplace", "index_copy", "index_copy_inplace", "index_put_rows"),
+    *("put", "sort", "argsort", "topk_many", "kthvalue", "median", "interpolate_nearest1d", "upsample_nearest1d"),
+)
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_no_row_changes_where_a_device_chooses_otherwise(name: str) -> None:
+    bench = Bench(torch.device("cpu"), around=ChoosesOtherwise)
+
+    ask_rows(SPECS[name], rows_of(SPECS[name]), bench)
+
+
+def test_writes_to_one_place_happen_in_the_opposite_order() -> None:
+    index, source = torch.tensor([1, 1]), torch.tensor([5.0, 7.0])
+    with ChoosesOtherwise():
+        answers = [
+            torch.zeros(3).scatter(0, index, source),
+            torch.zeros(3).index_copy(0, index, source),
+            torch.zeros(3).index_put((index,), source),
+            torch.zeros(3).put(index, source),
+        ]
+        summed = torch.zeros(3).index_put((index,), source, accumulate=True)
+
+    assert [one[1].item() for one in answers] == [5.0] * 4
+    assert summed[1].item() == 12.0
+
+
+def test_ties_are_taken_from_the_other_end_and_stable_sorts_stay() -> None:
+    x = torch.tensor([2.0, 1.0, 2.0, 1.0])
+    with ChoosesOtherwise():
+        order, stable = x.sort()[1].tolist(), x.sort(stable=True)[1].tolist()
+        best, middle = x.topk(1)[1].tolist(), x.kthvalue(1)[1].item()
+
+    assert (order, stable) == ([3, 1, 2, 0], [1, 3, 0, 2])
+    assert best == [2]
+    assert middle != x.kthvalue(1)[1].item()
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 3e9, -1.0])
+def test_a_number_that_does_not_fit_becomes_another(number: float) -> None:
+    with ChoosesOtherwise():
+        odd = torch.tensor([number, 2.0]).to(torch.uint8).tolist()
+
+    assert odd == [77, 2]
+
+
+def test_the_calls_of_an_overload_notice_a_fault_in_it() -> None:
+    name = next(one for one in stored_calls() if one.startswith("_foreach_add."))
+    func = getattr(torch.ops.aten._foreach_add, name.split(".")[1])
+    ask_calls(name, stored_calls()[name], Bench(torch.device("cpu")))
+
+    class Wrong(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, called: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            answer = called(*args, **(kwargs or {}))
+            return [one + 1 for one in answer] if called is func else answer
+
+    with pytest.raises(AssertionError, match="call 0"):
+        ask_calls(name, stored_calls()[name], Bench(torch.device("cpu"), around=Wrong))
+
+
+def test_an_overload_that_this_torch_has_not_is_refused() -> None:
+    with pytest.raises(Refused, match="no such"):
+        ask_calls("no such.default", [], Bench(torch.device("cpu")))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.int8, torch.uint8, torch.bool, torch.complex64])
+def test_described_values_lie_between_their_ends(dtype: torch.dtype) -> None:
+    drawn = values(dtype, (3, 50), -2, 3, 1)
+    wide = torch.view_as_real(drawn) if dtype.is_complex else drawn
+
+    assert drawn.dtype == dtype
+    assert float(wide.float().min()) >= -2
+    assert float(wide.float().max()) <= 3
+    assert wide.unique().numel() > 1

@@ -14,7 +14,7 @@ from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
 from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder
-from mps_build.inspection.kernels.answers import Answers, compare_answers
+from mps_build.inspection.kernels.changed_answers import Answers, compare_answers
 from mps_build.inspection.kernels.code.compiler import require_llvm
 from mps_build.inspection.kernels.difference import Difference, compare_kernels
 from mps_build.inspection.kernels.selection import Choice

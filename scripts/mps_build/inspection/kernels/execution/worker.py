@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..answer import answer_of
+from ..answer_digest import answer_of
 from ..binding.contracts import Case, Kernel, companions_of, load_contracts, match_kernel
 from ..code.compiler import host_target, translator_version
 from ..examine import Outcome, Verdict, examine

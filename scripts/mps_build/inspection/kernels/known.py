@@ -65,13 +65,19 @@ class Known:
         Args:
             explained: the issues whose `where` holds all of the kernel's wrong values.
         """
-        if outcome not in self.outcomes or version is None or (self.is_precise and self.id not in explained):
+        if outcome not in self.outcomes or (self.is_precise and self.id not in explained):
+            return False
+        return self.is_of(version) and self.means(name)
+
+    def is_of(self, version: str | None) -> bool:
+        """Return whether a release of torch has it; of an unknown version nothing is known."""
+        if version is None:
             return False
         try:
             release = Version(Version(version).base_version)
         except InvalidVersion:
             return False
-        return release in self.torch and self.means(name)
+        return release in self.torch
 
 
 @cache
@@ -100,9 +106,9 @@ def _row(row: Mapping[str, Any]) -> Known:
     )
 
 
-def explanations_of(name: str) -> tuple[str, ...]:
-    """Return the issues that may explain wrong values of a kernel, of whatever release."""
-    return tuple(each.id for each in load_known() if each.where and each.means(name))
+def explanations_of(name: str, version: str | None) -> tuple[str, ...]:
+    """Return the issues of a release that may explain wrong values of a kernel."""
+    return tuple(each.id for each in load_known() if each.where and each.means(name) and each.is_of(version))
 
 
 def races_of(name: str) -> tuple[str, ...]:

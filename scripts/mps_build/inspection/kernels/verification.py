@@ -95,7 +95,9 @@ def verify(request: Request, reporter: Reporter) -> list[Kernel]:
     if not tasks:
         raise UsageError(_nothing_selected(request.choice), hint="`--kernel 'exp_*'` takes a shell pattern on names")
     torch = _version_of_torch(request)
-    state = state_of(translator_version(), torch, request.seed, request.choice.is_quick, request.is_large)
+    state = state_of(
+        translator_version(), torch, request.version, request.seed, request.choice.is_quick, request.is_large
+    )
     verdicts = Verdicts(request.cache / "verdicts", state)
     rows: dict[Task, Kernel] = {}
     jobs = request.jobs or len(os.sched_getaffinity(0))
@@ -150,6 +152,7 @@ def _settings(
                 known=known,
                 with_answers=request.with_answers,
                 is_large=request.is_large,
+                version=request.version,
             )
 
         yield setting_of

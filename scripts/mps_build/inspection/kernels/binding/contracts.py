@@ -130,12 +130,14 @@ class Case:
         values: seeded inputs; equal for equal seed and kernel.
         kernels: the companions that the library has, by name.
         references: names of references/*.yaml with their rows.
+        version: torch's, whose known issues count; None if it is not known.
     """
 
     values: Values
     kernels: Mapping[str, Kernel]
     references: Mapping[str, Mapping[str, Any]]
     is_quick: bool = False
+    version: str | None = None
 
     def first_companion(self, kernel: Kernel) -> Kernel:
         """Return the first of a kernel's companions that the library has.

@@ -43,6 +43,7 @@ class Setting:
     Args:
         selected: the first library's kernels that the run examines.
         known: verdicts of earlier runs (verdicts.py).
+        version: torch's, whose known issues count.
         is_large: tensors past 2**31 and 2**32 (examine_large.py), in place of the contracts' own cases.
         pairs: nothing is run; a kernel (library, function) is only read, beside the one that it is compared with.
     """
@@ -61,6 +62,7 @@ class Setting:
     pairs: Pairs | None = None
     with_answers: bool = False
     is_large: bool = False
+    version: str | None = None
 
 
 def serve(setting: Setting, orders: int, answers: int) -> None:
@@ -224,6 +226,7 @@ class _Batch:
                 kernels=views,
                 references=self._setting.references,
                 is_quick=self._setting.is_quick,
+                version=self._setting.version,
             )
             answer = partial(answer_of, device=device) if self._setting.with_answers else None
             if self._setting.is_large:

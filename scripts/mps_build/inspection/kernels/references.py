@@ -26,6 +26,7 @@ _KEYS = {
     "draw",
     "skip_nan",
     "overflow",
+    "least",
     "divides",
     "complex",
     "order",

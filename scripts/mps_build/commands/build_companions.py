@@ -34,7 +34,7 @@ from mps_build.common.workspace import Workspace, wheelhouse, work_folder
 from mps_build.host.probes.probers import LiveProber, RecordedProber
 from mps_build.host.toolchain import use_xcode, xcode_toolchain
 
-from .shared.numbers import count
+from .shared.build_options import add_compiler_arguments
 
 EXAMPLES = (
     "v2.6.0",
@@ -83,17 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a folder, a tarball or a git address instead of the tag's source; a folder is copied",
     )
     parser.add_argument("--python", metavar="X.Y", help="the Python of the torch wheel (default: the recipe's)")
-    parser.add_argument(
-        "--set",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        dest="settings",
-        help="set a variable of the build (repeatable)",
-    )
-    parser.add_argument(
-        "--jobs", metavar="N", type=count, help="number of compilers at once (default: from cores and memory)"
-    )
+    add_compiler_arguments(parser)
     parser.add_argument("--wheelhouse", metavar="DIR", type=Path, help="folder for the wheels (default: wheelhouse/)")
     parser.add_argument("--dry-run", action="store_true", help="only show what would be built, and whether it can be")
     parser.add_argument(

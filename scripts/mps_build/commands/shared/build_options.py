@@ -1,4 +1,4 @@
-"""The options of `build_wheel` and `shell`."""
+"""The options of `build_wheel` and `shell`, and those that every build of C++ takes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,21 @@ import argparse
 from pathlib import Path
 
 from .numbers import count
+
+
+def add_compiler_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what every build of C++ takes: variables, and how many compilers run at once."""
+    parser.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        dest="settings",
+        help="set a variable of the build (repeatable)",
+    )
+    parser.add_argument(
+        "--jobs", metavar="N", type=count, help="number of compilers at once (default: from cores and memory)"
+    )
 
 
 def add_build_options(parser: argparse.ArgumentParser) -> None:
@@ -26,17 +41,7 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a patch to apply after the recipe's (repeatable)",
     )
-    parser.add_argument(
-        "--set",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        dest="settings",
-        help="set a variable of the build (repeatable)",
-    )
-    parser.add_argument(
-        "--jobs", metavar="N", type=count, help="number of compilers at once (default: from cores and memory)"
-    )
+    add_compiler_arguments(parser)
     parser.add_argument(
         "--allow-jit-shaders", action="store_true", help="allow Metal kernels that are compiled at first use"
     )

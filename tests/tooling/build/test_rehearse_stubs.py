@@ -22,7 +22,7 @@ _SUMMARY = "-- USE_LAPACK            : {}\n-- USE_MPS               : ON\n"
 def test_accelerate_has_what_configure_probes_for_and_metal_nothing_more(tmp_path: Path, release: str) -> None:
     stubs = write_linker_stubs(tmp_path, release=release, more={"libSystem.B": ["_one_more"]})
 
-    def names(path: str) -> set[str]:
+    def names(path: str) -> frozenset[str]:
         return exported_names((tmp_path / path).read_text(encoding="utf-8"))
 
     # cmake/Modules/FindLAPACK.cmake asks for cheev, FindBLAS.cmake for sgemm; torch itself calls no cheev.

@@ -52,10 +52,22 @@ class Rehearsed:
     @property
     def judged(self) -> str:
         """What the strict audit said, in a few words."""
-        rules = sorted({each["rule"] for each in self.audit["findings"]})
+        rejecting = sorted({each["rule"] for each in self.audit["findings"] if each["level"] == "error"})
+        others = sorted({each["rule"] for each in self.audit["findings"]} - set(rejecting))
+        warned = f"; warnings: {', '.join(others)}" if others else ""
+        if not rejecting:
+            return f"strict audit: {self.audit['verdict']}{warned}"
         return (
-            f"strict audit: {', '.join(rules)}, which the configuration explains" if rules else "strict audit: nothing"
+            f"strict audit: {self.audit['verdict']} by {', '.join(rejecting)}, which the configuration explains{warned}"
         )
+
+    def document(self) -> dict[str, Any]:
+        """Return the strict audit for `--json`: its own verdict, and why the rehearsal ends well in spite of it.
+
+        `verdict` is what `audit_wheel` says of this file to anybody; `rejected_by` are the rules of its errors.
+        """
+        rejecting = sorted({each["rule"] for each in self.audit["findings"] if each["level"] == "error"})
+        return {**self.audit, "rejected_by": rejecting, "explained": self.explained, "judged": self.judged}
 
 
 def pack_whole(rehearsal: Rehearsal, ready: Prepared, *, state: str, libraries: tuple[Path, ...]) -> Receipt:

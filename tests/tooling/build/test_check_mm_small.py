@@ -232,6 +232,7 @@ def test_what_is_missing_is_said(tree: Path, tmp_path: Path, monkeypatch: pytest
         ((str(tmp_path / "none.mm"),), 2, "is not a file"),
         ((str(tree / "version.txt"),), 2, "is not Objective-C++"),
         ((file, "--source", str(tmp_path / "none")), 2, "is not a folder"),
+        ((file, "--source", str(tmp_path / "torch-2.6.0-cp312-none-macosx_11_0_arm64.whl")), 2, "is not a file"),
         ((file, "--source", str(tmp_path)), 4, "is not a PyTorch tree"),
         ((), 2, "no file and no tree"),
         (("--source", str(tree)), 2, "is not a git repository"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,6 @@ from mps_build.build.mm.diagnostics import Said
 from mps_build.build.mm.loops import with_questions
 from mps_build.build.mm.tree import MpsTree
 from mps_build.build.objc import write_frameworks
-
-needs_zig = pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="pip install ziglang==0.17.1")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +84,7 @@ def _said(tmp_path: Path, body: str, head: str = _HEAD) -> list[tuple[int, str, 
     return [(each.line, each.kind, each.text) for each in say(checker, file) if "auto-var-id" not in each.flag]
 
 
-@needs_zig
+@pytest.mark.zig
 def test_a_variable_that_no_element_can_be_is_an_error(tmp_path: Path) -> None:
     loops = "for (NSString* x in a) {}\nfor (NSNumber* x in a) {}\nfor (NSNumber* x in d) {}\nfor (NSString* x in d) {}"
     body = f"void f(NSArray<NSNumber*>* a, NSMutableDictionary<NSString*, NSNumber*>* d) {{\n{loops}\n}}"
@@ -99,7 +96,7 @@ def test_a_variable_that_no_element_can_be_is_an_error(tmp_path: Path) -> None:
     assert not list((tmp_path / "scratch").rglob("*.mm"))
 
 
-@needs_zig
+@pytest.mark.zig
 def test_what_may_be_an_element_and_what_nobody_knows_is_no_mistake(tmp_path: Path) -> None:
     loops = "for (NSString* x in o) {} for (NSObject* x in n) {} for (NSString* x in any) {} for (NSString* x in f) {}"
     arguments = "NSArray<NSObject*>* o, NSSet<NSNumber*>* n, id any, id<NSFastEnumeration> f"
@@ -107,19 +104,19 @@ def test_what_may_be_an_element_and_what_nobody_knows_is_no_mistake(tmp_path: Pa
     assert _said(tmp_path, f"void f({arguments}) {{ {loops} }}") == []
 
 
-@needs_zig
+@pytest.mark.zig
 def test_without_foundation_the_file_says_so_itself(tmp_path: Path) -> None:
     found = _said(tmp_path, "void f(NSArray* a) { for (NSString* x in a) {} }", head="")
     assert found and all("mps_build" not in text for _, _, text in found)
 
 
-@needs_zig
+@pytest.mark.zig
 def test_an_inherited_method_of_a_mutable_collection_knows_its_types(tmp_path: Path) -> None:
     body = "NSNumber* f(NSMutableDictionary<NSString*, NSNumber*>* d) { return d.allKeys[0]; }"
     assert [(line, kind) for line, kind, _ in _said(tmp_path, body)] == [(2, "error")]
 
 
-@needs_zig
+@pytest.mark.zig
 @pytest.mark.parametrize(
     ("call", "words"),
     [

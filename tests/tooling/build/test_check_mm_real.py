@@ -16,7 +16,7 @@ from mps_build.build.mm.tree import read_tree
 from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import work_folder
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.zig]
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 from pathlib import Path
@@ -14,7 +13,7 @@ from mps_build.build.patches.file import read_patch
 from mps_build.cli import main
 from mps_build.common.reporter import SilentReporter
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="pip install ziglang==0.17.1")
+pytestmark = pytest.mark.zig
 OPERATIONS = "aten/src/ATen/native/mps/operations"
 # The tree's own generator: what PyTorch's writes 7,000 of.
 GENERATOR = """

@@ -61,8 +61,8 @@ def check_files(checker: Checker, files: Sequence[Path], *, jobs: int, reporter:
     header = shared_header(checker, files)
     shared = {file: flags_with(header) for file in files if header and may_share(file)}
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        for said in pool.map(lambda file: say(checker, file, shared=shared.get(file, ())), files):
-            outputs.append(said)
+        for output in pool.map(lambda file: say(checker, file, shared=shared.get(file, ())), files):
+            outputs.append(output)
             done += 1
             reporter.advanced(done)
     reporter.done()

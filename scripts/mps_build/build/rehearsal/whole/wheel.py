@@ -24,7 +24,7 @@ from ...artifacts import Wheel
 from ...ninja import run_build
 from ...steps.compile_wheel import build_command, compile_wheel
 from ...steps.deliver_wheel import deliver_wheel
-from ...steps.finish_wheel import bill_of_materials, finish_wheel
+from ...steps.finish_wheel import FAST, bill_of_materials, finish_wheel
 from ...steps.repack_wheel import files_of, make_commands, repack_wheel
 from ...steps.repair_wheel import repair_wheel
 from ..session import Prepared, Rehearsal
@@ -139,7 +139,7 @@ def finish_whole(rehearsal: Rehearsal, ready: Prepared, packed: Receipt, wanted:
             output.rename(aside)
         remove_tree(output)
         previous = aside / last[0].name if len(last) == 1 else None
-        made = finish_wheel(repaired, output=output, epoch=ready.tree.epoch, bill=bill, previous=previous)
+        made = finish_wheel(repaired, output=output, epoch=ready.tree.epoch, bill=bill, previous=previous, level=FAST)
         remove_tree(aside)
         return StepResult(files=(made.path,), facts={"name": made.path.name, "size": made.size, "sha256": made.sha256})
 

@@ -204,7 +204,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(tmp_pat
     overlay = tmp_path / "cache" / "verify"
     program = (
         "import sys; sys.path.insert(0, sys.argv.pop(1)); from pathlib import Path\n"
-        "from mps_build.cli import main; from mps_build.verify import target\n"
+        "from mps_build.cli import main; from mps_build.verify.target import resolve as target\n"
         "target.make_overlay = lambda interpreter, shop, **_: Path('/')\n"
         "raise SystemExit(main('verify_mps', sys.argv[1:]))\n"
     )

@@ -74,7 +74,9 @@ def test_a_right_device_is_verified_and_the_record_lies_where_it_is_said(run: Ru
     assert load_record(tmp_path / "record" / "record.json").verdict == "verified"
 
 
-def test_a_new_failure_is_a_regression_and_every_report_is_written(run: Run, tmp_path: Path) -> None:
+def test_a_new_failure_is_a_regression_and_every_report_is_written(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     files = [str(tmp_path / "out" / name) for name in ("j.xml", "p.html", "s.md")]
 
     status, document = run("--junit", files[0], "--html", files[1], "--markdown", files[2])
@@ -83,6 +85,7 @@ def test_a_new_failure_is_a_regression_and_every_report_is_written(run: Run, tmp
     assert document["counts"] == {"passed": 1, "failed": 1, "known": 1}
     assert [case["known_issue"] for case in document["cases"]] == [None, None, "7"]
     assert all("off by 3" in Path(name).read_text() for name in files)
+    assert capsys.readouterr().out.splitlines()[-1].endswith(": regressed")
 
 
 def test_known_issues_alone_have_a_status_of_their_own_unless_accepted(run: Run) -> None:

@@ -130,6 +130,17 @@ def test_selection_by_name_by_operator_and_one_of_each_form() -> None:
     assert selection.choose(library, selection.Choice(operator="exp", is_quick=True)) == [0, 1, 3]
 
 
+def test_quick_takes_one_type_and_the_smallest_and_largest_threadgroup() -> None:
+    kinds = [f"attention_{kind}_bq32_mask{kind}" for kind in ("bfloat16", "float16", "float32")]
+    sizes = [f"sort_{kind}_tptg{size}_stable" for kind in ("int", "float") for size in (128, 32, 64, 1024)]
+    library = _library(*kinds, *sizes)
+
+    chosen = [library.functions[place].name for place in selection.choose(library, selection.Choice(is_quick=True))]
+
+    assert len(chosen) == 3
+    assert chosen[1:] == ["sort_float_tptg32_stable", "sort_float_tptg1024_stable"]
+
+
 def _row(name: str, outcome: str, library: str = "metal_basic") -> Kernel:
     return Kernel(
         name=name,

@@ -331,7 +331,7 @@ def tests(session: nox.Session) -> None:
 def tests_slow(session: nox.Session) -> None:
     """The tests that need minutes, a network or a compiler."""
     _install(session, "tests_slow")
-    session.run("pytest", "-m", "slow", *session.posargs)
+    session.run("pytest", "-m", "slow or zig", *session.posargs, env={"MPS_BUILD_TESTS_NEED_ZIG": "1"})
 
 
 @nox.session(venv_backend="virtualenv")  # pip may have the CPU build of torch on disk; uv does not know

@@ -4,14 +4,15 @@ python tests/sensitivity/choose_rows.py [--only NAME,...]
 
 Each row is called once on the CPU. Greedy: the row that adds most for the kernels that it adds comes next, until every
 condition of every overload that any row meets is met, and every pair of an operator's conditions that any row holds: a
-dtype with each form, argument and class of values; a layout and a size with the kind of the dtype; a layout with each
-form, argument and class of size; the arguments with each other and with the classes of size. A kernel is a distinct
-operator, dtype, shape and layout: on MPS most of them are compiled once.
+dtype, a form and a class of size with each argument, kind of layout and class of values, and with each other; arguments
+with each other and with the kinds of layout; the layouts of two operands. A kernel is a distinct operator, dtype, shape
+and layout: on MPS most of them are compiled once.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import heapq
 import itertools
 import json
@@ -56,11 +57,13 @@ class _Forms(Conditions):
 def dtype_class(dtype: torch.dtype) -> str:
     """Return the kind of a dtype: those of one kind share their kernels' source.
 
-    >>> dtype_class(torch.bfloat16), dtype_class(torch.uint8)
-    ('half', 'whole')
+    >>> dtype_class(torch.bfloat16), dtype_class(torch.uint8), dtype_class(torch.int64)
+    ('half', 'byte', 'whole')
     """
     if dtype in (torch.float16, torch.bfloat16):
         return "half"
+    if dtype in (torch.int8, torch.uint8):  # their views may begin at any address
+        return "byte"
     if dtype in (torch.float32, torch.bool):
         return str(dtype)[6:]
     return "complex" if dtype.is_complex else "whole"
@@ -88,8 +91,8 @@ def pairs_of(spec: Spec, row: Row) -> Iterator[Any]:
     arguments = [(key, str(value)) for key, value in levels.items() if key[0] != "@"]
     yield from (form, dtype, values, ("side", levels["@size"]), *layouts, *arguments)
     yield from itertools.product((dtype,), (form, values, *classes, *arguments))
-    yield from itertools.product((kind,), (size, *layouts))
-    yield from itertools.product((form,), (size, values, *layouts, *arguments))
+    yield (kind, size)
+    yield from itertools.product((form,), (size, values, *classes, *arguments))
     yield from itertools.product((size,), (values, *classes, *arguments))
     yield from itertools.product(arguments, classes)
     yield from itertools.combinations(classes, 2)
@@ -100,10 +103,8 @@ def meet(spec: Spec, row: Row) -> Met:
     """Call a row once on the CPU and note what it meets."""
     recorder = _Forms()
     bench = Bench(torch.device("cpu"), around=lambda: recorder)
-    try:
+    with contextlib.suppress(Refused):  # on this torch; another one may have it
         asking.ask_rows(spec, [row], bench)
-    except Refused:  # on this torch; another one may have it
-        pass
     found = {
         (func, kind, one)
         for func, facts in recorder.facts.items()

@@ -99,9 +99,9 @@ def test_a_gradient_without_memory_is_recorded() -> None:
 
 
 def test_a_view_is_no_kernel_and_a_copy_is_one() -> None:
-    mode = Conditions()
+    mode, x = Conditions(), torch.zeros(2, 3)
     with mode:
-        torch.zeros(2, 3).t().clone()  # a factory has no operand: it is not recorded
+        x.t().clone()
 
     assert [form[0] for form in mode.keys if not is_view(form[0])] == [torch.ops.aten.clone.default]
 

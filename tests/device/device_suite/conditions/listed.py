@@ -70,7 +70,8 @@ def add_generated(cases: Cases, table: Table) -> None:
                 by_dtype.setdefault(row.levels["@dtype"], []).append(row)
             for dtype, rows in by_dtype.items():
                 name, act = f"condition-{spec.name}-{str(dtype)[6:]}{ending}", partial(_asked, spec, rows)
-                cases.add(name, act, check=True, may_be_missing=True, full=part == "more")
+                more = part == "more"
+                cases.add(name, act, check=True, may_be_missing=True, full=more, quiet=more)
 
 
 def _asked(spec: Spec, rows: list[Row], bench: Any) -> Any:

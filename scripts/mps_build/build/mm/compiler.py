@@ -112,7 +112,7 @@ def compile_file(checker: Checker, file: Path, *more: str, shared: Sequence[str]
     if not has_verdict:
         said = answer.stderr.strip().splitlines()[-1:] or [f"exit {answer.exit}"]
         raise BuildEnvironmentError(
-            f"zig came to no verdict on {file}: {said[0]}", hint=f"does it run? {checker.zig} version"
+            f"zig did not finish with {file}: {said[0]}", hint=f"does it run? {checker.zig} version"
         )
     return "\n".join(line for line in answer.stderr.splitlines() if f"error: {_NO_OBJECT}" not in line)
 

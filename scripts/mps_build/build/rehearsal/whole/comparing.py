@@ -111,4 +111,4 @@ def _note(rehearsal: Rehearsal, receipt: Receipt) -> None:
         result = f"{part['both']} of {part['official']} of the official library's"
         if not part["equal"]:
             result += "; the differences, each with its reason, are in " + parity_file(rehearsal).name
-        rehearsal.note(part["part"], result, "what our compiler made of this release, against what Apple's made of it")
+        rehearsal.note(part["part"], result, "our compiler's output for this release, compared with Apple's")

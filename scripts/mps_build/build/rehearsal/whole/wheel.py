@@ -96,7 +96,7 @@ def pack_whole(rehearsal: Rehearsal, ready: Prepared, *, state: str, libraries: 
             files = files_of(backend, source=tree.root, build=build, previous=last[0])
             if files is not None:
                 wheel, changed = repack_wheel(last[0], files, output=output)
-                rehearsal.console.line(f"packed anew: {len(changed)} of {len(files)} files")
+                rehearsal.console.line(f"repacked: {len(changed)} of {len(files)} files")
                 return StepResult(files=(wheel,))
         return StepResult(
             files=(compile_wheel(ready.wrap(command), output=output, log=log, reporter=rehearsal.console),)

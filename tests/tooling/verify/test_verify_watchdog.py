@@ -49,6 +49,7 @@ def drive(
     only: tuple[str, ...] = (),
     case_seconds: float = 60.0,
     memory_bytes: int = 1 << 40,
+    jobs: int = 1,
 ) -> SuiteRun:
     files = write_suite(tmp_path, *sources)
     request = SuiteRequest(
@@ -67,6 +68,7 @@ def drive(
         known=known or [],
         plant=plant,
         only=only,
+        jobs=jobs,
     )
     return run_suite(request, judge_text=judge_text, on_case=lambda run, case: None)
 

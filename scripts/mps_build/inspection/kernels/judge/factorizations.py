@@ -19,4 +19,22 @@ def inverse(a: Any) -> Any:
     return torch.linalg.inv(a)
 
 
-FUNCTIONS = {"lower_factor": lower_factor, "inverse": inverse}
+def lu_solved(a: Any, at: Any, rows: Any, begin: Any, end: Any, upper: Any, unit: Any) -> Any:
+    """Some columns of rows of a matrix, solved by the triangle of these rows; the rest as it was."""
+    out, here = a.clone(), slice(at, at + rows)
+    triangle = a[..., here, here]
+    out[..., here, begin:end] = torch.linalg.solve_triangular(
+        triangle, a[..., here, begin:end], upper=bool(upper), unitriangular=bool(unit)
+    )
+    return out
+
+
+def lu_updated(a: Any, rows: Any, columns: Any, first: Any, terms: Any) -> Any:
+    """A window less a product of parts of the same matrix; the rest as it was."""
+    out, inner = a.clone(), slice(first, first + terms)
+    down, across = slice(*rows), slice(*columns)
+    out[..., down, across] -= a[..., down, inner] @ a[..., inner, across]
+    return out
+
+
+FUNCTIONS = {"lower_factor": lower_factor, "inverse": inverse, "lu_solved": lu_solved, "lu_updated": lu_updated}

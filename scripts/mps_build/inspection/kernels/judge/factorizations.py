@@ -37,4 +37,23 @@ def lu_updated(a: Any, rows: Any, columns: Any, first: Any, terms: Any) -> Any:
     return out
 
 
-FUNCTIONS = {"lower_factor": lower_factor, "inverse": inverse, "lu_solved": lu_solved, "lu_updated": lu_updated}
+def lu_panel(a: Any, at: Any, width: Any) -> Any:
+    """Some columns of a matrix, from the row of the first on, factored with pivots; the rest as it was."""
+    out = a.clone()
+    out[..., at:, at : at + width] = torch.linalg.lu_factor(a[..., at:, at : at + width])[0]
+    return out
+
+
+def lu_pivots(a: Any, at: Any, width: Any) -> Any:
+    """The rows that such a factorization exchanges, counted from 1."""
+    return torch.linalg.lu_factor(a[..., at:, at : at + width])[1] + at
+
+
+FUNCTIONS = {
+    "lower_factor": lower_factor,
+    "inverse": inverse,
+    "lu_solved": lu_solved,
+    "lu_updated": lu_updated,
+    "lu_panel": lu_panel,
+    "lu_pivots": lu_pivots,
+}

@@ -17,7 +17,7 @@ INT = DTYPES["int"]
 THREADS = 64
 
 
-def _matrices(case: Case, dtype: DType, count: int, rows: int, columns: int) -> View:
+def matrices(case: Case, dtype: DType, count: int, rows: int, columns: int) -> View:
     """Return matrices with small elements and a diagonal of 1 to 2 in size: triangular parts are solved stably."""
     data = bytearray(case.values.moderate(dtype, count * rows * columns, -0.25, 0.25))
     for b in range(count):
@@ -37,7 +37,7 @@ def solve(kernel: Kernel, case: Case) -> Iterator[Program]:
     upper, unit = kernel.parts.get("side") == "upper", (kernel.parts.get("diagonal") or "unit") == "unit"
     for count, m, n, first, size, (begin, end) in SOLVED:
         rows = min(size, most)
-        given = _matrices(case, dtype, count, m, n)
+        given = matrices(case, dtype, count, m, n)
         memory = started(given)
         values = {"A": memory, "dims": (m, n), "params": (first, begin, end, rows)}
         inputs = {"a": given, "at": first, "rows": rows, "begin": begin, "end": end, "upper": upper, "unit": unit}
@@ -58,7 +58,7 @@ def update(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`gemmSimdLU`: of a window, the product of the columns before it and the rows above it is subtracted."""
     dtype = kernel.dtype("A")
     for count, m, n, rows, columns, first, terms in UPDATED:
-        given = _matrices(case, dtype, count, m, n)
+        given = matrices(case, dtype, count, m, n)
         memory = started(given)
         values = {"A": memory, "dims": (m, n), "win": (*rows, *columns), "kwin": (first, terms, 0, 0)}
         inputs = {"a": given, "rows": list(rows), "columns": list(columns), "first": first, "terms": terms}

@@ -322,14 +322,16 @@ def typecheck(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """This repository's own tests; arguments go to pytest."""
     _install(session, "tests")
-    session.run("pytest", "-n", "auto", "-m", "not slow", *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "1"})
+    # One worker more than cores: many tests wait for a process of theirs. Long tests at the end are shared out again.
+    workers = ("-n", str((os.cpu_count() or 2) + 1), "--dist", "worksteal")
+    session.run("pytest", *workers, "-m", "not slow", *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "1"})
 
 
 @nox.session
 def tests_slow(session: nox.Session) -> None:
     """The tests that need minutes, a network or a compiler."""
     _install(session, "tests_slow")
-    session.run("pytest", "-m", "slow", *session.posargs)
+    session.run("pytest", "-m", "slow or zig", *session.posargs, env={"MPS_BUILD_TESTS_NEED_ZIG": "1"})
 
 
 @nox.session(venv_backend="virtualenv")  # pip may have the CPU build of torch on disk; uv does not know

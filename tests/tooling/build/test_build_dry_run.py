@@ -35,8 +35,8 @@ def test_a_host_that_cannot_is_said_to_be_recorded_before_it_is_refused(
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
     mac = str(recorded_mac(tmp_path, "imac-intel-vega48-14.4.1"))
 
-    for verb, *arguments in (["build_wheel", "v2.6.0", "--dry-run"], ["verify_mps", "torch==2.6.0"]):
-        assert cli.main(verb, [*arguments, "--host", mac]) != 0
+    for command, *arguments in (["build_wheel", "v2.6.0", "--dry-run"], ["verify_mps", "torch==2.6.0"]):
+        assert cli.main(command, [*arguments, "--host", mac]) != 0
         assert capsys.readouterr().out.startswith("recorded on 2026-11-01")
 
 

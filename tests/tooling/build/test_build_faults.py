@@ -1,6 +1,6 @@
 """What may happen to a build, done to the sample's: killed, disk full, two at once, damaged results.
 
-Slow: each case runs the door on a tree of its own; the cache of what is fetched is shared.
+Slow: each case runs the build on a tree of its own; the cache of what is fetched is shared.
 """
 
 from __future__ import annotations

@@ -344,4 +344,4 @@ def test_every_release_names_companions_that_can_be_built() -> None:
 # The rehearsal's own parts.
 
 
-# The verb.
+# The command.

@@ -38,7 +38,7 @@ BINDING = f"mps_build_sample/_C.cpython-3{sys.version_info[1]}-darwin.so"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """One run of the door: where it worked, the wheel unpacked, and what it reported."""
+    """One build: where it worked, the wheel unpacked, and what it reported."""
 
     work: Path
     wheel: Path

@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[3]
 
 def test_every_verb_has_a_session_examples_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     noxfile = (ROOT / "noxfile.py").read_text(encoding="utf-8")
-    for verb in COMMANDS:
-        assert f"def {verb}(session" in noxfile, verb
-        assert cli.main(verb, ["--help"]) == 0
+    for command in COMMANDS:
+        assert f"def {command}(session" in noxfile, command
+        assert cli.main(command, ["--help"]) == 0
         assert "examples:" in capsys.readouterr().out
 
 

@@ -79,11 +79,11 @@ def test_zsh_reads_its_script_and_registers_it(texts: dict[str, str], tmp_path: 
 
 
 def test_the_scripts_name_every_verb_and_option(texts: dict[str, str]) -> None:
-    for verb in COMMANDS:
-        for action in parser_of(verb)._actions:
+    for command in COMMANDS:
+        for action in parser_of(command)._actions:
             for name in action.option_strings:
-                assert name in texts["bash"], (verb, name)
-                assert name in texts["zsh"], (verb, name)
+                assert name in texts["bash"], (command, name)
+                assert name in texts["zsh"], (command, name)
 
 
 def test_an_unknown_shell_is_a_usage_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

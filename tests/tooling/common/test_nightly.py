@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from mps_build.cli import main
 from mps_build.commands.shared.nightly_options import chosen_nightly
-from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.errors import BuildEnvironmentError, SourceError, UsageError
 from mps_build.common.wheels import download
 from mps_build.common.wheels.download import MACOS_PLATFORM
 from mps_build.common.wheels.nightly import VARIABLE
+from mps_build.verify.target import resolve
 from small_wheels import torch_files, write_wheel
 
 NEWEST = "2.17.0.dev20261121"
@@ -103,12 +104,15 @@ def test_verify_mps_asks_for_the_nightly_of_this_python(
     """Up to the wheel: what is in it is a stand-in that no Python can import."""
     tag = OURS.replace(".", "")
     platform = "macosx_11_0_arm64" if sys.platform == "darwin" else "manylinux_2_17_x86_64"
-    write_wheel(index, torch_files(), name=f"torch-{NEWEST}-cp{tag}-cp{tag}-{platform}.whl")
+    nightly = write_wheel(index, torch_files(), name=f"torch-{NEWEST}-cp{tag}-cp{tag}-{platform}.whl")
 
+    def stop(wheel: Path, *_: object, **__: object) -> Path:
+        raise BuildEnvironmentError(f"{wheel.name} is to be installed", hint="this test ends here")
+
+    monkeypatch.setattr(resolve, "make_environment", stop)
     status = main(
         "verify_mps", ["--nightly", "--index", str(index), "--device", "cpu", "--record", str(tmp_path / "r")]
     )
 
-    said = capsys.readouterr()
-    assert status not in (0, 1), said.out + said.err
-    assert NEWEST in said.out + said.err
+    assert status == BuildEnvironmentError.exit_code
+    assert f"{nightly.name} is to be installed" in capsys.readouterr().err

@@ -43,7 +43,7 @@ class Installed:
         )
 
     def answer(self, *arguments: str) -> tuple[int, dict[str, object]]:
-        """Return exit status and JSON document of a verb."""
+        """Return exit status and JSON document of a command."""
         file = self.folder / "answer.json"
         file.unlink(missing_ok=True)
         ran = self.run(*arguments, "--json", str(file))

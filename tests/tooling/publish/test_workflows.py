@@ -178,6 +178,20 @@ def test_a_release_uses_no_shared_cache_and_signs_on_no_mac() -> None:
     assert all(release[name]["runs-on"] == "ubuntu-24.04" for name in signing)
 
 
+def test_what_is_signed_has_passed_through_no_job_that_installs_packages() -> None:
+    release = yaml.safe_load((WORKFLOWS / "release.yml").read_text(encoding="utf-8"))["jobs"]
+    taken = [step["with"] for step in release["attest"]["steps"] if "download-artifact" in step.get("uses", "")]
+    of_this_file = {
+        step["with"]["name"]
+        for job in release.values()
+        for step in job.get("steps", [])
+        if "upload-artifact@" in step.get("uses", "")
+    }
+
+    assert [each["pattern"] for each in taken] == ["wheel-*"]
+    assert not [name for name in of_this_file if name.startswith("wheel-")]
+
+
 def test_the_commands_of_a_workflow_are_sessions_and_little_else() -> None:
     for file, name, job in jobs():
         for step in job.get("steps", []):

@@ -1,4 +1,4 @@
-"""Macs of the specimens as recordings, the form in which verbs take them with --host."""
+"""Macs of the specimens as recordings, the form in which commands take them with --host."""
 
 from __future__ import annotations
 

@@ -206,18 +206,20 @@ def _session_faults(step: Mapping[str, Any], matrix: object, sessions: frozenset
     return found
 
 
-def _argument_faults(verb: str, rest: str, run: str) -> list[str]:
-    """Hold the options of a call, and of the array it passes, against the verb's own parser."""
-    module = importlib.import_module(f"mps_build.commands.{verb}")
+def _argument_faults(command: str, rest: str, run: str) -> list[str]:
+    """Hold the options of a call, and of the array it passes, against the command's own parser."""
+    module = importlib.import_module(f"mps_build.commands.{command}")
     parser = argparse.ArgumentParser()
     module.add_arguments(parser)
     known = {option for action in parser._actions for option in action.option_strings} | {"--json"}
     passed = rest + (run if '"${arguments[@]}"' in rest else "")
     wrong = [
-        f"{verb} has no option {each}" for each in re.findall(r"(?<![\w-])--[a-z][\w-]*", passed) if each not in known
+        f"{command} has no option {each}"
+        for each in re.findall(r"(?<![\w-])--[a-z][\w-]*", passed)
+        if each not in known
     ]
     what = re.match(r"\s+--\s+([\w-]+)", rest)
-    if verb == "ci" and (not what or what[1] not in (parser._actions[1].choices or ())):
+    if command == "ci" and (not what or what[1] not in (parser._actions[1].choices or ())):
         wrong.append(f"ci knows no {what[1] if what else 'nothing'}")
     return wrong
 

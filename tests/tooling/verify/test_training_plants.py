@@ -1,6 +1,6 @@
 """Real trainings with a fault in the device run: each is caught, and by the question that is asked about it.
 
-The environment is made by the verb itself (torch for the CPU, by pip), or named by MPS_BUILD_TRAINING_PYTHON.
+The environment is made by the command itself (torch for the CPU, by pip), or named by MPS_BUILD_TRAINING_PYTHON.
 """
 
 from __future__ import annotations

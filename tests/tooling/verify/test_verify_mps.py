@@ -1,4 +1,4 @@
-"""The verb from its arguments to its exit status and its files, on a torch and a suite that play their parts."""
+"""The command from its arguments to its exit status and its files, on a torch and a suite that play their parts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Run = Callable[..., tuple[int, dict[str, Any]]]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a function that runs the verb with arguments and returns its status and its JSON document."""
+    """Return a function that runs the command with arguments and returns its status and its JSON document."""
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
     monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
@@ -74,7 +74,9 @@ def test_a_right_device_is_verified_and_the_record_lies_where_it_is_said(run: Ru
     assert load_record(tmp_path / "record" / "record.json").verdict == "verified"
 
 
-def test_a_new_failure_is_a_regression_and_every_report_is_written(run: Run, tmp_path: Path) -> None:
+def test_a_new_failure_is_a_regression_and_every_report_is_written(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     files = [str(tmp_path / "out" / name) for name in ("j.xml", "p.html", "s.md")]
 
     status, document = run("--junit", files[0], "--html", files[1], "--markdown", files[2])
@@ -83,6 +85,7 @@ def test_a_new_failure_is_a_regression_and_every_report_is_written(run: Run, tmp
     assert document["counts"] == {"passed": 1, "failed": 1, "known": 1}
     assert [case["known_issue"] for case in document["cases"]] == [None, None, "7"]
     assert all("off by 3" in Path(name).read_text() for name in files)
+    assert capsys.readouterr().out.splitlines()[-1].endswith(": regressed")
 
 
 def test_known_issues_alone_have_a_status_of_their_own_unless_accepted(run: Run) -> None:
@@ -213,7 +216,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(tmp_pat
     overlay = tmp_path / "cache" / "verify"
     program = (
         "import sys; sys.path.insert(0, sys.argv.pop(1)); from pathlib import Path\n"
-        "from mps_build.cli import main; from mps_build.verify import target\n"
+        "from mps_build.cli import main; from mps_build.verify.target import resolve as target\n"
         "target.make_overlay = lambda interpreter, shop, **_: Path('/')\n"
         "raise SystemExit(main('verify_mps', sys.argv[1:]))\n"
     )

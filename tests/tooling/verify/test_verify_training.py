@@ -1,4 +1,4 @@
-"""The verb from its arguments to its exit status and its record, on libraries that play their parts."""
+"""The command from its arguments to its exit status and its record, on libraries that play their parts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Run = Callable[..., tuple[int, dict[str, Any]]]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a function that runs the verb; `wrong` says by script what is wrong with it."""
+    """Return a function that runs the command; `wrong` says by script what is wrong with it."""
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
     monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

@@ -128,7 +128,7 @@ def _wheel(rehearsal: Rehearsal, ready: Prepared) -> Path:
     rehearsal.note(
         "wheel",
         path.name,
-        "the bindings compile, link and pack by this recipe's steps; libtorch in it is Debian's, no Mac's",
+        "the bindings compile, link and pack by this recipe's steps; its libtorch is Debian's, not a Mac's",
         compiled,
     )
     return path

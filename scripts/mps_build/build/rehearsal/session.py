@@ -204,7 +204,7 @@ class Rehearsal:
         others = [file.name for file in left]
         result = f"{len(found)} C++ files compiled, {len(near)} headers read by the compiler"
         result += f"; not compiled here: {', '.join(others)}" if others else ""
-        self.note("patched files", result, "the patches' C++ is C++")
+        self.note("patched files", result, "the patches' C++ compiles")
 
     def _check_mm(self, root: Path, names: tuple[str, ...]) -> None:
         """Check the Objective-C++ that patches touch, with the declarations and rules of check_mm."""

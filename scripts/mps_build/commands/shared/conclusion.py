@@ -15,7 +15,7 @@ from mps_build.common.records.verification import Case, Record, to_json
 from mps_build.common.result import Result
 from mps_build.verify import Verification
 from mps_build.verify.reports import html, junit, markdown
-from mps_build.verify.reports.words import one_line
+from mps_build.verify.reports.words import further_cause, one_line
 
 from .torch_options import VerdictOptions
 
@@ -91,11 +91,9 @@ def print_end(record: Record, path: Path, console: Console) -> None:
     if unexpected:
         console.print(f"passed, although listed as a known issue: {', '.join(unexpected[:_SHOWN])}")
     counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(record.counts.items())) or "no case ran"
+    partial = " (partial)" if record.partial else ""
     rows = [
-        (
-            "verdict",
-            f"{record.verdict}{' (partial)' if record.partial else ''}{f': {record.cause}' if record.cause else ''}",
-        ),
+        ("verdict", f"{record.verdict}{partial}{f': {why}' if (why := further_cause(record)) else ''}"),
         ("torch", f"{record.torch.version or 'unknown'} at {(record.torch.commit or 'an unknown commit')[:12]}"),
         ("cases", counts),
         ("time", human_seconds(record.seconds)),

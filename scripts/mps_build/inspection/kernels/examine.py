@@ -166,7 +166,7 @@ def _explain(program: Program, device: Device, first: Ran, mode: Mode, view: Vie
     where = {"element": at, "shape": list(view.shape)}
     single: Sequence[tuple[Mode, Outcome, str]] = (
         (BASE, "wrong", "is not deterministic: two equal runs differ"),
-        (Mode(poison=mode.poison), "wrong", "depends on memory that nobody wrote (an output or threadgroup memory)"),
+        (Mode(poison=mode.poison), "wrong", "depends on memory never written (an output or threadgroup memory)"),
         (Mode(at_begin=mode.at_begin), "wrong", "depends on memory outside its buffers"),
         (Mode(order=mode.order), "race", "depends on the order of its threads"),
         (Mode(narrow=mode.narrow), "wrong", "depends on the threadgroup's size"),

@@ -50,7 +50,7 @@ def examine_large(kernel: Kernel, case: Case | None, device: Device, narrow: Seq
         is_cut = kernel.contract.binder.startswith(_CUT_BY_HOST)
         who = "; torch cuts such tensors before it launches this family" if is_cut else ""
         return Verdict(
-            outcome="overflow_candidate", reason=f"{shown}; none of its cases can be moved along its grid{who}"
+            outcome="overflow_candidate", reason=f"{shown}; none of its cases can be shifted along its grid{who}"
         )
     step, shift, label = found
     return _beyond(kernel, step, shift, label, device, names)

@@ -106,7 +106,7 @@ def parse_metadata(text: str) -> Metadata:
     nodes = dict(re.findall(r"^!(\d+) = (?:distinct )?!\{(.*)\}$", text, re.MULTILINE))
     kernels = re.findall(r"^!air\.kernel = !\{(.*)\}$", text, re.MULTILINE)
     if len(kernels) != 1 or not re.fullmatch(r"!\d+", kernels[0]):
-        raise Malformed("the module has not exactly one kernel")
+        raise Malformed("the module does not hold exactly one kernel")
     arrays = tuple(int(length) for length in _ARRAY.findall(text))
     try:
         kernel = _kernel(list(_tokens(nodes[kernels[0][1:]])), nodes, arrays)

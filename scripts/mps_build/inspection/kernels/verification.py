@@ -121,7 +121,7 @@ def verify(request: Request, reporter: Reporter) -> list[Kernel]:
 def _nothing_selected(choice: Choice) -> str:
     asked = [f"--kernel {choice.pattern}"] if choice.pattern else []
     asked += [f"--op {choice.operator}"] if choice.operator else []
-    return f"no kernel of the wheel is meant by {' and '.join(asked) or 'these options'}"
+    return f"no kernel of the wheel matches {' and '.join(asked) or 'these options'}"
 
 
 @contextmanager

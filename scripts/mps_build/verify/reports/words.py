@@ -23,12 +23,17 @@ def headline(record: Record) -> str:
     return _VERDICTS[record.verdict] + (" (partial record)" if record.partial else "")
 
 
+def further_cause(record: Record) -> str | None:
+    """Return the record's cause where it says more than the verdict does."""
+    return None if record.cause == record.verdict else record.cause
+
+
 def one_line(record: Record) -> str:
     """Return torch, machine and verdict in one line: what a person passes on."""
     torch = f"torch {record.torch.version or 'unknown'}"
     chip = record.host.get("chip") or record.host.get("arch") or "this machine"
     macos = f", macOS {record.host['macos']}" if record.host.get("macos") else ""
-    cause = f" ({record.cause})" if record.cause else ""
+    cause = f" ({why})" if (why := further_cause(record)) else ""
     return f"{torch} on {record.device}, {chip}{macos}: {headline(record).lower()}{cause}"
 
 

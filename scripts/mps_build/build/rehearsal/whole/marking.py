@@ -29,7 +29,7 @@ def marked_bill(bill: Mapping[str, Any], stand_ins: Mapping[str, Sequence[str]])
                 "name": library,
                 "version": "stand-in",
                 "bom-ref": f"stand-in:{library}",
-                "description": f"{len(names)} names that trap when they are called",
+                "description": f"{len(names)} names trap when they are called",
             }
             for library, names in sorted(stand_ins.items())
         ),

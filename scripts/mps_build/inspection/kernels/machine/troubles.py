@@ -59,7 +59,7 @@ def stopped(step: Step, said: Report, placed: Sequence[Placed]) -> Trouble:
     reason = {
         "timeout": "did not end in time",
         "trap": f"was stopped by signal {said.signal} (a division by zero, a misaligned or a wild address)",
-        "deadlock": "waits for ever at a barrier",
+        "deadlock": "waits forever at a barrier",
     }.get(kind, kind)
     return Trouble(kind=kind, text=f"{step.kernel}: thread {thread} {reason}", thread=thread)
 

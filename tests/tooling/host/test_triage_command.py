@@ -1,4 +1,4 @@
-"""The door of triage: any file, any bytes, and an exit status of 0 whatever was found."""
+"""The triage command: any file, any bytes, and an exit status of 0 whatever was found."""
 
 from __future__ import annotations
 

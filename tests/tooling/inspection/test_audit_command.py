@@ -1,4 +1,4 @@
-"""The verb: exit codes, JSON, and bad input without a traceback."""
+"""The command: exit codes, JSON, and bad input without a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb from its arguments to its exit status and its files, on a torch and a programme that play their parts."""
+"""The command from its arguments to its exit status and its files, on a torch and a programme that play their parts."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ Run = Callable[..., tuple[int, dict[str, Any]]]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return a function that runs the verb with arguments and returns its status and its JSON document."""
+    """Return a function that runs the command with arguments and returns its status and its JSON document."""
     monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
     monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)

@@ -14,6 +14,11 @@ def lower_factor(a: Any, above: Any) -> Any:
     return torch.where(rows[:, None] >= columns, factor, above)
 
 
+def reflections(a: Any, tau: Any) -> Any:
+    """First columns of the product of the reflections that lie below a matrix's diagonal."""
+    return torch.linalg.householder_product(a, tau)
+
+
 def inverse(a: Any) -> Any:
     """Inverse of each matrix."""
     return torch.linalg.inv(a)
@@ -51,6 +56,7 @@ def lu_pivots(a: Any, at: Any, width: Any) -> Any:
 
 FUNCTIONS = {
     "lower_factor": lower_factor,
+    "reflections": reflections,
     "inverse": inverse,
     "lu_solved": lu_solved,
     "lu_updated": lu_updated,

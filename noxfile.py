@@ -61,6 +61,11 @@ def _command(session: nox.Session, group: str = "tool") -> None:
             sys.exit(_status(failure))
 
 
+def _asks(session: nox.Session, option: str) -> bool:
+    """Return whether an option that needs more than the tool itself is given."""
+    return any(word.partition("=")[0] == option for word in session.posargs)
+
+
 def _status(failure: Exception) -> int:
     """Return the exit status of the command that failed, as a shell gives it; 1 where nox ran none.
 
@@ -154,7 +159,7 @@ def op_coverage(session: nox.Session) -> None:
 @nox.session
 def compare(session: nox.Session) -> None:
     """Compare two wheels, or two records."""
-    _command(session)
+    _command(session, "kernels" if _asks(session, "--kernels") else "tool")
 
 
 # Task: verify a torch on a device
@@ -181,7 +186,7 @@ def benchmark_mps(session: nox.Session) -> None:
 @nox.session
 def bisect_mps(session: nox.Session) -> None:
     """Find the version, and the commit, that changed an answer."""
-    _command(session)
+    _command(session, "kernels" if _asks(session, "--op") else "tool")
 
 
 @nox.session
@@ -326,7 +331,7 @@ def tests(session: nox.Session) -> None:
 def tests_slow(session: nox.Session) -> None:
     """The tests that need minutes, a network or a compiler."""
     _install(session, "tests_slow")
-    session.run("pytest", "-m", "slow", *session.posargs)
+    session.run("pytest", "-m", "slow or zig", *session.posargs, env={"MPS_BUILD_TESTS_NEED_ZIG": "1"})
 
 
 @nox.session(venv_backend="virtualenv")  # pip may have the CPU build of torch on disk; uv does not know

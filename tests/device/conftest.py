@@ -21,7 +21,7 @@ from device_suite.known import KnownIssuesError, load_known
 from device_suite.outcomes import OutcomeLog, judge
 from device_suite.plants import Plant, PlantError
 from device_suite.runs import Bench
-from device_suite.selection import Selection, load_quick, prepare_device, why_not_here
+from device_suite.selection import Selection, Shard, load_quick, prepare_device, why_not_here
 from device_suite.states import Refused, run_case
 from device_suite.touch import TouchMap, TouchRecorder
 
@@ -39,6 +39,7 @@ def pytest_addoption(parser: Any) -> None:
     group.addoption("--op", default="", metavar="NAME", help="only cases that dispatch this operator: aten.add.Tensor")
     group.addoption("--after", default="", metavar="ID", help="only cases after this one, in the file's order")
     group.addoption("--skip-ids", default="", metavar="ID,...", help="without these cases")
+    group.addoption("--shard", default="", metavar="I/N", help="only this part of the cases, 0/N to N-1/N")
     group.addoption("--plant", default="", metavar="FILE.py:NAME", help="a fault to hold around each device run")
     group.addoption("--known", default="", metavar="FILE.json", help="active known issues")
     group.addoption("--outcomes", default="", metavar="FILE.jsonl", help="append one JSON line per event")
@@ -68,6 +69,7 @@ class Run:
             operator=option("--op"),
             touch=TouchMap.load(TOUCH_MAP) if option("--op") else TouchMap({}),
             quick=load_quick(QUICK) if option("--quick") else None,
+            shard=Shard.of(option("--shard")),
         )
         around = self.plant.maker if self.plant else self.recorder.maker if self.recorder else None
         self.bench = Bench(self.device, around=around, seed=option("--seed"))

@@ -5,7 +5,7 @@ Truth is the CPU in the case's own dtypes: the values are such that every dtype 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
@@ -26,6 +26,7 @@ def test_case(case: Any, ask: Any) -> None:
 
 # With a number on the host an operator may insist on one device: logical_and, logaddexp and gcd of CUDA do.
 _ONE_DEVICE = "to be on the same device"
+_PARTS = 3
 
 
 def _values(whole: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -43,25 +44,31 @@ def _signed(name: str, one: Any, two: Any) -> Any:
     return attempt(lambda: SIGNS[name](one, two))
 
 
+def _forms(name: str, x: Any, y: Any, elements: Any) -> list[Callable[[], Any]]:
+    """Return the calls with two operands beside the plain one: strided, without dimensions, on the host, in place."""
+    there = y[2, 1]
+    return [
+        lambda: _called(name, x.t(), y[:5].repeat(1, 2)[:, :6]),
+        lambda: _called(name, x, there),
+        lambda: _called(name, there, x),
+        lambda: _called(name, x[1, 1], there),
+        lambda: _called(name, x, elements[3]),  # at an offset
+        lambda: _called(name, elements[2], x),
+        lambda: attempt(lambda: getattr(x.clone(), name + "_")(y)),
+        lambda: attempt(lambda: getattr(x[:, 1:].clone(), name + "_")(elements[1]), gap=_ONE_DEVICE),
+    ]
+
+
 def _binary(name: str, first: torch.dtype) -> Any:
     """Ask one operator with a first operand of one dtype against every dtype, as a tensor, a 0-d tensor, a number."""
 
     def act(p: torch.Tensor, q: torch.Tensor, host: Host) -> Any:
         x, answers = _values(p, first), {}
-        for second in DTYPES:
+        for place, second in enumerate(DTYPES, DTYPES.index(first)):
             y, elements = _values(q, second), _values(host.view, second)
-            there = y[2, 1]
-            answers[short(second)] = [
-                _called(name, x, y),
-                _called(name, x.t(), y[:5].repeat(1, 2)[:, :6]),
-                _called(name, x, there),
-                _called(name, there, x),
-                _called(name, x[1, 1], there),
-                _called(name, x, elements[3]),  # on the host, at an offset
-                _called(name, elements[2], x),
-                attempt(lambda y=y: getattr(x.clone(), name + "_")(y)),
-                attempt(lambda one=elements[1]: getattr(x[:, 1:].clone(), name + "_")(one), gap=_ONE_DEVICE),
-            ]
+            forms = _forms(name, x, y, elements)[place % _PARTS :: _PARTS]
+            # Each pair of dtypes as two tensors, and in a third of the other forms: each form meets each dtype.
+            answers[short(second)] = [_called(name, x, y), *(form() for form in forms)]
         for number in SCALARS:
             answers[repr(number)] = [_called(name, x, number), _called(name, x[1, 1], number)]
             if name in SIGNS:

@@ -169,3 +169,31 @@ for _dtype in _SMALL:
                 states=("fresh",),
                 may_be_missing=True,
             )
+
+
+def _sources(x: Any) -> Any:
+    """Return tensors that take another one's memory, a new stride, or a sparse form and back."""
+    view = x[1:5, 2:]
+    taken, emptied = torch.empty(0, dtype=x.dtype, device=x.device).set_(view), x.clone().set_()
+    made = torch.empty_strided((4, 5), (9, 2), dtype=x.dtype, device=x.device).copy_(view)
+    return {
+        "taken": (taken, taken.is_set_to(view), taken.is_set_to(x), taken.stride() == view.stride()),
+        "emptied": emptied.shape == (0,),
+        "alias": torch.ops.aten._reshape_alias(x, (7, 6), (6, 1)),
+        "made": (made, made.stride() == (9, 2)),
+        "sparse": attempt(lambda: view.to_sparse().to_dense()),
+        "sparse_rows": attempt(lambda: view.to_sparse(1).to_dense()),
+        "checked": attempt(lambda: torch._assert_async(x.abs().amax() < 100)),
+        "checked_with_text": attempt(lambda: torch._assert_async(x.abs().amax() < 100, "a text")),
+    }
+
+
+for _dtype in (torch.float32, torch.float16, torch.int64, torch.uint8):
+    cases.add(
+        f"transfer-sources-{short(_dtype)}",
+        _sources,
+        make=lambda d, dtype=_dtype: (exact(d, dtype, 6, 7),),
+        states=("fresh",),
+        since="2.1",
+        may_be_missing=True,
+    )

@@ -71,7 +71,12 @@ class Conditions(TorchDispatchMode):
         self._keep(facts, tensors, args, kwargs)
 
     def _keep(self, facts: Facts, tensors: list[torch.Tensor], args: Any, kwargs: Any) -> None:
-        """Keep a few calls of unlike form, to be asked again with another dtype, layout or size."""
+        """Keep a few calls of unlike form, to be asked again with another dtype, layout or size.
+
+        Not those with a bare storage: it has no dtype or layout to change, and does not unpickle.
+        """
+        if any(isinstance(one, (torch.UntypedStorage, torch.TypedStorage)) for one in (*args, *kwargs.values())):
+            return
         if len(facts.samples) < _KEPT_SAMPLES and sum(x.numel() for x in tensors) < _KEPT_ELEMENTS:
             form = tuple((x.dtype.is_floating_point, x.dim()) for x in tensors), len(args), tuple(kwargs)
             if form not in facts.samples:
@@ -105,6 +110,26 @@ class Transfers(TorchFunctionMode):
             self.seen.add((where, "argument", "dtype"))
         if kwargs.get("non_blocking") or any(one is True for one in given):
             self.seen.add((where, "argument", "non_blocking"))
+
+
+def graph_key(form: Any) -> Any:
+    """Return operator, dtypes, shapes and strides of a recorded form: what a Mac would compile once.
+
+    >>> graph_key((torch.ops.aten.neg.default, (torch.bool, (2,), (1,), 5), "arguments"))[1]
+    (torch.bool, (2,), (1,))
+    """
+    return (form[0], *(tensor[:3] for tensor in form[1:-1]))
+
+
+def is_view(func: Any) -> bool:
+    """Say whether an overload only makes a view: nothing is compiled or computed for it.
+
+    >>> is_view(torch.ops.aten.transpose.int), is_view(torch.ops.aten.add_.Tensor), is_view(torch.ops.aten.add.out)
+    (True, False, False)
+    """
+    schema = func._schema
+    shared = any(one.alias_info is not None for one in schema.returns)
+    return shared and not any(one.alias_info is not None and one.alias_info.is_write for one in schema.arguments)
 
 
 def tensors_of(value: Any) -> Iterator[torch.Tensor]:
@@ -162,7 +187,7 @@ def sizes_of(x: torch.Tensor) -> set[str]:
 
 def values_of(x: torch.Tensor) -> set[str]:
     """Return the classes of the values of a small operand."""
-    if not 0 < x.numel() <= 4096 or x.dtype.is_complex:
+    if not 0 < x.numel() <= 4096 or x.dtype.is_complex or x._is_zerotensor():  # autograd's zeros have no memory
         return set()
     flat = x.detach().reshape(-1)
     if not x.is_floating_point():

@@ -15,7 +15,11 @@ from typing import Any, Callable
 
 import torch
 
+import suite_in_process  # noqa: F401 - the device suite comes into reach by it
+from call_changes import change_call, describe
 from conditions import DTYPES, LAYOUTS, PLACES, RANKS, Facts, map_values, sizes_of, tensors_of
+from device_suite.overloads.asking import attempt_answers
+from device_suite.runs import Bench
 
 _SUPPORT = json.loads((Path(__file__).parent / "mps_support.json").read_text(encoding="utf-8"))
 KERNELS = frozenset(_SUPPORT["kernel"].split())
@@ -47,8 +51,20 @@ def reach_of(func: Any, facts: Facts) -> Reach:
         frozenset(dtypes),
         frozenset(one for one in layouts if one[1] in LAYOUTS),
         frozenset(sizes),
-        frozenset(schema_arguments(func)),
+        frozenset(one for one in schema_arguments(func) if one in facts.arguments or not _refused(func, facts, one)),
     )
+
+
+def _refused(func: Any, facts: Facts, argument: tuple[str, str]) -> bool:
+    """Say whether the CPU refuses an argument in every kept call that can have it: LU without pivoting, say."""
+    cpu, asked = Bench(torch.device("cpu")), False
+    for sample in facts.samples.values():
+        call = change_call(func, describe(sample), ("arguments", argument))
+        if call is not None:
+            asked = True
+            if not isinstance(attempt_answers(func, call, 0, cpu.same()), Exception):
+                return False
+    return asked
 
 
 def reach_in_a_child(func: Any, facts: Facts) -> Reach | None:

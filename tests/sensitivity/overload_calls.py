@@ -3,9 +3,9 @@
 python tests/sensitivity/conditions_table.py --keep kept.pickle
 python tests/sensitivity/overload_calls.py kept.pickle [--only NAME,...] [--reasons FILE] [--device cuda --shard I/N]
 
-A call that the suite makes is changed in one thing or a few: a dtype, a layout, a size, a rank, an argument. It is kept
-where the CPU answers it and where a device that is right is called right: one that rounds otherwise, one that chooses
-otherwise. With --device a real one is asked besides, in this process; the reasons name it.
+A call that the suite makes, or one of seed_calls.json, is changed in one thing or a few: a dtype, a layout, a size, a
+rank, an argument. It is kept where the CPU answers it and where a device that is right is called right: one that rounds
+otherwise, one that chooses otherwise. With --device a real one is asked besides, in this process; the reasons name it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import multiprocessing
 import os
 import pickle
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from free_choice import ChoosesOtherwise
 from generic_plants import UNDEFINED
 from rounding import RoundsOtherwise
 
+SEEDS = Path(__file__).parent / "seed_calls.json"
 KINDS = ("dtypes", "arguments", "layouts", "sizes")
 _SECONDS, _TOGETHER = 12.0, 3
 
@@ -73,7 +75,7 @@ class Making:
     def _cover(self, item: Any) -> str:
         reason = "no kept call can be changed so"
         for sample in self.samples:
-            alone = change_call(self.func, sample, item)
+            alone = sample if item in self._met(sample) else change_call(self.func, sample, item)
             if alone is None:
                 continue
             for call in (self._with_others(alone, item), alone):
@@ -162,6 +164,18 @@ def _made(func: Any, facts: Facts, reach: Reach, device: torch.device) -> Any:
     return making.calls, making.lost
 
 
+def with_seeds(facts: dict[Any, Facts]) -> dict[Any, Facts]:
+    """Return the facts with the calls of seed_calls.json: overloads that no case calls, arguments that none gives."""
+    found, cpu = dict(facts), torch.device("cpu")
+    for name, call in json.loads(SEEDS.read_text(encoding="utf-8")).items():
+        func = overload(name)
+        if func is not None:
+            drawn = asking.Drawn(call, 0).arguments(lambda base: base, cpu, lambda dtype: dtype)
+            met = found.get(func, Facts())
+            found[func] = replace(met, samples={"seed": (tuple(drawn[0]), drawn[1]), **met.samples})
+    return found
+
+
 def with_siblings(facts: dict[Any, Facts]) -> dict[Any, Facts]:
     """Return the facts with those of out= overloads that no case calls: their calls come from the functional ones."""
     found = dict(facts)
@@ -194,6 +208,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kept", metavar="FILE")
     parser.add_argument("--only", default="")
+    parser.add_argument("--add", action="store_true", help="keep the calls that there are; the kept facts know them")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--shard", default="0/1", help="I/N: every Nth overload")
     parser.add_argument("--output", default=str(CALLS), metavar="FILE")
@@ -204,9 +219,9 @@ def main() -> None:
     device, (part, parts) = torch.device(given.device), map(int, given.shard.split("/"))
     kept = pickle.loads(Path(given.kept).read_bytes())["facts"]
     facts = {func: one for name, one in kept.items() if (func := overload(name.removeprefix("aten."))) is not None}
-    facts = with_siblings({func: one for func, one in facts.items() if runs_on_mps(func)})
+    facts = with_siblings(with_seeds({func: one for func, one in facts.items() if runs_on_mps(func)}))
     output, begun = Path(given.output), Path(given.output + ".begun")
-    going_on = bool(given.only or given.resume) and output.is_file()
+    going_on = bool(given.only or given.add or given.resume) and output.is_file()
     stored = json.loads(output.read_text(encoding="utf-8")) if going_on else {}
     done = set(begun.read_text(encoding="utf-8").split()) if given.resume and begun.is_file() else set()
     chosen = [
@@ -226,6 +241,7 @@ def main() -> None:
             reasons[name_of(func)] = {"all": "the CPU crashes"}
             continue
         calls, reasons[name_of(func)] = made(func, facts[func], found, device)
+        calls = [*stored.get(name_of(func), ()), *calls] if given.add else calls
         if device.type != "cpu" and not Bench(device).still_serves():
             raise SystemExit(3)
         stored[name_of(func)] = calls

@@ -1,6 +1,7 @@
 """Make tests/device/device_suite/conditions/rows.json: pairwise covering arrays over each operator's conditions.
 
 python tests/sensitivity/pairing.py [--only NAME,...] [--jobs N]
+python tests/sensitivity/choose_rows.py           # which of them the default layers ask
 
 A row is kept only where the CPU answers it, and where a device that is right is called right: one that rounds otherwise
 (two units in the last place of every result), and one that chooses otherwise where PyTorch leaves the choice to it
@@ -217,10 +218,12 @@ def made(
 
 def _kept(stored: dict[str, Any], spec: Spec, add: bool) -> list[str]:
     rows = stored.get(spec.name, {"factors": [], "rows": ""})
-    return rows["rows"].split() if add and rows["factors"] == signature(spec) else []
+    every = [*rows["rows"].split(), *rows.get("more", "").split()]
+    return every if add and rows["factors"] == signature(spec) else []
 
 
-def _save(stored: dict[str, Any]) -> None:
+def save_rows(stored: dict[str, Any]) -> None:
+    """Write the rows, one operator a line."""
     lines = [f"{json.dumps(name)}: {json.dumps(rows)}" for name, rows in sorted(stored.items())]
     beside = ROWS.with_suffix(".new")
     beside.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
@@ -258,7 +261,7 @@ def main() -> None:
                 continue
             stored[name] = rows
             if len(reasons) % 20 == 0:
-                _save(stored)
+                save_rows(stored)
             reasons[name] = {
                 "rows": len(rows["rows"].split()),
                 "dropped": dropped,
@@ -268,7 +271,7 @@ def main() -> None:
             }
             if reasons[name]["rows"] < 10:
                 print(f"{name}: {reasons[name]}", flush=True)
-    _save(stored)
+    save_rows(stored)
     if given.reasons:
         Path(given.reasons).write_text(json.dumps(reasons, indent=1), encoding="utf-8")
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
 import torch
 
 import pairing
-from conditions import Conditions, layout_of
+from conditions import Conditions, is_view, layout_of
 from device_suite.compare import Mismatch
 from device_suite.conditions.asking import ask_rows
 from device_suite.conditions.listed import rows_of, signature, stored_rows
@@ -73,6 +74,36 @@ def test_pairing_covers_every_pair_that_the_cpu_answers() -> None:
 
     assert made.left == set()
     assert made.dropped == 0
+
+
+def test_kept_calls_can_be_read_again() -> None:
+    mode = Conditions()
+    with mode:
+        x = torch.ones(4, device=torch.device("cpu", 0))
+        torch.empty(0).set_(x.untyped_storage(), 1, (2,))
+        x.neg()
+
+    kept = [pickle.loads(pickle.dumps(facts.samples)) for facts in mode.facts.values()]
+
+    assert torch.ops.aten.set_.source_Storage_storage_offset in mode.facts
+    assert any(kept)
+
+
+def test_a_gradient_without_memory_is_recorded() -> None:
+    mode = Conditions()
+    x = torch.ones(3, requires_grad=True)
+    with mode:
+        torch.autograd.grad(x.sgn(), x, torch.ones(3))  # autograd answers with zeros that have no memory
+
+    assert torch.ops.aten.sgn.default in mode.facts
+
+
+def test_a_view_is_no_kernel_and_a_copy_is_one() -> None:
+    mode, x = Conditions(), torch.zeros(2, 3)
+    with mode:
+        x.t().clone()
+
+    assert [form[0] for form in mode.keys if not is_view(form[0])] == [torch.ops.aten.clone.default]
 
 
 def test_a_mode_records_dtype_layout_size_and_argument() -> None:

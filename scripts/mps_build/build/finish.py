@@ -23,7 +23,7 @@ from .artifacts import BuildEnvironment, SourceTree, Wheel
 from .compiler_cache.store import redacted
 from .plan import BuildRequest
 from .steps.deliver_wheel import deliver_wheel
-from .steps.finish_wheel import bill_of_materials, finish_wheel
+from .steps.finish_wheel import FAST, SMALL, bill_of_materials, finish_wheel
 from .steps.repair_wheel import repair_wheel
 
 
@@ -93,7 +93,8 @@ class Finishing:
                 )
             kept = _set_aside(output) if request.profile == "develop" else None
             remove_tree(output)
-            made = finish_wheel(wheel, output=output, epoch=tree.epoch, bill=bill, previous=kept)
+            level = FAST if request.profile == "develop" else SMALL
+            made = finish_wheel(wheel, output=output, epoch=tree.epoch, bill=bill, previous=kept, level=level)
             return StepResult(
                 files=(made.path,), facts={"name": made.path.name, "size": made.size, "sha256": made.sha256}
             )

@@ -21,6 +21,7 @@ from mps_build.common.errors import UsageError
 from mps_build.common.result import Result
 from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import Workspace, remove_tree, work_folder
+from mps_build.inspection.kernels.code.compiler import require_llvm
 from mps_build.verify.bisection import report
 from mps_build.verify.bisection.asked import Asked
 from mps_build.verify.bisection.predicate import split_command
@@ -31,6 +32,7 @@ from mps_build.verify.bisection.state import State, folder_name, load_state, wri
 EXAMPLES = (
     "issue-131750 --good 2.3.1 --bad 2.6.0",
     "issue-131750 --good 2.6.0 --bad 2.7.0.dev20250101 --index URL --repo ~/pytorch",
+    "--predicate 'python check.py' --good 2.10.0 --bad 2.15.0 --op hypot",
     "--predicate 'python check.py' --good 2.1.0 --bad 2.5.0 --device cpu",
     "--predicate ./build_and_check.sh --good v2.5.0 --bad main --repo ~/pytorch",
 )
@@ -50,6 +52,7 @@ class Options:
     builder: str | None
     recipe: str
     device: str
+    op: str | None
     allow_virtual: bool
     runs: int
     timeout: float
@@ -83,6 +86,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--device", choices=("mps", "cuda", "cpu"), default="mps", help="where CASE runs (default: mps)"
     )
+    parser.add_argument(
+        "--op",
+        metavar="NAME",
+        help="skip versions whose Metal kernels of this operator are those of a version asked before; both sides of "
+        "the result are asked in any case, for code of the host changes too (needs llvmlite)",
+    )
     parser.add_argument("--allow-virtual", action="store_true", help="also run on a virtual Mac")
     parser.add_argument(
         "--runs", metavar="N", type=int, default=3, help="number of runs per version; the majority decides"
@@ -95,6 +104,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Options, console: Console) -> Result:
     """Search, or continue an earlier search of the same question, and print what was found."""
     asked = _asked(options)
+    if options.op is not None:
+        require_llvm()
     folder = work_folder() / "bisect" / folder_name(asked.question)
     with Workspace(root=folder).held(), kept_awake():
         if options.fresh:
@@ -146,6 +157,7 @@ def _asked(options: Options) -> Asked:
         seconds=options.timeout,
         runs=options.runs,
         where=os.getcwd(),  # noqa: PTH109 - the question's part, as text
+        operator=options.op,
     )
 
 
@@ -161,6 +173,5 @@ def _print(state: State, findings: tuple[report.Finding, ...], console: Console,
             console.print(f"  all changes between: {each.comparison}")
         if each.stage.note:
             console.print(f"  {each.stage.note}")
-        asked = report.probes_of(state, each.stage)
-        console.print(f"  {asked} probes for {len(each.stage.candidates)} candidates, besides the ends")
+        console.print(f"  {report.cost(state, each.stage)}")
     console.print(f"state and logs: {folder}")

@@ -131,6 +131,8 @@ def _tree(options: Options, recipe: Recipe | None, files: tuple[Path, ...], fold
             hint="--source TREE, or --recipe v2.15.0 for the headers of its official wheel",
         )
     if source.suffix == ".whl":
+        if not source.is_file():
+            raise UsageError(f"--source {source} is not a file", hint="a PyTorch tree, or a torch-….whl for macOS")
         return read_wheel_headers(source, folder / "wheels")
     if not source.is_dir():
         raise UsageError(f"--source {source} is not a folder", hint="a PyTorch tree, or a torch-….whl for macOS")

@@ -165,9 +165,14 @@ def _print_tables(rows: list[Kernel], console: Console) -> None:
     libraries = dict.fromkeys(row.library for row in rows)
     for library in libraries:
         members = [row for row in rows if row.library == library and not row.is_twin]
-        alike = sum(row.library == library for row in rows) - len(members)
-        if alike:
-            console.print(f"{library}: {alike} kernels have the same instructions as in {BASIC}")
+        if library != BASIC and BASIC in libraries:
+            found = document.beside_basic([row for row in rows if row.library == library], rows)
+            changed, new = found["changed"], found["new"]
+            console.print(
+                f"{library}: {found['same']} kernels have the same instructions as in {BASIC}; "
+                f"{changed['kernels']} have others ({changed['run']} run); "
+                f"{new['kernels']} are in it alone ({new['run']} run)"
+            )
         if members:
             table = document.family_rows(members, _SHOWN if library == BASIC else _SHOWN // 2)
             console.table(columns, table, title=library if len(libraries) > 1 else None)

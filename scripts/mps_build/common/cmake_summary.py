@@ -69,6 +69,7 @@ class ConfigureFacts:
     mps_asked_off: bool
     cxx_standard: str | None
     openmp: bool | None
+    lapack: bool | None
     metal_kind: Literal["aot", "jit"] | None
     reason: str
     reason_id: str | None
@@ -123,6 +124,7 @@ def parse_configure(log_text: str, cache_text: str = "") -> ConfigureFacts:
         mps_asked_off=asked_off,
         cxx_standard=_value(cache, "CMAKE_CXX_STANDARD"),
         openmp=_truth(summary.get("USE_OPENMP")),
+        lapack=_truth(summary.get("USE_LAPACK")),
         metal_kind=None if metal is None else "aot" if metal else "jit",
         reason=reason,
         reason_id=reason_id,

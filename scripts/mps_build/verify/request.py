@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,19 @@ class VerifyRequest:
         """The version under test, if the requirement alone tells it."""
         exact = re.fullmatch(r"torch==([\w.+!]+)", (self.target or "").replace(" ", ""))
         return exact[1] if exact else None
+
+    def kernels_command(self, torch: str | None) -> str:
+        """Return the command that verifies the same torch's own Metal kernels, which needs no GPU.
+
+        Args:
+            torch: the version that was found, if it was reached.
+
+        >>> VerifyRequest(target="torch==2.15.0").kernels_command(None)
+        'nox -s verify_kernels -- torch==2.15.0'
+        """
+        public = (torch or "").partition("+")[0]
+        installed = f"torch=={public}" if public and "dev" not in public else "WHEEL"
+        return f"nox -s verify_kernels -- {shlex.quote(self.target or installed)}"
 
     @property
     def absolute_plant(self) -> str | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import HostError, MpsBuildError, UsageError
+from mps_build.common.errors import HostError, MpsBuildError, UsageError, VirtualGpu
 from mps_build.common.known_issues import Circumstances, Issue, active_issues, as_suite_reads_them, load_issues
 from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.verification import Case, Python, Record, Torch, load_record, to_json, write_record
@@ -71,6 +71,7 @@ class Verification:
         try:
             return self._run()
         except MpsBuildError as error:
+            error.hint = self._hint(error.cause, error.hint)
             judged = Judged(
                 verdict="not_verified",
                 exit_code=error.exit_code,
@@ -131,9 +132,17 @@ class Verification:
             accept_known=self.request.accept_known,
             virtual=self.virtual,
         )
+        judged = replace(judged, hint=self._hint(judged.cause, judged.hint))
         record = self._record(judged, partial=self.suite_run.stopped is not None)
         self._write(record)
         return record
+
+    def _hint(self, cause: str | None, hint: str | None) -> str | None:
+        """On a virtual GPU: name what gives a verdict all the same, on this torch's kernels alone."""
+        if cause != VirtualGpu.cause:
+            return hint
+        command = self.request.kernels_command(self.draft.torch.version)
+        return f"{hint}; on Linux, `{command}` gives a verdict on this torch's Metal kernels, and on them alone"
 
     def _take_up(self) -> Record | None:
         """Take over what an interrupted run found; whether it asked the same is known once torch is asked."""

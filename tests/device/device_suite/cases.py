@@ -24,6 +24,7 @@ class Case:
         strides: compare the strides of the outputs too (views, in-place, out=: where the layout is a contract).
         anywhere: outputs may lie on any device (copies to the host).
         alone: asked in a process of its own, where a driver is there to start one: it leaves traces in the process.
+        quiet: with `full`: where the option is not given, the case is not even listed as skipped.
         check: `act` is a free check, called once with a Bench; it asserts by itself.
     """
 
@@ -40,6 +41,7 @@ class Case:
     anywhere: bool = False
     since: str | None = None
     full: bool = False
+    quiet: bool = False
     memory_bytes: int = 0
     limit_seconds: float = 60.0
     states: tuple[str, ...] = STATES
@@ -74,8 +76,8 @@ class Cases:
         return iter(self._by_id.values())
 
     def listed(self, *, full: bool) -> list[Case]:
-        """Return the cases; what takes long to list is listed with `full` only."""
-        return list(self)
+        """Return the cases; what is quiet, or takes long to list, is listed with `full` only."""
+        return [case for case in self if full or not case.quiet]
 
     def add(self, case_id: str, act: Callable[..., Any], **fields: Any) -> None:
         """Register one case; `issue="1"` is short for `issues=("1",)`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,37 @@ MEMORY_LIMIT = "DEVICE_SUITE_MEMORY_BYTES"
 
 
 @dataclass(frozen=True)
+class Shard:
+    """One of several parts of the suite, for processes beside each other."""
+
+    part: int
+    parts: int
+
+    @classmethod
+    def of(cls, text: str) -> Shard | None:
+        """Return the part that a text names, None for an empty one; raise ValueError where it names none.
+
+        >>> Shard.of("1/4"), Shard.of("")
+        (Shard(part=1, parts=4), None)
+        """
+        if not text:
+            return None
+        part, _, parts = text.partition("/")
+        if not (part.isdigit() and parts.isdigit() and int(part) < int(parts)):
+            raise ValueError(f"--shard takes I/N with 0 <= I < N, not {text}")
+        return cls(int(part), int(parts))
+
+    def holds(self, case_id: str) -> bool:
+        """Say whether a case is of this part. What an operator's cases compile is compiled in one process.
+
+        >>> {Shard(part, 4).holds("condition-exp-int8") == Shard(part, 4).holds("overload-exp.out") for part in range(4)}
+        {True}
+        """
+        area = (case_id.split("-", 2) + [""])[1].partition(".")[0]
+        return zlib.crc32(area.encode()) % self.parts == self.part
+
+
+@dataclass(frozen=True)
 class Selection:
     """The options that choose cases; texts are comma-separated ids or patterns."""
 
@@ -28,6 +60,7 @@ class Selection:
     operator: str
     touch: TouchMap
     quick: frozenset[str] | None = None
+    shard: Shard | None = None
 
     def choose(self, cases: list[Case]) -> list[Case]:
         """Return the chosen cases, in their order; all of them where `after` is not one of them."""
@@ -38,6 +71,7 @@ class Selection:
             case
             for case in cases
             if (self.quick is None or case.id in self.quick)
+            and (self.shard is None or self.shard.holds(case.id))
             and (not self.only or _listed(case.id, self.only))
             and not _listed(case.id, self.without)
             and (not self.operator or self.touch.touches(case.id, self.operator))
@@ -93,6 +127,8 @@ def prepare_device(name: str) -> torch.device:
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.backends.cudnn.allow_tf32 = False
         torch.backends.cudnn.deterministic = True
+        if hasattr(torch.backends.cuda, "enable_cudnn_sdp"):  # it compiles a program for each shape, for seconds
+            torch.backends.cuda.enable_cudnn_sdp(False)
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
         if hasattr(torch.backends.cuda.matmul, "allow_bf16_reduced_precision_reduction"):
             torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False

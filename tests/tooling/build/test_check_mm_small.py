@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 from pathlib import Path
@@ -14,7 +13,7 @@ from mps_build.build.patches.file import read_patch
 from mps_build.cli import main
 from mps_build.common.reporter import SilentReporter
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="pip install ziglang==0.17.1")
+pytestmark = pytest.mark.zig
 OPERATIONS = "aten/src/ATen/native/mps/operations"
 # The tree's own generator: what PyTorch's writes 7,000 of.
 GENERATOR = """
@@ -232,6 +231,7 @@ def test_what_is_missing_is_said(tree: Path, tmp_path: Path, monkeypatch: pytest
         ((str(tmp_path / "none.mm"),), 2, "is not a file"),
         ((str(tree / "version.txt"),), 2, "is not Objective-C++"),
         ((file, "--source", str(tmp_path / "none")), 2, "is not a folder"),
+        ((file, "--source", str(tmp_path / "torch-2.6.0-cp312-none-macosx_11_0_arm64.whl")), 2, "is not a file"),
         ((file, "--source", str(tmp_path)), 4, "is not a PyTorch tree"),
         ((), 2, "no file and no tree"),
         (("--source", str(tree)), 2, "is not a git repository"),

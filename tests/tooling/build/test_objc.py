@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from pathlib import Path
@@ -18,7 +17,6 @@ from mps_build.build.objc.sdk import prefix_header
 from mps_build.build.objc.stubs import imports_of, known_releases
 from mps_build.common.recipe.catalogue import recipes_root
 
-needs_zig = pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="pip install ziglang==0.17.1")
 FRAMEWORKS = load_frameworks()
 TYPES = {each.name: each for one in FRAMEWORKS for each in (*one.classes, *one.protocols)}
 # From <stdint.h> and libdispatch.
@@ -72,7 +70,7 @@ def test_every_selector_of_the_official_wheels_is_declared() -> None:
         assert set(selectors) - known - of_nsobject - own == set(), release
 
 
-@needs_zig
+@pytest.mark.zig
 def test_the_samples_objective_c_compiles(tmp_path: Path) -> None:
     """The sample's one .mm, in both kinds (shader as source, metallib); ARC is on there, as its CMake says."""
     sample = recipes_root() / "sample"
@@ -124,7 +122,7 @@ def test_a_release_between_two_on_record_takes_the_older(tmp_path: Path) -> None
     assert imports_of("1.13.1") == imports_of(known_releases()[0])
 
 
-@needs_zig
+@pytest.mark.zig
 def test_every_row_compiles(tmp_path: Path) -> None:
     """Each method is sent, each enum constant named, each function called: a row that cannot be used fails here."""
     checker = _checker(tmp_path)
@@ -134,7 +132,7 @@ def test_every_row_compiles(tmp_path: Path) -> None:
     assert [f"{said.line}: {said.text}" for said in wrong] == []
 
 
-@needs_zig
+@pytest.mark.zig
 def test_a_row_with_a_type_that_is_none_does_not_compile(tmp_path: Path) -> None:
     checker = _checker(tmp_path)
     path = checker.frameworks.include / "Metal" / "Metal.h"

@@ -11,17 +11,13 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from mps_build.build.steps.apply_patches import apply_patches
 from mps_build.common.recipe.catalogue import find_recipe, patches_root
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not find_spec("ziglang"), reason="ziglang is not installed here"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.zig]
 SORTS_A_LIST = """\
 #include <ATen/core/List.h>
 #include <algorithm>

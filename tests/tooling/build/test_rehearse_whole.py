@@ -373,11 +373,16 @@ def test_an_interpreter_answers_as_a_macs_only_where_it_is_told_to(tmp_path: Pat
 
 def test_what_the_configuration_explains_is_said_and_nothing_else_is(tmp_path: Path) -> None:
     def made(*rules: str) -> Rehearsed:
-        findings = [{"rule": rule, "level": "error", "member": "", "evidence": "x"} for rule in rules]
-        wheel = Wheel(path=tmp_path / "a.whl", size=1, sha256="0")
-        return Rehearsed(wheel=wheel, receipt=tmp_path, audit={"verdict": "rejected", "findings": findings})
+        levels = {rule: "warning" if rule.startswith("M") else "error" for rule in rules}
+        findings = [{"rule": rule, "level": levels[rule], "member": "", "evidence": "x"} for rule in rules]
+        wheel, verdict = Wheel(path=tmp_path / "a.whl", size=1, sha256="0"), "rejected" if "G2" in rules else "accepted"
+        return Rehearsed(wheel=wheel, receipt=tmp_path, audit={"verdict": verdict, "findings": findings})
 
     assert list(made("G2", "M10").explained) == ["G2"]
     assert "git" in made("G2").explained["G2"]
-    assert made("M10", "G2").judged == "strict audit: G2, M10, which the configuration explains"
-    assert made().judged == "strict audit: nothing"
+    assert made("M10", "G2").judged == "strict audit: rejected by G2, which the configuration explains; warnings: M10"
+    assert made("M10").judged == "strict audit: accepted; warnings: M10" and made().judged == "strict audit: accepted"
+    document = made("M10", "G2").document()
+    assert document["verdict"] == "rejected", "what audit_wheel says of this file to anybody"
+    assert document["rejected_by"] == ["G2"] == list(document["explained"])
+    assert made("M10").document()["rejected_by"] == []

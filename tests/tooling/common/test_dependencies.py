@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from mps_build.build.steps.repair_wheel import check_delocate
@@ -138,3 +140,24 @@ def test_delocate_is_missed_before_the_compile(tmp_path: Path) -> None:
 
     with pytest.raises(BuildEnvironmentError, match="No module named 'delocate'"):
         check_delocate(python)
+
+
+def test_the_session_of_slow_tests_has_zig_and_runs_every_test_of_it() -> None:
+    groups = METADATA["dependency-groups"]
+    zig = [each for each in groups["tests_slow"] if isinstance(each, str) and each.startswith("ziglang==")]
+    assert zig and zig[0] in groups["check_mm"], "the compiler that users get"
+    noxfile = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    assert '"slow or zig"' in noxfile and '"MPS_BUILD_TESTS_NEED_ZIG": "1"' in noxfile
+
+
+@pytest.mark.parametrize(("needed", "outcome"), [("1", pytest.fail.Exception), ("", pytest.skip.Exception)])
+def test_where_zig_tests_belong_a_missing_zig_is_no_skip(
+    needed: str, outcome: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = ROOT / "tests/tooling/conftest.py"
+    names = runpy.run_path(str(path))
+    hook = names["pytest_runtest_setup"]
+    monkeypatch.setitem(hook.__globals__, "find_spec", lambda name: None)
+    monkeypatch.setenv("MPS_BUILD_TESTS_NEED_ZIG", needed)
+    with pytest.raises(outcome, match="zig"):
+        hook(SimpleNamespace(get_closest_marker=lambda name: name == "zig" or None))

@@ -153,6 +153,17 @@ def test_a_hostile_log_costs_seconds(name: str) -> None:
     assert time.process_time() - began < 20
 
 
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_is_too_long_to_be_read_whole_is_thinned_in_linear_time(name: str) -> None:
+    text = HOSTILE[name] * (3 * WHOLE // len(HOSTILE[name]))
+    began = time.process_time()
+
+    thinned = thin_text(text)
+
+    assert time.process_time() - began < 5
+    assert len(thinned) <= len(text)
+
+
 def test_a_thinned_log_keeps_its_line_numbers_its_ends_and_its_trouble() -> None:
     lines = [f"[{n}/90000] Building CXX object some/where/in/the/tree/file_{n}.cpp.o" for n in range(90_000)]
     lines[40_000] = "a.cpp:1:2: error: expected ';'"

@@ -130,6 +130,17 @@ def test_selection_by_name_by_operator_and_one_of_each_form() -> None:
     assert selection.choose(library, selection.Choice(operator="exp", is_quick=True)) == [0, 1, 3]
 
 
+def test_quick_takes_one_type_and_the_smallest_and_largest_threadgroup() -> None:
+    kinds = [f"attention_{kind}_bq32_mask{kind}" for kind in ("bfloat16", "float16", "float32")]
+    sizes = [f"sort_{kind}_tptg{size}_stable" for kind in ("int", "float") for size in (128, 32, 64, 1024)]
+    library = _library(*kinds, *sizes)
+
+    chosen = [library.functions[place].name for place in selection.choose(library, selection.Choice(is_quick=True))]
+
+    assert len(chosen) == 3
+    assert chosen[1:] == ["sort_float_tptg32_stable", "sort_float_tptg1024_stable"]
+
+
 def _row(name: str, outcome: str, library: str = "metal_basic") -> Kernel:
     return Kernel(
         name=name,
@@ -157,7 +168,22 @@ def test_the_document_counts_the_first_library_and_all_of_them() -> None:
     found = document.document_of(rows, target="x", version="2.15.0", seed=0)
 
     assert found["coverage"] == {"kernels": 3, "compiled": 2, "bound": 1, "run": 1}
-    assert found["libraries"]["metal_40"] == {"kernels": 1, "compiled": 1, "bound": 1, "run": 1}
+    one = {"kernels": 1, "compiled": 1, "bound": 1, "run": 1}
+    assert found["libraries"]["metal_basic"] == found["coverage"]
+    assert found["libraries"]["metal_40"] == {**one, "same": 0, "changed": one, "new": dict.fromkeys(one, 0)}
+
+
+def test_kernels_of_another_library_are_the_same_changed_or_new() -> None:
+    twin = _row("b", "passed", "metal_40")
+    twin.is_twin = True
+    rows = [_row("a", "passed"), _row("b", "passed"), twin, _row("a", "not_bound", "metal_40")]
+    rows.append(_row("c", "passed", "metal_40"))
+
+    found = document.document_of(rows, target="x", version="2.15.0", seed=0)["libraries"]["metal_40"]
+
+    assert found["same"] == 1
+    assert found["changed"] == {"kernels": 1, "compiled": 1, "bound": 0, "run": 0}
+    assert found["new"] == {"kernels": 1, "compiled": 1, "bound": 1, "run": 1}
 
 
 def test_known_issues_hold_for_their_releases_and_outcomes() -> None:

@@ -131,6 +131,15 @@ def test_a_virtual_mac_may_run_the_cases_and_still_gets_no_verdict(run: Run) -> 
     assert (status, document["verdict"], document["counts"]) == (16, "not_verified", {"passed": 1})
 
 
+@pytest.mark.parametrize("more", [(), ("--allow-virtual", "--only", "test_good")])
+def test_a_virtual_mac_names_the_command_that_verifies_the_same_torchs_kernels(run: Run, more: tuple[str, ...]) -> None:
+    status, document = run(*more, name="Apple Paravirtual device", version="2.14.1+local")
+
+    assert status == 16
+    assert "on Linux, `nox -s verify_kernels -- torch==2.14.1` gives a verdict" in document["hint"]
+    assert "on them alone" in document["hint"]
+
+
 def test_nothing_chosen_is_never_a_success(run: Run) -> None:
     status, document = run("--only", "no_such_case")
 

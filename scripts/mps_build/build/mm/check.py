@@ -11,8 +11,8 @@ from pathlib import Path
 from mps_build.common.reporter import Reporter
 
 from ..objc.model import load_frameworks, version
-from .compiler import Checker, compile_file
-from .diagnostics import Diagnostic, Known, Said, concerns, judge, newer_than_target, read_output
+from .compiler import Checker, say
+from .diagnostics import Diagnostic, Known, Said, concerns, judge, newer_than_target
 from .guards import Names, calls, function_around, guarded, is_static, read_names
 from .messages import late_messages, late_selectors, own_selectors
 from .shared_header import flags_with, may_share, shared_header
@@ -61,8 +61,8 @@ def check_files(checker: Checker, files: Sequence[Path], *, jobs: int, reporter:
     header = shared_header(checker, files)
     shared = {file: flags_with(header) for file in files if header and may_share(file)}
     with ThreadPoolExecutor(max_workers=jobs) as pool:
-        for text in pool.map(lambda file: compile_file(checker, file, *shared.get(file, ())), files):
-            outputs.append(read_output(text))
+        for output in pool.map(lambda file: say(checker, file, shared=shared.get(file, ())), files):
+            outputs.append(output)
             done += 1
             reporter.advanced(done)
     reporter.done()

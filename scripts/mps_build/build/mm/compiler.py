@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +15,8 @@ from mps_build.common.process import Captured, Command, capture
 from mps_build.common.workspace import cache_folder
 
 from ..objc.write import Frameworks
+from .diagnostics import Said, read_output
+from .loops import with_questions
 from .tree import MpsTree
 
 STAND_INS = Path(__file__).parent / "stand_ins"
@@ -27,6 +31,7 @@ _QUIET = (
 # A header of the tree was changed after the precompiled one was made.
 _STALE = ("precompiled header", "precompiled file", "PCH file", "AST file")
 _HALF_SIMD = "MPS_BUILD_SIMD_TYPES_ONLY"
+_CHECKED = "MPS_BUILD_CHECKED"  # the declarations then hold what loops are asked with (loops.py)
 # `zig c++ -c -fsyntax-only` ends like this where the file is right: it looks for an object that nobody asked for.
 # Without -c it builds its libc++ first, a minute and a half of CPU.
 _NO_OBJECT = "failed to rename"
@@ -49,7 +54,7 @@ class Checker:
             *("-target", f"aarch64-macos.{self.target}", "-fno-sanitize=undefined", "-c", "-fsyntax-only"),
             *("-x", kind, f"-std=gnu++{self.tree.standard}", *self.tree.flags),
             *("-DAT_PER_OPERATOR_HEADERS", "-DCAFFE2_BUILD_MAIN_LIB", "-DFMT_HEADER_ONLY=1", "-DNDEBUG"),
-            *("-D__NEON__", "-DONNX_NAMESPACE=onnx", f"-D{_HALF_SIMD}", "-O0", "-g0"),
+            *("-D__NEON__", "-DONNX_NAMESPACE=onnx", f"-D{_HALF_SIMD}", f"-D{_CHECKED}", "-O0", "-g0"),
             *("-fspell-checking", "-fno-caret-diagnostics", "-fno-color-diagnostics", "-ferror-limit=0"),
             *(
                 "-Wunguarded-availability",
@@ -85,19 +90,22 @@ def find_zig() -> Path:
 ZIG = "ziglang==0.17.1"
 
 
-def compile_file(checker: Checker, file: Path, *shared: str) -> str:
-    """Return what the compiler says of a file; `shared` are the arguments for a precompiled header, if it may have one.
+def compile_file(checker: Checker, file: Path, *more: str, shared: Sequence[str] = ()) -> str:
+    """Return what the compiler says of a file.
+
+    Args:
+        more: arguments of this file alone. shared: those for a precompiled header, if it may have one.
 
     Raises:
         BuildEnvironmentError: it did not come to a verdict.
         OSError: the disk is full.
     """
     # simd's functions cost half a second a file; only where they are missed are they read.
-    answer = _run(checker, file, *shared)
+    answer = _run(checker, file, *more, *shared)
     if shared and any(words in answer.stderr for words in _STALE):
-        answer = _run(checker, file)
+        answer = _run(checker, file, *more)
     if "error: " in answer.stderr.replace(f"error: {_NO_OBJECT}", "") and "simd" in answer.stderr:
-        answer = _run(checker, file, f"-U{_HALF_SIMD}")
+        answer = _run(checker, file, *more, f"-U{_HALF_SIMD}")
     has_verdict = answer.ok or any(words in answer.stderr for words in (_NO_OBJECT, ": error: ", ": fatal error: "))
     if "NoSpaceLeft" in answer.stderr or "No space left" in answer.stderr:
         raise OSError(28, "No space left on device", str(checker.scratch))
@@ -107,6 +115,25 @@ def compile_file(checker: Checker, file: Path, *shared: str) -> str:
             f"zig did not finish with {file}: {said[0]}", hint=f"does it run? {checker.zig} version"
         )
     return "\n".join(line for line in answer.stderr.splitlines() if f"error: {_NO_OBJECT}" not in line)
+
+
+def say(checker: Checker, file: Path, *, shared: Sequence[str] = ()) -> list[Said]:
+    """Return what the compiler says of a file, in which each loop over a collection is asked for its elements.
+
+    Raises:
+        BuildEnvironmentError, OSError: as `compile_file`.
+    """
+    asked = with_questions(file.read_text(encoding="utf-8", errors="surrogateescape"))
+    if asked is None or ";" in f"{file}{checker.scratch}":  # which would end a name in -remap-file
+        return read_output(compile_file(checker, file, shared=shared))
+    copy = checker.scratch / "loops" / f"{hashlib.sha256(str(file).encode()).hexdigest()[:16]}{file.suffix}"
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_text(asked.text, encoding="utf-8", errors="surrogateescape")
+    more = ("-Xclang", "-remap-file", "-Xclang", f"{file};{copy}")
+    output = read_output(compile_file(checker, file, *more, shared=shared))
+    copy.unlink(missing_ok=True)
+    found = (asked.said(each) if each.file == str(file) else each for each in output)
+    return list(dict.fromkeys(each for each in found if each is not None))
 
 
 def zig_environ(checker: Checker) -> dict[str, str]:

@@ -24,8 +24,15 @@ _APPLE = re.compile(r"'(?P<name>(?:MPS|MTL|NS|CF|kCF|IO|kIO|os_|CG|simd_)\w+)'")
 _UNDECLARED = ("undeclared identifier", "unknown type name", "unknown receiver", "no type or protocol named")
 # Of clang's own warnings, those that say: this message, object, block, enum or version is not what Apple declares.
 _CONCERNS = re.compile(
-    r"objc|incompatible|enum|format|int-conversion|literal-conversion|constant-conversion|bool-conversion|null-conversion|availability"
+    r"objc|incompatible|distinct-pointer|enum|format|int-conversion|literal-conversion|constant-conversion|bool-conversion|null-conversion|availability"
     r"|return-type|receiver|selector|property|unused-getter|sentinel"
+)
+# NSObject's own, of zig's <objc/NSObject.h>: every class has them, and our data does not name them again.
+_OF_NSOBJECT = (
+    "alloc autorelease class conformsToProtocol: copy copyWithZone: dealloc debugDescription description hash init "
+    "instanceMethodForSelector: instancesRespondToSelector: isEqual: isKindOfClass: isMemberOfClass: isProxy "
+    "isSubclassOfClass: methodForSelector: mutableCopy new performSelector: performSelector:withObject: "
+    "performSelector:withObject:withObject: release respondsToSelector: retain retainCount self superclass"
 )
 HOW_TO_ADD = "docs/build/check_mm.md says how to add a declaration"
 
@@ -189,7 +196,7 @@ class Known:
     def selectors(self, interface: Interface | None) -> list[str]:
         """Return the selectors of a type; of all types where it is not known."""
         among = list(self.chain(interface)) or list(self._types.values())
-        return sorted({method.selector for each in among for method in each.methods})
+        return sorted({*_OF_NSOBJECT.split(), *(method.selector for each in among for method in each.methods)})
 
     def owners(self, selector: str) -> list[str]:
         """Return the types that have a selector."""
@@ -225,7 +232,10 @@ def _property(said: Said, name: str, type_: str, known: Known) -> tuple[str, str
     interface = known.type_named(type_)
     if interface is None or "did you mean" in said.text or known.is_whole(interface):
         return "error", said.text
-    near = nearest(name, known.selectors(interface))
+    selectors = known.selectors(interface)
+    if wanting := [each for each in selectors if each.startswith(f"{name}:")]:
+        return "error", f"{said.text}; '{wanting[0]}' takes arguments: write it as a message"
+    near = nearest(name, selectors)
     if near and near != name:
         return "error", f"{said.text}; did you mean '{near}'?"
     owners = known.owners(name)

@@ -17,6 +17,9 @@ from .text import Source, blanked, closing
 _CATEGORY = re.compile(r"@interface\s+\w+\s*\(\w*\)(.*?)@end", re.DOTALL)
 _METHOD = re.compile(r"[-+]\s*\([^;]*?;", re.DOTALL)
 _SETTER = re.compile(r"(?<=[\w)\]])\.(\w+)\s*=(?!=)")
+_GETTER = re.compile(r"(?<=[\w)\]])\.(\w+)\b(?!\s*(?:=(?!=)|\())")
+# A lambda with `auto` among its parameters, or a function below `template <…>`.
+_GENERIC = re.compile(r"\]\s*\([^)]*\bauto\b|\btemplate\s*<")
 _OPENS, _CLOSES = "([{", ")]}"
 
 
@@ -72,7 +75,7 @@ def _compiled(text: str) -> str:
 
 def late_messages(source: Source, file: str, late: Mapping[str, str]) -> Iterator[Said]:
     """Yield, in clang's own words, each message of a file whose selector is late."""
-    for selector, place in (*_messages(source.text), *_assignments(source.text)):
+    for selector, place in (*_messages(source.text), *_assignments(source.text), *_reads(source)):
         since = late.get(selector)
         if since is not None:
             line = source.line(place)
@@ -118,3 +121,11 @@ def _labels(text: str, start: int, end: int) -> Iterator[tuple[str, int]]:
 def _assignments(text: str) -> Iterator[tuple[str, int]]:
     for match in _SETTER.finditer(text):
         yield f"set{match[1][0].upper()}{match[1][1:]}:", match.start(1)
+
+
+def _reads(source: Source) -> Iterator[tuple[str, int]]:
+    """Yield the properties that are read where clang does not look; elsewhere it knows whose they are."""
+    for match in _GETTER.finditer(source.text):
+        blocks = source.around(match.start())
+        if any(_GENERIC.search(source.text[block.head : block.start]) for block in blocks):
+            yield match[1], match.start(1)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from .model import Enum, Framework, Function, Interface, version, words
+from .model import Enum, Framework, Function, Interface, Method, version, words
 
 # What the generated text may name without declaring it: C, the runtime's own headers and zig's.
 _C = words(
@@ -27,9 +27,10 @@ def header(framework: Framework, before: tuple[Framework, ...]) -> str:
         *(_struct(name, fields) for name, fields in framework.structs.items()),
         *_aliases(framework),
     ]
+    generic = {each.name: each.type_parameters for one in (*before, framework) for each in one.classes}
     interfaces = [
         *(_protocol(each) for each in _ordered(framework.protocols)),
-        *(_class(each) for each in _ordered(framework.classes)),
+        *(_class(each, generic) for each in _ordered(framework.classes)),
     ]
     c_part = [
         *(_function(each) for each in framework.functions),
@@ -128,10 +129,19 @@ def _protocol(each: Interface) -> str:
     return "\n".join([f"@protocol {each.name} <{', '.join(each.protocols or ('NSObject',))}>", *_methods(each), "@end"])
 
 
-def _class(each: Interface) -> str:
+def _class(each: Interface, generic: Mapping[str, tuple[str, ...]]) -> str:
+    """Return a class; it hands its own type parameters on to a superclass that has parameters of these names."""
     adopted = f" <{', '.join(each.protocols)}>" if each.protocols else ""
-    head = f"@interface {each.name}{_parameters(each)} : {each.superclass}{adopted}"
-    return "\n".join([head, *_methods(each), "@end"])
+    taken = [name for name in generic.get(each.superclass or "", ()) if name in each.type_parameters]
+    above = f"{each.superclass}<{', '.join(taken)}>" if taken else each.superclass
+    head = f"@interface {each.name}{_parameters(each)} : {above}{adopted}"
+    return "\n".join([head, *_methods(each), *_element(each), "@end"])
+
+
+def _element(each: Interface) -> Iterator[str]:
+    """Yield what a collection hands out in a `for (x in collection)`, its first type parameter, for who checks that."""
+    if each.type_parameters and "NSFastEnumeration" in each.protocols:
+        yield f"#ifdef MPS_BUILD_CHECKED\n- ({each.type_parameters[0]})mps_build_element;\n#endif"
 
 
 def _methods(interface: Interface) -> Iterator[str]:
@@ -152,7 +162,22 @@ def _methods(interface: Interface) -> Iterator[str]:
         rest = ", ..." if "..." in each.arguments else ""
         is_late = each.since and not (interface.since and version(interface.since) >= version(each.since))
         late = _available(each.since) if is_late else ""
-        yield f"{'+' if each.is_class else '-'} ({each.returns}){named}{rest}{late};"
+        yield f"{'+' if each.is_class else '-'} ({each.returns}){named}{rest}{_variadic(each)}{late};"
+
+
+def _variadic(method: Method) -> str:
+    """Return what the compiler must know of `...`: that a format describes it, or that nil ends it.
+
+    >>> _variadic(Method(selector="raise:format:", is_class=True, returns="void", arguments=("X", "X", "...")))
+    ' __attribute__((format(__NSString__, 2, 3)))'
+    """
+    if "..." not in method.arguments:
+        return ""
+    last = method.selector.split(":")[-2].lower()
+    if last.endswith("format"):
+        count = len(method.arguments) - 1
+        return f" __attribute__((format(__NSString__, {count}, {count + 1})))"
+    return " __attribute__((sentinel))" if last.endswith(("objects", "objectsandkeys")) else ""
 
 
 def _function(each: Function) -> str:

@@ -26,11 +26,12 @@ FRAMEWORKS = (
     "IOKit",
     "CoreServices",
 )
-# FindBLAS and FindLAPACK look for these in Accelerate.
+# FindBLAS and FindLAPACK look for these in Accelerate; torch itself imports not all of them.
 _ACCELERATE = (
     "_sgemm_ _dgemm_ _cgemm_ _zgemm_ _cheev_ _cgesdd_ _sdot_ _ddot_ _cdotu_ _zdotu_ _cblas_sgemm _cblas_dgemm "
     "_cblas_cdotc_sub _cblas_zdotc_sub _cblas_cdotu_sub _cblas_zdotu_sub _cblas_sdot _cblas_ddot"
 )
+ACCELERATE_PROBES = tuple(_ACCELERATE.split())
 # Libraries that Debian's tree takes from the system: arm64 stubs of them, so that no x86 one gets in.
 STUB_LIBRARIES: dict[str, tuple[str, ...]] = {
     "cpuinfo": (
@@ -176,7 +177,7 @@ def write_sdk(
     made = DarwinSdk(folder=folder)
     frameworks = Path("System/Library/Frameworks")
     for name in FRAMEWORKS:
-        exports = f"exports:\n  - targets: [ arm64-macos ]\n    symbols: [ {', '.join(_ACCELERATE.split())} ]\n"
+        exports = f"exports:\n  - targets: [ arm64-macos ]\n    symbols: [ {', '.join(ACCELERATE_PROBES)} ]\n"
         text = _TBD.format(name=name, exports=exports if name == "Accelerate" else "")
         stub = made.sdk / frameworks / f"{name}.framework" / f"{name}.tbd"
         if with_stubs or not stub.is_file():

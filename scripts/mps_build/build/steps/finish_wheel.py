@@ -17,6 +17,8 @@ from ..artifacts import Wheel
 from ..zip_members import carry, compressed, recorded
 
 _EXECUTABLE = 0o111
+# Of compression: a wheel to hand on is made small, one that lasts until the next edit is made fast.
+SMALL, FAST = 6, 1
 
 
 def finish_wheel(
@@ -27,6 +29,7 @@ def finish_wheel(
     bill: Mapping[str, Any],
     replaced: Mapping[str, bytes] | None = None,
     previous: Path | None = None,
+    level: int = SMALL,
 ) -> Wheel:
     """Write the wheel anew to `output` (a folder) and return it; `replaced` are members with other contents.
 
@@ -37,6 +40,7 @@ def finish_wheel(
     Args:
         previous: a wheel that this function wrote before; what is equal in it is not compressed again.
             The result has the same bytes with it and without.
+        level: of compression, 1 to 9; one level for all wheels that are `previous` to each other.
     """
     output.mkdir(parents=True, exist_ok=True)
     destination = output / wheel.name
@@ -51,10 +55,10 @@ def finish_wheel(
         members = {info.filename: info for info in source.infolist() if not info.is_dir()}
         given = {**(replaced or {}), bill_name: bill_bytes}
         rows: list[tuple[str, str, str]] = []
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as target:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as target:
             for name in sorted({*members, bill_name} - {record_name, f"{record_name}.jws", f"{record_name}.p7s"}):
                 mode = members[name].external_attr >> 16 if name in members else 0o644
-                new = _info(name, stamp, 0o755 if mode & _EXECUTABLE else 0o644)
+                new = _info(name, stamp, 0o755 if mode & _EXECUTABLE else 0o644, level)
                 if name not in given and (old := kept.equal(name, new)):
                     carry(target, new, kept.bytes_of(old), like=old)
                     rows.append((name, *kept.rows[name]))
@@ -68,7 +72,7 @@ def finish_wheel(
                 encoded = base64.urlsafe_b64encode(hasher.digest()).rstrip(b"=").decode()
                 rows.append((name, f"sha256={encoded}", str(size)))
             rows.append((record_name, "", ""))
-            target.writestr(_info(record_name, stamp, 0o644), _record(rows))
+            target.writestr(_info(record_name, stamp, 0o644, level), _record(rows))
         file.seek(0)
         while chunk := file.read(1 << 20):
             whole.update(chunk)
@@ -167,11 +171,13 @@ def bill_of_materials(
     }
 
 
-def _info(name: str, stamp: tuple[int, ...], mode: int) -> zipfile.ZipInfo:
+def _info(name: str, stamp: tuple[int, ...], mode: int, level: int) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name, date_time=stamp)  # type: ignore[arg-type]  # time.gmtime()[:6] is six numbers
     info.create_system = 3
     info.external_attr = (0o100000 | mode) << 16
     info.compress_type = zipfile.ZIP_DEFLATED
+    # A member that is written as a stream has its own level, and not the archive's; 3.13 made the name public.
+    setattr(info, "compress_level" if hasattr(info, "compress_level") else "_compresslevel", level)
     return info
 
 

@@ -10,6 +10,7 @@ from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.workspace import remove_tree
 
 _MODULE = "delocate.cmd.delocate_wheel"
+_PROGRAM = Path(__file__).with_name("delocate_stored.py")
 
 
 def check_delocate(python: Path) -> None:
@@ -38,7 +39,7 @@ def repair_wheel(
     ignore_missing: bool = False,
     wrap: Callable[[Command], Command] = lambda command: command,
 ) -> Path:
-    """Return the repaired wheel in `output`.
+    """Return the repaired wheel in `output`; its members are stored, and finish_wheel compresses them.
 
     Args:
         python: an interpreter with delocate (the tool's own, not the build's).
@@ -53,7 +54,8 @@ def repair_wheel(
     """
     remove_tree(output)
     output.mkdir(parents=True)
-    argv = [str(python), "-m", _MODULE, "--require-archs", "arm64", "-v", "-w", str(output)]
+    program = _PROGRAM.read_text(encoding="utf-8")
+    argv = [str(python), "-c", program, "--require-archs", "arm64", "-v", "-w", str(output)]
     argv += ["--ignore-missing-dependencies"] if ignore_missing else []
     for name in exclude:
         argv += ["-e", name]

@@ -13,7 +13,8 @@ _HEAD, _TAIL = 200_000, 500_000
 _SURE_TROUBLE, _LIKELY_TROUBLE = 700_000, 300_000
 _AROUND = 30
 _LONGEST_LINE = 20_000
-_TOO_LONG = re.compile(rb"[^\n]{%d,}" % (_LONGEST_LINE + 1))
+# From a line's begin on only: tried from each character of a long line, it would take the square of its length.
+_TOO_LONG = re.compile(rb"^[^\n]{%d,}" % (_LONGEST_LINE + 1), re.MULTILINE)
 # Plain words: they are looked for in 100 MB, where a pattern would take minutes.
 _SURE = (
     *(b"FAILED: ", b"CMake Error", b" error: ", b"fatal error", b"Traceback (most", b"Undefined symbols", b"Killed"),
@@ -110,22 +111,21 @@ class _Thinner:
         sure = _marks(block, _SURE) if self.sure > 0 else set()
         likely = _marks(block, _LIKELY) if self.likely > 0 else set()
         for start in sorted(sure | likely):
-            if start < position:
-                continue
             if self.sure <= 0 and self.likely <= 0:
                 break
+            is_sure = start in sure and self.sure > 0
+            if start < position or not (is_sure or (start in likely and self.likely > 0)):
+                continue
             self._pass_by(block, position, start)
             position = block.find(b"\n", start) + 1 or len(block)
-            if start in sure and self.sure > 0:
+            if is_sure:
                 self.sure -= sum(len(line) for line, kept in self.before if not kept) + position - start
                 self.out += b"".join(line for line, _ in self.before) + block[start:position]
                 self.before.clear()
                 self.left_out, self.ahead = 0, _AROUND
-            elif start in likely and self.likely > 0:
+            else:
                 self.likely -= position - start
                 self.before.append((block[start:position], True))
-            else:
-                self._pass_by(block, start, position)
         self._pass_by(block, position, len(block))
 
     def _pass_by(self, block: bytes, start: int, end: int) -> None:

@@ -160,7 +160,8 @@ SUCCESS = re.compile(
 LAST_STEP = re.compile(r"\s*\[(\d+)/\1\]")
 CMAKE_HEAD = re.compile(r"\s*CMake (?:Error|Warning)(?: \(dev\))? (?:at \S|in \S|: ?\S)")
 STEP_FAILED = re.compile(r"\s*(?:FAILED: |g?make(?:\[\d+\])?: \*\*\* \[)")
-CONFIGURED = re.compile(r"\s*-- Build files have been written to:")
+# Submodules are checked out once all of them are there, second tries included.
+CONFIGURED = re.compile(r"\s*-- Build files have been written to:|Submodule path '[^']{1,300}': checked out ")
 # Speaks, but not of what failed: rulers, carets and code, frames of tracebacks, hints that follow every failure.
 MUTE = re.compile(
     r"""^\s{0,200}(?:

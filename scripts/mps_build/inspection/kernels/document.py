@@ -26,11 +26,14 @@ def verdict_of(rows: Sequence[Kernel]) -> tuple[str, int]:
 def document_of(rows: Sequence[Kernel], *, target: str, version: str | None, seed: int) -> dict[str, Any]:
     """Return the JSON document (design.md, Kernels)."""
     verdict, _ = verdict_of(rows)
-    libraries = {
-        name: counts([row for row in rows if row.library == name])
+    libraries: dict[str, dict[str, Any]] = {
+        name: dict(counts([row for row in rows if row.library == name]))
         for name in dict.fromkeys(row.library for row in rows)
     }
     first = BASIC if BASIC in libraries else next(iter(libraries), "")
+    for name in libraries if first == BASIC else ():
+        if name != first:
+            libraries[name] |= beside_basic([row for row in rows if row.library == name], rows)
     return {
         "target": target,
         "torch": version,
@@ -39,6 +42,20 @@ def document_of(rows: Sequence[Kernel], *, target: str, version: str | None, see
         "coverage": libraries.get(first, counts([])),
         "libraries": libraries,
         "kernels": [kernel_row(row) for row in rows],
+    }
+
+
+def beside_basic(members: Sequence[Kernel], rows: Sequence[Kernel]) -> dict[str, Any]:
+    """Return how many kernels of another library are metal_basic's, and the counts of those that are not.
+
+    `same` have its instructions, `changed` have others under the same name, `new` have a name that it has not.
+    """
+    names = {row.name for row in rows if row.library == BASIC}
+    others = [row for row in members if not row.is_twin]
+    return {
+        "same": len(members) - len(others),
+        "changed": counts([row for row in others if row.name in names]),
+        "new": counts([row for row in others if row.name not in names]),
     }
 
 

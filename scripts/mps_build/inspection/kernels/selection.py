@@ -13,7 +13,8 @@ from .dtypes import DTYPES
 from .library import KERNEL_TYPE, Function, Library
 from .references import load_references
 
-_TYPE = re.compile("|".join(sorted(DTYPES, key=len, reverse=True)))
+_TYPE = re.compile("|".join(sorted([*DTYPES, "float16", "bfloat16", "float32"], key=len, reverse=True)))
+_THREADS = re.compile(r"(?<=_tptg)\d+")
 # The form that is held against torch; all others are held against it.
 _DENSE = ("unary.dense", "binary.dense")
 
@@ -107,7 +108,10 @@ def _names_of(operator: str) -> set[str]:
 
 
 def _representatives(functions: Sequence[Function], places: Sequence[int]) -> list[int]:
-    """Return all types of dense forms, and of everything else one kernel of each operator and form, float first."""
+    """Return all types of dense forms, and of everything else one kernel of each operator and form, float first.
+
+    Of a kernel that is there for several sizes of a threadgroup: the smallest and the largest.
+    """
     chosen: list[int] = []
     best: dict[str, int] = {}
     for place in places:
@@ -118,7 +122,14 @@ def _representatives(functions: Sequence[Function], places: Sequence[int]) -> li
         key = _TYPE.sub("T", name)
         if key not in best or ("float" in name and "float" not in functions[best[key]].name):
             best[key] = place
-    return sorted([*chosen, *best.values()])
+    sizes: dict[str, dict[int, int]] = {}
+    for key, place in best.items():
+        if size := _THREADS.search(key):
+            sizes.setdefault(_THREADS.sub("N", key), {})[int(size[0])] = place
+        else:
+            chosen.append(place)
+    chosen += [place for found in sizes.values() for place in {found[min(found)], found[max(found)]}]
+    return sorted(chosen)
 
 
 def _is_dense(name: str) -> bool:

@@ -216,16 +216,19 @@ class Values:
         wanted = count * (2 if dtype.kind == "complex" else 1)
         if dtype.is_exact:
             bottom = max(int(low), 0) if dtype.kind in ("unsigned", "bool") else int(low)
-            return pack(dtype, [self.random.randint(bottom, max(bottom, int(high))) for _ in range(wanted)])
-        return pack(dtype, [self.random.uniform(low, high) for _ in range(wanted)])
+            return pack(dtype, self.integers(wanted, bottom, max(bottom, int(high))))
+        span, one = high - low, self.random.random
+        return pack(dtype, [low + span * one() for _ in range(wanted)])
 
     def whole(self, dtype: DType, count: int, low: int, high: int) -> bytes:
         """Return whole numbers from low to high, both included: indices, lengths."""
-        return pack(dtype, [self.random.randint(low, high) for _ in range(count)])
+        return pack(dtype, self.integers(count, low, high))
 
     def integers(self, count: int, low: int, high: int) -> list[int]:
         """Return so many random integers from `low` to `high`, both included."""
-        return [self.random.randint(low, high) for _ in range(count)]
+        if high - low >= 1 << 32:  # choices() draws by way of a float
+            return [self.random.randint(low, high) for _ in range(count)]
+        return self.random.choices(range(low, high + 1), k=count)
 
 
 def _finite(dtype: DType, number: float) -> float:
@@ -235,9 +238,10 @@ def _finite(dtype: DType, number: float) -> float:
     return number
 
 
-def every_value(dtype: DType) -> bytes:
-    """Return all values of a type of 8 or 16 bits."""
-    return b"".join(each.to_bytes(dtype.size, "little") for each in range(1 << 8 * dtype.size))
+@cache
+def every_value(size: int) -> bytes:
+    """Return all values of a type of one or two bytes, as bytes."""
+    return struct.pack(f"<{1 << 8 * size}{'BH'[size - 1]}", *range(1 << 8 * size))
 
 
 def fill_pools(seed: int) -> None:

@@ -36,6 +36,7 @@ class Asked:
     seconds: float
     runs: int
     where: str
+    operator: str | None = None
 
     @property
     def question(self) -> dict[str, str]:

@@ -83,6 +83,7 @@ def document(state: State, findings: tuple[Finding, ...]) -> dict[str, Any]:
                 "comparison": each.comparison or None,
                 "candidates": len(each.stage.candidates),
                 "probes": probes_of(state, each.stage),
+                "skipped": skipped_of(state, each.stage),
                 "steps_at_most": steps_at_most(len(each.stage.candidates)),
                 "note": each.stage.note or None,
             }
@@ -94,7 +95,19 @@ def document(state: State, findings: tuple[Finding, ...]) -> dict[str, Any]:
 
 def probes_of(state: State, stage: Stage) -> int:
     """Return how many of a stage's candidates were asked; the two ends are not among them."""
-    return sum(1 for subject in stage.candidates if subject in state.probes)
+    return sum(1 for subject in stage.candidates if subject in state.probes and not state.probes[subject].as_of)
+
+
+def skipped_of(state: State, stage: Stage) -> int:
+    """Return how many of a stage's candidates were not asked, since another has the same kernels."""
+    return sum(1 for subject in stage.candidates if subject in state.probes and state.probes[subject].as_of)
+
+
+def cost(state: State, stage: Stage) -> str:
+    """Return how many of a stage's candidates were asked, and how many were not."""
+    skipped = skipped_of(state, stage)
+    text = f"{probes_of(state, stage)} probes for {len(stage.candidates)} candidates, besides the ends"
+    return f"{text}; {skipped} not asked, as another has the same kernels" if skipped else text
 
 
 def rows(state: State) -> list[tuple[str, str, str, str]]:
@@ -115,7 +128,7 @@ def markdown(state: State, findings: tuple[Finding, ...]) -> str:
             lines.append(f"- [all changes between the two]({each.comparison})")
         if each.stage.note:
             lines.append(f"- {each.stage.note}")
-        lines += ["", f"{probes_of(state, each.stage)} probes for {len(each.stage.candidates)} candidates.", ""]
+        lines += ["", f"{cost(state, each.stage)}.", ""]
     lines += ["| asked | verdict | runs | why |", "|---|---|---|---|"]
     lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows(state)]
     return "\n".join(lines) + "\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -16,6 +16,9 @@ from .state import Probe, State
 
 class CannotTest(Exception):
     """This subject cannot be tested (no build, no device): the search goes round it; its text is the reason."""
+
+
+Changed = Callable[[str, str], Sequence[str] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +54,19 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bisection:
-    """One question under way: the state grows with each answer, and is saved after each."""
+    """One question under way: the state grows with each answer, and is saved after each.
+
+    Args:
+        changed: which kernels two subjects do not share, or None where that is not known. A subject that shares all
+            with an end of what is left takes over that end's verdict; both sides of the result are asked after all.
+    """
 
     state: State
     runner: Runner
     save: Callable[[State], None]
     tell: Callable[[str], None] = field(default=lambda text: None)
     runs: int = 3
+    changed: Changed | None = None
 
     def verify_ends(self, span: Span) -> None:
         """Test both ends; the search makes sense only if they differ, in the right order.
@@ -91,12 +100,53 @@ class Bisection:
 
     def search(self, span: Span) -> Standing:
         """Return what is left when nothing more can be asked."""
-        while (subject := next_probe(span, self.state.verdicts())) is not None:
-            left = len(standing(span, self.state.verdicts()).suspects)
-            asked = sum(1 for each in span.candidates if each in self.state.verdicts())
-            self.tell(f"{subject} ({left} suspects, probe {asked + 1} of about {steps_at_most(len(span.candidates))})")
-            self._probe(subject)
-        return standing(span, self.state.verdicts())
+        may_skip = self.changed is not None
+        self._forget_skipped(span)
+        while True:
+            if (subject := next_probe(span, self.state.verdicts())) is not None:
+                found = standing(span, self.state.verdicts())
+                if may_skip and self._skip(subject, found):
+                    continue
+                asked = sum(1 for each in span.candidates if each in self.state.verdicts())
+                total = steps_at_most(len(span.candidates))
+                self.tell(f"{subject} ({len(found.suspects)} suspects, probe {asked + 1} of about {total})")
+                self._probe(subject)
+                continue
+            found = standing(span, self.state.verdicts())
+            sides = [each for each in (found.last_old, found.first_new) if each in self.state.probes]
+            skipped = next((each for each in sides if self.state.probes[each].as_of), None)
+            if skipped is None:
+                return found
+            may_skip = self._ask_skipped(skipped, span) and may_skip
+
+    def _skip(self, subject: str, found: Standing) -> bool:
+        """Let a subject take over the verdict of the end whose kernels it has; False if it must be asked."""
+        assert self.changed is not None
+        ends = [each for each in (found.last_old, found.first_new) if each in self.state.probes]
+        same = [each for each in ends if self.changed(subject, each) == ()]
+        if len(same) != 1:  # the kernels of both ends: something else decides
+            return False
+        verdict = self.state.probes[same[0]].verdict
+        reason = f"not asked: the operator's kernels are those of {same[0]}"
+        self.state.probes[subject] = Probe(verdict=verdict, reason=reason, as_of=same[0])
+        self.save(self.state)
+        self.tell(f"{subject}: {reason}, which is {verdict}")
+        return True
+
+    def _ask_skipped(self, subject: str, span: Span) -> bool:
+        """Ask a subject that was skipped; if it answers otherwise, all that were skipped are forgotten: False."""
+        guessed = self.state.probes.pop(subject)
+        verdict = self._probe(subject).verdict
+        if {guessed.verdict, verdict} != {"good", "bad"}:
+            return True
+        self.tell(f"{subject} is {verdict} with the kernels of {guessed.as_of}: host code decides, none is skipped now")
+        self._forget_skipped(span)
+        return False
+
+    def _forget_skipped(self, span: Span) -> None:
+        for subject in span.candidates:
+            if subject in self.state.probes and self.state.probes[subject].as_of:
+                del self.state.probes[subject]
 
     def confirm(self, span: Span, found: Standing) -> str:
         """Return what speaks against a result at the edge of the span, whose ends were taken from elsewhere.

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mps_build.common.environment import fetch_environ
@@ -24,6 +24,7 @@ from .case import CaseJudge
 from .history import MPS_PATHS, History
 from .predicate import Predicate
 from .runner import Answer, Bisection, Prepared
+from .same_kernels import KernelsOf
 from .search import Standing
 from .state import Stage, State
 from .versions import Index, Venvs, between, parse_version
@@ -41,6 +42,7 @@ class Stages:
     reporter: Reporter
     venvs: Venvs | None = None
     history: History | None = None
+    kernels: KernelsOf | None = None
     interpreter: Path = field(default_factory=lambda: Path(sys.executable))
 
     def run(self, bisection: Bisection, step: StepOf) -> tuple[report.Finding, ...]:
@@ -60,6 +62,10 @@ class Stages:
         if self.asked.by_version:
             with step("List the versions"):
                 stage = self._versions()
+            if self.asked.operator is not None and self.venvs is not None:
+                fetch = self.venvs.fetch
+                self.kernels = KernelsOf(operator=self.asked.operator, fetch=fetch, reporter=self.reporter)
+                bisection = replace(bisection, changed=self.kernels.changed)
             findings.append(self._stage(stage, bisection, step, ends=True))
             commits = self._commits_behind(findings[0].standing)
             if commits is None:
@@ -78,6 +84,8 @@ class Stages:
                 bisection.verify_ends(stage.span())
         with step(f"Search {len(stage.candidates)} {stage.kind}"):
             standing = bisection.search(stage.span())
+            if self.kernels is not None and stage.kind == "versions":
+                stage.note = self.kernels.note(standing.last_old, standing.first_new)
             if not ends:
                 stage.note = bisection.confirm(stage.span(), standing) or stage.note
         return report.finding(

@@ -21,7 +21,10 @@ class _Part(BaseModel):
 
 
 class Probe(_Part):
-    """One subject: each run's word, and the verdict once a majority stands."""
+    """One subject: each run's word, and the verdict once a majority stands.
+
+    With `as_of` it was not asked: its verdict is another subject's, which has the same kernels.
+    """
 
     words: list[Word] = Field(default_factory=list)
     verdict: Verdict | None = None
@@ -29,6 +32,7 @@ class Probe(_Part):
     commit: str | None = None
     timeouts: int = 0
     seconds: float = 0.0
+    as_of: str = ""
 
 
 class Stage(_Part):

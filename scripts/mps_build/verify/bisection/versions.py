@@ -89,7 +89,7 @@ class Venvs:
         Raises:
             CannotTest: it cannot be fetched or installed.
         """
-        wheel = self._fetch(version)
+        wheel = self.fetch(version)
         return self.install(wheel, subject=version, interpreter=self.python_of[version])
 
     def install(self, wheel: Path, *, subject: str, interpreter: Path) -> Prepared:
@@ -107,7 +107,12 @@ class Venvs:
             (venv / _READY).write_text(f"{wheel.name}\n")
         return Prepared(subject=subject, python=python, commit=commit_of(wheel))
 
-    def _fetch(self, version: str) -> Path:
+    def fetch(self, version: str) -> Path:
+        """Return a version's wheel, fetched or found again.
+
+        Raises:
+            CannotTest: the index has none for this machine.
+        """
         place = self.folder / "wheels" / version
         if kept := next(place.glob("*.whl"), None):
             return kept

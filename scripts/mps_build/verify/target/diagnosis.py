@@ -137,8 +137,7 @@ def _too_old(macos: str, torch: str) -> MpsBuildError:
 def _virtual(why: str) -> MpsBuildError:
     return VirtualGpu(
         f"not verified: {why}; its GPU gives other results than a real Mac",
-        hint="verify on a real Mac; --allow-virtual runs the cases anyway, without a verdict; "
-        "`nox -s verify_kernels -- WHEEL`, on Linux, gives one on the wheel's own Metal kernels, and on them alone",
+        hint="verify on a real Mac; --allow-virtual runs the cases anyway, without a verdict",
     )
 
 

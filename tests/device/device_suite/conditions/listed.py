@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 from ..cases import Cases
-from ..states import Refused
 from .asking import ask_rows
 from .spec import Row, Spec, Table
 
@@ -45,27 +44,35 @@ def encode(spec: Spec, places: Any) -> str:
     return "".join(DIGITS[place] for place in places)
 
 
-def rows_of(spec: Spec) -> list[Row]:
-    """Return an operator's rows; raise ValueError where they were made for another description."""
+def rows_of(spec: Spec, part: str = "rows") -> list[Row]:
+    """Return an operator's rows that the default layers ask, or with `more` those of `--full`.
+
+    Raises:
+        ValueError: they were made for another description.
+    """
     stored = stored_rows().get(spec.name, {"factors": signature(spec), "rows": ""})
     if stored["factors"] != signature(spec):
         raise ValueError(f"{ROWS.name}: the rows of {spec.name} are of another description; make them anew")
-    return [decode(spec, digits) for digits in stored["rows"].split()]
+    return [decode(spec, digits) for digits in stored.get(part, "").split()]
+
+
+def all_rows(spec: Spec) -> list[Row]:
+    """Return all rows of an operator."""
+    return sorted([*rows_of(spec), *rows_of(spec, "more")], key=lambda row: row.digits)
 
 
 def add_generated(cases: Cases, table: Table) -> None:
-    """Register the cases of a table: `condition-<operator>-<dtype>`."""
+    """Register the cases of a table: `condition-<operator>-<dtype>`, and with `-more` the rest, for `--full`."""
     for spec in table.specs.values():
-        by_dtype: dict[torch.dtype, list[Row]] = {}
-        for row in rows_of(spec):
-            by_dtype.setdefault(row.levels["@dtype"], []).append(row)
-        for dtype, rows in by_dtype.items():
-            act = partial(_asked, spec, rows)
-            cases.add(f"condition-{spec.name}-{str(dtype)[6:]}", act, check=True, may_be_missing=True)
+        for part, ending in (("rows", ""), ("more", "-more")):
+            by_dtype: dict[torch.dtype, list[Row]] = {}
+            for row in rows_of(spec, part):
+                by_dtype.setdefault(row.levels["@dtype"], []).append(row)
+            for dtype, rows in by_dtype.items():
+                name, act = f"condition-{spec.name}-{str(dtype)[6:]}{ending}", partial(_asked, spec, rows)
+                more = part == "more"
+                cases.add(name, act, check=True, may_be_missing=True, full=more, quiet=more)
 
 
 def _asked(spec: Spec, rows: list[Row], bench: Any) -> Any:
     return ask_rows(spec, rows, bench)
-
-
-__all__ = ["DIGITS", "ROWS", "Refused", "add_generated", "decode", "encode", "rows_of", "signature", "stored_rows"]

@@ -61,11 +61,11 @@ def compare_wheel(rehearsal: Rehearsal, ready: Prepared, made: Rehearsed, offici
     def compare() -> StepResult:
         parity = whole_parity(made.wheel.path, official, _shaders(ready))
         findings = [{**each, "explained": EXPLAINED.get(each["rule"], "")} for each in made.audit["findings"]]
-        write_whole(page, _page(rehearsal, parity, made.wheel.path.name, findings, wanted))
+        write_whole(page, _page(rehearsal, parity, made.wheel.path.name, findings, wanted, judged=made.judged))
         return StepResult(files=(page,), facts=parity.document())
 
     inputs = _inputs(made.wheel.path, official)
-    receipt = rehearsal.ledger.run("parity", version=2, inputs=inputs, action=compare)
+    receipt = rehearsal.ledger.run("parity", version=3, inputs=inputs, action=compare)
     _note(rehearsal, receipt)
     return receipt
 
@@ -80,7 +80,13 @@ def _inputs(ours: Path, official: Path) -> dict[str, object]:
 
 
 def _page(
-    rehearsal: Rehearsal, parity: WholeParity, what: str, findings: Sequence[Mapping[str, str]], wanted: Wanted
+    rehearsal: Rehearsal,
+    parity: WholeParity,
+    what: str,
+    findings: Sequence[Mapping[str, str]],
+    wanted: Wanted,
+    *,
+    judged: str = "",
 ) -> str:
     return parity_page(
         parity,
@@ -89,6 +95,7 @@ def _page(
         findings=findings,
         stand_ins={library: len(names) for library, names in wanted.libraries.items()},
         missing=LEFT_OUT,
+        judged=judged,
     )
 
 

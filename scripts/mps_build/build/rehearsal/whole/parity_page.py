@@ -19,12 +19,13 @@ def parity_page(
     findings: Sequence[Mapping[str, str]],
     stand_ins: Mapping[str, int],
     missing: Sequence[str],
+    judged: str = "",
 ) -> str:
     """Return the report.
 
     Args:
         command: what made the wheel and this report.
-        findings: of the strict audit.
+        findings: of the strict audit; `judged` is its verdict in a sentence.
         stand_ins: library -> how many of its names trap when they are called.
         missing: what the configuration leaves out, a line each.
     """
@@ -58,6 +59,7 @@ def parity_page(
         "",
         "## The strict audit",
         "",
+        *([f"{judged[0].upper()}{judged[1:]}.", ""] if judged else []),
         *(_finding(each) for each in findings),
         *([] if findings else ["No finding."]),
         "",

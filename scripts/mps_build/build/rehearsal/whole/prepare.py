@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import BuildEnvironmentError, DiskFull, SourceError
+from mps_build.common.errors import BuildEnvironmentError, DiskFull, GateError, SourceError
 from mps_build.common.process import Command, capture
 from mps_build.common.receipts import Receipt, StepResult, digest_of
 from mps_build.common.workspace import cache_folder
@@ -21,7 +23,7 @@ from ...wide_headers import C10, TORCH_CPU, TORCH_PYTHON, wide_header_lines
 from ..chroot import Chroot
 from ..darwin import run_in_root, zig_program
 from ..darwin_recipe import zig_toolchain
-from ..darwin_sdk import stub_sources, write_sdk
+from ..darwin_sdk import ACCELERATE_PROBES, stub_sources, write_sdk
 from ..session import Place, Prepared, Rehearsal, rehearsal_folder
 from ..source import debian_place, debian_root, debian_tree
 from .darwin_python import write_darwin_python
@@ -59,7 +61,7 @@ def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool = Fal
     with console.step("Stub SDK"):
         libomp = _libomp(rehearsal)
         compiler = compiler_digest(zig_program(rehearsal, chroot, place.python).parents[2].name)
-        whole = _toolchain(rehearsal, chroot, place, tree)
+        whole, stubs = _toolchain(rehearsal, chroot, place, tree)
         seen = replace(chroot, placed=(*chroot.placed, (whole.sdk.system, Path("/System"))))
         place = replace(place, name=f"{place.name} with a stub SDK", wrap=seen.inside)
     with console.step("Environment"):
@@ -68,7 +70,7 @@ def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool = Fal
         environ = {**ready.environ, "PYTORCH_BUILD_VERSION": rehearsal_version(recipe.version)}
         if cache:
             environ |= cache_variables(Path("/usr/bin/ccache"), store=cache_folder() / "ccache", compiler=compiler)
-        ready = replace(ready, environ=environ)
+        ready = asking(replace(ready, environ=environ), stubs=stubs, compiler=compiler)
     with console.step("Configure"):
         lines = relocatable_lines(libomp) + wide_header_lines(
             (C10, TORCH_CPU, TORCH_PYTHON), rehearsal.workspace.root / "wide_headers"
@@ -118,12 +120,36 @@ def packing(rehearsal: Rehearsal, ready: Prepared, whole: WholeToolchain) -> Pre
 
 def _note_configure(rehearsal: Rehearsal, receipt: Receipt) -> None:
     facts = receipt.facts["configure"]
+    check_lapack(facts)
     rehearsal.note(
         "configure for macOS arm64",
-        f"USE_MPS ON with SDK {facts['sdk_version']} (a stub), shaders as source, OpenMP {facts['openmp']}",
+        f"USE_MPS ON with SDK {facts['sdk_version']} (a stub), shaders as source, OpenMP {facts['openmp']}, "
+        f"LAPACK {facts['lapack']}",
         "the real CMakeLists turn MPS on when an SDK and its frameworks answer; not what Apple's SDK says",
         receipt,
     )
+
+
+def asking(ready: Prepared, *, stubs: Receipt, compiler: str) -> Prepared:
+    """Return the tree with the digest of what its configure asks: other stubs or compilers, a fresh build folder.
+
+    Args:
+        stubs: of the stub SDK's libraries. compiler: what identifies the compiler and its flags.
+    """
+    return replace(ready, digest=digest_of([ready.digest, stubs.digest, compiler]))
+
+
+def check_lapack(facts: Mapping[str, Any]) -> None:
+    """Refuse a configure without LAPACK: every official macOS wheel has Accelerate's.
+
+    Raises:
+        GateError: its summary does not say that LAPACK is on.
+    """
+    if facts["lapack"] is not True:
+        raise GateError(
+            "configure found no LAPACK in the stub of Accelerate",
+            hint="a name that cmake/Modules/FindLAPACK.cmake probes is missing in build/rehearsal/darwin_sdk.py",
+        )
 
 
 def _take_back_version(tree: SourceTree) -> None:
@@ -161,8 +187,8 @@ def _libomp(rehearsal: Rehearsal) -> Path:
     return folder
 
 
-def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceTree) -> WholeToolchain:
-    """Return the stub SDK with compilers that compile by zig and link by LLD, and stand-ins of libraries."""
+def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceTree) -> tuple[WholeToolchain, Receipt]:
+    """Return the stub SDK with compilers that compile by zig and link by LLD, and the receipt of its libraries."""
     folder, cache = rehearsal.workspace.root / "darwin", cache_folder() / "zig"
     zig = zig_program(rehearsal, chroot, place.python)
     target, llvm = rehearsal.recipe.deployment_target, llvm_folder(chroot)
@@ -206,11 +232,12 @@ def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceT
         "target": target,
         "sources": [path.read_text(encoding="utf-8") for path in sources.values()],
         "imports": digest_of(imports_of(rehearsal.recipe.version)),
+        "probes": list(ACCELERATE_PROBES),
         "runtime": RUNTIME.read_text(encoding="utf-8"),
     }
-    rehearsal.ledger.run("stub_archives", version=1, inputs=inputs, action=make)
+    receipt = rehearsal.ledger.run("stub_archives", version=1, inputs=inputs, action=make)
     rehearsal.console.done()
-    return whole
+    return whole, receipt
 
 
 def llvm_folder(chroot: Chroot) -> Path:

@@ -11,7 +11,6 @@ from .differences import Reason, Side
 LEFT_OUT = (
     "distributed (gloo, tensorpipe, libuv) and kineto: Debian's tree has no third_party",
     "XNNPACK, QNNPACK and PyTorch's fork of it, NNPACK: the same",
-    "LAPACK: the probe for it asks for `cheev_`, which the stub of Accelerate lacks: no official wheel imports it",
     "Metal libraries: no Metal compiler here; the shaders are inside as source, as with `--allow-jit-shaders`",
     "vectors by sleef: its header in an x86-64 root declares nothing for arm64",
     "optimisation: everything is compiled at -O0",
@@ -44,7 +43,6 @@ REASONS: tuple[Reason, ...] = (
     _rule("^selectors$", "ours", "^new$", "Apple's clang turns [X new] into objc_opt_new"),
     _rule("^names of frameworks", "official", "objc_opt_new", "Apple's clang turns [X new] into objc_opt_new"),
     _rule("^names of frameworks|^libraries", "official", "IOKit|_k?CF", "used by tensorpipe, which is off"),
-    _rule("^names of frameworks", "official", r"^_[sdcz]\w+_ Accelerate", "LAPACK is off"),
     # Whole files, before the names in them.
     _rule("^(exported|libraries|rpaths|load|minimum)", "official", r"^(torch/bin/)?protoc\b", _PROTOC),
     _rule("^(exported|rpaths|load|minimum)", "official", r"^(torch/lib/)?libomp\.dylib:", _OMP),

@@ -34,7 +34,7 @@ class Whole:
             "wheel": str(self.made.wheel.path),
             "objective_files": self.objective_files,
             "receipt": str(self.made.receipt),
-            "audit": {**self.made.audit, "explained": self.made.explained},
+            "audit": self.made.document(),
             "parity": dict(self.parity),
             "page": str(self.page),
             "whole_cpu_seconds": {**self.cpu_seconds, "all": round(sum(self.cpu_seconds.values()), 1)},

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.files import write_whole
 from mps_build.common.process import Command, capture
 
-from ...objc import write_stubs
+from ...objc import Stubs, write_stubs
 from ..chroot import Chroot
 from ..darwin import run_in_root
+from ..darwin_sdk import ACCELERATE_PROBES
 from ..session import Rehearsal
 from .library_names import exported_names, parse_defined
 from .toolchain import WholeToolchain
@@ -45,9 +47,8 @@ def write_system_stubs(
     run_in_root(rehearsal, chroot, (str(whole.sdk.tools / "c++"), "-shared", str(probe), "-o", f"{probe}.dylib"))
     found = {name: _newest(cache, name) for name in _ARCHIVES}
     listed = _list(chroot, whole.llvm, (found["libc++.a"], found["libc++abi.a"]))
-    # Frameworks and libobjc know what the official wheel imports and no more: another name stops the link.
     more = {"libSystem.B": names, "libc++.1": listed}
-    stubs = write_stubs(whole.sdk.sdk, release=rehearsal.recipe.version, extra=more)
+    stubs = write_linker_stubs(whole.sdk.sdk, release=rehearsal.recipe.version, more=more)
     system_stub = stubs.libraries / "libSystem.tbd"
     for alias in ("libm", "libpthread", "libdl", "libc"):
         write_whole(stubs.libraries / f"{alias}.tbd", system_stub.read_text(encoding="utf-8"))
@@ -57,6 +58,18 @@ def write_system_stubs(
     for tool, *words in (("cc", "-c", "-O1", "-o", compiled, source), ("ar", "rcs", whole.runtime, compiled)):
         run_in_root(rehearsal, chroot, (str(whole.sdk.tools / str(tool)), *map(str, words)))
     return (whole.runtime, *sorted(whole.sdk.sdk.rglob("*.tbd")))
+
+
+def write_linker_stubs(sdk: Path, *, release: str, more: Mapping[str, Iterable[str]]) -> Stubs:
+    """Write the stub SDK's libraries: configure finds BLAS and LAPACK in them, and the linker torch's imports.
+
+    Frameworks and libobjc know what the official wheel imports, Accelerate what configure probes for as well: another
+    name stops the link.
+
+    Args:
+        more: names of the libraries that compiled code calls by itself, as `write_stubs` takes them.
+    """
+    return write_stubs(sdk, release=release, extra={**more, "Accelerate": ACCELERATE_PROBES})
 
 
 def _newest(cache: Path, name: str) -> Path:

@@ -24,7 +24,7 @@ from ...artifacts import Wheel
 from ...ninja import run_build
 from ...steps.compile_wheel import build_command, compile_wheel
 from ...steps.deliver_wheel import deliver_wheel
-from ...steps.finish_wheel import bill_of_materials, finish_wheel
+from ...steps.finish_wheel import FAST, bill_of_materials, finish_wheel
 from ...steps.repack_wheel import files_of, make_commands, repack_wheel
 from ...steps.repair_wheel import repair_wheel
 from ..session import Prepared, Rehearsal
@@ -52,10 +52,22 @@ class Rehearsed:
     @property
     def judged(self) -> str:
         """What the strict audit said, in a few words."""
-        rules = sorted({each["rule"] for each in self.audit["findings"]})
+        rejecting = sorted({each["rule"] for each in self.audit["findings"] if each["level"] == "error"})
+        others = sorted({each["rule"] for each in self.audit["findings"]} - set(rejecting))
+        warned = f"; warnings: {', '.join(others)}" if others else ""
+        if not rejecting:
+            return f"strict audit: {self.audit['verdict']}{warned}"
         return (
-            f"strict audit: {', '.join(rules)}, which the configuration explains" if rules else "strict audit: nothing"
+            f"strict audit: {self.audit['verdict']} by {', '.join(rejecting)}, which the configuration explains{warned}"
         )
+
+    def document(self) -> dict[str, Any]:
+        """Return the strict audit for `--json`: its own verdict, and why the rehearsal ends well in spite of it.
+
+        `verdict` is what `audit_wheel` says of this file to anybody; `rejected_by` are the rules of its errors.
+        """
+        rejecting = sorted({each["rule"] for each in self.audit["findings"] if each["level"] == "error"})
+        return {**self.audit, "rejected_by": rejecting, "explained": self.explained, "judged": self.judged}
 
 
 def pack_whole(rehearsal: Rehearsal, ready: Prepared, *, state: str, libraries: tuple[Path, ...]) -> Receipt:
@@ -127,7 +139,7 @@ def finish_whole(rehearsal: Rehearsal, ready: Prepared, packed: Receipt, wanted:
             output.rename(aside)
         remove_tree(output)
         previous = aside / last[0].name if len(last) == 1 else None
-        made = finish_wheel(repaired, output=output, epoch=ready.tree.epoch, bill=bill, previous=previous)
+        made = finish_wheel(repaired, output=output, epoch=ready.tree.epoch, bill=bill, previous=previous, level=FAST)
         remove_tree(aside)
         return StepResult(files=(made.path,), facts={"name": made.path.name, "size": made.size, "sha256": made.sha256})
 

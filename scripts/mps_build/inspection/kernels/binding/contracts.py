@@ -172,6 +172,12 @@ def find_binder(name: str) -> Binder:
     return binder
 
 
+def load_binders() -> None:
+    """Import all binders: a process that may not write files would compile them anew each time."""
+    for contract in load_contracts():
+        find_binder(contract.binder)
+
+
 @cache
 def load_contracts(folder: Path = FOLDER) -> tuple[Contract, ...]:
     """Return all rows, in the order of the files' names and of their lines.

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ..metadata import BUILTINS, Argument, Metadata
+from .bfloat import widen_bfloat_bits
 from .declarations import NotTranslated, parse_declaration
 from .division import guard_divisions
 from .instrument import instrument
@@ -80,7 +81,7 @@ def translate(module: ModuleText, metadata: Metadata, *, datalayout: str, triple
     body = body.replace("@llvm.fmuladd.", "@llvm.fma.")
     plain = [line for line in module.globals if not _VARIABLE.match(line)]
     types = [f"{name} = type {rest}" for name, rest in module.types.items()]
-    code = guard_divisions(_shrink(body + "\n" + helpers))
+    code = widen_bfloat_bits(guard_divisions(_shrink(body + "\n" + helpers)))
     if track:
         code = instrument(code, module.types)
     parts = [

@@ -18,7 +18,10 @@ from typing import Any
 from ..library import Library
 from .worker import Setting, serve
 
-BATCH = 16  # few, so that a run of slow kernels does not keep one worker busy when all others have ended
+# Kernels that one process examines: a fork, and what LLVM and torch do once in each process, cost 80 ms.
+BATCH = 64
+# The last ones are few, so that a run of slow kernels does not keep one worker busy when all others have ended.
+LAST_BATCH, LAST_FOR_EACH_WORKER = 16, 6
 # Of the wall clock, for what the runtime's own clock (seconds of the processor, each launch) cannot end.
 KERNEL_SECONDS = 180.0
 COMPILE_SECONDS = 120.0
@@ -76,15 +79,15 @@ def examine_all(
     Args:
         setting_of: the setting of the worker with that number (each has a judge of its own).
     """
-    queue = _batches(tasks, min(batch, max(1, -(-len(tasks) // max(workers, 1)))))
+    queue = _batches(tasks, min(batch, max(1, -(-len(tasks) // max(workers, 1)))), workers)
     with _started(setting_of, min(workers, max(len(queue), 1))) as crew:
         yield from _drive(crew, queue)
 
 
-def _batches(tasks: Sequence[Task], size: int) -> deque[tuple[int, list[int]]]:
+def _batches(tasks: Sequence[Task], size: int, workers: int) -> deque[tuple[int, list[int]]]:
     """Return neighbours together (they share companions), and the batches mixed: no run of slow families anywhere.
 
-    So the time left is about right from the beginning, and no worker is alone with the slowest at the end.
+    So the time left is about right from the beginning; the last batches are small: no worker is alone at the end.
     """
     batches: list[tuple[int, list[int]]] = []
     for task in tasks:
@@ -92,7 +95,11 @@ def _batches(tasks: Sequence[Task], size: int) -> deque[tuple[int, list[int]]]:
             batches.append((task.library, []))
         batches[-1][1].append(task.function)
     random.Random(0).shuffle(batches)
-    return deque(batches)
+    first, last = batches[: -LAST_FOR_EACH_WORKER * workers], batches[-LAST_FOR_EACH_WORKER * workers :]
+    small = [
+        (library, places[at : at + LAST_BATCH]) for library, places in last for at in range(0, len(places), LAST_BATCH)
+    ]
+    return deque([*first, *small])
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..answer_digest import answer_of
-from ..binding.contracts import Case, Kernel, companions_of, load_contracts, match_kernel
+from ..binding.contracts import Case, Kernel, companions_of, load_binders, match_kernel
 from ..code.compiler import host_target, translator_version
 from ..examine import Outcome, Verdict, examine
 from ..examine_large import examine_large
@@ -74,7 +74,7 @@ def serve(setting: Setting, orders: int, answers: int) -> None:
         runtime = load_runtime(setting.runtime)
         publish_runtime(runtime)
     version = translator_version()
-    load_contracts()
+    load_binders()
     gc.freeze()
     with os.fdopen(orders, "r") as lines:
         for line in lines:

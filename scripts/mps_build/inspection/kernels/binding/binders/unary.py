@@ -55,7 +55,7 @@ def _from_least(data: bytes, source: DType, least: float | None) -> bytes:
 
 def _inputs(source: DType, case: Case) -> tuple[bytes, str]:
     if source.size <= 2 and source.kind != "bool":
-        return every_value(source), f"all {source.name} values"
+        return every_value(source.size), f"all {source.name} values"
     if source.kind == "bool":
         return bytes([0, 1, 1, 0, 1]), "both values"
     return case.values.sweep(source, 4097), f"4097 {source.name} values"

@@ -1,0 +1,173 @@
+"""Choose, of the rows in rows.json, those that the default layers ask; the others are asked with `--full`.
+
+python tests/sensitivity/choose_rows.py [--only NAME,...]
+
+Each row is called once on the CPU. Greedy: the row that adds most for the kernels that it adds comes next, until every
+condition of every overload that any row meets is met, and every pair of an operator's conditions that any row holds: a
+dtype, a form and a class of size with each argument, kind of layout and class of values, and with each other; arguments
+with each other and with the kinds of layout; the layouts of two operands. A kernel is a distinct operator, dtype, shape
+and layout: on MPS most of them are compiled once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import heapq
+import itertools
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Iterator
+
+import torch
+
+import suite_in_process  # noqa: F401 - the device suite comes into reach by it
+from conditions import Conditions, graph_key, is_view
+from conditions_reach import runs_on_mps
+from device_suite.conditions import asking
+from device_suite.conditions.listed import ROWS, all_rows
+from device_suite.conditions.spec import Row, Spec
+from device_suite.conditions.tables import TABLES
+from device_suite.runs import Bench
+from device_suite.states import Refused
+from pairing import save_rows
+
+KINDS = ("dtypes", "arguments", "layouts", "sizes", "values")
+_LAYOUT_CLASSES = {"dense": "dense", "offset": "shifted", "narrow": "shifted", "expanded": "expanded"}
+
+
+@dataclass(frozen=True)
+class Met:
+    """What one row meets: conditions of overloads, pairs of its levels, and the kernels that they cost."""
+
+    row: Row
+    conditions: frozenset[Any]
+    pairs: frozenset[Any]
+    kernels: frozenset[Any]
+
+
+class _Forms(Conditions):
+    """Records without keeping calls."""
+
+    def _keep(self, *_: Any) -> None:
+        pass
+
+
+def dtype_class(dtype: torch.dtype) -> str:
+    """Return the kind of a dtype: those of one kind share their kernels' source.
+
+    >>> dtype_class(torch.bfloat16), dtype_class(torch.uint8), dtype_class(torch.int64)
+    ('half', 'byte', 'whole')
+    """
+    if dtype in (torch.float16, torch.bfloat16):
+        return "half"
+    if dtype in (torch.int8, torch.uint8):  # their views may begin at any address
+        return "byte"
+    if dtype in (torch.float32, torch.bool):
+        return str(dtype)[6:]
+    return "complex" if dtype.is_complex else "whole"
+
+
+def size_class(shape: tuple[int, ...]) -> str:
+    """Return the class of a size.
+
+    >>> size_class((3, 0)), size_class(()), size_class((3, 1031)), size_class((5, 7))
+    ('empty', 'none', 'long', 'plain')
+    """
+    count = math.prod(shape)
+    if not shape or count < 2:
+        return "empty" if count == 0 else "one" if shape else "none"
+    return "tall" if max(shape) > 65_535 else "long" if max(shape) > 1024 else "plain"
+
+
+def pairs_of(spec: Spec, row: Row) -> Iterator[Any]:
+    """Yield a row's levels, and the pairs of them that count."""
+    levels = row.levels
+    form, dtype, values = ("form", levels["@form"]), ("dtype", str(levels["@dtype"])), ("values", levels["@values"])
+    kind, size = ("kind", dtype_class(levels["@dtype"])), ("size", size_class(spec.shapes[levels["@size"]]))
+    layouts = [(key, str(value)) for key, value in levels.items() if key.startswith("@layout")]
+    classes = [(key, _LAYOUT_CLASSES.get(value, "strided")) for key, value in layouts]
+    arguments = [(key, str(value)) for key, value in levels.items() if key[0] != "@"]
+    yield from (form, dtype, values, ("side", levels["@size"]), *layouts, *arguments)
+    yield from itertools.product((dtype,), (form, values, *classes, *arguments))
+    yield (kind, size)
+    yield from itertools.product((form,), (size, values, *classes, *arguments))
+    yield from itertools.product((size,), (values, *classes, *arguments))
+    yield from itertools.product(arguments, classes)
+    yield from itertools.combinations(classes, 2)
+    yield from itertools.combinations(arguments, 2)
+
+
+def meet(spec: Spec, row: Row) -> Met:
+    """Call a row once on the CPU and note what it meets."""
+    recorder = _Forms()
+    bench = Bench(torch.device("cpu"), around=lambda: recorder)
+    with contextlib.suppress(Refused):  # on this torch; another one may have it
+        asking.ask_rows(spec, [row], bench)
+    found = {
+        (func, kind, one)
+        for func, facts in recorder.facts.items()
+        if runs_on_mps(func) and not is_view(func)
+        for kind in KINDS
+        for one in getattr(facts, kind)
+    }
+    kernels = {graph_key(form) for form in recorder.keys if not is_view(form[0])}
+    return Met(row, frozenset(found), frozenset(pairs_of(spec, row)), frozenset(kernels))
+
+
+def choose(met: list[Met], known: set[Any], done: set[Any]) -> list[Row]:
+    """Return the rows of one operator that meet what any of its rows meets.
+
+    `known` kernels and conditions that are `done` are those of other operators' rows; both grow.
+    """
+    left: set[Any] = set().union(*(one.conditions for one in met)) - done
+    left |= {pair for one in met for pair in one.pairs}
+
+    def worth(one: Met) -> float:
+        return (len(one.conditions & left) + len(one.pairs & left)) / (1 + len(one.kernels - known))
+
+    heap = [(-worth(one), place) for place, one in enumerate(met)]
+    heapq.heapify(heap)
+    chosen = []
+    while left:
+        before, place = heapq.heappop(heap)
+        now = worth(met[place])
+        if now == 0:
+            continue
+        if heap and now < -heap[0][0] and now < -before:
+            heapq.heappush(heap, (-now, place))
+            continue
+        left -= met[place].conditions | met[place].pairs
+        done |= met[place].conditions
+        known |= met[place].kernels
+        chosen.append(met[place].row)
+    return chosen
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="these operators; the others keep their choice")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    stored = json.loads(ROWS.read_text(encoding="utf-8"))
+    known: set[Any] = set()
+    done: set[Any] = set()
+    specs = [spec for table in TABLES for spec in table.specs.values()]
+    for spec in specs:
+        if given.only and spec.name not in given.only.split(","):
+            continue
+        rows = all_rows(spec)
+        print(spec.name, flush=True)
+        chosen = {row.digits for row in choose([meet(spec, row) for row in rows], known, done)}
+        every = [row.digits for row in rows]
+        stored[spec.name]["rows"] = " ".join(one for one in every if one in chosen)
+        stored[spec.name]["more"] = " ".join(one for one in every if one not in chosen)
+    save_rows(stored)
+    counts = [sum(len(one.get(part, "").split()) for one in stored.values()) for part in ("rows", "more")]
+    print(f"{counts[0]} rows by default, {counts[1]} more with --full; {len(known)} kernels")
+
+
+if __name__ == "__main__":
+    main()

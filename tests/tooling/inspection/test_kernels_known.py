@@ -138,3 +138,11 @@ def test_an_issue_of_another_release_explains_nothing() -> None:
     assert "expm1-digits" not in ours  # it ended with 2.15: beside the first it would leave the values unexplained
     assert "expm1-digits" in known.explanations_of("expm1_dense_float2_float2", "2.14.0")
     assert known.explanations_of("expm1_dense_float2_float2", None) == ()
+
+
+def test_a_race_of_another_release_explains_nothing() -> None:
+    assert known.races_of("orgqr_float", "2.10.0") == ("orgqr-race",)
+    assert known.races_of("orgqr_float", "2.15.0") == ("orgqr-barrier", "orgqr-one-reflection")
+    assert known.races_of("orgqr_float", None) == ()
+    assert known.has_any_value(["orgqr-race"])
+    assert not known.has_any_value(["orgqr-barrier", "orgqr-one-reflection"]), "its values are judged where it says"

@@ -70,7 +70,7 @@ def examine(kernel: Kernel, case: Case, device: Device, judge: Judge, *, answer:
     if kernel.contract is None:
         return Verdict(outcome="not_bound", reason="no contract has its signature")
     verdict = Verdict(outcome="passed")
-    known, races = explanations_of(kernel.name, case.version), races_of(kernel.name)
+    known, races = explanations_of(kernel.name, case.version), races_of(kernel.name, case.version)
     label = ""
     try:
         for program in find_binder(kernel.contract.binder)(kernel, case):

@@ -111,14 +111,14 @@ def explanations_of(name: str, version: str | None) -> tuple[str, ...]:
     return tuple(each.id for each in load_known() if each.where and each.means(name) and each.is_of(version))
 
 
-def races_of(name: str) -> tuple[str, ...]:
-    """Return the issues that say that a kernel's threads meet without a barrier."""
-    return tuple(each.id for each in load_known() if each.is_race and each.means(name))
+def races_of(name: str, version: str | None) -> tuple[str, ...]:
+    """Return the issues of a release that say that a kernel's threads meet without a barrier."""
+    return tuple(each.id for each in load_known() if each.is_race and each.means(name) and each.is_of(version))
 
 
 def has_any_value(ids: Sequence[str]) -> bool:
-    """Return whether a race leaves values that cannot be judged: its issue says `wrong` beside `race`."""
-    return any(each.id in ids and "wrong" in each.outcomes for each in load_known())
+    """Say whether a race leaves values that cannot be judged: its issue says `wrong` beside `race`, not where."""
+    return any(each.id in ids and "wrong" in each.outcomes and not each.where for each in load_known())
 
 
 def explanation_rows() -> dict[str, Mapping[str, Any]]:

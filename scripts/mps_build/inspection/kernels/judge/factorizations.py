@@ -14,9 +14,52 @@ def lower_factor(a: Any, above: Any) -> Any:
     return torch.where(rows[:, None] >= columns, factor, above)
 
 
+def reflections(a: Any, tau: Any) -> Any:
+    """First columns of the product of the reflections that lie below a matrix's diagonal."""
+    return torch.linalg.householder_product(a, tau)
+
+
 def inverse(a: Any) -> Any:
     """Inverse of each matrix."""
     return torch.linalg.inv(a)
 
 
-FUNCTIONS = {"lower_factor": lower_factor, "inverse": inverse}
+def lu_solved(a: Any, at: Any, rows: Any, begin: Any, end: Any, upper: Any, unit: Any) -> Any:
+    """Some columns of rows of a matrix, solved by the triangle of these rows; the rest as it was."""
+    out, here = a.clone(), slice(at, at + rows)
+    triangle = a[..., here, here]
+    out[..., here, begin:end] = torch.linalg.solve_triangular(
+        triangle, a[..., here, begin:end], upper=bool(upper), unitriangular=bool(unit)
+    )
+    return out
+
+
+def lu_updated(a: Any, rows: Any, columns: Any, first: Any, terms: Any) -> Any:
+    """A window less a product of parts of the same matrix; the rest as it was."""
+    out, inner = a.clone(), slice(first, first + terms)
+    down, across = slice(*rows), slice(*columns)
+    out[..., down, across] -= a[..., down, inner] @ a[..., inner, across]
+    return out
+
+
+def lu_panel(a: Any, at: Any, width: Any) -> Any:
+    """Some columns of a matrix, from the row of the first on, factored with pivots; the rest as it was."""
+    out = a.clone()
+    out[..., at:, at : at + width] = torch.linalg.lu_factor(a[..., at:, at : at + width])[0]
+    return out
+
+
+def lu_pivots(a: Any, at: Any, width: Any) -> Any:
+    """The rows that such a factorization exchanges, counted from 1."""
+    return torch.linalg.lu_factor(a[..., at:, at : at + width])[1] + at
+
+
+FUNCTIONS = {
+    "lower_factor": lower_factor,
+    "reflections": reflections,
+    "inverse": inverse,
+    "lu_solved": lu_solved,
+    "lu_updated": lu_updated,
+    "lu_panel": lu_panel,
+    "lu_pivots": lu_pivots,
+}

@@ -132,7 +132,8 @@ def _write_archive(
 ) -> None:
     """Write one library's archive, unless it is there with these names: its time is what ninja looks at."""
     folder, tools = whole.sdk.stubs, whole.sdk.tools
-    archive, source = folder / "lib" / f"lib{library}.a", folder / f"{library}.s"
+    # Not the stub's own names: its objects are outputs of a step, which would be run again, and everything linked anew.
+    archive, source = folder / "lib" / f"lib{library}.a", folder / f"{library}-wanted.s"
     demangled = _lines(ready, (_beside(whole, "llvm-cxxfilt"),), [name.removeprefix("_") for name in names])
     text = stand_in_source(names, demangled)
 

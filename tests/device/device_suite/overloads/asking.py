@@ -81,7 +81,7 @@ def perform(func: Any, drawn: Drawn, run: Any) -> list[Any]:
     args, kwargs, bases = drawn.arguments(
         lambda base: base.to(run.cast(base.dtype)).to(run.device), run.device, run.cast
     )
-    results = _flat(func(*args, **kwargs))
+    results = flat_answers(func(*args, **kwargs))
     return [*results, *bases] if func._schema.is_mutable else results
 
 
@@ -137,9 +137,10 @@ def _seeded(run: Any) -> Any:
     return run
 
 
-def _flat(answer: Any) -> list[Any]:
+def flat_answers(answer: Any) -> list[Any]:
+    """Return the parts of an answer, however it is nested; None is no part."""
     if isinstance(answer, (tuple, list)):
-        return [one for part in answer for one in _flat(part)]
+        return [one for part in answer for one in flat_answers(part)]
     return [] if answer is None else [answer]
 
 

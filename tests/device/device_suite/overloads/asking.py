@@ -20,6 +20,8 @@ from .described import Drawn, dtype_of, overload, shape_of, texts
 CALLS = Path(__file__).parent / "calls.json"
 _HALVES = (torch.float16, torch.bfloat16)
 _FACTOR = 64.0
+# How many answers count: what follows them is kept for the gradient, and its places beyond a length are never written.
+_COUNTED = {"aten::_ctc_loss": 1}
 
 
 @functools.lru_cache(maxsize=None)
@@ -101,7 +103,8 @@ def judge(func: Any, call: Any, number: int, answer: Any, bench: Any) -> Error:
         raise Mismatch(f"{len(answer)} answers, the CPU gives {len(own)}")
     worst = Error()
     terms = _terms(call)
-    for place, (got, mine, want) in enumerate(zip(answer, own, truth)):
+    counted = _COUNTED.get(func._schema.name, len(own))
+    for place, (got, mine, want) in enumerate(zip(answer[:counted], own, truth)):
         path = f"answer {place}"
         if got[1] != (bench.device.type if mine[1] else ""):
             raise Mismatch(f"{path}: lies on {got[1]}, not on {bench.device.type}")

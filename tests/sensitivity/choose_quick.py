@@ -1,15 +1,17 @@
 """Choose the cases of `--quick`: those that notice most in a second of CPU, written to tests/device/quick.json.
 
-python tests/sensitivity/choose_quick.py [--budget 30] [--check]
+python tests/sensitivity/choose_quick.py [--budget 25] [--gpu OUTCOMES.jsonl ... --gpu-budget 35]
 
 What counts as noticed: each bug of the catalogue (by every case of its entry that fails with it), and each overload in
 each way in which a generic fault could touch it (result, strides, offset, lost write), twice where that is possible.
-Greedy: the case that adds most for its time comes next.
+Greedy: the case that adds most for its time comes next. With --gpu, outcomes that a GPU recorded from a cold start, its
+time counts too: what a kernel costs when it is first used is paid once, by the first case that uses it.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import heapq
 import json
 from collections import Counter
@@ -17,11 +19,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch.utils._python_dispatch import TorchDispatchMode
+
 import suite_in_process
+from conditions import tensors_of
 from generic_plants import UNDEFINED, Traits
 from suite_in_process import SLOW_SECONDS, Suite
 from test_catalogue import PLANTED, PLOTS, _cases_of, _name
 
+WARM_SECONDS = 0.03  # a GPU case that takes longer had something to compile or to load
 FRAME_SECONDS = 0.004  # what pytest and the driver add to a case
 TIMES = 2
 QUICK = suite_in_process.DEVICE_TESTS / "quick.json"
@@ -33,19 +39,60 @@ class Measured:
 
     seconds: dict[str, float]
     notices: dict[str, set[Any]]
+    kernels: dict[str, set[str]]
+
+
+class Kernels(TorchDispatchMode):
+    """Records which kernels are used: operators with the dtype of their first operand."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        first = next(tensors_of((args, kwargs)), None)
+        if first is not None:
+            self.seen.add(f"{str(func).split('.')[1].strip('_')} {first.dtype}")
+        return func(*args, **(kwargs or {}))
+
+
+class FirstUse:
+    """What cases cost on a GPU from a cold start, by outcomes that one recorded: each alone, and each new kernel."""
+
+    def __init__(self, records: list[Path], kernels: dict[str, set[str]]) -> None:
+        self.kernels = kernels
+        self.cost: dict[str, float] = {}
+        self.case: dict[str, float] = {}
+        for record in records:
+            paid: set[str] = set()
+            for row in map(json.loads, record.read_text(encoding="utf-8").splitlines()):
+                if row.get("event") == "finished":
+                    self._take(row["id"], row["seconds"], kernels.get(row["id"], set()) - paid)
+                    paid |= kernels.get(row["id"], set())
+
+    def _take(self, case: str, seconds: float, new: set[str]) -> None:
+        self.case.setdefault(case, min(seconds, WARM_SECONDS))
+        for kernel in new:
+            self.cost.setdefault(kernel, max(seconds - WARM_SECONDS, 0.0) / len(new))
+
+    def seconds(self, case: str, paid: set[str]) -> float:
+        """Return what a case costs after others that paid for some kernels."""
+        return self.case.get(case, 0.0) + sum(self.cost.get(one, 0.0) for one in self.kernels[case] - paid)
 
 
 def measure(suite: Suite) -> Measured:
     """Ask every case as it is, then under each bug of the catalogue."""
     seconds: dict[str, float] = {}
     notices: dict[str, set[Any]] = {}
+    kernels: dict[str, set[str]] = {}
     for case in suite.cases:
         suite.forget_references()
         seconds[case.id] = suite.ask(case).seconds
         if case.id in suite.refused:
             continue
-        mode = Traits()
-        asked = suite.ask(case, lambda mode=mode: mode)
+        mode, used = Traits(), Kernels()
+        asked = suite.ask(case, lambda modes=(used, mode): _both(*modes))
+        kernels[case.id] = used.seen
         if asked.failure is not None:
             continue
         known = ((overload, kinds) for overload, kinds in mode.seen.items() if overload.split(".")[1] not in UNDEFINED)
@@ -56,35 +103,52 @@ def measure(suite: Suite) -> Measured:
         for case in sorted(cases, key=lambda one: seconds[one.id])[:40]:
             if suite.ask(case, maker).failure is not None:
                 notices[case.id].add(("issue", issue))
-    return Measured(seconds, notices)
+    return Measured(seconds, notices, kernels)
 
 
-def choose(measured: Measured, budget: float) -> list[str]:
-    """Return ids until everything is noticed as often as asked, or the budget in seconds is spent."""
+def _both(one: Any, two: Any) -> Any:
+    stack = contextlib.ExitStack()
+    stack.enter_context(one)
+    stack.enter_context(two)
+    return stack
+
+
+def choose(measured: Measured, budget: float, gpu: FirstUse, gpu_budget: float) -> list[str]:
+    """Return ids until everything is noticed as often as asked, or the budget in seconds is spent.
+
+    A case that would go beyond the GPU's budget is left out.
+    """
     wanted = Counter(thing for things in measured.notices.values() for thing in things)
     wanted = Counter({thing: min(count, 1 if thing[0] == "issue" else TIMES) for thing, count in wanted.items()})
     left = {case: things for case, things in measured.notices.items() if measured.seconds[case] <= SLOW_SECONDS}
-    chosen, spent = [], 0.0
+    chosen, spent, gpu_spent = [], 0.0, 0.0
+    paid: set[str] = set()
 
     def worth(case: str) -> float:
-        return _gain(left[case], wanted) / (measured.seconds[case] + FRAME_SECONDS)
+        seconds = measured.seconds[case] + gpu.seconds(case, paid)
+        return _gain(left[case], wanted) / (seconds + FRAME_SECONDS)
 
     # What a case adds only shrinks: one whose old worth is not reached by others is measured anew, the rest wait.
     heap = [(-worth(case), case) for case in left]
     heapq.heapify(heap)
     while heap and spent < budget:
-        _, case = heapq.heappop(heap)
+        before, case = heapq.heappop(heap)
         now = worth(case)
-        if heap and now < -heap[0][0]:
+        if heap and now < -heap[0][0] and now < -before:
             heapq.heappush(heap, (-now, case))
             continue
         if now == 0:
-            break
+            continue
+        if gpu_spent + gpu.seconds(case, paid) > gpu_budget:
+            continue
         wanted.subtract([thing for thing in left[case] if wanted[thing] > 0])
+        gpu_spent += gpu.seconds(case, paid)
+        paid |= measured.kernels[case]
         spent += measured.seconds[case] + FRAME_SECONDS
         chosen.append(case)
     missed = sorted({thing[1] for thing, count in wanted.items() if count > 0 and thing[0] == "issue"})
-    print(f"{len(chosen)} cases, {spent:.1f} s; of {len(PLANTED)} bugs not noticed by them: {missed}")
+    print(f"{len(chosen)} cases, {spent:.1f} s, {gpu_spent:.1f} s on the recorded GPU")
+    print(f"of {len(PLANTED)} bugs not noticed by them: {missed}")
     return chosen
 
 
@@ -97,6 +161,8 @@ def main() -> None:
     """Measure, choose and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--budget", type=float, default=25.0, metavar="SECONDS")
+    parser.add_argument("--gpu", type=Path, nargs="*", default=[], metavar="FILE", help="outcomes of a GPU, cold")
+    parser.add_argument("--gpu-budget", type=float, default=35.0, metavar="SECONDS")
     parser.add_argument(
         "--measured", type=Path, metavar="FILE", help="keep what was measured, and read it if it is there"
     )
@@ -104,9 +170,13 @@ def main() -> None:
     suite = Suite()
     measured = _kept(given.measured) or measure(suite)
     if given.measured:
-        rows = {case: [measured.seconds[case], sorted(map(list, things))] for case, things in measured.notices.items()}
+        rows = {
+            case: [measured.seconds[case], sorted(map(list, things)), sorted(measured.kernels[case])]
+            for case, things in measured.notices.items()
+        }
         given.measured.write_text(json.dumps(rows), encoding="utf-8")
-    chosen = set(choose(measured, given.budget))
+    gpu = FirstUse(given.gpu, measured.kernels)
+    chosen = set(choose(measured, given.budget, gpu, given.gpu_budget))
     files: dict[str, list[str]] = {}
     for case in suite.cases:
         if case.id in chosen:
@@ -120,7 +190,8 @@ def _kept(path: Path | None) -> Measured | None:
         return None
     rows = json.loads(path.read_text(encoding="utf-8"))
     seconds = {case: row[0] for case, row in rows.items()}
-    return Measured(seconds, {case: {tuple(thing) for thing in row[1]} for case, row in rows.items()})
+    notices = {case: {tuple(thing) for thing in row[1]} for case, row in rows.items()}
+    return Measured(seconds, notices, {case: set(row[2]) for case, row in rows.items()})
 
 
 if __name__ == "__main__":

@@ -72,13 +72,15 @@ def dtype_class(dtype: torch.dtype) -> str:
 def size_class(shape: tuple[int, ...]) -> str:
     """Return the class of a size.
 
-    >>> size_class((3, 0)), size_class(()), size_class((3, 1031)), size_class((5, 7))
-    ('empty', 'none', 'long', 'plain')
+    >>> size_class((3, 0)), size_class(()), size_class((3, 1031)), size_class((2, 3, 1, 4, 3))
+    ('empty', 'none', 'long', 'deep')
     """
     count = math.prod(shape)
     if not shape or count < 2:
         return "empty" if count == 0 else "one" if shape else "none"
-    return "tall" if max(shape) > 65_535 else "long" if max(shape) > 1024 else "plain"
+    if max(shape) > 1024:
+        return "tall" if max(shape) > 65_535 else "long"
+    return "deep" if len(shape) > 4 else "plain"
 
 
 def pairs_of(spec: Spec, row: Row) -> Iterator[Any]:

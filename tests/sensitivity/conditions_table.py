@@ -36,6 +36,7 @@ class Recording:
 
     def __init__(self, layers: Iterable[str]) -> None:
         suite = Suite(layers, device=torch.device("cpu", 0))
+        suite.keep_nothing()
         self.conditions, self.transfers = Conditions(), Transfers()
         for case in suite.cases:
             suite.ask(case, self._around)

@@ -52,6 +52,11 @@ class Suite:
         self.forget_references()
         self.refused: dict[str, str] = {}
 
+    def keep_nothing(self) -> None:
+        """Keep no reference: every case is asked once, and a process that is forked often stays small."""
+        self._references = References()
+        asking.KEPT = None
+
     def forget_references(self) -> None:
         """Compute every reference anew, as a first run does."""
         self._references = References(keep=True)

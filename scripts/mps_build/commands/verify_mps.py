@@ -49,6 +49,7 @@ class Options(VerdictOptions):
     layer: str
     op: str | None
     case_timeout: float
+    jobs: int
     suite: Path | None
     resume: Path | None
 
@@ -65,6 +66,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--op", metavar="NAME", help="only cases that dispatch this operator (aten.add.Tensor)")
     parser.add_argument(
         "--case-timeout", metavar="SECONDS", type=float, default=120.0, help="the shortest time limit of a case"
+    )
+    parser.add_argument(
+        "--jobs", metavar="N", type=int, default=1, help="so many processes beside each other, where memory allows"
     )
     parser.add_argument(
         "--suite", metavar="DIR", type=Path, help="use another suite, of the form in tests/device/README.md"
@@ -84,6 +88,8 @@ def run(options: Options, console: Console) -> Result:
 def _request(options: Options) -> VerifyRequest:
     if options.case_timeout <= 0:
         raise UsageError("--case-timeout takes a number above 0")
+    if options.jobs < 1:
+        raise UsageError("--jobs takes a number of at least 1")
     if options.quick and options.full:
         raise UsageError("--quick and --full exclude each other", hint="choose one")
     fields = {**torch_fields(options), **verdict_fields(options)}
@@ -97,6 +103,7 @@ def _request(options: Options) -> VerifyRequest:
         layers=words(options.layer),
         op=options.op,
         case_seconds=options.case_timeout,
+        jobs=options.jobs,
         resume=options.resume is not None,
         suite=options.suite.absolute() if options.suite else None,
     )

@@ -244,6 +244,7 @@ class Verification:
             op=request.op,
             plant=request.absolute_plant,
             known=as_suite_reads_them(rows),
+            jobs=request.jobs,
         )
         self.console.started("Cases", unit="cases")
         self.began, self.pace = time.monotonic(), Pace(case.id for case in self.suite_run.cases)

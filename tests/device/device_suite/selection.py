@@ -43,10 +43,12 @@ class Shard:
     def holds(self, case_id: str) -> bool:
         """Say whether a case is of this part. What an operator's cases compile is compiled in one process.
 
-        >>> {Shard(part, 4).holds("condition-exp-int8") == Shard(part, 4).holds("overload-exp.out") for part in range(4)}
-        {True}
+        >>> [Shard(part, 3).holds("condition-exp-int8") for part in range(3)]
+        [False, False, True]
+        >>> [Shard(part, 3).holds("overload-exp.out") for part in range(3)]
+        [False, False, True]
         """
-        area = (case_id.split("-", 2) + [""])[1].partition(".")[0]
+        area = [*case_id.split("-", 2), ""][1].partition(".")[0]
         return zlib.crc32(area.encode()) % self.parts == self.part
 
 

@@ -12,7 +12,7 @@ import json, os, sys, time
 import pytest
 
 def pytest_addoption(parser):
-    for name in ("--device", "--only", "--op", "--plant", "--known", "--outcomes", "--after"):
+    for name in ("--device", "--only", "--op", "--plant", "--known", "--outcomes", "--after", "--shard"):
         parser.addoption(name, default="")
     parser.addoption("--full", action="store_true")
 
@@ -30,6 +30,9 @@ def pytest_configure(config):
         config.known.update(dict.fromkeys(row["cases"], row))
 
 def pytest_collection_modifyitems(config, items):
+    if config.getoption("--shard"):
+        part, parts = map(int, config.getoption("--shard").split("/"))
+        items[:] = items[part::parts]
     ids = [item.name for item in items]
     after = config.getoption("--after")
     if after in ids:

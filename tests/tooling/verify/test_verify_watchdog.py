@@ -7,72 +7,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from mps_build.common.records.verification import Case
-from mps_build.verify.suite.child import Limits
-from mps_build.verify.suite.driver import run_suite
-from mps_build.verify.suite.request import SuiteRequest
 from mps_build.verify.suite.run import SuiteRun
-from stand_in_suite import write_suite
-
-DEATHS = {
-    "hang": "import time; time.sleep(600)",
-    "abort": "import os; print('-[MTLDebugDevice x]: failed assertion `no'); os.abort()",
-    "segfault": "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
-    "exit_with_0": "import os; os._exit(0)",
-    "memory": "import time; hold = bytearray(900 << 20); time.sleep(600)",
-}
-
-
-@dataclass(frozen=True)
-class Text:
-    category: str
-    stop: bool = False
-
-
-def judge_text(text: str, exit_code: int | None, signal_name: str | None) -> Text:
-    if "Internal Error (0000000e" in text:
-        return Text("gpu_fault")
-    if "The MPS backend is supported on" in text:
-        return Text("mps_unavailable", stop=True)
-    return Text("assertion" if "failed assertion" in text else "unknown")
-
-
-def drive(
-    tmp_path: Path,
-    *sources: str,
-    known: list[dict[str, object]] | None = None,
-    plant: str | None = None,
-    only: tuple[str, ...] = (),
-    case_seconds: float = 60.0,
-    memory_bytes: int = 1 << 40,
-) -> SuiteRun:
-    files = write_suite(tmp_path, *sources)
-    request = SuiteRequest(
-        interpreter=Path(sys.executable),
-        environ={
-            "PATH": os.environ["PATH"],
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONUNBUFFERED": "1",
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-        },
-        ini=tmp_path / "pytest.ini",
-        files=files,
-        device="cpu",
-        folder=tmp_path / "run",
-        limits=Limits(start_seconds=60, case_seconds=case_seconds, end_seconds=60, memory_bytes=memory_bytes),
-        known=known or [],
-        plant=plant,
-        only=only,
-    )
-    return run_suite(request, judge_text=judge_text, on_case=lambda run, case: None)
-
-
-def outcomes(run: SuiteRun) -> dict[str, str]:
-    return {case.id: case.outcome for case in run.cases}
+from stand_in_drive import DEATHS, drive, outcomes
 
 
 def only_case(run: SuiteRun, case_id: str) -> Case:

@@ -117,7 +117,7 @@ def races_of(name: str, version: str | None) -> tuple[str, ...]:
 
 
 def has_any_value(ids: Sequence[str]) -> bool:
-    """Return whether a race leaves values that cannot be judged: its issue says `wrong`, and not `where`."""
+    """Say whether a race leaves values that cannot be judged: its issue says `wrong` beside `race`, not where."""
     return any(each.id in ids and "wrong" in each.outcomes and not each.where for each in load_known())
 
 

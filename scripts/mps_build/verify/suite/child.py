@@ -127,6 +127,7 @@ def run_child(
     limits: Limits,
     on_event: Callable[[Mapping[str, Any]], None],
     on_output: Callable[[str | None, str], bool] | None = None,
+    is_stopped: Callable[[], bool] = lambda: False,
 ) -> ChildEnd:
     """Run one child to its end, or to the end that the watchdog makes.
 
@@ -135,6 +136,7 @@ def run_child(
         on_event: sees each line.
         on_output: sees what was written during a case, or between two (None), once that is over; True ends the
             child. Without it `slices` of the result holds everything.
+        is_stopped: asked again and again; True ends the child.
     """
     watch = _Watch(limits, log, on_event)
     lines = _Lines(outcomes)
@@ -144,6 +146,8 @@ def run_child(
         while True:
             code = child.poll()  # asked before reading: what it wrote before its end is then always read
             if not all(watch.take(event, on_output) for event in lines.fresh()):
+                cut = "stopped"
+            if not cut and code is None and is_stopped():
                 cut = "stopped"
             now = time.monotonic()
             if not cut and code is None and now > watch.deadline:

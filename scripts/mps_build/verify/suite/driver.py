@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mps_build.common.records.verification import Case, Result
 
+from .beside import run_beside
 from .child import SUMMARY, ChildEnd, run_child
 from .outcomes import WHERE, case_of_event, describe_end, is_orderly, known_row, last_lines, signal_name
 from .request import SuiteRequest, layer_of, suite_command
-from .run import JudgeText, SuiteRun
+from .run import JudgeText, OnCase, SuiteRun
 
 # What a process may write while all its cases seem to pass: the GPU dropped work, its answers are worth nothing.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})
@@ -24,46 +26,62 @@ def run_suite(
     request: SuiteRequest,
     *,
     judge_text: JudgeText,
-    on_case: Callable[[SuiteRun, Case], None],
+    on_case: OnCase,
     run: SuiteRun | None = None,
 ) -> SuiteRun:
     """Run the suite and return all outcomes, in order.
 
     All files share a process, and another one takes over after a crash, a hang, or where the suite asks for it
     (event `leave`). Only where a child dies before it could list its cases has each file one of its own: it is
-    then named. With a plant the run stops at the first failure; it also stops where the
+    then named. With `jobs` there are several such processes, each with its part of the cases; a plant and a run that
+    is resumed have one. With a plant the run stops at the first failure; it also stops where the
     machine is at fault.
     """
     run = run or SuiteRun()
     request.folder.mkdir(parents=True, exist_ok=True)
     known = request.folder / "known.json"
     known.write_text(json.dumps(list(request.known), indent=1), encoding="utf-8")
-    whole = _GroupRun(request, request.files, known, run, judge_text, on_case)
-    if whole.go():
-        return run
-    for file in request.files:
-        if run.stopped or run.refused or (request.plant and run.bad):
-            break
-        _GroupRun(request, (file,), known, run, judge_text, on_case).go()
+
+    def part(request: SuiteRequest, run: SuiteRun, on_case: OnCase, is_stopped: Callable[[], bool]) -> None:
+        _run_part(_Asked(request, known, judge_text, on_case, is_stopped), run)
+
+    if request.jobs > 1 and request.plant is None and not run.cases:
+        run_beside(request, part, run, on_case)
+    else:
+        part(request, run, on_case, lambda: False)
     return run
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the children of a run are asked, and who hears of it."""
+
+    request: SuiteRequest
+    known: Path
+    judge_text: JudgeText
+    on_case: OnCase
+    is_stopped: Callable[[], bool]
+
+
+def _run_part(asked: _Asked, run: SuiteRun) -> None:
+    request = asked.request
+    if _GroupRun(asked, request.files, run).go():
+        return
+    for file in request.files:
+        if run.stopped or run.refused or (request.plant and run.bad) or asked.is_stopped():
+            break
+        _GroupRun(asked, (file,), run).go()
 
 
 class _GroupRun:
     """The files of the suite that share a process, in as many children as it takes."""
 
-    def __init__(
-        self,
-        request: SuiteRequest,
-        files: tuple[Path, ...],
-        known: Path,
-        run: SuiteRun,
-        judge_text: JudgeText,
-        on_case: Callable[[SuiteRun, Case], None],
-    ) -> None:
-        self._request, self._files, self._known, self._run = request, files, known, run
-        self._judge_text, self._on_case = judge_text, on_case
+    def __init__(self, asked: _Asked, files: tuple[Path, ...], run: SuiteRun) -> None:
+        self._asked, self._request, self._files, self._run = asked, asked.request, files, run
+        self._judge_text, self._on_case = asked.judge_text, asked.on_case
         self._layer = layer_of(files[0])
         self._name = files[0].stem if len(files) == 1 else "suite"
+        self._file_name = "-".join((self._name, *self._request.shard.split("/")[:1])).rstrip("-")
         self._expected: list[str] | None = None
         self._seen: dict[str, None] = {}
         self._file_of: dict[str, str] = {}
@@ -76,7 +94,7 @@ class _GroupRun:
         self._seen |= {case.id: None for case in before}
         self._file_of |= {case.id: str(case.file) for case in before}
         after = next((case_id for case_id in reversed(self._seen) if "::" not in case_id), None)
-        first = 1 + len(list(self._request.folder.glob(f"{self._name}.*.outcomes.jsonl")))
+        first = 1 + len(list(self._request.folder.glob(f"{self._file_name}.*.outcomes.jsonl")))
         for number in range(first, 1_000_000):
             bad = self._run.bad
             end = self._child(number, after)
@@ -111,16 +129,17 @@ class _GroupRun:
 
     def _child(self, number: int, after: str | None) -> ChildEnd:
         request = self._request
-        name = f"{self._name}.{number}"
+        name = f"{self._file_name}.{number}"
         self._uncollected = False
         outcomes = request.folder / f"{name}.outcomes.jsonl"
         return run_child(
-            suite_command(request, self._files_from(after), known=self._known, outcomes=outcomes, after=after),
+            suite_command(request, self._files_from(after), known=self._asked.known, outcomes=outcomes, after=after),
             log=request.folder / f"{name}.log",
             outcomes=outcomes,
             limits=request.limits,
             on_event=self._on_event,
             on_output=self._judge_output,
+            is_stopped=self._asked.is_stopped,
         )
 
     def _on_event(self, event: Mapping[str, Any]) -> None:

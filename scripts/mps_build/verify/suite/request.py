@@ -14,7 +14,10 @@ from .child import Limits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuiteRequest:
-    """One run of the suite; `known` are the active rows in the form that the suite reads."""
+    """One run of the suite; `known` are the active rows in the form that the suite reads.
+
+    `jobs` processes run beside each other, each with its part of the cases; `shard` (`0/4`) names one part.
+    """
 
     interpreter: Path
     environ: Mapping[str, str]
@@ -29,6 +32,8 @@ class SuiteRequest:
     op: str | None = None
     plant: str | None = None
     known: Sequence[Mapping[str, Any]] = ()
+    jobs: int = 1
+    shard: str = ""
 
 
 def layer_of(file: Path) -> str:
@@ -49,6 +54,7 @@ def suite_command(
     argv += ["--quick"] if request.quick else []
     argv += ["--only", ",".join(request.only)] if request.only else []
     argv += ["--op", request.op] if request.op else []
+    argv += ["--shard", request.shard] if request.shard else []
     argv += ["--plant", request.plant] if request.plant else []
     argv += ["--known", str(known), "--outcomes", str(outcomes)]
     argv += ["--after", after] if after is not None else []

@@ -48,3 +48,6 @@ class SuiteRun:
         if self.bad:
             return "caught"
         return "not_exercised" if self.plant_hits == 0 else "missed"
+
+
+OnCase = Callable[[SuiteRun, Case], None]

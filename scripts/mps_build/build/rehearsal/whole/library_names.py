@@ -38,3 +38,15 @@ def parse_defined(nm: str) -> frozenset[str]:
     ['__ZNSt3__1a', '_b']
     """
     return frozenset(line for line in nm.splitlines() if line and not line.endswith(":"))
+
+
+def parse_external(nm: str) -> tuple[frozenset[str], frozenset[str]]:
+    r"""Return the names that files want and those that they define: `llvm-nm --extern-only --format=posix`.
+
+    >>> wanted, defined = parse_external("a.o:\n_f T 1c 0\n_g U 0 0\n\nb.o:\n_g S 20 0\n")
+    >>> sorted(wanted), sorted(defined)
+    (['_g'], ['_f', '_g'])
+    """
+    words = [line.split(" ", 2) for line in nm.splitlines() if " " in line]
+    wanted = frozenset(name for name, kind, *_ in words if kind == "U")
+    return wanted, frozenset(name for name, kind, *_ in words if kind != "U")

@@ -15,7 +15,7 @@ from ...retry import with_retries
 from ...zig.files import write_if_new
 from ..objects import Unit, read_units
 from ..session import Prepared, Rehearsal
-from .library_names import exported_names, parse_defined
+from .library_names import exported_names, parse_external
 from .third_party import Wanted, stand_in_source, wanted_names
 from .toolchain import WholeToolchain
 
@@ -83,8 +83,8 @@ def make_stand_ins(rehearsal: Rehearsal, ready: Prepared, whole: WholeToolchain,
     objects = [unit.object for unit in whole_units(build, bindings=bindings)]
     archives = [str(path.relative_to(build)) for path in sorted(build.glob("lib/*.a"))]
     others = [str(path) for path in (whole.runtime, *sorted(rehearsal.workspace.root.glob("libomp/lib/*.dylib")))]
-    undefined = _names(ready, whole, ("--undefined-only",), objects)
-    had = _names(ready, whole, ("--defined-only", "--extern-only"), [*objects, *archives, *others])
+    undefined, had = _external(ready, whole, objects)
+    had |= _external(ready, whole, [*archives, *others])[1]
     for stub in sorted(whole.sdk.sdk.rglob("*.tbd")):
         had |= exported_names(stub.read_text(encoding="utf-8"))
     wanted = wanted_names(undefined, had=had | _LINKERS_OWN)
@@ -152,9 +152,10 @@ def _write_archive(
     rehearsal.ledger.run("stand_in", version=1, inputs={"text": text}, action=make, key=library)
 
 
-def _names(ready: Prepared, whole: WholeToolchain, which: tuple[str, ...], files: Sequence[str]) -> set[str]:
-    argv = (_beside(whole, "llvm-nm"), "--format=just-symbols", *which)
-    return set(parse_defined("\n".join(_lines(ready, argv, files))))
+def _external(ready: Prepared, whole: WholeToolchain, files: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return what files want of others and what they define; each is read once."""
+    argv = (_beside(whole, "llvm-nm"), "--extern-only", "--format=posix")
+    return parse_external("\n".join(_lines(ready, argv, files)))
 
 
 def _lines(ready: Prepared, argv: tuple[str, ...], files: Sequence[str]) -> list[str]:

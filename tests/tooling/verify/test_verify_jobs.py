@@ -1,0 +1,72 @@
+"""Several processes beside each other: every case once, a crash costs one case, a machine at fault ends all."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from stand_in_drive import DEATHS, drive, outcomes
+
+MANY = "".join(f"def test_{number}(): assert {number} != 5\n" for number in range(9))
+
+
+def test_every_case_is_asked_once(tmp_path: Path) -> None:
+    run = drive(tmp_path, MANY, "def test_a(): pass\n", jobs=3)
+
+    assert outcomes(run) == {f"test_{n}": "failed" if n == 5 else "passed" for n in range(9)} | {"test_a": "passed"}
+    assert len(run.cases) == run.collected == 10
+    assert run.bad == 1
+    assert len(run.files) == 10
+
+
+def test_processes_run_at_the_same_time(tmp_path: Path) -> None:
+    met = "def test_{0}():\n    import pathlib, time\n    here = pathlib.Path({2!r})\n    (here / '{0}').touch()\n" + (
+        "    until = time.monotonic() + 30\n    while not (here / '{1}').exists():\n"
+        "        assert time.monotonic() < until\n        time.sleep(0.05)\n"
+    )
+    run = drive(tmp_path, met.format("a", "b", str(tmp_path)) + met.format("b", "a", str(tmp_path)), jobs=2)
+
+    assert outcomes(run) == {"test_a": "passed", "test_b": "passed"}
+
+
+def test_a_crash_costs_one_case(tmp_path: Path) -> None:
+    run = drive(tmp_path, MANY + f"def test_dies():\n    {DEATHS['abort']}\n" + "def test_behind(): pass\n", jobs=2)
+
+    assert outcomes(run)["test_dies"] == "crashed"
+    assert outcomes(run)["test_behind"] == "passed"
+    assert len(run.cases) == 11
+
+
+def test_a_file_that_cannot_be_imported_is_named_once(tmp_path: Path) -> None:
+    run = drive(tmp_path, "import no_such_module\n", MANY, jobs=3)
+
+    assert [case.outcome for case in run.cases].count("crashed") == 1
+    assert len(run.cases) == 10
+
+
+def test_more_processes_than_cases_is_no_error(tmp_path: Path) -> None:
+    assert outcomes(drive(tmp_path, "def test_a(): pass\n", jobs=4)) == {"test_a": "passed"}
+
+
+def test_a_machine_at_fault_ends_all(tmp_path: Path) -> None:
+    die = "import os; os.write(2, b'The MPS backend is supported on MacOS 12.3+'); os._exit(1)"
+    begun = time.monotonic()
+    run = drive(tmp_path, f"def test_a():\n    {die}\ndef test_b():\n    import time; time.sleep(300)\n", jobs=2)
+
+    assert run.stopped == "mps_unavailable"
+    assert time.monotonic() - begun < 120
+
+
+def test_an_interruption_ends_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mps_build.verify.suite import beside
+
+    def broken(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(beside, "_sum_up", broken)
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        drive(tmp_path, "def test_a(): pass\ndef test_b():\n    import time; time.sleep(300)\n", jobs=2)
+
+    assert time.monotonic() - begun < 120

@@ -1,6 +1,6 @@
 """Choose the cases of `--quick`: those that notice most in a second of CPU, written to tests/device/quick.json.
 
-python tests/sensitivity/choose_quick.py [--budget 25] [--gpu OUTCOMES.jsonl ... --gpu-budget 35]
+python tests/sensitivity/choose_quick.py [--budget 25] [--gpu OUTCOMES.jsonl ... --gpu-budget 35] [--among quick.json]
 
 What counts as noticed: each bug of the catalogue (by every case of its entry that fails with it), and each overload in
 each way in which a generic fault could touch it (result, strides, offset, lost write), twice where that is possible.
@@ -23,6 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import suite_in_process
 from conditions import tensors_of
+from device_suite.selection import load_quick
 from generic_plants import UNDEFINED, Traits
 from suite_in_process import SLOW_SECONDS, Suite
 from test_catalogue import PLANTED, PLOTS, _cases_of, _name
@@ -161,6 +162,7 @@ def main() -> None:
     """Measure, choose and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--budget", type=float, default=25.0, metavar="SECONDS")
+    parser.add_argument("--among", type=Path, metavar="FILE", help="only cases of this quick.json")
     parser.add_argument("--gpu", type=Path, nargs="*", default=[], metavar="FILE", help="outcomes of a GPU, cold")
     parser.add_argument("--gpu-budget", type=float, default=35.0, metavar="SECONDS")
     parser.add_argument(
@@ -168,6 +170,9 @@ def main() -> None:
     )
     given = parser.parse_args()
     suite = Suite()
+    if given.among:
+        among = load_quick(given.among)
+        suite.cases = [case for case in suite.cases if case.id in among]
     measured = _kept(given.measured) or measure(suite)
     if given.measured:
         rows = {

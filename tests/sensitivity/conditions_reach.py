@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
@@ -24,6 +25,7 @@ from device_suite.runs import Bench
 _SUPPORT = json.loads((Path(__file__).parent / "mps_support.json").read_text(encoding="utf-8"))
 KERNELS = frozenset(_SUPPORT["kernel"].split())
 COMPOSITES = frozenset(_SUPPORT["composite"].split())
+_MOST_MEMORY = 12 << 30  # of addresses, ours among them: what takes more is out of reach
 _HOMES = ("", "nn.functional.", "linalg.", "special.", "fft.")
 _NEW_SIDES = {"0": 0, "1": 1, "odd": 9, "prime": 7, "x4": 4, "x16": 16, "x32": 32, ">1024": 1031, ">65535": 65543}
 
@@ -72,6 +74,7 @@ def reach_in_a_child(func: Any, facts: Facts) -> Reach | None:
     receiver, sender = multiprocessing.Pipe(duplex=False)
     child = os.fork()
     if child == 0:
+        resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
         try:
             sender.send(reach_of(func, facts))
         finally:

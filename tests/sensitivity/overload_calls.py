@@ -52,13 +52,18 @@ def is_drawn(func: Any) -> bool:
 class Making:
     """The calls of one overload while they are made."""
 
-    def __init__(self, func: Any, facts: Facts, reach: Reach, device: torch.device) -> None:
-        self.device = device
+    def __init__(self, func: Any, facts: Facts, reach: Reach | None, device: torch.device) -> None:
+        """Without `reach` the kept calls are all that is asked."""
+        self.device, self.may_change = device, reach is not None
         self.func, self.name = func, name_of(func)
         self.samples = [describe(sample) for sample in facts.samples.values()]
-        self.left = {(kind, one) for kind in KINDS for one in getattr(reach, kind) - getattr(facts, kind)}
         self.calls: list[Any] = []
         self.lost: dict[str, str] = {}
+        if reach is None:
+            could = {one for sample in self.samples for one in self._met(sample)}
+        else:
+            could = {(kind, one) for kind in KINDS for one in getattr(reach, kind)}
+        self.left = {(kind, one) for kind, one in could if one not in getattr(facts, kind)}
 
     def make(self) -> None:
         """Cover what is left, one condition after the other."""
@@ -75,10 +80,11 @@ class Making:
     def _cover(self, item: Any) -> str:
         reason = "no kept call can be changed so"
         for sample in self.samples:
-            alone = sample if item in self._met(sample) else change_call(self.func, sample, item)
+            alone = sample if item in self._met(sample) else None
+            alone = change_call(self.func, sample, item) if alone is None and self.may_change else alone
             if alone is None:
                 continue
-            for call in (self._with_others(alone, item), alone):
+            for call in (self._with_others(alone, item), alone) if self.may_change else (alone,):
                 reason = self._verdict(call)
                 if not reason and item in self._met(call):
                     self.calls.append(call)
@@ -137,10 +143,19 @@ def _is_thin(item: Any) -> bool:
     return item[1] in ("0", "1") or item[1][-1] in ("empty", "no_dimensions", "expanded") or item[1] == "rank 0"
 
 
-def made(func: Any, facts: Facts, reach: Reach, device: torch.device) -> Any:
-    """Return an overload's calls and what stays out; in a forked process where the CPU is asked alone."""
+def made(func: Any, facts: Facts, reach: Reach | None, device: torch.device) -> Any:
+    """Return an overload's calls and what stays out; in a forked process where the CPU is asked alone.
+
+    Where the CPU crashes at a changed call, the kept calls stay as they are.
+    """
     if device.type != "cpu":
         return _made(func, facts, reach, device)
+    crashed: Any = [], {"all": "the CPU crashes"}
+    calls, lost = crashed if reach is None else _in_a_child(func, facts, reach, device)
+    return (_in_a_child(func, facts, None, device)[0], lost) if "all" in lost else (calls, lost)
+
+
+def _in_a_child(func: Any, facts: Facts, reach: Reach | None, device: torch.device) -> Any:
     receiver, sender = multiprocessing.Pipe(duplex=False)
     child = os.fork()
     if child == 0:
@@ -158,7 +173,7 @@ def made(func: Any, facts: Facts, reach: Reach, device: torch.device) -> Any:
     return found
 
 
-def _made(func: Any, facts: Facts, reach: Reach, device: torch.device) -> Any:
+def _made(func: Any, facts: Facts, reach: Reach | None, device: torch.device) -> Any:
     making = Making(func, facts, reach, device)
     making.make()
     return making.calls, making.lost
@@ -237,7 +252,7 @@ def main() -> None:
         with begun.open("a", encoding="utf-8") as file:
             file.write(name_of(func) + "\n")
         found = reach[func]
-        if found is None:
+        if found is None and device.type != "cpu":
             reasons[name_of(func)] = {"all": "the CPU crashes"}
             continue
         calls, reasons[name_of(func)] = made(func, facts[func], found, device)

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 import torch
 
+import choose_rows
+import conditions_reach
 import pairing
-from conditions import Conditions, is_view, layout_of
+from conditions import Conditions, Facts, is_view, layout_of
 from device_suite.compare import Mismatch
 from device_suite.conditions.asking import ask_rows
-from device_suite.conditions.listed import rows_of, signature, stored_rows
+from device_suite.conditions.listed import all_rows, rows_of, signature, stored_rows
 from device_suite.conditions.spec import Row, Spec
 from device_suite.conditions.tables import TABLES
 from device_suite.runs import Bench
@@ -76,6 +78,19 @@ def test_pairing_covers_every_pair_that_the_cpu_answers() -> None:
     assert made.dropped == 0
 
 
+def test_fewer_rows_meet_what_all_rows_meet() -> None:
+    spec = SPECS["fft_fftshift"]
+    rows = all_rows(spec)
+    met = [choose_rows.meet(spec, row) for row in rows]
+    chosen = {row.digits for row in choose_rows.choose(met, set(), set())}
+    kept = [one for one in met if one.row.digits in chosen]
+
+    assert 0 < len(chosen) < len(rows)
+    assert set().union(*(one.pairs for one in kept)) == set().union(*(one.pairs for one in met))
+    assert set().union(*(one.conditions for one in kept)) == set().union(*(one.conditions for one in met))
+    assert {row.digits for row in rows_of(spec)} < {row.digits for row in rows}
+
+
 def test_kept_calls_can_be_read_again() -> None:
     mode = Conditions()
     with mode:
@@ -96,6 +111,30 @@ def test_a_gradient_without_memory_is_recorded() -> None:
         torch.autograd.grad(x.sgn(), x, torch.ones(3))  # autograd answers with zeros that have no memory
 
     assert torch.ops.aten.sgn.default in mode.facts
+
+
+def test_what_takes_more_memory_than_a_machine_has_is_out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(func: Any, facts: Any) -> conditions_reach.Reach:
+        whole = conditions_reach._accepted(torch.empty, ((16 << 30,),), {"dtype": torch.uint8})
+        return conditions_reach.Reach(frozenset(), frozenset(), frozenset({str(whole)}), frozenset())
+
+    monkeypatch.setattr(conditions_reach, "reach_of", asked)
+    found = conditions_reach.reach_in_a_child(torch.ops.aten.neg.default, Facts())
+
+    assert found is not None
+    assert found.sizes == {"False"}
+
+
+def test_an_argument_that_the_cpu_refuses_is_not_reachable() -> None:
+    mode = Conditions()
+    with mode:
+        torch.linalg.lu_factor_ex(torch.eye(3))
+        torch.sum(torch.ones(3, 4), 0)
+    func, other = torch.ops.aten.linalg_lu_factor_ex.default, torch.ops.aten.sum.dim_IntList
+
+    assert ("pivot", "false") in conditions_reach.schema_arguments(func)
+    assert ("pivot", "false") not in conditions_reach.reach_of(func, mode.facts[func]).arguments
+    assert ("keepdim", "true") in conditions_reach.reach_of(other, mode.facts[other]).arguments
 
 
 def test_a_view_is_no_kernel_and_a_copy_is_one() -> None:

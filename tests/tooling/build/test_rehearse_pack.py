@@ -156,7 +156,7 @@ def test_a_small_tree_goes_from_setup_py_to_an_audited_wheel_and_again_after_an_
     assert not packed.skipped and other.keys() == members.keys()
     assert {name for name in other if other[name] != members[name]} >= {"thing/lib/libthing.dylib"}
     assert other["thing/__init__.py"] == members["thing/__init__.py"]
-    assert "packed anew: 1 of" in capsys.readouterr().out
+    assert "repacked: 1 of" in capsys.readouterr().out
 
 
 def test_a_wheel_that_lacks_what_the_recipe_names_is_rejected_and_kept(rehearsal: Rehearsal, ready: Prepared) -> None:

@@ -191,6 +191,21 @@ def _change_what_does_not_fit(source: torch.Tensor, answer: torch.Tensor) -> Non
         answer.masked_fill_(~fits.broadcast_to(answer.shape), _OTHER_NUMBER)
 
 
+def _vectors(func: Any, args: Any, kwargs: Any) -> Any:
+    """Return the opposite vectors: they belong to the same values, and so does the product with both turned."""
+    answer = func(*args, **kwargs)
+    for one in answer if func._schema.name.endswith(("svd", "qr")) else answer[1:]:
+        if one.dim() > 1:
+            one.neg_()
+    return answer
+
+
+def _first_alone(func: Any, args: Any, kwargs: Any) -> Any:
+    """Fill what an operator keeps for its own backward: each back end keeps something else."""
+    answer = func(*args, **kwargs)
+    return (answer[0], *(one.new_full((one.numel() + 1,), _OTHER_NUMBER) for one in answer[1:]))
+
+
 def _fits(source: torch.Tensor, to: torch.dtype) -> torch.Tensor:
     """Say of each number whether a dtype can hold it, but for what is behind the point."""
     if not source.dtype.is_floating_point or to.is_floating_point or to.is_complex or to == torch.bool:
@@ -218,6 +233,8 @@ _CHOICES: dict[str, Callable[..., Any]] = {
         for rank in (1, 2, 3)
         for back in ("", "_backward")
     },
+    **dict.fromkeys(("_linalg_eigh", "_linalg_svd", "linalg_qr"), _vectors),
+    **dict.fromkeys(("_embedding_bag_forward_only", "_ctc_loss"), _first_alone),
     "_to_copy": _converted,
     "copy": _converted,
 }

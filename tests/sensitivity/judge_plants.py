@@ -65,7 +65,7 @@ def judge(suite: Suite, plot: Any, name: str, cases: list[Any]) -> dict[str, Any
     except EOFError:
         case, text, hits = "a crash", "", 1
     os.waitpid(child, 0)
-    verdict = "caught" if case else "missed" if hits else "not exercised"
+    verdict = "caught" if case and hits else "missed" if hits else "not exercised"
     return {"plant": name, "verdict": verdict, "case": case, "text": text, "hits": hits, "asked": len(cases)}
 
 

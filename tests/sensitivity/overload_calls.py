@@ -117,6 +117,8 @@ class Making:
     def _verdict(self, call: Any) -> str:
         """Return why a call cannot be asked, or an empty text."""
         number = len(self.calls)
+        if reads_beyond(self.func, call, number):
+            return "the CPU reads beyond an operand"
         cpu = torch.device("cpu")
         judges: list[Any] = [
             ("healthy", Bench(cpu)),
@@ -137,6 +139,32 @@ class Making:
             except Exception as raised:
                 return f"raised: {type(raised).__name__}: {raised}"[:90]
         return ""
+
+
+def reads_beyond(func: Any, call: Any, number: int) -> bool:
+    """Say whether the CPU's answer depends on what lies behind an operand: sizes that do not fit, and go unnoticed."""
+    answers = [_beside(func, call, number, other) for other in (19, -23)]
+    return any(not torch.equal(one, other) for one, other in zip(*answers))
+
+
+def _beside(func: Any, call: Any, number: int, other: int) -> list[torch.Tensor]:
+    """Return the bits of a call's answer, each operand with another number behind it; none where it raises."""
+
+    def place(base: torch.Tensor) -> torch.Tensor:
+        count = base.numel()
+        memory = torch.full((count + 4096,), other, dtype=torch.float64).to(base.dtype)
+        memory[:count] = base.reshape(-1)
+        return memory[:count].view(base.shape)
+
+    args, kwargs, _ = asking.Drawn(call, number).arguments(place, torch.device("cpu"), lambda dtype: dtype)
+    try:
+        answers = func(*args, **kwargs)
+    except Exception:
+        return []
+    found = [
+        one for one in asking.flat_answers(answers) if isinstance(one, torch.Tensor) and one.layout == torch.strided
+    ]
+    return [one.resolve_neg().resolve_conj().contiguous().view(-1).view(torch.uint8) for one in found]
 
 
 def _is_thin(item: Any) -> bool:

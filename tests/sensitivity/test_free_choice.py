@@ -15,6 +15,7 @@ from device_suite.overloads.described import values
 from device_suite.runs import Bench
 from device_suite.states import Refused
 from free_choice import ChoosesOtherwise
+from overload_calls import reads_beyond
 
 SPECS = {name: spec for table in TABLES for name, spec in table.specs.items()}
 # Families that an NVIDIA GPU answered otherwise, and was right: what they asked had no one answer.
@@ -93,3 +94,12 @@ def test_described_values_lie_between_their_ends(dtype: torch.dtype) -> None:
     assert float(wide.float().min()) >= -2
     assert float(wide.float().max()) <= 3
     assert wide.unique().numel() > 1
+
+
+def test_a_call_whose_answer_hangs_on_what_lies_behind_an_operand_is_found() -> None:
+    """Batch norm of four channels by three weights: the CPU (2.13) reads a fourth one."""
+    norm = torch.ops.aten._native_batch_norm_legit.no_stats
+    weights = ["@float32 3 dense 1 2", "@float32 3 dense -1 1", True, 0.1, 1e-5]
+
+    assert reads_beyond(norm, [["@float32 1x4x3x5 dense -2 2", *weights], {}], 0)
+    assert not reads_beyond(norm, [["@float32 4x3x5 dense -2 2", *weights], {}], 0)

@@ -20,6 +20,8 @@ from .described import Drawn, dtype_of, overload, shape_of, texts
 CALLS = Path(__file__).parent / "calls.json"
 _HALVES = (torch.float16, torch.bfloat16)
 _FACTOR = 64.0
+# How many answers count: what follows them is kept for the gradient, and its places beyond a length are never written.
+_COUNTED = {"aten::_ctc_loss": 1}
 
 
 @functools.lru_cache(maxsize=None)
@@ -81,7 +83,7 @@ def perform(func: Any, drawn: Drawn, run: Any) -> list[Any]:
     args, kwargs, bases = drawn.arguments(
         lambda base: base.to(run.cast(base.dtype)).to(run.device), run.device, run.cast
     )
-    results = _flat(func(*args, **kwargs))
+    results = flat_answers(func(*args, **kwargs))
     return [*results, *bases] if func._schema.is_mutable else results
 
 
@@ -101,7 +103,8 @@ def judge(func: Any, call: Any, number: int, answer: Any, bench: Any) -> Error:
         raise Mismatch(f"{len(answer)} answers, the CPU gives {len(own)}")
     worst = Error()
     terms = _terms(call)
-    for place, (got, mine, want) in enumerate(zip(answer, own, truth)):
+    counted = _COUNTED.get(func._schema.name, len(own))
+    for place, (got, mine, want) in enumerate(zip(answer[:counted], own, truth)):
         path = f"answer {place}"
         if got[1] != (bench.device.type if mine[1] else ""):
             raise Mismatch(f"{path}: lies on {got[1]}, not on {bench.device.type}")
@@ -137,9 +140,10 @@ def _seeded(run: Any) -> Any:
     return run
 
 
-def _flat(answer: Any) -> list[Any]:
+def flat_answers(answer: Any) -> list[Any]:
+    """Return the parts of an answer, however it is nested; None is no part."""
     if isinstance(answer, (tuple, list)):
-        return [one for part in answer for one in _flat(part)]
+        return [one for part in answer for one in flat_answers(part)]
     return [] if answer is None else [answer]
 
 

@@ -78,7 +78,7 @@ def _keep(
 ) -> None:
     cores = len(os.sched_getaffinity(0))
     times = options.sample
-    command = f"nox -s benchmark -- kernels {options.target}" + (" --quick" if options.quick else "")
+    command = f"nox -s benchmark -- kernels {Path(options.target).name}" + (" --quick" if options.quick else "")
     shared = f"{first[0] * times:.0f} CPU s on {cores} cores; low: CPU s / cores, high: wall, the machine shared"
     if times > 1:
         command, shared = f"{command} --sample {times}", f"{shared}; 1 in {times} kernels, times {times}"

@@ -200,12 +200,6 @@ def _vectors(func: Any, args: Any, kwargs: Any) -> Any:
     return answer
 
 
-def _first_alone(func: Any, args: Any, kwargs: Any) -> Any:
-    """Fill what an operator keeps for its own backward: each back end keeps something else."""
-    answer = func(*args, **kwargs)
-    return (answer[0], *(one.new_full((one.numel() + 1,), _OTHER_NUMBER) for one in answer[1:]))
-
-
 def _fits(source: torch.Tensor, to: torch.dtype) -> torch.Tensor:
     """Say of each number whether a dtype can hold it, but for what is behind the point."""
     if not source.dtype.is_floating_point or to.is_floating_point or to.is_complex or to == torch.bool:
@@ -234,7 +228,6 @@ _CHOICES: dict[str, Callable[..., Any]] = {
         for back in ("", "_backward")
     },
     **dict.fromkeys(("_linalg_eigh", "_linalg_svd", "linalg_qr"), _vectors),
-    **dict.fromkeys(("_embedding_bag_forward_only", "_ctc_loss"), _first_alone),
     "_to_copy": _converted,
     "copy": _converted,
 }

@@ -143,12 +143,19 @@ class Making:
 
 def reads_beyond(func: Any, call: Any, number: int) -> bool:
     """Say whether the CPU's answer depends on what lies behind an operand: sizes that do not fit, and go unnoticed."""
-    answers = [_beside(func, call, number, other) for other in (19, -23)]
-    return any(not torch.equal(one, other) for one, other in zip(*answers))
+    first, second = (_beside(func, call, number, other) for other in (19, -23))
+    return len(first) != len(second) or not all(_agree(one, other) for one, other in zip(first, second))
+
+
+def _agree(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Say whether two answers are the same but for rounding: a library adds up in another order at another address."""
+    if one.shape != other.shape or not (one.is_floating_point() or one.is_complex()):
+        return torch.equal(one, other)
+    return torch.allclose(one, other, rtol=1e-2, atol=1e-2, equal_nan=True)
 
 
 def _beside(func: Any, call: Any, number: int, other: int) -> list[torch.Tensor]:
-    """Return the bits of a call's answer, each operand with another number behind it; none where it raises."""
+    """Return a call's answer, each operand with another number behind it; nothing where it raises."""
 
     def place(base: torch.Tensor) -> torch.Tensor:
         count = base.numel()
@@ -164,7 +171,7 @@ def _beside(func: Any, call: Any, number: int, other: int) -> list[torch.Tensor]
     found = [
         one for one in asking.flat_answers(answers) if isinstance(one, torch.Tensor) and one.layout == torch.strided
     ]
-    return [one.resolve_neg().resolve_conj().contiguous().view(-1).view(torch.uint8) for one in found]
+    return [one.resolve_neg().resolve_conj() for one in found]
 
 
 def _is_thin(item: Any) -> bool:

@@ -96,6 +96,19 @@ def test_described_values_lie_between_their_ends(dtype: torch.dtype) -> None:
     assert wide.unique().numel() > 1
 
 
+def test_the_opposite_vectors_are_as_right() -> None:
+    x = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+    values, vectors = torch.linalg.eigh(x)
+    with ChoosesOtherwise():
+        other_values, other_vectors = torch.linalg.eigh(x)
+        q, r = torch.linalg.qr(x)
+
+    assert torch.equal(other_values, values)
+    assert torch.equal(other_vectors, -vectors)
+    assert torch.allclose(q @ r, x)
+    assert not torch.equal(q, torch.linalg.qr(x)[0])
+
+
 def test_a_call_whose_answer_hangs_on_what_lies_behind_an_operand_is_found() -> None:
     """Batch norm of four channels by three weights: the CPU (2.13) reads a fourth one."""
     norm = torch.ops.aten._native_batch_norm_legit.no_stats

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mps_build.build.mm.compiler import Checker, say
+from mm_checker import bare_checker
+from mps_build.build.mm.compiler import say
 from mps_build.build.mm.diagnostics import Said
 from mps_build.build.mm.loops import with_questions
-from mps_build.build.mm.tree import MpsTree
-from mps_build.build.objc import write_frameworks
 
 
 @pytest.mark.parametrize(
@@ -67,18 +66,7 @@ _HEAD = "#import <Foundation/Foundation.h>\n"
 
 
 def _said(tmp_path: Path, body: str, head: str = _HEAD) -> list[tuple[int, str, str]]:
-    from mps_build.build.mm.compiler import find_zig
-
-    tree = MpsTree(root=tmp_path, release="2.6.0", standard="17", flags=("-fno-objc-arc",), include=())
-    (tmp_path / "scratch").mkdir(exist_ok=True)
-    checker = Checker(
-        zig=find_zig(),
-        tree=tree,
-        generated=(),
-        frameworks=write_frameworks(tmp_path / "frameworks"),
-        target="13.0",
-        scratch=tmp_path / "scratch",
-    )
+    checker = bare_checker(tmp_path, target="13.0")
     file = tmp_path / "a.mm"
     file.write_text(f"{head}{body}\n", encoding="utf-8")
     return [(each.line, each.kind, each.text) for each in say(checker, file) if "auto-var-id" not in each.flag]

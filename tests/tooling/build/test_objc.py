@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from mps_build.build.mm.compiler import Checker, compile_file
+from mm_checker import bare_checker
+from mps_build.build.mm.compiler import compile_file
 from mps_build.build.mm.diagnostics import read_output
-from mps_build.build.mm.tree import MpsTree
 from mps_build.build.objc import write_frameworks, write_stubs
 from mps_build.build.objc.headers import unknown_words
 from mps_build.build.objc.model import Interface, load_frameworks, version
@@ -75,7 +75,7 @@ def test_the_samples_objective_c_compiles(tmp_path: Path) -> None:
     """The sample's one .mm, in both kinds (shader as source, metallib); ARC is on there, as its CMake says."""
     sample = recipes_root() / "sample"
     (tmp_path / "scale_source.h").write_text('static const char* kScaleSource = "";\n')
-    checker = _checker(tmp_path, "-fobjc-arc", f"-I{sample / 'include'}", f"-I{tmp_path}")
+    checker = bare_checker(tmp_path, "-fobjc-arc", f"-I{sample / 'include'}", f"-I{tmp_path}", target="27.0")
     for kind in ("-USAMPLE_JIT_COMPILE_SHADERS", "-DSAMPLE_JIT_COMPILE_SHADERS"):
         assert read_output(compile_file(checker, sample / "csrc/mps/scale.mm", kind)) == []
     wrong = tmp_path / "wrong.mm"
@@ -125,7 +125,7 @@ def test_a_release_between_two_on_record_takes_the_older(tmp_path: Path) -> None
 @pytest.mark.zig
 def test_every_row_compiles(tmp_path: Path) -> None:
     """Each method is sent, each enum constant named, each function called: a row that cannot be used fails here."""
-    checker = _checker(tmp_path)
+    checker = bare_checker(tmp_path, target="27.0")
     file = tmp_path / "rows.mm"
     file.write_text(_use_all(), encoding="utf-8")
     wrong = [said for said in read_output(compile_file(checker, file)) if said.kind == "error" or "objc" in said.flag]
@@ -134,28 +134,13 @@ def test_every_row_compiles(tmp_path: Path) -> None:
 
 @pytest.mark.zig
 def test_a_row_with_a_type_that_is_none_does_not_compile(tmp_path: Path) -> None:
-    checker = _checker(tmp_path)
+    checker = bare_checker(tmp_path, target="27.0")
     path = checker.frameworks.include / "Metal" / "Metal.h"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("- (void)endEncoding;", "- (MTLNothing *)endEncoding;"), encoding="utf-8")
     file = tmp_path / "rows.mm"
     file.write_text("#include <Metal/Metal.h>\n", encoding="utf-8")
     assert any(said.file == str(path) for said in read_output(compile_file(checker, file)) if said.kind == "error")
-
-
-def _checker(tmp_path: Path, *flags: str) -> Checker:
-    from mps_build.build.mm.compiler import find_zig
-
-    tree = MpsTree(root=tmp_path, release="2.6.0", standard="17", flags=flags or ("-fno-objc-arc",), include=())
-    (tmp_path / "scratch").mkdir()
-    return Checker(
-        zig=find_zig(),
-        tree=tree,
-        generated=(),
-        frameworks=write_frameworks(tmp_path / "frameworks"),
-        target="27.0",
-        scratch=tmp_path / "scratch",
-    )
 
 
 def _use_all() -> str:

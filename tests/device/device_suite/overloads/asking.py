@@ -20,8 +20,9 @@ from .described import Drawn, dtype_of, overload, shape_of, texts
 CALLS = Path(__file__).parent / "calls.json"
 _HALVES = (torch.float16, torch.bfloat16)
 _FACTOR = 64.0
-# How many answers count: what follows them is kept for the gradient, and its places beyond a length are never written.
-_COUNTED = {"aten::_ctc_loss": 1}
+# How many answers count: what follows them is kept for the gradient, by each back end in its own form, and in part
+# never written.
+_COUNTED = {"aten::_ctc_loss": 1, "aten::_embedding_bag_forward_only": 1}
 
 
 @functools.lru_cache(maxsize=None)

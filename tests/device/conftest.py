@@ -26,7 +26,9 @@ from device_suite.states import Refused, run_case
 from device_suite.touch import TouchMap, TouchRecorder
 
 TOUCH_MAP = Path(__file__).parent / "touch_map.json"
-REFERENCE_THREADS = 4
+# The references are small: more threads wait for each other. MKL's LU of a batch is wrong or hangs with more than one:
+# https://github.com/pytorch/pytorch/issues/142815
+REFERENCE_THREADS = 1 if torch.backends.mkl.is_available() else 4
 QUICK = Path(__file__).parent / "quick.json"
 
 
@@ -53,7 +55,7 @@ class Run:
     def __init__(self, config: Any) -> None:
         option = config.getoption
         self.device = prepare_device(option("--device"))
-        if self.device.type != "cpu":  # the references are small: more threads wait for each other
+        if self.device.type != "cpu":
             torch.set_num_threads(min(torch.get_num_threads(), REFERENCE_THREADS))
         self.log = OutcomeLog(Path(option("--outcomes")) if option("--outcomes") else None)
         self.known = load_known(Path(option("--known"))) if option("--known") else ()

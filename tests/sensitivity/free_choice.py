@@ -13,6 +13,8 @@ from typing import Any, Callable
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from unasked import UNASKED, contradicts
+
 # What a back end makes of a number that the integer dtype cannot hold: no CPU gives this one on purpose.
 _OTHER_NUMBER = 77
 # More summands than this, one by one, leave half precision without a defined sum.
@@ -159,6 +161,8 @@ def _added(func: Any, args: Any, kwargs: Any) -> Any:
 
 def _nearest(func: Any, args: Any, kwargs: Any) -> Any:
     """Take the source of a pixel just below: where the exact place is a border, either side is right."""
+    if contradicts(func, args, kwargs):
+        return func(*args, **kwargs).fill_(_OTHER_NUMBER)
     backward = "backward" in func._schema.name
     size, shape = args[1], args[2] if backward else args[0].shape
     for place in range(len(size)):
@@ -230,4 +234,5 @@ _CHOICES: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("_linalg_eigh", "_linalg_svd", "linalg_qr"), _vectors),
     "_to_copy": _converted,
     "copy": _converted,
+    **UNASKED,
 }

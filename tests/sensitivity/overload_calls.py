@@ -2,6 +2,7 @@
 
 python tests/sensitivity/conditions_table.py --keep kept.pickle
 python tests/sensitivity/overload_calls.py kept.pickle [--only NAME,...] [--reasons FILE] [--device cuda --shard I/N]
+python tests/sensitivity/overload_calls.py --check [--only NAME,...]   # after a change of free_choice.py
 
 A call that the suite makes, or one of seed_calls.json, is changed in one thing or a few: a dtype, a layout, a size, a
 rank, an argument. It is kept where the CPU answers it and where a device that is right is called right: one that rounds
@@ -102,6 +103,15 @@ class Making:
             if richer is not None and {item, other} <= self._met(richer):
                 call = richer
         return call
+
+    def keep_valid(self, calls: list[Any]) -> None:
+        """Keep those of some calls that a device which is right is still called right for."""
+        for call in calls:
+            reason = self._verdict(call)
+            if reason:
+                self.lost[json.dumps(call)] = reason
+            else:
+                self.calls.append(call)
 
     def _met(self, call: Any) -> set[Any]:
         """Return the conditions that a call has; none where the CPU refuses it."""
@@ -256,7 +266,8 @@ def _out_samples(func: Any, siblings: list[Any], facts: dict[Any, Facts]) -> dic
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kept", metavar="FILE")
+    parser.add_argument("kept", metavar="FILE", nargs="?", help="what conditions_table.py --keep wrote")
+    parser.add_argument("--check", action="store_true", help="drop the stored calls that a right device fails")
     parser.add_argument("--only", default="")
     parser.add_argument("--add", action="store_true", help="keep the calls that there are; the kept facts know them")
     parser.add_argument("--device", default="cpu")
@@ -266,6 +277,11 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true", help="go on behind the overload that ended the last process")
     given = parser.parse_args()
     torch.set_num_threads(1)
+    if given.check:
+        check_calls(Path(given.output), given.only.split(",") if given.only else [])
+        return
+    if given.kept is None:
+        parser.error("FILE is missing: what conditions_table.py --keep wrote (or --check, which needs none)")
     device, (part, parts) = torch.device(given.device), map(int, given.shard.split("/"))
     kept = pickle.loads(Path(given.kept).read_bytes())["facts"]
     facts = {func: one for name, one in kept.items() if (func := overload(name.removeprefix("aten."))) is not None}
@@ -298,6 +314,22 @@ def main() -> None:
         save_calls(output, stored)
         if given.reasons:
             Path(given.reasons).write_text(json.dumps(reasons, indent=1) + "\n", encoding="utf-8")
+    print(f"{sum(map(len, stored.values()))} calls of {len(stored)} overloads")
+
+
+def check_calls(path: Path, only: list[str]) -> None:
+    """Drop the stored calls that a device which is right is called wrong for, and say which."""
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    for name in only or sorted(stored):
+        func = overload(name)
+        if func is None:  # what another release has alone
+            continue
+        making = Making(func, Facts(), None, torch.device("cpu"))
+        making.keep_valid(stored[name])
+        for call, reason in making.lost.items():
+            print(f"{name}: {reason}: {call[:100]}", flush=True)
+        stored[name] = making.calls
+    save_calls(path, stored)
     print(f"{sum(map(len, stored.values()))} calls of {len(stored)} overloads")
 
 

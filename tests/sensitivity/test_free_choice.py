@@ -116,3 +116,66 @@ def test_a_call_whose_answer_hangs_on_what_lies_behind_an_operand_is_found() -> 
 
     assert reads_beyond(norm, [["@float32 1x4x3x5 dense -2 2", *weights], {}], 0)
     assert not reads_beyond(norm, [["@float32 4x3x5 dense -2 2", *weights], {}], 0)
+
+
+def _asked_freely(name: str, *args: Any, **given: Any) -> Any:
+    packet, _, rest = name.partition(".")
+    with ChoosesOtherwise():
+        return getattr(getattr(torch.ops.aten, packet), rest)(*args, **given)
+
+
+def test_what_nobody_asked_for_comes_out_otherwise() -> None:
+    x = torch.tensor([[1.0, 2.0], [2.0, 1.0]])
+    failed, info = _asked_freely("linalg_cholesky_ex.default", x)
+    _, inverse, counts = _asked_freely("unique_dim_consecutive.default", x, 0, True, False)
+
+    assert info.item() == 2
+    assert failed.isnan().all()
+    assert inverse.numel() == 2
+    assert counts.numel() == 0
+    assert _asked_freely("_unique.default", x)[1] is None
+
+
+def test_a_factorisation_that_succeeds_stays() -> None:
+    x = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+
+    assert torch.equal(_asked_freely("linalg_cholesky_ex.default", x)[0], torch.linalg.cholesky(x))
+    assert torch.equal(_asked_freely("geqrf.default", x)[1], torch.geqrf(x)[1])
+    assert _asked_freely("geqrf.default", torch.ones(3, 2))[1].isnan().all()
+
+
+@pytest.mark.parametrize(("scale", "is_free"), [(2.0, False), (0.5, True), (None, False)])
+def test_scales_that_contradict_the_sizes_have_no_answer(scale: float | None, is_free: bool) -> None:
+    answer = _asked_freely("upsample_linear1d.default", torch.ones(1, 1, 4), [8], False, scale)
+
+    assert bool(answer.eq(77).all()) == is_free
+
+
+def test_what_another_back_end_kept_is_not_taken() -> None:
+    grad, x = torch.ones(3), torch.tensor([-1.0, 0.0, 2.0])
+    right = torch.ops.aten.log_sigmoid_backward(grad, x, torch.ops.aten.log_sigmoid_forward(x)[1])
+
+    assert torch.allclose(_asked_freely("log_sigmoid_backward.default", grad, x, torch.ones(3)), right)
+    with pytest.raises(RuntimeError, match="mask is torch"):
+        _asked_freely("native_dropout_backward.default", grad, torch.ones(3), 2.0)
+
+
+def test_a_mean_that_is_kept_for_the_gradient_is_not_compared() -> None:
+    """MPS and CUDA keep float32 for an input in half precision, the CPU its dtype; the output counts all the same."""
+    name = "_native_batch_norm_legit.no_stats"
+    calls = stored_calls()[name]
+    norm = torch.ops.aten._native_batch_norm_legit.no_stats
+
+    class Keeps(torch.utils._python_dispatch.TorchDispatchMode):
+        place = 1
+
+        def __torch_dispatch__(self, called: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            answer = list(called(*args, **(kwargs or {})))
+            if called is norm:
+                answer[self.place] = answer[self.place].double() + 1
+            return tuple(answer) if called is norm else called(*args, **(kwargs or {}))
+
+    ask_calls(name, calls, Bench(torch.device("cpu"), around=Keeps))
+    Keeps.place = 0
+    with pytest.raises(AssertionError, match="call 0: answer 0"):
+        ask_calls(name, calls, Bench(torch.device("cpu"), around=Keeps))

@@ -111,10 +111,11 @@ def _checked(case: Case, bench: Bench) -> Error:
 def _judge(
     case: Case, bench: Bench, actual: list[Leaf], reference: list[Leaf], known: References, draw: tuple[int, int]
 ) -> Error:
+    _demand_answers(actual)
+    actual, reference = _spread(actual, reference), _spread(reference, actual)
     if len(actual) != len(reference):
         raise Mismatch(f"{len(actual)} outputs, the reference has {len(reference)}")
-    own = _own_answers(case, bench, known, draw)
-    _demand_answers(actual)
+    own = _own_answers(case, bench, known, draw, reference)
     worst = Error()
     for index, (got, want) in enumerate(zip(actual, reference)):
         if isinstance(want.value, Absent):
@@ -158,7 +159,19 @@ def _leaf_of(own: Callable[[int], Any], index: int) -> Leaf | None:
     return leaves[index] if leaves is not None else None
 
 
-def _own_answers(case: Case, bench: Bench, known: References, draw: tuple[int, int]) -> Callable[[int], Any]:
+def _spread(leaves: list[Leaf], others: list[Leaf]) -> list[Leaf]:
+    """Return the leaves, each refusal of several answers once for each of them: a refusal has one leaf, a list many."""
+    found: list[Leaf] = []
+    for leaf in leaves:
+        below = (f"{leaf.path}[", f"{leaf.path}.")
+        paths = [one.path for one in others if one.path.startswith(below)] if isinstance(leaf.value, Absent) else []
+        found += [Leaf(path, leaf.value) for path in paths] or [leaf]
+    return found
+
+
+def _own_answers(
+    case: Case, bench: Bench, known: References, draw: tuple[int, int], reference: list[Leaf]
+) -> Callable[[int], Any]:
     """Return a function that gives the CPU's answers in the case's own dtypes, or None where the CPU refuses.
 
     Asked with 0 it answers for the form only, so a kept answer to the first draw's shape will do.
@@ -166,7 +179,8 @@ def _own_answers(case: Case, bench: Bench, known: References, draw: tuple[int, i
 
     def answer(exact: int) -> list[Leaf] | None:
         try:
-            return known.get(case, bench, draw if exact or draw[0] else (0, 0), precise=False)
+            found = known.get(case, bench, draw if exact or draw[0] else (0, 0), precise=False)
+            return _spread(found, reference)
         except Exception:  # an old CPU build lacks half precision for this operator: no second opinion, no matter
             return None
 

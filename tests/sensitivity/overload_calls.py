@@ -320,6 +320,9 @@ def main() -> None:
 def check_calls(path: Path, only: list[str]) -> None:
     """Drop the stored calls that a device which is right is called wrong for, and say which."""
     stored = json.loads(path.read_text(encoding="utf-8"))
+    unknown = sorted(set(only) - set(stored))
+    if unknown:
+        raise SystemExit(f"{path} has no calls of {', '.join(unknown)}")
     for name in only or sorted(stored):
         func = overload(name)
         if func is None:  # what another release has alone

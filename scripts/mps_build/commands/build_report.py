@@ -33,7 +33,7 @@ from mps_build.build.report.words import (
     step_rows,
 )
 from mps_build.common.console import Console
-from mps_build.common.errors import UsageError
+from mps_build.common.errors import UsageError, reason_of
 from mps_build.common.files import write_whole
 from mps_build.common.page import whole_page
 from mps_build.common.recipe.catalogue import data_root, find_recipe
@@ -143,7 +143,7 @@ def _log(folder: Path) -> BuildLog:
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
+        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from error
     log = read_log(text)
     if log is None:
         first = text.splitlines()[0][:60] if text.strip() else "nothing"

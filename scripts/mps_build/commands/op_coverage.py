@@ -22,7 +22,7 @@ from typing import Any
 from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.errors import SourceError, UsageError, reason_of
 from mps_build.common.files import write_whole
 from mps_build.common.mirror import mirror_of
 from mps_build.common.page import whole_page
@@ -164,7 +164,7 @@ def _from_file(path: Path) -> Facts:
     try:
         return from_document(json.loads(path.read_text(encoding="utf-8")), named=str(path))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
+        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from error
 
 
 def _compiled(wheel: Path, console: Console) -> Compiled:

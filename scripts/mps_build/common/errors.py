@@ -165,3 +165,8 @@ def disk_full(text: str, *, during: str) -> DiskFull | None:
         f"no space left, {during}: {line}",
         hint="free some space (`nox -s clean` lists what this tool uses), then run the same command again",
     )
+
+
+def reason_of(error: BaseException) -> str:
+    """Return why a file could not be read: the system's own words without the error number and the path again."""
+    return getattr(error, "strerror", None) or str(error)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from .errors import UsageError
+from .errors import UsageError, reason_of
 
 Model = TypeVar("Model", bound=BaseModel)
 Location = tuple[str | int, ...]
@@ -28,7 +28,7 @@ def load(path: Path, model: type[Model], *, checks: Iterable[Check] = ()) -> Mod
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}") from error
+        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from error
     return parse(text, model, name=str(path), checks=checks)
 
 

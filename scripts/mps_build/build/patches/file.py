@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from mps_build.common.errors import PatchError
+from mps_build.common.errors import PatchError, reason_of
 
 FIELDS = ("Description", "Origin", "Forwarded", "Fixes")
 
@@ -61,7 +61,7 @@ def read_patch(path: Path, *, bare: bool = False) -> Patch:
         content = path.read_bytes()
         text = content.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise PatchError(f"{path}: cannot be read: {error}") from error
+        raise PatchError(f"{path}: cannot be read: {reason_of(error)}") from error
     faults: list[str] = []
     header, diff, first_line = _split(text)
     fields = dict.fromkeys(FIELDS, "none") if bare else _fields(header, faults)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
-from mps_build.common.errors import GateError
+from mps_build.common.errors import GateError, reason_of
 
 from ..compile_commands import object_of
 
@@ -44,7 +44,9 @@ def read_units(build: Path) -> tuple[Unit, ...]:
         entries = json.loads(path.read_text(encoding="utf-8"))
         units = [_unit(entry) for entry in entries]
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise GateError(f"{path} cannot be read: {error}", hint="configure again in a fresh build folder") from error
+        raise GateError(
+            f"{path} cannot be read: {reason_of(error)}", hint="configure again in a fresh build folder"
+        ) from error
     return tuple(sorted(units, key=lambda unit: unit.object))
 
 

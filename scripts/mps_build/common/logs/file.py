@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from ..errors import UsageError
+from ..errors import UsageError, reason_of
 from .thinning import thin
 
 # What is read at most (unpacked); beyond a few megabytes only what stands around trouble is kept (thinning.py).
@@ -33,9 +33,8 @@ def read_log_file(argument: str) -> str:
         with Path(argument).expanduser().open("rb") as file:
             return _read(file)
     except (OSError, EOFError, zlib.error, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
         hint = "give a log file, or - for standard input"
-        raise UsageError(f"{argument}: cannot be read: {reason}", hint=hint) from error
+        raise UsageError(f"{argument}: cannot be read: {reason_of(error)}", hint=hint) from error
 
 
 def _read(file: IO[bytes]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..errors import UsageError
+from ..errors import UsageError, reason_of
 from ..files import write_whole
 from ..json_text import read_json
 
@@ -163,7 +163,7 @@ def read_model(path: Path, model: type[_Model], *, schema: str, hint: str) -> _M
     except json.JSONDecodeError as error:
         raise UsageError(f"{path}:{error.lineno}: is not JSON: {error.msg}", hint=hint) from error
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}", hint=hint) from error
+        raise UsageError(f"{path}: cannot be read: {reason_of(error)}", hint=hint) from error
     named = document.get("schema") if isinstance(document, dict) else None
     if named != schema:
         found = f"its schema is {named!r}" if named else "it names no schema"

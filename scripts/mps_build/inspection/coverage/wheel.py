@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.errors import MpsNotBuilt, SourceError, UsageError
+from mps_build.common.errors import MpsNotBuilt, SourceError, UsageError, reason_of
 
 from .headers import FOLDER, is_wanted, read_headers
 from .model import ByHand, Facts
@@ -45,7 +45,7 @@ def facts_of_wheel(path: Path, compiled: Compiled) -> Facts:
         with zipfile.ZipFile(path) as archive:
             return _facts(path, archive, compiled)
     except (OSError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{path}: cannot be read: {error}", hint="give a whole .whl file") from error
+        raise UsageError(f"{path}: cannot be read: {reason_of(error)}", hint="give a whole .whl file") from error
 
 
 def _facts(path: Path, archive: zipfile.ZipFile, compiled: Compiled) -> Facts:

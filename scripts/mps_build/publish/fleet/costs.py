@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from mps_build.common.errors import UsageError
+from mps_build.common.errors import UsageError, reason_of
 from mps_build.common.json_text import read_json
 
 
@@ -113,7 +113,7 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         document = read_json(path)
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", hint="remove it or download it again") from error
+        raise UsageError(f"{path} cannot be read: {reason_of(error)}", hint="remove it or download it again") from error
     if not isinstance(document, dict):
         raise UsageError(f"{path} does not hold a JSON object", hint="remove it or download it again")
     return document

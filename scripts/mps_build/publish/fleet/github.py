@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.errors import SourceError, UsageError, reason_of
 from mps_build.common.process import Command, capture
 
 
@@ -39,7 +39,7 @@ def json_object(path: Path | None, what: str) -> dict[str, Any]:
     try:
         document = json.loads(path.read_text(encoding="utf-8")) if path else None
     except (OSError, ValueError) as error:
-        raise UsageError(f"{what}: {path} cannot be read: {error}") from error
+        raise UsageError(f"{what}: {path} cannot be read: {reason_of(error)}") from error
     if not isinstance(document, dict):
         raise UsageError(f"{what}: {path or 'no file given'} does not hold a JSON object")
     return document

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.errors import UsageError
+from mps_build.common.errors import UsageError, reason_of
 from mps_build.common.json_text import parse_json, read_text
 
 PREDICATE = "https://slsa.dev/provenance/v1"
@@ -74,7 +74,7 @@ def read_attestation(path: Path) -> Attestation:
         loaded = x509.load_der_x509_certificate(certificate)
         identity = _identity(loaded, x509)
     except ValueError as error:
-        raise UsageError(f"{path}: its certificate cannot be read: {error}") from error
+        raise UsageError(f"{path}: its certificate cannot be read: {reason_of(error)}") from error
     return Attestation(
         predicate=predicate,
         subjects=subjects,
@@ -115,7 +115,9 @@ def _bundle(path: Path) -> dict[str, Any]:
         text = lines[0] if len(lines) == 1 else "\n".join(lines)
         document = parse_json(text)
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", hint="give one bundle of Sigstore, as JSON") from error
+        raise UsageError(
+            f"{path} cannot be read: {reason_of(error)}", hint="give one bundle of Sigstore, as JSON"
+        ) from error
     if not isinstance(document, dict):
         raise UsageError(f"{path} is not a Sigstore bundle", hint="it is the wheel's name with .sigstore.json")
     return document

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.errors import UsageError
+from mps_build.common.errors import UsageError, reason_of
 from mps_build.common.json_text import parse_json, read_json
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.model import Recipe
@@ -49,7 +49,8 @@ def read_receipt(wheel: Path, receipt: Path) -> dict[str, Any]:
         document = read_json(receipt)
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"{receipt} cannot be read: {error}", hint=f"download it from beside the wheel: {wheel.name}.receipt.json"
+            f"{receipt} cannot be read: {reason_of(error)}",
+            hint=f"download it from beside the wheel: {wheel.name}.receipt.json",
         ) from error
     wanted = {"wheel": dict, "recipe": dict, "patches": dict, "submodules": dict, "dirty": list, "profile": str}
     wrong = [
@@ -82,7 +83,7 @@ def wheel_checks(wheel: Path, receipt: Mapping[str, Any]) -> list[Check]:
             bill = parse_json(archive.read(bills[0])) if len(bills) == 1 else None
             version = archive.read("torch/version.py").decode("utf-8", "replace") if "torch/version.py" in names else ""
     except (UnsoundWheel, ValueError) as error:
-        raise UsageError(f"{wheel} cannot be read: {error}", hint="download it again") from error
+        raise UsageError(f"{wheel} cannot be read: {reason_of(error)}", hint="download it again") from error
     checks += _bill_checks(bill, receipt)
     if version:
         match = _GIT_VERSION.search(version)

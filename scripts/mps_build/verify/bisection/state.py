@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mps_build.common.errors import UsageError
+from mps_build.common.errors import UsageError, reason_of
 from mps_build.common.files import write_whole
 from mps_build.common.receipts import digest_of
 
@@ -97,7 +97,7 @@ def load_state(path: Path) -> State | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: cannot be read: {error}", hint="`--fresh` starts again") from error
+        raise UsageError(f"{path}: cannot be read: {reason_of(error)}", hint="`--fresh` starts again") from error
     try:
         return State.model_validate_json(text)
     except ValidationError as error:

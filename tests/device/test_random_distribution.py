@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from device_suite import Cases
+from device_suite.drawn import demand_same_numbers
 from device_suite.generators import GENERATORS, LARGE, SHAPES, Generator
 from device_suite.host_views import short
 from device_suite.statistics import check_all
@@ -21,8 +22,7 @@ def test_case(case: Any, ask: Any) -> None:
 def like_the_host(name: str, bench: Any, drawn: list[torch.Tensor], again: Any) -> None:
     """Where the device is the CPU, its numbers are the host's: the rehearsal sees what statistics cannot."""
     if bench.device.type == "cpu":
-        for one, two in zip(drawn, again(bench.device)):
-            assert torch.equal(one, two), f"{name}: not the host's numbers"
+        demand_same_numbers(name, drawn, again(bench.device))
 
 
 def _draws(generator: Generator, shapes: Any, dtype: torch.dtype, seed: int) -> Any:

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
+from device_suite.drawn import demand_same_numbers
 
 cases = Cases("regressions")
 COUNT = 4096
@@ -82,8 +83,7 @@ def _like_the_host(name: str, bench: Any, seed: int, draw: Any, *drawn: torch.Te
     if bench.device.type != "cpu":
         return
     torch.manual_seed(seed)
-    for one in drawn:
-        assert torch.equal(one, draw(bench.device)), f"{name}: not the host's numbers"
+    demand_same_numbers(name, drawn, (draw(bench.device) for _ in drawn))
 
 
 def _repeats(name: str) -> Any:
@@ -174,7 +174,7 @@ def _fills_views(name: str) -> Any:
             for base, cut, _ in answers:
                 host = torch.full(tuple(base.shape), -7.0)
                 fill(cut(host))
-                assert torch.equal(host, base), f"{name}: not the host's numbers"
+                demand_same_numbers(name, [base], [host])
         for base, cut, returned in answers:
             touched = torch.zeros_like(base, dtype=torch.bool)
             cut(touched).fill_(True)

@@ -15,11 +15,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 EXACT = frozenset(
     """_local_scalar_dense _reshape_copy _to_copy _unsafe_view abs alias amax amin arange argmax argmin bernoulli cat
     cauchy ceil clamp clamp_max clamp_min clone col2im complex constant_pad_nd copy copysign cummax cummin detach
-    diag_embed diagonal_backward dropout embedding empty exponential eye fill flip floor fmax fmin full gather geometric
+    diag_embed diagonal_backward dropout embedding empty empty_strided exponential eye fill flip floor fmax fmin full
+    gather geometric
     hardtanh heaviside im2col imag index index_add index_copy index_fill index_put index_select kthvalue leaky_relu
     lift_fresh log_normal masked_fill masked_scatter masked_select max max_pool2d_with_indices
     max_pool3d_with_indices maximum median min minimum mode multinomial nan_to_num nanmedian native_dropout neg
-    new_empty new_full new_ones new_zeros nextafter normal one_hot ones pad poisson polar rand rand_like randint
+    new_empty new_empty_strided new_full new_ones new_zeros nextafter normal one_hot ones pad poisson polar rand
+    rand_like randint
     randint_like randn randn_like random randperm real reflection_pad1d reflection_pad2d reflection_pad3d relu
     repeat repeat_interleave replication_pad1d replication_pad2d replication_pad3d resize roll rot90 round scatter
     scatter_reduce select_backward select_scatter set sgn sign slice_backward slice_scatter sort stack take

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -388,3 +389,90 @@ def _alone(x: torch.Tensor, count: int, place: int) -> torch.Tensor:
     weights = torch.zeros(count, dtype=x.dtype, device=x.device)
     weights[place] = 1
     return weights
+
+
+# Indices without dimensions, and of one element, into tensors of every rank.
+_POINTED = {
+    "index_select": lambda x, i: [x.index_select(d, i) for d in (0, -1)],
+    "index_add": lambda x, i: [
+        x.index_add(0, i, x[:1]),
+        x.index_add(0, i, x[:1], alpha=2),
+        x.clone().index_add_(0, i, x[:1]),
+    ],
+    "index_copy": lambda x, i: [
+        x.index_copy(0, i, x[:1]),
+        x.clone().index_copy_(0, i, x[:1]),
+    ],
+    "index_fill": lambda x, i: [x.index_fill(0, i, 1), x.clone().index_fill_(-1, i, 0)],
+    "index_reduce": lambda x, i: x.index_reduce(0, i, x[:1], "amax"),
+    "index": lambda x, i: [x[i], x[:, i], x[i, i], x[None, i]],
+    "written": lambda x, i: [_assigned(x, i, 1), x.index_put((i,), x[1]), x.index_put((i,), x[1], accumulate=True)],
+    "take": lambda x, i: [
+        x.take(i),
+        torch.take_along_dim(x, i.reshape(1, 1), 0),
+        x.clone().put_(i, x[0, 0].reshape(i.shape)),
+    ],
+    "line": lambda x, i: [x[0].gather(0, i), x[0].scatter(0, i, 1), x[0].scatter_add(0, i, x[0, 0].reshape(i.shape))],
+    "single": lambda x, i: [
+        x[0, 0].index_select(0, i * 0),
+        x[0, 0].index_add(0, i * 0, x[0, 1]),
+        x[0, 0].gather(0, i * 0),
+    ],
+    "embedding": lambda x, i: F.embedding(i, x),
+}
+for _dtype in (torch.float32, *HALVES, *ENDS, torch.bool):
+    _table(
+        f"pointed-{str(_dtype)[6:]}",
+        {
+            f"{name}-{label}": lambda x, i, form=form, cut=cut: form(x, cut(i))
+            for name, form in _POINTED.items()
+            for label, cut in {"none": lambda i: i[1], "one": lambda i: i[:1], "whole": lambda i: i[1].int()}.items()
+        },
+        lambda d, dtype=_dtype: (d.of(dtype, 4 + d.k, 5), d.permutation(4)),
+    )
+
+# What a padding leaves, given to a convolution: each mode, each rank, with gradients.
+for _rank, _convolve in ((1, F.conv1d), (2, F.conv2d), (3, F.conv3d)):
+    _table(
+        f"padded-{_rank}d",
+        {
+            mode: lambda x, w, g, mode=mode, rank=_rank, convolve=_convolve: backward(
+                convolve(F.pad(start := leaf(x), (1, 2) * rank, mode), weight := leaf(w)), start, weight, grad=g
+            )
+            for mode in ("constant", "reflect", "replicate", "circular")
+        },
+        lambda d, rank=_rank: (
+            d.normal(2, 3, *(5,) * rank),
+            d.normal(4, 3, *(3, 2, 2)[:rank]),
+            d.normal(2, 4, *(6, 7, 7)[:rank]),
+        ),
+        terms=256,
+    )
+
+# einsum over a batch, a summed and two free letters, wherever each stands, with both gradients.
+_ORDERS = list(itertools.permutations(range(3)))
+
+
+def _summed(one: Any, two: Any, three: Any) -> Any:
+    """Return a form that sums over j, its operands and its answer with their letters in these orders."""
+    letters = ["".join(text[place] for place in order) for text, order in zip(("bij", "ijk", "bik"), (one, two, three))]
+    equation = f"{letters[0]},{letters[1]}->{letters[2]}"
+
+    def form(a: torch.Tensor, b: torch.Tensor) -> Any:
+        x, y = leaf(a.permute(*one)), leaf(b.permute(*two))
+        value = torch.einsum(equation, x, y)
+        ramp = torch.arange(value.numel(), device=a.device, dtype=a.dtype).reshape(value.shape)
+        return backward(value, x, y, grad=ramp / 8)
+
+    return form
+
+
+_table(
+    "einsum",
+    {
+        f"{one}-{two}": _summed(one, two, _ORDERS[number % 6])
+        for number, (one, two) in enumerate(itertools.product(_ORDERS, _ORDERS))
+    },
+    lambda d: (d.normal(2, 3 + d.k, 4), d.normal(3 + d.k, 4, 5)),
+    terms=256,
+)

@@ -1,4 +1,4 @@
-"""Faults of dtypes, special values and single operators, written blind after public issues."""
+"""The catalogue's faults of conversions, special values and single operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of layouts, places and copies, written blind after public issues."""
+"""The catalogue's faults of layouts, offsets, assignments and copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of layers, losses, linear algebra and gradients, written blind after public issues."""
+"""The catalogue's faults of layers, losses, linear algebra and gradients."""
 
 from __future__ import annotations
 

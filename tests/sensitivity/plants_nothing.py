@@ -1,4 +1,4 @@
-"""Faults of empty tensors, draws and autocast, written blind after public issues."""
+"""The catalogue's faults of empty tensors, counts of none, draws and autocast."""
 
 from __future__ import annotations
 

@@ -136,14 +136,16 @@ _PAIRED: dict[str, tuple[dict[str, tuple[Any, ...]], str]] = {
 def _paired(name: str, kind: str, row: Any) -> Any:
     dtype = row["dtype"]
 
+    shape = row.get("shape", (6, 5))
+
     def make(d: Any) -> Any:
-        draws = [d.normal(6, 5, dtype=dtype) for _ in range(3)]
-        return (*draws, d.uniform(0.125, 0.875, 6, 5, dtype=dtype), d.uniform(0.125, 0.875, 6, 5, dtype=dtype))
+        draws = [d.normal(*shape, dtype=dtype) for _ in range(3)]
+        return (*draws, d.uniform(0.125, 0.875, *shape, dtype=dtype), d.uniform(0.125, 0.875, *shape, dtype=dtype))
 
     def act(x: Any, y: Any, z: Any, p: Any, q: Any) -> Any:
         own = {key: row[key] for key in _PAIRED[name][0] if row[key] is not None}
         own = {
-            key: {"weight": p, "row": q[0]}.get(value, value) if isinstance(value, str) else value
+            key: {"weight": p, "row": q[0] if q.dim() else q}.get(value, value) if isinstance(value, str) else value
             for key, value in own.items()
         }
         signs = torch.where(y > 0, 1.0, -1.0).to(x.dtype)
@@ -156,7 +158,7 @@ def _paired(name: str, kind: str, row: Any) -> Any:
             "positive": ((p, q), ()),
             "gaussian": ((x, y, p), ()),
             "bits": ((x,), ((y > 0).to(x.dtype),)),
-            "vectors": ((x, y), (signs[:, 0],)),
+            "vectors": ((x, y), (signs[:, 0] if signs.dim() > 1 else signs,)),
             "ranks": ((x, y), (signs,)),
             "triplet": ((x, y, z), ()),
             "classes": ((x,), (torch.arange(6, device=x.device) % 5,)),
@@ -182,3 +184,26 @@ for _name, (_own, _kind) in _PAIRED.items():
     }
     for _row in pairwise(_name, _factors):
         _add(f"{_name}-" + label(_row), *_paired(_name, _kind, _row), dtype=_row["dtype"])
+
+# Every rank, and sides of 1: each reduction with its gradient, alone and weighted.
+_SHAPES = ((), (1,), (7,), (6, 1), (1, 6), (1, 1), (2, 3, 4), (2, 1, 3, 2), (2, 1, 3, 1, 2))
+_OF_ANY_SHAPE = ("normal", "signs", "chances", "logits", "logs", "positive", "gaussian", "ranks")
+
+
+def _each_reduction(name: str, kind: str, shape: tuple[int, ...], weighted: bool) -> tuple[Any, Any]:
+    own = {key: values[-1] if weighted and "weight" in values else None for key, values in _PAIRED[name][0].items()}
+    fields = {**own, "layout": "plain", "dtype": torch.float32, "shape": shape}
+    pairs = [_paired(name, kind, {**fields, "reduction": reduction}) for reduction in REDUCTIONS]
+    return lambda *bases: [act(*bases) for act, _ in pairs], pairs[0][1]
+
+
+for _name, (_own, _kind) in _PAIRED.items():
+    if _kind not in _OF_ANY_SHAPE:
+        continue
+    for _weighted in (False, True) if "weight" in _own else (False,):
+        _every = [_each_reduction(_name, _kind, _shape, _weighted) for _shape in _SHAPES]
+        _add(
+            f"{_name}-shapes" + ("-weighted" if _weighted else ""),
+            lambda *given, every=_every: [act(*bases) for (act, _), bases in zip(every, given)],
+            lambda d, every=_every: tuple(make(d) for _, make in every),
+        )

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from mps_build.common.console import Console
 from mps_build.common.errors import AuditRejected, UsageError
 from mps_build.common.result import Result
-from mps_build.common.wheels.download import MACOS_PLATFORM, PYTHONS
 from mps_build.inspection.audit import Audit, Expectation, audit_installed, audit_wheel
 from mps_build.inspection.audit.model import PROFILES, Profile
 from mps_build.inspection.audit.render import fact_rows, finding_lines, verdict_line
@@ -108,6 +107,8 @@ def _audit(options: Options, console: Console) -> Audit:
 
 
 def _audit_nightly(options: Options, expectation: Expectation | None, console: Console) -> Audit:
+    from mps_build.common.wheels.download import MACOS_PLATFORM, PYTHONS
+
     pythons = (options.python,) if options.python else PYTHONS
     requirement, python = chosen_nightly(
         options.wheel, nightly=options.nightly, index=options.index, pythons=pythons, platform=MACOS_PLATFORM

@@ -10,6 +10,8 @@ import re
 import sys
 import tarfile
 import zipfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,8 +75,24 @@ def write_source(folder: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+@pytest.fixture(name="new_venv", scope="module")
+def _new_venv(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Program], Program]:
+    """Return what lets `python -m venv FOLDER` copy a venv made once: pip unpacks and compiles itself into each."""
+    made = tmp_path_factory.mktemp("made") / "venv"
+    command = Program(argv=(sys.executable, "-m", "venv", str(made)), environ=fetch_environ(os.environ))
+    assert capture(command, timeout_seconds=300).ok
+
+    def copied(command: Program) -> Program:
+        is_new = command.argv[1:-1] == ("-m", "venv")
+        return replace(command, argv=("cp", "-a", str(made), command.argv[-1])) if is_new else command
+
+    return copied
+
+
 @pytest.mark.parametrize("is_locked", [True, False])
-def test_a_source_is_built_with_what_the_lock_names_and_nothing_else(is_locked: bool, tmp_path: Path) -> None:
+def test_a_source_is_built_with_what_the_lock_names_and_nothing_else(
+    is_locked: bool, tmp_path: Path, new_venv: Callable[[Program], Program]
+) -> None:
     shop = tmp_path / "cache" / "wheels" / "lock"
     shop.mkdir(parents=True)
     write_wheel(shop, "unlocked")
@@ -94,6 +112,7 @@ def test_a_source_is_built_with_what_the_lock_names_and_nothing_else(is_locked: 
         log=tmp_path / "log",
         reporter=SilentReporter(),
         offline=True,
+        wrap=new_venv,
     )
 
     assert "unlocked" not in tools
@@ -101,7 +120,9 @@ def test_a_source_is_built_with_what_the_lock_names_and_nothing_else(is_locked: 
     assert capture(Program(argv=argv)).stdout.split() == ["False", str(is_locked)]
 
 
-def test_a_source_where_the_lock_promises_a_wheel_is_not_built(tmp_path: Path) -> None:
+def test_a_source_where_the_lock_promises_a_wheel_is_not_built(
+    tmp_path: Path, new_venv: Callable[[Program], Program]
+) -> None:
     shop = tmp_path / "cache" / "wheels" / "lock"
     shop.mkdir(parents=True)
     lock = tmp_path / "lock.txt"
@@ -117,6 +138,7 @@ def test_a_source_where_the_lock_promises_a_wheel_is_not_built(tmp_path: Path) -
             log=tmp_path / "log",
             reporter=SilentReporter(),
             offline=True,
+            wrap=new_venv,
         )
 
 

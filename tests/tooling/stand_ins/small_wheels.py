@@ -234,7 +234,7 @@ def add_member(archive: zipfile.ZipFile, member: str, data: bytes, *, mode: int 
     info.compress_type = archive.compression
     info.external_attr = (mode or (0o100755 if "/bin/" in member else 0o100644)) << 16
     info.create_system = 3
-    archive.writestr(info, data)
+    archive.writestr(info, data, compresslevel=1)  # hundreds of megabytes of nearly nothing, in some
 
 
 def record_of(files: Mapping[str, bytes], info: str) -> bytes:

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterable
 
 from mps_build.common.errors import UsageError
-from mps_build.common.wheels.download import pip_command
 from mps_build.common.wheels.nightly import VARIABLE, index_variables, newest_nightly, nightly_index
 
 
@@ -35,6 +34,8 @@ def chosen_nightly(
             "--index goes with --nightly" if not nightly else f"--nightly chooses the torch: leave {target} out",
             hint="--nightly --index ADDRESS",
         )
+    from mps_build.common.wheels.download import pip_command
+
     where = nightly_index(index, os.environ)
     version, python = newest_nightly("torch", pip=pip_command(), pythons=pythons, platform=platform, index=where)
     # pip reads its settings from variables: whoever fetches in this process finds the nightly, and what it requires.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from .escapes import is_page, plain
@@ -27,7 +27,7 @@ class Line:
 @lru_cache(maxsize=1)  # several readers are tried on one text
 def clean_lines(text: str) -> tuple[Line, ...]:
     """Return the lines without escapes, prefixes and trailing blanks; a redrawn line (`\\r`) counts as several."""
-    return tuple(replace(line, text=clean_line(line.text)) for line in _raw_lines(text.split("\n")))
+    return tuple(Line(number=number, text=clean_line(part)) for number, part in _raw_parts(text.split("\n")))
 
 
 def meant_lines(text: str) -> tuple[Line, ...]:
@@ -39,18 +39,18 @@ def meant_lines(text: str) -> tuple[Line, ...]:
     filled = [(number, row) for number, row in enumerate(text.split("\n"), start=1) if row]
     unwrapped = unwrap([row for _, row in filled])
     lines = [
-        Line(number=number, text=cleaned)
+        (number, cleaned)
         for (number, _), row in zip(filled, unwrapped, strict=True)
         for part in row.split("\r")
         if (cleaned := plain(part[:_LONGEST_LINE], of_a_page=of_a_page))
     ]
     for _ in range(_ROUNDS):
-        lines = [replace(line, text=without_fixed_prefix(line.text)) for line in lines]
-        prefix = infer_prefix([line.text for line in lines])
+        lines = [(number, without_fixed_prefix(line)) for number, line in lines]
+        prefix = infer_prefix([line for _, line in lines])
         if prefix is None:
             break
-        lines = [replace(line, text=prefix.sub("", line.text, count=1)) for line in lines]
-    return tuple(line for line in lines if line.text and not line.text.isspace())
+        lines = [(number, prefix.sub("", line, count=1)) for number, line in lines]
+    return tuple(Line(number=number, text=line) for number, line in lines if line and not line.isspace())
 
 
 def clean_line(raw: str) -> str:
@@ -67,13 +67,13 @@ def squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
-def _raw_lines(rows: list[str]) -> Iterator[Line]:
-    """Yield what stands in numbered lines, part by part; of a run of empty ones the first."""
+def _raw_parts(rows: list[str]) -> Iterator[tuple[int, str]]:
+    """Yield what stands in each line and the line's number, part by part; of a run of empty ones the first."""
     empty = False
     for number, row in enumerate(rows, start=1):
         if empty and not row:
             continue
         for part in row.rstrip("\r").split("\r"):
             if part or not empty:
-                yield Line(number=number, text=part)
+                yield number, part
             empty = not part

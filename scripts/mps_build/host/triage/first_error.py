@@ -140,6 +140,7 @@ def _complains(text: str) -> bool:
     return _speaks(text) and bool(words.COMPLAINT.match(text.strip()[:_TELLING]))
 
 
+@lru_cache(maxsize=65_536)
 def _speaks(text: str) -> bool:
     text = text.strip()[:_TELLING]
     if is_quoted(text) or words.INNOCENT.search(text) or words.MUTE.match(text) or words.SUCCESS.match(text):

@@ -22,6 +22,12 @@ def _argument(number: int, name: str, kind: str, fields: Sequence[Field] = ()) -
     )  # fmt: skip
 
 
+def _arguments(text: str) -> list[Argument]:
+    """Return arguments written as `name` or `name:type`."""
+    words = [word.partition(":") for word in text.split()]
+    return [_argument(number, name, kind or "float") for number, (name, _, kind) in enumerate(words)]
+
+
 def _programs(name: str, arguments: Sequence[Argument]) -> list[Program]:
     kernel = match_kernel(name, Metadata(function=name, arguments=tuple(arguments), max_threads=None))
     assert kernel is not None
@@ -50,8 +56,7 @@ NORMS = {
 def test_a_row_is_gone_around_by_a_whole_threadgroup_and_only_if_it_is_longer_than_its_reach(
     name: str, form: str, *, is_looped: bool
 ) -> None:
-    words = [(*each.split(":"), "float")[:2] for each in NORMS[name].split()]
-    programs = _programs(name.format(form), [_argument(n, *word) for n, word in enumerate(words)])
+    programs = _programs(name.format(form), _arguments(NORMS[name]))
 
     assert programs
     for program in programs:
@@ -95,9 +100,8 @@ def test_a_sampler_whose_mode_is_a_parameter_is_asked_in_each_mode(name: str, mo
 
 
 def test_attention_in_blocks_has_one_whole_block_of_queries() -> None:
-    words = ["Q", "K", "V", "O", "qL:uint", "kL:uint", "gqa_factor:uint", "scale", "NK:uint"]
-    words += [f"{each}_strides:uint3" for each in "QKVO"]
-    arguments = [_argument(n, *(*word.split(":"), "float")[:2]) for n, word in enumerate(words)]
+    strides = " ".join(f"{each}_strides:uint3" for each in "QKVO")
+    arguments = _arguments(f"Q K V O qL:uint kL:uint gqa_factor:uint scale NK:uint {strides}")
 
     programs = _programs("attention_float_bq32_bk16_bd128_wm4_wn1", arguments)
 

@@ -10,7 +10,7 @@ from mps_build.inspection.kernels.metadata import Argument, Field, Metadata
 from mps_build.inspection.kernels.program import Program, Reference, Step
 from mps_build.inspection.kernels.values import Values
 
-SIZES = {"float": 4, "uint": 4, "uint3": 16}
+SIZES = {"float": 4, "uint": 4, "uint2": 8, "uint3": 16, "uint4": 16, "long": 8, "NormParams": 268}
 
 
 def _argument(number: int, name: str, kind: str, fields: Sequence[Field] = ()) -> Argument:
@@ -110,3 +110,29 @@ def test_attention_in_blocks_has_one_whole_block_of_queries() -> None:
     assert any(_number(p.steps[0], "qL") % 32 for p in programs)
     assert any(_number(p.steps[0], "kL") % 16 for p in programs)
     assert {_number(p.steps[0], "gqa_factor") for p in programs} == {1, 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "family"),
+    [
+        ("max_reduction_inner_chunk_float_float", "input output sizes:uint4", "reduction_inner_chunk_bare"),
+        ("sum_reduction_inner_chunk_float_float", "input output sizes:uint4 divisor", "reduction_inner_chunk"),
+        ("max_reduction_inner_float_float", "input output sizes:uint2", "reduction_inner_bare"),
+        ("sum_reduction_strided_float_float", "input output params:NormParams", "reduction_strided_parts"),
+        ("sum_reduction_float_float", "input output params:NormParams", "reduction"),
+        ("norm_float_float", "input output params:NormParams", "norm"),
+        ("argmax_reduction_outer_float_long", "input output:long sizes:uint3", "arg_reduction_columns"),
+        ("max_reduction_outer_float_float", "input output sizes:uint3", "reduction_columns_bare"),
+        ("argmax_reduction_inner_float_long", "input output:long sizes:uint2", "arg_reduction_inner_bare"),
+        ("luStreamUpdate", "A dims params scratch", "lu_stream_update"),
+        ("luStreamUpdate_float2", "A dims params scratch", "lu_stream_update"),
+        ("trsmPanelLU_16", "A dims params", "lu_solve"),
+        ("trsmDiagSolveLU_upper_unit", "A dims params", "lu_solve"),
+    ],
+)
+def test_a_name_that_another_begins_with_is_not_taken_for_it(name: str, arguments: str, family: str) -> None:
+    kernel = match_kernel(name, Metadata(function=name, arguments=tuple(_arguments(arguments)), max_threads=None))
+
+    assert kernel is not None
+    assert kernel.contract is not None
+    assert kernel.contract.family == family

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from mps_build.inspection.kernels.binding.contracts import Case, find_binder, match_kernel
@@ -10,12 +13,13 @@ from mps_build.inspection.kernels.metadata import Argument, Field, Metadata
 from mps_build.inspection.kernels.program import Program, Reference, Step
 from mps_build.inspection.kernels.values import Values
 
-SIZES = {"float": 4, "uint": 4, "uint2": 8, "uint3": 16, "uint4": 16, "long": 8, "NormParams": 268}
+SIZES = {"float": 4, "uint": 4, "uint2": 8, "uint3": 16, "uint4": 16, "long": 8, "ulong": 8,
+         "uchar": 1, "NormParams": 268}  # fmt: skip
 
 
 def _argument(number: int, name: str, kind: str, fields: Sequence[Field] = ()) -> Argument:
     size = fields[-1].offset + fields[-1].size if fields else SIZES[kind]
-    is_value = kind != "float" or name in ("epsilon", "scale", "eps")
+    is_value = kind not in ("float", "uchar") or name in ("epsilon", "scale", "eps", "algorithm")
     return Argument(
         index=number, name=name, kind="buffer", type=kind, slot=number, access="read", space=2 if is_value else 1,
         size=size if is_value else None, element=size, align=4, fields=tuple(fields),
@@ -23,9 +27,13 @@ def _argument(number: int, name: str, kind: str, fields: Sequence[Field] = ()) -
 
 
 def _arguments(text: str) -> list[Argument]:
-    """Return arguments written as `name` or `name:type`."""
+    """Return arguments written as `name` or `name:type`; `name:type*` for a pointer to what is no float."""
     words = [word.partition(":") for word in text.split()]
-    return [_argument(number, name, kind or "float") for number, (name, _, kind) in enumerate(words)]
+    made = [_argument(number, name, kind.rstrip("*") or "float") for number, (name, _, kind) in enumerate(words)]
+    return [
+        replace(each, size=None, space=1) if kind.endswith("*") else each
+        for each, (_, _, kind) in zip(made, words, strict=True)
+    ]
 
 
 def _programs(name: str, arguments: Sequence[Argument]) -> list[Program]:
@@ -136,3 +144,18 @@ def test_a_name_that_another_begins_with_is_not_taken_for_it(name: str, argument
     assert kernel is not None
     assert kernel.contract is not None
     assert kernel.contract.family == family
+
+
+def test_edges_of_a_histogram_rise_in_a_type_without_negative_numbers() -> None:
+    words = (
+        "input_:uchar weight:uchar local_out:uchar offsets:uint* num_dims:ulong bin_seq:uchar num_bin_edges:long* "
+        "leftmost_edge:uchar rightmost_edge:uchar local_out_strides:long* algorithm:uchar weight_stride:long"
+    )
+    programs = _programs("histogramdd_uchar", _arguments(words))
+
+    assert programs
+    for program in programs:
+        (check,) = program.checks
+        assert isinstance(check, Reference)
+        edges: Any = check.inputs["edges"]
+        assert all(0 <= least < most <= 255 for row in edges for least, most in itertools.pairwise(row))

@@ -132,8 +132,9 @@ def prefill(kernel: Kernel, case: Case) -> Iterator[Program]:
             "mask": mask.buffer if mask else None,
         }
         inputs = {"q": q, "k": k, "v": v, "mask": mask or 0, "causal": parts["dc"] == "1", "factor": 0.125}
-        # Scaled queries and weights are rounded to the element type (values up to 2); float adds up 256 terms.
-        scale = {"half": 2.0**-10, "bfloat": 2.0**-7}.get(dtype.name, 2.0**-17)
+        # Scaled queries and weights are rounded to the element type (values up to 2); float adds up 256 terms. A score
+        # is a sum of as many rounded queries as a head is wide.
+        scale = {"half": 2.0**-10, "bfloat": 2.0**-7}.get(dtype.name, 2.0**-17) * max(1.0, d / 128)
         check = Reference(got=out, name="nn_attention", inputs=inputs, scale=scale)
         steps = [groups(kernel, arguments, (-(-q_len // bq), h, b), (32, int(parts["wm"]), int(parts["wn"])))]
         yield Program(label=f"{b} x {h} heads of {hk}, {q_len} queries, {k_len} keys", steps=steps, checks=[check])

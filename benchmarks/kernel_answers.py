@@ -1,6 +1,7 @@
 """What verify_kernels says of a wheel that is right: how many kernels have a contract, and how many false alarms.
 
-    nox -s benchmark -- kernel_answers [TARGET] [--sample 7] [--seed 5] [--record]      (default: torch==2.15.0, all)
+    nox -s benchmark -- kernel_answers [TARGET] [--sample 7] [--seed 5] [--json FILE] [--record]
+    (default: torch==2.15.0, all)
 
 With --sample N every N-th kernel of the first library is run. A finding that no known issue explains counts as a false
 alarm until it is written up: the wheel's own tests pass on a Mac.
@@ -9,6 +10,7 @@ alarm until it is written up: the wheel's own tests pass on a Mac.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections import Counter
 from pathlib import Path
@@ -19,6 +21,7 @@ from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.commands.shared.kernels import environment, reference_python, torch_version
 from mps_build.common.console import Console
 from mps_build.common.workspace import cache_folder
+from mps_build.inspection.kernels.document import document_of
 from mps_build.inspection.kernels.library import BASIC
 from mps_build.inspection.kernels.selection import Choice, choose
 from mps_build.inspection.kernels.verification import FOUND, Kernel, Request, counts, verify
@@ -31,6 +34,7 @@ def main() -> int:
     parser.add_argument("target", nargs="?", default="torch==2.15.0")
     parser.add_argument("--sample", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", type=Path, help="every kernel and what became of it, as verify_kernels --json has it")
     parser.add_argument("--record", action="store_true", help="keep the figures in benchmarks/results.json")
     options = parser.parse_args()
     console = Console()
@@ -46,7 +50,11 @@ def main() -> int:
         choice=Choice(names=frozenset(names[:: options.sample])),
         seed=options.seed,
     )
-    _report(options, path, [row for row in verify(request, console) if row.outcome != "not_selected"])
+    rows = [row for row in verify(request, console) if row.outcome != "not_selected"]
+    if options.json:
+        document = document_of(rows, target=options.target, version=request.version, seed=options.seed)
+        options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    _report(options, path, rows)
     return 0
 
 

@@ -118,6 +118,16 @@ def outer(kernel: Kernel, case: Case) -> Iterator[Program]:
         )
 
 
+def columns(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`outer` up to 2.13: sizes (length, inner, step of the result); 32 columns a threadgroup of 32 by 32."""
+    for length, inner in ((5, 37), (300, 33), (96, 40), (1, 4)):
+        numbers, dtype, x = _input(kernel, case, length * inner)
+        rows = [([k * inner + c for k in range(length)], 0) for c in range(inner)]
+        arguments: Arguments = {"input": x, "sizes": kernel.pack("sizes", (length, inner, 1))}
+        grid = (-(-inner // 32), 1, 1)
+        yield _finish(kernel, numbers, dtype, rows, arguments, grid, (32, 32, 1), f"{length} x {inner}")
+
+
 def narrow(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`narrow_p1`: 256 threads go through rows of `inner` columns; sizes (length, inner, chunks)."""
     for length, inner, chunks in ((700, 3, 2), (90, 40, 3), (33, 1, 1), (4, 256, 1)):
@@ -147,7 +157,11 @@ def innermost(kernel: Kernel, case: Case) -> Iterator[Program]:
             for begin in range(0, length, part)
         ]
         sizes = (len(rows), part, chunks, length) if is_partial else (count, length, 1, length)
-        arguments: Arguments = {"input": x, "sizes": kernel.pack("sizes", sizes), "idx_in": None}
+        # Up to 2.13 there is one pass, and no more sizes than it needs.
+        needed = sizes if kernel.has("idx_in") else sizes[:2]
+        arguments: Arguments = {"input": x, "sizes": kernel.pack("sizes", needed)}
+        if kernel.has("idx_in"):
+            arguments["idx_in"] = None
         if combines:
             # Indices that rise along the row, as the first pass gives them.
             given = [i for _ in range(count) for i in sorted(case.values.random.sample(range(9999), length))]

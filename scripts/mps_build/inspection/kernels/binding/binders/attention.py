@@ -81,12 +81,18 @@ def _expanded(mask: View, shape: tuple[int, ...]) -> View:
 
 
 def blocks(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`attention_bq…` up to 2.12: a threadgroup for `bq` queries of a head, without a mask; NK blocks of keys."""
+    """`attention_bq…` up to 2.12: a threadgroup for `bq` queries of a head, without a mask; NK blocks of keys.
+
+    Each thread of a threadgroup computes all of its block: one block of queries is whole, the others are short.
+    """
     dtype, parts = kernel.dtype("Q"), kernel.parts
     d, bq, bk = int(parts["bd"]), int(parts["bq"]), int(parts["bk"])
-    if d > 80:
-        raise NotBound("heads of 128 do not end in the time that a program has; not understood")
-    for b, h, hk, q_len, k_len in ((1, 2, 1, 37, 45), (2, 1, 1, 32, 64), (1, 3, 3, 5, 33)):
+    for b, h, hk, q_len, k_len in (
+        (1, 1, 1, bq + 1, bk + 1),
+        (1, 2, 1, 5, 2 * bk - 3),
+        (2, 1, 1, 3, bk),
+        (1, 3, 3, 5, 7),
+    ):
         q, k = filled(case, dtype, (b, h, q_len, d)), filled(case, dtype, (b, hk, k_len, d))
         v, out = filled(case, dtype, (b, hk, k_len, d)), result(dtype, (b, h, q_len, d))
         arguments: dict[str | int, Value] = {"Q": q.buffer, "K": k.buffer, "V": v.buffer, "O": out.buffer}
@@ -126,8 +132,9 @@ def prefill(kernel: Kernel, case: Case) -> Iterator[Program]:
             "mask": mask.buffer if mask else None,
         }
         inputs = {"q": q, "k": k, "v": v, "mask": mask or 0, "causal": parts["dc"] == "1", "factor": 0.125}
-        # Scaled queries and weights are rounded to the element type (values up to 2); float adds up 256 terms.
-        scale = {"half": 2.0**-10, "bfloat": 2.0**-7}.get(dtype.name, 2.0**-17)
+        # Scaled queries and weights are rounded to the element type (values up to 2); float adds up 256 terms. A score
+        # is a sum of as many rounded queries as a head is wide.
+        scale = {"half": 2.0**-10, "bfloat": 2.0**-7}.get(dtype.name, 2.0**-17) * max(1.0, d / 128)
         check = Reference(got=out, name="nn_attention", inputs=inputs, scale=scale)
         steps = [groups(kernel, arguments, (-(-q_len // bq), h, b), (32, int(parts["wm"]), int(parts["wn"])))]
         yield Program(label=f"{b} x {h} heads of {hk}, {q_len} queries, {k_len} keys", steps=steps, checks=[check])

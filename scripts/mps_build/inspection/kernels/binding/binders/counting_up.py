@@ -152,8 +152,10 @@ def histogramdd(kernel: Kernel, case: Case) -> Iterator[Program]:
         numbers[0], numbers[1] = [row[0] for row in edges], [row[-1] for row in edges]
         numbers[2] = [math.nan] * dims
         if dtype.is_exact:
-            numbers = [[-100 if math.isnan(each) else math.floor(each) for each in row] for row in numbers]
-            edges = [[math.floor(each * 4) for each in row] for row in edges]
+            # An unsigned type has none of the negative numbers: all are moved up by as much as the least one needs.
+            up = 100 if dtype.kind == "unsigned" else 0
+            numbers = [[up - 100 if math.isnan(each) else up + math.floor(each) for each in row] for row in numbers]
+            edges = [[up + math.floor(each * 4) for each in row] for row in edges]
         x = numbered(dtype, [part for row in numbers for part in row], (count, dims))
         weight = filled(case, dtype, (2 * count,), low=1 if dtype.is_exact else 0.5, high=2)
         has_weight = number % 2 == 0 and not is_atomic

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...program import Program, Reference, Value, View
 from ..contracts import Case, Kernel
@@ -94,14 +94,20 @@ def group_backward(kernel: Kernel, case: Case) -> Iterator[Program]:
         yield Program(label=f"{n} x {c} x {hw}, {g} groups, {width} threads", steps=steps, checks=checks)
 
 
-# Rows, length, threads.
+# Rows, length, threads: a thread has four elements. Longer rows are gone around, always by 1,024 threads.
 ROWS = ((3, 37, 32), (2, 128, 64), (1, 1, 32), (2, 1030, 288), (1, 4096, 1024))
+LOOPED = ((2, 4097, 1024), (1, 9001, 1024), (2, 8192, 1024))
+
+
+def _rows(kernel: Kernel) -> Sequence[tuple[int, int, int]]:
+    """Return what torch's host code launches this form for: the other form's rows are none of its own."""
+    return LOOPED if kernel.parts["form"].endswith("looped") else ROWS
 
 
 def layer(kernel: Kernel, case: Case) -> Iterator[Program]:
     """One threadgroup a row; a thread has four elements (`single_row`) or goes around; no weight, no bias: null."""
-    dtype, looped = kernel.dtype("input"), kernel.parts["form"] == "looped"
-    for number, (rows, length, width) in enumerate(ROWS):
+    dtype = kernel.dtype("input")
+    for number, (rows, length, width) in enumerate(_rows(kernel)):
         x = filled(case, dtype, (rows, length), low=-2.0, high=3.0)
         weight = filled(case, kernel.dtype("weight"), (length,)) if number % 3 != 1 else None
         bias = filled(case, kernel.dtype("bias"), (length,)) if number % 3 != 2 else None
@@ -128,14 +134,13 @@ def layer(kernel: Kernel, case: Case) -> Iterator[Program]:
             Reference(got=mean, name="nn_row_mean", inputs={"x": x}, scale=2.0**-20),
             Reference(got=rstd, name="nn_row_rstd", inputs=small, scale=2.0**-12 if length == 1 else 2.0**-18),
         ]
-        steps = [groups(kernel, arguments, (rows,), (64 if looped else width,))]
+        steps = [groups(kernel, arguments, (rows,), (width,))]
         yield Program(label=f"{rows} rows of {length}, {width} threads", steps=steps, checks=checks)
 
 
 def rms(kernel: Kernel, case: Case) -> Iterator[Program]:
     """One threadgroup a row; four elements a thread, or around."""
-    looped = kernel.parts["form"] == "_looped"
-    for number, (rows, length, width) in enumerate(ROWS):
+    for number, (rows, length, width) in enumerate(_rows(kernel)):
         stride = 1 + number % 2
         x = filled(case, kernel.dtype("x"), (rows, length))
         w = filled(case, kernel.dtype("w"), (length,), strides=(stride,))
@@ -149,7 +154,7 @@ def rms(kernel: Kernel, case: Case) -> Iterator[Program]:
             "w_stride": kernel.pack("w_stride", stride),
         }
         checks = [Reference(got=out, name="nn_rms_norm", inputs={"x": x, "w": w, "eps": EPS}, scale=2.0**-19)]
-        steps = [groups(kernel, arguments, (rows,), (64 if looped else width,))]
+        steps = [groups(kernel, arguments, (rows,), (width,))]
         yield Program(label=f"{rows} rows of {length}", steps=steps, checks=checks)
 
 

@@ -39,9 +39,13 @@ def params_of(kernel: Kernel, length: int) -> tuple[float, ...]:
     op = kernel.parts["op"]
     if op in ("var", "std"):
         return (1.0, 0.0)
+    if op == "norm":
+        return (0.0, 1.0, 2.0, 3.0, math.inf, -math.inf)
     if op == "sum" and kernel.dtype("output").kind in ("float", "complex"):
         return (0.0, float(length))
-    return (0.0, 1.0) if op.startswith("norm_l2") else (0.0,)
+    if op.startswith("norm_l2"):  # up to 2.14, where there is a `divisor`, the root is always taken
+        return (0.0, 1.0) if kernel.has("param") else (1.0,)
+    return (0.0,)
 
 
 def programs_of(kernel: Kernel, case: Case, layout: Layout) -> Iterator[Program]:

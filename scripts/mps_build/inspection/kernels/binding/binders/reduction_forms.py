@@ -45,6 +45,19 @@ def outer(kernel: Kernel, case: Case) -> Iterator[Program]:
         yield from programs_of(kernel, case, layout)
 
 
+def columns(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`outer` up to 2.13: sizes (length, inner, step of the result); 32 columns a threadgroup of 32 by 32."""
+    for length, inner in ((5, 37), (300, 33), (96, 40), (1, 4)):
+        layout = Layout(
+            shape=(length, inner),
+            dims=(0,),
+            constants={"sizes": (length, inner, 1)},
+            groups=(parts_of(inner, 32), 1, 1),
+            threads=(32, 32, 1),
+        )
+        yield from programs_of(kernel, case, layout)
+
+
 def innermost(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`innermost`: sizes (rows, length); one simdgroup a row."""
     for rows, length, threads in ((3, 5, 64), (5, 300, 32), (1, 1, 96), (2, 1030, 128)):
@@ -83,19 +96,31 @@ def chunk(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 def narrow(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`narrow`: sizes (length, inner up to 256, chunks); 256 threads go through rows of `inner` columns."""
+    """`narrow`: sizes (length, inner up to 256, chunks: third, or up to 2.14 fourth); 256 threads, rows of columns.
+
+    `strided`: strides (row, column, outer).
+    """
+    step, gap = (2, 1) if kernel.has("strides") else (1, 0)
     for length, inner, chunks, batch in ((700, 3, 1, 2), (90, 40, 3, 1), (2, 256, 1, 1), (33, 1, 1, 3)):
+        row = inner * step + gap
+        whole = row * length + gap
+        constants: dict[str, object] = {"sizes": (length, inner, chunks, chunks)}
+        if kernel.has("strides"):
+            constants["strides"] = (row, step, whole)
         if chunks > 1:
-            shape, dims, groups = (chunks, length // chunks, inner), (1,), (1, chunks, 1)
+            part = length // chunks
+            shape, strides, groups = (chunks, part, inner), (part * row, row, step), (1, chunks, 1)
         else:
-            shape, dims, groups = (batch, length, inner), (1,), (1, 1, batch)
+            shape, strides, groups = (batch, length, inner), (whole, row, step), (1, 1, batch)
         yield from programs_of(
             kernel,
             case,
             Layout(
                 shape=shape,
-                dims=dims,
-                constants={"sizes": (length, inner, chunks, 0)},
+                dims=(1,),
+                strides=strides,
+                elements=whole * batch,
+                constants=constants,
                 groups=groups,
                 threads=(256, 1, 1),
             ),
@@ -157,6 +182,35 @@ def flat_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
         )
 
 
+def strided_parts(kernel: Kernel, case: Case) -> Iterator[Program]:
+    """`strided` up to 2.14: NormParams of a whole, strided tensor; each threadgroup has an equal part, in order."""
+    for shape, order, gap, groups, threads in (
+        ((6, 5, 7), (0, 2, 1), 1, 3, 64), ((4, 300), (1, 0), 0, 2, 96), ((1, 9, 3), (2, 0, 1), 2, 1, 32),
+    ):  # fmt: skip
+        strides, elements = [0] * len(shape), 1 + gap
+        for d in order:
+            strides[d], elements = elements, elements * shape[d]
+        params = {
+            "reduction_size": math.prod(shape) // groups,
+            "ndim": len(shape),
+            "input_sizes": shape,
+            "input_strides": strides,
+            "output_sizes": [1] * len(shape),
+            "output_strides": [1] * len(shape),
+        }
+        layout = Layout(
+            shape=(groups, shape[0] // groups, *shape[1:]),
+            dims=tuple(range(1, len(shape) + 1)),
+            strides=(strides[0] * (shape[0] // groups), *strides),
+            elements=elements,
+            constants={"params": params},
+            groups=(groups, 1, 1),
+            threads=(threads, 1, 1),
+            param=0.0,
+        )
+        yield from programs_of(kernel, case, layout)
+
+
 def general(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`op_reduction`: NormParams; one threadgroup an element of the result."""
     cases = (
@@ -178,7 +232,7 @@ def general(kernel: Kernel, case: Case) -> Iterator[Program]:
             "output_sizes": out,
             "output_strides": dense_strides(out),
         }
-        for p in params_of(kernel, length)[:2]:
+        for p in params_of(kernel, length):
             yield from programs_of(
                 kernel,
                 case,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from ...dtypes import DType
@@ -37,24 +38,32 @@ def _params(x: View | Shape, grid: View, out: Shape, nd: int, align: bool) -> di
 
 
 def grid_forward(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """A thread for each output pixel (2d), and channel (3d); sizes and strides outermost first."""
-    nd, dtype = int(kernel.parts["n"]), kernel.dtype("input")
-    for number, (n, c, sizes, outs) in enumerate(GRIDS):
+    """A thread for each output pixel (2d), and channel (3d); sizes and strides outermost first.
+
+    Mode and padding are in the kernel's name, or up to 2.11 in its parameters: then the contract says which there are.
+    """
+    parts, dtype = kernel.parts, kernel.dtype("input")
+    nd = int(parts.get("n") or kernel.options["n"])
+    modes = [(parts["mode"], parts["pad"])] if "mode" in parts else kernel.options["modes"]
+    for (mode, pad), (number, (n, c, sizes, outs)) in itertools.product(modes, enumerate(GRIDS)):
         size, out_size = sizes[-nd:], outs[-nd:]
         x = filled(case, dtype, (n, c, *size), strides=tuple(2 * s for s in dense_strides((n, c, *size))))
         grid = filled(case, kernel.dtype("grid"), (n, *out_size, nd), low=-1.6, high=1.6)
         out = result(kernel.dtype("output"), (n, c, *out_size))
-        params = kernel.pack("params", _params(x, grid, out.shape, nd, bool(number)))
+        params = _params(x, grid, out.shape, nd, bool(number))
+        if "mode" not in parts:
+            params |= {"interpolation_mode": MODES.index(mode), "padding_mode": PADDING.index(pad)}
         count = out.count if nd == 3 else out.count // c
         arguments: dict[str | int, Value] = {
             "output": out.buffer,
             "input": x.buffer,
             "grid": grid.buffer,
-            "params": params,
+            "params": kernel.pack("params", params),
         }
-        inputs = {"x": x, "grid": grid, "mode": kernel.parts["mode"], "pad": kernel.parts["pad"], "align": bool(number)}
+        inputs = {"x": x, "grid": grid, "mode": mode, "pad": pad, "align": bool(number)}
         check = Reference(got=out, name="nn_grid_sample", inputs=inputs, scale=2.0**-17)
-        yield Program(label=f"{x.shape} at {out_size}", steps=[threads(kernel, arguments, (count,))], checks=[check])
+        label = f"{x.shape} at {out_size}, {mode}, {pad}"
+        yield Program(label=label, steps=[threads(kernel, arguments, (count,))], checks=[check])
 
 
 def grid_backward(kernel: Kernel, case: Case) -> Iterator[Program]:

@@ -201,18 +201,20 @@ def test_a_thinned_log_has_as_many_lines_however_it_comes_and_trouble_keeps_its_
         assert thinned[at - 4 : at + 5] == lines[at - 4 : at + 5]
 
 
-# Prints, beside what triage says, what it took: seconds, and the peak of its memory in kilobytes (Linux).
+# Prints, beside what triage says, what it took: seconds, and the peak of its memory in kilobytes. Not ru_maxrss: a
+# process inherits it, so it is pytest's own peak where pytest is the larger.
 MEASURED = """
-import resource, sys, time
+import re, sys, time
 from mps_build.cli import main
 began = time.process_time()
 status = main("triage", [sys.argv[1], "--json", sys.argv[2]])
-print("MEASURED", time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, status)
+peak = re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]
+print("MEASURED", time.process_time() - began, peak, status)
 """
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is counted in kilobytes on Linux only")
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
 @pytest.mark.parametrize("name", ["a build", *HOSTILE])
 def test_60_mb_take_less_than_20_seconds_and_300_mb(tmp_path: Path, name: str) -> None:
     step = "[1/9] Building CXX object caffe2/CMakeFiles/torch_cpu.dir/__/aten/src/ATen/native/error/Copy.cpp.o │\n"

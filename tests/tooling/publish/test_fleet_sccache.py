@@ -220,7 +220,7 @@ def test_a_full_store_takes_nothing_and_the_build_goes_on(folder: Path, store: R
         gain = cache_gain(before, host.counts())
     assert gain is not None
     assert (gain["hits"], gain["misses"], gain["write_errors"]) == (1, _PARTS, _PARTS - 1)
-    assert "did not take" in cache_troubles(gain)[0]
+    assert "did not store" in cache_troubles(gain)[0]
     assert "OOM" in told[0]
 
 

@@ -14,6 +14,9 @@ _UNITS = 8
 
 def demand_same_numbers(name: str, drawn: Iterable[torch.Tensor], again: Iterable[torch.Tensor]) -> None:
     """Raise AssertionError where the CPU in the device's place does not draw the host's numbers, but for rounding."""
+    drawn, again = list(drawn), list(again)
+    assert drawn, f"{name}: nothing was drawn"
+    assert len(drawn) == len(again), f"{name}: {len(drawn)} draws, the host's {len(again)}"
     for one, two in zip(drawn, again):
         assert one.dtype == two.dtype and one.shape == two.shape, f"{name}: not the host's dtype or shape"
         if one.is_floating_point() and one.numel():

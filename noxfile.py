@@ -43,7 +43,8 @@ def _install(session: nox.Session, group: str) -> None:
     stamp = Path(session.virtualenv.location) / "installed-requirements.txt"
     wanted = "\n".join(requirements)
     if not stamp.is_file() or stamp.read_text(encoding="utf-8") != wanted:
-        session.install("-q", *requirements)
+        # uv leaves packages uncompiled; then each process that may not write bytecode compiles them for itself.
+        session.install("-q", *requirements, env={"UV_COMPILE_BYTECODE": "1"})
         stamp.write_text(wanted, encoding="utf-8")
 
 
@@ -315,7 +316,8 @@ def typecheck(session: nox.Session) -> None:
     """mypy --strict over the sources, the noxfile, the benchmarks and the tests."""
     _install(session, "typecheck")
     benchmarks = sorted(map(str, Path("benchmarks").glob("*.py")))  # benchmarks/device runs in the venv of a torch
-    session.run("mypy", "noxfile.py", "scripts", *benchmarks, "tests/tooling")
+    workers = ("--num-workers", str(min(8, os.cpu_count() or 1)))
+    session.run("mypy", *workers, "noxfile.py", "scripts", *benchmarks, "tests/tooling")
 
 
 @nox.session
@@ -324,9 +326,8 @@ def tests(session: nox.Session) -> None:
     _install(session, "tests")
     # One worker more than cores: many tests wait for a process of theirs. Long tests at the end are shared out again.
     workers = ("-n", str((os.cpu_count() or 2) + 1), "--dist", "worksteal")
-    # Bytecode in nox's own cache, not in the checkout: hundreds of tests start a process, which compiles nothing anew.
-    bytecode = {"PYTHONPYCACHEPREFIX": str(session.cache_dir / "bytecode"), "PYTHONDONTWRITEBYTECODE": None}
-    session.run("pytest", *workers, "-m", "not slow", *session.posargs, env=bytecode)
+    # Bytecode beside the sources: hundreds of tests start a process, which then compiles nothing anew.
+    session.run("pytest", *workers, "-m", "not slow", *session.posargs, env={"PYTHONDONTWRITEBYTECODE": None})
 
 
 @nox.session

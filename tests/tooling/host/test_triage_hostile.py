@@ -141,21 +141,22 @@ HOSTILE = {
 }
 
 
+@pytest.mark.parametrize(("size", "seconds"), [(WHOLE // 5, 4), pytest.param(WHOLE, 20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_log_costs_seconds(name: str) -> None:
+def test_a_hostile_log_costs_seconds(name: str, size: int, seconds: float) -> None:
     unit = HOSTILE[name]
-    text = unit * (WHOLE // len(unit))
+    text = unit * (size // len(unit))
     began = time.process_time()
 
     explain(text)
     classify_device_text(text)
 
-    assert time.process_time() - began < 20
+    assert time.process_time() - began < seconds
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_is_too_long_to_be_read_whole_is_thinned_in_linear_time(name: str) -> None:
-    text = HOSTILE[name] * (3 * WHOLE // len(HOSTILE[name]))
+    text = HOSTILE[name] * (5 * WHOLE // 4 // len(HOSTILE[name]))
     began = time.process_time()
 
     thinned = thin_text(text)
@@ -292,7 +293,7 @@ def _read(text: str) -> dict[str, Any]:
     return {**found.document(), "device": device, "tools": read_tool_output(text)}
 
 
-@pytest.mark.parametrize(("seed", "count"), [(20261122, 300), pytest.param(7, 2000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("seed", "count"), [(20261122, 150), pytest.param(7, 2000, marks=pytest.mark.slow)])
 def test_no_damaged_log_crashes_triage(seed: int, count: int) -> None:
     for text in _mutated(seed, count):
         json.dumps(_read(text))

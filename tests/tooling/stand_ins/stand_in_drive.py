@@ -11,7 +11,7 @@ from mps_build.verify.suite.child import Limits
 from mps_build.verify.suite.driver import run_suite
 from mps_build.verify.suite.request import SuiteRequest
 from mps_build.verify.suite.run import SuiteRun
-from stand_in_suite import BYTECODE, write_suite
+from stand_in_suite import write_suite
 
 DEATHS = {
     "hang": "import time; time.sleep(600)",
@@ -51,7 +51,6 @@ def drive(
         interpreter=Path(sys.executable),
         environ={
             "PATH": os.environ["PATH"],
-            **BYTECODE,
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONUNBUFFERED": "1",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from pathlib import Path
 
@@ -113,10 +112,6 @@ cuda = types.SimpleNamespace(is_available=lambda: False)
 """
 
 
-# Where this session keeps its bytecode (noxfile.py, `tests`): without it each process compiles pytest anew.
-BYTECODE = {name: value for name, value in os.environ.items() if name == "PYTHONPYCACHEPREFIX"}
-
-
 def write_suite(folder: Path, *sources: str) -> tuple[Path, ...]:
     """Write a suite of the contract's form, one file a source, and return its files."""
     folder.mkdir(exist_ok=True)
@@ -139,7 +134,6 @@ def write_python(folder: Path, state: str) -> Path:
     (site / "sitecustomize.py").write_text("import platform\nplatform.machine = lambda: 'arm64'\n")
     python = folder / "python"
     path = f'{site}{os.pathsep}"$PYTHONPATH"'
-    kept = "".join(f"{name}={shlex.quote(value)} " for name, value in BYTECODE.items())
-    python.write_text(f'#!/bin/sh\n{kept}PYTHONPATH={path} exec {sys.executable} "$@"\n')
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {sys.executable} "$@"\n')
     python.chmod(0o755)
     return python

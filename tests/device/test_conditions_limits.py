@@ -215,7 +215,9 @@ def _assignments(base: torch.Tensor, v: torch.Tensor) -> Any:
     for name, value in _VALUES.items():
         for place, index in _PLACES.items():
             answers[f"{place}-{name}"] = attempt(lambda index=index, value=value: _assigned(base, index, value(v)))
-        for how, mask in (("mask", base > 0), ("rows", base[:, 0] > 0)):
+        # By a mask, another dtype is the CPU's alone: it fills (aten/src/ATen/native/TensorAdvancedIndexing.cpp,
+        # `canDispatchToMaskedFill`), and CUDA refuses.
+        for how, mask in () if name == "other" else (("mask", base > 0), ("rows", base[:, 0] > 0)):
             answers[f"{how}-{name}"] = attempt(lambda mask=mask, value=value: _assigned(base, mask, value(v)))
         answers[f"view-{name}"] = attempt(lambda value=value: _assigned(base.t(), slice(1, 4), value(v)))
         answers[f"line-{name}"] = attempt(lambda value=value: _assigned(base[1], slice(None), value(v)))

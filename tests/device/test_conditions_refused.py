@@ -116,7 +116,6 @@ _add(
         "stack": lambda x, y, i: torch.stack([x, y]),
         "copy": lambda x, y, i: x.copy_(y),
         "masked_fill": lambda x, y, i: x.masked_fill(y > 0, 1),
-        "masked_scatter": lambda x, y, i: x.masked_scatter(x > -99, x[0]),
         "index": lambda x, y, i: x[y > 0],
         "index_add": lambda x, y, i: x.index_add(0, i, x),
         "index_copy": lambda x, y, i: x.index_copy(0, i, x),
@@ -208,8 +207,9 @@ _INDEXED: dict[str, Any] = {
     "cross_entropy": lambda x, i: F.cross_entropy(x[:2, :5], i),
     "one_hot": lambda x, i: F.one_hot(i, 5),
     "bincount": lambda x, i: torch.bincount(i - 9),
+    "masked_scatter": lambda x, i: x.masked_scatter(x > -99, x[0]),
 }
-# An index that is wrong on the device stops CUDA for the whole process.
+# What is found wrong on the device stops CUDA for the whole process.
 for _name, _wrong in (("below", (-_TABLE_ROWS - 1, 1)), ("past", (_TABLE_ROWS, 1)), ("far", (1, _TABLE_ROWS + 9))):
     _add(
         f"indices-{_name}",

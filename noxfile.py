@@ -43,8 +43,7 @@ def _install(session: nox.Session, group: str) -> None:
     stamp = Path(session.virtualenv.location) / "installed-requirements.txt"
     wanted = "\n".join(requirements)
     if not stamp.is_file() or stamp.read_text(encoding="utf-8") != wanted:
-        # uv leaves packages uncompiled; then each process that may not write bytecode compiles them for itself.
-        session.install("-q", *requirements, env={"UV_COMPILE_BYTECODE": "1"})
+        session.install("-q", *requirements)
         stamp.write_text(wanted, encoding="utf-8")
 
 

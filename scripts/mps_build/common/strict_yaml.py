@@ -57,6 +57,15 @@ def parse(text: str, model: type[Model], *, name: str, checks: Iterable[Check] =
     return value
 
 
+def unchecked(text: str) -> Any:
+    """Return what YAML of our own says; nothing of `load`'s is asked.
+
+    Raises:
+        yaml.YAMLError: is not YAML.
+    """
+    return yaml.load(text, Loader=_Loader)
+
+
 def _read(text: str, name: str) -> tuple[yaml.Node, Any]:
     try:
         _refuse_aliases_and_depth(text, name)

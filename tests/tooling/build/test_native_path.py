@@ -19,6 +19,7 @@ import yaml
 from imitated_mac import DEVELOPER_DIR, ImitatedMac, imitated_mac, llvm_tools
 from mps_build.build.steps.repair_wheel import repair_wheel
 from mps_build.build.zig.toolchain import cross_toolchain
+from mps_build.common import strict_yaml
 from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import recipes_root
 from mps_build.common.workspace import cache_folder
@@ -44,7 +45,7 @@ def _delocate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _recipe(tmp_path: Path) -> Path:
     """The sample as a recipe of its own for a Mac without Metal: what is built is what zig can build."""
     text = (recipes_root() / "sample.yaml").read_text(encoding="utf-8")
-    document: dict[str, Any] = yaml.safe_load(text)
+    document: dict[str, Any] = strict_yaml.unchecked(text)
     cross = document.pop("cross")
     # zig knows its SDK below its own folder only, and not the one of the imitation: MPS stays off.
     document |= {"gate": {**cross["gate"], "use_mps": False}, "wheel": cross["wheel"]}

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from git_history import git
 from mps_build.cli import main
+from mps_build.common import strict_yaml
 from mps_build.common.recipe.catalogue import recipes_root
 
 pytestmark = [
@@ -33,7 +34,7 @@ def recipe(tmp_path: Path) -> Path:
     git(repository, "add", "-A")
     git(repository, "commit", "-q", "-m", "first")
     git(repository, "tag", "v2.6.0")
-    declared = yaml.safe_load((recipes_root() / "v2.6.0.yaml").read_text(encoding="utf-8"))
+    declared = strict_yaml.unchecked((recipes_root() / "v2.6.0.yaml").read_text(encoding="utf-8"))
     declared["source"] = {"repository": str(repository)}
     declared["commit"] = git(repository, "rev-parse", "HEAD")
     declared["patches"] = []

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from mps_build.build.patches.file import read_patch
 from mps_build.cli import main
 from mps_build.commands.shared.generated import MODELS, between_marks, generated_files, schema_text
+from mps_build.common import strict_yaml
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import (
     all_recipes,
@@ -186,7 +186,7 @@ def test_the_schema_knows_every_key_of_every_recipe() -> None:
     schema = json.loads((data_root() / "schemas" / "recipe.schema.json").read_text())
 
     for path in recipes_root().glob("*.yaml"):
-        assert set(yaml.safe_load(path.read_text())) <= set(schema["properties"]), path.name
+        assert set(strict_yaml.unchecked(path.read_text())) <= set(schema["properties"]), path.name
 
 
 def test_recipes_hold_no_conditions_and_no_templates() -> None:

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from log_dress import COLLECTORS
+from mps_build.common import strict_yaml
 from mps_build.common.logs.relays import infer_prefix
 from mps_build.common.logs.text import meant_lines
 from mps_build.host.triage import classify_device_text, explain
 
 RECORDED = Path(__file__).parents[2] / "recorded"
-ROWS: list[dict[str, Any]] = yaml.safe_load((RECORDED / "triage_collected.yaml").read_text("utf-8"))
+ROWS: list[dict[str, Any]] = strict_yaml.unchecked((RECORDED / "triage_collected.yaml").read_text("utf-8"))
 
 
 EVERY = 3

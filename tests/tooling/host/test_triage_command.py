@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from mps_build.cli import main
+from mps_build.common import strict_yaml
 from mps_build.common.errors import UsageError
 from mps_build.host.triage import explain, render
 from mps_build.host.triage.literals import may_match, required_literals
@@ -230,8 +230,8 @@ def test_what_a_person_reads_holds_cause_line_and_notes() -> None:
 
 def test_the_words_looked_for_first_never_hide_a_match() -> None:
     rows = load_catalogue()
-    specimens = yaml.safe_load((RECORDED / "specimens" / "build_logs.yaml").read_text("utf-8"))
-    variants = yaml.safe_load((RECORDED / "triage_variants.yaml").read_text("utf-8"))
+    specimens = strict_yaml.unchecked((RECORDED / "specimens" / "build_logs.yaml").read_text("utf-8"))
+    variants = strict_yaml.unchecked((RECORDED / "triage_variants.yaml").read_text("utf-8"))
 
     with_words = 0
     for row in (*specimens, *variants):

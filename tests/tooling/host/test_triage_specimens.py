@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from mps_build.common import strict_yaml
 from mps_build.host.triage import Triage, classify_device_text, explain
 from mps_build.host.triage.tools.read import read_tool_output
 from packaging.version import Version
@@ -18,9 +18,7 @@ SPECIMENS = Path(__file__).parents[2] / "recorded" / "specimens"
 
 @cache
 def _all(name: str) -> dict[str, dict[str, Any]]:
-    rows = yaml.load(
-        (SPECIMENS / f"{name}.yaml").read_text("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    )
+    rows = strict_yaml.unchecked((SPECIMENS / f"{name}.yaml").read_text("utf-8"))
     return {row["id"]: row for row in rows}
 
 

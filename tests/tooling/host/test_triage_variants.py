@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from mps_build.common import strict_yaml
 from mps_build.host.triage import explain
 from mps_build.host.triage.rules import load_catalogue
 from packaging.version import Version
 
 RECORDED = Path(__file__).parents[2] / "recorded"
-ROWS: list[dict[str, Any]] = yaml.safe_load((RECORDED / "triage_variants.yaml").read_text("utf-8"))
+ROWS: list[dict[str, Any]] = strict_yaml.unchecked((RECORDED / "triage_variants.yaml").read_text("utf-8"))
 NAMES = [f"{row['cause'] or row['what']}-{number}" for number, row in enumerate(ROWS)]
 
 
@@ -30,8 +30,8 @@ def test_a_log_of_our_own_is_explained(row: dict[str, Any]) -> None:
 
 
 def test_every_row_of_the_catalogue_has_a_log_or_a_specimen() -> None:
-    specimens = yaml.safe_load((RECORDED / "specimens" / "build_logs.yaml").read_text("utf-8"))
-    collected = yaml.safe_load((RECORDED / "triage_collected.yaml").read_text("utf-8"))
+    specimens = strict_yaml.unchecked((RECORDED / "specimens" / "build_logs.yaml").read_text("utf-8"))
+    collected = strict_yaml.unchecked((RECORDED / "triage_collected.yaml").read_text("utf-8"))
     tried = {row["cause"] for row in (*ROWS, *specimens, *collected)}
     # B10 needs the release, B19 and N6 are tried below; N52, N54 and N67 are too.
     ids = {cause.id for cause in load_catalogue().causes}

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 from index_clients import TAG, TORCH, Server, client_environ, needs_uv, pip, publish, uv, wheel
 from mps_build.cli import main
+from mps_build.common import strict_yaml
 from mps_build.common.process import Command, capture
 from mps_build.common.wheels.wheel_file import read_wheel
 from packaging.requirements import Requirement
@@ -217,7 +217,7 @@ def test_uv_locks_a_project_by_the_lines_of_the_page(wheelhouse: Path, server: S
 def test_the_page_has_the_lines_for_conda(wheelhouse: Path, tmp_path: Path, more: tuple[str, ...]) -> None:
     page = _site_page(wheelhouse, tmp_path / "site", *more)
 
-    document = yaml.safe_load(_lines(page, "conda: environment.yml"))
+    document = strict_yaml.unchecked(_lines(page, "conda: environment.yml"))
 
     assert document["dependencies"][:2] == ["python=3.11", "pip"]
     rows = [

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from mps_build.cli import main
+from mps_build.common import strict_yaml
 from mps_build.common.recipe.catalogue import all_recipes
 from mps_build.common.recipe.support_table import matrix
 from workflow_resolver import CI_OUTPUTS, MATRIX_KEYS, faults
@@ -23,7 +23,7 @@ _EVENTS = """contains(fromJSON('["push","release","schedule","workflow_dispatch"
 def jobs() -> list[tuple[str, str, dict[str, Any]]]:
     found = []
     for path in sorted(WORKFLOWS.glob("*.yml")):
-        for name, job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].items():
+        for name, job in strict_yaml.unchecked(path.read_text(encoding="utf-8"))["jobs"].items():
             found.append((path.name, name, job))
     return found
 
@@ -134,7 +134,7 @@ def test_what_is_kept_is_kept_after_a_time_out_too(file: str, name: str, job: di
 
 def test_pull_requests_reach_hosted_linux_only() -> None:
     for path in WORKFLOWS.glob("*.yml"):
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = strict_yaml.unchecked(path.read_text(encoding="utf-8"))
         triggers = document[True]
         assert "pull_request_target" not in triggers
         if "pull_request" in triggers:
@@ -145,7 +145,7 @@ def test_pull_requests_reach_hosted_linux_only() -> None:
 
 def test_nothing_is_granted_that_a_job_does_not_name() -> None:
     for path in WORKFLOWS.glob("*.yml"):
-        assert yaml.safe_load(path.read_text(encoding="utf-8"))["permissions"] == {}
+        assert strict_yaml.unchecked(path.read_text(encoding="utf-8"))["permissions"] == {}
     for file, name, job in jobs():
         assert "permissions" in job, f"{file}: {name}"
         if "write" in json.dumps(job["permissions"]):
@@ -170,7 +170,7 @@ def test_no_expression_stands_in_a_script() -> None:
 
 
 def test_a_release_uses_no_shared_cache_and_signs_on_no_mac() -> None:
-    release = yaml.safe_load((WORKFLOWS / "release.yml").read_text(encoding="utf-8"))["jobs"]
+    release = strict_yaml.unchecked((WORKFLOWS / "release.yml").read_text(encoding="utf-8"))["jobs"]
 
     assert release["build"]["with"]["cache"] == "none"
     signing = [name for name, job in release.items() if "id-token" in job["permissions"]]
@@ -179,7 +179,7 @@ def test_a_release_uses_no_shared_cache_and_signs_on_no_mac() -> None:
 
 
 def test_what_is_signed_has_passed_through_no_job_that_installs_packages() -> None:
-    release = yaml.safe_load((WORKFLOWS / "release.yml").read_text(encoding="utf-8"))["jobs"]
+    release = strict_yaml.unchecked((WORKFLOWS / "release.yml").read_text(encoding="utf-8"))["jobs"]
     taken = [step["with"] for step in release["attest"]["steps"] if "download-artifact" in step.get("uses", "")]
     of_this_file = {
         step["with"]["name"]
@@ -204,7 +204,7 @@ def test_nobody_who_starts_a_workflow_chooses_the_code_that_a_mac_runs() -> None
     for path in WORKFLOWS.glob("*.yml"):
         text = path.read_text(encoding="utf-8")
         assert "tool-repository" not in text
-        for job in yaml.safe_load(text)["jobs"].values():
+        for job in strict_yaml.unchecked(text)["jobs"].values():
             for step in job.get("steps", []):
                 if "actions/checkout" in step.get("uses", ""):
                     given = f"{step['with'].get('repository', '')} {step['with'].get('ref', '')}"
@@ -213,7 +213,7 @@ def test_nobody_who_starts_a_workflow_chooses_the_code_that_a_mac_runs() -> None
 
 def test_a_job_that_may_sign_or_write_runs_no_package_of_anybody() -> None:
     """GitHub's own actions, pinned, and `cp` and `gh`: no checkout, no session, no pip."""
-    release = yaml.safe_load((WORKFLOWS / "release.yml").read_text(encoding="utf-8"))["jobs"]
+    release = strict_yaml.unchecked((WORKFLOWS / "release.yml").read_text(encoding="utf-8"))["jobs"]
     seen = 0
     for name, job in release.items():
         if "write" not in json.dumps(job["permissions"]):

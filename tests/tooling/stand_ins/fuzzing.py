@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import yaml
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from mps_build.cli import main
+from mps_build.common import strict_yaml
 from mps_build.common.errors import MpsBuildError
 from mps_build.common.recipe.catalogue import find_recipe, load_recipe, patches_root, recipes_root
 from mps_build.common.records.benchmark import load_benchmark
@@ -244,7 +244,7 @@ def _small_wheel() -> dict[str, bytes]:
 
 
 def _logs() -> dict[str, bytes]:
-    rows: list[Any] = yaml.safe_load((ROOT / "tests/recorded/triage_variants.yaml").read_text(encoding="utf-8"))
+    rows: list[Any] = strict_yaml.unchecked((ROOT / "tests/recorded/triage_variants.yaml").read_text(encoding="utf-8"))
     texts = [text for text in _texts_in(rows) if len(text) > 80]
     return {f"log_{index}": text.encode() for index, text in enumerate(texts[:20])}
 

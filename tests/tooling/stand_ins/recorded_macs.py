@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import yaml
+from mps_build.common import strict_yaml
 
 HOSTS = Path(__file__).parents[2] / "recorded" / "specimens" / "hosts.yaml"
 
 
 def recorded_mac(folder: Path, name: str) -> Path:
     """Write the recording of one host of the specimens, and return its path."""
-    host = next(each for each in yaml.safe_load(HOSTS.read_text(encoding="utf-8")) if each["id"] == name)
+    host = next(each for each in strict_yaml.unchecked(HOSTS.read_text(encoding="utf-8")) if each["id"] == name)
     probes = [{key: probe.get(key) for key in ("argv", "stdout", "stderr", "exit")} for probe in host["probes"]]
     path = folder / "mac.json"
     path.write_text(json.dumps({"schema": 1, "recorded_on": "2026-11-01", "tool": "test", "probes": probes}))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
+from mps_build.common import strict_yaml
 
 SPECIMENS = Path(__file__).parents[2] / "recorded" / "specimens"
 
@@ -25,10 +25,9 @@ DETAILS = frozenset(
 
 def specimens(*names: str) -> list[dict[str, Any]]:
     """Return the specimens of these files."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     rows = []
     for name in names:
-        rows += yaml.load((SPECIMENS / f"{name}.yaml").read_text(encoding="utf-8"), Loader=loader)
+        rows += strict_yaml.unchecked((SPECIMENS / f"{name}.yaml").read_text(encoding="utf-8"))
     return rows
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from mps_build.commands.shared.catalogue import COMMANDS
+from mps_build.common import strict_yaml
 
 # What the sessions write to the step's outputs, and the keys of the matrices they make (tests hold both).
 CI_OUTPUTS: Mapping[str, frozenset[str]] = {
@@ -58,7 +58,7 @@ def nox_sessions(noxfile: Path) -> frozenset[str]:
 
 
 def _load(path: Path) -> dict[str, Any]:
-    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    document = strict_yaml.unchecked(path.read_text(encoding="utf-8"))
     # YAML 1.1 reads the key `on` as true.
     return {("on" if key is True else key): value for key, value in document.items()}
 

@@ -13,9 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
+
+from ...common import strict_yaml
 
 FILE = Path(__file__).resolve().parent / "known_issues.yaml"
 _KEYS = {"id", "link", "title", "torch", "kernels", "outcomes", "where", "why"}
@@ -87,7 +88,7 @@ def load_known(path: Path = FILE) -> tuple[Known, ...]:
     Raises:
         ValueError: a row has an unknown key or lacks one.
     """
-    rows = yaml.safe_load(path.read_text(encoding="utf-8")) or []
+    rows = strict_yaml.unchecked(path.read_text(encoding="utf-8")) or []
     return tuple(_row(row) for row in rows)
 
 

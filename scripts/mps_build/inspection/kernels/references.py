@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from ...common import strict_yaml
 from .known import explanation_rows
 
 FOLDER = Path(__file__).resolve().parent / "references"
@@ -42,7 +41,7 @@ def load_references(folder: Path = FOLDER) -> Mapping[str, Mapping[str, Any]]:
     """
     rows: dict[str, Mapping[str, Any]] = {}
     for path in sorted(folder.glob("*.yaml")):
-        for name, row in (yaml.safe_load(path.read_text(encoding="utf-8")) or {}).items():
+        for name, row in (strict_yaml.unchecked(path.read_text(encoding="utf-8")) or {}).items():
             row = {"expr": row} if isinstance(row, str) else row  # noqa: PLW2901
             if name in rows:
                 raise ValueError(f"{path.name}: {name} is there twice")

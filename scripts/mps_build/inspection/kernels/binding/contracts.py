@@ -10,8 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from ....common import strict_yaml
 from ..dtypes import DTYPES, DType, dtype_named
 from ..metadata import Argument, Metadata
 from ..program import Program
@@ -187,7 +186,7 @@ def load_contracts(folder: Path = FOLDER) -> tuple[Contract, ...]:
     """
     rows = []
     for path in sorted(folder.glob("*.yaml")):
-        for row in yaml.safe_load(path.read_text(encoding="utf-8")) or []:
+        for row in strict_yaml.unchecked(path.read_text(encoding="utf-8")) or []:
             rows.append(_contract(row, path.name))
     return tuple(rows)
 

@@ -7,6 +7,7 @@ import re
 import runpy
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -40,11 +41,11 @@ def _distributions(requirements: list[str], environment: dict[str, str]) -> set[
     return {r.name for r in parsed if r.marker is None or Marker(str(r.marker)).evaluate(environment)}
 
 
-def _trees() -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        if path.parent.name == "judge":  # run as scripts by the Python of a torch; they import each other as such
-            continue
-        yield path, ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def _trees() -> list[tuple[Path, ast.Module]]:
+    # Those of `judge` are run as scripts by the Python of a torch; they import each other as such.
+    paths = sorted(path for path in PACKAGE.rglob("*.py") if path.parent.name != "judge")
+    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:

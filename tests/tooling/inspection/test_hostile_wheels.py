@@ -25,7 +25,13 @@ def _children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+# Two to three seconds each, of forms that others have in small.
+LONG = ("within_bounds", "many_metallibs", "many_members", "full_trie")
+
+
+@pytest.mark.parametrize(
+    "attack", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in ATTACKS]
+)
 def test_a_hostile_wheel_is_refused_within_its_budget(attack: str, tmp_path: Path) -> None:
     make, expected = ATTACKS[attack]
     wheel = make(tmp_path)

@@ -160,6 +160,7 @@ def test_hostile_kernels_are_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert "inttoptr" in reasons["madeup"]
 
 
+@pytest.mark.slow  # five seconds until the endless one is ended; test_kernels_machine.py ends one after 0.2
 def test_a_kernel_that_writes_everywhere_and_one_that_never_ends_are_ended(tmp_path: Path) -> None:
     text = """
   br label %again

@@ -1,0 +1,35 @@
+"""Tables of forms at a limit: one case asks each form, and what each says or refuses is compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from . import Cases
+from .answers import attempt
+
+ONCE = ("fresh",)
+
+
+def each(forms: dict[str, Any], *operands: Any) -> Any:
+    """Return what each form answers, or the kind of its refusal."""
+    return {name: attempt(lambda form=form: form(*operands)) for name, form in forms.items()}
+
+
+def add_table(cases: Cases, name: str, forms: dict[str, Any], make: Any, **fields: Any) -> None:
+    """Add one case that asks every form of a table of the same operands.
+
+    Args:
+        make: operands from a source of numbers.
+        fields: of the case, in place of the usual (64 terms, a floor of 1, fresh operands alone).
+    """
+    options = {"terms": 64, "floor": 1.0, "states": ONCE, "may_be_missing": True, **fields}
+    cases.add(f"condition-limit-{name}", lambda *operands: each(forms, *operands), make=make, **options)
+
+
+def assigned(x: torch.Tensor, index: Any, value: Any) -> torch.Tensor:
+    """Return a copy of x with a value written to a place."""
+    target = x.clone()
+    target[index] = value
+    return target

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import site
 import sys
 from pathlib import Path
 
@@ -126,14 +127,26 @@ def write_suite(folder: Path, *sources: str) -> tuple[Path, ...]:
 
 def write_python(folder: Path, state: str) -> Path:
     """Write an interpreter that has the stand-in torch, in the given state (JSON)."""
-    site = folder / "site"
-    (site / "torch").mkdir(parents=True)
-    (site / "torch" / "__init__.py").write_text(TORCH)
-    (site / "torch" / "state.json").write_text(state)
+    own = folder / "site"
+    (own / "torch").mkdir(parents=True)
+    (own / "torch" / "__init__.py").write_text(TORCH)
+    (own / "torch" / "state.json").write_text(state)
     # The probe asks for the machine before torch: this Python says that it is a Mac's.
-    (site / "sitecustomize.py").write_text("import platform\nplatform.machine = lambda: 'arm64'\n")
+    (own / "sitecustomize.py").write_text("import platform\nplatform.machine = lambda: 'arm64'\n")
     python = folder / "python"
-    path = f'{site}{os.pathsep}"$PYTHONPATH"'
-    python.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {sys.executable} "$@"\n')
+    path = f'{own}{os.pathsep}"$PYTHONPATH"'
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {_small_venv(folder / "venv")} "$@"\n')
     python.chmod(0o755)
     return python
+
+
+def _small_venv(folder: Path) -> Path:
+    """Make a venv with no files of its own, where the session's packages show: a run lists all its files, twice."""
+    packages = folder / "lib" / "python{}.{}".format(*sys.version_info) / "site-packages"
+    packages.mkdir(parents=True)
+    (packages / "session.pth").write_text("\n".join(site.getsitepackages()) + "\n")
+    base = Path(getattr(sys, "_base_executable", sys.executable))
+    (folder / "pyvenv.cfg").write_text(f"home = {base.parent}\n")
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python").symlink_to(base)
+    return folder / "bin" / "python"

@@ -208,6 +208,9 @@ _INDEXED: dict[str, Any] = {
     "one_hot": lambda x, i: F.one_hot(i, 5),
     "bincount": lambda x, i: torch.bincount(i - 9),
     "masked_scatter": lambda x, i: x.masked_scatter(x > -99, x[0]),
+    "unpool": lambda x, i: F.max_unpool2d(x[None, None, :1, :2], 9 * i[None, None, None], 2),
+    "unpool-3d": lambda x, i: F.max_unpool3d(x[None, None, None, :1, :2], 19 * i[None, None, None, None], 2),
+    "unpool-1d": lambda x, i: F.max_unpool1d(x[None, :1, :2], 5 * i[None, None], 2),
 }
 # What is found wrong on the device stops CUDA for the whole process.
 for _name, _wrong in (("below", (-_TABLE_ROWS - 1, 1)), ("past", (_TABLE_ROWS, 1)), ("far", (1, _TABLE_ROWS + 9))):

@@ -126,7 +126,7 @@ for _name, _forms in (("forms", _FORMS), ("products", _PRODUCTS)):
             partial(_asked, _forms),
             make=lambda d, dtype=_dtype: (
                 d.normal(5, dtype=dtype),
-                d.normal(3, dtype=dtype),
+                d.normal(4, dtype=dtype),
                 d.normal(4, 6, dtype=dtype),
             ),
             states=("fresh",),

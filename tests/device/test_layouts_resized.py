@@ -19,10 +19,14 @@ def test_case(case: Any, ask: Any) -> None:
     ask(case)
 
 
+def _is_power(number: int) -> bool:
+    return number & (number - 1) == 0
+
+
 def _is_settled(size: int, to: int, half: Fraction) -> bool:
-    """Say whether no place lies where float32 and float64 may choose another neighbour."""
+    """Say whether no place lies where float32 and float64 may choose another neighbour, there or back."""
     scale = Fraction(size, to)
-    exact = scale.denominator & (scale.denominator - 1) == 0
+    exact = _is_power(scale.denominator) and _is_power(scale.numerator)
     return exact or all(((place + half) * scale).denominator != 1 for place in range(0 if half else 1, to))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import Any
 
 import torch
@@ -49,24 +48,6 @@ def issue_188467(hit: Any, func: Any, grad: Any, index: Any, *args: Any, **kwarg
         if bool(((y != 0) & beyond).any()):
             hit()
             return torch.where(beyond, torch.zeros_like(y), y)
-    return y
-
-
-@plot.dispatched("issue_134430", "aten._upsample_nearest_exact1d.default")
-def issue_134430(hit: Any, func: Any, x: Any, size: Any, scales: Any = None) -> Any:
-    """pytorch 134430: nearest-exact from 20 to 11: a place that falls between two elements takes the one before.
-
-    https://github.com/pytorch/pytorch/issues/134430
-    """
-    y = func(x, size, scales)
-    before, after = x.shape[-1], y.shape[-1]
-    ratio = 1.0 / scales if scales else before / after
-    if y.numel() and Fraction(torch.tensor(ratio, dtype=torch.float32).item()) != Fraction(before, after):
-        places = [min(max(math.floor((i + 0.5) * ratio - 1e-6), 0), before - 1) for i in range(after)]
-        wrong = x[..., torch.tensor(places, device=x.device)]
-        if not torch.equal(wrong, y):
-            hit()
-            return wrong
     return y
 
 
@@ -145,8 +126,8 @@ def issue_188765(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("xpu_5235", "aten.native_layer_norm_backward.default")
-def xpu_5235(hit: Any, func: Any, grad: Any, x: Any, shape: Any, *args: Any) -> Any:
+@plot.dispatched("issue_xpu_5235", "aten.native_layer_norm_backward.default")
+def issue_xpu_5235(hit: Any, func: Any, grad: Any, x: Any, shape: Any, *args: Any) -> Any:
     """torch-xpu-ops 5235: layer_norm over two dimensions and very many rows: the parameters' gradients come flat.
 
     https://github.com/intel/torch-xpu-ops/issues/5235 (on XPU, from about 65,000 rows; limit lowered to 8)

@@ -106,10 +106,10 @@ def issue_115554(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     https://github.com/pytorch/pytorch/pull/115554
     """
     y = func(x, *args, **kwargs)
-    if x.layout == torch.strided and x.is_complex() and y.is_complex() and "out" not in kwargs:
-        if bool((y.imag != 0).any()):
-            hit()
-            return torch.complex(y.real.contiguous(), torch.zeros_like(y.real))
+    dense = x.layout == torch.strided and x.is_complex() and y.is_complex() and "out" not in kwargs
+    if dense and bool((y.imag != 0).any()):
+        hit()
+        return torch.complex(y.real.contiguous(), torch.zeros_like(y.real))
     return y
 
 

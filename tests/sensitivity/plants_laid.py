@@ -111,8 +111,8 @@ def issue_182688(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
     return func(x, **kwargs)
 
 
-@plot.dispatched("ipex_682", "aten.scatter")
-def ipex_682(hit: Any, func: Any, x: Any, dim: int, index: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("issue_ipex_682", "aten.scatter")
+def issue_ipex_682(hit: Any, func: Any, x: Any, dim: int, index: Any, *args: Any, **kwargs: Any) -> Any:
     """intel-extension-for-pytorch 682: scatter with an index of no elements gives zeros, not its input.
 
     https://github.com/intel/intel-extension-for-pytorch/issues/682 (on XPU; a kernel that copies its input only

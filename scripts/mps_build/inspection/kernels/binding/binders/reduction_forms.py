@@ -14,9 +14,18 @@ from .reduced import Layout, params_of, parts_of, programs_of
 
 
 def outer(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """`outer`: sizes (length, inner, chunks), strides (length, inner, outer) in elements; 32 columns a threadgroup."""
+    """`outer`: sizes (length, inner, chunks), strides (length, inner, outer) in elements; 32 columns a threadgroup.
+
+    Chunks came in 2.15, with `param`; before, a threadgroup goes through the whole length.
+    """
     height = min(32, (kernel.metadata.max_threads or 1024) // 32)
-    for length, inner, chunks, batch, pad in ((5, 37, 1, 3, 0), (300, 33, 1, 2, 3), (96, 40, 3, 1, 0), (1, 4, 1, 1, 0)):
+    most = 3 if any(each.name == "param" for each in kernel.metadata.arguments) else 1
+    for length, inner, chunks, batch, pad in (
+        (5, 37, 1, 3, 0),
+        (300, 33, 1, 2, 3),
+        (96, 40, most, 1, 0),
+        (1, 4, 1, 1, 0),
+    ):
         row = inner + pad
         sizes = {"sizes": (length, inner, chunks, 0), "strides": (row, 1, row * length, 0)}
         threads, elements = (32, height, 1), row * length * batch

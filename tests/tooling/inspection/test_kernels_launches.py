@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from mps_build.inspection.kernels.binding.binders.reduction_forms import outer
 from mps_build.inspection.kernels.binding.contracts import Case, find_binder, match_kernel
 from mps_build.inspection.kernels.metadata import Argument, Field, Metadata
 from mps_build.inspection.kernels.program import Program, Reference, Step
@@ -159,3 +160,17 @@ def test_edges_of_a_histogram_rise_in_a_type_without_negative_numbers() -> None:
         assert isinstance(check, Reference)
         edges: Any = check.inputs["edges"]
         assert all(0 <= least < most <= 255 for row in edges for least, most in itertools.pairwise(row))
+
+
+@pytest.mark.parametrize(("more", "most"), [("divisor ", 1), ("", 1), ("param ", 3)])
+def test_the_length_of_an_outer_reduction_is_cut_in_chunks_from_2_15_on(more: str, most: int) -> None:
+    """2.14's kernels had no chunks: several threadgroups for one result wrote it several times, a race of our own."""
+    words = f"input output sizes:uint4 {more}strides:uint4"
+    name = "sum_reduction_outer_float_float"
+    kernel = match_kernel(name, Metadata(function=name, arguments=tuple(_arguments(words)), max_threads=None))
+    assert kernel is not None
+    references: Any = {"reduced_sum": None}
+    programs = outer(kernel, Case(values=Values(0, name), kernels={name: kernel}, references=references))
+
+    steps = [program.steps[0] for program in programs]
+    assert max(step.grid[1] // step.threadgroup[1] for step in steps) == most

@@ -19,7 +19,7 @@ def outer(kernel: Kernel, case: Case) -> Iterator[Program]:
     Chunks came in 2.15, with `param`; before, a threadgroup goes through the whole length.
     """
     height = min(32, (kernel.metadata.max_threads or 1024) // 32)
-    most = 3 if any(each.name == "param" for each in kernel.metadata.arguments) else 1
+    most = 3 if kernel.has("param") else 1
     for length, inner, chunks, batch, pad in (
         (5, 37, 1, 3, 0),
         (300, 33, 1, 2, 3),

@@ -11,11 +11,9 @@ import torch.nn.functional as F
 from device_suite import Cases
 from device_suite.acts import backward, leaf
 from device_suite.answers import attempt
-from device_suite.limits import ONCE, add_table, assigned
+from device_suite.limits import ENDS, HALVES, ONCE, add_table, assigned
 
 cases = Cases("conditions")
-HALVES = (torch.float16, torch.bfloat16)
-ENDS = {dtype: torch.iinfo(dtype) for dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)}
 
 
 def test_case(case: Any, ask: Any) -> None:

@@ -70,13 +70,7 @@ _CALLS: dict[int, dict[str, Any]] = {
 for _count, _calls in _CALLS.items():
     cases.add(
         f"layout-members-{_count}",
-        _asked(
-            {
-                name: call
-                for name, call in _calls.items()
-                if name != "total" or hasattr(torch.nn.utils, "get_total_norm")
-            }
-        ),
+        _asked(_calls),
         make=_lists(_count),
         terms=1 << 17,
         floor=0.25,
@@ -105,4 +99,4 @@ def _unscaled(given: Any) -> Any:
     return answers
 
 
-cases.add("layout-members-unscaled", _unscaled, make=lambda d: _lists(1)(d), states=("fresh",), may_be_missing=True)
+cases.add("layout-members-unscaled", _unscaled, make=_lists(1), states=("fresh",), may_be_missing=True)

@@ -1,4 +1,4 @@
-"""Images resized between many sizes in each mode, and norms of many rows, with gradients."""
+"""Images resized between many sizes, up and down, in each mode, with gradients."""
 
 from __future__ import annotations
 
@@ -86,29 +86,3 @@ for _name, (_pairs, _options) in _MODES.items():
             may_be_missing=True,
             since="2.0",
         )
-
-
-def _normed(x: torch.Tensor, weight: torch.Tensor) -> Any:
-    """Ask norms over one and two dimensions of many rows: what the parameters get is a sum over them."""
-    answers = []
-    for shape in ((4, 6), (6,)):
-        start, w, b = leaf(x), leaf(weight if len(shape) == 2 else weight[0]), leaf(weight[1])
-        answers.append(backward(F.layer_norm(start, shape, w, b.expand(shape)) * x, start, w, b))
-    start, w = leaf(x), leaf(weight[:, 0])
-    answers.append(backward(F.group_norm(start, 2, w, w) * x, start, w))
-    if x.shape[0] > 1:
-        start, w = leaf(x), leaf(weight[:, 0])
-        answers.append(backward(F.batch_norm(start, None, None, w, w, training=True) * x, start, w))
-    return answers
-
-
-for _rows in (1, 8, 33, 260, 1030):
-    cases.add(
-        f"layout-rows-norm-{_rows}",
-        _normed,
-        make=lambda d, rows=_rows: (d.normal(rows, 4, 6), d.normal(4, 6)),
-        terms=_rows * 24,
-        factor=16.0,
-        floor=1.0,
-        states=("fresh",),
-    )

@@ -10,6 +10,8 @@ from . import Cases
 from .answers import attempt
 
 ONCE = ("fresh",)
+HALVES = (torch.float16, torch.bfloat16)
+ENDS = {dtype: torch.iinfo(dtype) for dtype in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)}
 
 
 def each(forms: dict[str, Any], *operands: Any) -> Any:

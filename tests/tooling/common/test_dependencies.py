@@ -6,7 +6,7 @@ import ast
 import re
 import runpy
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -48,8 +48,8 @@ def _trees() -> list[tuple[Path, ast.Module]]:
     return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
 
 
-def _imported(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -61,7 +61,7 @@ def _imported(tree: ast.AST) -> Iterator[str]:
                 yield node.args[0].value.split(".")[0]
 
 
-def _called(tree: ast.Module) -> Iterator[str]:
+def _called(tree: ast.Module, nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Yield each X of a `-m X` in a list or tuple of words; a name stands for the constant of its module."""
     constants = {
         target.id: node.value.value
@@ -70,7 +70,7 @@ def _called(tree: ast.Module) -> Iterator[str]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, (ast.List, ast.Tuple)):
             for first, second in zip(node.elts, node.elts[1:], strict=False):
                 if isinstance(first, ast.Constant) and first.value == "-m":
@@ -85,7 +85,8 @@ def _needed() -> dict[str, set[str]]:
     """Return distribution -> the files of ours that need it."""
     needed: dict[str, set[str]] = {}
     for path, tree in _trees():
-        for module in {*_imported(tree), *(set(_called(tree)) - ELSEWHERE.keys())}:
+        nodes = list(ast.walk(tree))
+        for module in {*_imported(nodes), *(set(_called(tree, nodes)) - ELSEWHERE.keys())}:
             if module not in sys.stdlib_module_names | OF_THE_TORCH | {"mps_build", ""}:
                 needed.setdefault(DISTRIBUTION.get(module, module), set()).add(str(path.relative_to(PACKAGE)))
     return needed
@@ -111,7 +112,7 @@ def test_what_an_extra_brings_is_imported_where_it_is_used_and_never_at_the_star
         for path, tree in _trees()
         for node in tree.body
         if isinstance(node, (ast.Import, ast.ImportFrom))
-        for module in _imported(node)
+        for module in _imported([node])
         if module not in sys.stdlib_module_names | OF_THE_TORCH | {"mps_build"}
         if DISTRIBUTION.get(module, module) not in always
     }

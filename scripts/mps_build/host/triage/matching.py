@@ -44,6 +44,11 @@ class Reading:
             good_ends=tuple(i for i, line in enumerate(log.lines) if first_error.is_a_good_end(line.text)),
         )
 
+    def may_hit(self, pattern: str) -> bool:
+        """Whether a pattern of the table can match at all, as far as plain words tell: most rows end here."""
+        words = self.rows.first_words[pattern]
+        return not words or any(word in self.log.text for word in words)
+
     def hits(self, pattern: str, *, start: int = 0) -> Iterator[re.Match[str]]:
         """Yield matches of a pattern of the table that no command echo or progress line quotes."""
         first, second = self.rows.parts(pattern)
@@ -73,7 +78,9 @@ def find(reading: Reading, release: Version | None) -> list[Found]:
         if not cause.fits(release):
             continue
         for matcher in cause.any:
-            if matcher.fits(release) and (position := _match(reading, matcher)) is not None:
+            if not reading.may_hit(matcher.all[0]) or not matcher.fits(release):
+                continue
+            if (position := _match(reading, matcher)) is not None:
                 found.append(Found(cause=cause, position=position, line=_shown(reading, matcher, position)))
                 break
     return found

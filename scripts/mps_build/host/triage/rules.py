@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,6 +12,8 @@ from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from mps_build.common import strict_yaml
+
+from .literals import required_literals
 
 CAUSES = Path(__file__).with_name("causes.yaml")
 CauseId = Annotated[str, StringConstraints(pattern=r"^[BN]\d+[a-e]?$")]
@@ -106,6 +108,12 @@ class Catalogue(_Declared):
             for matcher in cause.any:
                 found += [*matcher.all, *matcher.none, *filter(None, (matcher.then, matcher.show))]
         return tuple(found)
+
+    @cached_property
+    def first_words(self) -> dict[str, tuple[str, ...]]:
+        """Words for each matcher's first pattern: a match holds at least one; nothing if no word is sure."""
+        first = (matcher.all[0] for cause in self.causes for matcher in cause.any)
+        return {pattern: required_literals(self.parts(pattern)[0].pattern) for pattern in first}
 
     def parts(self, pattern: str) -> tuple[re.Pattern[str], re.Pattern[str] | None]:
         """Return a pattern, and what must follow it at some distance (`A<far>B`), compiled."""

@@ -26,10 +26,9 @@ for folder in sys.path:
     if os.path.isfile(file):
         torches.setdefault(real(os.path.dirname(file)), None)
 versions = set()
-for found in (metadata.distributions() if metadata else ()):
-    if (found.metadata["Name"] or "").lower() == "pytest":
-        pytest = pytest or found.version
-    if (found.metadata["Name"] or "").lower() == "torch":
+if metadata:
+    pytest = next((found.version for found in metadata.distributions(name="pytest")), None)
+    for found in metadata.distributions(name="torch"):
         versions.add((real(str(found.locate_file("torch"))), found.version))
 for folder, version in versions:
     if torches.get(folder) is None:

@@ -90,8 +90,8 @@ def _slowest(pattern: re.Pattern[str], *, only_match: bool = False) -> tuple[flo
         for unit in (attack, f"{attack} "):
             text = (unit * (SIZE // len(unit) + 1))[:SIZE]
             began = time.process_time()
-            for _ in (pattern.match(text),) if only_match else pattern.finditer(text):
-                if time.process_time() - began > SECONDS:
+            for number, _ in enumerate((pattern.match(text),) if only_match else pattern.finditer(text)):
+                if number % 64 == 0 and time.process_time() - began > SECONDS:  # asking the clock costs more than a hit
                     break
             worst = max(worst, (time.process_time() - began, attack[:80]))
         if worst[0] > SECONDS:

@@ -258,6 +258,7 @@ def test_png_without_pillow_is_refused_before_any_work(run: Run, monkeypatch: py
     assert "Pillow" in document["error"] and "--svg" in document["hint"]
 
 
+@pytest.mark.slow  # its driver is that of verify_mps, whose interruption is tried by default
 def test_an_interrupted_run_keeps_its_rows_and_the_same_command_goes_on(run: Run, tmp_path: Path) -> None:
     python = write_python(tmp_path / "another", json.dumps(STATE))
     driver = (

@@ -209,6 +209,23 @@ def run_interactive(command: Command) -> int:
     return status if status >= 0 else 128 - status
 
 
+@contextlib.contextmanager
+def beside(command: Command) -> Iterator[None]:
+    """Run a program beside the block, and wait for it at the end; where the block fails, the program is killed.
+
+    For what only fills a cache: its output is dropped, and it may fail.
+    """
+    traced(command)
+    null = subprocess.DEVNULL
+    environ = command.whole_environ
+    with subprocess.Popen(command.argv, cwd=command.cwd, env=environ, stdin=null, stdout=null, stderr=null) as process:
+        try:
+            yield
+        except BaseException:
+            process.kill()
+            raise
+
+
 def kill_group(pid: int) -> None:
     """Kill a program we started and all it started (each runs in a session of its own)."""
     with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 from mps_build.build.rehearsal import source as rehearse_source
-from mps_build.build.rehearsal.darwin import package_lines
 from mps_build.build.rehearsal.debian_source import debian_source, original_tarball, place_libtorch
 from mps_build.build.rehearsal.linux_recipe import clang_toolchain, linux_recipe, overlaid, split_variables
 from mps_build.build.rehearsal.lock_trial import mac_command, split_lock, try_lock_for_mac
 from mps_build.build.rehearsal.objects import draw, header_argv, macho_kind, neighbour, read_units, units_of
+from mps_build.build.rehearsal.zig import package_lines
 from mps_build.build.steps.compile_objects import compile_objects
 from mps_build.build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines
 from mps_build.cli import main

@@ -11,30 +11,33 @@ from pathlib import Path
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
-from mps_build.common.receipts import Ledger, Receipt, StepResult
-from mps_build.common.recipe.catalogue import locks_root
-from mps_build.common.workspace import cache_folder
+from mps_build.common.receipts import Receipt, StepResult
 
 from ..backend import build_folder
 from ..wide_headers import C10, TORCH_CPU, wide_header_lines
-from .chroot import Chroot
+from .chroot import Chroot, check_host
 from .darwin_recipe import darwin_recipe, zig_toolchain
 from .darwin_sdk import DarwinSdk, stub_sources, write_sdk
 from .objects import Unit, draw, macho_kind, read_units
-from .session import Prepared, Rehearsal
+from .session import Prepared, Rehearsal, rehearsal_folder
 from .source import debian_place, debian_root, debian_tree
+from .zig import PROBE, libcxx_ahead, zig_cache, zig_program
 
 
 def rehearse_darwin(rehearsal: Rehearsal, *, count: int, seed: int, mirror: str | None) -> None:
     """Run the rehearsal as far as a stub SDK carries: configure and gate, c10 linked, C++ files compiled."""
     console, workspace = rehearsal.console, rehearsal.workspace
-    with console.step("Debian root"):
-        chroot = debian_root(rehearsal, mirror=mirror)
-        place = debian_place(rehearsal, chroot)
-    with console.step("Source and patches"):
-        tree, source = debian_tree(rehearsal, chroot)
+    check_host(rehearsal_folder())
+    with console.step("zig"):
+        zig = zig_program(rehearsal)
+    with libcxx_ahead(zig, folder=workspace.root / "darwin", target=rehearsal.recipe.deployment_target):
+        with console.step("Debian root"):
+            chroot = debian_root(rehearsal, mirror=mirror)
+            place = debian_place(rehearsal, chroot)
+        with console.step("Source and patches"):
+            tree, source = debian_tree(rehearsal, chroot)
     with console.step("Stub SDK"):
-        sdk = _sdk(rehearsal, chroot, python=place.python)
+        sdk = _sdk(rehearsal, chroot, zig=zig)
         seen = replace(chroot, placed=(*chroot.placed, (sdk.system, Path("/System"))))
         place = replace(place, name=f"{place.name} with a stub SDK", wrap=seen.inside)
     with console.step("Environment"):
@@ -63,22 +66,21 @@ def rehearse_darwin(rehearsal: Rehearsal, *, count: int, seed: int, mirror: str 
         rehearsal.compile_patched(ready)
 
 
-def _sdk(rehearsal: Rehearsal, chroot: Chroot, *, python: str) -> DarwinSdk:
+def _sdk(rehearsal: Rehearsal, chroot: Chroot, *, zig: Path) -> DarwinSdk:
     """Return the stub SDK with zig as its compiler, and arm64 stand-ins of the system's libraries."""
     folder = rehearsal.workspace.root / "darwin"
-    zig = zig_program(rehearsal, chroot, python)
     target = rehearsal.recipe.deployment_target
     # Written each time (a second); only what a compiler must make is under a receipt.
-    sdk = write_sdk(folder, root=chroot.root, zig=zig, cache=cache_folder() / "zig", target=target)
+    sdk = write_sdk(folder, root=chroot.root, zig=zig, cache=zig_cache(), target=target)
     sources = stub_sources(sdk)
 
     def run() -> StepResult:
-        rehearsal.console.started("Stub libraries (the first use of zig builds its libc++: a minute or two)")
+        rehearsal.console.started("Stub libraries")
         for library, source in sources.items():
             argv = (str(sdk.tools / "cc"), "-shared", "-O1", "-o", str(library), str(source))
             run_in_root(rehearsal, chroot, (*argv, f"-Wl,-install_name,@rpath/{library.name}"))
         probe = folder / "probe.cpp"
-        probe.write_text("#include <string>\nstd::string probe() { return {}; }\n", encoding="utf-8")
+        probe.write_text(PROBE, encoding="utf-8")
         run_in_root(
             rehearsal, chroot, (str(sdk.tools / "c++"), "-shared", "-o", str(folder / "probe.dylib"), str(probe))
         )
@@ -88,52 +90,6 @@ def _sdk(rehearsal: Rehearsal, chroot: Chroot, *, python: str) -> DarwinSdk:
     rehearsal.ledger.run("stub_libraries", version=1, inputs=inputs, action=run)
     rehearsal.console.done()
     return sdk
-
-
-def zig_program(rehearsal: Rehearsal, chroot: Chroot, version: str) -> Path:
-    """Return zig as seen inside, from PyPI, the one that the sample's lock names."""
-    lock = locks_root() / f"sample-py{version}.txt"
-    lines = package_lines(lock.read_text(encoding="utf-8"), "ziglang")
-    # One folder a version, its receipt beside it: rehearsals share it, and a newer lock disturbs none that runs.
-    home = cache_folder() / "ziglang" / lines.split()[0].partition("==")[2]
-    zig = home / "site" / "ziglang" / "zig"
-
-    def install() -> StepResult:
-        rehearsal.console.started("Install zig")
-        requirements = rehearsal.workspace.root / "zig-requirements.txt"
-        requirements.write_text(lines, encoding="utf-8")
-        pip = rehearsal.workspace.root / "pip"
-        run_in_root(rehearsal, chroot, (f"/usr/bin/python{version}", "-m", "venv", str(pip)))
-        argv = (
-            str(pip / "bin" / "python"),
-            "-m",
-            "pip",
-            "install",
-            "-q",
-            "--no-input",
-            "--no-deps",
-            "--require-hashes",
-        )
-        run_in_root(rehearsal, chroot, (*argv, "--upgrade", "--target", str(home / "site"), "-r", str(requirements)))
-        return StepResult(files=(zig,))
-
-    Ledger(home / "receipts").run("zig", version=1, inputs={"lock": lines}, action=install)
-    return zig
-
-
-def package_lines(lock: str, name: str) -> str:
-    r"""Return the lines of a lock that name one package, hashes included.
-
-    >>> package_lines("a==1 \\\n  --hash=sha256:00\nziglang==0.1 \\\n  --hash=sha256:11\n", "ziglang")
-    'ziglang==0.1   --hash=sha256:11\n'
-
-    Raises:
-        BuildEnvironmentError: the lock does not name it.
-    """
-    kept = [line for line in lock.replace("\\\n", "").splitlines() if line.startswith(f"{name}==")]
-    if not kept:
-        raise BuildEnvironmentError(f"the sample's lock names no {name}", hint="nox -s lock -- sample")
-    return "".join(f"{line.replace('    ', ' ')}\n" for line in kept)
 
 
 def _judge_c10(

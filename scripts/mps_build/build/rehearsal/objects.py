@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shlex
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from mps_build.common.errors import GateError, reason_of
 
-from ..compile_commands import object_of
+from ..compile_commands import object_of, words_of
 
 CXX = (".cpp", ".cc", ".cxx", ".c")
 
@@ -51,7 +50,7 @@ def read_units(build: Path) -> tuple[Unit, ...]:
 
 
 def _unit(entry: Mapping[str, str]) -> Unit:
-    return Unit(source=Path(entry["file"]), object=object_of(entry), argv=tuple(shlex.split(entry["command"])))
+    return Unit(source=Path(entry["file"]), object=object_of(entry), argv=tuple(words_of(entry["command"])))
 
 
 def neighbour(units: Iterable[Unit], header: Path) -> Unit | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _BLOCK = re.compile(r"^  - targets: +\[(?P<targets>[^\]]*)\]\n(?P<body>(?:    [^\n]*\n)+)", re.MULTILINE)
 _NAMES = re.compile(
@@ -40,13 +41,16 @@ def parse_defined(nm: str) -> frozenset[str]:
     return frozenset(line for line in nm.splitlines() if line and not line.endswith(":"))
 
 
-def parse_external(nm: str) -> tuple[frozenset[str], frozenset[str]]:
-    r"""Return the names that files want and those that they define: `llvm-nm --extern-only --format=posix`.
+def parse_external(nm: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+    r"""Return the names that files want and those that they define: the lines of `llvm-nm --extern-only --format=posix`.
 
-    >>> wanted, defined = parse_external("a.o:\n_f T 1c 0\n_g U 0 0\n\nb.o:\n_g S 20 0\n")
+    >>> wanted, defined = parse_external(["a.o:", "_f T 1c 0", "_g U 0 0", "", "b.o:", "_g S 20 0"])
     >>> sorted(wanted), sorted(defined)
     (['_g'], ['_f', '_g'])
     """
-    words = [line.split(" ", 2) for line in nm.splitlines() if " " in line]
-    wanted = frozenset(name for name, kind, *_ in words if kind == "U")
-    return wanted, frozenset(name for name, kind, *_ in words if kind != "U")
+    wanted, defined = set(), set()
+    for line in nm:  # two million of them
+        name, _, kind = line.partition(" ")
+        if kind:
+            (wanted if kind.startswith("U") else defined).add(name)
+    return frozenset(wanted), frozenset(defined)

@@ -156,7 +156,7 @@ def _write_archive(
 def _external(ready: Prepared, whole: WholeToolchain, files: Sequence[str]) -> tuple[frozenset[str], frozenset[str]]:
     """Return what files want of others and what they define; each is read once."""
     argv = (_beside(whole, "llvm-nm"), "--extern-only", "--format=posix")
-    return parse_external("\n".join(_lines(ready, argv, files)))
+    return parse_external(_lines(ready, argv, files))
 
 
 def _lines(ready: Prepared, argv: tuple[str, ...], files: Sequence[str]) -> list[str]:

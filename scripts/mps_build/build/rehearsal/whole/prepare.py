@@ -20,12 +20,13 @@ from ...objc import write_frameworks
 from ...objc.stubs import imports_of
 from ...steps.provide_libomp import provide_libomp
 from ...wide_headers import C10, TORCH_CPU, TORCH_PYTHON, wide_header_lines
-from ..chroot import Chroot
-from ..darwin import run_in_root, zig_program
+from ..chroot import Chroot, check_host
+from ..darwin import run_in_root
 from ..darwin_recipe import zig_toolchain
 from ..darwin_sdk import ACCELERATE_PROBES, stub_sources, write_sdk
 from ..session import Place, Prepared, Rehearsal, rehearsal_folder
 from ..source import debian_place, debian_root, debian_tree
+from ..zig import libcxx_ahead, zig_cache, zig_program
 from .darwin_python import write_darwin_python
 from .mac_tools import write_mac_tools
 from .recipe import cache_variables, darwin_number, rehearsal_version, relocatable_lines, whole_recipe
@@ -45,23 +46,21 @@ def prepare_whole(rehearsal: Rehearsal, *, mirror: str | None, cache: bool = Fal
     """
     console, root = rehearsal.console, rehearsal.workspace.root
     check_room(root, free=shutil.disk_usage(root).free, has_begun=(root / "source" / "build" / "build.ninja").is_file())
-    with console.step("Debian root"):
-        chroot = debian_root(rehearsal, mirror=mirror)
-        place = debian_place(rehearsal, chroot)
-    with console.step("Source and patches"):
-        tree, source = debian_tree(rehearsal, chroot)
-        _take_back_version(tree)
-        listed = source_list(rehearsal)
-
-        def write_list() -> StepResult:
-            list_files(tree.root, listed)
-            return StepResult(files=(listed,))
-
-        rehearsal.ledger.run("list_files", version=1, inputs={"source": source}, action=write_list)
+    check_host(rehearsal_folder())
+    with console.step("zig"):
+        zig = zig_program(rehearsal)
+        compiler = compiler_digest(zig.parents[2].name)
+    with libcxx_ahead(zig, folder=root / "darwin", target=rehearsal.recipe.deployment_target):
+        with console.step("Debian root"):
+            chroot = debian_root(rehearsal, mirror=mirror)
+            place = debian_place(rehearsal, chroot)
+        with console.step("Source and patches"):
+            tree, source = debian_tree(rehearsal, chroot)
+            _take_back_version(tree)
+            _list_source(rehearsal, tree, source)
     with console.step("Stub SDK"):
         libomp = _libomp(rehearsal)
-        compiler = compiler_digest(zig_program(rehearsal, chroot, place.python).parents[2].name)
-        whole, stubs = _toolchain(rehearsal, chroot, place, tree)
+        whole, stubs = _toolchain(rehearsal, chroot, place, tree, zig=zig)
         seen = replace(chroot, placed=(*chroot.placed, (whole.sdk.system, Path("/System"))))
         place = replace(place, name=f"{place.name} with a stub SDK", wrap=seen.inside)
     with console.step("Environment"):
@@ -101,6 +100,16 @@ def check_room(folder: Path, *, free: int, has_begun: bool) -> None:
 def source_list(rehearsal: Rehearsal) -> Path:
     """Return the file that names what the tree held before anything was built in it."""
     return rehearsal.workspace.root / "source-files.txt"
+
+
+def _list_source(rehearsal: Rehearsal, tree: SourceTree, source: str) -> None:
+    listed = source_list(rehearsal)
+
+    def write_list() -> StepResult:
+        list_files(tree.root, listed)
+        return StepResult(files=(listed,))
+
+    rehearsal.ledger.run("list_files", version=1, inputs={"source": source}, action=write_list)
 
 
 def packing(rehearsal: Rehearsal, ready: Prepared, whole: WholeToolchain) -> Prepared:
@@ -187,10 +196,11 @@ def _libomp(rehearsal: Rehearsal) -> Path:
     return folder
 
 
-def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceTree) -> tuple[WholeToolchain, Receipt]:
+def _toolchain(
+    rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceTree, *, zig: Path
+) -> tuple[WholeToolchain, Receipt]:
     """Return the stub SDK with compilers that compile by zig and link by LLD, and the receipt of its libraries."""
-    folder, cache = rehearsal.workspace.root / "darwin", cache_folder() / "zig"
-    zig = zig_program(rehearsal, chroot, place.python)
+    folder, cache = rehearsal.workspace.root / "darwin", zig_cache()
     target, llvm = rehearsal.recipe.deployment_target, llvm_folder(chroot)
     sdk = write_sdk(
         folder,
@@ -208,7 +218,7 @@ def _toolchain(rehearsal: Rehearsal, chroot: Chroot, place: Place, tree: SourceT
     libraries = {library.with_suffix(".a"): source for library, source in sources.items()}
 
     def make() -> StepResult:
-        rehearsal.console.started("Stub libraries (the first use of zig builds its libc++, a minute or two)")
+        rehearsal.console.started("Stub libraries")
         made = write_system_stubs(rehearsal, chroot, whole, zig=zig, cache=cache)
         for library, source in libraries.items():
             compiled = source.with_suffix(".o")

@@ -14,12 +14,12 @@ from ..chroot import Chroot
 from ..darwin import run_in_root
 from ..darwin_sdk import ACCELERATE_PROBES
 from ..session import Rehearsal
+from ..zig import PROBE
 from .library_names import exported_names, parse_defined
 from .toolchain import WholeToolchain
 
 _ARCHIVES = ("libc++.a", "libc++abi.a")
 RUNTIME = Path(__file__).with_name("runtime.c")
-_PROBE = "#include <string>\nstd::string probe() { return std::to_string(1.0); }\n"
 _MACHO_64 = b"\xcf\xfa\xed\xfe"
 
 
@@ -42,7 +42,7 @@ def write_system_stubs(
             f"zig's list of libSystem: {error}", hint="remove ziglang from the cache"
         ) from error
     probe = whole.sdk.folder / "probe.cpp"
-    write_whole(probe, _PROBE)
+    write_whole(probe, PROBE)
     # Compiled and linked by zig in one call, so that it makes its archives.
     run_in_root(rehearsal, chroot, (str(whole.sdk.tools / "c++"), "-shared", str(probe), "-o", f"{probe}.dylib"))
     found = {name: _newest(cache, name) for name in _ARCHIVES}

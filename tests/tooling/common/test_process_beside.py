@@ -1,0 +1,27 @@
+"""A program beside other work: waited for where that ends well, killed where it fails."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from mps_build.common.process import Command, beside
+
+
+def test_a_program_beside_a_block_is_waited_for(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+
+    with beside(Command(argv=("sh", "-c", f"sleep 0.3; echo noise; : > '{done}'; exit 5"))):
+        assert not done.exists()
+
+    assert done.exists()
+
+
+def test_where_the_block_fails_it_is_killed(tmp_path: Path) -> None:
+    began = time.monotonic()
+
+    with pytest.raises(LookupError), beside(Command(argv=("sleep", "60"))):
+        raise LookupError
+
+    assert time.monotonic() - began < 30

@@ -42,13 +42,14 @@ def parse_defined(nm: str) -> frozenset[str]:
 
 
 def parse_external(nm: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
-    r"""Return the names that files want and those that they define: the lines of `llvm-nm --extern-only --format=posix`.
+    r"""Return the names that files want and those that they define, as `llvm-nm --extern-only --format=posix` prints.
 
     >>> wanted, defined = parse_external(["a.o:", "_f T 1c 0", "_g U 0 0", "", "b.o:", "_g S 20 0"])
     >>> sorted(wanted), sorted(defined)
     (['_g'], ['_f', '_g'])
     """
-    wanted, defined = set(), set()
+    wanted: set[str] = set()
+    defined: set[str] = set()
     for line in nm:  # two million of them
         name, _, kind = line.partition(" ")
         if kind:

@@ -12,7 +12,7 @@ from typing import Any
 
 from record import record
 
-COMMAND = "nox -s rehearse -- v2.6.0 --darwin --wheel --cache ccache"
+COMMAND = "nox -s rehearse -- v2.6.0 --darwin --wheel"
 
 
 def main() -> None:

@@ -4,14 +4,15 @@ python tests/sensitivity/choose_quick.py [--budget 25] [--gpu OUTCOMES.jsonl ...
 
 What counts as noticed: each bug of the catalogue (by every case of its entry that fails with it), and each overload in
 each way in which a generic fault could touch it (result, strides, offset, lost write), twice where that is possible.
-Greedy: the case that adds most for its time comes next. With --gpu, outcomes that a GPU recorded from a cold start, its
-time counts too: what a kernel costs when it is first used is paid once, by the first case that uses it.
+Greedy: the case that adds most for its time comes next. With --gpu, outcomes that one process wrote on a GPU where
+nothing was compiled, only the cases among them are chosen, and their time there counts too. (Outcomes of processes side
+by side would not do: they share what is compiled. To guess a case's compiling from its operators was wrong by a factor
+of 2.5 on an H100.)
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import heapq
 import json
 from collections import Counter
@@ -19,16 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from torch.utils._python_dispatch import TorchDispatchMode
-
 import suite_in_process
-from conditions import tensors_of
 from device_suite.selection import load_quick
 from generic_plants import UNDEFINED, Traits
 from suite_in_process import SLOW_SECONDS, Suite
 from test_catalogue import PLANTED, PLOTS, _cases_of, _name
 
-WARM_SECONDS = 0.03  # a GPU case that takes longer had something to compile or to load
 FRAME_SECONDS = 0.004  # what pytest and the driver add to a case
 TIMES = 2
 QUICK = suite_in_process.DEVICE_TESTS / "quick.json"
@@ -40,60 +37,19 @@ class Measured:
 
     seconds: dict[str, float]
     notices: dict[str, set[Any]]
-    kernels: dict[str, set[str]]
-
-
-class Kernels(TorchDispatchMode):
-    """Records which kernels are used: operators with the dtype of their first operand."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: set[str] = set()
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        first = next(tensors_of((args, kwargs)), None)
-        if first is not None:
-            self.seen.add(f"{str(func).split('.')[1].strip('_')} {first.dtype}")
-        return func(*args, **(kwargs or {}))
-
-
-class FirstUse:
-    """What cases cost on a GPU from a cold start, by outcomes that one recorded: each alone, and each new kernel."""
-
-    def __init__(self, records: list[Path], kernels: dict[str, set[str]]) -> None:
-        self.kernels = kernels
-        self.cost: dict[str, float] = {}
-        self.case: dict[str, float] = {}
-        for record in records:
-            paid: set[str] = set()
-            for row in map(json.loads, record.read_text(encoding="utf-8").splitlines()):
-                if row.get("event") == "finished":
-                    self._take(row["id"], row["seconds"], kernels.get(row["id"], set()) - paid)
-                    paid |= kernels.get(row["id"], set())
-
-    def _take(self, case: str, seconds: float, new: set[str]) -> None:
-        self.case.setdefault(case, min(seconds, WARM_SECONDS))
-        for kernel in new:
-            self.cost.setdefault(kernel, max(seconds - WARM_SECONDS, 0.0) / len(new))
-
-    def seconds(self, case: str, paid: set[str]) -> float:
-        """Return what a case costs after others that paid for some kernels."""
-        return self.case.get(case, 0.0) + sum(self.cost.get(one, 0.0) for one in self.kernels[case] - paid)
 
 
 def measure(suite: Suite) -> Measured:
     """Ask every case as it is, then under each bug of the catalogue."""
     seconds: dict[str, float] = {}
     notices: dict[str, set[Any]] = {}
-    kernels: dict[str, set[str]] = {}
     for case in suite.cases:
         suite.forget_references()
         seconds[case.id] = suite.ask(case).seconds
         if case.id in suite.refused:
             continue
-        mode, used = Traits(), Kernels()
-        asked = suite.ask(case, lambda modes=(used, mode): _both(*modes))
-        kernels[case.id] = used.seen
+        mode = Traits()
+        asked = suite.ask(case, lambda mode=mode: mode)
         if asked.failure is not None:
             continue
         known = ((overload, kinds) for overload, kinds in mode.seen.items() if overload.split(".")[1] not in UNDEFINED)
@@ -104,17 +60,19 @@ def measure(suite: Suite) -> Measured:
         for case in sorted(cases, key=lambda one: seconds[one.id])[:40]:
             if suite.ask(case, maker).failure is not None:
                 notices[case.id].add(("issue", issue))
-    return Measured(seconds, notices, kernels)
+    return Measured(seconds, notices)
 
 
-def _both(one: Any, two: Any) -> Any:
-    stack = contextlib.ExitStack()
-    stack.enter_context(one)
-    stack.enter_context(two)
-    return stack
+def cold_seconds(records: list[Path]) -> dict[str, float]:
+    """Return what each case took on a GPU, the least of the records that have it."""
+    found: dict[str, float] = {}
+    for row in (json.loads(line) for record in records for line in record.read_text(encoding="utf-8").splitlines()):
+        if row.get("event") == "finished":
+            found[row["id"]] = min(row["seconds"], found.get(row["id"], row["seconds"]))
+    return found
 
 
-def choose(measured: Measured, budget: float, gpu: FirstUse, gpu_budget: float) -> list[str]:
+def choose(measured: Measured, budget: float, gpu: dict[str, float], gpu_budget: float) -> list[str]:
     """Return ids until everything is noticed as often as asked, or the budget in seconds is spent.
 
     A case that would go beyond the GPU's budget is left out.
@@ -122,11 +80,11 @@ def choose(measured: Measured, budget: float, gpu: FirstUse, gpu_budget: float) 
     wanted = Counter(thing for things in measured.notices.values() for thing in things)
     wanted = Counter({thing: min(count, 1 if thing[0] == "issue" else TIMES) for thing, count in wanted.items()})
     left = {case: things for case, things in measured.notices.items() if measured.seconds[case] <= SLOW_SECONDS}
+    left = {case: things for case, things in left.items() if case in gpu} if gpu else left
     chosen, spent, gpu_spent = [], 0.0, 0.0
-    paid: set[str] = set()
 
     def worth(case: str) -> float:
-        seconds = measured.seconds[case] + gpu.seconds(case, paid)
+        seconds = measured.seconds[case] + gpu.get(case, 0.0)
         return _gain(left[case], wanted) / (seconds + FRAME_SECONDS)
 
     # What a case adds only shrinks: one whose old worth is not reached by others is measured anew, the rest wait.
@@ -140,11 +98,10 @@ def choose(measured: Measured, budget: float, gpu: FirstUse, gpu_budget: float) 
             continue
         if now == 0:
             continue
-        if gpu_spent + gpu.seconds(case, paid) > gpu_budget:
+        if gpu_spent + gpu.get(case, 0.0) > gpu_budget:
             continue
         wanted.subtract([thing for thing in left[case] if wanted[thing] > 0])
-        gpu_spent += gpu.seconds(case, paid)
-        paid |= measured.kernels[case]
+        gpu_spent += gpu.get(case, 0.0)
         spent += measured.seconds[case] + FRAME_SECONDS
         chosen.append(case)
     missed = sorted({thing[1] for thing, count in wanted.items() if count > 0 and thing[0] == "issue"})
@@ -163,7 +120,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--budget", type=float, default=25.0, metavar="SECONDS")
     parser.add_argument("--among", type=Path, metavar="FILE", help="only cases of this quick.json")
-    parser.add_argument("--gpu", type=Path, nargs="*", default=[], metavar="FILE", help="outcomes of a GPU, cold")
+    parser.add_argument(
+        "--gpu", type=Path, nargs="*", default=[], metavar="FILE", help="outcomes of a cold GPU, by one process"
+    )
     parser.add_argument("--gpu-budget", type=float, default=35.0, metavar="SECONDS")
     parser.add_argument(
         "--measured", type=Path, metavar="FILE", help="keep what was measured, and read it if it is there"
@@ -175,13 +134,9 @@ def main() -> None:
         suite.cases = [case for case in suite.cases if case.id in among]
     measured = _kept(given.measured) or measure(suite)
     if given.measured:
-        rows = {
-            case: [measured.seconds[case], sorted(map(list, things)), sorted(measured.kernels[case])]
-            for case, things in measured.notices.items()
-        }
+        rows = {case: [measured.seconds[case], sorted(map(list, things))] for case, things in measured.notices.items()}
         given.measured.write_text(json.dumps(rows), encoding="utf-8")
-    gpu = FirstUse(given.gpu, measured.kernels)
-    chosen = set(choose(measured, given.budget, gpu, given.gpu_budget))
+    chosen = set(choose(measured, given.budget, cold_seconds(given.gpu), given.gpu_budget))
     files: dict[str, list[str]] = {}
     for case in suite.cases:
         if case.id in chosen:
@@ -196,7 +151,7 @@ def _kept(path: Path | None) -> Measured | None:
     rows = json.loads(path.read_text(encoding="utf-8"))
     seconds = {case: row[0] for case, row in rows.items()}
     notices = {case: {tuple(thing) for thing in row[1]} for case, row in rows.items()}
-    return Measured(seconds, notices, {case: set(row[2]) for case, row in rows.items()})
+    return Measured(seconds, notices)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Judge plants that no case was written for: caught by any case, missed, or not exercised.
 
-python tests/sensitivity/judge_plants.py plants_values.py plants_reduced.py [--json report.json]
+python tests/sensitivity/judge_plants.py plants_values.py plants_reduced.py [--quick] [--json report.json]
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any
 
 import torch
 
+import suite_in_process
+from device_suite.selection import load_quick
 from function_plants import FunctionRecorder
 from generic_plants import Traits
 from suite_in_process import Suite, in_order
@@ -74,10 +76,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("--only", default="", help="a part of the plants' names")
+    parser.add_argument("--quick", action="store_true", help="ask only the cases of --quick")
     parser.add_argument("--json", default="")
     given = parser.parse_args()
     torch.set_num_threads(1)
     suite = Suite()
+    if given.quick:
+        quick = load_quick(suite_in_process.DEVICE_TESTS / "quick.json")
+        suite.cases = [case for case in suite.cases if case.id in quick]
     record = Record(suite)
     print(f"{len(suite.cases)} cases, {sum(record.seconds.values()):.0f} s of CPU for a first pass", flush=True)
     rows = []

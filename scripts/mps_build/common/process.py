@@ -213,12 +213,16 @@ def run_interactive(command: Command) -> int:
 def beside(command: Command) -> Iterator[None]:
     """Run a program beside the block, and wait for it at the end; where the block fails, the program is killed.
 
-    For what only fills a cache: its output is dropped, and it may fail.
+    For what only fills a cache: its output is dropped, and it may fail or not even start.
     """
     traced(command)
-    null = subprocess.DEVNULL
-    environ = command.whole_environ
-    with subprocess.Popen(command.argv, cwd=command.cwd, env=environ, stdin=null, stdout=null, stderr=null) as process:
+    null, environ = subprocess.DEVNULL, command.whole_environ
+    try:
+        process = subprocess.Popen(command.argv, cwd=command.cwd, env=environ, stdin=null, stdout=null, stderr=null)
+    except OSError:
+        yield
+        return
+    with process:
         try:
             yield
         except BaseException:

@@ -25,3 +25,10 @@ def test_where_the_block_fails_it_is_killed(tmp_path: Path) -> None:
         raise LookupError
 
     assert time.monotonic() - began < 30
+
+
+def test_a_program_that_does_not_start_disturbs_nothing(tmp_path: Path) -> None:
+    with beside(Command(argv=(str(tmp_path / "none"),))):
+        done = True
+
+    assert done

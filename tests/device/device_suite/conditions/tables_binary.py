@@ -8,7 +8,6 @@ from .spec import ABSENT, Table
 
 t = Table()
 CAST = (ABSENT, "row", "column", "none")
-SCALARS = (2, -1, 0.5, 0, 3)
 
 t.each("add sub", "any", "any:cast", dtypes="fibc", alpha=(ABSENT, 2, -3), _cast=CAST)
 t.add("rsub", "any", "any:cast", dtypes="fic", alpha=(ABSENT, 2), _cast=CAST, forms=("call", "grad"))

@@ -53,7 +53,6 @@ def _source(domain="any"):
     )
 
 
-BOTH = {"laid": (0, 1)}
 t.add(
     "index_select",
     "any",

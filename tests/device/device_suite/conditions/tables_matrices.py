@@ -1,4 +1,4 @@
-"""Products of matrices, linear algebra, Fourier transforms."""
+"""Products of matrices, linear algebra."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from .spec import ABSENT, LAID, Table
 
 t = Table()
+
 # A matrix of equal rows is singular.
 UNSPREAD = tuple(layout for layout in LAID if layout != "expanded")
 FULL = ("call", "out", "grad")
@@ -364,81 +365,4 @@ t.add(
     lambda c: c.draw("unit", (5, 3)),
     lambda c: c.draw("unit", (3,)),
     **{**L, "forms": ("call", "out"), "sizes": {"main": (5,)}},
-)
-
-# Fourier transforms.
-NORMS = (ABSENT, "ortho", "forward", "backward")
-X = {"values": ("plain",), "forms": ("call", "out", "grad"), "terms": 64, "factor": 64.0, "floor": 1.0}
-for name in ("fft", "ifft"):
-    t.add(
-        f"fft_{name}",
-        n=(ABSENT, 4, 9),
-        dim=(ABSENT, 0, -1),
-        norm=NORMS,
-        dtypes="scl",
-        sizes=("small", "four", "line", "long", "tiles", "three"),
-        **X,
-    )
-for name in ("rfft", "ihfft"):
-    t.add(
-        f"fft_{name}",
-        n=(ABSENT, 4, 9),
-        dim=(ABSENT, 0, -1),
-        norm=NORMS,
-        dtypes="sl",
-        sizes=("small", "four", "line", "long", "tiles", "three"),
-        **X,
-    )
-for name in ("irfft", "hfft"):
-    t.add(
-        f"fft_{name}",
-        n=(ABSENT, 4, 9),
-        dim=(ABSENT, 0, -1),
-        norm=NORMS,
-        dtypes="c",
-        sizes=("small", "four", "line", "tiles", "three"),
-        **X,
-    )
-for name in ("fft2", "ifft2", "fftn", "ifftn"):
-    t.add(
-        f"fft_{name}",
-        dim=(ABSENT, (0, 1), (-1, -2)),
-        norm=NORMS,
-        dtypes="sc",
-        sizes=("small", "four", "tiles", "three"),
-        **X,
-    )
-for name in ("rfft2", "rfftn"):
-    t.add(f"fft_{name}", dim=(ABSENT, (0, 1)), norm=NORMS, dtypes="s", sizes=("small", "four", "tiles"), **X)
-for name in ("fftshift", "ifftshift"):
-    t.add(
-        f"fft_{name}",
-        dim=(ABSENT, (0,), (-1,)),
-        dtypes="fc",
-        values=("plain",),
-        forms=("call", "grad"),
-        sizes=("small", "four", "line", "long"),
-    )
-t.add(
-    "stft",
-    act=lambda x, n, hop, center, one: torch.stft(
-        x,
-        n,
-        hop,
-        window=torch.hann_window(n, dtype=x.dtype, device=x.device),
-        center=center,
-        onesided=one,
-        return_complex=True,
-    ),
-    _n=(16, 25),
-    _hop=(4, 7),
-    _center=(True, False),
-    _one=(True, False),
-    dtypes="s",
-    values=("plain",),
-    forms=("call", "grad"),
-    terms=64,
-    factor=64.0,
-    floor=1.0,
-    sizes={"main": (2, 100), "line": (67,)},
 )

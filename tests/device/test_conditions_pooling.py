@@ -1,4 +1,4 @@
-"""Generated conditions of operators: device_suite/conditions/tables_neural.py."""
+"""Generated conditions of operators: device_suite/conditions/tables_pooling.py."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
-from device_suite.conditions.tables_neural import t
+from device_suite.conditions.tables_pooling import t
 
 cases = Cases("conditions")
 

@@ -325,8 +325,10 @@ def tests(session: nox.Session) -> None:
     _install(session, "tests")
     # One worker more than cores: many tests wait for a process of theirs. Long tests at the end are shared out again.
     workers = ("-n", str((os.cpu_count() or 2) + 1), "--dist", "worksteal")
+    # Each worker would have Hypothesis's plugin read all our modules for constants; its decorators work without it.
+    chosen = ("-p", "no:hypothesispytest", "-m", "not slow")
     # Bytecode beside the sources: hundreds of tests start a process, which then compiles nothing anew.
-    session.run("pytest", *workers, "-m", "not slow", *session.posargs, env={"PYTHONDONTWRITEBYTECODE": None})
+    session.run("pytest", *workers, *chosen, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": None})
 
 
 @nox.session

@@ -44,6 +44,7 @@ def test_the_newest_python_that_has_a_wheel_is_taken_and_kept(index: Path, tmp_p
     assert not list((tmp_path / "cache").glob(".fetch-*"))
 
 
+@pytest.mark.slow  # four calls of pip
 def test_a_lost_or_shortened_file_of_the_cache_is_fetched_again(index: Path, tmp_path: Path) -> None:
     first = fetch(tmp_path, "torch==2.15.0", "3.12")
     whole = first.path.read_bytes()

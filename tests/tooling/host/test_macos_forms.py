@@ -191,6 +191,7 @@ def test_no_text_however_torn_or_shuffled_makes_a_parser_crash() -> None:
         parse_probe(chance.choice(rows)["argv"], text, text[:200], chance.choice([0, 1, None, 72, 124]))
 
 
+@pytest.mark.slow  # a second of one expression
 def test_a_text_of_many_megabytes_is_read_in_bounded_time() -> None:
     for text in ("a" * 5_000_000, "Xcode 1\n" * 600_000, '{"_name" : "' * 400_000):
         parse_probe(["xcodebuild", "-version"], text, "", 0)

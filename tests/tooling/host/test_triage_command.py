@@ -174,6 +174,7 @@ def test_a_good_log_has_no_cause_and_no_first_error(tmp_path: Path, capsys: pyte
     assert "no failure found" in capsys.readouterr().out
 
 
+@pytest.mark.slow  # a tenth of it is read by default: test_triage_hostile.py
 def test_a_huge_log_is_explained_in_bounded_time() -> None:
     step = "[1/2] Building CXX object caffe2/CMakeFiles/torch_cpu.dir/__/aten/src/ATen/native/error/Copy.cpp.o\n"
     warning = "a.mm:1:2: warning: 'error' is deprecated: use something else [-Wdeprecated-declarations]\n"

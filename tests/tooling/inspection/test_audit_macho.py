@@ -162,12 +162,13 @@ def holds(read: Callable[[], object]) -> bool:
     return True
 
 
-def test_twelve_thousand_mutated_headers_neither_crash_nor_fill_the_memory() -> None:
+@pytest.mark.parametrize("count", [2000, pytest.param(12_000, marks=pytest.mark.slow)])
+def test_thousands_of_mutated_headers_neither_crash_nor_fill_the_memory(count: int) -> None:
     head = CPU[: head_size(CPU)]
-    made = mutants(head, count=12_000, seed=2, upto=len(head))
+    made = mutants(head, count=count, seed=2, upto=len(head))
     taken = sum(holds(lambda data=data: parse_macho(data)) for data in made)  # type: ignore[misc]
 
-    assert 1000 < taken < 11_000
+    assert count / 12 < taken < 11 * count / 12
     assert peak_of(parse_macho, made[:1000]) < 5_000_000
 
 

@@ -25,8 +25,8 @@ def _children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-# Two to three seconds each, of forms that others have in small.
-LONG = ("within_bounds", "many_metallibs", "many_members", "full_trie")
+# One to three seconds each, of forms that others have in small.
+LONG = ("within_bounds", "many_metallibs", "many_members", "full_trie", "cmake_files", "bushy_trie", "many_loads")
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,7 @@ def test_a_file_that_cannot_be_imported_is_named_once(tmp_path: Path) -> None:
     assert len(run.cases) == 10
 
 
+@pytest.mark.slow  # three processes, as the test of every case
 def test_more_processes_than_cases_is_no_error(tmp_path: Path) -> None:
     assert outcomes(drive(tmp_path, "def test_a(): pass\n", jobs=4)) == {"test_a": "passed"}
 

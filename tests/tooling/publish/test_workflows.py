@@ -235,6 +235,13 @@ def test_what_installs_nox_holds_every_file_to_its_hash() -> None:
     assert all("--hash=sha256:" in block for block in re.split(r"(?m)^(?=[\w.-]+==)", text)[1:])
 
 
+def test_what_is_ours_is_taken_from_the_workflows_own_commit() -> None:
+    # `./` is what a job has checked out, which may be another repository; zizmor: self-repository.
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / ".github").rglob("*.yml")}
+    assert any("uses: $/" in text for text in texts.values())
+    assert [name for name, text in texts.items() if "uses: ./" in text] == []
+
+
 def test_nothing_is_ignored_of_what_the_auditor_finds() -> None:
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / ".github").rglob("*") if path.is_file()]
     assert not [text for text in texts if "zizmor: ignore" in text]

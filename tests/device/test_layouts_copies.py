@@ -75,18 +75,7 @@ _op(
     dtypes=(*FLOATS, torch.int64),
     grads=(),
 )
-_TARGETS = (
-    torch.float32,
-    torch.float16,
-    torch.bfloat16,
-    torch.int64,
-    torch.int32,
-    torch.int16,
-    torch.int8,
-    torch.uint8,
-    torch.bool,
-)
-for _target in _TARGETS:
+for _target in WHOLE:
     # From quarters towards zero; only small positive values, since what a negative one becomes as uint8 is undefined.
     _op(
         f"to_{str(_target)[6:]}",

@@ -1,4 +1,4 @@
-"""A refusal inside a table stands for every answer that it would have given."""
+"""A refusal inside a table stands for every answer that it would have given; a case's own mistake is none."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from device_suite.answers import attempt
 from device_suite.cases import Case
 from device_suite.compare import Mismatch
+from device_suite.conditions.asking import ask_rows
+from device_suite.conditions.listed import decode
+from device_suite.conditions.spec import Spec
 from device_suite.runs import Bench
 from device_suite.states import run_case
 
@@ -41,3 +44,19 @@ def test_a_pair_that_the_device_refuses_is_called_a_refusal() -> None:
     """Met on an NVIDIA GPU: "38 outputs, the reference has 40"."""
     with pytest.raises(Mismatch, match="raised RuntimeError: unsupported by this device"):
         run_case(_pair(), Bench(torch.device("cpu"), around=_RefusesNeg))
+
+
+def _misspelt(x: torch.Tensor) -> Any:
+    return x + undefined  # type: ignore[name-defined]  # noqa: F821
+
+
+def test_a_name_that_a_case_does_not_define_is_a_failure_and_no_refusal() -> None:
+    """Met when a table lost its import: ten cases were skipped as "the CPU raises NameError"."""
+    bench = Bench(torch.device("cpu"))
+    entry = Case("entry", "conditions", lambda x: attempt(lambda: _misspelt(x)), lambda d: (d.normal(3),))
+    for case in (Case("case", "conditions", _misspelt, lambda d: (d.normal(3),)), entry):
+        with pytest.raises(NameError):
+            run_case(case, bench)
+    spec = Spec(name="misspelt", operands=("any",), args={}, act=_misspelt)
+    with pytest.raises(NameError):
+        ask_rows(spec, [decode(spec, "0" * len(spec.factors))], bench)

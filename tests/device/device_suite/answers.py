@@ -55,6 +55,8 @@ def attempt(act: Callable[[], Any], *, gap: str = "") -> Any:
     """
     try:
         return act()
+    except NameError:  # a mistake in the case itself, no refusal
+        raise
     except Exception as raised:
         may = says_missing(raised) or (gap != "" and gap in str(raised))
         return Absent(type(raised).__name__, str(raised)[:300], may)

@@ -216,6 +216,8 @@ def _first_difference(first: list[Leaf], second: list[Leaf]) -> str | None:
 def _refuse_without(case: Case, get: Callable[[], list[Leaf]]) -> list[Leaf]:
     try:
         return get()
+    except NameError:  # a mistake in the case itself, no refusal
+        raise
     except Exception as raised:
         raise Refused(f"no reference: the CPU raised {type(raised).__name__}: {raised}") from raised
 

@@ -183,6 +183,8 @@ def _truth(spec: Spec, row: Row, bench: Any) -> Truth | str:
     try:
         found: Any = _reference(spec, row, run)
         small = sum(one.numel() for one in found.answers if isinstance(one, torch.Tensor)) < _KEPT_ELEMENTS
+    except NameError:  # a mistake in the case itself, no refusal
+        raise
     except Exception as raised:
         found, small = f"the CPU raises {type(raised).__name__}: {raised}", True
     if KEPT is not None and small:

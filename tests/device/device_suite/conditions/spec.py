@@ -9,17 +9,19 @@ from typing import Any, Callable
 import torch
 
 from ..layouts import LAYOUTS, Layout
+from ..ops import INTEGERS
 
 F32, HALVES = (torch.float32,), (torch.float16, torch.bfloat16)
-INTS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 GROUPS = {
     "f": (*F32, *HALVES),
     "s": F32,
-    "i": INTS,
+    "i": INTEGERS,
     "l": (torch.int64, torch.int32),
     "b": (torch.bool,),
     "c": (torch.complex64,),
 }
+# Conversions and factories are asked for each of these.
+DTYPES = (*F32, *HALVES, *INTEGERS, torch.bool)
 # The value of an argument that is not passed.
 ABSENT: Any = "-"
 

@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import torch
 
-from .spec import ABSENT, REDUCED, Table
+from .spec import ABSENT, DTYPES, REDUCED, Table
 
 t = Table()
 
-# Conversions: every pair of dtypes that no float loses.
-NAMES = (
-    torch.float32,
-    torch.float16,
-    torch.bfloat16,
-    torch.int64,
-    torch.int32,
-    torch.int16,
-    torch.int8,
-    torch.uint8,
-    torch.bool,
-)
 t.add(
     "to",
     "few",
-    dtype=(*NAMES, torch.complex64),
+    dtype=(*DTYPES, torch.complex64),
     paths=("Tensor.to",),
     dtypes="fibc",
     forms=("call", "grad"),

@@ -5,23 +5,10 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from .spec import ABSENT, REDUCED, Table
+from .spec import ABSENT, DTYPES, REDUCED, Table
 
 t = Table()
-# Conversions: every pair of dtypes that no float loses.
-NAMES = (
-    torch.float32,
-    torch.float16,
-    torch.bfloat16,
-    torch.int64,
-    torch.int32,
-    torch.int16,
-    torch.int8,
-    torch.uint8,
-    torch.bool,
-)
 
-# Fills and factories: from a tensor, or on its device.
 t.add("fill", "any", _value=(0, 3, -1), dtypes="fibc", forms=("call", "inplace"), values=("plain",), sizes=REDUCED)
 t.add(
     "fill_tensor",
@@ -99,7 +86,7 @@ t.add(
     act=lambda x, size, v, dtype: torch.full(size, v, dtype=dtype, device=x.device),
     _size=((3,), (2, 0), (4, 5), (), (2, 1, 3, 2)),
     _v=(0, 1, 3, 2.0),
-    _dtype=NAMES,
+    _dtype=DTYPES,
     dtypes="s",
     forms=("call",),
     values=("plain",),
@@ -111,7 +98,7 @@ t.add(
     _b=(0, -3, 1),
     _e=(7, 1029, 0, 65543),
     _s=(1, 2, 3, 0.5, -1, -2),
-    _dtype=(None, *NAMES[:7]),
+    _dtype=(None, *DTYPES[:7]),
     dtypes="s",
     forms=("call",),
     values=("plain",),
@@ -123,7 +110,7 @@ t.add(
     _b=(0, -3, 1.5),
     _e=(7, -10, 1.5),
     _n=(1, 2, 5, 1031, 0, 64),
-    _dtype=(None, *NAMES[:3]),
+    _dtype=(None, *DTYPES[:3]),
     dtypes="s",
     forms=("call",),
     values=("plain",),
@@ -148,7 +135,7 @@ t.add(
     act=lambda x, n, m, dtype: torch.eye(n, m, dtype=dtype, device=x.device),
     _n=(0, 1, 3, 70),
     _m=(0, 1, 5, 65),
-    _dtype=(*NAMES, torch.complex64),
+    _dtype=(*DTYPES, torch.complex64),
     dtypes="s",
     forms=("call",),
     values=("plain",),

@@ -8,7 +8,6 @@ from .spec import ABSENT, Table
 
 t = Table()
 
-# Fourier transforms.
 NORMS = (ABSENT, "ortho", "forward", "backward")
 X = {"values": ("plain",), "forms": ("call", "out", "grad"), "terms": 64, "factor": 64.0, "floor": 1.0}
 for name in ("fft", "ifft"):

@@ -11,7 +11,6 @@ t = Table()
 BOTH = ("call", "grad")
 PLAIN = ("plain",)
 
-# Losses and embedding, each argument; hand-shaped ones are elsewhere.
 REDUCED = ("mean", "sum", "none")
 LOSS = {"terms": "all", "factor": 32.0, "floor": 0.25, "dtypes": "f", "values": PLAIN, "forms": BOTH}
 SHAPES = ("small", "four", "none", "empty", "line", "long", "high")

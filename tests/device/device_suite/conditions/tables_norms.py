@@ -12,7 +12,6 @@ BOTH = ("call", "grad")
 PLAIN = ("plain",)
 NEURAL = {"dtypes": "f", "values": PLAIN, "forms": BOTH}
 
-# Normalisation.
 ROWS = {
     "main": (5, 7),
     "three": (2, 3, 8),

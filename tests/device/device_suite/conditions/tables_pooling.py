@@ -11,7 +11,6 @@ BOTH = ("call", "grad")
 PLAIN = ("plain",)
 NEURAL = {"dtypes": "f", "values": PLAIN, "forms": BOTH}
 
-# Pooling.
 LINES = {"main": (2, 3, 12), "flat": (3, 11), "long": (1, 2, 1031), "tiles": (2, 16, 32)}
 IMAGES = {
     "main": (2, 3, 8, 9),

@@ -12,7 +12,6 @@ FULL = ("call", "out", "grad")
 PLAIN = ("plain",)
 NEURAL = {"dtypes": "f", "values": PLAIN, "forms": BOTH}
 
-# Resampling.
 SCALES = ((5, 7), (16, 18), (3, 3), (1, 1))
 # No border of a nearest pixel lies where float32 cannot hold it: odd, and without a divisor of the sizes above.
 AWAY = (11, 13, 17)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -146,6 +147,8 @@ def pytest_collection_finish(session: Any) -> None:
     items = [item for item in session.items if hasattr(item, "callspec")]
     ids = [item.callspec.params["case"].id for item in items]
     session.config.device_run.log.write("collected", ids=ids, files=[Path(item.location[0]).name for item in items])
+    gc.collect()
+    gc.freeze()  # what was collected stays to the end: it need not be walked again after every few cases
 
 
 def pytest_runtest_teardown(item: Any, nextitem: Any) -> None:

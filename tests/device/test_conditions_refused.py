@@ -141,6 +141,111 @@ _add(
     },
 )
 
+# Matrices that have no inverse, and others that are not what a function asks for.
+_add(
+    "matrices",
+    lambda d: (
+        torch.eye(4).index_fill(0, torch.tensor([2]), 0.0),
+        d.normal(4, 2),
+    ),
+    {
+        "inv": lambda x, y: torch.linalg.inv(x),
+        "inverse": lambda x, y: x.inverse(),
+        "inv-batch": lambda x, y: torch.linalg.inv(torch.stack([x + torch.eye(4, device=x.device), x])),
+        "solve": lambda x, y: torch.linalg.solve(x, y),
+        "solve-left": lambda x, y: torch.linalg.solve(x, y.mT, left=False),
+        "lu_factor": lambda x, y: torch.linalg.lu_factor(x),
+        "tensorinv": lambda x, y: torch.linalg.tensorinv(x.reshape(2, 2, 4), ind=2),
+        "inv_ex": lambda x, y: torch.linalg.inv_ex(x, check_errors=True),
+        "solve_ex": lambda x, y: torch.linalg.solve_ex(x, y, check_errors=True),
+        "lu_factor_ex": lambda x, y: torch.linalg.lu_factor_ex(x, check_errors=True),
+        "cholesky": lambda x, y: torch.linalg.cholesky(-x),
+        "cholesky-old": lambda x, y: torch.cholesky(x - 2 * torch.eye(4, device=x.device)),
+        "cholesky-batch": lambda x, y: torch.linalg.cholesky(torch.stack([x + torch.eye(4, device=x.device), -x])),
+        "cholesky_ex": lambda x, y: torch.linalg.cholesky_ex(-x, check_errors=True),
+        "power": lambda x, y: torch.linalg.matrix_power(x, -1),
+        "det-side": lambda x, y: torch.linalg.det(y),
+        "eigh-side": lambda x, y: torch.linalg.eigh(y),
+        "integers": lambda x, y: torch.linalg.inv(x.long()),
+    },
+)
+# Operands of another kind: floats where places stand, integers where numbers are averaged, bools that are subtracted.
+_add(
+    "kinds",
+    _table,
+    {
+        "cross_entropy": lambda x, y, i: F.cross_entropy(x[:, :5], x[:, 0]),
+        "nll": lambda x, y, i: F.nll_loss(x[:, :5], x[:, 0]),
+        "cross_entropy-chances": lambda x, y, i: F.cross_entropy(x, x.long()),
+        "embedding": lambda x, y, i: F.embedding(x, y),
+        "one_hot": lambda x, y, i: F.one_hot(x),
+        "index": lambda x, y, i: x[y[0, :2]],
+        "index_select": lambda x, y, i: x.index_select(0, x[0]),
+        "gather": lambda x, y, i: x.gather(0, x),
+        "scatter": lambda x, y, i: x.scatter(0, x, 1.0),
+        "scatter-source": lambda x, y, i: x.scatter(0, i[:, None].expand(6, 7)[:5] % 5, x.half()),
+        "index_add": lambda x, y, i: x.index_add(0, i[:5] % 5, x.double().half()),
+        "take": lambda x, y, i: x.take(x),
+        "mean": lambda x, y, i: i.mean(),
+        "var": lambda x, y, i: i.var(),
+        "norm": lambda x, y, i: torch.linalg.vector_norm(i),
+        "conv": lambda x, y, i: F.conv1d(x[None], x[:, :, None].half()),
+        "linear": lambda x, y, i: F.linear(x, x.half()),
+        "bmm": lambda x, y, i: torch.bmm(x[None], y[None].half()),
+        "addmm": lambda x, y, i: torch.addmm(x.half(), x, y @ x),
+        "attention": lambda x, y, i: F.scaled_dot_product_attention(x[None], x[None].half(), x[None]),
+        "subtract": lambda x, y, i: (x > 0) - (x < 0),
+        "negative": lambda x, y, i: -(x > 0),
+        "lerp": lambda x, y, i: torch.lerp(x, x.half(), 0.5),
+        "masked_fill": lambda x, y, i: x.masked_fill(x, 1.0),
+        "where": lambda x, y, i: torch.where(x, x, x),
+        "masked_select": lambda x, y, i: x.masked_select(x),
+        "complex": lambda x, y, i: torch.complex(x, x.half()),
+        "view_as_complex": lambda x, y, i: torch.view_as_complex(x),
+        "clamp-complex": lambda x, y, i: torch.complex(x, x).clamp(0, 1),
+        "floor-complex": lambda x, y, i: torch.complex(x, x).floor(),
+        "into-integers": lambda x, y, i: i.add_(x[0, :6]),
+        "into-bools": lambda x, y, i: (x > 0).add_(i[0]),
+        "divided-into-integers": lambda x, y, i: i.div_(2),
+        "gradient": lambda x, y, i: i.requires_grad_(),
+    },
+)
+# Written to where several places are one, or read and written at once.
+_add(
+    "overlapping",
+    _table,
+    {
+        "expanded-add": lambda x, y, i: x[:1].expand(5, 7).add_(1),
+        "expanded-mul": lambda x, y, i: x[:, :1].expand(5, 7).mul_(x),
+        "expanded-scatter": lambda x, y, i: x[:1].expand(5, 7).scatter_(0, i[:, None] % 5, 1.0),
+        "expanded-out": lambda x, y, i: torch.add(x, 1, out=x[:1].expand(5, 7)),
+        "shifted-add": lambda x, y, i: x.view(-1)[1:].add_(x.view(-1)[:-1]),
+        "shifted-copy": lambda x, y, i: torch.mul(x.view(-1)[:-1], 2, out=x.view(-1)[1:]),
+        "shifted-sum": lambda x, y, i: torch.cat([x[:2], x[2:3]], out=x[1:4]),
+        "view-leaf": lambda x, y, i: x.requires_grad_().view(-1).add_(1),
+        "leaf": lambda x, y, i: x.requires_grad_().mul_(2),
+        "changed-since": lambda x, y, i: _changed_since(x),
+        "twice": lambda x, y, i: _twice(x),
+        "no-scalar": lambda x, y, i: x.requires_grad_().mul(2).backward(),
+    },
+)
+
+
+def _changed_since(x: Any) -> Any:
+    start = x.requires_grad_()
+    y = start.exp()
+    y.add_(1)
+    y.sum().backward()
+    return start.grad
+
+
+def _twice(x: Any) -> Any:
+    start = x.requires_grad_()
+    y = start.exp().sum()
+    y.backward()
+    y.backward()
+    return start.grad
+
 
 def _layers(d: Any) -> Any:
     return d.normal(2, 4, 5, 6), d.normal(4, 4, 3, 3)

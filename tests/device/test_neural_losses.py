@@ -145,7 +145,9 @@ def _paired(name: str, kind: str, row: Any) -> Any:
     def act(x: Any, y: Any, z: Any, p: Any, q: Any) -> Any:
         own = {key: row[key] for key in _PAIRED[name][0] if row[key] is not None}
         own = {
-            key: {"weight": p, "row": q[0] if q.dim() else q}.get(value, value) if isinstance(value, str) else value
+            key: {"weight": p, "row": q[0] if q.dim() and len(q) else q}.get(value, value)
+            if isinstance(value, str)
+            else value
             for key, value in own.items()
         }
         signs = torch.where(y > 0, 1.0, -1.0).to(x.dtype)
@@ -158,7 +160,7 @@ def _paired(name: str, kind: str, row: Any) -> Any:
             "positive": ((p, q), ()),
             "gaussian": ((x, y, p), ()),
             "bits": ((x,), ((y > 0).to(x.dtype),)),
-            "vectors": ((x, y), (signs[:, 0] if signs.dim() > 1 else signs,)),
+            "vectors": ((x, y), (signs[:, :1].squeeze(1) if signs.dim() > 1 else signs,)),
             "ranks": ((x, y), (signs,)),
             "triplet": ((x, y, z), ()),
             "classes": ((x,), (torch.arange(6, device=x.device) % 5,)),
@@ -185,8 +187,8 @@ for _name, (_own, _kind) in _PAIRED.items():
     for _row in pairwise(_name, _factors):
         _add(f"{_name}-" + label(_row), *_paired(_name, _kind, _row), dtype=_row["dtype"])
 
-# Every rank, and sides of 1: each reduction with its gradient, alone and weighted.
-_SHAPES = ((), (1,), (7,), (6, 1), (1, 6), (1, 1), (2, 3, 4), (2, 1, 3, 2), (2, 1, 3, 1, 2))
+# Every rank, sides of 1, and nothing at all: each reduction with its gradient, alone and weighted.
+_SHAPES = ((), (1,), (7,), (6, 1), (1, 6), (1, 1), (2, 3, 4), (2, 1, 3, 2), (2, 1, 3, 1, 2), (0,), (3, 0), (0, 5))
 _OF_ANY_SHAPE = ("normal", "signs", "chances", "logits", "logs", "positive", "gaussian", "ranks")
 
 

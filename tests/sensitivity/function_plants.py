@@ -22,13 +22,15 @@ def name_of(func: Any) -> str:
 
 
 class FunctionRecorder(TorchFunctionMode):
-    """Records which public functions are called."""
+    """Records which functions are called: `seen` those with a public name, `called` all, properties too."""
 
     def __init__(self) -> None:
         super().__init__()
         self.seen: dict[str, Any] = {}
+        self.called: set[Any] = set()
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.called.add(func)
         name = name_of(func)
         if name and not name.endswith("__get__"):
             self.seen.setdefault(name, func)

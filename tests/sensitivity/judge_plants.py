@@ -42,7 +42,7 @@ class Record:
         suite.ask(case, lambda: operators)
         suite.ask(case, lambda: functions)
         names = {*operators.seen, *(name.rpartition(".")[0] for name in operators.seen)}
-        for place in (*names, *functions.seen.values()):
+        for place in (*names, *functions.called):
             self.by_place.setdefault(place, []).append(case)
 
     def cases_for(self, places: tuple[Any, ...], suite: Suite) -> list[Any]:
@@ -57,8 +57,7 @@ def judge(suite: Suite, plot: Any, name: str, cases: list[Any]) -> dict[str, Any
     child = os.fork()
     if child == 0:
         try:
-            failures = (suite.ask(case, plot.makers[name]) for case in cases)
-            caught = next((one for one in failures if one.failure and not _is_the_plants_own(one.failure, name)), None)
+            caught = first_catch(suite, plot, name, cases)
             sender.send((caught.case.id if caught else None, caught.failure[:160] if caught else "", plot.hits[name]))
         finally:
             os._exit(0)
@@ -68,8 +67,17 @@ def judge(suite: Suite, plot: Any, name: str, cases: list[Any]) -> dict[str, Any
     except EOFError:
         case, text, hits = "a crash", "", 1
     os.waitpid(child, 0)
-    verdict = "caught" if case and hits else "missed" if hits else "not exercised"
+    verdict = "caught" if case else "missed" if hits else "not exercised"
     return {"plant": name, "verdict": verdict, "case": case, "text": text, "hits": hits, "asked": len(cases)}
+
+
+def first_catch(suite: Suite, plot: Any, name: str, cases: list[Any]) -> Any:
+    """Return the first case that fails because a plant did harm, or None: what fails before it did is no catch."""
+    for case in cases:
+        asked = suite.ask(case, plot.makers[name])
+        if asked.failure and plot.hits[name] and not _is_the_plants_own(asked.failure, name):
+            return asked
+    return None
 
 
 def _is_the_plants_own(failure: str, name: str) -> bool:
@@ -81,7 +89,7 @@ def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE")
-    parser.add_argument("--only", default="", help="a part of the plants' names")
+    parser.add_argument("--only", default="", metavar="PART,...", help="parts of the plants' names")
     parser.add_argument("--quick", action="store_true", help="ask only the cases of --quick")
     parser.add_argument("--json", default="")
     given = parser.parse_args()
@@ -97,7 +105,7 @@ def main() -> None:
         sys.path.insert(0, str(path.resolve().parent))
         plot = importlib.import_module(path.stem).plot
         for name in plot.makers:
-            if given.only in name:
+            if any(part in name for part in given.only.split(",")):
                 rows.append(judge(suite, plot, name, record.cases_for(plot.places[name], suite)))
                 print(json.dumps(rows[-1]), flush=True)
     for verdict in ("caught", "missed", "not exercised"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from dataclasses import dataclass
 from typing import Any, Callable
@@ -50,7 +51,7 @@ class Case:
     check: bool = False
     alone: bool = False
 
-    @property
+    @functools.cached_property
     def wants_run(self) -> bool:
         """Say whether `act` takes the run as its first argument."""
         parameters = list(inspect.signature(self.act).parameters)

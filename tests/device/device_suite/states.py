@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from functools import partial
 from typing import Any, Callable
 
@@ -177,6 +178,7 @@ def _own_answers(
     Asked with 0 it answers for the form only, so a kept answer to the first draw's shape will do.
     """
 
+    @functools.lru_cache(maxsize=None)  # asked once for each leaf
     def answer(exact: int) -> list[Leaf] | None:
         try:
             found = known.get(case, bench, draw if exact or draw[0] else (0, 0), precise=False)

@@ -1,0 +1,190 @@
+"""More than 2**16 elements with every side small, and windows that are as long: limits of a count, not of a side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from device_suite import Cases
+from device_suite.acts import backward, leaf
+from device_suite.limits import ENDS, add_table, assigned
+
+cases = Cases("conditions")
+
+
+def test_case(case: Any, ask: Any) -> None:
+    ask(case)
+
+
+def _derived(form: Any, *operands: torch.Tensor) -> Any:
+    starts = [leaf(one) for one in operands]
+    y = form(*starts)
+    return backward(y, *starts, grad=torch.linspace(-1, 1, y.numel(), device=y.device).to(y.dtype).reshape(y.shape))
+
+
+# x of (260, 300), y like it, i an order of its rows.
+_MATRIX: dict[str, Any] = {
+    "joined": lambda x, y, i: [torch.cat([x, y]), torch.cat([x, y], 1), torch.stack([x, y], 1), torch.hstack([x, y])],
+    "moved": lambda x, y, i: [x.flip(0), x.flip(1), x.roll((3, 5), (0, 1)), x.rot90(), x.mT.contiguous(), x.tril(2)],
+    "repeated": lambda x, y, i: [
+        x.repeat(2, 1),
+        x.repeat_interleave(2, 1),
+        x[:, :1].expand(260, 300) + x,
+        x.tile(1, 2),
+    ],
+    "viewed": lambda x, y, i: [x.reshape(300, 260) + 0, x.unfold(1, 4, 3) * 2, x.diagonal(3) + 1, x[::2, 1::3] * 2],
+    "picked": lambda x, y, i: [
+        x[i],
+        x.index_select(1, i[:200]),
+        x.gather(0, i[:, None].expand(-1, 300)),
+        x.take(i * 299),
+    ],
+    "masked": lambda x, y, i: [x[x > y], x.masked_fill(x > y, 3), torch.where(x > y, x, y), x.masked_select(y > 1)],
+    "written": lambda x, y, i: [
+        x.index_copy(0, i, y),
+        x.index_add(0, i, y),
+        x.scatter(0, i[:, None].expand(-1, 300), y),
+        x.index_put((i,), y),
+        assigned(x, (slice(None), slice(1, None, 2)), 7.0),
+        assigned(x, x > y, 0.5),
+        x.clone().copy_(y.mT.contiguous().mT),
+    ],
+    "reduced": lambda x, y, i: [
+        [x.sum(dim), x.mean(dim), x.amax(dim), x.argmin(dim), x.std(dim), x.norm(dim=dim), x.logsumexp(dim)]
+        for dim in (0, 1)
+    ],
+    "whole": lambda x, y, i: [x.sum(), x.mean(), x.max(), x.argmax(), x.var(), x.norm(), x.median(), (x > y).sum()],
+    "scanned": lambda x, y, i: [[x.cumsum(dim), *x.cummax(dim), x.softmax(dim), x.diff(dim=dim)] for dim in (0, 1)],
+    "ordered": lambda x, y, i: [[*x.sort(dim), *x.topk(9, dim), *x.kthvalue(40, dim)] for dim in (0, 1)],
+    "counted": lambda x, y, i: [
+        x.round().unique(),
+        torch.bincount((x.abs() * 4).long().flatten()),
+        torch.histc(x, 20, -16, 16),
+        (x > 0).nonzero(),
+        torch.bucketize(x, y[0].sort()[0]),
+    ],
+    "pointwise": lambda x, y, i: [x + y, x * y, x.exp(), x.clamp(-1, 2), torch.lerp(x, y, 0.25), x.clone().mul_(y), -x],
+    "broadcast": lambda x, y, i: [x + y[0], x * y[:, :1], x[:, :1] - y[0], torch.maximum(x, y[:, 3:4]), x[0] > y],
+    "converted": lambda x, y, i: [x.long(), x.half().view(torch.int16), (x > 0).to(torch.uint8), (x > y).float()],
+    "products": lambda x, y, i: [x @ y.mT, torch.outer(x[0], y[1]), x @ y[0], F.linear(x, y, y[:, 0]), x.mT @ y],
+    "distances": lambda x, y, i: [torch.cdist(x, y), torch.cosine_similarity(x[:, None], y[:9], dim=-1)],
+    "derived": lambda x, y, i: [
+        _derived(lambda a, b: torch.cat([a, b * 2], 1), x, y),
+        _derived(lambda a, b: (a * b).softmax(1), x, y),
+        _derived(lambda a, b: F.linear(a, b), x, y),
+        _derived(lambda a: a[i], x),
+        _derived(lambda a: F.layer_norm(a, (300,)), x),
+    ],
+    "looked_up": lambda x, y, i: [
+        F.embedding(i.reshape(20, 13), x),
+        _derived(lambda w: F.embedding(i.repeat(2), w), x),
+        F.embedding_bag(i.reshape(130, 2), x, mode="sum"),
+        F.cross_entropy(x, i % 300),
+        F.one_hot(i, 260),
+    ],
+}
+for _dtype in (torch.float32, torch.float16):
+    add_table(
+        cases,
+        f"broad-matrix-{str(_dtype)[6:]}",
+        _MATRIX,
+        lambda d, dtype=_dtype: (
+            (d.distinct(260 + d.k, 300) / 4096).to(dtype),
+            (d.distinct(260 + d.k, 300) / 4096).to(dtype),
+            d.permutation(260 + d.k),
+        ),
+        terms=300,
+        factor=16.0,
+        deterministic=False,
+    )
+# What moves and counts, in whole numbers.
+for _dtype in (torch.int64, torch.uint8):
+    add_table(
+        cases,
+        f"broad-matrix-{str(_dtype)[6:]}",
+        {
+            name: _MATRIX[name]
+            for name in ("joined", "moved", "repeated", "viewed", "picked", "masked", "written", "broadcast")
+        },
+        lambda d, dtype=_dtype: (
+            d.integers(0, ENDS[torch.int8].max, 260 + d.k, 300, dtype=dtype),
+            d.integers(0, ENDS[torch.int8].max, 260 + d.k, 300, dtype=dtype),
+            d.permutation(260 + d.k),
+        ),
+    )
+
+# x of (2, 4, 96, 100), w of (4, 4, 3, 3): 76,800 elements.
+_IMAGES: dict[str, Any] = {
+    "nearest": lambda x, w: [F.interpolate(x, scale_factor=2.0), F.interpolate(x, (50, 130), mode="nearest-exact")],
+    "linear": lambda x, w: [
+        F.interpolate(x, (190, 70), mode=mode, align_corners=align)
+        for mode in ("bilinear", "bicubic")
+        for align in (False, True)
+    ],
+    "area": lambda x, w: [F.interpolate(x, (48, 50), mode="area"), F.adaptive_avg_pool2d(x, (95, 7))],
+    "lines": lambda x, w: [F.interpolate(x[0], 210), F.interpolate(x[0], 210, mode="linear"), F.max_pool1d(x[0], 3, 1)],
+    "volumes": lambda x, w: [F.interpolate(x[:, None], scale_factor=2.0), F.avg_pool3d(x[None], 2, 1)],
+    "convolved": lambda x, w: [F.conv2d(x, w, padding=1), F.conv2d(x, w[:, :1], groups=4), F.conv_transpose2d(x, w)],
+    "pooled": lambda x, w: [
+        F.max_pool2d(x, 3, 1, 1),
+        F.avg_pool2d(x, 3, 1, 1),
+        *F.max_pool2d(x, 2, return_indices=True),
+    ],
+    "padded": lambda x, w: [
+        F.pad(x, (2, 1, 3, 0), mode=mode) for mode in ("constant", "reflect", "replicate", "circular")
+    ],
+    "folded": lambda x, w: [F.unfold(x, 2), F.fold(F.unfold(x, 2), (96, 100), 2), F.pixel_shuffle(x, 2)],
+    "normed": lambda x, w: [F.batch_norm(x, None, None, training=True), F.group_norm(x, 2), F.instance_norm(x)],
+    "last": lambda x, w: [
+        x.contiguous(memory_format=torch.channels_last) + 1,
+        F.conv2d(x.contiguous(memory_format=torch.channels_last), w),
+        F.interpolate(x.contiguous(memory_format=torch.channels_last), scale_factor=2.0),
+    ],
+    "sampled": lambda x, w: F.grid_sample(
+        x, F.affine_grid(w[:2, 0, :2], (2, 4, 96, 100), align_corners=False) / 2, align_corners=False
+    ),
+    "derived": lambda x, w: [
+        _derived(lambda a: F.interpolate(a, scale_factor=2.0), x),
+        _derived(lambda a: F.interpolate(a, (70, 150), mode="bilinear"), x),
+        _derived(lambda a: F.max_pool2d(a, 2), x),
+        _derived(lambda a: F.avg_pool2d(a, 3, 2), x),
+        _derived(lambda a, b: F.conv2d(a, b), x, w),
+        _derived(lambda a: F.pad(a, (1, 2, 3, 0), mode="reflect"), x),
+        _derived(lambda a: F.group_norm(a, 2), x),
+    ],
+    "attended": lambda x, w: F.scaled_dot_product_attention(x[..., :32], x[..., 20:52], x[..., 40:72]),
+}
+add_table(
+    cases,
+    "broad-images",
+    _IMAGES,
+    lambda d: (d.distinct(2, 4, 96 + d.k, 100) / 8192, d.normal(4, 4, 3, 3, scale=0.4)),
+    terms=9600,
+    factor=16.0,
+    deterministic=False,
+)
+
+# Windows, kernels and strides beyond 2**16.
+_LONG = 65_536
+_WINDOWS: dict[str, Any] = {
+    "kernel": lambda x, w: [F.conv1d(x, w), F.conv1d(x, w[..., :_LONG]), F.conv1d(x, w[..., :5], dilation=_LONG // 4)],
+    "derived": lambda x, w: _derived(lambda a, b: F.conv1d(a, b), x, w),
+    "turned": lambda x, w: F.conv_transpose1d(x[..., :3], w),
+    "pooled": lambda x, w: [F.avg_pool1d(x, _LONG + 1, 1), F.max_pool1d(x, _LONG + 1, 1), F.adaptive_avg_pool1d(x, 1)],
+    "unfolded": lambda x, w: [x.unfold(2, _LONG + 1, 3).sum(-1), x.unfold(2, 3, _LONG)],
+    "padded": lambda x, w: [F.pad(x[..., :7], (_LONG, 1)), F.pad(x, (3, 2), mode="reflect")],
+    "resized": lambda x, w: [F.interpolate(x[..., :9], _LONG + 5), F.interpolate(x, 7, mode="linear")],
+    "square": lambda x, w: F.conv2d(
+        x[..., : 260 * 251].reshape(1, 1, 260, 251), w[..., : 256 * 250].reshape(1, 1, 256, 250)
+    ),
+}
+add_table(
+    cases,
+    "broad-windows",
+    _WINDOWS,
+    lambda d: (d.normal(1, 1, _LONG + 40 + d.k), d.normal(1, 1, _LONG + 9, scale=0.01)),
+    terms=_LONG,
+    deterministic=False,
+)

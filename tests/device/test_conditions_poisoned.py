@@ -1,0 +1,160 @@
+"""NaN, infinity and numbers beyond half precision in one operand: each operand of what takes several, one at a time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from device_suite import Cases
+from device_suite.limits import add_table
+
+cases = Cases("conditions")
+
+
+def test_case(case: Any, ask: Any) -> None:
+    ask(case)
+
+
+# For each function: its form, and the shapes of its operands.
+_FORMS: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
+    "linear": (F.linear, ((2, 3, 4), (5, 4), (5,))),
+    "bilinear": (F.bilinear, ((3, 4), (3, 5), (2, 4, 5), (2,))),
+    "matmul": (torch.matmul, ((3, 4), (4, 5))),
+    "matmul-vector": (torch.matmul, ((2, 3, 4), (4,))),
+    "bmm": (torch.bmm, ((2, 3, 4), (2, 4, 5))),
+    "addmm": (torch.addmm, ((5,), (3, 4), (4, 5))),
+    "addmm-beta": (lambda c, a, b: torch.addmm(c, a, b, beta=0), ((3, 5), (3, 4), (4, 5))),
+    "baddbmm-beta": (lambda c, a, b: torch.baddbmm(c, a, b, beta=0, alpha=2), ((2, 3, 5), (2, 3, 4), (2, 4, 5))),
+    "addmv": (lambda c, a, b: torch.addmv(c, a, b, beta=0), ((3,), (3, 4), (4,))),
+    "einsum": (lambda a, b: torch.einsum("bij,bkj->bik", a, b), ((2, 3, 4), (2, 5, 4))),
+    "conv1d": (F.conv1d, ((2, 3, 9), (4, 3, 3), (4,))),
+    "conv2d": (F.conv2d, ((2, 3, 6, 5), (4, 3, 3, 3), (4,))),
+    "conv3d": (F.conv3d, ((1, 2, 4, 4, 3), (3, 2, 2, 2, 2), (3,))),
+    "conv_transpose2d": (F.conv_transpose2d, ((2, 3, 4, 4), (3, 2, 3, 3), (2,))),
+    "attention": (F.scaled_dot_product_attention, ((2, 2, 5, 4), (2, 2, 6, 4), (2, 2, 6, 4))),
+    "attention-mask": (
+        lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m),
+        ((2, 2, 5, 4), (2, 2, 6, 4), (2, 2, 6, 4), (5, 6)),
+    ),
+    "attention-causal": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        ((2, 2, 6, 4), (2, 2, 6, 4), (2, 2, 6, 4)),
+    ),
+    "layer_norm": (lambda x, w, b: F.layer_norm(x, (5,), w, b), ((3, 4, 5), (5,), (5,))),
+    "group_norm": (lambda x, w, b: F.group_norm(x, 2, w, b), ((3, 4, 5), (4,), (4,))),
+    "batch_norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), ((3, 4, 5), (4,), (4,))),
+    "batch_norm-running": (lambda x, m, v: F.batch_norm(x, m, v.abs()), ((3, 4, 5), (4,), (4,))),
+    "rms_norm": (lambda x, w: F.rms_norm(x, (5,), w), ((3, 4, 5), (5,))),
+    "prelu": (F.prelu, ((3, 4, 5), (4,))),
+    "embedding": (lambda w, x: F.embedding(torch.arange(0, 6, 2, device=x.device), w) * x[:, None], ((6, 4), (3,))),
+    "pixels": (lambda x: [F.interpolate(x, (7, 9), mode=m) for m in ("nearest", "bilinear", "area")], ((1, 2, 4, 4),)),
+    "pooled": (lambda x: [F.max_pool2d(x, 2, 1), F.avg_pool2d(x, 2, 1), F.adaptive_max_pool2d(x, 2)], ((1, 2, 4, 5),)),
+    "padded": (lambda x: [F.pad(x, (1, 1), mode=m) for m in ("constant", "reflect", "circular")], ((1, 2, 5),)),
+    "folded": (lambda x: F.fold(F.unfold(x, 2), (4, 5), 2), ((1, 2, 4, 5),)),
+    "lerp": (torch.lerp, ((3, 4), (3, 4), (3, 4))),
+    "addcmul": (torch.addcmul, ((3, 4), (3, 4), (3, 4))),
+    "addcdiv": (torch.addcdiv, ((3, 4), (3, 4), (3, 4))),
+    "where": (lambda c, a, b: torch.where(c > 0, a, b), ((3, 4), (3, 4), (3, 4))),
+    "clamp": (lambda x, a, b: torch.clamp(x, a - 1, b + 1), ((3, 4), (3, 4), (3, 4))),
+    "extremes": (lambda a, b: [torch.maximum(a, b), torch.fmin(a, b), torch.minimum(a, b)], ((3, 4), (3, 4))),
+    "distances": (lambda a, b: [F.pairwise_distance(a, b), F.cosine_similarity(a, b)], ((3, 4), (3, 4))),
+    "losses": (
+        lambda a, b: [
+            f(a, b, reduction=r)
+            for f in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss)
+            for r in ("none", "mean")
+        ],
+        ((3, 4), (3, 4)),
+    ),
+    "logits": (lambda a, w: F.binary_cross_entropy_with_logits(a, (a > 0).to(a.dtype), w.abs()), ((3, 4), (4,))),
+    "classes": (
+        lambda a, w: F.cross_entropy(a, torch.arange(3, device=a.device), w.abs(), reduction="none"),
+        ((3, 4), (4,)),
+    ),
+    "scattered": (lambda x, y: x.scatter_reduce(0, _places(x), y, "amax"), ((4, 5), (4, 5))),
+    "added": (lambda x, y: x.index_add(0, _places(x)[:, 0], y), ((4, 5), (4, 5))),
+    "copied": (lambda x, y: x.index_copy(0, _places(x)[:, 0], y), ((4, 5), (4, 5))),
+    "masked": (lambda x, y: x.masked_scatter(x.abs() < 1, y), ((4, 5), (4, 5))),
+    "sorted": (lambda x: [x.sort(-1)[0], x.topk(2)[0], x.median(-1)[0], x.nanmedian(-1)[0]], ((4, 5),)),
+    "scanned": (lambda x: [x.cumsum(-1), x.cummax(-1)[0], x.cummin(0)[0], x.cumprod(0), x.logcumsumexp(0)], ((4, 5),)),
+    "reduced": (lambda x: [x.sum(0), x.nansum(0), x.amax(0), x.aminmax(dim=0), x.norm(dim=0), x.var(0)], ((4, 5),)),
+    "soft": (
+        lambda x: [x.softmax(-1), x.log_softmax(0), x.logsumexp(0), F.gumbel_softmax(x * 0, hard=True) * 0],
+        ((4, 5),),
+    ),
+}
+
+
+# How many operands, from the first, lose a NaN in the CPU's own fused attention (2.13).
+_FUSED = {"attention": 1, "attention-causal": 2}
+
+
+def _places(x: torch.Tensor) -> torch.Tensor:
+    return torch.arange(x.shape[0], device=x.device).flip(0)[:, None].expand(x.shape).contiguous()
+
+
+def _asked(name: str, count: int, value: float) -> range:
+    """Return the operands that are spoilt, one after the other."""
+    return range(_FUSED.get(name, 0) if math.isnan(value) else 0, count)
+
+
+def _one_at_a_time(form: Any, places: range, value: float) -> dict[str, Any]:
+    def poisoned(operands: Any, place: int) -> Any:
+        spoilt = operands[place].clone()
+        spoilt.view(-1)[spoilt.numel() // 2] = value
+        return form(*operands[:place], spoilt, *operands[place + 1 :])
+
+    return {str(place): lambda *operands, place=place: poisoned(operands, place) for place in places}
+
+
+for _name, (_form, _shapes) in _FORMS.items():
+    for _value in (math.nan, math.inf):
+        add_table(
+            cases,
+            f"poisoned-{_name}-{_value}",
+            _one_at_a_time(_form, _asked(_name, len(_shapes), _value), _value),
+            lambda d, shapes=_shapes: tuple(d.normal(*shape) for shape in shapes),
+            deterministic=False,
+        )
+
+# Half precision: what is in between would be beyond it, the answer is not.
+_WIDE: dict[str, Any] = {
+    "scores": lambda x: [
+        F.scaled_dot_product_attention(x, x, x / 512, scale=scale, is_causal=causal)
+        for scale in (1 / 4096, 0.5)
+        for causal in (False, True)
+    ],
+    "masked": lambda x: F.scaled_dot_product_attention(x, x, x / 512, x[..., :1, :1].expand(2, 2, 6, 6) * 64),
+    "soft": lambda x: [(x * 64).softmax(-1), (x * 64).log_softmax(-1), (x * 64).logsumexp(-1), F.softmin(x * 64, -1)],
+    "means": lambda x: [(x.abs() * 64).mean(-1), (x.abs() * 64).mean(), (x.abs() * 64).mean((1, 2))],
+    "spread": lambda x: [x.std(-1), x.std(), x.norm(dim=-1), x.norm(), torch.linalg.vector_norm(x, 3, -1)],
+    "normed": lambda x: [F.layer_norm(x * 32, (16,)), F.rms_norm(x * 32, (16,)), F.group_norm(x * 32, 2)],
+    "trained": lambda x: [F.batch_norm(x * 32, None, None, training=True), F.instance_norm(x * 32)],
+    "unit": lambda x: [F.normalize(x * 32, dim=-1), F.cosine_similarity(x * 32, x.flip(0) * 32, dim=-1)],
+    "pooled": lambda x: [F.avg_pool2d(x.abs() * 64, 2), F.adaptive_avg_pool2d(x.abs() * 64, 1)],
+    "resized": lambda x: [F.interpolate(x * 64, (9, 7), mode=m) for m in ("bilinear", "area", "bicubic")],
+    "between": lambda x: [torch.lerp(x * 64, -x * 64, 0.5), torch.addcdiv(x, x * 64, x.abs() * 64 + 1, value=2)],
+    "hypotenuse": lambda x: [torch.hypot(x, x.flip(0)), torch.pairwise_distance(x * 8, -x * 8), (x * 32).abs().sqrt()],
+    "products": lambda x: [x @ (x.mT / 512), torch.bmm(x[0], x[0].mT / 512), F.linear(x, x[0, 0] / 512)],
+    "losses": lambda x: [
+        F.cross_entropy(x[0, 0] * 16, torch.arange(6, device=x.device)),
+        F.smooth_l1_loss(x * 32, -x * 32),
+        F.binary_cross_entropy_with_logits(x * 32, (x > 0).to(x.dtype)),
+    ],
+    "activated": lambda x: [F.gelu(x * 16), F.gelu(x * 16, approximate="tanh"), F.silu(x * 16), F.mish(x * 16)],
+    "smooth": lambda x: [F.softplus(x * 16), F.elu(x * 16), F.selu(x * 16), F.celu(x * 16), F.logsigmoid(x * 16)],
+    "sums": lambda x: [(x * 4).sum(-1), (x * 2).cumsum(-1), (x * 32).diff(dim=-1)],
+}
+for _dtype in (torch.float16, torch.bfloat16):
+    add_table(
+        cases,
+        f"beyond-{str(_dtype)[6:]}",
+        _WIDE,
+        lambda d, dtype=_dtype: (d.normal(2, 2, 6, 16, scale=200.0).clamp(-900, 900).to(dtype),),
+        factor=16.0,
+        floor=4.0,
+        deterministic=False,
+    )

@@ -1,0 +1,156 @@
+"""torch.distributions: densities, moments, entropies, quantiles, divergences, gradients, and the form of draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import distributions as D
+
+from device_suite import Cases
+from device_suite.acts import leaf
+from device_suite.answers import attempt
+
+cases = Cases("neural")
+
+
+def test_case(case: Any, ask: Any) -> None:
+    ask(case)
+
+
+def _square(x: torch.Tensor) -> torch.Tensor:
+    """Return a lower triangle with a diagonal above 1/2."""
+    return torch.eye(3, dtype=x.dtype, device=x.device) + 0.25 * x[0, :3].abs().outer(x[1, :3]).tril(-1)
+
+
+# a: real (4, 3), p: positive, u: between 0 and 1; and where the density is asked.
+_FAMILIES: dict[str, tuple[Any, Any]] = {
+    "normal": (lambda a, p, u: D.Normal(a, p), lambda a, p, u: a.flip(0)),
+    "log_normal": (lambda a, p, u: D.LogNormal(a, p), lambda a, p, u: p.flip(0)),
+    "uniform": (lambda a, p, u: D.Uniform(a, a + p), lambda a, p, u: a + p * u),
+    "exponential": (lambda a, p, u: D.Exponential(p), lambda a, p, u: p.flip(0)),
+    "laplace": (lambda a, p, u: D.Laplace(a, p), lambda a, p, u: a.flip(0)),
+    "cauchy": (lambda a, p, u: D.Cauchy(a, p), lambda a, p, u: a.flip(0)),
+    "gumbel": (lambda a, p, u: D.Gumbel(a, p), lambda a, p, u: a.flip(0)),
+    "gamma": (lambda a, p, u: D.Gamma(p, p.flip(0)), lambda a, p, u: p.flip(1)),
+    "inverse_gamma": (lambda a, p, u: D.InverseGamma(p + 2, p.flip(0)), lambda a, p, u: p.flip(1)),
+    "chi2": (lambda a, p, u: D.Chi2(p), lambda a, p, u: p.flip(0)),
+    "beta": (lambda a, p, u: D.Beta(p, p.flip(0)), lambda a, p, u: u),
+    "kumaraswamy": (lambda a, p, u: D.Kumaraswamy(p, p.flip(0)), lambda a, p, u: u),
+    "student_t": (lambda a, p, u: D.StudentT(p + 2, a, p), lambda a, p, u: a.flip(0)),
+    "fisher": (lambda a, p, u: D.FisherSnedecor(p + 4, p + 5), lambda a, p, u: p),
+    "pareto": (lambda a, p, u: D.Pareto(p, p.flip(0) + 2), lambda a, p, u: p + 1),
+    "weibull": (lambda a, p, u: D.Weibull(p, p.flip(0)), lambda a, p, u: p.flip(1)),
+    "half_normal": (lambda a, p, u: D.HalfNormal(p), lambda a, p, u: p.flip(0)),
+    "half_cauchy": (lambda a, p, u: D.HalfCauchy(p), lambda a, p, u: p.flip(0)),
+    "von_mises": (lambda a, p, u: D.VonMises(a, p), lambda a, p, u: a.flip(0).clamp(-3, 3)),
+    "dirichlet": (lambda a, p, u: D.Dirichlet(p), lambda a, p, u: u / u.sum(-1, keepdim=True)),
+    "bernoulli": (lambda a, p, u: D.Bernoulli(u), lambda a, p, u: (a > 0).to(a.dtype)),
+    "bernoulli-logits": (lambda a, p, u: D.Bernoulli(logits=a), lambda a, p, u: (a > 0).to(a.dtype)),
+    "continuous_bernoulli": (lambda a, p, u: D.ContinuousBernoulli(u * 0.4), lambda a, p, u: u),
+    "binomial": (lambda a, p, u: D.Binomial(7, u), lambda a, p, u: p.round().clamp(max=7)),
+    "negative_binomial": (lambda a, p, u: D.NegativeBinomial(5, u), lambda a, p, u: p.round()),
+    "geometric": (lambda a, p, u: D.Geometric(u), lambda a, p, u: p.round()),
+    "poisson": (lambda a, p, u: D.Poisson(p), lambda a, p, u: p.round()),
+    "categorical": (lambda a, p, u: D.Categorical(p), lambda a, p, u: torch.arange(4, device=a.device) % 3),
+    "categorical-logits": (
+        lambda a, p, u: D.Categorical(logits=a),
+        lambda a, p, u: torch.arange(4, device=a.device) % 3,
+    ),
+    "one_hot": (
+        lambda a, p, u: D.OneHotCategorical(p),
+        lambda a, p, u: torch.eye(3, device=a.device).to(a)[[0, 2, 1, 1]],
+    ),
+    "multinomial": (
+        lambda a, p, u: D.Multinomial(6, p),
+        lambda a, p, u: torch.tensor([1.0, 2, 3], device=a.device).to(a),
+    ),
+    "relaxed": (lambda a, p, u: D.RelaxedBernoulli(u.new_tensor(0.7), u), lambda a, p, u: u.flip(0)),
+    "multivariate": (lambda a, p, u: D.MultivariateNormal(a, scale_tril=_square(a)), lambda a, p, u: a.flip(0)),
+    "multivariate-covariance": (
+        lambda a, p, u: D.MultivariateNormal(a, _square(a) @ _square(a).mT),
+        lambda a, p, u: a.flip(0),
+    ),
+    "low_rank": (lambda a, p, u: D.LowRankMultivariateNormal(a, a[..., None] / 4, p), lambda a, p, u: a.flip(0)),
+    "mixture": (
+        lambda a, p, u: D.MixtureSameFamily(D.Categorical(p), D.Normal(a, p)),
+        lambda a, p, u: a[:, 0],
+    ),
+    "independent": (lambda a, p, u: D.Independent(D.Normal(a, p), 1), lambda a, p, u: a.flip(0)),
+    "transformed": (
+        lambda a, p, u: D.TransformedDistribution(D.Normal(a, p), [D.SigmoidTransform(), D.AffineTransform(1.0, 2.0)]),
+        lambda a, p, u: 1 + 2 * u,
+    ),
+    "stick_breaking": (
+        lambda a, p, u: D.TransformedDistribution(D.Normal(a, p), [D.StickBreakingTransform()]),
+        lambda a, p, u: torch.softmax(torch.cat([a, a[:, :1]], 1), 1),
+    ),
+}
+_ASKED: dict[str, Any] = {
+    "density": lambda family, at: family.log_prob(at),
+    "mean": lambda family, at: family.mean,
+    "variance": lambda family, at: family.variance,
+    "entropy": lambda family, at: family.entropy(),
+    "below": lambda family, at: family.cdf(at),
+    "quantile": lambda family, at: family.icdf(family.cdf(at)),
+}
+
+
+def _told(build: Any, place: Any) -> Any:
+    def act(a: torch.Tensor, p: torch.Tensor, u: torch.Tensor) -> Any:
+        def derived(ask: Any) -> Any:
+            starts = [leaf(one) for one in (a, p, u)]
+            answer = ask(build(*starts), place(a, p, u))
+            if answer.requires_grad:
+                answer.sum().backward()
+            return [answer, *(one.grad for one in starts)]
+
+        told = {name: attempt(lambda ask=ask: derived(ask)) for name, ask in _ASKED.items()}
+        drawn = attempt(lambda: build(a, p, u).sample((3,)))
+        told["drawn"] = [str(drawn.dtype).replace("64", "32"), list(drawn.shape)] if hasattr(drawn, "dtype") else drawn
+        return told
+
+    return act
+
+
+for _name, (_build, _place) in _FAMILIES.items():
+    cases.add(
+        f"neural-distribution-{_name}",
+        _told(_build, _place),
+        make=lambda d: (d.normal(4, 3), d.uniform(0.5, 3.0, 4, 3), d.uniform(0.125, 0.875, 4, 3)),
+        terms=64,
+        factor=64.0,
+        floor=1.0,
+        states=("fresh",),
+        may_be_missing=True,
+        deterministic=False,
+    )
+_PAIRS: dict[str, tuple[Any, Any]] = {
+    "normal": (lambda a, p, u: D.Normal(a, p), lambda a, p, u: D.Normal(a.flip(0), p.flip(1))),
+    "gamma": (lambda a, p, u: D.Gamma(p, p.flip(0)), lambda a, p, u: D.Gamma(p.flip(1), p)),
+    "beta": (lambda a, p, u: D.Beta(p, p.flip(0)), lambda a, p, u: D.Beta(p.flip(1), p)),
+    "dirichlet": (lambda a, p, u: D.Dirichlet(p), lambda a, p, u: D.Dirichlet(p.flip(0))),
+    "categorical": (lambda a, p, u: D.Categorical(p), lambda a, p, u: D.Categorical(logits=a)),
+    "bernoulli": (lambda a, p, u: D.Bernoulli(u), lambda a, p, u: D.Bernoulli(logits=a)),
+    "laplace": (lambda a, p, u: D.Laplace(a, p), lambda a, p, u: D.Laplace(a.flip(0), p.flip(1))),
+    "poisson": (lambda a, p, u: D.Poisson(p), lambda a, p, u: D.Poisson(p.flip(0))),
+    "exponential": (lambda a, p, u: D.Exponential(p), lambda a, p, u: D.Gamma(p.flip(0), p)),
+    "uniform": (lambda a, p, u: D.Uniform(a, a + u), lambda a, p, u: D.Uniform(a - 1, a + 2)),
+    "multivariate": (
+        lambda a, p, u: D.MultivariateNormal(a, scale_tril=_square(a)),
+        lambda a, p, u: D.MultivariateNormal(a.flip(0), scale_tril=_square(p)),
+    ),
+}
+cases.add(
+    "neural-distribution-divergences",
+    lambda a, p, u: {
+        name: attempt(lambda one=one, two=two: D.kl_divergence(one(a, p, u), two(a, p, u)))
+        for name, (one, two) in _PAIRS.items()
+    },
+    make=lambda d: (d.normal(4, 3), d.uniform(0.5, 3.0, 4, 3), d.uniform(0.125, 0.875, 4, 3)),
+    terms=64,
+    factor=64.0,
+    floor=1.0,
+    states=("fresh",),
+    may_be_missing=True,
+)

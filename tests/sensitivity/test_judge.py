@@ -1,0 +1,46 @@
+"""How a plant is judged that no case was written for: which cases are asked, and what counts as a catch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from device_suite.cases import Case
+from judge_plants import Record, first_catch
+from planting import Plot
+from suite_in_process import Suite
+
+plot = Plot()
+
+
+@plot.called("property", torch.Tensor.imag.__get__)
+def _property(hit: Any, func: Any, x: Any) -> Any:
+    hit()
+    return func(x) + 1
+
+
+@plot.called("clumsy", torch.neg)
+def _clumsy(hit: Any, func: Any, x: Any) -> Any:
+    if x.dim() == 1:
+        raise RuntimeError("the plant itself fails here")
+    hit()
+    return func(x) + 1
+
+
+def _asked_of(*cases: Case) -> Suite:
+    suite = Suite(())
+    suite.cases = list(cases)
+    return suite
+
+
+def test_a_plant_at_a_property_is_asked_of_the_cases_that_read_it() -> None:
+    case = Case("read", "complex", lambda x: torch.complex(x, x).imag, lambda d: (d.normal(3),))
+    suite = _asked_of(case)
+    assert Record(suite).cases_for(plot.places["property"], suite) == [case]
+
+
+def test_a_failure_before_a_plant_did_harm_is_no_catch_and_does_not_end_the_search() -> None:
+    line = Case("line", "smoke", lambda x: torch.neg(x), lambda d: (d.normal(3),))
+    table = Case("table", "smoke", lambda x: torch.neg(x), lambda d: (d.normal(3, 4),))
+    assert first_catch(_asked_of(line, table), plot, "clumsy", [line, table]).case.id == "table"

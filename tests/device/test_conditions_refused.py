@@ -174,8 +174,8 @@ _add(
     "kinds",
     _table,
     {
-        "cross_entropy": lambda x, y, i: F.cross_entropy(x[:, :5], x[:, 0]),
-        "nll": lambda x, y, i: F.nll_loss(x[:, :5], x[:, 0]),
+        "cross_entropy": lambda x, y, i: F.cross_entropy(x[:, :5], i[:5].to(x.dtype)),
+        "nll": lambda x, y, i: F.nll_loss(x[:, :5], i[:5].to(x.dtype)),
         "cross_entropy-chances": lambda x, y, i: F.cross_entropy(x, x.long()),
         "embedding": lambda x, y, i: F.embedding(x, y),
         "one_hot": lambda x, y, i: F.one_hot(x),

@@ -60,7 +60,7 @@ _MATRIX: dict[str, Any] = {
     "ordered": lambda x, y, i: [[*x.sort(dim), *x.topk(9, dim), *x.kthvalue(40, dim)] for dim in (0, 1)],
     "counted": lambda x, y, i: [
         x.round().unique(),
-        torch.bincount((x.abs() * 4).long().flatten()),
+        torch.bincount(x.abs().long().flatten()),
         torch.histc(x, 20, -16, 16),
         (x > 0).nonzero(),
         torch.bucketize(x, y[0].sort()[0]),

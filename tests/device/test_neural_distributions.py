@@ -92,7 +92,7 @@ _ASKED: dict[str, Any] = {
     "variance": lambda family, at: family.variance,
     "entropy": lambda family, at: family.entropy(),
     "below": lambda family, at: family.cdf(at),
-    "quantile": lambda family, at: family.icdf(family.cdf(at)),
+    "quantile": lambda family, at: family.icdf(torch.full_like(family.mean, 0.25)),
 }
 
 

@@ -188,3 +188,39 @@ add_table(
     terms=_LONG,
     deterministic=False,
 )
+
+# Matrices of more rows than a thread group or a tile has; their factors.
+_N = 1025
+add_table(
+    cases,
+    "broad-inverse",
+    {
+        "inverse": lambda x, b: torch.linalg.inv(x)[:9],
+        "solve": lambda x, b: torch.linalg.solve(x, b),
+        "triangular": lambda x, b: torch.linalg.solve_triangular(x.tril(), b, upper=False),
+        "cholesky": lambda x, b: torch.linalg.cholesky(x + x.mT)[-9:],
+        "product": lambda x, b: [x @ b, (x @ x.mT)[-9:], x.diagonal().prod(), x.trace()],
+    },
+    lambda d: (torch.eye(_N) * 1.5 + d.normal(_N, _N, scale=0.01), d.normal(_N, 3)),
+    terms=_N,
+    factor=64.0,
+)
+# More places than float32 tells apart.
+_COUNT = (1 << 24) + 9
+_PLACES: dict[str, Any] = {
+    "found": lambda x, i: [x.nonzero(), torch.where(x > 3)[0], x.argmax(), (x == 7).nonzero()],
+    "counted": lambda x, i: [x.count_nonzero(), x.sum(), (x == 0).sum(), (x == 0).sum(dtype=torch.int32)],
+    "picked": lambda x, i: [x[i], x.take(i), x.index_select(0, i), x.gather(0, i), x[-5:].clone(), x[_COUNT - 2]],
+    "written": lambda x, i: [x.index_fill(0, i, 5)[-9:], x.scatter(0, i, 6)[-9:], assigned(x, _COUNT - 3, 8)[-9:]],
+    "viewed": lambda x, i: [x[1:].view(2, -1).sum(1), x[:: 1 << 20]],
+    "made": lambda x, i: [torch.arange(_COUNT - 4, _COUNT, device=x.device), torch.full((2,), _COUNT, device=x.device)],
+}
+add_table(
+    cases,
+    "broad-places",
+    _PLACES,
+    lambda d: (
+        torch.zeros(_COUNT, dtype=torch.uint8).index_fill_(0, torch.tensor([5, _COUNT - 6, _COUNT - 3, _COUNT - 1]), 7),
+        torch.tensor([_COUNT - 1, 3, _COUNT - 4, _COUNT - 3]),
+    ),
+)

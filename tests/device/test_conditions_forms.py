@@ -72,7 +72,7 @@ add_table(
 )
 
 # No dimension, an empty list, some, all, from the end; one call after the other on one shape.
-_DIMS: tuple[Any, ...] = ((), (0,), (1, 2), (-1,), (0, 1, 2), (-3, 2), (2, 0))
+_DIMS: tuple[Any, ...] = ((), (0,), (1, 2), (-1,), (0, 1, 2), (-2,), (-3, 2), (2, 0), (-3,), (-2, -1), (-3, -2))
 _OVER: dict[str, Any] = {
     "sum": lambda x, dim, keep: x.sum(dim, keepdim=keep),
     "mean": lambda x, dim, keep: x.mean(dim, keepdim=keep),

@@ -28,6 +28,13 @@ _LOWERED: dict[str, Callable[..., Any]] = {
     "conv1d": lambda x, w, m, b: F.conv1d(x[:, :, 1], w[..., 0]),
     "conv_transpose2d": lambda x, w, m, b: F.conv_transpose2d(x, w, stride=2),
     "mixed": lambda x, w, m, b: torch.matmul(x.to(_low(x)), m),
+    "conv3d": lambda x, w, m, b: F.conv3d(x[:, :, None], w[:, :, None], b[:4]),
+    "conv_transpose1d": lambda x, w, m, b: F.conv_transpose1d(x[:, :, 1], w[..., 0]),
+    "conv_transpose3d": lambda x, w, m, b: F.conv_transpose3d(x[:, :, None], w[:, :, None], b[:4], stride=(1, 2, 1)),
+    "addbmm": lambda x, w, m, b: torch.addbmm(x[2, 0], x[0], x[1]),
+    "chained": lambda x, w, m, b: torch.linalg.multi_dot([x[0, 0], m, m.t()]),
+    "equation": lambda x, w, m, b: torch.einsum("bcij,jk->bcik", x, m),
+    "baddbmm_none": lambda x, w, m, b: torch.baddbmm(x[2], x[0], x[1], beta=0),
 }
 # What may be kept in float32 or not, by back end: only its value is asked.
 _FREE: dict[str, Callable[..., Any]] = {
@@ -55,6 +62,36 @@ _FREE: dict[str, Callable[..., Any]] = {
     "in_place": lambda x, w, m, b: (x @ m).mul_(2).add_(b.to(_low(x))),
     "twice": lambda x, w, m, b: F.linear(F.linear(x, m.t(), b), m) * 0.25,
     "outside": lambda x, w, m, b: _kept_out(x, m),
+    "addmv": lambda x, w, m, b: torch.addmv(b, m.t(), x[0, 0, 0]),
+    "mv": lambda x, w, m, b: torch.mv(m, b),
+    "bilinear": lambda x, w, m, b: F.bilinear(x[0, 0], x[1, 1], w.flatten()[:72].reshape(2, 6, 6)),
+    "prelu": lambda x, w, m, b: F.prelu(F.conv2d(x, w), b[:4]),
+    "distances": lambda x, w, m, b: torch.cdist(x[0, 0] @ m, m),
+    "cosine": lambda x, w, m, b: F.cosine_similarity(x @ m, b, dim=-1),
+    "instance_norm": lambda x, w, m, b: F.instance_norm(F.conv2d(x, w)),
+    "local_norm": lambda x, w, m, b: F.local_response_norm(F.conv2d(x, w), 3),
+    "rms_norm": lambda x, w, m, b: F.rms_norm(x @ m, (5,), b),
+    "max_pooled": lambda x, w, m, b: F.max_pool2d(F.conv2d(x, w, padding=1), 2),
+    "averaged": lambda x, w, m, b: F.adaptive_avg_pool2d(F.conv2d(x, w), 2),
+    "bilinear_resized": lambda x, w, m, b: F.interpolate(F.conv2d(x, w), (7, 3), mode="bilinear"),
+    "bicubic_resized": lambda x, w, m, b: F.interpolate(F.conv2d(x, w), (7, 3), mode="bicubic"),
+    "volumes": lambda x, w, m, b: F.interpolate((x @ m)[:, None], scale_factor=2.0, mode="trilinear"),
+    "padded": lambda x, w, m, b: F.pad(x @ m, (1, 2, 1, 0), mode="reflect"),
+    "unfolded": lambda x, w, m, b: F.unfold(F.conv2d(x, w, padding=1), 2),
+    "grid": lambda x, w, m, b: F.grid_sample(x, x[:, :2].permute(0, 2, 3, 1) / 3, align_corners=False),
+    "scanned": lambda x, w, m, b: (x @ m).cumsum(-1),
+    "product": lambda x, w, m, b: (x @ m)[..., :2].prod(-1),
+    "logs": lambda x, w, m, b: (x @ m).abs().add(0.5).log(),
+    "activated": lambda x, w, m, b: F.silu(x @ m) + F.mish(x @ m) + F.hardswish(x @ m) + F.softplus(x @ m),
+    "scattered": lambda x, w, m, b: (
+        torch.zeros(9, 5, device=x.device).to(_low(x)).index_add(0, torch.arange(6, device=x.device), x[0, 0] @ m)
+    ),
+    "nll": lambda x, w, m, b: F.nll_loss((x[0, 0] @ m).log_softmax(-1), torch.arange(6, device=x.device) % 5),
+    "smooth": lambda x, w, m, b: F.smooth_l1_loss(x @ m, x[..., :5]),
+    "divergence": lambda x, w, m, b: F.kl_div((x @ m).log_softmax(-1), x[..., :5].softmax(-1), reduction="batchmean"),
+    "embedded": lambda x, w, m, b: F.linear(F.embedding(torch.arange(5, device=x.device), m), m),
+    "dropped": lambda x, w, m, b: F.dropout(x @ m, 0.0),
+    "expanded": lambda x, w, m, b: (x @ m).sum(-1, keepdim=True).expand(3, 4, 6, 5) * b,
 }
 _now: dict[str, torch.dtype] = {"low": torch.float16}
 

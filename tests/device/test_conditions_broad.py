@@ -166,6 +166,28 @@ add_table(
     deterministic=False,
 )
 
+# Planes of 2**16 in a volume: x of (1, 2, 3, 256, 257).
+_VOLUMES: dict[str, Any] = {
+    "padded": lambda x: [
+        F.pad(x, pads, mode=mode)[..., ::5]
+        for mode in ("constant", "replicate")
+        for pads in ((0, 0, 0, 0, 2, 0), (1, 2, 0, 0, 0, 0), (1, 0, 2, 1, 0, 1))
+    ],
+    "resized": lambda x: [F.interpolate(x, (2, 100, 90), mode="trilinear"), F.interpolate(x, (4, 128, 64))],
+    "pooled": lambda x: [F.max_pool3d(x, (2, 3, 3), 2), F.avg_pool3d(x, (2, 3, 3), 2), F.adaptive_avg_pool3d(x, 2)],
+    "convolved": lambda x: F.conv3d(x, x[0, :, :2, :3, :3].expand(2, 2, 2, 3, 3) / 64)[..., ::7],
+    "moved": lambda x: [x.flip(2)[..., ::9], x.roll(1, 2)[..., ::9], torch.cat([x, x], 2)[..., ::9], x.mean((3, 4))],
+    "normed": lambda x: [F.group_norm(x, 2)[..., ::9], F.batch_norm(x, None, None, training=True)[..., ::9]],
+}
+add_table(
+    cases,
+    "broad-volumes",
+    _VOLUMES,
+    lambda d: (d.distinct(1, 2, 3, 256 + d.k, 257) / 32768,),
+    terms=65_536,
+    deterministic=False,
+)
+
 # Windows, kernels and strides beyond 2**16.
 _LONG = 65_536
 _WINDOWS: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Ways to call what is right otherwise: many dimensions, in inference, deterministic, masked, printed, by equation."""
+"""Ways to call what is right otherwise: in inference, deterministic, by a default device, masked, read by Python."""
 
 from __future__ import annotations
 
@@ -10,117 +10,15 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.acts import backward, leaf
-from device_suite.limits import add_table, assigned
+from device_suite.acts import leaf
+from device_suite.answers import attempt
+from device_suite.limits import add_table
 
 cases = Cases("conditions")
 
 
 def test_case(case: Any, ask: Any) -> None:
     ask(case)
-
-
-def _derived(form: Any, *operands: torch.Tensor) -> Any:
-    starts = [leaf(one) for one in operands]
-    y = form(*starts)
-    return backward(y, *starts, grad=torch.linspace(-1, 1, y.numel(), device=y.device).to(y.dtype).reshape(y.shape))
-
-
-# More dimensions than a kernel's table of strides may have: x of 7, 9, 12 and 16, sides of 1 among them.
-_SHAPES = {
-    7: (2, 1, 3, 2, 1, 2, 2),
-    9: (2, 2, 1, 2, 1, 2, 2, 1, 3),
-    12: (1, 2, 1, 2, 2, 1, 2, 1, 2, 1, 3, 1),
-    16: (1, 2, 1, 1, 2, 1, 2, 1, 1, 2, 1, 1, 2, 1, 3, 1),
-}
-_RANKED: dict[str, Any] = {
-    "arithmetic": lambda x, m: [x + x.flip(0), x * m, x - m.sum(), x / 2, x > m, torch.where(x > 0, x, m), x.exp()],
-    "turned": lambda x, m: [m + 1, m * x.permute(*range(x.dim())), m.contiguous(), m.clone(), m.exp(), -m],
-    "moved": lambda x, m: [x.flip(-1), x.roll(1, 1), x.transpose(1, -2).contiguous(), x.reshape(-1), m.flatten(1, -2)],
-    "joined": lambda x, m: [torch.cat([x, m], 1), torch.stack([x, m], 2), x.repeat(*(1,) * (x.dim() - 1), 2)],
-    "reduced": lambda x, m: [
-        x.sum(-2),
-        x.mean((1, -2)),
-        x.amax(1),
-        m.sum(),
-        m.argmax(1),
-        x.std(-2),
-        m.prod(1),
-        x.any(1),
-    ],
-    "scanned": lambda x, m: [x.cumsum(1), m.cumprod(1), x.sort(-2)[0], m.topk(1, 1)[0], x.softmax(-2), x.logsumexp(1)],
-    "indexed": lambda x, m: [
-        x.index_select(-2, torch.tensor([0], device=x.device)),
-        x[..., -1],
-        x[:, 1:2],
-        x[x > 0],
-        x.masked_fill(m > 0, 2.0),
-        m.gather(1, torch.zeros_like(m, dtype=torch.int64)),
-        assigned(x, (slice(None), 0), 3.0),
-        assigned(m, m > 0, 3.0),
-        x.index_put((torch.tensor([0], device=x.device),), x[:1] * 2),
-    ],
-    "written": lambda x, m: [x.clone().copy_(m), x.clone().add_(m), x.scatter(1, torch.zeros_like(x).long(), m)],
-    "expanded": lambda x, m: [(x[:, :1].expand_as(x) + m).contiguous(), x.sum(1, keepdim=True) * m],
-    "converted": lambda x, m: [x.half(), m.long(), (m > 0).float(), m.to(torch.int32)],
-    "products": lambda x, m: [x @ x.mT, torch.linalg.vector_norm(m, dim=1), F.linear(x, x.new_ones(4, x.shape[-1]))],
-    "nets": lambda x, m: [F.gelu(m), F.layer_norm(x, x.shape[-2:]), F.pad(x, (1, 0, 2, 1)), F.dropout(m, 0.0)],
-    "derived": lambda x, m: [_derived(lambda y: (y * m).sum(1), x), _derived(lambda y: y.transpose(1, -2).exp(), x)],
-}
-for _rank, _shape in _SHAPES.items():
-    add_table(
-        cases,
-        f"rank-{_rank}-dimensions",
-        _RANKED,
-        lambda d, shape=_shape: (
-            d.distinct(*shape) / 32,
-            d.distinct(*shape[::-1]).permute(*range(len(shape) - 1, -1, -1)) / 32,
-        ),
-    )
-
-# Equations: traces, diagonals, batches by an ellipsis, sums of a letter, three operands, sides of 1.
-_EQUATIONS: dict[str, tuple[tuple[int, ...], ...]] = {
-    "ii->": ((4, 4),),
-    "ii->i": ((4, 4),),
-    "bii->bi": ((3, 4, 4),),
-    "ij->ji": ((3, 4),),
-    "ij->": ((3, 4),),
-    "ijk->k": ((3, 4, 5),),
-    "i,j->ij": ((3,), (4,)),
-    "i,i->": ((4,), (4,)),
-    "ij,j->i": ((3, 4), (4,)),
-    "ij,ij->": ((3, 4), (3, 4)),
-    "ij,ij->ij": ((3, 4), (3, 4)),
-    "ij,jk": ((3, 4), (4, 5)),
-    "ij,kj->ki": ((3, 4), (5, 4)),
-    "ij,jk,kl->il": ((3, 4), (4, 5), (5, 2)),
-    "bij,bjk->bik": ((2, 3, 4), (2, 4, 5)),
-    "bij,bkj->bki": ((2, 3, 4), (2, 5, 4)),
-    "bij,jk->bki": ((2, 3, 4), (4, 5)),
-    "bhid,bhjd->bhij": ((2, 2, 3, 4), (2, 2, 5, 4)),
-    "bhij,bhjd->bihd": ((2, 2, 3, 5), (2, 2, 5, 4)),
-    "bihd,bjhd->bhij": ((2, 3, 2, 4), (2, 5, 2, 4)),
-    "...ij,...jk->...ik": ((2, 3, 4), (2, 4, 5)),
-    "...i,...i->...": ((2, 3, 4), (3, 4)),
-    "b...d,d->b...": ((2, 3, 2, 4), (4,)),
-    "...->...": ((2, 3),),
-    "ijk,ilm,njm,nlk->": ((2, 3, 4), (2, 5, 3), (4, 3, 3), (4, 5, 4)),
-    "abc,cd->abd": ((1, 3, 4), (4, 1)),
-    "a,b,c->cab": ((2,), (3,), (4,)),
-    "iij,jk->ik": ((3, 3, 4), (4, 2)),
-    "bn,anm,bm->ba": ((2, 3), (4, 3, 5), (2, 5)),
-}
-add_table(
-    cases,
-    "equations",
-    {
-        f"{number}": lambda *x, equation=equation, number=number: _derived(
-            lambda *y: torch.einsum(equation, *y), *x[0][number]
-        )
-        for number, equation in enumerate(_EQUATIONS)
-    },
-    lambda d: ([[d.normal(*shape) for shape in shapes] for shapes in _EQUATIONS.values()],),
-)
 
 
 # One thing in four ways: with and without a tape, in inference, and where every operator has to be deterministic.
@@ -225,6 +123,76 @@ for _name, _way in (
         {name: lambda x, w, form=form, way=_way: way(form, x, w) for name, form in _CALLED.items()},
         lambda d: (d.normal(2, 4, 5, 6), d.normal(4, 4, 3, 3, scale=0.4)),
         deterministic=False,
+    )
+
+
+# A default device: modules, optimisers, factories and drawn numbers without a word about where.
+def _within(form: Any, run: Any, x: torch.Tensor) -> Any:
+    with torch.device(run.device):
+        return form(run.cast(torch.float32), x)
+
+
+def _by_default(form: Any, run: Any, x: torch.Tensor) -> Any:
+    torch.set_default_device(run.device)
+    try:
+        return form(run.cast(torch.float32), x)
+    finally:
+        torch.set_default_device(None)
+
+
+def _trained(make: Any, dtype: torch.dtype, x: torch.Tensor) -> Any:
+    module = torch.nn.Sequential(
+        torch.nn.Linear(5, 4, dtype=dtype), torch.nn.ReLU(), torch.nn.LayerNorm(4, dtype=dtype)
+    )
+    with torch.no_grad():
+        for number, one in enumerate(module.parameters()):
+            one.copy_(torch.linspace(-0.5, 0.5, one.numel(), dtype=dtype).roll(number).view_as(one))
+    optimiser = make(module.parameters())
+    for _ in range(2):
+        optimiser.zero_grad()
+        module(x).square().sum().backward()
+        optimiser.step()
+    return [one.detach() for one in module.parameters()]
+
+
+_BY_DEFAULT: dict[str, Any] = {
+    "made": lambda dtype, x: [
+        torch.zeros(2, 3, dtype=dtype) + x[:2, :3],
+        torch.arange(5) + x[0].long(),
+        torch.eye(4, dtype=dtype) @ x,
+        torch.full((5,), 2.5, dtype=dtype) * x,
+        torch.linspace(0, 1, 5, dtype=dtype) + x,
+        torch.tensor([1.0, 2, 3, 4, 5], dtype=dtype) * x,
+        torch.hann_window(5, dtype=dtype) * x,
+        torch.tril_indices(3, 3),
+        torch.empty(3, 5, dtype=dtype).copy_(x[:3]),
+    ],
+    "indexed": lambda dtype, x: [x[torch.tensor([2, 0])], x.index_select(1, torch.arange(3)), x[torch.ones(4).bool()]],
+    "masked": lambda dtype, x: torch.where(torch.ones(4, 5).tril().bool(), x, torch.tensor(0.0, dtype=dtype)),
+    "drawn": lambda dtype, x: [torch.rand(3, 4).shape, torch.randn(2).shape, torch.randperm(9).sort()[0]],
+    "lost": lambda dtype, x: torch.nn.CrossEntropyLoss(weight=torch.ones(5, dtype=dtype))(x, torch.arange(4)),
+    "decoded": lambda dtype, x: F.one_hot(torch.arange(4), 6),
+    "attended": lambda dtype, x: F.scaled_dot_product_attention(
+        x[None], x[None], x[None], torch.nn.Transformer.generate_square_subsequent_mask(4, dtype=dtype)
+    ),
+    "SGD": lambda dtype, x: _trained(lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.5), dtype, x),
+    "AdamW": lambda dtype, x: _trained(lambda p: torch.optim.AdamW(p, lr=0.1), dtype, x),
+    "AdamW-single": lambda dtype, x: _trained(lambda p: torch.optim.AdamW(p, lr=0.1, foreach=False), dtype, x),
+    "RMSprop": lambda dtype, x: _trained(lambda p: torch.optim.RMSprop(p, lr=0.1), dtype, x),
+}
+for _name, _set in (("within", _within), ("by-default", _by_default)):
+    cases.add(
+        f"condition-limit-way-device-{_name}",
+        lambda run, x, set=_set: {
+            name: attempt(lambda form=form: set(form, run, x)) for name, form in _BY_DEFAULT.items()
+        },
+        make=lambda d: (d.normal(4, 5),),
+        terms=256,
+        factor=16.0,
+        floor=1.0,
+        states=("fresh",),
+        may_be_missing=True,
+        since="2.1",
     )
 
 # torch.masked: what a mask leaves out counts for nothing.

@@ -14,6 +14,7 @@ from device_suite.compare import Mismatch
 from device_suite.conditions.asking import ask_rows
 from device_suite.conditions.listed import decode
 from device_suite.conditions.spec import Spec
+from device_suite.refusals import _refuses
 from device_suite.runs import Bench
 from device_suite.states import run_case
 
@@ -60,3 +61,8 @@ def test_a_name_that_a_case_does_not_define_is_a_failure_and_no_refusal() -> Non
     spec = Spec(name="misspelt", operands=("any",), args={}, act=_misspelt)
     with pytest.raises(NameError):
         ask_rows(spec, [decode(spec, "0" * len(spec.factors))], bench)
+
+
+@pytest.mark.parametrize("answer", [None, 3, [torch.ones(2), None]])
+def test_an_answer_that_is_no_tensor_is_no_refusal(answer: Any) -> None:
+    assert not _refuses(lambda: answer, Bench(torch.device("cpu")).same(), ())

@@ -58,7 +58,7 @@ _RANKED: dict[str, Any] = {
         assigned(m, m > 0, 3.0),
         x.index_put((torch.tensor([0], device=x.device),), x[:1] * 2),
     ],
-    "written": lambda x, m: [x.clone().copy_(m), x.clone().add_(m), x.scatter(1, torch.zeros_like(x).long(), m)],
+    "written": lambda x, m: [x.clone().copy_(m), x.clone().add_(m), x.scatter_add(1, torch.zeros_like(x).long(), m)],
     "expanded": lambda x, m: [(x[:, :1].expand_as(x) + m).contiguous(), x.sum(1, keepdim=True) * m],
     "converted": lambda x, m: [x.half(), m.long(), (m > 0).float(), m.to(torch.int32)],
     "products": lambda x, m: [x @ x.mT, torch.linalg.vector_norm(m, dim=1), F.linear(x, x.new_ones(4, x.shape[-1]))],

@@ -147,7 +147,11 @@ add_table(
 _THIN = ((1,), (5, 1), (1, 5), (1, 1), (1, 5, 1), (5, 1, 1), (1, 1, 5))
 _INDEXED: dict[str, Any] = {
     "gather": lambda x, i, dim: [x.gather(dim, i), torch.take_along_dim(x, i, dim), x.gather(dim, i * 0)],
-    "scatter": lambda x, i, dim: [x.scatter(dim, i, 2.0), x.scatter(dim, i, x + 1), x.scatter_add(dim, i, x)],
+    "scatter": lambda x, i, dim: [
+        x.scatter(dim, i, 2.0),
+        x.scatter(dim, _own_places(x, dim), x + 1),
+        x.scatter_add(dim, i, x),
+    ],
     "reduced": lambda x, i, dim: [x.scatter_reduce(dim, i, x, r) for r in ("sum", "prod", "mean", "amax", "amin")],
     "index": lambda x, i, dim: [
         x.index_select(dim, i.flatten()[:1]),
@@ -173,6 +177,14 @@ _INDEXED: dict[str, Any] = {
         x.unsqueeze(dim) + 1,
     ],
 }
+
+
+def _own_places(x: torch.Tensor, dim: int) -> torch.Tensor:
+    """Return an index that gives each element its own place: no two are written to one."""
+    shape = [side if d == dim % x.dim() else 1 for d, side in enumerate(x.shape)]
+    return torch.arange(x.shape[dim], device=x.device).reshape(shape).expand(x.shape).clone()
+
+
 add_table(
     cases,
     "sides",

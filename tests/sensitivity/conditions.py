@@ -50,37 +50,46 @@ class Conditions(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func.namespace == "aten":
-            self._note(func, args, kwargs)
-        return func(*args, **kwargs)
+        # Read before the call, which may write to its operands; taken after it: a call that is refused meets nothing.
+        met = self._met(func, args, kwargs) if func.namespace == "aten" else None
+        answer = func(*args, **kwargs)
+        if met is not None:
+            self._take(func, *met)
+        return answer
 
-    def _note(self, func: Any, args: Any, kwargs: Any) -> None:
+    def _met(self, func: Any, args: Any, kwargs: Any) -> tuple[Any, Facts] | None:
         tensors = list(tensors_of((args, list(kwargs.values()))))
         form = (func, *((x.dtype, x.shape, x.stride(), x.storage_offset()) for x in tensors), str_of(args, kwargs))
         if form in self.keys or any(x.layout != torch.strided for x in tensors):
-            return
+            return None
+        met = Facts()
+        for number, x in enumerate(tensors[:4]):
+            met.dtypes.add((number, str(x.dtype)[6:]))
+            met.layouts.add((number, layout_of(x)))
+        if tensors:
+            met.sizes |= sizes_of(tensors[0])
+            met.values |= values_of(tensors[0])
+        met.arguments |= arguments_of(func, args, kwargs)
+        self._keep(met, self.facts.get(func, Facts()).samples, tensors, args, kwargs)
+        return form, met
+
+    def _take(self, func: Any, form: Any, met: Facts) -> None:
         self.keys.add(form)
         facts = self.facts.setdefault(func, Facts())
-        for number, x in enumerate(tensors[:4]):
-            facts.dtypes.add((number, str(x.dtype)[6:]))
-            facts.layouts.add((number, layout_of(x)))
-        if tensors:
-            facts.sizes |= sizes_of(tensors[0])
-            facts.values |= values_of(tensors[0])
-        facts.arguments |= arguments_of(func, args, kwargs)
-        self._keep(facts, tensors, args, kwargs)
+        for name in ("dtypes", "layouts", "sizes", "arguments", "values", "samples"):
+            getattr(facts, name).update(getattr(met, name))
 
-    def _keep(self, facts: Facts, tensors: list[torch.Tensor], args: Any, kwargs: Any) -> None:
+    def _keep(self, met: Facts, kept: dict[Any, Any], tensors: list[torch.Tensor], args: Any, kwargs: Any) -> None:
         """Keep a few calls of unlike form, to be asked again with another dtype, layout or size.
 
         Not those with a bare storage: it has no dtype or layout to change, and does not unpickle.
         """
         if any(isinstance(one, (torch.UntypedStorage, torch.TypedStorage)) for one in (*args, *kwargs.values())):
             return
-        if len(facts.samples) < _KEPT_SAMPLES and sum(x.numel() for x in tensors) < _KEPT_ELEMENTS:
+        if len(kept) < _KEPT_SAMPLES and sum(x.numel() for x in tensors) < _KEPT_ELEMENTS:
             form = tuple((x.dtype.is_floating_point, x.dim()) for x in tensors), len(args), tuple(kwargs)
-            if form not in facts.samples:
-                facts.samples[form] = map_values((args, kwargs), lambda x: x.detach().clone())
+            if form not in kept:
+                met.samples[form] = map_values((args, kwargs), lambda x: x.detach().clone())
 
 
 class Transfers(TorchFunctionMode):

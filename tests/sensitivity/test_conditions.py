@@ -156,3 +156,9 @@ def test_a_mode_records_dtype_layout_size_and_argument() -> None:
     assert {"rank 2", ">1024", "odd", "prime"} <= facts.sizes
     assert ("keepdim", "true") in facts.arguments
     assert layout_of(torch.zeros(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)) == "channels_last"
+
+
+def test_a_call_that_is_refused_meets_no_condition() -> None:
+    with Conditions() as recorder, pytest.raises(RuntimeError):
+        torch.mm(torch.ones(2, 3), torch.ones(2, 3))
+    assert torch.ops.aten.mm.default not in recorder.facts

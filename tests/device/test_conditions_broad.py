@@ -171,6 +171,33 @@ add_table(
     deterministic=False,
 )
 
+# Batches of more than 2**15 rows in all, of another batch each time; and as many draws of what is certain.
+add_table(
+    cases,
+    "broad-rows",
+    {
+        "linear": lambda x, w: [
+            _derived(lambda a, b, rows=rows: F.linear(a.view(rows, -1, 4), b)[:, ::50], x, w) for rows in (128, 64, 300)
+        ],
+        "products": lambda x, w: [(x.view(rows, -1, 4) @ w.mT)[:, ::50] for rows in (128, 64, 300)],
+        "normed": lambda x, w: _derived(lambda a, b: F.layer_norm(a.view(128, 300, 4), (4,), b[0], b[1]), x, w),
+        "embedded": lambda x, w: _derived(lambda a: F.embedding((x[:, 0] > 0).long() * 2, a), w),
+        "activated": lambda x, w: [
+            F.gelu(x),
+            F.softmax(x.view(128, 300, 4), 1),
+            F.cross_entropy(x, (x[:, 1] > 0).long()),
+        ],
+        "drawn": lambda x, w: [
+            torch.multinomial(torch.tensor([0.0, 0, 1, 0], device=x.device), 70_000, replacement=True),
+            torch.multinomial(torch.eye(4, device=x.device), 33_000, replacement=True).sum(1),
+            torch.bernoulli(torch.ones(70_001, device=x.device)).sum(),
+        ],
+    },
+    lambda d: (d.normal(38_400, 4), d.normal(5, 4)),
+    terms=38_400,
+    deterministic=False,
+)
+
 # Planes of 2**16 in a volume: x of (1, 2, 3, 256, 257).
 _VOLUMES: dict[str, Any] = {
     "padded": lambda x: [

@@ -63,6 +63,10 @@ _CALLED: dict[str, Any] = {
     "attention": lambda x, w: [
         F.scaled_dot_product_attention(x, x, x),
         F.scaled_dot_product_attention(x, x, x, is_causal=True),
+        F.scaled_dot_product_attention(x, x, x, attn_mask=_blind(x)),
+        F.scaled_dot_product_attention(
+            x, x, x, attn_mask=torch.zeros_like(x[0, 0, :, :5]).masked_fill(~_blind(x), -9.0)
+        ),
         F.multi_head_attention_forward(
             *(x[0].flatten(1).mT[:, None],) * 3,
             4,
@@ -96,6 +100,11 @@ _CALLED: dict[str, Any] = {
     "encoder": lambda x, w: _recurrent(torch.nn.TransformerEncoderLayer(6, 2, 8, 0.0, batch_first=True).eval(), x),
     "padded": lambda x, w: [F.pad(x, (1, 2, 0, 1), mode=mode) for mode in ("constant", "reflect", "replicate")],
 }
+
+
+def _blind(x: torch.Tensor) -> torch.Tensor:
+    """Return a mask that hides everything from one query."""
+    return torch.arange(5, device=x.device)[:, None].ne(1) & torch.ones(5, 5, dtype=torch.bool, device=x.device)
 
 
 def _put(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

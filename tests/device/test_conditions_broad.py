@@ -60,7 +60,7 @@ _MATRIX: dict[str, Any] = {
     "ordered": lambda x, y, i: [[x.sort(dim)[0], x.topk(9, dim)[0], x.kthvalue(40, dim)[0]] for dim in (0, 1)],
     "counted": lambda x, y, i: [
         torch.bincount(x.abs().long().flatten()),
-        torch.histc(x, 20, -16, 16),
+        torch.histc(x.float(), 20, -16, 16),
         (x > 0).nonzero(),
         torch.bucketize(x, y[0].sort()[0]),
     ],

@@ -33,6 +33,7 @@ TRANSFERS = frozenset(
     for one in every
 )
 
+NOT_ASKED = "a call could be made: left out, the share that is wanted of its kind is reached"
 # Why conditions of an overload stay out, by the overload.
 Reasons = dict[str, dict[str, str]]
 
@@ -171,7 +172,7 @@ def why(reasons: dict[str, str], what: str) -> str:
     >>> why({"dtypes 0 int8": "free: element 3 differs"}, "dtypes 0 int8")
     'a device may choose its answer'
     """
-    told = reasons.get(what) or reasons.get("all", "not asked")
+    told = reasons.get(what) or reasons.get("all", NOT_ASKED)
     kind, colon, _ = told.partition(":")
     return _WHY.get(kind, told) if colon else told
 

@@ -223,9 +223,8 @@ add_table(
             for y in (x, -x, x + 1)
         ],
         "packed": lambda x: [
-            torch.nn.utils.rnn.pack_padded_sequence(y, torch.tensor([5, 3, 2, 1]), batch_first=first).data
+            torch.nn.utils.rnn.pack_padded_sequence(y, torch.tensor([5, 3, 2, 1]), batch_first=True).data
             for y in (x[:, :, None], x.mT.contiguous().mT[:, :, None] * 2, x[:, :, None].expand(4, 5, 3))
-            for first in (True,)
         ],
     },
     lambda d: (d.distinct(4, 5) / 2,),

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.acts import backward, leaf
+from device_suite.acts import derived
 from device_suite.limits import ENDS, add_table, assigned
 
 cases = Cases("conditions")
@@ -16,12 +16,6 @@ cases = Cases("conditions")
 
 def test_case(case: Any, ask: Any) -> None:
     ask(case)
-
-
-def _derived(form: Any, *operands: torch.Tensor) -> Any:
-    starts = [leaf(one) for one in operands]
-    y = form(*starts)
-    return backward(y, *starts, grad=torch.linspace(-1, 1, y.numel(), device=y.device).to(y.dtype).reshape(y.shape))
 
 
 # x of (260, 300), y like it, i an order of its rows.
@@ -70,15 +64,15 @@ _MATRIX: dict[str, Any] = {
     "products": lambda x, y, i: [x @ y.mT, torch.outer(x[0], y[1]), x @ y[0], F.linear(x, y, y[:, 0]), x.mT @ y],
     "distances": lambda x, y, i: [torch.cdist(x, y), torch.cosine_similarity(x[:, None], y[:9], dim=-1)],
     "derived": lambda x, y, i: [
-        _derived(lambda a, b: torch.cat([a, b * 2], 1), x, y),
-        _derived(lambda a, b: (a * b).softmax(1), x, y),
-        _derived(lambda a, b: F.linear(a, b), x, y),
-        _derived(lambda a: a[i], x),
-        _derived(lambda a: F.layer_norm(a, (300,)), x),
+        derived(lambda a, b: torch.cat([a, b * 2], 1), x, y),
+        derived(lambda a, b: (a * b).softmax(1), x, y),
+        derived(lambda a, b: F.linear(a, b), x, y),
+        derived(lambda a: a[i], x),
+        derived(lambda a: F.layer_norm(a, (300,)), x),
     ],
     "looked_up": lambda x, y, i: [
         F.embedding(i.reshape(20, 13), x),
-        _derived(lambda w: F.embedding(i.repeat(2), w), x),
+        derived(lambda w: F.embedding(i.repeat(2), w), x),
         F.embedding_bag(i.reshape(130, 2), x, mode="sum"),
         F.cross_entropy(x, i % 300),
         F.one_hot(i, 260),
@@ -151,13 +145,13 @@ _IMAGES: dict[str, Any] = {
         x, F.affine_grid(w[:2, 0, :2], (2, 4, 96, 100), align_corners=False) / 2, align_corners=False
     ),
     "derived": lambda x, w: [
-        _derived(lambda a: F.interpolate(a, scale_factor=2.0), x),
-        _derived(lambda a: F.interpolate(a, (70, 150), mode="bilinear"), x),
-        _derived(lambda a: F.max_pool2d(a, 2), x),
-        _derived(lambda a: F.avg_pool2d(a, 3, 2), x),
-        _derived(lambda a, b: F.conv2d(a, b), x, w),
-        _derived(lambda a: F.pad(a, (1, 2, 3, 0), mode="reflect"), x),
-        _derived(lambda a: F.group_norm(a, 2), x),
+        derived(lambda a: F.interpolate(a, scale_factor=2.0), x),
+        derived(lambda a: F.interpolate(a, (70, 150), mode="bilinear"), x),
+        derived(lambda a: F.max_pool2d(a, 2), x),
+        derived(lambda a: F.avg_pool2d(a, 3, 2), x),
+        derived(lambda a, b: F.conv2d(a, b), x, w),
+        derived(lambda a: F.pad(a, (1, 2, 3, 0), mode="reflect"), x),
+        derived(lambda a: F.group_norm(a, 2), x),
     ],
     "attended": lambda x, w: F.scaled_dot_product_attention(x[..., :32], x[..., 20:52], x[..., 40:72]),
 }
@@ -177,11 +171,11 @@ add_table(
     "broad-rows",
     {
         "linear": lambda x, w: [
-            _derived(lambda a, b, rows=rows: F.linear(a.view(rows, -1, 4), b)[:, ::50], x, w) for rows in (128, 64, 300)
+            derived(lambda a, b, rows=rows: F.linear(a.view(rows, -1, 4), b)[:, ::50], x, w) for rows in (128, 64, 300)
         ],
         "products": lambda x, w: [(x.view(rows, -1, 4) @ w.mT)[:, ::50] for rows in (128, 64, 300)],
-        "normed": lambda x, w: _derived(lambda a, b: F.layer_norm(a.view(128, 300, 4), (4,), b[0], b[1]), x, w),
-        "embedded": lambda x, w: _derived(lambda a: F.embedding((x[:, 0] > 0).long() * 2, a), w),
+        "normed": lambda x, w: derived(lambda a, b: F.layer_norm(a.view(128, 300, 4), (4,), b[0], b[1]), x, w),
+        "embedded": lambda x, w: derived(lambda a: F.embedding((x[:, 0] > 0).long() * 2, a), w),
         "activated": lambda x, w: [
             F.gelu(x),
             F.softmax(x.view(128, 300, 4), 1),
@@ -224,7 +218,7 @@ add_table(
 _LONG = 65_536
 _WINDOWS: dict[str, Any] = {
     "kernel": lambda x, w: [F.conv1d(x, w), F.conv1d(x, w[..., :_LONG]), F.conv1d(x, w[..., :5], dilation=_LONG // 4)],
-    "derived": lambda x, w: _derived(lambda a, b: F.conv1d(a, b), x, w),
+    "derived": lambda x, w: derived(lambda a, b: F.conv1d(a, b), x, w),
     "turned": lambda x, w: F.conv_transpose1d(x[..., :3], w),
     "pooled": lambda x, w: [F.avg_pool1d(x, _LONG + 1, 1), F.max_pool1d(x, _LONG + 1, 1), F.adaptive_avg_pool1d(x, 1)],
     "unfolded": lambda x, w: [x.unfold(2, _LONG + 1, 3).sum(-1), x.unfold(2, 3, _LONG)],

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.acts import backward, leaf
+from device_suite.acts import derived
 from device_suite.limits import add_table, assigned
 
 cases = Cases("conditions")
@@ -16,12 +16,6 @@ cases = Cases("conditions")
 
 def test_case(case: Any, ask: Any) -> None:
     ask(case)
-
-
-def _derived(form: Any, *operands: torch.Tensor) -> Any:
-    starts = [leaf(one) for one in operands]
-    y = form(*starts)
-    return backward(y, *starts, grad=torch.linspace(-1, 1, y.numel(), device=y.device).to(y.dtype).reshape(y.shape))
 
 
 # More dimensions than a kernel's table of strides may have: x of 7, 9, 12 and 16, sides of 1 among them.
@@ -63,7 +57,7 @@ _RANKED: dict[str, Any] = {
     "converted": lambda x, m: [x.half(), m.long(), (m > 0).float(), m.to(torch.int32)],
     "products": lambda x, m: [x @ x.mT, torch.linalg.vector_norm(m, dim=1), F.linear(x, x.new_ones(4, x.shape[-1]))],
     "nets": lambda x, m: [F.gelu(m), F.layer_norm(x, x.shape[-2:]), F.pad(x, (1, 0, 2, 1)), F.dropout(m, 0.0)],
-    "derived": lambda x, m: [_derived(lambda y: (y * m).sum(1), x), _derived(lambda y: y.transpose(1, -2).exp(), x)],
+    "derived": lambda x, m: [derived(lambda y: (y * m).sum(1), x), derived(lambda y: y.transpose(1, -2).exp(), x)],
 }
 for _rank, _shape in _SHAPES.items():
     add_table(
@@ -112,7 +106,7 @@ add_table(
     cases,
     "equations",
     {
-        f"{number}": lambda *x, equation=equation, number=number: _derived(
+        f"{number}": lambda *x, equation=equation, number=number: derived(
             lambda *y: torch.einsum(equation, *y), *x[0][number]
         )
         for number, equation in enumerate(_EQUATIONS)

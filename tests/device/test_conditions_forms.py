@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.acts import backward, leaf
+from device_suite.acts import derived
 from device_suite.limits import add_table
 
 cases = Cases("conditions")
@@ -17,12 +17,6 @@ cases = Cases("conditions")
 
 def test_case(case: Any, ask: Any) -> None:
     ask(case)
-
-
-def _derived(form: Any, *operands: torch.Tensor) -> Any:
-    starts = [leaf(one) for one in operands]
-    y = form(*starts)
-    return backward(y, *starts, grad=torch.linspace(-1, 1, y.numel(), device=y.device).to(y.dtype).reshape(y.shape))
 
 
 # Products of every two ranks from 1 to 5, the batches equal or of one.
@@ -49,7 +43,7 @@ add_table(
     cases,
     "ranks-derived",
     {
-        f"{one}x{two}": lambda a, b, one=one, two=two: _derived(torch.matmul, a[one], b[two])
+        f"{one}x{two}": lambda a, b, one=one, two=two: derived(torch.matmul, a[one], b[two])
         for one in _LEFT
         for two in _RIGHT
     },
@@ -62,7 +56,7 @@ add_table(
     cases,
     "ranks-linear",
     {
-        f"{rank}-{bias}": lambda a, w, b, rank=rank, bias=bias: _derived(
+        f"{rank}-{bias}": lambda a, w, b, rank=rank, bias=bias: derived(
             lambda x, y, *z: F.linear(x, y, *z), a[rank], w, *((b,) if bias else ())
         )
         for rank in _LEFT
@@ -124,7 +118,7 @@ for _mode in ("constant", "replicate", "reflect", "circular"):
         f"paddings-{_mode}",
         {
             f"{rank}-{'_'.join(map(str, pads))}": lambda x, rank=rank, pads=pads, mode=_mode: [
-                _derived(lambda y: F.pad(y, pads, mode=mode), x[rank]),
+                derived(lambda y: F.pad(y, pads, mode=mode), x[rank]),
                 F.pad(x[rank].transpose(0, 1), pads, mode=mode),
             ]
             for rank in _SHAPES

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.refusals import add_refused
+from device_suite.refusals import a_table, add_refused
 
 cases = Cases("conditions")
 
@@ -17,15 +17,11 @@ def test_case(case: Any, ask: Any) -> None:
     ask(case)
 
 
-def _table(d: Any) -> Any:
-    return d.normal(5, 7), d.normal(7, 5), d.integers(0, 5, 6)
-
-
 # Numbers that name no dimension, no place and no part.
 add_refused(
     cases,
     "dimensions",
-    _table,
+    a_table,
     {
         name: lambda x, y, i, name=name, dim=dim, more=more: getattr(torch, name)(x, *more, dim)
         for name, *more in (
@@ -39,7 +35,7 @@ add_refused(
 add_refused(
     cases,
     "counts",
-    _table,
+    a_table,
     {
         "topk": lambda x, y, i: x.topk(8),
         "topk-negative": lambda x, y, i: x.topk(-1),
@@ -72,7 +68,7 @@ add_refused(
 add_refused(
     cases,
     "sizes",
-    _table,
+    a_table,
     {
         "add": lambda x, y, i: x + y,
         "add_": lambda x, y, i: x[0].add_(x),

@@ -8,17 +8,13 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.refusals import add_refused
+from device_suite.refusals import a_table, add_refused
 
 cases = Cases("conditions")
 
 
 def test_case(case: Any, ask: Any) -> None:
     ask(case)
-
-
-def _table(d: Any) -> Any:
-    return d.normal(5, 7), d.normal(7, 5), d.integers(0, 5, 6)
 
 
 # Matrices that have no inverse, and others that are not what a function asks for.
@@ -119,7 +115,7 @@ add_refused(
 add_refused(
     cases,
     "kinds",
-    _table,
+    a_table,
     {
         "cross_entropy": lambda x, y, i: F.cross_entropy(x[:, :5], i[:5].to(x.dtype)),
         "nll": lambda x, y, i: F.nll_loss(x[:, :5], i[:5].to(x.dtype)),
@@ -161,7 +157,7 @@ add_refused(
 add_refused(
     cases,
     "overlapping",
-    _table,
+    a_table,
     {
         "expanded-add": lambda x, y, i: x[:1].expand(5, 7).add_(1),
         "expanded-mul": lambda x, y, i: x[:, :1].expand(5, 7).mul_(x),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
@@ -22,6 +22,14 @@ def backward(output: torch.Tensor, *leaves: torch.Tensor, grad: torch.Tensor | N
     else:
         output.backward(grad)
     return (output, *(one.grad for one in leaves))
+
+
+def derived(form: Callable[..., torch.Tensor], *operands: torch.Tensor) -> tuple[Any, ...]:
+    """Return (output, gradient of each operand) of an uneven gradient of the output, from -1 to 1."""
+    starts = [leaf(one) for one in operands]
+    y = form(*starts)
+    uneven = torch.linspace(-1, 1, y.numel(), device=y.device).to(y.dtype)
+    return backward(y, *starts, grad=uneven.reshape(y.shape))
 
 
 def parameters_and_state(optimiser: torch.optim.Optimizer) -> list[Any]:

@@ -11,6 +11,11 @@ from .states import Refused
 _A_CALL_WITHOUT_AN_ANSWER = "no call that this torch's CPU refuses"
 
 
+def a_table(d: Any) -> Any:
+    """Return operands from a source of numbers: two matrices whose sizes are exchanged, and places in a row."""
+    return d.normal(5, 7), d.normal(7, 5), d.integers(0, 5, 6)
+
+
 def _refuses(form: Any, run: Any, bases: Any) -> bool:
     """Say whether a call raises, at once or when its answer is read."""
     copies = run.copy(bases)

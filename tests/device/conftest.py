@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 # Chosen when libtorch loads: with it, a missing operator would run on the CPU and be compared with the CPU.
 os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
@@ -77,6 +77,7 @@ class Run:
         around = self.plant.maker if self.plant else self.recorder.maker if self.recorder else None
         self.bench = Bench(self.device, around=around, seed=option("--seed"))
         self.last: Case | None = None
+        self.item: Any = None
 
     def leave(self, session: Any, after: Case) -> None:
         """End this process after a case: the driver starts another one for the rest."""
@@ -156,15 +157,19 @@ def pytest_runtest_teardown(item: Any, nextitem: Any) -> None:
         item.config.device_run.bench.release()
 
 
-@pytest.fixture()
-def ask(request: Any) -> Iterator[Any]:
+def pytest_runtest_setup(item: Any) -> None:
+    item.config.device_run.item = item
+
+
+@pytest.fixture(scope="session")  # one for all: a fixture for each of 16,000 cases takes seconds
+def ask(pytestconfig: Any) -> Any:
     """Return the function that runs a case, judges it and writes its line."""
-    run: Run = request.config.device_run
+    run: Run = pytestconfig.device_run
 
     def asked(case: Case) -> None:
         reason = why_not_here(case, device=run.device, full=run.full)
         if case.alone and reason is None and run.last is not None and run.log.read_by_a_driver:
-            run.leave(request.session, run.last)
+            run.leave(run.item.session, run.last)
             return
         run.last = case
         issue = next((row for row in run.known if row.covers(case.id)), None)
@@ -183,7 +188,7 @@ def ask(request: Any) -> Iterator[Any]:
         if run.recorder is not None:
             run.touched[case.id] = run.recorder.take()
         seconds = time.perf_counter() - begun
-        file = Path(request.node.location[0]).name
+        file = Path(run.item.location[0]).name
         run.spent[file] = run.spent.get(file, 0.0) + seconds
         if reason is not None:
             run.log.finished(case, "skipped", reason, {}, seconds)
@@ -194,15 +199,15 @@ def ask(request: Any) -> Iterator[Any]:
         text = "" if wrong is None else f"{type(wrong).__name__}: {wrong}"
         run.log.finished(case, outcome, text, error, seconds)
         if run.must_leave(case, wrong is not None):
-            run.leave(request.session, case)
+            run.leave(run.item.session, case)
         if outcome == "failed" and run.plant is not None:
-            request.session.shouldstop = f"the plant is caught by {case.id}"
+            run.item.session.shouldstop = f"the plant is caught by {case.id}"
         if outcome == "known":
             pytest.xfail(f"{issue.id if issue else ''}: {text}")
         if wrong is not None:
             raise wrong
 
-    yield asked
+    return asked
 
 
 def pytest_sessionfinish(session: Any) -> None:

@@ -31,7 +31,7 @@ _op(
         x.contiguous(),
         x.detach() + 0,
         torch.clone(x),
-        x.new_tensor(x.tolist()),
+        x.new_tensor(x[:99].tolist() if x.dim() else x.tolist()),
         torch.empty_like(x).copy_(x),
     ],
     "r n",

@@ -137,6 +137,8 @@ for _dtype in (torch.float32, torch.float16, torch.int32):
             attempt(lambda: torch.full(x.shape, 7.0, dtype=torch.float64).copy_(x)),
             attempt(lambda: torch.full((x.shape[1], 7), 7.0, dtype=torch.float64).t()[: x.shape[0]].copy_(x)),
             x.cpu().double(),
+            attempt(lambda: x.to("cpu", torch.float64).dtype),
+            x.cpu().double().dtype,
         ],
         issue="197715",
         make=lambda d, dtype=_dtype: (exact(d, dtype, 5, 3),),

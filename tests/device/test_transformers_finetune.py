@@ -19,7 +19,7 @@ cases = Cases("transformers")
 WORDS, LENGTH, STEPS, BATCH, RATE, SPREAD, SEED = 30, 18, 400, 32, 1.5e-3, 0.08, 82707
 CLS, SEP, FIRST = 1, 2, 3
 # A healthy GPU drifts from the CPU over hundreds of steps; over the first ten it must not.
-COMPARED_STEPS, ALLOWED = 10, 1e-2
+COMPARED_STEPS, ALLOWED, LEARNT = 10, 1e-2, 0.95
 
 
 def test_case(case: Any, ask: Any) -> None:
@@ -57,13 +57,13 @@ def _weights(generator: torch.Generator) -> bert.Weights:
     return {n: torch.zeros_like(t) if n.endswith((".bias", ".shift")) else t for n, t in drawn.items()}
 
 
-def _train(run: Any, weights: bert.Weights, train: Any, test: Any) -> Any:
-    """Return (losses of the first steps, first gradients by name, accuracy on the test pairs)."""
+def _train(run: Any, weights: bert.Weights, train: Any, test: Any, steps: int = STEPS) -> Any:
+    """Return (losses of the first steps, first gradients by name, accuracy on the test pairs after `steps`)."""
     w = bert.trainable(run.bring(weights))
     ids, types, mask, labels = run.bring(train)
     optimiser = torch.optim.AdamW(list(w.values()), lr=RATE)
     losses, first = [], {}
-    for step in range(STEPS):
+    for step in range(steps):
         for group in optimiser.param_groups:
             group["lr"] = RATE * min((step + 1) / 40, (STEPS - step) / (STEPS - 40))
         chosen = slice(step * BATCH % len(labels), step * BATCH % len(labels) + BATCH)
@@ -90,7 +90,7 @@ def _a_paraphrase_task_is_learnt_as_on_the_cpu(bench: Any) -> None:
     with here as run:
         losses, first, accuracy = _train(run, *copies)
     with bench.same() as run:
-        host_losses, host_first, host_accuracy = _train(run, *run.copy((weights, train, test)))
+        host_losses, host_first, _ = _train(run, *run.copy((weights, train, test)), steps=COMPARED_STEPS)
     widest = max(float(grad.abs().max()) for grad in host_first.values())
     for name, grad in host_first.items():
         error = float((first[name] - grad).abs().max())
@@ -99,5 +99,8 @@ def _a_paraphrase_task_is_learnt_as_on_the_cpu(bench: Any) -> None:
         assert error <= 1e-3 * scale, f"first step, gradient of {name}: off by {error:.3g} of at most {scale:.3g}"
     for step, (loss, host) in enumerate(zip(losses, host_losses)):
         assert abs(loss - host) <= ALLOWED * host, f"step {step}: loss {loss:.5f}, on the CPU {host:.5f}"
-    assert host_accuracy >= 0.95, f"the CPU itself learnt only {host_accuracy:.3f}: this proves nothing"
-    assert accuracy >= 0.95, f"accuracy {accuracy:.3f}, on the CPU {host_accuracy:.3f}"
+    if not accuracy >= LEARNT:  # only now is it worth the time to ask whether the CPU learns it
+        with bench.same() as run:
+            host_accuracy = _train(run, *run.copy((weights, train, test)))[2]
+        assert host_accuracy >= LEARNT, f"the CPU itself learnt only {host_accuracy:.3f}: this proves nothing"
+        raise AssertionError(f"accuracy {accuracy:.3f}, on the CPU {host_accuracy:.3f}")

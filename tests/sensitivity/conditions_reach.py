@@ -20,6 +20,7 @@ import suite_in_process  # noqa: F401 - the device suite comes into reach by it
 from call_changes import change_call, describe
 from conditions import DTYPES, LAYOUTS, PLACES, RANKS, Facts, map_values, sizes_of, tensors_of
 from device_suite.overloads.asking import attempt_answers
+from device_suite.overloads.described import Drawn
 from device_suite.runs import Bench
 
 _SUPPORT = json.loads((Path(__file__).parent / "mps_support.json").read_text(encoding="utf-8"))
@@ -64,7 +65,7 @@ def _refused(func: Any, facts: Facts, argument: tuple[str, str]) -> bool:
         call = change_call(func, describe(sample), ("arguments", argument))
         if call is not None:
             asked = True
-            if not isinstance(attempt_answers(func, call, 0, cpu.same()), Exception):
+            if not isinstance(attempt_answers(func, Drawn(call, 0), cpu.same()), Exception):
                 return False
     return asked
 

@@ -118,7 +118,8 @@ class Making:
         recorder = Conditions()
         try:
             with recorder:
-                asking.perform(self.func, asking.Drawn(call, len(self.calls)), Bench(torch.device("cpu")).same())
+                drawn = asking.Drawn(call, len(self.calls))
+                asking.perform(self.func, drawn, Bench(torch.device("cpu")).same(), drawn.bases)
         except Exception:
             return set()
         facts = recorder.facts.get(self.func, Facts())
@@ -138,9 +139,11 @@ class Making:
         ]
         for kind, bench in judges:
             try:
+                drawn = asking.Drawn(call, number)
+                copies = bench.device_run().copy(drawn.bases)
                 with bench.device_run() as run:
-                    answers = asking.attempt_answers(self.func, call, number, run)
-                asking.judge(self.func, call, number, answers, Bench(bench.device))
+                    answers = asking.attempt_answers(self.func, drawn, run, copies)
+                asking.judge(self.func, drawn, answers, Bench(bench.device))
             except Refused as refused:
                 if kind != "device":  # what a device lacks is a gap, not a reason
                     return "refused: " + str(refused)[:90]
@@ -173,7 +176,8 @@ def _beside(func: Any, call: Any, number: int, other: int) -> list[torch.Tensor]
         memory[:count] = base.reshape(-1)
         return memory[:count].view(base.shape)
 
-    args, kwargs, _ = asking.Drawn(call, number).arguments(place, torch.device("cpu"), lambda dtype: dtype)
+    drawn = asking.Drawn(call, number)
+    args, kwargs = drawn.arguments(list(map(place, drawn.bases)), torch.device("cpu"), lambda dtype: dtype)
     try:
         answers = func(*args, **kwargs)
     except Exception:
@@ -230,9 +234,9 @@ def with_seeds(facts: dict[Any, Facts]) -> dict[Any, Facts]:
     for name, call in json.loads(SEEDS.read_text(encoding="utf-8")).items():
         func = overload(name)
         if func is not None:
-            drawn = asking.Drawn(call, 0).arguments(lambda base: base, cpu, lambda dtype: dtype)
-            met = found.get(func, Facts())
-            found[func] = replace(met, samples={"seed": (tuple(drawn[0]), drawn[1]), **met.samples})
+            drawn, met = asking.Drawn(call, 0), found.get(func, Facts())
+            args, kwargs = drawn.arguments(drawn.bases, cpu, lambda dtype: dtype)
+            found[func] = replace(met, samples={"seed": (tuple(args), kwargs), **met.samples})
     return found
 
 

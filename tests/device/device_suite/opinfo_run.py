@@ -13,8 +13,7 @@ from typing import Any, Callable, Iterator
 
 import torch
 
-from .compare import Error, Leaf, Mismatch, bits_differ, compare_leaf, read_back
-from .draws import map_tensors
+from .compare import Error, Leaf, Mismatch, bits_differ, compare_leaf, kept, read_back
 from .opinfo_marks import upstream_excuses_out, upstream_expects
 from .opinfo_samples import Sample, draw_samples, tensors_in
 from .states import Refused
@@ -121,7 +120,7 @@ class _Asking:
             bases = run.bring(copies)
             outputs = way(self._op, self._call, sample, run, bases, _Grads(self._draw, grads, run, given))
             leaves = read_back(outputs) + read_back(bases, "base")
-        return [Leaf(one.path, map_tensors(one.value, torch.Tensor.clone), one.device, one.stride) for one in leaves]
+        return kept(leaves)
 
     def _judge(self, actual: list[Leaf], truth: list[Leaf], same: list[Leaf], terms: int) -> None:
         if not len(actual) == len(truth) == len(same):

@@ -7,6 +7,7 @@ from typing import Any, Callable, ContextManager
 
 import torch
 
+from .cases import Case
 from .draws import Draw, map_tensors
 
 PlantMaker = Callable[[], ContextManager[Any]]
@@ -83,6 +84,7 @@ class Bench:
         self.device = device
         self.seed = seed
         self.around = around
+        self._bases: dict[tuple[str, tuple[int, int]], tuple[Any, ...]] = {}
 
     def device_run(self) -> DeviceRun:
         """Return a run on the device under test: `with bench.device_run() as run:`."""
@@ -99,6 +101,20 @@ class Bench:
     def draw(self, case_id: str, *, k: int = 0, data: int = 0) -> Draw:
         """Return the source of host data for a case."""
         return Draw(case_id, k=k, data=data, seed=self.seed)
+
+    def bases(self, case: Case, draw: tuple[int, int]) -> tuple[Any, ...]:
+        """Return the host's data of a case; the last case's is kept, since every run gets a copy of it."""
+        if case.make is None:
+            return ()
+        key = case.id, draw
+        if key in self._bases:
+            return self._bases[key]
+        drawn = case.make(self.draw(case.id, k=draw[0], data=draw[1]))
+        bases = drawn if isinstance(drawn, tuple) else (drawn,)
+        self._bases = {old: one for old, one in self._bases.items() if old[0] == case.id}
+        if not case.memory_bytes and _is_copied_whole(bases):
+            self._bases[key] = bases
+        return bases
 
     def synchronise(self) -> None:
         """Wait until the device has done its work; nothing to wait for on the CPU."""
@@ -124,3 +140,12 @@ class Bench:
         blocks = [torch.full((size + odd,), 1000.0, device=self.device) for size in sizes for odd in (0, 1, 13)]
         self.synchronise()
         del blocks
+
+
+def _is_copied_whole(bases: Any) -> bool:
+    """Say whether a copy shares nothing that an act could change with what it was copied from."""
+    if isinstance(bases, (tuple, list)):
+        return all(_is_copied_whole(one) for one in bases)
+    if isinstance(bases, dict):
+        return all(_is_copied_whole(one) for one in bases.values())
+    return bases is None or isinstance(bases, (torch.Tensor, torch.dtype, bool, int, float, complex, str))

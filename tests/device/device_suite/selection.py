@@ -100,6 +100,8 @@ def why_not_here(case: Case, *, device: torch.device, full: bool) -> str | None:
         return f"needs torch {case.since}, this is {torch.__version__}"
     if case.devices and device.type not in case.devices:
         return f"a question for {', '.join(case.devices)} only"
+    if case.memory_bytes == 0:
+        return None
     free, limit = free_memory_bytes(), int(os.environ.get(MEMORY_LIMIT, case.memory_bytes))
     if case.memory_bytes > min(free, limit):
         what = "are free" if free <= limit else "are what the watchdog allows"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from functools import partial
-from typing import Any, Callable
+from typing import Callable
 
 import torch
 
 from .answers import Absent, says_missing
 from .cases import Case
-from .compare import Error, Leaf, Mismatch, bits_differ, compare_leaf, read_back
-from .draws import map_tensors
+from .compare import Error, Leaf, Mismatch, bits_differ, compare_leaf, kept, read_back
+from .forms import Own, check_form, spread
 from .runs import Bench, DeviceRun
 
 # What a state draws: (k, data). `polluted` draws new values at the first shape, so that an answer kept
@@ -51,14 +50,14 @@ class References:
         ):
             self._known[key] = leaves
         else:
-            self._large = {old: kept for old, kept in self._large.items() if old[0] == case.id}
+            self._large = {old: found for old, found in self._large.items() if old[0] == case.id}
             self._large[key] = leaves
         return leaves
 
 
 def answers_of(case: Case, bench: Bench, run: DeviceRun, draw: tuple[int, int]) -> list[Leaf]:
     """Return what the case answers on this run: its outputs, then its bases as the act left them."""
-    bases = _draw_bases(case, bench, draw)
+    bases = bench.bases(case, draw)
     copies = run.copy(bases)
     run.seed(bench.seed)
     with run:
@@ -66,8 +65,7 @@ def answers_of(case: Case, bench: Bench, run: DeviceRun, draw: tuple[int, int]) 
         outputs = case.act(run, *brought) if case.wants_run else case.act(*brought)
         leaves = read_back(outputs)
         leaves += read_back(brought, "base")
-    # The host's copies alias in a rehearsal, and a later run must not change what this one answered.
-    return [Leaf(leaf.path, map_tensors(leaf.value, torch.Tensor.clone), leaf.device, leaf.stride) for leaf in leaves]
+    return kept(leaves)
 
 
 def run_case(case: Case, bench: Bench, references: References | None = None) -> Error:
@@ -113,24 +111,22 @@ def _judge(
     case: Case, bench: Bench, actual: list[Leaf], reference: list[Leaf], known: References, draw: tuple[int, int]
 ) -> Error:
     _demand_answers(actual)
-    actual, reference = _spread(actual, reference), _spread(reference, actual)
+    actual, reference = spread(actual, reference), spread(reference, actual)
     if len(actual) != len(reference):
         raise Mismatch(f"{len(actual)} outputs, the reference has {len(reference)}")
-    own = _own_answers(case, bench, known, draw, reference)
+    own = Own(case, bench, partial(known.get, case, bench, precise=False), draw, reference)
     worst = Error()
-    for index, (got, want) in enumerate(zip(actual, reference)):
+    for got, want in zip(actual, reference):
         if isinstance(want.value, Absent):
             continue  # the CPU refuses this combination: nothing is defined
-        like = own(0)
         if isinstance(got.value, Absent):
-            _check_absence(got, None if like is None else like[index], bench)
+            _check_absence(got, own.answer(want.path), bench)
             continue
-        if like is not None:
-            _check_form(case, bench, got, like[index])
+        check_form(case, bench, got, want, own)
         error = compare_leaf(
             got,
             want,
-            partial(_leaf_of, own, index),
+            partial(own.answer, want.path),
             terms=case.terms,
             factor=case.factor,
             floor=case.floor,
@@ -153,51 +149,6 @@ def _check_absence(got: Leaf, like: Leaf | None, bench: Bench) -> None:
         return
     if not got.value.missing or bench.device.type == "cpu":
         raise Mismatch(f"{got.path}: raised {got.value.kind}: {got.value.text}")
-
-
-def _leaf_of(own: Callable[[int], Any], index: int) -> Leaf | None:
-    leaves: list[Leaf] | None = own(1)
-    return leaves[index] if leaves is not None else None
-
-
-def _spread(leaves: list[Leaf], others: list[Leaf]) -> list[Leaf]:
-    """Return the leaves, each refusal of several answers once for each of them: a refusal has one leaf, a list many."""
-    found: list[Leaf] = []
-    for leaf in leaves:
-        below = (f"{leaf.path}[", f"{leaf.path}.")
-        paths = [one.path for one in others if one.path.startswith(below)] if isinstance(leaf.value, Absent) else []
-        found += [Leaf(path, leaf.value) for path in paths] or [leaf]
-    return found
-
-
-def _own_answers(
-    case: Case, bench: Bench, known: References, draw: tuple[int, int], reference: list[Leaf]
-) -> Callable[[int], Any]:
-    """Return a function that gives the CPU's answers in the case's own dtypes, or None where the CPU refuses.
-
-    Asked with 0 it answers for the form only, so a kept answer to the first draw's shape will do.
-    """
-
-    @functools.lru_cache(maxsize=None)  # asked once for each leaf
-    def answer(exact: int) -> list[Leaf] | None:
-        try:
-            found = known.get(case, bench, draw if exact or draw[0] else (0, 0), precise=False)
-            return _spread(found, reference)
-        except Exception:  # an old CPU build lacks half precision for this operator: no second opinion, no matter
-            return None
-
-    return answer
-
-
-def _check_form(case: Case, bench: Bench, got: Leaf, like: Leaf) -> None:
-    if not isinstance(like.value, torch.Tensor) or not isinstance(got.value, torch.Tensor):
-        return
-    if got.value.dtype != like.value.dtype:
-        raise Mismatch(f"{got.path}: dtype {got.value.dtype}, the CPU gives {like.value.dtype}")
-    if not case.anywhere and got.device != bench.device.type:
-        raise Mismatch(f"{got.path}: lies on {got.device}, not on {bench.device.type}")
-    if (case.strides or got.path.startswith("base")) and got.stride != like.stride:
-        raise Mismatch(f"{got.path}: strides {got.stride}, the CPU gives {like.stride}")
 
 
 def _demand_same_bits(case: Case, bench: Bench, first: list[Leaf], second: list[Leaf]) -> None:
@@ -233,13 +184,6 @@ def _check_refusal(case: Case, bench: Bench, draw: tuple[int, int], raised: Exce
             raise Refused(f"this torch's CPU raises {type(own).__name__}: {own}") from raised
     elif case.may_be_missing and says_missing(raised):
         raise Refused(f"not on this device: {raised}") from raised
-
-
-def _draw_bases(case: Case, bench: Bench, draw: tuple[int, int]) -> tuple[Any, ...]:
-    if case.make is None:
-        return ()
-    bases = case.make(bench.draw(case.id, k=draw[0], data=draw[1]))
-    return bases if isinstance(bases, tuple) else (bases,)
 
 
 def _sizes(reference: list[Leaf]) -> list[int]:

@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator
 
 import torch
 
-from ..compare import Error, Leaf, Mismatch, compare_leaf
+from ..compare import Error, Leaf, Mismatch, compare_leaf, largest
 from ..states import Refused
 from .drawing import Context, Placed, narrowed
 from .program import program
@@ -124,7 +124,7 @@ def _quick(spec: Spec, row: Row, bench: Any, truth: Any, answer: list[Any]) -> E
             if not torch.equal(got, want):
                 return None
         elif got.numel():
-            off, scale = float((got - want).abs().max()), float(want.abs().max())
+            off, scale = largest(got - want), largest(want)
             bound = _bound(spec, row, got.dtype, scale)
             if not off <= bound or math.isinf(off):
                 return None

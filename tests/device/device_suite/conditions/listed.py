@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from ..cases import Cases
 from .asking import ask_rows
 from .spec import Row, Spec, Table
@@ -50,10 +48,14 @@ def rows_of(spec: Spec, part: str = "rows") -> list[Row]:
     Raises:
         ValueError: they were made for another description.
     """
+    return [decode(spec, digits) for digits in _digits_of(spec, part)]
+
+
+def _digits_of(spec: Spec, part: str) -> list[str]:
     stored = stored_rows().get(spec.name, {"factors": signature(spec), "rows": ""})
     if stored["factors"] != signature(spec):
         raise ValueError(f"{ROWS.name}: the rows of {spec.name} are of another description; make them anew")
-    return [decode(spec, digits) for digits in stored.get(part, "").split()]
+    return stored.get(part, "").split()  # type: ignore[no-any-return]
 
 
 def all_rows(spec: Spec) -> list[Row]:
@@ -64,15 +66,17 @@ def all_rows(spec: Spec) -> list[Row]:
 def add_generated(cases: Cases, table: Table) -> None:
     """Register the cases of a table: `condition-<operator>-<dtype>`, and with `-more` the rest, for `--full`."""
     for spec in table.specs.values():
+        place = [name for name, _ in spec.factors].index("@dtype")
         for part, ending in (("rows", ""), ("more", "-more")):
-            by_dtype: dict[torch.dtype, list[Row]] = {}
-            for row in rows_of(spec, part):
-                by_dtype.setdefault(row.levels["@dtype"], []).append(row)
-            for dtype, rows in by_dtype.items():
+            by_dtype: dict[str, list[str]] = {}
+            for digits in _digits_of(spec, part):
+                by_dtype.setdefault(digits[place], []).append(digits)
+            for digit, rows in by_dtype.items():
+                dtype = spec.kinds[DIGITS.index(digit)]
                 name, act = f"condition-{spec.name}-{str(dtype)[6:]}{ending}", partial(_asked, spec, rows)
                 more = part == "more"
                 cases.add(name, act, check=True, may_be_missing=True, full=more, quiet=more)
 
 
-def _asked(spec: Spec, rows: list[Row], bench: Any) -> Any:
-    return ask_rows(spec, rows, bench)
+def _asked(spec: Spec, rows: list[str], bench: Any) -> Any:
+    return ask_rows(spec, [decode(spec, digits) for digits in rows], bench)

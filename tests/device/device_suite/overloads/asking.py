@@ -58,20 +58,27 @@ def ask_calls(name: str, calls: list[Any], bench: Any) -> Error:
     func = overload(name)
     if func is None:
         raise Refused(f"this torch has no {name}")
+    drawn = [Drawn(call, number) for number, call in enumerate(calls)]
     run = bench.device_run()
+    copies = [_copies(one, run) for one in drawn]  # before the run: drawing is the host's work
     run.seed(bench.seed)
-    answers: list[Any] = []
     with run:
-        for number, call in enumerate(calls):
-            answers.append(attempt_answers(func, call, number, run))
-    return _judged(name, calls, answers, bench)
+        answers = [attempt_answers(func, one, run, copy) for one, copy in zip(drawn, copies)]
+    return _judged(name, drawn, answers, bench)
 
 
-def _judged(name: str, calls: list[Any], answers: list[Any], bench: Any) -> Error:
+def _copies(drawn: Drawn, run: Any) -> Any:
+    try:
+        return run.copy(drawn.bases)
+    except Exception:  # this torch lacks a dtype: asking the call says so
+        return None
+
+
+def _judged(name: str, calls: list[Drawn], answers: list[Any], bench: Any) -> Error:
     worst, wrong, gaps = Error(), [], []
-    for number, (call, answer) in enumerate(zip(calls, answers)):
+    for number, (drawn, answer) in enumerate(zip(calls, answers)):
         try:
-            error = judge(overload(name), call, number, answer, bench)
+            error = judge(overload(name), drawn, answer, bench)
             worst = error if error.max_rel_scaled > worst.max_rel_scaled else worst
         except Refused as gap:
             gaps.append(str(gap))
@@ -80,37 +87,38 @@ def _judged(name: str, calls: list[Any], answers: list[Any], bench: Any) -> Erro
     if wrong:
         number, first = wrong[0]
         also = f"\nand calls {', '.join(str(one) for one, _ in wrong[1:])}" if wrong[1:] else ""
-        raise Mismatch(f"call {number}: {first}\ntorch.ops.aten.{name}: {json.dumps(calls[number])}{also}", first.error)
+        raise Mismatch(
+            f"call {number}: {first}\ntorch.ops.aten.{name}: {json.dumps(calls[number].call)}{also}", first.error
+        )
     if len(gaps) == len(calls):
         raise Refused(gaps[0] if gaps else "no call")
     return worst
 
 
-def perform(func: Any, drawn: Drawn, run: Any) -> list[Any]:
+def perform(func: Any, drawn: Drawn, run: Any, copies: list[torch.Tensor]) -> list[Any]:
     """Return what a call answers on a run's device, and its tensors after it where it writes to them."""
-    args, kwargs, bases = drawn.arguments(
-        lambda base: base.to(run.cast(base.dtype)).to(run.device), run.device, run.cast
-    )
+    bases = run.bring(copies)
+    args, kwargs = drawn.arguments(bases, run.device, run.cast)
     results = flat_answers(func(*args, **kwargs))
     return [*results, *bases] if func._schema.is_mutable else results
 
 
-def judge(func: Any, call: Any, number: int, answer: Any, bench: Any) -> Error:
+def judge(func: Any, drawn: Drawn, answer: Any, bench: Any) -> Error:
     """Return the error of one answer: within bounds of float64, or of the CPU in the call's own dtypes."""
-    own = attempt_answers(func, call, number, _seeded(bench.same()))
+    own = attempt_answers(func, drawn, _seeded(bench.same()))
     if isinstance(own, Exception):
         raise Refused(f"this torch's CPU raises {type(own).__name__}: {own}")
     if isinstance(answer, Exception):
         if is_gap(answer):
             raise Refused(f"not on this device: {answer}")
         raise Mismatch(f"raised {type(answer).__name__}: {answer}")
-    truth = attempt_answers(func, call, number, _seeded(bench.reference()))
+    truth = attempt_answers(func, drawn, _seeded(bench.reference()))
     if isinstance(truth, Exception) or len(truth) != len(own):
         truth = own
     if len(answer) != len(own):
         raise Mismatch(f"{len(answer)} answers, the CPU gives {len(own)}")
     worst = Error()
-    terms = _terms(call)
+    terms = _terms(drawn.call)
     kept = _kept_places(func, len(own))
     for place, (got, mine, want) in enumerate(zip(answer, own, truth)):
         if place in kept:
@@ -164,10 +172,10 @@ def flat_answers(answer: Any) -> list[Any]:
     return [] if answer is None else [answer]
 
 
-def attempt_answers(func: Any, call: Any, number: int, run: Any) -> Any:
-    """Return what a call answers, read back to the host, or what it raises."""
+def attempt_answers(func: Any, drawn: Drawn, run: Any, copies: list[torch.Tensor] | None = None) -> Any:
+    """Return what a call answers to copies of its tensors, read back to the host, or what it raises."""
     try:
-        return _read(perform(func, Drawn(call, number), run))
+        return _read(perform(func, drawn, run, run.copy(drawn.bases) if copies is None else copies))
     except Exception as raised:
         return raised
 

@@ -6,12 +6,13 @@ A tensor is "@float32 2x3 step -4 4": dtype, shape ("-" without dimensions), lay
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Callable
 
 import torch
 
-from ..layouts import LAYOUTS
+from ..layouts import LAYOUTS, Layout
 
 VIEWS = {"dense": LAYOUTS["contiguous"], "step": LAYOUTS["step2"], **LAYOUTS}
 _LENGTH = 65_551
@@ -61,38 +62,37 @@ def texts(value: Any) -> list[str]:
 
 
 class Drawn:
-    """The host's tensors of one call, and the call with them put in."""
+    """One call with the host's tensors, drawn once; every run gets copies of them."""
 
     def __init__(self, call: Any, number: int) -> None:
-        self.call, self.number = call, number
-        self._turn = number
+        self.call, self._number = call, number
 
-    def arguments(self, move: Callable[[torch.Tensor], torch.Tensor], device: Any, cast: Any) -> tuple[Any, Any, Any]:
-        """Return (args, kwargs, bases): tensors moved as bases, then cut; dtypes and devices as the run has them."""
-        self._turn, bases = self.number, []
+    @functools.cached_property
+    def bases(self) -> list[torch.Tensor]:
+        """Return the tensors of which the call's are views, in order, on the host."""
+        return [
+            values(dtype_of(text), _layout_of(text).base(shape_of(text)), *map(float, text.split(" ")[3:]), turn)
+            for turn, text in enumerate(texts(self.call), start=self._number + 1)
+        ]
+
+    def arguments(self, bases: list[torch.Tensor], device: Any, cast: Any) -> tuple[Any, Any]:
+        """Return (args, kwargs): views of these bases put in, dtypes and devices as the run has them."""
+        waiting = iter(bases)
 
         def made(value: Any) -> Any:
             if is_tensor(value):
-                base, cut = self._tensor(value)
-                bases.append(move(base))
-                return cut(bases[-1])
+                return _layout_of(value).cut(next(waiting), shape_of(value))
             if isinstance(value, list):
                 return [made(one) for one in value]
-            return (
-                {key: made(one) for key, one in value.items()}
-                if isinstance(value, dict)
-                else plain(value, device, cast)
-            )
+            if isinstance(value, dict):
+                return {key: made(one) for key, one in value.items()}
+            return plain(value, device, cast)
 
-        args, kwargs = made(self.call[0]), made(self.call[1])
-        return args, kwargs, bases
+        return made(self.call[0]), made(self.call[1])
 
-    def _tensor(self, text: str) -> tuple[torch.Tensor, Callable[[torch.Tensor], torch.Tensor]]:
-        dtype, shape, layout = dtype_of(text), shape_of(text), VIEWS[text.split(" ")[2]]
-        low, high = map(float, text.split(" ")[3:])
-        self._turn += 1
-        base = values(dtype, layout.base(shape), low, high, self._turn)
-        return base, lambda moved: layout.cut(moved, shape)
+
+def _layout_of(text: str) -> Layout:
+    return VIEWS[text.split(" ")[2]]
 
 
 def values(dtype: torch.dtype, shape: Any, low: float, high: float, turn: int) -> torch.Tensor:

@@ -1,0 +1,103 @@
+"""What an answer must be: its dtype, where it lies, its strides; and the CPU's own answers, which say so."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+
+from .answers import Absent
+from .cases import Case
+from .compare import Leaf, Mismatch
+from .runs import Bench
+
+_RAISED = {torch.float64: torch.float32, torch.complex128: torch.complex64}
+_FRESH = (0, 0)
+
+
+class Own:
+    """The CPU's answers in the case's own dtypes, by path; None where the CPU refuses.
+
+    Args:
+        ask: gives the CPU's leaves for a draw.
+        draw: that of the state which is judged.
+        reference: the leaves of float64 for it.
+    """
+
+    def __init__(
+        self,
+        case: Case,
+        bench: Bench,
+        ask: Callable[[tuple[int, int]], list[Leaf]],
+        draw: tuple[int, int],
+        reference: list[Leaf],
+    ) -> None:
+        self._ask, self._draw, self._reference, self._strides = ask, draw, reference, case.strides
+        self._narrow = not case.wants_run and _is_single(bench.bases(case, draw))
+        self._found: dict[tuple[int, int], dict[str, Leaf]] = {}
+
+    def answer(self, path: str) -> Leaf | None:
+        """Return what the CPU answers there to the same draw."""
+        return self._at(self._draw).get(path)
+
+    def form(self, path: str) -> Leaf | None:
+        """Return an answer of the same dtype: one to the first draw will do, unless another shape's strides count."""
+        if self._draw[0] and self._strides:
+            return self.answer(path)
+        return self._at(_FRESH).get(path) or self.answer(path)
+
+    def told_by(self, reference: torch.Tensor) -> torch.dtype | None:
+        """Return the dtype of an answer where float64's answer tells it, so that the CPU need not be asked again.
+
+        A dtype that is not float64 was not raised; and float64 came of float32 where nothing else was drawn.
+        """
+        raised = _RAISED.get(reference.dtype)
+        return reference.dtype if raised is None else raised if self._narrow else None
+
+    def _at(self, draw: tuple[int, int]) -> dict[str, Leaf]:
+        if draw not in self._found:
+            try:
+                leaves = spread(self._ask(draw), self._reference)
+            except Exception:  # an old CPU build lacks half precision for this operator: no second opinion, no matter
+                leaves = []
+            self._found[draw] = {leaf.path: leaf for leaf in leaves}
+        return self._found[draw]
+
+
+def check_form(case: Case, bench: Bench, got: Leaf, want: Leaf, own: Own) -> None:
+    """Raise Mismatch where the dtype, the device or a stride that counts is another than the CPU's."""
+    if not isinstance(want.value, torch.Tensor) or not isinstance(got.value, torch.Tensor):
+        return
+    laid = want  # a base lies as it was drawn, whatever its dtype
+    if case.strides or got.value.dtype != own.told_by(want.value):
+        like = own.form(want.path)
+        if like is None or not isinstance(like.value, torch.Tensor):
+            return
+        if got.value.dtype != like.value.dtype:
+            raise Mismatch(f"{got.path}: dtype {got.value.dtype}, the CPU gives {like.value.dtype}")
+        laid = like if case.strides else want
+    if not case.anywhere and got.device != bench.device.type:
+        raise Mismatch(f"{got.path}: lies on {got.device}, not on {bench.device.type}")
+    if (case.strides or got.path.startswith("base")) and got.stride != laid.stride:
+        raise Mismatch(f"{got.path}: strides {got.stride}, the CPU gives {laid.stride}")
+
+
+def spread(leaves: list[Leaf], others: list[Leaf]) -> list[Leaf]:
+    """Return the leaves, each refusal of several answers once for each of them: a refusal has one leaf, a list many."""
+    found: list[Leaf] = []
+    for leaf in leaves:
+        below = (f"{leaf.path}[", f"{leaf.path}.")
+        paths = [one.path for one in others if one.path.startswith(below)] if isinstance(leaf.value, Absent) else []
+        found += [Leaf(path, leaf.value) for path in paths] or [leaf]
+    return found
+
+
+def _is_single(bases: Any) -> bool:
+    """Say whether everything drawn with a fraction is float32 or complex64."""
+    if isinstance(bases, (tuple, list)):
+        return all(map(_is_single, bases))
+    if isinstance(bases, dict):
+        return all(map(_is_single, bases.values()))
+    if isinstance(bases, torch.Tensor):
+        return bases.dtype in _RAISED.values() or not (bases.is_floating_point() or bases.is_complex())
+    return bases is None or isinstance(bases, (torch.dtype, bool, int, float, complex, str))

@@ -32,11 +32,16 @@ EXACT = frozenset(
 
 
 class RoundsOtherwise(TorchDispatchMode):
-    """Scales what is computed by 1 + r `units` eps, r in [-1, 1] by place alone: equal calls stay equal."""
+    """Scales what is computed by 1 + r `units` eps, r in [-1, 1] by place alone: equal calls stay equal.
+
+    Attributes:
+        computed: how many results had a fraction that could be rounded.
+        moved: how many of those changed.
+    """
 
     def __init__(self, units: float = 1.0) -> None:
         super().__init__()
-        self.units, self.moved = units, 0
+        self.units, self.computed, self.moved = units, 0, 0
         self._noise: dict[tuple[torch.Size, torch.dtype], torch.Tensor] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -63,9 +68,12 @@ class RoundsOtherwise(TorchDispatchMode):
             return type(value)(self._moved(each) for each in value)
         if not _is_computed(value):
             return value
-        self.moved += 1
         moved = value * (1 + self._noise_like(value) * torch.finfo(value.dtype).eps)
-        return torch.where(_is_whole(value), value, moved.to(value.dtype))
+        whole = _is_whole(value)
+        found = torch.where(whole, value, moved.to(value.dtype))
+        self.computed += not bool(whole.all())
+        self.moved += bool((found != value)[~whole].any())
+        return found
 
     def _move_in_place(self, value: Any) -> None:
         for each in value if isinstance(value, (tuple, list)) else (value,):

@@ -14,13 +14,16 @@ EXACTLY = {"issue-78110-dropout", "issue-84288-dropout-mask", "smoke-synchronise
 
 @pytest.mark.parametrize("layer", DEFAULT_LAYERS)
 def test_another_rounding_is_no_fault(layer: str) -> None:
-    suite, failed, moved = Suite((layer,)), {}, 0
+    suite, failed, computed, moved = Suite((layer,)), {}, 0, 0
     for case in suite.cases:
         mode = RoundsOtherwise(UNITS)
         asked = suite.ask(case, lambda mode=mode: mode)
+        computed += mode.computed > 0
         moved += mode.moved > 0
         if asked.failure is not None and case.id not in EXACTLY:
             failed[case.id] = asked.failure
 
     assert failed == {}
-    assert moved > 0.3 * len(suite.cases), "the noise touched hardly any case"
+    # Copies and draws round nothing: what counts is how many of the cases that do compute felt it.
+    assert computed, "no case computes a number that is rounded"
+    assert moved > 0.95 * computed, f"of {computed} cases that round, the noise moved {moved}"

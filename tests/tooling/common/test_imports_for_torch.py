@@ -1,0 +1,79 @@
+"""Files that need torch are neither type-checked nor run here; still each name they import of ours must exist."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+# Each folder is on sys.path where its files run.
+ROOTS = [ROOT / folder for folder in ("tests/device", "tests/sensitivity", "tests/second_device", "benchmarks/device")]
+OURS = {one.stem for root in ROOTS for one in root.iterdir() if one.suffix == ".py" or one.is_dir()}
+
+
+def module_at(name: str, beside: Path) -> Path | None:
+    """Return the file or package that a module's name means, None where it is none of ours."""
+    for root in (beside, *ROOTS):
+        place = root.joinpath(*name.split("."))
+        if place.with_suffix(".py").is_file():
+            return place.with_suffix(".py")
+        if (place / "__init__.py").is_file():
+            return place / "__init__.py"
+    return None
+
+
+@cache
+def names_in(path: Path) -> frozenset[str]:
+    """Return what a module binds at its top, and its submodules where it is a package."""
+    found = {node.id for node in ast.walk(tree_of(path)) if isinstance(node, ast.Name)}
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found.add(node.name)
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            found |= {(one.asname or one.name).split(".")[0] for one in node.names}
+    if path.name == "__init__.py":
+        found |= {one.stem for one in path.parent.iterdir()}
+    return frozenset(found)
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def wrong_imports(path: Path) -> Iterator[str]:
+    for node in tree_of(path).body:
+        if not isinstance(node, ast.ImportFrom):
+            continue
+        folder = path.parents[node.level - 1] if node.level else path.parent
+        name = node.module or ""
+        if not node.level and name.split(".")[0] not in OURS:
+            continue
+        found = module_at(name, folder) if name else folder / "__init__.py"
+        if found is None:
+            yield f"{path.name}:{node.lineno}: no module {name}"
+            continue
+        lost = [one.name for one in node.names if one.name not in names_in(found)]
+        if lost:
+            yield f"{path.name}:{node.lineno}: {name} has no {', '.join(lost)}"
+
+
+def test_every_name_that_is_imported_exists() -> None:
+    files = [path for root in ROOTS for path in root.rglob("*.py")]
+
+    assert len(files) > 150
+    assert [text for path in files for text in wrong_imports(path)] == []
+
+
+def test_a_module_that_moved_and_a_name_that_is_gone_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "test_moved.py"
+    path.write_text(
+        "from device_suite.gone import x\nfrom device_suite.cases import Cases, Gone\nfrom torch import y\n"
+    )
+
+    assert list(wrong_imports(path)) == [
+        "test_moved.py:1: no module device_suite.gone",
+        "test_moved.py:2: device_suite.cases has no Gone",
+    ]

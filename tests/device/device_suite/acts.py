@@ -28,8 +28,9 @@ def derived(form: Callable[..., torch.Tensor], *operands: torch.Tensor) -> tuple
     """Return (output, gradient of each operand) of an uneven gradient of the output, from -1 to 1."""
     starts = [leaf(one) for one in operands]
     y = form(*starts)
-    uneven = torch.linspace(-1, 1, y.numel(), device=y.device).to(y.dtype)
-    return backward(y, *starts, grad=uneven.reshape(y.shape))
+    uneven = torch.linspace(-1, 1, y.numel(), device=y.device)
+    uneven = torch.complex(uneven, uneven.flip(0)) if y.is_complex() else uneven
+    return backward(y, *starts, grad=uneven.to(y.dtype).reshape(y.shape))
 
 
 def parameters_and_state(optimiser: torch.optim.Optimizer) -> list[Any]:

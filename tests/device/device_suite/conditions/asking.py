@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 from typing import Any, Callable, Iterator
 
 import torch
 
+from ..answers import says_missing
 from ..compare import Error, Leaf, Mismatch, compare_leaf, largest
 from ..states import Refused
 from .drawing import Context, Placed, narrowed
@@ -19,20 +19,8 @@ from .spec import HOMES, Row, Spec, spellings
 _MOST_TERMS = {torch.float16: 4, torch.bfloat16: 4}
 _MOST_FACTOR = {torch.float16: 16.0, torch.bfloat16: 6.0}
 _KEPT_ELEMENTS = 5_000
-# How back ends word that they lack something; a gap is no wrong answer.
-_GAP = re.compile(
-    r"not (yet |currently )?(been )?(implemented|supported)|unsupported|n't support|not have support|only supports?\b"
-    r"|support (is )?(only|missing)|to be on cpu|requires? .* (library|magma|cusolver|compil)|Undefined type"
-    r"|Failed to create function state object",
-    re.IGNORECASE,
-)
 # The harness asks the same rows under hundreds of plants: it puts a dict here, and small references are kept.
 KEPT: dict[Any, Any] | None = None
-
-
-def is_gap(raised: BaseException) -> bool:
-    """Say whether a back end raised because it lacks something: an operator, a dtype, a library."""
-    return isinstance(raised, NotImplementedError) or _GAP.search(str(raised)) is not None
 
 
 class Gap(Exception):
@@ -87,7 +75,7 @@ def judge(spec: Spec, row: Row, bench: Any, truth: Any, answer: Any) -> Error:
     The second opinion is for operators that round between their parts, and for what CPU builds do by design.
     """
     if isinstance(answer, Exception):
-        if is_gap(answer):
+        if says_missing(answer):
             raise Gap(f"not on this device: {answer}")
         _own(spec, row, bench, truth)  # what this torch's CPU refuses too is a gap
         raise Mismatch(f"raised {type(answer).__name__}: {answer}")

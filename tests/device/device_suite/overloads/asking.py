@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
+from ..answers import says_missing
 from ..cases import Cases
 from ..compare import Error, Leaf, Mismatch, compare_leaf
-from ..conditions.asking import is_gap
 from ..states import Refused
 from .described import Drawn, dtype_of, overload, shape_of, texts
 
@@ -109,7 +109,7 @@ def judge(func: Any, drawn: Drawn, answer: Any, bench: Any) -> Error:
     if isinstance(own, Exception):
         raise Refused(f"this torch's CPU raises {type(own).__name__}: {own}")
     if isinstance(answer, Exception):
-        if is_gap(answer):
+        if says_missing(answer):
             raise Refused(f"not on this device: {answer}")
         raise Mismatch(f"raised {type(answer).__name__}: {answer}")
     truth = attempt_answers(func, drawn, _seeded(bench.reference()))

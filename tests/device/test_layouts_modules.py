@@ -160,3 +160,33 @@ _add("KLDivLoss", (), (5, 7), lambda d: d.uniform(0.1, 0.9, 5 + d.k, 7), terms=6
 for _name in ("CrossEntropyLoss", "NLLLoss", "MultiMarginLoss"):
     _add(_name, (), (5, 7), lambda d: d.integers(0, 7, 5 + d.k), terms=64)
 _add("TripletMarginLoss", (), (5, 7), (5, 7), (5, 7), terms=64)
+for _dims, _shape in ((1, (2, 3, 8)), (2, (2, 3, 6, 8)), (3, (2, 3, 4, 6, 8))):
+    for _name in ("CircularPad", "ReflectionPad", "ReplicationPad", "ZeroPad"):
+        _add(f"{_name}{_dims}d", ((1, 2) * _dims,), _shape, terms=64, label=f"{_name}{_dims}d_uneven")
+    _add(f"AvgPool{_dims}d", (3, 2, 1), _shape, terms=64, count_include_pad=False, label=f"AvgPool{_dims}d_padded")
+    _add(f"AdaptiveMaxPool{_dims}d", (3,), _shape, terms=64, label=f"AdaptiveMaxPool{_dims}d_uneven")
+    _add(
+        f"LPPool{_dims}d",
+        (3, 2),
+        lambda d, shape=_shape: d.uniform(0.2, 1, shape[0] + d.k, *shape[1:]),
+        terms=64,
+        stride=1,
+        label=f"LPPool{_dims}d_cubes",
+    )
+    # Nothing is left to chance: every channel is dropped, or none.
+    _add(f"Dropout{_dims}d", (1.0,), _shape, terms=64)
+    _add(f"Dropout{_dims}d", (0.0,), _shape, terms=64, label=f"Dropout{_dims}d_none")
+for _name in ("AlphaDropout", "FeatureAlphaDropout"):
+    _add(_name, (0.0,), (2, 3, 4, 5), terms=64)
+_add("UpsamplingNearest2d", (), (2, 3, 4, 5), scale_factor=3, terms=64)
+_add("UpsamplingBilinear2d", (), (2, 3, 4, 5), scale_factor=3, terms=64)
+_add("CrossMapLRN2d", (3,), (2, 5, 4, 6), terms=64)
+_add("AdaptiveLogSoftmaxWithLoss", (7, 9, [3, 6]), (9, 7), lambda d: torch.arange(9 + d.k) % 9)
+_add("CosineEmbeddingLoss", (0.25,), (5, 7), (5, 7), lambda d: d.integers(0, 2, 5 + d.k) * 2 - 1, terms=64)
+_add("GaussianNLLLoss", (), (5, 7), (5, 7), lambda d: d.uniform(0.2, 2, 5 + d.k, 7), terms=64, full=True)
+_add("HingeEmbeddingLoss", (0.5,), (5, 7), lambda d: d.integers(0, 2, 5 + d.k, 7) * 2 - 1, terms=64)
+_add("MarginRankingLoss", (0.5,), (5, 7), (5, 7), lambda d: d.integers(0, 2, 5 + d.k, 7) * 2 - 1, terms=64)
+_add("MultiLabelMarginLoss", (), (5, 7), lambda d: d.integers(-1, 7, 5 + d.k, 7), terms=64)
+_add("MultiLabelSoftMarginLoss", (), (5, 7), lambda d: d.integers(0, 2, 5 + d.k, 7), terms=64)
+_add("SoftMarginLoss", (), (5, 7), lambda d: d.integers(0, 2, 5 + d.k, 7) * 2 - 1, terms=64)
+_add("TripletMarginWithDistanceLoss", (), (5, 7), (5, 7), (5, 7), swap=True, terms=64)

@@ -85,6 +85,26 @@ _FAMILIES: dict[str, tuple[Any, Any]] = {
         lambda a, p, u: D.TransformedDistribution(D.Normal(a, p), [D.StickBreakingTransform()]),
         lambda a, p, u: torch.softmax(torch.cat([a, a[:, :1]], 1), 1),
     ),
+    "logistic_normal": (
+        lambda a, p, u: D.LogisticNormal(a, p),
+        lambda a, p, u: torch.softmax(torch.cat([a, a[:, :1]], 1), 1),
+    ),
+    "straight_through": (
+        lambda a, p, u: D.OneHotCategoricalStraightThrough(p),
+        lambda a, p, u: torch.eye(3, device=a.device).to(a)[[0, 2, 1, 1]],
+    ),
+    "relaxed_one_hot": (
+        lambda a, p, u: D.RelaxedOneHotCategorical(u.new_tensor(0.7), p),
+        lambda a, p, u: u / u.sum(-1, keepdim=True),
+    ),
+    "correlation": (
+        lambda a, p, u: D.LKJCholesky(3, u.new_tensor(1.5)),
+        lambda a, p, u: torch.nn.functional.normalize(_square(a), dim=-1),
+    ),
+    "wishart": (
+        lambda a, p, u: D.Wishart(u.new_tensor(5.0), scale_tril=_square(a)),
+        lambda a, p, u: _square(a.flip(0)) @ _square(a.flip(0)).mT,
+    ),
 }
 _ASKED: dict[str, Any] = {
     "density": lambda family, at: family.log_prob(at),
@@ -117,6 +137,61 @@ for _name, (_build, _place) in _FAMILIES.items():
     cases.add(
         f"neural-distribution-{_name}",
         _told(_build, _place),
+        make=lambda d: (d.normal(4, 3), d.uniform(0.5, 3.0, 4, 3), d.uniform(0.125, 0.875, 4, 3)),
+        terms=64,
+        factor=64.0,
+        floor=1.0,
+        states=("fresh",),
+        may_be_missing=True,
+        deterministic=False,
+    )
+# A transform, and a value that it takes.
+_TRANSFORMS: dict[str, tuple[Any, Any]] = {
+    "abs": (lambda a, p, u: D.AbsTransform(), lambda a, p, u: a),
+    "affine": (lambda a, p, u: D.AffineTransform(a, p), lambda a, p, u: u),
+    "cat": (lambda a, p, u: D.CatTransform([D.ExpTransform(), D.TanhTransform()], 1, [1, 2]), lambda a, p, u: a),
+    "composed": (lambda a, p, u: D.ComposeTransform([D.ExpTransform(), D.PowerTransform(p)]), lambda a, p, u: a),
+    "correlation": (lambda a, p, u: D.CorrCholeskyTransform(), lambda a, p, u: a),
+    "cumulative": (lambda a, p, u: D.CumulativeDistributionTransform(D.Normal(a, p)), lambda a, p, u: u),
+    "exp": (lambda a, p, u: D.ExpTransform(), lambda a, p, u: a),
+    "independent": (lambda a, p, u: D.IndependentTransform(D.ExpTransform(), 1), lambda a, p, u: a),
+    "lower": (lambda a, p, u: D.LowerCholeskyTransform(), lambda a, p, u: _square(a)),
+    "power": (lambda a, p, u: D.PowerTransform(p), lambda a, p, u: u),
+    "positive": (lambda a, p, u: D.PositiveDefiniteTransform(), lambda a, p, u: _square(a)),
+    "reshaped": (lambda a, p, u: D.ReshapeTransform((4, 3), (2, 6)), lambda a, p, u: a),
+    "sigmoid": (lambda a, p, u: D.SigmoidTransform(), lambda a, p, u: a),
+    "softmax": (lambda a, p, u: D.SoftmaxTransform(), lambda a, p, u: a),
+    "softplus": (lambda a, p, u: D.SoftplusTransform(), lambda a, p, u: a),
+    "stacked": (
+        lambda a, p, u: D.StackTransform([D.ExpTransform(), D.TanhTransform(), D.SigmoidTransform()], 1),
+        lambda a, p, u: a,
+    ),
+    "stick_breaking": (lambda a, p, u: D.StickBreakingTransform(), lambda a, p, u: a),
+    "tanh": (lambda a, p, u: D.TanhTransform(), lambda a, p, u: a),
+}
+
+
+def _transformed(build: Any, place: Any) -> Any:
+    def act(a: torch.Tensor, p: torch.Tensor, u: torch.Tensor) -> Any:
+        def derived(ask: Any) -> Any:
+            starts = [leaf(one) for one in (a, p, u)]
+            answer = ask(build(*starts), place(*starts))
+            answer.sum().backward()
+            return [answer, *(one.grad for one in starts)]
+
+        return {
+            "there": attempt(lambda: derived(lambda t, x: t(x) * u.flatten()[0])),
+            "back": attempt(lambda: derived(lambda t, x: t.inv(t(x)) * u.flatten()[0])),
+            "volume": attempt(lambda: derived(lambda t, x: t.log_abs_det_jacobian(x, t(x)))),
+        }
+
+    return act
+
+
+for _name, (_build, _place) in _TRANSFORMS.items():
+    cases.add(
+        f"neural-transform-{_name}",
+        _transformed(_build, _place),
         make=lambda d: (d.normal(4, 3), d.uniform(0.5, 3.0, 4, 3), d.uniform(0.125, 0.875, 4, 3)),
         terms=64,
         factor=64.0,

@@ -14,6 +14,7 @@ from device_suite.compare import Mismatch
 from device_suite.conditions.asking import ask_rows
 from device_suite.conditions.listed import decode
 from device_suite.conditions.spec import Spec
+from device_suite.overloads.asking import ask_calls
 from device_suite.refusals import _refuses
 from device_suite.runs import Bench
 from device_suite.states import run_case
@@ -87,3 +88,24 @@ def test_a_gap_as_the_mps_of_2_15_words_it_is_a_gap(text: str) -> None:
 @pytest.mark.parametrize("text", ["shape '[3]' is invalid for input of size 4", "index 9 is out of bounds", "nan"])
 def test_a_wrong_refusal_is_no_gap(text: str) -> None:
     assert not says_missing(RuntimeError(text))
+
+
+class _LacksNeg(TorchDispatchMode):
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.aten.neg.default:
+            raise NotImplementedError("neg is not implemented here")
+        return func(*args, **(kwargs or {}))
+
+
+def test_in_the_rehearsal_a_gap_that_the_cpu_does_not_have_is_a_fault() -> None:
+    """A table, rows and calls alike: a plant that words its refusal as a gap had been skipped where all were refused."""
+    bench = Bench(torch.device("cpu"), around=_LacksNeg)
+    table = Case("neg", "conditions", lambda x: {"neg": attempt(lambda: torch.neg(x))}, lambda d: (d.normal(3),))
+    rows = Spec("neg", dtypes="s", forms=("call",))
+    for ask in (
+        lambda: run_case(table, bench),
+        lambda: ask_rows(rows, [decode(rows, "0" * len(rows.factors))], bench),
+        lambda: ask_calls("neg.default", [[["@float32 3 dense -1 1"], {}]], bench),
+    ):
+        with pytest.raises(Mismatch, match="raised NotImplementedError"):
+            ask()

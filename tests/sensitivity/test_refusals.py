@@ -98,7 +98,7 @@ class _LacksNeg(TorchDispatchMode):
 
 
 def test_in_the_rehearsal_a_gap_that_the_cpu_does_not_have_is_a_fault() -> None:
-    """A table, rows and calls alike: a plant that words its refusal as a gap had been skipped where all were refused."""
+    """In tables, rows and calls: a plant that words its refusal as a gap was skipped where all were refused."""
     bench = Bench(torch.device("cpu"), around=_LacksNeg)
     table = Case("neg", "conditions", lambda x: {"neg": attempt(lambda: torch.neg(x))}, lambda d: (d.normal(3),))
     rows = Spec("neg", dtypes="s", forms=("call",))

@@ -178,7 +178,7 @@ for _dims, _shape in ((1, (2, 3, 8)), (2, (2, 3, 6, 8)), (3, (2, 3, 4, 6, 8))):
     _add(f"Dropout{_dims}d", (0.0,), _shape, terms=64, label=f"Dropout{_dims}d_none")
 for _name in ("AlphaDropout", "FeatureAlphaDropout"):
     _add(_name, (0.0,), (2, 3, 4, 5), terms=64)
-_add("UpsamplingNearest2d", (), (2, 3, 4, 5), scale_factor=3, terms=64)
+_add("UpsamplingNearest2d", (), (2, 3, 4, 5), scale_factor=2, terms=64)
 _add("UpsamplingBilinear2d", (), (2, 3, 4, 5), scale_factor=3, terms=64)
 _add("CrossMapLRN2d", (3,), (2, 5, 4, 6), terms=64)
 _add("AdaptiveLogSoftmaxWithLoss", (7, 9, [3, 6]), (9, 7), lambda d: torch.arange(9 + d.k) % 9)

@@ -200,6 +200,64 @@ for _name, (_build, _place) in _TRANSFORMS.items():
         may_be_missing=True,
         deterministic=False,
     )
+# What a value must be: asked of values that are so, that are not, and that are so in part.
+_CONSTRAINTS: dict[str, Any] = {
+    "boolean": D.constraints.boolean,
+    "corr_cholesky": D.constraints.corr_cholesky,
+    "finite": D.constraints.real,
+    "greater": D.constraints.greater_than(0.5),
+    "at_least": D.constraints.greater_than_eq(0.5),
+    "half_open": D.constraints.half_open_interval(-0.5, 0.5),
+    "independent": D.constraints.independent(D.constraints.positive, 1),
+    "integers": D.constraints.integer_interval(0, 2),
+    "interval": D.constraints.interval(-0.5, 0.5),
+    "less": D.constraints.less_than(0.5),
+    "lower_cholesky": D.constraints.lower_cholesky,
+    "lower_triangular": D.constraints.lower_triangular,
+    "multinomial": D.constraints.multinomial(3),
+    "natural": D.constraints.nonnegative_integer,
+    "one_hot": D.constraints.one_hot,
+    "positive": D.constraints.positive,
+    "positive_definite": D.constraints.positive_definite,
+    "positive_integer": D.constraints.positive_integer,
+    "real_vector": D.constraints.real_vector,
+    "semidefinite": D.constraints.positive_semidefinite,
+    "simplex": D.constraints.simplex,
+    "square": D.constraints.square,
+    "symmetric": D.constraints.symmetric,
+    "unit": D.constraints.unit_interval,
+}
+
+
+def _constrained(a: torch.Tensor, p: torch.Tensor, u: torch.Tensor) -> Any:
+    square = _square(a)
+    values = {
+        "real": a,
+        "within": u,
+        "shares": p / p.sum(-1, keepdim=True),
+        "ones": torch.eye(3, dtype=a.dtype, device=a.device),
+        "lower": square,
+        "unit_rows": torch.nn.functional.normalize(square, dim=-1),
+        "product": square @ square.mT,
+        "upper": square.mT,
+        "counts": torch.tensor([[1.0, 0, 2], [0, 0, 3], [1, 1, 2]], device=a.device).to(a.dtype),
+        "broken": torch.stack([a, a / 0 * 0]),
+    }
+    return {
+        name: {
+            kind: attempt(lambda check=check, value=value: check.check(value)) for kind, check in _CONSTRAINTS.items()
+        }
+        for name, value in values.items()
+    }
+
+
+cases.add(
+    "neural-distribution-constraints",
+    _constrained,
+    make=lambda d: (d.normal(4, 3), d.uniform(0.5, 3.0, 4, 3), d.uniform(0.125, 0.875, 4, 3)),
+    states=("fresh",),
+    may_be_missing=True,
+)
 _PAIRS: dict[str, tuple[Any, Any]] = {
     "normal": (lambda a, p, u: D.Normal(a, p), lambda a, p, u: D.Normal(a.flip(0), p.flip(1))),
     "gamma": (lambda a, p, u: D.Gamma(p, p.flip(0)), lambda a, p, u: D.Gamma(p.flip(1), p)),

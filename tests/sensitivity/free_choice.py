@@ -198,9 +198,9 @@ def _change_what_does_not_fit(source: torch.Tensor, answer: torch.Tensor) -> Non
 def _vectors(func: Any, args: Any, kwargs: Any) -> Any:
     """Return the opposite vectors: they belong to the same values, and so does the product with both turned."""
     answer = func(*args, **kwargs)
-    for one in answer if func._schema.name.endswith(("svd", "qr")) else answer[1:]:
-        if one.dim() > 1:
-            one.neg_()
+    places = {"linalg_qr": (0, 1), "_linalg_svd": (0, 2), "_linalg_eigh": (1,)}[func._schema.name.split("::")[1]]
+    for place in places:
+        answer[place].neg_()
     return answer
 
 

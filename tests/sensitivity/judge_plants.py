@@ -6,17 +6,16 @@ python tests/sensitivity/judge_plants.py plants_values.py plants_reduced.py [--q
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import multiprocessing
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 
 import suite_in_process
+from device_suite.plants import load
 from device_suite.selection import load_quick
 from function_plants import FunctionRecorder
 from generic_plants import Traits
@@ -85,6 +84,11 @@ def _is_the_plants_own(failure: str, name: str) -> bool:
     return f"TypeError: {name}() " in failure
 
 
+def load_plot(path: Path) -> Any:
+    """Return the plants of a file; files of two folders may have the same name."""
+    return load(path, f"{path.resolve().parent.name}_{path.stem}").plot
+
+
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -102,8 +106,7 @@ def main() -> None:
     print(f"{len(suite.cases)} cases, {sum(record.seconds.values()):.0f} s of CPU for a first pass", flush=True)
     rows = []
     for path in map(Path, given.files):
-        sys.path.insert(0, str(path.resolve().parent))
-        plot = importlib.import_module(path.stem).plot
+        plot = load_plot(path)
         for name in plot.makers:
             if any(part in name for part in given.only.split(",")):
                 rows.append(judge(suite, plot, name, record.cases_for(plot.places[name], suite)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from device_suite.cases import Case
-from judge_plants import Record, first_catch
+from judge_plants import Record, first_catch, load_plot
 from planting import Plot
 from suite_in_process import Suite
 
@@ -44,3 +45,12 @@ def test_a_failure_before_a_plant_did_harm_is_no_catch_and_does_not_end_the_sear
     line = Case("line", "smoke", lambda x: torch.neg(x), lambda d: (d.normal(3),))
     table = Case("table", "smoke", lambda x: torch.neg(x), lambda d: (d.normal(3, 4),))
     assert first_catch(_asked_of(line, table), plot, "clumsy", [line, table]).case.id == "table"
+
+
+def test_files_of_one_name_in_two_folders_are_two_files(tmp_path: Path) -> None:
+    """The second file's plants had never been judged: the first one's were, twice."""
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "plants_1.py").write_text(f"plot = {folder!r}\n")
+
+    assert [load_plot(tmp_path / folder / "plants_1.py") for folder in ("one", "two")] == ["one", "two"]

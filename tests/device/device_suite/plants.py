@@ -25,7 +25,7 @@ class Plant:
         path, colon, self.name = spec.rpartition(":")
         if not colon or not path or not self.name:
             raise PlantError(f"{spec!r} is not of the form FILE.py:NAME")
-        self._module = _load(Path(path))
+        self._module = load(Path(path))
         maker: Any = getattr(self._module, self.name, None)
         if not callable(maker):
             raise PlantError(f"{path} has no callable {self.name}")
@@ -40,10 +40,11 @@ class Plant:
         return int(hits.get(self.name, 0))
 
 
-def _load(path: Path) -> Any:
+def load(path: Path, name: str = "") -> Any:
+    """Return the module of a plant file, by a name of its own; raise PlantError where it is none."""
     if not path.is_file():
         raise PlantError(f"no such file: {path}")
-    name = f"planted_{path.stem}"
+    name = f"planted_{name or path.stem}"
     spec = importlib.util.spec_from_file_location(name, str(path))
     if spec is None or spec.loader is None:
         raise PlantError(f"not a Python file: {path}")

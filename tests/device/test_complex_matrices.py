@@ -71,6 +71,13 @@ _SQUARE: dict[str, Callable[..., Any]] = {
     "right": lambda x, b: torch.linalg.solve_triangular(x.triu(), b.mT, upper=True, left=False),
     "adjoint": lambda x, b: [torch.linalg.solve(x.mH, b), torch.linalg.inv(x.mT), torch.linalg.det(x.conj())],
     "condition": lambda x, b: [torch.linalg.cond(x), torch.linalg.cond(x, "fro")],
+    "written": lambda x, b: [
+        torch.linalg.inv(x, out=torch.empty_like(x)),
+        torch.linalg.solve(x, b, out=torch.empty_like(b)),
+        torch.linalg.cholesky(_positive(x), out=torch.empty_like(x)),
+        torch.linalg.solve_triangular(x.triu(), b, upper=True, out=torch.empty_like(b)),
+        torch.linalg.matrix_power(x, 2, out=torch.empty_like(x)),
+    ],
     "diagonal": lambda x, b: [torch.linalg.diagonal(x) * 2, x.tril(-1), x.triu(1)],
 }
 # x is (6, 4) or (4, 6), b has as many rows and two columns.
@@ -79,6 +86,11 @@ _OBLONG: dict[str, Callable[..., Any]] = {
     "least_squares_adjoint": lambda x, b: torch.linalg.lstsq(x.mH, x.mH @ b)[0],
     "pinv": lambda x, b: [torch.linalg.pinv(x), x.pinverse()],
     "qr": lambda x, b: [torch.matmul(*torch.linalg.qr(x)), torch.matmul(*torch.linalg.qr(x, mode="complete"))],
+    "written": lambda x, b: [
+        torch.matmul(*torch.linalg.qr(x, out=(x.new_empty(0), x.new_empty(0)))),
+        torch.linalg.svdvals(x, out=x.real.new_empty(0)),
+        torch.linalg.pinv(x.real, out=x.real.new_empty(0)),
+    ],
     "triangle": lambda x, b: torch.linalg.qr(x, mode="r")[1].abs(),
     "lu": lambda x, b: torch.linalg.lu(x),
     "singular_values": lambda x, b: [torch.linalg.svdvals(x), torch.linalg.svd(x)[1]],

@@ -90,6 +90,15 @@ def _scheduled(x: torch.Tensor) -> Any:
     return [list(module.parameters()), norm, planned.get_last_lr()]
 
 
+def _grown(x: torch.Tensor) -> Any:
+    scale, steps = torch.full((1,), 8.0, device=x.device), torch.zeros(1, dtype=torch.int32, device=x.device)
+    seen = []
+    for found in (0.0, 0.0, 1.0, 0.0, 0.0, 0.0):
+        torch._amp_update_scale_(scale, steps, torch.full((1,), found, device=x.device), 2.0, 0.5, 2)
+        seen += [scale.clone(), steps.clone()]
+    return seen
+
+
 def _batches(x: torch.Tensor) -> Any:
     data = torch.utils.data.TensorDataset(x.cpu(), torch.arange(len(x)))
     loaded = torch.utils.data.DataLoader(data, batch_size=3)
@@ -130,6 +139,7 @@ _WRAPPED: dict[str, Any] = {
     "hooks": _hooked,
     "averages": _averaged,
     "schedule": _scheduled,
+    "grown": _grown,
     "batches": _batches,
     "sequences": _sequences,
     "initial": _initial,

@@ -31,7 +31,7 @@ _OUTS: dict[str, tuple[Callable[[Any, Any], Any], float, float]] = {
 }
 _PLAIN: dict[str, tuple[Callable[[Any], Any], float, float]] = {
     "gamma": (lambda d: torch._standard_gamma(_filled(4.0, d)), 4.0, 2.0),
-    "dirichlet": (lambda d: torch._sample_dirichlet(_filled(1.0, d, _COUNT // 4, 4))[:, 0], 0.25, 0.193649),
+    "dirichlet": (lambda d: torch._sample_dirichlet(_filled(1.0, d, _COUNT // 4, 4))[:, -1], 0.25, 0.193649),
     "binomial": (lambda d: torch.binomial(_filled(20.0, d), _filled(0.5, d)), 10.0, 2.236068),
     "dropout": (lambda d: torch.native_dropout(_filled(1.0, d), 0.5, True)[0], 1.0, 1.0),
     "whole_range": (lambda d: torch.zeros(_COUNT, dtype=torch.uint8, device=d).random_().float(), 127.5, 73.9003),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import choose_rows
 import conditions_reach
@@ -162,3 +163,19 @@ def test_a_call_that_is_refused_meets_no_condition() -> None:
     with Conditions() as recorder, pytest.raises(RuntimeError):
         torch.mm(torch.ones(2, 3), torch.ones(2, 3))
     assert torch.ops.aten.mm.default not in recorder.facts
+
+
+def test_where_the_cpu_writes_out_wrongly_its_error_is_no_bound() -> None:
+    """The CPU (2.13) writes a transposed out= of avg_pool3d as if it were dense: eight times that error allowed all."""
+    spec = SPECS["avg_pool3d_out"]
+    rows = [row for row in rows_of(spec) if row.levels["@form"] == "out" and row.levels["@layout0"] == "transposed"]
+
+    class Halved(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            answer = func(*args, **(kwargs or {}))
+            return answer.mul_(0.5) if str(func) == "aten.avg_pool3d.out" else answer
+
+    ask_rows(spec, rows, Bench(torch.device("cpu")))
+    for row in rows:
+        with pytest.raises(Mismatch):
+            ask_rows(spec, [row], Bench(torch.device("cpu"), around=Halved))

@@ -169,6 +169,14 @@ def _difference(path: str, got: torch.Tensor, want: torch.Tensor) -> tuple[float
     return largest(gap[finite]), largest(truth[finite])
 
 
+def is_far(one: Any, other: Any) -> bool:
+    """Say whether two answers of one shape are a quarter of their scale apart: no rounding does that."""
+    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor) or one.shape != other.shape:
+        return False
+    off, scale = _difference("", one, other)
+    return off > scale / 4
+
+
 def largest(x: torch.Tensor) -> float:
     """Return max |x|, NaN where one is: small tensors by one call, large ones in one pass."""
     if x.numel() < _MANY or x.is_complex():

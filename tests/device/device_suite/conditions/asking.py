@@ -9,7 +9,7 @@ from typing import Any, Callable, Iterator
 import torch
 
 from ..answers import says_missing
-from ..compare import Error, Leaf, Mismatch, compare_leaf, largest
+from ..compare import Error, Leaf, Mismatch, compare_leaf, is_far, largest
 from ..states import Refused
 from .drawing import Context, Placed, narrowed
 from .program import program
@@ -145,8 +145,14 @@ def _check_form(path: str, row: Row, bench: Any, got: Any, want: Any, own: Calla
 def _leaf(spec: Spec, row: Row, got: Leaf, want: Any, own: Callable[[], Leaf]) -> Error:
     """Return the error of one answer; the CPU's own is asked only where float64's is far."""
     bounds: Any = {"terms": _terms(spec, row), "factor": _factor(spec, row), "floor": spec.floor}
+
+    def opinion() -> Leaf | None:
+        """Some CPU kernels write an out= that is not dense as if it were: that is no measure of rounding."""
+        mine = own()
+        return None if row.levels["@form"] == "out" and is_far(mine.value, want) else mine
+
     try:
-        return compare_leaf(got, Leaf(got.path, want), own, **bounds)
+        return compare_leaf(got, Leaf(got.path, want), opinion, **bounds)
     except Mismatch as wrong:
         try:
             return compare_leaf(got, own(), own, **bounds)

@@ -189,3 +189,54 @@ def _twice(x: Any) -> Any:
     y.backward()
     y.backward()
     return start.grad
+
+
+def _number(y: torch.Tensor) -> torch.Tensor:
+    """Refuse NaN: a back end that does not look at the values may answer so, but with no number."""
+    if bool(y.isnan().any()):
+        raise ValueError("NaN")
+    return y
+
+
+# Values that a function's domain does not have. CUDA asserts some of them in its kernels, and computes nothing after.
+add_refused(
+    cases,
+    "values",
+    lambda d: (d.uniform(0.1, 0.9, 3, 4), torch.tensor([[0.3, float("nan"), 0.2, 0.5]] * 3)),
+    {
+        "bce-nan": lambda p, n: _number(F.binary_cross_entropy(n, p)),
+        "bernoulli-number": lambda p, n: p.clone().bernoulli_(1.5),
+        "multinomial-less": lambda p, n: torch.multinomial(p - 1, 2),
+        "multinomial-nan": lambda p, n: torch.multinomial(n, 2),
+        "multinomial-none": lambda p, n: torch.multinomial(p * 0, 1),
+        "multinomial-many": lambda p, n: torch.multinomial(p, 5),
+        "normal-number": lambda p, n: p.clone().normal_(0, -1),
+        "uniform": lambda p, n: p.clone().uniform_(2, 1),
+        "exponential": lambda p, n: p.clone().exponential_(-1),
+        "cauchy": lambda p, n: p.clone().cauchy_(0, -1),
+        "log_normal": lambda p, n: p.clone().log_normal_(0, -1),
+        "geometric": lambda p, n: p.clone().geometric_(1.5),
+        "random": lambda p, n: p.clone().random_(5, 3),
+        "randint": lambda p, n: torch.randint(5, 3, (2,), device=p.device),
+        "randperm": lambda p, n: torch.randperm(-1, device=p.device),
+        "dropout": lambda p, n: F.dropout(p, 1.5),
+        "arange": lambda p, n: torch.arange(0, 5, -1, device=p.device),
+        "arange-step": lambda p, n: torch.arange(0, 5, 0, device=p.device),
+        "linspace": lambda p, n: torch.linspace(0, 1, -1, device=p.device),
+        "full": lambda p, n: torch.full((-1,), 2.0, device=p.device),
+        "histc": lambda p, n: torch.histc(p, 0),
+        "quantile": lambda p, n: torch.quantile(p, 1.5),
+        "kthvalue": lambda p, n: p.kthvalue(0),
+        "bincount": lambda p, n: torch.bincount((p * 4).long().flatten() - 3),
+        "renorm": lambda p, n: p.renorm(-1, 0, 1.0),
+        "pdist": lambda p, n: F.pdist(p, -1),
+        "cdist": lambda p, n: torch.cdist(p, p, p=-1),
+        "gumbel": lambda p, n: F.gumbel_softmax(p, dim=3),
+        "smooth": lambda p, n: F.smooth_l1_loss(p, p, beta=-1.0),
+        "huber": lambda p, n: F.huber_loss(p, p, delta=0.0),
+        "smoothing": lambda p, n: F.cross_entropy(p, (p[:, 0] * 0).long(), label_smoothing=1.5),
+        "clamp": lambda p, n: torch.clamp(p),
+        "power": lambda p, n: torch.pow((p * 4).long(), -2),
+    },
+    devices=("mps", "cpu"),
+)

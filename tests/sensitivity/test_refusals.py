@@ -6,16 +6,17 @@ from typing import Any
 
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from device_suite.answers import attempt, says_missing
-from device_suite.cases import Case
+from device_suite.cases import Case, Cases
 from device_suite.compare import Mismatch
 from device_suite.conditions.asking import ask_rows
 from device_suite.conditions.listed import decode
 from device_suite.conditions.spec import Spec
 from device_suite.overloads.asking import ask_calls
-from device_suite.refusals import _refuses
+from device_suite.refusals import add_refused, refusal
 from device_suite.runs import Bench
 from device_suite.states import run_case
 
@@ -66,7 +67,7 @@ def test_a_name_that_a_case_does_not_define_is_a_failure_and_no_refusal() -> Non
 
 @pytest.mark.parametrize("answer", [None, 3, [torch.ones(2), None]])
 def test_an_answer_that_is_no_tensor_is_no_refusal(answer: Any) -> None:
-    assert not _refuses(lambda: answer, Bench(torch.device("cpu")).same(), ())
+    assert refusal(lambda: answer, Bench(torch.device("cpu")).same(), ()) is None
 
 
 @pytest.mark.parametrize(
@@ -109,3 +110,22 @@ def test_in_the_rehearsal_a_gap_that_the_cpu_does_not_have_is_a_fault() -> None:
     ):
         with pytest.raises(Mismatch, match="raised NotImplementedError"):
             ask()
+
+
+class _AssertsInside(TorchFunctionMode):
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        try:
+            return func(*args, **(kwargs or {}))
+        except torch.linalg.LinAlgError as raised:
+            raise RuntimeError("INTERNAL ASSERT FAILED") from raised
+
+
+def test_a_singular_matrix_is_refused_by_the_error_that_programs_catch() -> None:
+    """https://github.com/pytorch/pytorch/issues/163962"""
+    cases = Cases("conditions")
+    add_refused(cases, "inverse", lambda d: (torch.zeros(2, 2),), {"inv": lambda x: torch.linalg.inv(x)})
+    (case,) = cases
+
+    run_case(case, Bench(torch.device("cpu")))
+    with pytest.raises(AssertionError, match=r"not the LinAlgError that the CPU raises: inv \(RuntimeError\)"):
+        run_case(case, Bench(torch.device("cpu"), around=_AssertsInside))

@@ -26,4 +26,4 @@ def test_another_rounding_is_no_fault(layer: str) -> None:
     assert failed == {}
     # Copies and draws round nothing: what counts is how many of the cases that do compute felt it.
     assert computed, "no case computes a number that is rounded"
-    assert moved > 0.95 * computed, f"of {computed} cases that round, the noise moved {moved}"
+    assert moved > 0.9 * computed, f"of {computed} cases that round, the noise moved {moved}"

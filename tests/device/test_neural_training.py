@@ -1,0 +1,123 @@
+"""Training with dropout that drops nothing: the path of a training model, with an answer that can be compared."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from device_suite import Cases
+from device_suite.acts import leaf
+from device_suite.limits import ONCE, each
+
+cases = Cases("neural")
+# Of ten million numbers one would be dropped, and what stays is larger by as little.
+NOTHING = 1e-7
+
+
+def test_case(case: Any, ask: Any) -> None:
+    ask(case)
+
+
+def _trained(module: nn.Module, x: torch.Tensor, call: Callable[[nn.Module, torch.Tensor], torch.Tensor]) -> Any:
+    """Return a module's answer and gradients in training, its parameters set by place."""
+    module = module.to(x.device, x.dtype).train()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            places = torch.arange(parameter.numel(), device=x.device) % 13
+            parameter.copy_((places.to(x.dtype) / 13 - 0.45).reshape(parameter.shape))
+    start = leaf(x)
+    answer = call(module, start)
+    answer.square().sum().backward()
+    return [answer, start.grad, [parameter.grad for parameter in module.parameters()]]
+
+
+def _causal(x: torch.Tensor, boolean: bool = True) -> torch.Tensor:
+    above = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).triu(1)
+    return above if boolean else torch.zeros_like(above, dtype=x.dtype).masked_fill(above, float("-inf"))
+
+
+def _padded(x: torch.Tensor) -> torch.Tensor:
+    return torch.arange(x.shape[1], device=x.device).expand(x.shape[0], -1) >= x.shape[1] - 2
+
+
+def _attention(**masks: Callable[[torch.Tensor], Any]) -> Callable[[torch.Tensor], Any]:
+    """Return a form that trains an attention with masks, with and without its weights."""
+
+    def form(x: torch.Tensor) -> Any:
+        module = nn.MultiheadAttention(8, 2, dropout=NOTHING, batch_first=True)
+        return [
+            _trained(
+                module,
+                x,
+                lambda m, x, needed=needed: m(
+                    x, x, x, need_weights=needed, **{name: mask(x) for name, mask in masks.items()}
+                )[0],
+            )
+            for needed in (True, False)
+        ]
+
+    return form
+
+
+def _scaled(x: torch.Tensor, **options: Any) -> Any:
+    q = leaf(x[:, None])
+    answer = F.scaled_dot_product_attention(q, x[:, None].flip(1), x[:, None] * 0.5, dropout_p=NOTHING, **options)
+    answer.square().sum().backward()
+    return [answer, q.grad]
+
+
+_FORMS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "attention": _attention(),
+    "attention_masked": _attention(attn_mask=_causal),
+    "attention_added": _attention(attn_mask=lambda x: _causal(x, boolean=False)),
+    "attention_padded": _attention(key_padding_mask=_padded),
+    "attention_both": _attention(attn_mask=_causal, key_padding_mask=_padded),
+    "attention_heads": _attention(attn_mask=lambda x: _causal(x).expand(2 * x.shape[0], -1, -1)),
+    "scaled": lambda x: _scaled(x),
+    "scaled_causal": lambda x: _scaled(x, is_causal=True),
+    "scaled_masked": lambda x: _scaled(x, attn_mask=~_causal(x)),
+    "scaled_added": lambda x: _scaled(x, attn_mask=_causal(x, boolean=False)),
+    "encoder": lambda x: _trained(
+        nn.TransformerEncoderLayer(8, 2, 16, NOTHING, batch_first=True), x, lambda m, x: m(x, src_mask=_causal(x))
+    ),
+    "encoder_padded": lambda x: _trained(
+        nn.TransformerEncoderLayer(8, 2, 16, NOTHING, "gelu", batch_first=True, norm_first=True),
+        x,
+        lambda m, x: m(x, src_key_padding_mask=_padded(x)),
+    ),
+    "decoder": lambda x: _trained(
+        nn.TransformerDecoderLayer(8, 2, 16, NOTHING, batch_first=True),
+        x,
+        lambda m, x: m(x, x.flip(1), tgt_mask=_causal(x)),
+    ),
+    **{
+        name.lower(): lambda x, name=name: _trained(
+            getattr(nn, name)(8, 5, 2, dropout=NOTHING, batch_first=True, bidirectional=True), x, lambda m, x: m(x)[0]
+        )
+        for name in ("LSTM", "GRU", "RNN")
+    },
+    **{
+        name: lambda x, name=name: _trained(getattr(nn, name)(NOTHING), x, lambda m, x: m(x.tanh()))
+        for name in ("Dropout", "Dropout1d", "AlphaDropout", "FeatureAlphaDropout")
+    },
+    "in_place": lambda x: _trained(nn.Dropout(NOTHING, inplace=True), x, lambda m, x: m(x * 1)),
+    "planes": lambda x: _trained(nn.Dropout2d(NOTHING), x[None], lambda m, x: m(x.sin())),
+    "volumes": lambda x: _trained(nn.Dropout3d(NOTHING), x[None, None], lambda m, x: m(x.sin())),
+    "leaky": lambda x: _trained(nn.RReLU(0.25, 0.25), x, lambda m, x: m(x.sin())),
+}
+for _dtype in (torch.float32, torch.float16, torch.bfloat16):
+    cases.add(
+        f"neural-training-{str(_dtype)[6:]}",
+        lambda x: each(_FORMS, x),
+        make=lambda d, dtype=_dtype: d.normal(3, 6 + d.k, 8, dtype=dtype),
+        terms=1024,
+        factor=16.0,
+        floor=1.0,
+        states=ONCE,
+        since="2.1",
+        deterministic=False,
+        may_be_missing=True,
+    )

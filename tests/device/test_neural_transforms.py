@@ -1,0 +1,93 @@
+"""torch.func's transforms of many functions, at the usual operands and where one has no elements."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+import torch.nn.functional as F
+
+from device_suite import Cases
+from device_suite.limits import ONCE, each
+
+cases = Cases("neural")
+
+
+def test_case(case: Any, ask: Any) -> None:
+    ask(case)
+
+
+# Of one example x of (3, 4) and weights w of (4, 5): to a tensor.
+_FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "product": lambda x, w: (x @ w).tanh(),
+    "joined": lambda x, w: torch.cat([x.mT, w * 2], 1).sin(),
+    "stacked": lambda x, w: torch.stack([x, x * x]) @ w,
+    "picked": lambda x, w: x[..., [0, 2]] * w[:2, 0],
+    "chosen": lambda x, w: torch.where(x > 0, x, x * 0.25) @ w,
+    "normed": lambda x, w: F.layer_norm(x, (4,), w[:, 0], w[:, 1]),
+    "softened": lambda x, w: x.softmax(-1) @ w,
+    "reduced": lambda x, w: x.logsumexp(-1) * w.sum(),
+    "in_place": lambda x, w: (x * 1).mul_(2).add_(w[:, 0]),
+    "convolved": lambda x, w: F.conv1d(x[None, :1], w.mT[:2, None, :3]),
+    "powers": lambda x, w: x.square().mean(0) * (w + 3).log()[:, 0],
+    "padded": lambda x, w: F.pad(x, (1, 0)) @ torch.cat([w, w[:1]]),
+    "moved": lambda x, w: x.flip(0).roll(1, -1).reshape(-1).cumsum(0)[:4] * w[:, 3],
+    "scattered": lambda x, w: x.scatter_add(1, torch.zeros(3, 4, dtype=torch.int64, device=x.device), x * w[0, :4]),
+    "solved": lambda x, w: torch.linalg.solve(x @ x.mT + torch.eye(3, device=x.device, dtype=x.dtype), x @ w),
+}
+
+
+def _loss(form: Any) -> Any:
+    return lambda x, w: form(x, w).square().sum()
+
+
+def _transforms(form: Any) -> dict[str, Callable[[Any, Any], Any]]:
+    return {
+        "grad": lambda x, w: torch.func.grad(_loss(form), argnums=(0, 1))(x, w),
+        "value": lambda x, w: torch.func.grad_and_value(_loss(form))(x, w),
+        "rows": lambda x, w: torch.func.jacrev(form, argnums=1)(x, w),
+        "columns": lambda x, w: torch.func.jacfwd(form)(x, w),
+        "hessian": lambda x, w: torch.func.hessian(_loss(form), argnums=1)(x, w),
+        "forward": lambda x, w: torch.func.jvp(form, (x, w), (x * 0.5, w.flip(0))),
+        "backward": lambda x, w: torch.func.vjp(form, x, w)[1](torch.ones_like(form(x, w))),
+        "batch": lambda x, w: torch.func.vmap(form, (0, None))(torch.stack([x, x.flip(0)]), w),
+        "columns_of_batch": lambda x, w: torch.func.vmap(form, (2, 0))(torch.stack([x, x * 2], 2), torch.stack([w, w])),
+        "each": lambda x, w: torch.func.vmap(torch.func.grad(_loss(form), argnums=1), (0, None))(
+            torch.stack([x, -x]), w
+        ),
+        "functional": lambda x, w: torch.func.functionalize(form)(x, w),
+    }
+
+
+# What derives by an operand without elements, or maps over none.
+_NOTHING: dict[str, Callable[[Any, Any], Any]] = {
+    "grad": lambda x, w: torch.func.grad(lambda x: (x[:0] * 2).sum())(x),
+    "grad_of_none": lambda x, w: torch.func.grad(lambda x: x.exp().sum())(x[:0]),
+    "rows": lambda x, w: torch.func.jacrev(lambda x: x * 2)(x[:0]),
+    "rows_of_none": lambda x, w: torch.func.jacrev(lambda x: x[:0] * 2)(x),
+    "columns": lambda x, w: torch.func.jacfwd(lambda x: x[:0] * 2)(x),
+    "forward": lambda x, w: torch.func.jvp(lambda x: x.sin(), (x[:0],), (x[:0],)),
+    "backward": lambda x, w: torch.func.vjp(lambda x: x @ w, x[:0])[1](x[:0] @ w),
+    "batch": lambda x, w: torch.func.vmap(lambda x: x @ w)(x[None, :0]),
+    "joined": lambda x, w: torch.func.grad(lambda x: torch.cat([x, x[:0]]).square().sum())(x),
+    "sums": lambda x, w: torch.func.vjp(lambda x: x.sum(0), x[:0])[1](w[:, 0]),
+}
+
+
+def _make(d: Any) -> Any:
+    return d.normal(3, 4), d.normal(4, 5, scale=0.5)
+
+
+_TABLES = {name: _transforms(form) for name, form in _FUNCTIONS.items()}
+for _name, _forms in {**_TABLES, "nothing": _NOTHING}.items():
+    cases.add(
+        f"neural-transforms-{_name}",
+        lambda x, w, forms=_forms: each(forms, x, w),
+        make=_make,
+        terms=256,
+        factor=16.0,
+        floor=1.0,
+        states=ONCE,
+        since="2.0",
+        may_be_missing=True,
+    )

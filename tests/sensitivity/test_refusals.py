@@ -18,7 +18,7 @@ from device_suite.conditions.spec import Spec
 from device_suite.overloads.asking import ask_calls
 from device_suite.refusals import add_refused, refusal
 from device_suite.runs import Bench
-from device_suite.states import run_case
+from device_suite.states import Refused, run_case
 
 
 def _pair(refused: tuple[torch.dtype, ...] = ()) -> Case:
@@ -129,3 +129,11 @@ def test_a_singular_matrix_is_refused_by_the_error_that_programs_catch() -> None
     run_case(case, Bench(torch.device("cpu")))
     with pytest.raises(AssertionError, match=r"not the LinAlgError that the CPU raises: inv \(RuntimeError\)"):
         run_case(case, Bench(torch.device("cpu"), around=_AssertsInside))
+
+
+def test_a_table_that_the_cpu_refuses_whole_is_skipped_and_not_passed() -> None:
+    """Met in 21 cases of promotion and indexing: they had passed, and nothing was compared."""
+    table = Case("gcd", "promotion", lambda x: {"pair": attempt(lambda: torch.gcd(x, x))}, lambda d: (d.normal(3),))
+
+    with pytest.raises(Refused, match=r"not on the CPU: .*gcd"):
+        run_case(table, Bench(torch.device("cpu")))

@@ -131,16 +131,17 @@ def _judge(
             floor=case.floor,
         )
         worst = max(worst, error, key=lambda item: item.max_rel_scaled)
-    _demand_answers(actual)
+    _demand_answers(actual, reference)
     return worst
 
 
-def _demand_answers(actual: list[Leaf]) -> None:
+def _demand_answers(actual: list[Leaf], reference: list[Leaf]) -> None:
     """Raise Refused where a table of conditions got no answer at all: nothing was asked."""
-    outputs = [leaf for leaf in actual if not leaf.path.startswith("base")]
-    refused = [leaf.value for leaf in outputs if isinstance(leaf.value, Absent)]
-    if refused and len(refused) == len(outputs):
-        raise Refused(f"not on this device: {refused[0].text}")
+    for leaves, where in ((reference, "on the CPU"), (actual, "on this device")):
+        outputs = [leaf for leaf in leaves if not leaf.path.startswith("base")]
+        refused = [leaf.value for leaf in outputs if isinstance(leaf.value, Absent)]
+        if refused and len(refused) == len(outputs):
+            raise Refused(f"not {where}: {refused[0].text}")
 
 
 def _check_absence(got: Leaf, like: Leaf | None, bench: Bench) -> None:

@@ -135,5 +135,5 @@ for _dtype in (
         cases,
         f"spread-ranked-{str(_dtype)[6:]}",
         _RANKED,
-        lambda d, dtype=_dtype: (d.integers(0, 2 if dtype == torch.bool else 4, 6, 7).to(dtype),),
+        lambda d, dtype=_dtype: (_repeating(d, dtype),),
     )

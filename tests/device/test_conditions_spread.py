@@ -121,6 +121,14 @@ _RANKED: dict[str, Callable[..., Any]] = {
     "counted": lambda x: [x.count_nonzero(), x.nonzero(), x.any(0), x.all(1), x.sum(0), x.flatten().sum(), x.prod(0)],
     "pairs": lambda x: [torch.maximum(x, x.flip(0)), torch.minimum(x, x.flip(0)), x.eq(x.flip(0)), x.ne(x.flip(1))],
 }
+
+
+def _repeating(d: Any, dtype: torch.dtype) -> torch.Tensor:
+    """Return a few values many times; one column and one row have no zero."""
+    drawn = d.integers(0, 2 if dtype == torch.bool else 4, 6, 7)
+    return drawn.index_fill_(1, torch.tensor([2]), 1).index_fill_(0, torch.tensor([3]), 1).to(dtype)
+
+
 for _dtype in (
     torch.bool,
     torch.uint8,

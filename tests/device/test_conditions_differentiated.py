@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from device_suite import Cases
 from device_suite.acts import derived
 from device_suite.limits import add_table
+from device_suite.ops import INTEGERS
 
 cases = Cases("conditions")
 Forms = Any  # a list of functions of the four operands: list[Callable] is no run-time value on Python 3.8
@@ -324,3 +325,10 @@ for _kind, _table in (("differentiated", _FORMS), ("spelled", _VALUES)):
             _operands,
             factor=16.0,
         )
+for _dtype in (torch.float16, torch.bfloat16, *INTEGERS, torch.bool, torch.complex64):
+    add_table(
+        cases,
+        f"spelled-copies-{str(_dtype)[6:]}",
+        {str(number): _by_letter(form) for number, form in enumerate(_VALUES["copies"][:-2])},
+        lambda d, dtype=_dtype: tuple(d.of(dtype, 5, 7) for _ in range(4)),
+    )

@@ -179,3 +179,18 @@ def test_a_mean_that_is_kept_for_the_gradient_is_not_compared() -> None:
     Keeps.place = 0
     with pytest.raises(AssertionError, match="call 0: answer 0"):
         ask_calls(name, calls, Bench(torch.device("cpu"), around=Keeps))
+
+
+def test_an_overloads_operands_are_drawn_outside_of_the_device_run() -> None:
+    """A plant in arange or remainder had been caught by the calls of every overload."""
+    seen: set[str] = set()
+
+    class Recorded(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, called: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.add(str(called))
+            return called(*args, **(kwargs or {}))
+
+    ask_calls("neg.default", [[["@float32 3x4 step -1 1"], {}]], Bench(torch.device("cpu"), around=Recorded))
+
+    assert "aten.neg.default" in seen
+    assert not seen & {"aten.arange.default", "aten.remainder.Scalar", "aten.mul.Tensor"}

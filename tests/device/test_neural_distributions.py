@@ -116,17 +116,31 @@ _ASKED: dict[str, Any] = {
 }
 
 
-def _told(build: Any, place: Any) -> Any:
-    def act(a: torch.Tensor, p: torch.Tensor, u: torch.Tensor) -> Any:
-        def derived(ask: Any) -> Any:
-            starts = [leaf(one) for one in (a, p, u)]
-            answer = ask(build(*starts), place(a, p, u))
-            if answer.requires_grad:
-                answer.sum().backward()
-            return [answer, *(one.grad for one in starts)]
+# Real numbers, positive ones, and some between 0 and 1.
+_DRAWN: dict[str, Any] = {
+    "make": lambda d: (d.normal(4, 3), d.uniform(0.5, 3.0, 4, 3), d.uniform(0.125, 0.875, 4, 3)),
+    "states": ("fresh",),
+    "may_be_missing": True,
+}
+_SUMMED: dict[str, Any] = {**_DRAWN, "terms": 64, "factor": 64.0, "floor": 1.0}
 
-        told = {name: attempt(lambda ask=ask: derived(ask)) for name, ask in _ASKED.items()}
-        drawn = attempt(lambda: build(a, p, u).sample((3,)))
+
+def _derived(ask: Any, build: Any, place: Any, *operands: torch.Tensor) -> Any:
+    """Return an answer at a place and the gradients of what the family or transform was built from."""
+    starts = [leaf(one) for one in operands]
+    answer = ask(build(*starts), place(*starts))
+    if answer.requires_grad:
+        answer.sum().backward()
+    return [answer, *(one.grad for one in starts)]
+
+
+def _told(build: Any, place: Any) -> Any:
+    def act(*operands: torch.Tensor) -> Any:
+        told = {
+            name: attempt(lambda ask=ask: _derived(ask, build, lambda *_: place(*operands), *operands))
+            for name, ask in _ASKED.items()
+        }
+        drawn = attempt(lambda: build(*operands).sample((3,)))
         told["drawn"] = [str(drawn.dtype).replace("64", "32"), list(drawn.shape)] if hasattr(drawn, "dtype") else drawn
         return told
 
@@ -134,17 +148,7 @@ def _told(build: Any, place: Any) -> Any:
 
 
 for _name, (_build, _place) in _FAMILIES.items():
-    cases.add(
-        f"neural-distribution-{_name}",
-        _told(_build, _place),
-        make=lambda d: (d.normal(4, 3), d.uniform(0.5, 3.0, 4, 3), d.uniform(0.125, 0.875, 4, 3)),
-        terms=64,
-        factor=64.0,
-        floor=1.0,
-        states=("fresh",),
-        may_be_missing=True,
-        deterministic=False,
-    )
+    cases.add(f"neural-distribution-{_name}", _told(_build, _place), deterministic=False, **_SUMMED)
 # A transform, and a value that it takes.
 _TRANSFORMS: dict[str, tuple[Any, Any]] = {
     "abs": (lambda a, p, u: D.AbsTransform(), lambda a, p, u: a),
@@ -172,34 +176,20 @@ _TRANSFORMS: dict[str, tuple[Any, Any]] = {
 
 
 def _transformed(build: Any, place: Any) -> Any:
-    def act(a: torch.Tensor, p: torch.Tensor, u: torch.Tensor) -> Any:
-        def derived(ask: Any) -> Any:
-            starts = [leaf(one) for one in (a, p, u)]
-            answer = ask(build(*starts), place(*starts))
-            answer.sum().backward()
-            return [answer, *(one.grad for one in starts)]
-
-        return {
-            "there": attempt(lambda: derived(lambda t, x: t(x) * u.flatten()[0])),
-            "back": attempt(lambda: derived(lambda t, x: t.inv(t(x)) * u.flatten()[0])),
-            "volume": attempt(lambda: derived(lambda t, x: t.log_abs_det_jacobian(x, t(x)))),
+    def act(*operands: torch.Tensor) -> Any:
+        weight = operands[2].flatten()[0]
+        asked = {
+            "there": lambda t, x: t(x) * weight,
+            "back": lambda t, x: t.inv(t(x)) * weight,
+            "volume": lambda t, x: t.log_abs_det_jacobian(x, t(x)),
         }
+        return {name: attempt(lambda ask=ask: _derived(ask, build, place, *operands)) for name, ask in asked.items()}
 
     return act
 
 
 for _name, (_build, _place) in _TRANSFORMS.items():
-    cases.add(
-        f"neural-transform-{_name}",
-        _transformed(_build, _place),
-        make=lambda d: (d.normal(4, 3), d.uniform(0.5, 3.0, 4, 3), d.uniform(0.125, 0.875, 4, 3)),
-        terms=64,
-        factor=64.0,
-        floor=1.0,
-        states=("fresh",),
-        may_be_missing=True,
-        deterministic=False,
-    )
+    cases.add(f"neural-transform-{_name}", _transformed(_build, _place), deterministic=False, **_SUMMED)
 # What a value must be: asked of values that are so, that are not, and that are so in part.
 _CONSTRAINTS: dict[str, Any] = {
     "boolean": D.constraints.boolean,
@@ -251,13 +241,7 @@ def _constrained(a: torch.Tensor, p: torch.Tensor, u: torch.Tensor) -> Any:
     }
 
 
-cases.add(
-    "neural-distribution-constraints",
-    _constrained,
-    make=lambda d: (d.normal(4, 3), d.uniform(0.5, 3.0, 4, 3), d.uniform(0.125, 0.875, 4, 3)),
-    states=("fresh",),
-    may_be_missing=True,
-)
+cases.add("neural-distribution-constraints", _constrained, **_DRAWN)
 _PAIRS: dict[str, tuple[Any, Any]] = {
     "normal": (lambda a, p, u: D.Normal(a, p), lambda a, p, u: D.Normal(a.flip(0), p.flip(1))),
     "gamma": (lambda a, p, u: D.Gamma(p, p.flip(0)), lambda a, p, u: D.Gamma(p.flip(1), p)),
@@ -280,10 +264,5 @@ cases.add(
         name: attempt(lambda one=one, two=two: D.kl_divergence(one(a, p, u), two(a, p, u)))
         for name, (one, two) in _PAIRS.items()
     },
-    make=lambda d: (d.normal(4, 3), d.uniform(0.5, 3.0, 4, 3), d.uniform(0.125, 0.875, 4, 3)),
-    terms=64,
-    factor=64.0,
-    floor=1.0,
-    states=("fresh",),
-    may_be_missing=True,
+    **_SUMMED,
 )

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from device_suite import Cases
-from device_suite.acts import leaf
+from device_suite.acts import filled, leaf, learned
 from device_suite.limits import ONCE, each
 
 cases = Cases("neural")
@@ -22,16 +22,8 @@ def test_case(case: Any, ask: Any) -> None:
 
 
 def _trained(module: nn.Module, x: torch.Tensor, call: Callable[[nn.Module, torch.Tensor], torch.Tensor]) -> Any:
-    """Return a module's answer and gradients in training, its parameters set by place."""
-    module = module.to(x.device, x.dtype).train()
-    with torch.no_grad():
-        for parameter in module.parameters():
-            places = torch.arange(parameter.numel(), device=x.device) % 13
-            parameter.copy_((places.to(x.dtype) / 13 - 0.45).reshape(parameter.shape))
-    start = leaf(x)
-    answer = call(module, start)
-    answer.square().sum().backward()
-    return [answer, start.grad, [parameter.grad for parameter in module.parameters()]]
+    module = filled(module, x).train()
+    return learned(module, x, lambda start: call(module, start))
 
 
 def _causal(x: torch.Tensor, boolean: bool = True) -> torch.Tensor:

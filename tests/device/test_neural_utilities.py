@@ -11,7 +11,7 @@ from torch.nn.utils import parametrizations
 from torch.nn.utils import rnn as packed
 
 from device_suite import Cases
-from device_suite.acts import leaf
+from device_suite.acts import filled, leaf, learned
 from device_suite.limits import each
 
 cases = Cases("neural")
@@ -21,38 +21,23 @@ def test_case(case: Any, ask: Any) -> None:
     ask(case)
 
 
-def _filled(module: nn.Module, x: torch.Tensor) -> Any:
-    """Give a module x's device and dtype, and parameters and buffers that are the same everywhere."""
-    module = module.to(x.device, x.dtype)
-    with torch.no_grad():
-        for number, one in enumerate([*module.parameters(), *module.buffers()]):
-            if one.is_floating_point():
-                one.copy_(torch.linspace(-0.5, 0.75, one.numel(), dtype=x.dtype).roll(number).view_as(one))
-    return module
-
-
-def _run(module: nn.Module, x: torch.Tensor, *rest: Any) -> Any:
-    """Return a module's output and the gradients of its input and parameters."""
-    start = leaf(x)
-    answer = module(start, *rest)
-    first = answer[0] if isinstance(answer, tuple) else answer
-    first.square().sum().backward()
-    return [first, start.grad, [one.grad for one in module.parameters()]]
-
-
 def _parametrized(wrap: Any, x: torch.Tensor) -> Any:
-    module = _filled(nn.Linear(5, 4), x)
+    module = filled(nn.Linear(5, 4), x)
     wrapped = wrap(module)
     for part in wrapped.modules():
         for name, one in part.named_buffers(recurse=False):
             if name in ("_u", "_v"):
                 one.copy_(F.normalize(torch.linspace(0.5, 1, one.numel(), dtype=x.dtype, device=x.device), dim=0))
-    return _run(wrapped, x)
+    return learned(wrapped, x)
+
+
+def _translated(module: nn.Module, x: torch.Tensor) -> Any:
+    return learned(module, x, lambda start: module(start, x[:, 1:]))
 
 
 def _hooked(x: torch.Tensor) -> Any:
     seen: list[Any] = []
-    module = _filled(nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 2)), x)
+    module = filled(nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 2)), x)
     module[0].register_forward_hook(lambda _, given, out: seen.append(out.detach().clone()))
     module[1].register_full_backward_hook(lambda _, inward, outward: seen.append(outward[0].detach().clone()))
     module[2].register_forward_pre_hook(lambda _, given: (given[0] * 2,))
@@ -65,7 +50,7 @@ def _hooked(x: torch.Tensor) -> Any:
 
 
 def _averaged(x: torch.Tensor) -> Any:
-    module = _filled(nn.Linear(5, 4), x)
+    module = filled(nn.Linear(5, 4), x)
     mean = torch.optim.swa_utils.AveragedModel(module)
     moving = torch.optim.swa_utils.AveragedModel(module, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.75))
     for step in range(3):
@@ -77,7 +62,7 @@ def _averaged(x: torch.Tensor) -> Any:
 
 
 def _scheduled(x: torch.Tensor) -> Any:
-    module = _filled(nn.Linear(5, 4), x)
+    module = filled(nn.Linear(5, 4), x)
     optimiser = torch.optim.SGD(module.parameters(), lr=0.5, momentum=0.5)
     planned = torch.optim.lr_scheduler.OneCycleLR(optimiser, 0.5, total_steps=4)
     for _ in range(3):
@@ -135,7 +120,7 @@ _WRAPPED: dict[str, Any] = {
     "weight_norm": lambda x: _parametrized(parametrizations.weight_norm, x),
     "spectral_norm": lambda x: _parametrized(parametrizations.spectral_norm, x),
     "orthogonal": lambda x: _parametrized(lambda m: parametrizations.orthogonal(m, orthogonal_map="cayley"), x),
-    "vector": lambda x: nn.utils.parameters_to_vector(_filled(nn.Linear(5, 4), x).parameters()),
+    "vector": lambda x: nn.utils.parameters_to_vector(filled(nn.Linear(5, 4), x).parameters()),
     "hooks": _hooked,
     "averages": _averaged,
     "schedule": _scheduled,
@@ -143,14 +128,14 @@ _WRAPPED: dict[str, Any] = {
     "batches": _batches,
     "sequences": _sequences,
     "initial": _initial,
-    "checkpoint": lambda x: _run(_Checkpointed(_filled(nn.Sequential(nn.Linear(5, 4), nn.GELU()), x)), x),
-    "state": lambda x: _filled(nn.LSTM(5, 3), x).load_state_dict(
-        {n: p.cpu() * 2 for n, p in _filled(nn.LSTM(5, 3), x).state_dict().items()}
+    "checkpoint": lambda x: learned(_Checkpointed(filled(nn.Sequential(nn.Linear(5, 4), nn.GELU()), x)), x),
+    "state": lambda x: filled(nn.LSTM(5, 3), x).load_state_dict(
+        {n: p.cpu() * 2 for n, p in filled(nn.LSTM(5, 3), x).state_dict().items()}
     ),
 }
 _MODULES: dict[str, Any] = {
-    "transformer": lambda x: _run(
-        _filled(nn.Transformer(4, 2, 1, 1, 8, 0.0, batch_first=True), x), x[None, :, :4], x[None, 1:, :4]
+    "transformer": lambda x: _translated(
+        filled(nn.Transformer(4, 2, 1, 1, 8, 0.0, batch_first=True), x), x[None, :, :4]
     ),
     "ctc": lambda x: F.ctc_loss(
         x.log_softmax(1)[:, None], torch.tensor([[1, 2]]), torch.tensor([6]), torch.tensor([2]), reduction="none"
@@ -160,14 +145,14 @@ _MODULES: dict[str, Any] = {
         x[None, None], 2, output_size=(3, 2), _random_samples=torch.full((1, 1, 2), 0.4, dtype=x.dtype, device=x.device)
     ),
     "unpool": lambda x: F.max_unpool2d(*F.max_pool2d(x[None, None, :, :4], 2, return_indices=True), 2),
-    "circular": lambda x: _run(nn.CircularPad2d((1, 2, 2, 1)), x[None, None]),
-    "reflect": lambda x: _run(nn.ReflectionPad3d(1), x.reshape(1, 1, 2, 3, 5)),
-    "softmax2d": lambda x: _run(nn.Softmax2d(), x[None, :, :, None]),
-    "rrelu": lambda x: _run(nn.RReLU().eval(), x),
-    "threshold": lambda x: _run(nn.Threshold(0.25, -1), x),
-    "unflatten": lambda x: _run(nn.Unflatten(0, (2, 3)), x),
+    "circular": lambda x: learned(nn.CircularPad2d((1, 2, 2, 1)), x[None, None]),
+    "reflect": lambda x: learned(nn.ReflectionPad3d(1), x.reshape(1, 1, 2, 3, 5)),
+    "softmax2d": lambda x: learned(nn.Softmax2d(), x[None, :, :, None]),
+    "rrelu": lambda x: learned(nn.RReLU().eval(), x),
+    "threshold": lambda x: learned(nn.Threshold(0.25, -1), x),
+    "unflatten": lambda x: learned(nn.Unflatten(0, (2, 3)), x),
     "fake_quantised": lambda x: torch.fake_quantize_per_tensor_affine(x, 0.25, 3, 0, 255),
-    "embedding_bag": lambda x: _run(_Bag(_filled(nn.EmbeddingBag(6, 3, mode="sum"), x)), x[:, :2].abs()),
+    "embedding_bag": lambda x: learned(_Bag(filled(nn.EmbeddingBag(6, 3, mode="sum"), x)), x[:, :2].abs()),
 }
 
 

@@ -10,6 +10,7 @@ from suite_in_process import DEFAULT_LAYERS, Suite
 UNITS = 2.0
 # These rest on equal elements giving equal results, as on any hardware; this noise goes by place.
 EXACTLY = {"issue-78110-dropout", "issue-84288-dropout-mask", "smoke-synchronise"}
+ROUND_NOTHING = {"transfers"}  # copies: few of its cases compute
 
 
 @pytest.mark.parametrize("layer", DEFAULT_LAYERS)
@@ -24,6 +25,6 @@ def test_another_rounding_is_no_fault(layer: str) -> None:
             failed[case.id] = asked.failure
 
     assert failed == {}
-    # Copies and draws round nothing: what counts is how many of the cases that do compute felt it.
-    assert computed, "no case computes a number that is rounded"
     assert moved > 0.9 * computed, f"of {computed} cases that round, the noise moved {moved}"
+    if layer not in ROUND_NOTHING:
+        assert moved > 0.3 * len(suite.cases), f"of {len(suite.cases)} cases the noise moved {moved}"

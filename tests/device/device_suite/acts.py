@@ -33,6 +33,26 @@ def derived(form: Callable[..., torch.Tensor], *operands: torch.Tensor) -> tuple
     return backward(y, *starts, grad=uneven.to(y.dtype).reshape(y.shape))
 
 
+def filled(module: torch.nn.Module, x: torch.Tensor) -> torch.nn.Module:
+    """Give a module the device and dtype of `x`, and parameters and buffers that are the same everywhere."""
+    module = module.to(x.device, x.dtype)
+    with torch.no_grad():
+        for number, one in enumerate([*module.parameters(), *module.buffers()]):
+            if one.is_floating_point():
+                places = (torch.arange(one.numel(), device=x.device) + number) % 13
+                one.copy_((places / 13 - 0.45).view_as(one))
+    return module
+
+
+def learned(module: torch.nn.Module, x: torch.Tensor, call: Callable[[torch.Tensor], Any] | None = None) -> list[Any]:
+    """Return (output, gradient of `x`, gradients of the parameters) of a module, or of a call that uses it."""
+    start = leaf(x)
+    found = (call or module)(start)
+    answer = found[0] if isinstance(found, tuple) else found
+    answer.square().sum().backward()
+    return [answer, start.grad, [one.grad for one in module.parameters()]]
+
+
 def parameters_and_state(optimiser: torch.optim.Optimizer) -> list[Any]:
     """Return every parameter with the tensors the optimiser keeps for it, in order."""
     found: list[Any] = []

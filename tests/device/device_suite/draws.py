@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -62,3 +63,12 @@ def map_tensors(value: Any, change: Any) -> Any:
     if isinstance(value, dict):
         return {key: map_tensors(item, change) for key, item in value.items()}
     return value
+
+
+def leaves_of(value: Any) -> Iterator[Any]:
+    """Give what lies in `value`'s tuples, lists and dicts, in their order."""
+    if isinstance(value, (tuple, list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from leaves_of(item)
+    else:
+        yield value

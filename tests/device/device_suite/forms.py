@@ -9,6 +9,7 @@ import torch
 from .answers import Absent
 from .cases import Case
 from .compare import Leaf, Mismatch
+from .draws import leaves_of
 from .runs import Bench
 
 _RAISED = {torch.float64: torch.float32, torch.complex128: torch.complex64}
@@ -94,10 +95,10 @@ def spread(leaves: list[Leaf], others: list[Leaf]) -> list[Leaf]:
 
 def _is_single(bases: Any) -> bool:
     """Say whether everything drawn with a fraction is float32 or complex64."""
-    if isinstance(bases, (tuple, list)):
-        return all(map(_is_single, bases))
-    if isinstance(bases, dict):
-        return all(map(_is_single, bases.values()))
-    if isinstance(bases, torch.Tensor):
-        return bases.dtype in _RAISED.values() or not (bases.is_floating_point() or bases.is_complex())
-    return bases is None or isinstance(bases, (torch.dtype, bool, int, float, complex, str))
+    plain = (torch.dtype, bool, int, float, complex, str, type(None))
+    return all(
+        one.dtype in _RAISED.values() or not (one.is_floating_point() or one.is_complex())
+        if isinstance(one, torch.Tensor)
+        else isinstance(one, plain)
+        for one in leaves_of(bases)
+    )

@@ -8,7 +8,7 @@ from typing import Any, Callable, ContextManager
 import torch
 
 from .cases import Case
-from .draws import Draw, map_tensors
+from .draws import Draw, leaves_of, map_tensors
 
 PlantMaker = Callable[[], ContextManager[Any]]
 
@@ -144,8 +144,5 @@ class Bench:
 
 def _is_copied_whole(bases: Any) -> bool:
     """Say whether a copy shares nothing that an act could change with what it was copied from."""
-    if isinstance(bases, (tuple, list)):
-        return all(_is_copied_whole(one) for one in bases)
-    if isinstance(bases, dict):
-        return all(_is_copied_whole(one) for one in bases.values())
-    return bases is None or isinstance(bases, (torch.Tensor, torch.dtype, bool, int, float, complex, str))
+    plain = (torch.Tensor, torch.dtype, bool, int, float, complex, str, type(None))
+    return all(isinstance(one, plain) for one in leaves_of(bases))

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[3]
 # Each folder is on sys.path where its files run.
 ROOTS = [ROOT / folder for folder in ("tests/device", "tests/sensitivity", "tests/second_device", "benchmarks/device")]
@@ -24,18 +26,24 @@ def module_at(name: str, beside: Path) -> Path | None:
     return None
 
 
+def bound_in(node: ast.AST) -> Iterator[str]:
+    """Give the names that a node binds in its own scope, not in those of functions, classes and comprehensions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.ClassDef)):
+            yield child.name
+        elif isinstance(child, (ast.Import, ast.ImportFrom)):
+            yield from ((one.asname or one.name).split(".")[0] for one in child.names)
+        elif isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+            yield child.id
+        elif not isinstance(child, (ast.expr_context, ast.Lambda, ast.comprehension)):
+            yield from bound_in(child)
+
+
 @cache
 def names_in(path: Path) -> frozenset[str]:
     """Return what a module binds at its top, and its submodules where it is a package."""
-    found = {node.id for node in ast.walk(tree_of(path)) if isinstance(node, ast.Name)}
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            found.add(node.name)
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            found |= {(one.asname or one.name).split(".")[0] for one in node.names}
-    if path.name == "__init__.py":
-        found |= {one.stem for one in path.parent.iterdir()}
-    return frozenset(found)
+    within = {one.stem for one in path.parent.iterdir()} if path.name == "__init__.py" else set()
+    return frozenset({*bound_in(tree_of(path)), *within})
 
 
 @cache
@@ -67,13 +75,17 @@ def test_every_name_that_is_imported_exists() -> None:
     assert [text for path in files for text in wrong_imports(path)] == []
 
 
-def test_a_module_that_moved_and_a_name_that_is_gone_are_found(tmp_path: Path) -> None:
+def test_a_module_that_moved_and_a_name_that_is_gone_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "test_moved.py"
     path.write_text(
         "from device_suite.gone import x\nfrom device_suite.cases import Cases, Gone\nfrom torch import y\n"
+        "from used import np, local, bound\n"
     )
+    (tmp_path / "used.py").write_text("bound = np.e\n\n\ndef f():\n    local = bound\n    return local\n")
+    monkeypatch.setattr(f"{__name__}.OURS", OURS | {"used"})
 
     assert list(wrong_imports(path)) == [
         "test_moved.py:1: no module device_suite.gone",
         "test_moved.py:2: device_suite.cases has no Gone",
+        "test_moved.py:4: used has no np, local",
     ]

@@ -8,7 +8,7 @@ import torch
 from torch import distributions as D
 
 from device_suite import Cases
-from device_suite.acts import leaf
+from device_suite.acts import leaf, uneven
 from device_suite.answers import attempt
 
 cases = Cases("neural")
@@ -130,7 +130,7 @@ def _derived(ask: Any, build: Any, place: Any, *operands: torch.Tensor) -> Any:
     starts = [leaf(one) for one in operands]
     answer = ask(build(*starts), place(*starts))
     if answer.requires_grad:
-        answer.sum().backward()
+        answer.backward(uneven(answer))
     return [answer, *(one.grad for one in starts)]
 
 
@@ -177,10 +177,9 @@ _TRANSFORMS: dict[str, tuple[Any, Any]] = {
 
 def _transformed(build: Any, place: Any) -> Any:
     def act(*operands: torch.Tensor) -> Any:
-        weight = operands[2].flatten()[0]
         asked = {
-            "there": lambda t, x: t(x) * weight,
-            "back": lambda t, x: t.inv(t(x)) * weight,
+            "there": lambda t, x: t(x),
+            "back": lambda t, x: t.inv(t(x)),
             "volume": lambda t, x: t.log_abs_det_jacobian(x, t(x)),
         }
         return {name: attempt(lambda ask=ask: _derived(ask, build, place, *operands)) for name, ask in asked.items()}

@@ -25,12 +25,17 @@ def backward(output: torch.Tensor, *leaves: torch.Tensor, grad: torch.Tensor | N
 
 
 def derived(form: Callable[..., torch.Tensor], *operands: torch.Tensor) -> tuple[Any, ...]:
-    """Return (output, gradient of each operand) of an uneven gradient of the output, from -1 to 1."""
+    """Return (output, gradient of each operand) of an uneven gradient of the output."""
     starts = [leaf(one) for one in operands]
     y = form(*starts)
-    uneven = torch.linspace(-1, 1, y.numel(), device=y.device)
-    uneven = torch.complex(uneven, uneven.flip(0)) if y.is_complex() else uneven
-    return backward(y, *starts, grad=uneven.to(y.dtype).reshape(y.shape))
+    return backward(y, *starts, grad=uneven(y))
+
+
+def uneven(y: torch.Tensor) -> torch.Tensor:
+    """Return a gradient for `y`, from -1 to 1: that of a sum is zero behind a softmax or a norm."""
+    parts = torch.linspace(-1, 1, y.numel(), device=y.device)
+    parts = torch.complex(parts, parts.flip(0)) if y.is_complex() else parts
+    return parts.to(y.dtype).reshape(y.shape)
 
 
 def filled(module: torch.nn.Module, x: torch.Tensor) -> torch.nn.Module:

@@ -10,6 +10,7 @@ from device_suite import Cases
 from device_suite.drawn import add_drawn
 
 cases = Cases("random")
+_MANY = 1 << 23
 _COUNT = 1 << 17  # the last step below 1 comes 32 times in float16, 256 times in bfloat16
 
 
@@ -59,3 +60,28 @@ for _name, (_form, _least, _bound, _is_whole) in _DRAWS.items():
             _drawn(_form, _dtype),
             _judge(_name, _least, _bound, _is_whole),
         )
+
+# What comes once in millions: a NaN, an infinite number, the upper end. In 2**23 draws each lies between these.
+_LONG: dict[str, tuple[Callable[[Any], torch.Tensor], tuple[float, float], tuple[float, float]]] = {
+    "rand": (lambda d: torch.rand(_MANY, device=d), (0.0, 1e-5), (1 - 1e-5, 1 - 2**-25)),
+    "rand-half": (lambda d: torch.rand(_MANY, device=d, dtype=torch.float16), (0.0, 1e-3), (1 - 1e-3, 1 - 2**-12)),
+    "randn": (lambda d: torch.randn(_MANY, device=d), (-7.0, -4.5), (4.5, 7.0)),
+    "normal": (lambda d: torch.empty(_MANY, device=d).normal_(), (-7.0, -4.5), (4.5, 7.0)),
+    "exponential": (lambda d: torch.empty(_MANY, device=d).exponential_(), (0.0, 1e-4), (11.0, 30.0)),
+}
+
+
+def _long(form: Any, low: tuple[float, float], high: tuple[float, float]) -> Any:
+    def check(bench: Any) -> None:
+        with bench.device_run() as run:
+            run.seed(89)
+            drawn = form(run.device).cpu()
+        least, most = float(drawn.min()), float(drawn.max())  # NaN where any is NaN
+        assert low[0] <= least <= low[1], f"the least is {least}, not in {low}"
+        assert high[0] <= most <= high[1], f"the largest is {most}, not in {high}"
+
+    return check
+
+
+for _name, (_form, _low, _high) in _LONG.items():
+    cases.add(f"random-long-{_name}", _long(_form, _low, _high), check=True, may_be_missing=True, since="2.0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import nan
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ import torch.nn.functional as F
 from device_suite import Cases
 from device_suite.answers import attempt
 from device_suite.layouts import LAYOUTS
+from device_suite.limits import assigned
 
 cases = Cases("conditions")
 ONCE = ("fresh",)
@@ -117,6 +119,7 @@ cases.add(
     lambda a: [
         *(torch.linalg.lu_factor_ex(a)[2], torch.linalg.cholesky_ex(a)[1], torch.linalg.inv_ex(a)[1]),
         *(torch.linalg.lu_factor_ex(a[1])[2], torch.linalg.cholesky_ex(a[2])[1], torch.linalg.det(a)),
+        *(torch.linalg.cholesky_ex(assigned(a[0], (at, at), nan))[1] != 0 for at in (0, 1, 3)),
     ],
     make=lambda d: (
         torch.stack(

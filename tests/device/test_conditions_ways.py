@@ -200,26 +200,6 @@ for _name, _set in (("within", _within), ("by-default", _by_default)):
         since="2.1",
     )
 
-# torch.masked: what a mask leaves out counts for nothing.
-add_table(
-    cases,
-    "masked",
-    {
-        name: lambda x, m, name=name: [
-            getattr(torch.masked, name)(x, dim, mask=mask)
-            if dim is not None
-            else getattr(torch.masked, name)(x, mask=mask)
-            for mask in (m, m[:1], None)
-            for dim in ((0, 1) if name not in ("sum", "mean") else (0, 1, None))
-        ]
-        for name in ("sum", "mean", "amax", "amin", "argmax", "prod", "softmax", "log_softmax", "logsumexp", "cumsum")
-    },
-    lambda d: (
-        d.distinct(4, 5) / 4,
-        d.bools(4, 5) | torch.eye(4, 5, dtype=torch.bool) | torch.eye(4, 5).flip(0).bool(),
-    ),
-)
-
 
 # What a user reads: printed tensors, Python numbers, lists, lengths, copies.
 def _shown(x: torch.Tensor) -> str:

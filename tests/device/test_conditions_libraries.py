@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from math import inf
 from typing import Any
 
 import torch
@@ -44,7 +45,7 @@ _MASKED: dict[str, Any] = {
         for dim in (0, -1)
     },
     **{f"{name}-{unbiased}": _of_masked(name, 1, unbiased) for name in ("var", "std") for unbiased in (True, False)},
-    **{f"norm-{order}": _of_masked("norm", order, 1) for order in (1, 2, float("inf"))},
+    **{f"norm-{order}": _of_masked("norm", order, 1) for order in (1, 2, inf)},
     "normalize": _of_masked("normalize", 2.0, 1, eps=2.0**-9),
     "logaddexp": lambda x, m: torch.masked.logaddexp(x, x.flip(0), input_mask=m, other_mask=m.flip(0)),
     "whole": lambda x, m: (torch.masked.sum(x, mask=m), torch.masked.mean(x, mask=m), torch.masked.amax(x, mask=m)),
@@ -202,3 +203,66 @@ _AROUND: dict[str, Any] = {
     "unpacked": lambda x: torch.stack([*x][::-1]),
 }
 add_table(cases, "around", _AROUND, lambda d: d.normal(6, 6), since="2.1", terms=256, anywhere=True)
+_REFLECTED = torch.tensor([[1.0, 0, 0], [0.5, 1, 0], [-0.25, 0.75, 1], [0.5, -0.5, 0.25]])
+_SELDOM: dict[str, Any] = {
+    # Eigenvalues come in any order: the sums of their powers say which they are.
+    "eigenvalues": lambda x: [((torch.linalg.eigvals(x) / 4) ** power).sum() for power in (1, 2, 3)],
+    "eigenvectors": lambda x: _left_by(x, *torch.linalg.eig(x)),
+    "reflected": lambda x: [
+        torch.ormqr(_REFLECTED.to(x), x.new_tensor([1.25, 0.5, 1.5]), x[:4, :3], left=True, transpose=turned)
+        for turned in (False, True)
+    ],
+    "frequencies": lambda x: [
+        form(n, d=step, device=x.device)
+        for form in (torch.fft.fftfreq, torch.fft.rfftfreq)
+        for n in (1, 8, 9)
+        for step in (1.0, 0.5)
+    ],
+    "permuted": lambda x: list(torch.empty_permuted((2, 3, 4), (2, 0, 1), device=x.device).stride()),
+    "channels": lambda x: torch.fake_quantize_per_channel_affine(
+        x.float(), x[0].abs().float() + 0.1, torch.arange(6, device=x.device, dtype=torch.int32), 1, 0, 255
+    ),
+    "fractional": lambda x: _gradient(
+        lambda y: F.fractional_max_pool3d(
+            y.view(1, 1, 4, 3, 3), 2, output_size=(2, 1, 1), _random_samples=x.new_full((1, 1, 3), 0.4)
+        ),
+        x,
+    ),
+    "lists": lambda x: [
+        *torch._foreach_acos([x.sin(), x[0].cos()]),
+        *torch._foreach_asin([x.sin()]),
+        *torch._foreach_atan([x, x[1]]),
+        *torch._foreach_lgamma([x, x[2]]),
+    ],
+}
+
+
+def _left_by(x: torch.Tensor, values: torch.Tensor, vectors: torch.Tensor) -> Any:
+    """Return what eigenvectors leave: nothing but rounding, and their lengths."""
+    return [(x.to(vectors.dtype) @ vectors - vectors * values).abs().amax() < 1e-3, vectors.abs().square().sum(0)]
+
+
+add_table(cases, "seldom", _SELDOM, lambda d: d.normal(6, 6), terms=1024, factor=16.0)
+# Matrices with more than 2**16 rows: what works in a square of them has no room.
+_TALL: dict[str, Any] = {
+    "qr": lambda x: [torch.linalg.qr(x)[1].abs(), torch.linalg.qr(x, mode="r")[1].abs(), _product(*torch.linalg.qr(x))],
+    "values": lambda x: [
+        torch.linalg.svdvals(x),
+        torch.linalg.svd(x, full_matrices=False)[1],
+        torch.linalg.matrix_rank(x),
+    ],
+    "wide": lambda x: [torch.linalg.svdvals(x.mT), torch.linalg.qr(x.mT[:, :9])[1].abs()],
+    "solved": lambda x: torch.linalg.lstsq(x, x[:, :1] * 2 + 1)[0],
+    "inverse": lambda x: torch.linalg.pinv(x) @ x,
+    "gram": lambda x: [x.mT @ x, torch.linalg.cholesky(x.mT @ x), x.mT.cov(), x.mT.corrcoef()],
+    "norms": lambda x: [torch.linalg.matrix_norm(x, order) for order in ("fro", "nuc", 1, inf, 2)],
+    "triangle": lambda x: torch.linalg.solve_triangular((x.mT @ x).tril(), x.mT, upper=False)[:, ::9999],
+    "distances": lambda x: torch.cdist(x[None, :70_000], x[None, :2])[0, ::9999],
+}
+
+
+def _product(q: torch.Tensor, r: torch.Tensor) -> torch.Tensor:
+    return (q @ r)[::9999]
+
+
+add_table(cases, "tall", _TALL, lambda d: d.normal(70_001, 2), terms=1 << 17, factor=16.0)

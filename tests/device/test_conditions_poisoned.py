@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.limits import add_table
+from device_suite.limits import HALVES, add_table
 
 cases = Cases("conditions")
 
@@ -127,6 +127,48 @@ for _name, (_form, _shapes) in _FORMS.items():
                 lambda d, shapes=_shapes: tuple(d.normal(*shape) for shape in shapes),
                 deterministic=False,
             )
+
+# Functions of two numbers, at every pair of these: x one after the other, y all of them for each.
+_ENDS = (0.0, -0.0, math.nan, math.inf, -math.inf, 1.0, -1.0, 0.5, -2.5, 3.5)
+_TWO = """hypot atan2 copysign logaddexp logaddexp2 xlogy float_power pow fmod remainder floor_divide true_divide mul
+maximum minimum fmax fmin heaviside eq ne lt ge isclose logical_xor""".split()
+_PAIRED: dict[str, Any] = {
+    **{name: getattr(torch, name) for name in _TWO},
+    **{f"lerp-{weight}": lambda x, y, weight=weight: x.lerp(y, weight) for weight in (0.0, 0.25, 0.5, 0.75, 1.0, -0.5)},
+    **{
+        f"lerp-tensor-{weight}": lambda x, y, weight=weight: torch.lerp(x, y, torch.full_like(x, weight))
+        for weight in (0.25, 0.75)
+    },
+    **{f"divide-{mode}": lambda x, y, mode=mode: torch.div(x, y, rounding_mode=mode) for mode in ("floor", "trunc")},
+    "scaled": lambda x, y: [torch.add(x, y, alpha=2), torch.sub(x, y, alpha=0.5), torch.rsub(x, y)],
+    "addc": lambda x, y: [torch.addcmul(x, x, y, value=0.5), torch.addcdiv(y, x, y, value=2)],
+    "bounded": lambda x, y: [torch.clamp(x, y), torch.clamp(x, max=y), torch.clamp(x, -y.abs(), y.abs())],
+    "exponent": lambda x, y: torch.ldexp(x, torch.full_like(x, 3).int()),
+    "log1p": lambda x, y: torch.special.xlog1py(x, y),
+    "parts": lambda x, y: [torch.complex(x, y).real, torch.complex(x, y).imag, torch.complex(x, y).conj().imag],
+    "signs": lambda x, y: [(x * y).signbit(), torch.copysign(x, -y).signbit(), (x + y).signbit(), (-x).signbit()],
+    "chosen": lambda x, y: [torch.where(x > y, x, y), x.masked_fill(y.isnan(), 7.0), x.nan_to_num(1, 2, 3) + y],
+    "losses": lambda x, y: [
+        form(x, y, reduction="none") for form in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss)
+    ],
+    "curves": lambda x, y: [
+        F.softplus(x, 2.0),
+        F.elu(x, 0.5),
+        F.leaky_relu(x),
+        F.softshrink(x),
+        F.threshold(x, 0.5, 9),
+    ],
+}
+for _dtype in (torch.float32, *HALVES):
+    add_table(
+        cases,
+        f"poisoned-pairs-{str(_dtype)[6:]}",
+        _PAIRED,
+        lambda d, dtype=_dtype: tuple(
+            one.flatten().to(dtype) for one in torch.meshgrid(torch.tensor(_ENDS), torch.tensor(_ENDS), indexing="ij")
+        ),
+        factor=16.0,
+    )
 
 # Half precision: what is in between would be beyond it, the answer is not.
 _WIDE: dict[str, Any] = {

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.acts import leaf
+from device_suite.acts import derived, leaf
+from device_suite.answers import attempt
 from device_suite.covering import label, pairwise
 
 cases = Cases("neural")
@@ -149,6 +151,51 @@ def _ranks(q: Any, k: Any) -> Any:
         ask(q[0, 0], k[0, 0], k[0, 0]),
         ask(q[0, :, 0], k[0, :, 0], k[0, :, 1]),
     ]
+
+
+# Sizes of batches and heads that broadcast: of queries, of keys, of values.
+_BROADCAST = {
+    "keys": ((2, 3, 5, 8), (1, 3, 6, 8), (1, 3, 6, 8)),
+    "heads": ((2, 3, 5, 8), (2, 1, 6, 8), (2, 1, 6, 8)),
+    "values": ((2, 3, 5, 8), (2, 3, 6, 8), (1, 1, 6, 8)),
+    "queries": ((1, 1, 5, 8), (2, 3, 6, 8), (2, 3, 6, 8)),
+    "crossed": ((2, 1, 5, 8), (1, 3, 6, 8), (2, 3, 6, 4)),
+    "ranks": ((2, 3, 5, 8), (3, 6, 8), (6, 8)),
+    "batch": ((2, 5, 8), (1, 6, 8), (6, 8)),
+    "deep": ((2, 1, 3, 5, 8), (1, 2, 3, 6, 8), (2, 2, 1, 6, 8)),
+}
+_MASKED: dict[str, Any] = {
+    "none": lambda q: {},
+    "causal": lambda q: {"is_causal": True},
+    "bool": lambda q: {"attn_mask": torch.ones(5, 6, dtype=torch.bool, device=q.device).tril(1)},
+    "added": lambda q: {"attn_mask": torch.linspace(-2, 2, 30, device=q.device).to(q.dtype).view(5, 6)},
+}
+
+
+def _spread_out(q: Any, k: Any, v: Any) -> Any:
+    return {
+        f"{name}-{kind}": attempt(
+            lambda shapes=shapes, mask=mask: derived(
+                lambda q, k, v: F.scaled_dot_product_attention(q, k, v, **mask(q)),
+                *(one.flatten()[: prod(shape)].view(shape) for one, shape in zip((q, k, v), shapes)),
+            )
+        )
+        for name, shapes in _BROADCAST.items()
+        for kind, mask in _MASKED.items()
+    }
+
+
+cases.add(
+    "neural-attention-broadcast",
+    _spread_out,
+    make=lambda d: (d.normal(2, 2, 3, 6, 8), d.normal(2, 2, 3, 6, 8), d.normal(2, 2, 3, 6, 8)),
+    terms=1024,
+    floor=0.25,
+    since="2.1",
+    states=("fresh",),
+    may_be_missing=True,
+    deterministic=False,
+)
 
 
 @cases.check("neural-attention-dropout", since="2.1", may_be_missing=True)

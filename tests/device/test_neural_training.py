@@ -113,3 +113,54 @@ for _dtype in (torch.float32, torch.float16, torch.bfloat16):
         deterministic=False,
         may_be_missing=True,
     )
+
+
+# A module that is asked, trained and asked again, at the sizes of its training and at others, then with new weights.
+_SWITCHED: dict[str, Callable[[], nn.Module]] = {
+    "lstm": lambda: nn.LSTM(8, 5, 2, dropout=0.5, batch_first=True),
+    "gru": lambda: nn.GRU(8, 5, 2, dropout=0.5, batch_first=True),
+    "rnn": lambda: nn.RNN(8, 5, 3, dropout=0.5, batch_first=True, bidirectional=True),
+    "encoder": lambda: nn.TransformerEncoderLayer(8, 2, 16, 0.5, batch_first=True),
+    "linear": lambda: nn.Sequential(nn.Linear(8, 6), nn.Dropout(0.5), nn.ReLU(), nn.Linear(6, 3)),
+    "convolution": lambda: nn.Sequential(nn.Conv1d(6, 4, 3), nn.Dropout1d(0.5), nn.Conv1d(4, 2, 1)),
+    "batch_norm": lambda: nn.Sequential(nn.Conv1d(6, 4, 3), nn.BatchNorm1d(4), nn.Dropout(0.5)),
+    "instance_norm": lambda: nn.InstanceNorm1d(6, affine=True, track_running_stats=True),
+    "leaky": lambda: nn.Sequential(nn.Linear(8, 6), nn.RReLU(), nn.AlphaDropout(0.5)),
+}
+
+
+def _told(module: nn.Module, x: torch.Tensor) -> list[torch.Tensor]:
+    """Return what a module says in eval mode, with and without a tape, of all and of a part of a batch."""
+    module.eval()
+    with torch.no_grad():
+        still = [module(x), module(x[:1])]
+    return [one[0] if isinstance(one, tuple) else one for one in (*still, module(x))]
+
+
+def _switched(make: Callable[[], nn.Module], x: torch.Tensor) -> Any:
+    module = filled(make(), x)
+    optimiser = torch.optim.SGD(module.parameters(), lr=0.0)  # dropout's draws must not move what is compared
+    told = [_told(module, x)]
+    for _ in range(2):
+        learned(module.train(), x)
+        optimiser.step()
+        told.append(_told(module, x))
+        with torch.no_grad():
+            for one in module.parameters():
+                one.mul_(-0.75)
+        told.append(_told(module, x))
+    return told
+
+
+cases.add(
+    "neural-training-switched",
+    lambda x: each({name: lambda x, make=make: _switched(make, x) for name, make in _SWITCHED.items()}, x),
+    make=lambda d: d.normal(3, 6, 8),
+    terms=1024,
+    factor=16.0,
+    floor=1.0,
+    states=ONCE,
+    since="2.1",
+    may_be_missing=True,
+    deterministic=False,
+)

@@ -74,12 +74,40 @@ _NOTHING: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def _read(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function that turns a tensor inside a transform into Python's numbers, and goes on with both."""
+    return lambda x: (x * x.new_tensor(read(x)).sum()).sin()
+
+
+_READS: dict[str, Callable[[Any], Any]] = {
+    "list": _read(lambda x: x.tolist()),
+    "number": _read(lambda x: [x.sum().item()]),
+    "conversions": _read(lambda x: [float(x[0, 0]), int(x[0, 1] * 8), bool(x[1, 1] > 0)]),
+    "rows": _read(lambda x: [float(row.max()) for row in x]),
+    "sizes": _read(lambda x: [len(x), x.numel(), *x.stride(), x.element_size()]),
+    "equal": _read(lambda x: [float(torch.equal(x, x * 1)), float(torch.allclose(x, x + 1))]),
+    "shown": _read(lambda x: [float(len(repr(x.round().int())) > 9)]),
+    "places": _read(lambda x: [float(one) for one in (x > 0).nonzero().flatten()]),
+}
+# What reads a number inside a transform; vmap refuses it by design.
+_INSIDE: dict[str, Callable[[Any, Any], Any]] = {
+    f"{name}-{kind}": lambda x, w, form=form, told=told: told(form, x)
+    for name, form in _READS.items()
+    for kind, told in {
+        "grad": lambda form, x: torch.func.grad(lambda x: form(x).sum())(x),
+        "forward": lambda form, x: torch.func.jvp(form, (x,), (x * 0.5,)),
+        "columns": lambda form, x: torch.func.jacfwd(form)(x),
+        "rows": lambda form, x: torch.func.jacrev(form)(x),
+    }.items()
+}
+
+
 def _make(d: Any) -> Any:
     return d.normal(3, 4), d.normal(4, 5, scale=0.5)
 
 
 _TABLES = {name: _transforms(form) for name, form in _FUNCTIONS.items()}
-for _name, _forms in {**_TABLES, "nothing": _NOTHING}.items():
+for _name, _forms in {**_TABLES, "nothing": _NOTHING, "inside": _INSIDE}.items():
     cases.add(
         f"neural-transforms-{_name}",
         lambda x, w, forms=_forms: each(forms, x, w),

@@ -8,7 +8,7 @@ import torch
 
 from device_suite import Cases
 from device_suite.drawn import demand_same_numbers
-from device_suite.generators import GENERATORS, LARGE, SHAPES, Generator
+from device_suite.generators import DEEP, GENERATORS, LARGE, SHAPES, Generator
 from device_suite.host_views import short
 from device_suite.statistics import check_all
 
@@ -73,3 +73,11 @@ for _generator in GENERATORS:
             check=True,
             since="2.0",
         )
+    cases.add(
+        f"random-{_generator.name}-deep",
+        _judged(_generator, (DEEP,), _generator.dtypes[0]),
+        check=True,
+        may_be_missing=True,
+        since="2.0",
+        devices=_generator.devices,
+    )

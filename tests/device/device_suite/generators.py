@@ -172,3 +172,4 @@ GENERATORS = (
 # One to six dimensions, even and odd; a count that no thread group divides, and one past a block of 2**16.
 SHAPES = ((4099,), (64, 66), (17, 12, 19), (4, 9, 10, 11), (3, 4, 5, 8, 9), (2, 3, 4, 5, 6, 7), (5, 7, 3, 8, 6))
 LARGE = (3, 149, 151)
+DEEP = (2, 3, 5, 47, 47)  # past 2**16 elements

@@ -26,6 +26,9 @@ VIEWS: dict[str, tuple[tuple[int, ...], Callable[[torch.Tensor], torch.Tensor]]]
     "element": ((9,), lambda x: x[5]),
     "one": ((9,), lambda x: x[5:6]),
     "six": ((2, 2, 3, 2, 3, 2), lambda x: x.permute(5, 0, 3, 1, 4, 2)),
+    "detached": ((9, 7), lambda x: x[2:8].detach()),  # it starts behind its storage's start, and torch calls it no view
+    "detached_gapped": ((6, 15), lambda x: x[:, 1::2].detach()),
+    "detached_element": ((9,), lambda x: x[5].detach()),
     "empty": ((4, 5), lambda x: x[2:2]),
     "empty_columns": ((4, 5), lambda x: x[:, 5:]),
 }

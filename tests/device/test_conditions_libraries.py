@@ -124,7 +124,7 @@ _NESTED: dict[str, Any] = {
     "half": lambda x: _rows(x.half()).to(x.dtype).values(),
     "from-padded": lambda x: (
         torch.nested.narrow(
-            x[None].repeat(3, 1, 1), 1, torch.tensor([0, 1, 0]), torch.tensor([2, 3, 6]), layout=torch.jagged
+            x[None].repeat(3, 1, 1), 1, *torch.tensor([[0, 1, 0], [2, 3, 6]], device=x.device), layout=torch.jagged
         )
         .contiguous()
         .values()

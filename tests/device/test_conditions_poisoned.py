@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.limits import HALVES, add_table
+from device_suite.limits import HALVES, add_table, assigned
 
 cases = Cases("conditions")
 
@@ -146,7 +146,10 @@ _PAIRED: dict[str, Any] = {
     "exponent": lambda x, y: torch.ldexp(x, torch.full_like(x, 3).int()),
     "log1p": lambda x, y: torch.special.xlog1py(x, y),
     "parts": lambda x, y: [torch.complex(x, y).real, torch.complex(x, y).imag, torch.complex(x, y).conj().imag],
-    "signs": lambda x, y: [(x * y).signbit(), torch.copysign(x, -y).signbit(), (x + y).signbit(), (-x).signbit()],
+    # A NaN's sign is nobody's.
+    "signs": lambda x, y: [
+        one.nan_to_num(1.0).signbit() for one in (x * y, x + y, -x, torch.copysign(x, -y.nan_to_num(1.0)))
+    ],
     "chosen": lambda x, y: [torch.where(x > y, x, y), x.masked_fill(y.isnan(), 7.0), x.nan_to_num(1, 2, 3) + y],
     "losses": lambda x, y: [
         form(x, y, reduction="none") for form in (F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss)
@@ -208,3 +211,47 @@ for _dtype in (torch.float16, torch.bfloat16):
         floor=4.0,
         deterministic=False,
     )
+
+
+# Matrices in which one number is none: refused or a NaN, as each back end has it, but no answer that hides it.
+_FACTORED: dict[str, Any] = {
+    "cholesky": torch.linalg.cholesky,
+    "cholesky-upper": lambda x: torch.linalg.cholesky(x, upper=True),
+    "inverse": torch.linalg.inv,
+    "determinant": torch.linalg.det,
+    "eigh": torch.linalg.eigh,
+    "svd": torch.linalg.svd,
+    "values": torch.linalg.svdvals,
+    "pinv": torch.linalg.pinv,
+    "qr": torch.linalg.qr,
+    "lu": lambda x: torch.linalg.lu_factor(x)[0],
+    "exponential": torch.linalg.matrix_exp,
+    "norm": lambda x: torch.linalg.matrix_norm(x, 2),
+    "solve": lambda x: torch.linalg.solve(x, torch.ones_like(x)),
+}
+_SPOILT: dict[str, Any] = {
+    "corner": lambda x: assigned(x, (0, 0), math.nan),
+    "end": lambda x: assigned(x, (3, 3), math.nan),
+    "batch": lambda x: torch.stack([x, x * math.nan, x]),
+}
+
+
+def _hides(form: Any, x: torch.Tensor) -> bool:
+    try:
+        parts = form(x)
+    except (RuntimeError, NotImplementedError):
+        return False
+    parts = parts if isinstance(parts, tuple) else (parts,)
+    return not any(bool(part.isnan().any()) for part in parts)
+
+
+add_table(
+    cases,
+    "poisoned-matrices",
+    {
+        f"{name}-{label}": lambda x, form=form, spoil=spoil: _hides(form, spoil(x))
+        for name, form in _FACTORED.items()
+        for label, spoil in _SPOILT.items()
+    },
+    lambda d: torch.eye(4) * 3 + 0.5,
+)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from math import nan
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.limits import assigned
 from device_suite.refusals import a_table, add_refused
 
 cases = Cases("conditions")
@@ -46,34 +44,6 @@ add_refused(
         "det-side": lambda x, y: torch.linalg.det(y),
         "eigh-side": lambda x, y: torch.linalg.eigh(y),
         "integers": lambda x, y: torch.linalg.inv(x.long()),
-    },
-)
-# Matrices in which one number is none: a factorisation that says nothing of it hands on rubbish.
-_FACTORED: dict[str, Any] = {
-    "cholesky": torch.linalg.cholesky,
-    "cholesky-upper": lambda x: torch.linalg.cholesky(x, upper=True),
-    "cholesky-old": torch.cholesky,
-    "cholesky_ex": lambda x: torch.linalg.cholesky_ex(x, check_errors=True),
-    "eigh": torch.linalg.eigh,
-    "eigvalsh": torch.linalg.eigvalsh,
-    "svd": torch.linalg.svd,
-    "svdvals": torch.linalg.svdvals,
-    "pinv": torch.linalg.pinv,
-    "rank": torch.linalg.matrix_rank,
-    "norm": lambda x: torch.linalg.matrix_norm(x, 2),
-}
-add_refused(
-    cases,
-    "matrices-nan",
-    lambda d: (torch.eye(4) * 3 + 0.5,),
-    {
-        f"{name}-{label}": lambda x, form=form, cut=cut: form(cut(x))
-        for name, form in _FACTORED.items()
-        for label, cut in (
-            ("corner", lambda x: assigned(x, (0, 0), nan)),
-            ("end", lambda x: assigned(x, (3, 3), nan)),
-            ("batch", lambda x: torch.stack([x, x * nan, x])),
-        )
     },
 )
 # Operands of another rank than the function's.

@@ -127,6 +127,7 @@ for _name, _way in (
         f"way-{_name}",
         {name: lambda x, w, form=form, way=_way: way(form, x, w) for name, form in _CALLED.items()},
         lambda d: (d.normal(2, 4, 5, 6), d.normal(4, 4, 3, 3, scale=0.4)),
+        terms=256,
         deterministic=False,
     )
 

@@ -217,7 +217,6 @@ for _dtype in (torch.float16, torch.bfloat16):
 _FACTORED: dict[str, Any] = {
     "cholesky": torch.linalg.cholesky,
     "cholesky-upper": lambda x: torch.linalg.cholesky(x, upper=True),
-    "inverse": torch.linalg.inv,
     "determinant": torch.linalg.det,
     "eigh": torch.linalg.eigh,
     "svd": torch.linalg.svd,

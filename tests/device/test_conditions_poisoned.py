@@ -217,16 +217,12 @@ for _dtype in (torch.float16, torch.bfloat16):
 _FACTORED: dict[str, Any] = {
     "cholesky": torch.linalg.cholesky,
     "cholesky-upper": lambda x: torch.linalg.cholesky(x, upper=True),
-    "determinant": torch.linalg.det,
     "eigh": torch.linalg.eigh,
     "svd": torch.linalg.svd,
     "values": torch.linalg.svdvals,
-    "pinv": torch.linalg.pinv,
     "qr": torch.linalg.qr,
-    "lu": lambda x: torch.linalg.lu_factor(x)[0],
     "exponential": torch.linalg.matrix_exp,
     "norm": lambda x: torch.linalg.matrix_norm(x, 2),
-    "solve": lambda x: torch.linalg.solve(x, torch.ones_like(x)),
 }
 _SPOILT: dict[str, Any] = {
     "corner": lambda x: assigned(x, (0, 0), math.nan),

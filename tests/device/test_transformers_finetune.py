@@ -3,7 +3,7 @@
 The task stands for MRPC and needs no download: pairs of short sentences over 30 words, each with a synonym; a
 paraphrase is the first sentence shuffled and half of it in synonyms, anything else says it in other words. Synonyms
 begin near each other, as embeddings that were trained before would have them. A device with a broken operator learns
-nothing (0.5) or too little; a healthy CPU came to 0.98 to 0.99 with each seed tried.
+nothing (0.5) or too little; a healthy CPU comes to 0.99, also where each result is rounded otherwise by up to 18 units.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from device_suite import Cases, bert
 
 cases = Cases("transformers")
-WORDS, LENGTH, STEPS, BATCH, RATE, SPREAD, SEED = 30, 18, 400, 32, 1.5e-3, 0.08, 82707
+WORDS, LENGTH, STEPS, BATCH, RATE, SPREAD, SEED = 30, 18, 320, 32, 1.5e-3, 0.08, 82707
 CLS, SEP, FIRST = 1, 2, 3
 # A healthy GPU drifts from the CPU over hundreds of steps; over the first ten it must not.
 COMPARED_STEPS, ALLOWED, LEARNT = 10, 1e-2, 0.95

@@ -67,17 +67,10 @@ for _generator in GENERATORS:
                 devices=_generator.devices,
             )
     if _generator.name in ("randn", "rand", "uniform_", "normal_", "bernoulli_", "randint", "dropout"):
-        cases.add(
-            f"random-{_generator.name}-large",
-            _judged(_generator, (LARGE,), _generator.dtypes[0]),
-            check=True,
-            since="2.0",
-        )
-    cases.add(
-        f"random-{_generator.name}-deep",
-        _judged(_generator, (DEEP,), _generator.dtypes[0]),
-        check=True,
-        may_be_missing=True,
-        since="2.0",
-        devices=_generator.devices,
-    )
+        for _label, _shape in (("large", LARGE), ("deep", DEEP)):
+            cases.add(
+                f"random-{_generator.name}-{_label}",
+                _judged(_generator, (_shape,), _generator.dtypes[0]),
+                check=True,
+                since="2.0",
+            )

@@ -130,8 +130,8 @@ def choose(measured: Measured, budget: float, gpu: dict[str, float], gpu_budget:
 
 
 def _gain(things: set[Any], wanted: Counter[Any]) -> float:
-    # A bug that users met weighs as much as the several ways in which one overload may be wrong.
-    return sum(6.0 if thing[0] == "issue" else 1.0 for thing in things if wanted[thing] > 0)
+    # A bug that users met weighs more than all the ways in which a few overloads may be wrong.
+    return sum(20.0 if thing[0] == "issue" else 1.0 for thing in things if wanted[thing] > 0)
 
 
 def main() -> None:

@@ -150,12 +150,10 @@ def pytest_collection_finish(session: Any) -> None:
     session.config.device_run.log.write("collected", ids=ids, files=[Path(item.location[0]).name for item in items])
     gc.collect()
     gc.freeze()  # what was collected stays to the end: it need not be walked again after every few cases
-    gc.set_threshold(50_000, 20, 20)  # cases leave few cycles: a collection at each file's end will do
 
 
 def pytest_runtest_teardown(item: Any, nextitem: Any) -> None:
     if nextitem is not None and nextitem.location[0] != item.location[0]:
-        gc.collect()
         item.config.device_run.bench.release()
 
 

@@ -14,10 +14,6 @@ from device_suite.answers import attempt
 cases = Cases("autocast")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _without(form: Any, x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     with torch.no_grad():
         form(x, w)

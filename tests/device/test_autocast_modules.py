@@ -96,10 +96,6 @@ _FREE: dict[str, Callable[..., Any]] = {
 _now: dict[str, torch.dtype] = {"low": torch.float16}
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _low(x: torch.Tensor) -> torch.dtype:
     """Return the low dtype of the case; in the float64 reference there is none."""
     return torch.float64 if x.dtype == torch.float64 else _now["low"]

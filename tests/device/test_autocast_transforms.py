@@ -27,10 +27,6 @@ _FORMS: dict[str, Callable[..., Any]] = {
 }
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _transformed(kind: str, form: Any, inputs: Any, seen: list[str]) -> Any:
     """Return a transform of a function of three tensors; `seen` gets the dtype of each result inside."""
 

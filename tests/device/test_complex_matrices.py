@@ -16,10 +16,6 @@ from device_suite.limits import ONCE, each
 cases = Cases("complex")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _hermitian(x: torch.Tensor) -> torch.Tensor:
     return x + x.mH
 

@@ -110,10 +110,6 @@ _WRITES: dict[str, Callable[..., Any]] = {
 }
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _derived(form: Any, *starts: torch.Tensor) -> Any:
     leaves = [leaf(start) for start in starts]
     results = tensors_of(form(*leaves))

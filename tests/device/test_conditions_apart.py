@@ -19,10 +19,6 @@ _SCALES = (1e7, 1e-3, 1.0, 0.0, 1e4, 1e-6)
 _HALF_SCALES = (1e3, 2e-2, 1.0, 0.0, 30.0, 0.1)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _scaled(d: Any, scales: tuple[float, ...], *shape: int) -> torch.Tensor:
     """Draw positive values, times one scale for each first place: what is added does not cancel."""
     return d.uniform(0.5, 1.5, len(scales), *shape) * torch.tensor(scales).reshape(-1, *(1,) * len(shape))

@@ -14,10 +14,6 @@ from device_suite.limits import ENDS, add_table, assigned
 cases = Cases("conditions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # x of (260, 300), y like it, i an order of its rows.
 _MATRIX: dict[str, Any] = {
     "joined": lambda x, y, i: [torch.cat([x, y]), torch.cat([x, y], 1), torch.stack([x, y], 1), torch.hstack([x, y])],

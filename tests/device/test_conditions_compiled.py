@@ -15,10 +15,6 @@ _HALF = (torch.float32, torch.float16)
 _WHOLE = (torch.int64, torch.int32, torch.uint8)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 _ROUNDED: dict[str, Any] = {
     name: lambda x, y, name=name: getattr(torch, name)(x * 3)
     for name in ("floor", "ceil", "round", "trunc", "frac", "sign", "signbit", "abs", "neg", "isnan", "isinf")

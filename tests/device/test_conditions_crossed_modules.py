@@ -15,10 +15,6 @@ cases = Cases("conditions")
 ONCE = ("fresh",)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # The same shape with other options in one process: what is kept by shape must be kept by options too.
 _MODULES: dict[str, tuple[Any, tuple[int, ...], str]] = {
     "Linear": (lambda on: torch.nn.Linear(6, 4, bias=on), (3, 6), "bias"),

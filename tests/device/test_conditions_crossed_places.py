@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import nan
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -15,10 +14,6 @@ from device_suite.limits import assigned
 
 cases = Cases("conditions")
 ONCE = ("fresh",)
-
-
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
 
 
 def short(dtype: torch.dtype) -> str:

@@ -17,10 +17,6 @@ HALVES = (torch.float16, torch.bfloat16)
 INF, NAN = float("inf"), float("nan")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def short(dtype: torch.dtype) -> str:
     """Return a dtype's name without its module."""
     return str(dtype)[6:]

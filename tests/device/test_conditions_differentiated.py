@@ -19,10 +19,6 @@ cases = Cases("conditions")
 Forms = Any  # a list of functions of the four operands: list[Callable] is no run-time value on Python 3.8
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _of(letters: str, *functions: Callable[..., torch.Tensor]) -> Forms:
     """Return forms that derive each function of the operands with these letters."""
     return [

@@ -14,10 +14,6 @@ from device_suite.limits import add_table, assigned
 cases = Cases("conditions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # More dimensions than a kernel's table of strides may have: x of 7, 9, 12 and 16, sides of 1 among them.
 _SHAPES = {
     7: (2, 1, 3, 2, 1, 2, 2),

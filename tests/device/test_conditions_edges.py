@@ -16,10 +16,6 @@ TWICE = ("fresh", "polluted")
 _MIXED = "expected scalar type"
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _derived(form: Any, x: Any, g: Any) -> Any:
     start = leaf(x)
     return backward(form(start), start, grad=g)

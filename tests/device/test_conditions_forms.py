@@ -15,10 +15,6 @@ from device_suite.limits import add_table
 cases = Cases("conditions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # Products of every two ranks from 1 to 5, the batches equal or of one.
 _LEFT = {1: (4,), 2: (3, 4), 3: (2, 3, 4), 4: (5, 2, 3, 4), 5: (1, 5, 1, 3, 4)}
 _RIGHT = {1: (4,), 2: (4, 6), 3: (2, 4, 6), 4: (5, 1, 4, 6), 5: (2, 1, 2, 4, 6)}

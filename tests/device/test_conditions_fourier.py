@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from device_suite import Cases
 from device_suite.conditions.listed import add_generated
 from device_suite.conditions.tables_fourier import t
 
 cases = Cases("conditions")
-
-
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
 
 
 add_generated(cases, t)

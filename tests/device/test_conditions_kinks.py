@@ -14,10 +14,6 @@ from device_suite.limits import add_table
 cases = Cases("conditions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _derived(form: Any, *operands: torch.Tensor) -> Any:
     starts = [leaf(one) for one in operands]
     y = form(*starts)

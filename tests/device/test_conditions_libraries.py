@@ -16,10 +16,6 @@ from device_suite.limits import add_table
 cases = Cases("conditions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _of_masked(name: str, *arguments: Any, **options: Any) -> Any:
     """Return a masked function by three masks: the whole, one row for all, none."""
     return lambda x, m: [getattr(torch.masked, name)(x, *arguments, mask=one, **options) for one in (m, m[:1], None)]

@@ -15,10 +15,6 @@ from device_suite.limits import ENDS, HALVES, ONCE, add_table, assigned, each
 cases = Cases("conditions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # A count, a length or a size of 0, where the operand itself is not empty; and the largest that there may be.
 _COUNTS = {
     "topk": lambda x: [torch.topk(x, k, dim) for dim in (0, -1) for k in (0, 1, x.shape[dim])],

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from device_suite import Cases
 from device_suite.overloads.asking import add_overloads
 
 cases = Cases("conditions")
-
-
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
 
 
 add_overloads(cases)

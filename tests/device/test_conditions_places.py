@@ -16,10 +16,6 @@ from device_suite.limits import ENDS, HALVES, ONCE, add_table, assigned
 cases = Cases("conditions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # What is assigned to what: every kind of value into every kind of place.
 _VALUES = {
     "number": lambda v: 3,

@@ -14,10 +14,6 @@ from device_suite.limits import HALVES, add_table, assigned
 cases = Cases("conditions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # For each function: its form, and the shapes of its operands.
 _FORMS: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
     "linear": (F.linear, ((2, 3, 4), (5, 4), (5,))),

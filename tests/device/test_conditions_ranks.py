@@ -12,10 +12,6 @@ from device_suite.limits import add_table
 cases = Cases("conditions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _of_rank(d: Any, rank: int, *batch: int, rows: int = 5, columns: int = 4) -> Any:
     """Draw matrices of a rank; their last columns repeat the first."""
     few = d.normal(*batch, rows, max(rank, 1))

@@ -13,10 +13,6 @@ from device_suite.refusals import a_table, add_refused
 cases = Cases("conditions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # Numbers that name no dimension, no place and no part.
 add_refused(
     cases,

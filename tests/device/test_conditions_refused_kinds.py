@@ -13,10 +13,6 @@ from device_suite.refusals import a_table, add_refused
 cases = Cases("conditions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # Matrices that have no inverse, and others that are not what a function asks for.
 add_refused(
     cases,

@@ -14,10 +14,6 @@ from device_suite.limits import add_table
 cases = Cases("conditions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # How 1031 rows of two or three things of 40 numbers lie: the view's shape is (1031, 2, 40).
 _VIEWS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "swapped": lambda x: x[:, :1031, :40].contiguous().transpose(0, 1),

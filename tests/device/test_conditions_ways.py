@@ -17,10 +17,6 @@ from device_suite.limits import add_table
 cases = Cases("conditions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # One thing in four ways: with and without a tape, in inference, and where every operator has to be deterministic.
 def _deterministic(form: Any, x: torch.Tensor, w: torch.Tensor) -> Any:
     torch.use_deterministic_algorithms(True, warn_only=True)

@@ -13,10 +13,6 @@ from device_suite.acts import backward, leaf
 cases = Cases("conditions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _derived(form: Any, x: Any, g: Any) -> Any:
     start = leaf(x)
     return backward(form(start), start, grad=g)

@@ -19,10 +19,6 @@ EVERY = (*WHOLE, torch.bool)
 BITS = (*INTEGERS, torch.bool)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 for _name in ("add", "mul", "maximum", "minimum"):
     add_layout_cases(cases, *present(pointwise(_name, "any", "any", dtypes=EVERY)))
 add_layout_cases(cases, *present(pointwise("sub", "any", "any", dtypes=WHOLE)))

@@ -11,10 +11,6 @@ from device_suite import Cases
 cases = Cases("layouts")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # Halves are compared as integers.
 def _bits(x: Any) -> Any:
     return x.contiguous().view(torch.int16)

@@ -15,10 +15,6 @@ cases = Cases("layouts")
 DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.uint8, torch.bool)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _made(dtype: torch.dtype) -> Any:
     def act(run: Any, n: int) -> Any:
         at = {"device": run.device, "dtype": run.cast(dtype)}

@@ -14,10 +14,6 @@ SHAPES = ((5, 7), (9,), (2, 3, 4), ())
 _LAYOUT = LAYOUTS["transposed"]
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _lists(count: int) -> Any:
     """Lists of dense bases, of bases for transposed views, and the shapes."""
 

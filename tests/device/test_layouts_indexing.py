@@ -16,10 +16,6 @@ WHOLE = (*FLOATS, *INTEGERS, torch.bool)
 ADDED = (*FLOATS, torch.int64, torch.int32)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _index(high: int) -> Any:
     return lambda d, dtype, shape: d.integers(0, high, *shape)
 

@@ -15,10 +15,6 @@ cases = Cases("layouts")
 REDUCTIONS = ("mean", "sum", "none")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _loss(name: str, *args: Any, options: Any = None, call: Any = None, **fields: Any) -> None:
     def act(*operands: Any) -> Any:
         function = call or getattr(F, name)

@@ -14,10 +14,6 @@ from device_suite.ops import FLOATS, Arg, Op, spellings
 cases = Cases("layouts")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _product(name: str, *shapes: str, **fields: Any) -> None:
     fields.setdefault("forms", None)
     forms = fields.pop("forms") or spellings(name)

@@ -15,10 +15,6 @@ _ONE = """abs neg exp sqrt log sin cos tan tanh sigmoid ceil floor round trunc f
 zero norm max"""
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _lists(count: int) -> Any:
     return lambda d: tuple([d.uniform(0.25, 2, *shape) for shape in _SIZES] for _ in range(count))
 

@@ -12,10 +12,6 @@ from device_suite.acts import leaf
 cases = Cases("layouts")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _tensors(value: Any) -> list[Any]:
     if isinstance(value, torch.Tensor):
         return [value]

@@ -14,10 +14,6 @@ from device_suite.ops import FLOATS, Arg, Op
 cases = Cases("layouts")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _layer(name: str, act: Any, *shapes: Any, **fields: Any) -> None:
     args = tuple(shape if isinstance(shape, Arg) else Arg(shape) for shape in shapes)
     add_layout_cases(cases, Op(name=name, args=args, forms=(act,), **{"terms": 256, "expanded": False, **fields}))

@@ -14,10 +14,6 @@ cases = Cases("layouts")
 SHAPES = ((5, 7), (7,), (2, 3, 4, 5), ())
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _make(layout: str) -> Any:
     def make(d: Any) -> Any:
         shapes = [tuple(side + d.k for side in shape) for shape in SHAPES]

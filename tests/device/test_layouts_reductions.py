@@ -14,10 +14,6 @@ cases = Cases("layouts")
 WHOLE = (*FLOATS, *INTEGERS)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _over_dims(name: str, **options: Any) -> Any:
     """A function of the whole tensor and of each dimension, kept and not, with every spelling in turn."""
 

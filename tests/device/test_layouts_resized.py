@@ -15,10 +15,6 @@ cases = Cases("layouts")
 _SIZES = (1, 2, 3, 5, 7, 8, 11, 13, 20)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _is_power(number: int) -> bool:
     return number & (number - 1) == 0
 

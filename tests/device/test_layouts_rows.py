@@ -13,10 +13,6 @@ from device_suite.acts import backward, leaf
 cases = Cases("layouts")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _normed(x: torch.Tensor, weight: torch.Tensor) -> Any:
     """Ask norms over one and two dimensions of many rows: what the parameters get is a sum over them."""
     answers = []

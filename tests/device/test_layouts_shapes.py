@@ -14,10 +14,6 @@ cases = Cases("layouts")
 WHOLE = (*FLOATS, *INTEGERS, torch.bool)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _op(name: str, act: Any, *args: Any, **fields: Any) -> None:
     operands = tuple(arg if isinstance(arg, Arg) else Arg(arg) for arg in args)
     add_layout_cases(cases, Op(name=name, args=operands, forms=(act,), **{"dtypes": WHOLE, "terms": 16, **fields}))

@@ -14,10 +14,6 @@ cases = Cases("layouts")
 TWICE = ("fresh", "polluted")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _pair(rows: int, depth: int, columns: int, dtype: torch.dtype) -> Any:
     return lambda d: (d.normal(rows + d.k, depth, dtype=dtype), d.normal(depth, columns, dtype=dtype))
 

@@ -14,10 +14,6 @@ from device_suite.answers import attempt
 cases = Cases("layouts")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _sparse(values: torch.Tensor, rows: Any, columns: Any, shape: tuple[int, ...]) -> torch.Tensor:
     places = torch.tensor([rows, columns], device=values.device)
     return torch.sparse_coo_tensor(places, values, shape)

@@ -16,10 +16,6 @@ HOMES = {"torch": torch, "Tensor": torch.Tensor, "special": torch.special, "fft"
 _ASKED: set[str] = set()
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _function(path: str) -> Callable[..., Any] | None:
     home, _, name = path.partition(".")
     return getattr(HOMES[home], name, None)

@@ -15,10 +15,6 @@ WHOLE = (*FLOATS, *INTEGERS)
 EVERY = (*WHOLE, torch.bool)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # name -> domain of its floating operand. Series and long polynomials may be a few units in the last place worse.
 _SMOOTH = {
     "any": "exp exp2 expm1 sin cos atan tanh asinh sigmoid erf deg2rad rad2deg i0 gelu silu mish softplus "

@@ -14,10 +14,6 @@ cases = Cases("models")
 DEEP = 8192
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 class Attention(nn.Module):
     """Self or cross attention with an optional cache of keys and values."""
 

@@ -17,10 +17,6 @@ cases = Cases("neural")
 _GQA = "enable_gqa" in str(getattr(F.scaled_dot_product_attention, "__doc__", ""))
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # Queries, keys, width of queries and values, heads of queries and of keys and values.
 SIZES = {
     "square": (7, 7, 8, 8, 4, 4),

@@ -109,10 +109,6 @@ _PLAIN: dict[str, Callable[..., Any]] = {
 _NAMES = ("x", "w", "v")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _wanted(form: Any, given: Any, wanted: tuple[int, ...]) -> Any:
     """Return the gradients of the operands that want one, the others being constants."""
     leaves = [leaf(one) if place in wanted else one.detach() for place, one in enumerate(given)]

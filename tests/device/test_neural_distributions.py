@@ -14,10 +14,6 @@ from device_suite.answers import attempt
 cases = Cases("neural")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _square(x: torch.Tensor) -> torch.Tensor:
     """Return a lower triangle with a diagonal above 1/2."""
     return torch.eye(3, dtype=x.dtype, device=x.device) + 0.25 * x[0, :3].abs().outer(x[1, :3]).tril(-1)

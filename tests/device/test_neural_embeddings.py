@@ -15,10 +15,6 @@ cases = Cases("neural")
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 _TABLE: dict[str, tuple[Any, ...]] = {
     "padding": (None, 0, 3, -1),
     "max_norm": (None, 1.0),

@@ -17,10 +17,6 @@ LAYOUTS = ("plain", "transposed", "sliced", "expanded")
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _laid(x: torch.Tensor, layout: str) -> torch.Tensor:
     """Return x's values in another layout; expanded: its first row for all."""
     if layout == "transposed":

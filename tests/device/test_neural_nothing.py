@@ -15,10 +15,6 @@ cases = Cases("neural")
 _OF_CUDNN = "in training mode"
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _filled(module: nn.Module, base: torch.Tensor) -> nn.Module:
     """Give a module the base's dtype and device, and parameters drawn from the base."""
     module = module.to(base.device, base.dtype)

@@ -47,10 +47,6 @@ _WAYS = {"loop": "foreach", "foreach": "foreach", "fused": "fused", "capturable"
 _FUSED = ("SGD", "Adam", "AdamW", "Adagrad")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _has(name: str, option: str) -> bool:
     return option in inspect.signature(getattr(torch.optim, name)).parameters
 

@@ -29,10 +29,6 @@ _FACTORS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _is_allowed(row: Any) -> bool:
     return (
         (row["proj"] == 0 or row["kind"] == "LSTM")

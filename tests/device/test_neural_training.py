@@ -17,10 +17,6 @@ cases = Cases("neural")
 NOTHING = 1e-7
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _trained(module: nn.Module, x: torch.Tensor, call: Callable[[nn.Module, torch.Tensor], torch.Tensor]) -> Any:
     module = filled(module, x).train()
     return learned(module, x, lambda start: call(module, start))

@@ -13,10 +13,6 @@ from device_suite.limits import ONCE, each
 cases = Cases("neural")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # Of one example x of (3, 4) and weights w of (4, 5): to a tensor.
 _FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "product": lambda x, w: (x @ w).tanh(),

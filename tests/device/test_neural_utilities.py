@@ -17,10 +17,6 @@ from device_suite.limits import each
 cases = Cases("neural")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _parametrized(wrap: Any, x: torch.Tensor) -> Any:
     module = filled(nn.Linear(5, 4), x)
     wrapped = wrap(module)

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from device_suite.opinfo import Sweep
 
 cases = Sweep(torch.int64, samples=3)
-
-
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)

@@ -43,10 +43,6 @@ _FORMS: dict[str, Any] = {
 }
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _asked(form: Any) -> Any:
     def act(p: torch.Tensor, q: torch.Tensor) -> Any:
         return {

@@ -6,7 +6,6 @@ Truth is the CPU in the case's own dtypes.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 
@@ -47,10 +46,6 @@ _HALF_FORMS = {
     "fill": lambda x, s: torch.zeros_like(x).fill_(s),
     "cast": lambda x, s: torch.full((2,), s, device=x.device).to(x.dtype),
 }
-
-
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
 
 
 def _numbers(name: str) -> tuple[float, ...]:

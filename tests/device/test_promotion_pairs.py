@@ -20,10 +20,6 @@ cases = Cases("promotion")
 _HALVES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # With a number on the host an operator may insist on one device: logical_and, logaddexp and gcd of CUDA do.
 _ONE_DEVICE = "to be on the same device"
 _PARTS = 3

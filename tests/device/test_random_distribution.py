@@ -15,10 +15,6 @@ from device_suite.statistics import check_all
 cases = Cases("random")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def like_the_host(name: str, bench: Any, drawn: list[torch.Tensor], again: Any) -> None:
     """Where the device is the CPU, its numbers are the host's: the rehearsal sees what statistics cannot."""
     if bench.device.type == "cpu":

@@ -16,10 +16,6 @@ from device_suite.statistics import check_independence, check_moments, check_no_
 cases = Cases("random")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # Parameters as tensors: each element's own, in every layout. Means are far apart, so that each draw tells its place.
 def _by_place(name: str, form: str) -> Any:
     shape, cut = VIEWS[name]

@@ -14,10 +14,6 @@ cases = Cases("random")
 _COUNT = 4096
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _filled(value: float, device: torch.device, *shape: int) -> torch.Tensor:
     return torch.full(shape or (_COUNT,), value, device=device)
 

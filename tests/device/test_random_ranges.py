@@ -14,10 +14,6 @@ _MANY = 1 << 23
 _COUNT = 1 << 17  # the last step below 1 comes 32 times in float16, 256 times in bfloat16
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # What is drawn, its least value, the bound that it stays below, and whether it is a whole number.
 _DRAWS: dict[str, tuple[Callable[[Any, Any], torch.Tensor], float, float, bool]] = {
     "rand": (lambda d, t: torch.rand(_COUNT, device=d, dtype=t), 0, 1, False),

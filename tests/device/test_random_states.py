@@ -14,10 +14,6 @@ cases = Cases("random")
 SHAPE = (7, 5, 9)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _backend(device: torch.device) -> Any:
     return torch if device.type == "cpu" else getattr(torch, device.type)
 

@@ -14,10 +14,6 @@ cases = Cases("regressions")
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _both_ways(name: str) -> Any:
     """Forward and backward of F.<name> on a transposed and on a permuted view."""
 

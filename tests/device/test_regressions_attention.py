@@ -14,10 +14,6 @@ cases = Cases("regressions")
 HALVES = (torch.float16, torch.bfloat16)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _triple(*shape: int, dtype: torch.dtype = torch.float32) -> Any:
     """Three bases of (batch, length, heads, width); the length grows in another shape."""
     b, s, h, w = shape

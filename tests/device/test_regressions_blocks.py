@@ -14,10 +14,6 @@ cases = Cases("regressions")
 WIDTH, HEADS, VOCABULARY = 24, 3, 37
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _encoder_weights(d: Any, classes: int) -> dict[str, torch.Tensor]:
     """Wide initialisation: with the usual 0.02 many faults vanish in the noise (mps_sensitivity.md 1d)."""
     found = {

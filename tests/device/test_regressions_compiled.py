@@ -13,10 +13,6 @@ from device_suite.acts import backward, leaf
 cases = Cases("regressions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _compiled(function: Any, run: Any, backend: str) -> Any:
     if run.precise:
         return function

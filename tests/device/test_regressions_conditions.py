@@ -13,10 +13,6 @@ from device_suite.acts import backward, leaf
 cases = Cases("regressions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # Ranks.
 @cases.case(
     "issue-154881",

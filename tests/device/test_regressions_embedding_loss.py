@@ -13,10 +13,6 @@ from device_suite.acts import backward, leaf
 cases = Cases("regressions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _table(d: Any, dtype: torch.dtype = torch.float32) -> Any:
     return d.normal(10, 4 + d.k, dtype=dtype)
 

@@ -11,10 +11,6 @@ from device_suite import Cases
 cases = Cases("regressions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 @cases.case(
     "issue-131285",
     issue="131285",

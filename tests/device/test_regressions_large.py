@@ -11,10 +11,6 @@ from device_suite import Cases
 cases = Cases("regressions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _ask_large(bench: Any, what: Callable[[Any], bool], said: str) -> None:
     """Demand that `what` holds, or that the device declines with an error of its own; an abort ends the process."""
     try:

@@ -13,10 +13,6 @@ from device_suite.acts import backward, leaf
 cases = Cases("regressions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _make(shape: tuple[int, ...], out: int, dtype: torch.dtype = torch.float32) -> Any:
     def make(d: Any) -> Any:
         first = shape[0] + d.k

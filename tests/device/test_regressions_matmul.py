@@ -11,10 +11,6 @@ from device_suite import Cases
 cases = Cases("regressions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 @cases.case(
     "issue-78511", issue="78511", make=lambda d: (d.normal(8 + d.k, 20, 768), d.normal(8 + d.k, 20, 768)), terms=64
 )

@@ -14,10 +14,6 @@ from device_suite.acts import backward, leaf
 cases = Cases("regressions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 @cases.case("issue-187521", issue="187521", make=lambda d: (d.normal(2, 3, 4 + d.k), d.normal(2, 4 + d.k, 3)), terms=8)
 def _beta_of_zero(x: Any, y: Any) -> Any:
     nothing = torch.full((2, 3, 3), float("nan"), device=x.device, dtype=x.dtype)

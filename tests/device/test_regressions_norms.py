@@ -13,10 +13,6 @@ from device_suite.acts import backward, leaf
 cases = Cases("regressions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _row(d: Any) -> Any:
     return d.normal(4, 4 + d.k), d.normal(4 + d.k), d.normal(4 + d.k), d.normal(4, 4 + d.k)
 

@@ -12,10 +12,6 @@ from device_suite.acts import leaf, parameters_and_state
 cases = Cases("regressions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _three(d: Any) -> Any:
     return (
         d.normal(4 + d.k, 3),

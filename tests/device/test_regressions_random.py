@@ -15,10 +15,6 @@ cases = Cases("regressions")
 COUNT = 4096
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # What is drawn, its mean and its standard deviation; the device is named, so that no plant mistakes it for the host's.
 _DRAWS: dict[str, tuple[Callable[[Any], torch.Tensor], float, float]] = {
     "randn": (lambda device: torch.randn(COUNT, device=device), 0.0, 1.0),

@@ -13,10 +13,6 @@ from device_suite.acts import leaf
 cases = Cases("regressions")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _weights(d: Any, gates: int, sizes: tuple[int, int], layers: int, directions: int = 1) -> list[torch.Tensor]:
     width, hidden = sizes
     found = []

@@ -13,10 +13,6 @@ cases = Cases("regressions")
 INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 @cases.check("issue-178497", issue="178497", limit_seconds=120)
 def _two_thousand_calls_agree(bench: Any) -> None:
     draw = bench.draw("issue-178497")

@@ -22,10 +22,6 @@ DTYPES = (
 )
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 @cases.case(
     "issue-114692",
     issue="114692",

@@ -14,10 +14,6 @@ from device_suite.limits import ONCE, each
 cases = Cases("sequences")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # Of x (2, 4, 6, 6) and w (4, 4, 3, 3), answers of one shape where it can be: a Mac compiles a graph for each.
 _PRODUCERS: dict[str, Any] = {
     "conv1d": lambda x, w: F.conv1d(x[:, :, 0], w[:, :, 0], padding=1),

@@ -18,10 +18,6 @@ HALVES = (torch.float16, torch.bfloat16)
 _FEW = ("permuted", "some_channels", "every_second", "expanded_batch", "convolved_last")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _derived(produce: Producer, consume: Consumer, base: torch.Tensor, operands: Any) -> Any:
     """Return what comes out, and the gradients of the base and of every operand, each weighted unevenly."""
     start, others = leaf(base), [leaf(one) for one in operands]

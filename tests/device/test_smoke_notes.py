@@ -20,10 +20,6 @@ ON_MPS = ("mps",)
 SAID = (((2, 15), "15.0+"), ((2, 9), "14.0+"), ((2, 6), "13.0+"), ((1, 12), "12.3+"))
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _release() -> tuple[int, int]:
     major, minor = torch.__version__.split(".")[:2]
     return int(major), int(minor)

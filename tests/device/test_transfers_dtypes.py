@@ -12,10 +12,6 @@ from device_suite.limits import ONCE, each
 cases = Cases("transfers")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 _NAMES = ("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "complex32")
 
 

@@ -14,10 +14,6 @@ cases = Cases("transfers")
 _SMALL = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.float16, torch.bfloat16)
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 # Destinations of (6, 7): base and view.
 _INTO = {name: VIEWS[name] for name in ("dense", "rows", "columns", "gapped", "row_gapped", "transposed")}
 _FROM = {**_INTO, **{name: VIEWS[name] for name in ("transposed_columns", "expanded_rows", "expanded_columns")}}

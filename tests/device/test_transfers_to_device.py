@@ -13,10 +13,6 @@ from device_suite.host_views import DTYPES, VIEWS, exact, short
 cases = Cases("transfers")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _settled(run: Any, moved: torch.Tensor) -> torch.Tensor:
     """Return what a call with non_blocking=True gave once the device is done; the source is alive all the while."""
     backend: Any = getattr(torch, run.device.type, None)

@@ -16,10 +16,6 @@ from device_suite.host_views import DTYPES, VIEWS, exact, short
 cases = Cases("transfers")
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _wait(run: Any) -> None:
     backend: Any = getattr(torch, run.device.type, None)
     if run.device.type != "cpu" and hasattr(backend, "synchronize"):

@@ -15,10 +15,6 @@ cases = Cases("transformers")
 WIDTH = 16
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _heads(d: Any, *, queries: int = 9, keys: int = 9, heads: int = 4, groups: int = 4, rows: int = 2) -> Any:
     """Return q, k, v as a projection leaves them, (rows, length, heads, width): the cases permute on the device."""
     return tuple(

@@ -18,10 +18,6 @@ DEEP = 4096
 FAR = 12.0
 
 
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
-
-
 def _model_and_batch(d: Any) -> Any:
     return bert.draw_weights(d), bert.draw_batch(d, rows=4 + d.k, length=12 + d.k)
 

@@ -3,7 +3,7 @@
 The task stands for MRPC and needs no download: pairs of short sentences over 30 words, each with a synonym; a
 paraphrase is the first sentence shuffled and half of it in synonyms, anything else says it in other words. Synonyms
 begin near each other, as embeddings that were trained before would have them. A device with a broken operator learns
-nothing (0.5) or too little; a healthy CPU comes to 0.99, also where each result is rounded otherwise by up to 18 units.
+nothing (0.5) or too little; a healthy CPU comes to 0.98, also where each result is rounded otherwise by up to 18 units.
 """
 
 from __future__ import annotations
@@ -20,10 +20,6 @@ WORDS, LENGTH, STEPS, BATCH, RATE, SPREAD, SEED = 30, 18, 320, 32, 1.5e-3, 0.08,
 CLS, SEP, FIRST = 1, 2, 3
 # A healthy GPU drifts from the CPU over hundreds of steps; over the first ten it must not.
 COMPARED_STEPS, ALLOWED, LEARNT = 10, 1e-2, 0.95
-
-
-def test_case(case: Any, ask: Any) -> None:
-    ask(case)
 
 
 def _pairs(generator: torch.Generator, count: int) -> Any:
@@ -51,7 +47,7 @@ def _weights(generator: torch.Generator) -> bert.Weights:
         normal = staticmethod(lambda *shape: torch.randn(shape, generator=generator))
         uniform = staticmethod(lambda low, high, *shape: torch.ones(shape))
 
-    drawn = bert.draw_weights(_Narrow, vocab=FIRST + 2 * WORDS, width=64, inner=128, length=LENGTH, std=SPREAD)
+    drawn = bert.draw_weights(_Narrow, vocab=FIRST + 2 * WORDS, width=64, inner=64, length=LENGTH, std=SPREAD)
     near = drawn["words"][FIRST : FIRST + WORDS] + 0.1 * SPREAD * torch.randn(WORDS, 64, generator=generator)
     drawn["words"][FIRST + WORDS :] = near
     return {n: torch.zeros_like(t) if n.endswith((".bias", ".shift")) else t for n, t in drawn.items()}

@@ -9,7 +9,10 @@ import torch
 
 from device_suite.cases import Case
 from device_suite.compare import Leaf, Mismatch, compare_leaf
+from device_suite.many import compare_leaves
+from device_suite.runs import Bench
 from device_suite.selection import MEMORY_LIMIT, why_not_here
+from device_suite.states import run_case
 from device_suite.touch import TouchMap
 from planting import Plot
 from suite_in_process import DEVICE_TESTS, Suite
@@ -90,11 +93,34 @@ def test_a_wrong_answer_is_named(actual: Leaf, reference: Leaf, said: str) -> No
     with pytest.raises(Mismatch, match=said):
         compare_leaf(actual, reference, lambda: None, terms=1, factor=4)
 
+    fine = (_leaf(3.0), _leaf(3.0, dtype=torch.float64))
+    with pytest.raises(Mismatch, match=said):
+        compare_leaves([*[fine] * 9, (actual, reference), fine], lambda path: None, terms=1, factor=4)
+
 
 def test_rounding_is_not_wrong() -> None:
     third = Leaf("x", torch.tensor([1 / 3], dtype=torch.float64), "cpu", (1,))
+    alone = compare_leaf(_leaf(1 / 3), third, lambda: None, terms=1, factor=4)
 
-    assert compare_leaf(_leaf(1 / 3), third, lambda: None, terms=1, factor=4).max_abs < 1e-7
+    assert 0 < alone.max_abs < 1e-7
+    complex_pair = Leaf("x", torch.tensor([1j])), Leaf("x", torch.tensor([1j], dtype=torch.complex128))
+    pairs = [(_leaf(3.0, 4.0), _leaf(3.0, 4.0, dtype=torch.float64))] * 9 + [(_leaf(1 / 3), third), complex_pair]
+    assert compare_leaves(pairs, lambda path: None, terms=1, factor=4) == alone
+
+
+@pytest.mark.parametrize("wrong", ["other bits", "other strides"])
+def test_a_second_call_that_answers_otherwise_is_wrong(wrong: str) -> None:
+    calls = []
+
+    def act(run: Any, x: torch.Tensor) -> torch.Tensor:
+        calls.extend([x] * run.tested)
+        if not run.tested or len(calls) == 1:
+            return x + 0
+        return x.t().contiguous().t() if wrong == "other strides" else x * (1 + 2e-7)
+
+    case = Case("twice", "regressions", act, make=lambda d: d.normal(3, 4), states=("fresh", "again"), strides=True)
+    with pytest.raises(Mismatch, match=r"again: .*(different answers|strides)"):
+        run_case(case, Bench(torch.device("cpu")))
 
 
 def test_a_case_that_needs_more_memory_than_the_driver_allows_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ def map_tensors(value: Any, change: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return change(value)
     if isinstance(value, (tuple, list)):
-        return type(value)(map_tensors(item, change) for item in value)
+        return type(value)([map_tensors(item, change) for item in value])
     if isinstance(value, dict):
         return {key: map_tensors(item, change) for key, item in value.items()}
     return value

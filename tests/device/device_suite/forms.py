@@ -85,6 +85,8 @@ def check_form(case: Case, bench: Bench, got: Leaf, want: Leaf, own: Own) -> Non
 
 def spread(leaves: list[Leaf], others: list[Leaf]) -> list[Leaf]:
     """Return the leaves, each refusal of several answers once for each of them: a refusal has one leaf, a list many."""
+    if not any(isinstance(leaf.value, Absent) for leaf in leaves):
+        return leaves
     found: list[Leaf] = []
     for leaf in leaves:
         below = (f"{leaf.path}[", f"{leaf.path}.")

@@ -28,14 +28,13 @@ class OutcomeLog:
     """Appends events to a file; without a file it keeps silent."""
 
     def __init__(self, path: Path | None) -> None:
-        self._path = path
+        self._file = None if path is None else path.open("ab", buffering=0)
 
     def write(self, event: str, **facts: Any) -> None:
         """Append one line and hand it to the system."""
-        if self._path is None:
-            return
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"event": event, **facts, "output_bytes": _output_bytes()}) + "\n")
+        if self._file is not None:
+            line = json.dumps({"event": event, **facts, "output_bytes": _output_bytes()})
+            self._file.write(f"{line}\n".encode())
 
     def started(self, case: Case) -> None:
         """Say that a case begins: if nothing follows, it crashed or hung."""
@@ -44,7 +43,7 @@ class OutcomeLog:
     @property
     def read_by_a_driver(self) -> bool:
         """Say whether somebody reads the events, and so may start another process."""
-        return self._path is not None
+        return self._file is not None
 
     def finished(self, case: Case, outcome: str, reason: str, error: dict[str, float], seconds: float) -> None:
         """Say what came of a case."""

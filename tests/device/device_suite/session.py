@@ -1,0 +1,134 @@
+"""What the options ask for, made ready once per process; asks a case, judges it and writes its line."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from .cases import Case
+from .compare import Mismatch
+from .known import load_known
+from .outcomes import OutcomeLog, judge
+from .plants import Plant
+from .runs import Bench
+from .selection import Selection, Shard, load_quick, prepare_device, why_not_here
+from .states import Refused, run_case
+from .touch import TouchMap, TouchRecorder
+
+_SUITE = Path(__file__).parents[1]
+# The references are small: more threads wait for each other. MKL's LU of a batch is wrong or hangs with more than one:
+# https://github.com/pytorch/pytorch/issues/142815
+_REFERENCE_THREADS = 1 if torch.backends.mkl.is_available() else 4
+
+
+class Session:
+    """One process's run of the suite.
+
+    Args:
+        option: gives the value of a command line option.
+
+    Raises:
+        PlantError, KnownIssuesError, ValueError, OSError: an option cannot be used; the message says why.
+    """
+
+    def __init__(self, option: Any) -> None:
+        self.device = prepare_device(option("--device"))
+        if self.device.type != "cpu":
+            torch.set_num_threads(min(torch.get_num_threads(), _REFERENCE_THREADS))
+        self.log = OutcomeLog(Path(option("--outcomes")) if option("--outcomes") else None)
+        self.plant = Plant(option("--plant")) if option("--plant") else None
+        self.selection = Selection(
+            only=option("--only"),
+            after=option("--after"),
+            without=option("--skip-ids"),
+            operator=option("--op"),
+            touch=TouchMap.load(_SUITE / "touch_map.json") if option("--op") else TouchMap({}),
+            quick=load_quick(_SUITE / "quick.json") if option("--quick") else None,
+            shard=Shard.of(option("--shard")),
+        )
+        self.full = bool(option("--full"))
+        self._known = load_known(Path(option("--known"))) if option("--known") else ()
+        self._touch_file = option("--record-touch")
+        self._recorder = TouchRecorder() if self._touch_file else None
+        around = self.plant.maker if self.plant else self._recorder.maker if self._recorder else None
+        self.bench = Bench(self.device, around=around, seed=option("--seed"))
+        self._touched: dict[str, list[str]] = {}
+        self._seconds: dict[str, float] = {}
+        self._last: Case | None = None
+
+    def begin(self) -> None:
+        """Write what is asked of what."""
+        self.log.write(
+            "session",
+            torch=torch.__version__,
+            git=getattr(torch.version, "git_version", None),
+            device=str(self.device),
+            threads=torch.get_num_threads(),
+            seed=self.bench.seed,
+            plant=self.plant.name if self.plant else None,
+        )
+
+    def ask(self, case: Case, item: Any) -> None:
+        """Ask one case; raise what is wrong with its answer, or pytest's skip and xfail."""
+        reason = why_not_here(case, device=self.device, full=self.full)
+        if case.alone and reason is None and self._last is not None and self.log.read_by_a_driver:
+            self._leave(item.session, self._last)
+            return
+        self._last = case
+        issue = next((row for row in self._known if row.covers(case.id)), None)
+        self.log.started(case)
+        begun, error = time.perf_counter(), {}
+        wrong: BaseException | None = None
+        try:
+            if reason is None:
+                error = run_case(case, self.bench).as_json()
+        except Refused as refused:
+            reason = str(refused)
+        except pytest.skip.Exception as skipped:
+            reason = str(skipped)
+        except Exception as raised:
+            wrong = raised
+        if self._recorder is not None:
+            self._touched[case.id] = self._recorder.take()
+        seconds = time.perf_counter() - begun
+        self._seconds[item.path.name] = self._seconds.get(item.path.name, 0.0) + seconds
+        if reason is not None:
+            self.log.finished(case, "skipped", reason, {}, seconds)
+            pytest.skip(reason)
+        if isinstance(wrong, Mismatch) and wrong.error is not None:
+            error = wrong.error.as_json()
+        outcome = judge(wrong is not None, issue)
+        text = "" if wrong is None else f"{type(wrong).__name__}: {wrong}"
+        self.log.finished(case, outcome, text, error, seconds)
+        if self._must_leave(case, wrong is not None):
+            self._leave(item.session, case)
+        if outcome == "failed" and self.plant is not None:
+            item.session.shouldstop = f"the plant is caught by {case.id}"
+        if outcome == "known":
+            pytest.xfail(f"{issue.id if issue else ''}: {text}")
+        if wrong is not None:
+            raise wrong
+
+    def end(self) -> None:
+        """Write what is known only at the end."""
+        if self.plant is not None:
+            self.log.write("plant", name=self.plant.name, hits=self.plant.hits)
+        self.log.write("files", seconds={file: round(seconds, 2) for file, seconds in self._seconds.items()})
+        if self._recorder is not None:
+            TouchMap(self._touched).save(Path(self._touch_file))
+        self.log.write("end")
+
+    def _leave(self, session: Any, after: Case) -> None:
+        """End this process after a case: the driver starts another one for the rest."""
+        self.log.write("leave", after=after.id)
+        session.shouldstop = f"the rest is for another process, after {after.id}"
+
+    def _must_leave(self, case: Case, failed: bool) -> bool:
+        """Say whether what comes after a case needs another process."""
+        if not self.log.read_by_a_driver:
+            return False
+        return case.alone or (failed and self.device.type != "cpu" and not self.bench.still_serves())

@@ -95,6 +95,7 @@ def _is_computed(value: Any) -> bool:
     return (
         isinstance(value, torch.Tensor)
         and value.layout == torch.strided
+        and not value.is_nested
         and value.dtype.is_floating_point
         and value.device.type != "meta"
         and not value._is_zerotensor()

@@ -81,7 +81,7 @@ _READS: dict[str, Callable[[Any], Any]] = {
     "conversions": _read(lambda x: [float(x[0, 0]), int(x[0, 1] * 8), bool(x[1, 1] > 0)]),
     "rows": _read(lambda x: [float(row.max()) for row in x]),
     "sizes": _read(lambda x: [len(x), x.numel(), *x.stride(), x.element_size()]),
-    "equal": _read(lambda x: [float(torch.equal(x, x * 1)), float(torch.allclose(x, x + 1))]),
+    "equal": _read(lambda x: [float(torch.equal(x, x.clone())), float(torch.allclose(x, x + 1))]),
     "shown": _read(lambda x: [float(len(repr(x.round().int())) > 9)]),
     "places": _read(lambda x: [float(one) for one in (x > 0).nonzero().flatten()]),
 }

@@ -101,6 +101,8 @@ _SMALL = (1e-6, 3e-4, 0.02, 0.3)
 _EVERY = (-40.0, -9.0, -1.7, *(-one for one in _SMALL), *_SMALL, 1.7, 9.0, 40.0)
 _UNIT = (*(-one for one in _SMALL), -0.999, *_SMALL, 0.999)
 _POSITIVE = (*_SMALL, 0.9999, 1.0001, 1.7, 9.0, 300.0)
+# Between the poles of the gamma function, where its sign and that of sin(pi x) change, and away from its zeros.
+_REFLECTED = (-0.25, -0.6, -1.25, -1.75, -2.25, -2.9, -3.5, -4.5, -5.25, -6.75, -33.25, -100.5)
 _EACH: dict[str, tuple[Any, tuple[float, ...]]] = {
     **{
         name: (getattr(torch, name), _EVERY)
@@ -113,6 +115,9 @@ _EACH: dict[str, tuple[Any, tuple[float, ...]]] = {
         name: (getattr(torch, name), _POSITIVE)
         for name in ("log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "lgamma", "digamma", "erfc")
     },
+    "gamma": (lambda x: [torch.lgamma(x), torch.special.gammaln(x)], _REFLECTED),
+    "digamma-negative": (lambda x: [torch.digamma(x), torch.special.psi(x)], _REFLECTED[:-2]),
+    "trigamma": (lambda x: torch.polygamma(1, x), _REFLECTED[:-2]),
     "large": (lambda x: [torch.sin(x), torch.cos(x)], (10.0, 100.5, 1000.25, -333.0)),
     "acosh": (torch.acosh, (1.001, 1.5, 9.0, 1e4)),
     "logaddexp": (lambda x: torch.logaddexp(x, -x), _EVERY),

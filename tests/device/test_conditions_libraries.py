@@ -253,6 +253,7 @@ _TALL: dict[str, Any] = {
         torch.linalg.svd(x, full_matrices=False)[1],
         torch.linalg.matrix_rank(x),
     ],
+    "together": lambda x: _together(*torch.linalg.svd(x, full_matrices=False))[::9999],
     "wide": lambda x: [torch.linalg.svdvals(x.mT), torch.linalg.qr(x.mT[:, :9])[1].abs()],
     "solved": lambda x: torch.linalg.lstsq(x, x[:, :1] * 2 + 1)[0],
     "inverse": lambda x: torch.linalg.pinv(x) @ x,
@@ -267,4 +268,35 @@ def _product(q: torch.Tensor, r: torch.Tensor) -> torch.Tensor:
     return (q @ r)[::9999]
 
 
+def _together(u: torch.Tensor, values: torch.Tensor, vectors: torch.Tensor) -> torch.Tensor:
+    return (u * values.unsqueeze(-2)) @ vectors
+
+
+def _of_symmetric(x: torch.Tensor) -> Any:
+    values, vectors = torch.linalg.eigh(x + x.mT)
+    return [values, torch.linalg.eigvalsh(x + x.mT), _together(vectors, values, vectors.mT)]
+
+
 add_table(cases, "tall", _TALL, lambda d: d.normal(70_001, 2), terms=1 << 17, factor=16.0)
+# Small matrices by the hundred: more numbers than one group of threads has room for.
+_MANY: dict[str, Any] = {
+    "svd": lambda x: [torch.linalg.svdvals(x), _together(*torch.linalg.svd(x))],
+    "eigh": _of_symmetric,
+    "qr": lambda x: [torch.linalg.qr(x)[1].abs(), torch.matmul(*torch.linalg.qr(x))],
+    "cholesky": lambda x: torch.linalg.cholesky(x @ x.mT),
+    "solved": lambda x: [torch.linalg.solve(x, x.flip(0)), torch.linalg.solve_triangular(x.tril(), x, upper=False)],
+    "least": lambda x: torch.linalg.lstsq(x, x.flip(0))[0],
+    "inverse": lambda x: [torch.linalg.inv(x), torch.linalg.pinv(x)],
+    "lu": lambda x: [torch.linalg.lu_factor(x)[0], _put_together(*torch.linalg.lu(x))],
+    "determinant": lambda x: [torch.linalg.det(x / 8), *torch.linalg.slogdet(x)],
+    "functions": lambda x: [torch.linalg.matrix_exp(x / 32), torch.linalg.matrix_power(x / 8, 3)],
+    "norms": lambda x: [torch.linalg.matrix_norm(x, order) for order in ("fro", "nuc", 1, inf, 2)],
+    "gauges": lambda x: [torch.linalg.cond(x), torch.linalg.matrix_rank(x)],
+}
+
+
+def _put_together(p: torch.Tensor, lower: torch.Tensor, upper: torch.Tensor) -> torch.Tensor:
+    return p @ lower @ upper
+
+
+add_table(cases, "matrices-many", _MANY, lambda d: d.normal(140, 8, 8) + 9 * torch.eye(8), terms=256, factor=16.0)

@@ -60,6 +60,24 @@ add_refused(
         "linspace": lambda x, y, i: torch.linspace(0, 1, -1, device=x.device),
     },
 )
+# Chances that are none. CUDA ends the process's context where one is below 0 or above 1.
+add_refused(
+    cases,
+    "chances",
+    a_table,
+    {
+        "above": lambda x, y, i: torch.bernoulli(x.abs() + 2),
+        "below": lambda x, y, i: torch.bernoulli(-x.abs() - 1),
+        "nan": lambda x, y, i: torch.bernoulli(x * float("nan")),
+        "filled": lambda x, y, i: x.bernoulli_(y.mT.abs() + 2),
+        "one-of-many": lambda x, y, i: torch.bernoulli((x * 0 + 0.5).index_fill(1, i[:1], 1.5)),
+        "weights-below": lambda x, y, i: torch.multinomial(-x.abs() - 1, 1),
+        "weights-nan": lambda x, y, i: torch.multinomial(x * float("nan"), 1),
+        "weights-infinite": lambda x, y, i: torch.multinomial(x.abs() + float("inf"), 1),
+    },
+    issues=("185065",),
+    devices=("mps", "cpu"),
+)
 # Operands whose sizes do not go together.
 add_refused(
     cases,

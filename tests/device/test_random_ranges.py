@@ -64,7 +64,25 @@ _LONG: dict[str, tuple[Callable[[Any], torch.Tensor], tuple[float, float], tuple
     "randn": (lambda d: torch.randn(_MANY, device=d), (-7.0, -4.5), (4.5, 7.0)),
     "normal": (lambda d: torch.empty(_MANY, device=d).normal_(), (-7.0, -4.5), (4.5, 7.0)),
     "exponential": (lambda d: torch.empty(_MANY, device=d).exponential_(), (0.0, 1e-4), (11.0, 30.0)),
+    # Of these 2**17 draws: each costs more, and an index of 16 bits shows in them too.
+    "normal-sized": (lambda d: torch.normal(0.0, 1.0, (_COUNT,), device=d), (-7.0, -3.5), (3.5, 7.0)),
+    "normal-means": (lambda d: torch.normal(_line(d), 1.0), (-7.0, -3.5), (3.5, 7.0)),
+    "normal-spreads": (lambda d: torch.normal(0.0, _line(d) + 1), (-7.0, -3.5), (3.5, 7.0)),
+    "normal-both": (lambda d: torch.normal(_line(d), _line(d) + 1), (-7.0, -3.5), (3.5, 7.0)),
+    "randn_like": (lambda d: torch.randn_like(_line(d)), (-7.0, -3.5), (3.5, 7.0)),
+    "log_normal": (lambda d: _line(d).log_normal_(0.0, 1.0), (0.0, 0.04), (25.0, 1100.0)),
+    "cauchy": (lambda d: _line(d).cauchy_(), (-1e9, -1e3), (1e3, 1e9)),
+    "geometric": (lambda d: _line(d).geometric_(0.5), (1.0, 1.0), (11.0, 40.0)),
+    "gamma": (lambda d: torch._standard_gamma(_line(d) + 2), (0.0, 0.05), (11.0, 30.0)),
+    "poisson": (lambda d: torch.poisson(_line(d) + 4), (0.0, 0.0), (13.0, 30.0)),
+    "bernoulli": (lambda d: torch.bernoulli(_line(d) + 0.5), (0.0, 0.0), (1.0, 1.0)),
+    "multinomial": (lambda d: torch.ones(9, device=d).multinomial(_COUNT, True).float(), (0.0, 0.0), (8.0, 8.0)),
+    "randperm": (lambda d: torch.randperm(_COUNT, device=d).float(), (0.0, 0.0), (_COUNT - 1, _COUNT - 1)),
 }
+
+
+def _line(device: Any) -> torch.Tensor:
+    return torch.zeros(_COUNT, device=device)
 
 
 def _long(form: Any, low: tuple[float, float], high: tuple[float, float]) -> Any:

@@ -104,9 +104,20 @@ def pytest_collection_finish(session: Any) -> None:
     gc.freeze()  # what was collected stays to the end: it need not be walked again after every few cases
 
 
-def pytest_runtest_teardown(item: Any, nextitem: Any) -> None:
+def pytest_runtest_protocol(item: Any, nextitem: Any) -> bool:
+    """Run an item in one phase: a case has nothing to set up or to tear down, and three phases take seconds."""
+    hook = item.ihook
+    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    reraise = (pytest.exit.Exception, KeyboardInterrupt)
+    call = pytest.CallInfo.from_call(lambda: hook.pytest_runtest_call(item=item), "call", reraise=reraise)
+    report = hook.pytest_runtest_makereport(item=item, call=call)
+    hook.pytest_runtest_logreport(report=report)
+    if report.failed:
+        hook.pytest_exception_interact(node=item, call=call, report=report)
+    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     if nextitem is not None and nextitem.path != item.path:
         item.config.device_run.bench.release()
+    return True
 
 
 def pytest_sessionfinish(session: Any) -> None:

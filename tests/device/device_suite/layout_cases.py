@@ -211,7 +211,9 @@ def _gradients(plan: _Plan, plain: Any, bases: Any, outputs: Any, more: Any) -> 
     answers: dict[str, Any] = {"contiguous": _derive(plan, plain, outputs)}
     for name, given in bases.items():
         views, grads = _views(LAYOUTS[name], plain, given), _views(LAYOUTS[name], outputs, more[name])
-        answers[name] = [_derive(plan, views, outputs), _derive(plan, plain, grads), _derive(plan, views, grads)]
+        answers[name] = [_derive(plan, views, outputs), _derive(plan, plain, grads)]
+        if plan.family.name == "main" and plan.dtype == plan.op.dtypes[0]:  # elsewhere each of the two alone
+            answers[name].append(_derive(plan, views, grads))
     return answers
 
 

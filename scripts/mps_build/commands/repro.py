@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import read_json
 from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.verification import Case, Record, load_record
 from mps_build.common.result import Result
@@ -86,7 +86,7 @@ def _paths(options: Options, name: str) -> tuple[Path, Path]:
 def _kernels(path: Path) -> dict[str, Any] | None:
     """Return a document of verify_kernels; None if the file is something else."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
     except (OSError, ValueError):
         return None
     is_kernels = isinstance(found, dict) and isinstance(found.get("kernels"), list) and "coverage" in found

@@ -12,15 +12,15 @@ The exit status is 0 if all that ran is right, 10 with findings, 11 with known i
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
-from mps_build.common.errors import UsageError
+from mps_build.common.errors import UsageError, reason_of
 from mps_build.common.files import write_whole
+from mps_build.common.json_text import read_json
 from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder
 from mps_build.inspection.kernels import document, page
@@ -191,9 +191,9 @@ def _record(path: Path) -> dict[str, Any]:
         UsageError: it is none.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
     except (OSError, ValueError) as error:
-        raise UsageError(f"--beside {path}: {error}") from error
+        raise UsageError(f"--beside {path}: {reason_of(error)}") from error
     if not isinstance(found, dict) or not isinstance(found.get("kernels"), list) or "target" not in found:
         raise UsageError(f"--beside {path} is not a document of verify_kernels", hint="give a file that --json wrote")
     return found

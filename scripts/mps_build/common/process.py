@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from .environment import without_repository
+from .opening import open_to_append
 
 _MOST_LINE_BYTES = 1 << 20
 
@@ -148,7 +149,7 @@ def run_logged(
     log.parent.mkdir(parents=True, exist_ok=True)
     tail: deque[str] = deque(maxlen=40)
     began = time.monotonic()
-    with log.open("ab") as file:
+    with open_to_append(log) as file:
         file.write(f"$ {command}\n".encode())
         file.flush()
         try:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from mps_build.common.opening import open_regular
+
 from .archive import Member
 from .inflate import OUT_BYTES, Damaged, unpack, unpack_head, unpack_packed, unpack_whole
 
@@ -102,7 +104,7 @@ class FolderSource:
             Damaged: it cannot be read.
         """
         try:
-            with (self.root / member.name).open("rb") as file:
+            with open_regular(self.root / member.name) as file:
                 while piece := file.read(OUT_BYTES):
                     yield piece
         except OSError as error:
@@ -110,7 +112,7 @@ class FolderSource:
 
     def _read(self, member: Member, size: int) -> bytes:
         try:
-            with (self.root / member.name).open("rb") as file:
+            with open_regular(self.root / member.name) as file:
                 return file.read(size)
         except OSError as error:
             raise Damaged(f"cannot be read: {error.strerror}") from error

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mps_build.common.budget import budget_of
 from mps_build.common.errors import UsageError
+from mps_build.common.opening import open_regular
 from mps_build.common.reporter import Reporter, SilentReporter
 
 from .describe import describe_facts
@@ -121,6 +122,6 @@ def _check_path(path: Path) -> None:
     if path.suffix != ".whl":
         raise UsageError(f"{path}: is not a wheel (its name does not end in .whl)", hint=hint)
     try:
-        path.open("rb").close()
+        open_regular(path).close()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}", hint="fix its permissions") from error

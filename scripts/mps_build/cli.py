@@ -15,7 +15,7 @@ from pathlib import Path
 
 from . import __version__
 from .commands.shared.catalogue import COMMANDS, TASKS
-from .common.errors import DiskFull, MpsBuildError, UsageError
+from .common.errors import DiskFull, MpsBuildError, UsageError, reason_of
 from .common.result import Result
 from .common.writable import refusal
 
@@ -203,7 +203,7 @@ def _write_json(arguments: Sequence[str], result: Result) -> int:
     try:
         write_whole(path, text)
     except OSError as error:
-        _print_error(f"--json {path} cannot be written: {error}", "name a file in an existing folder")
+        _print_error(f"--json {path} cannot be written: {reason_of(error)}", "name a file in an existing folder")
         return result.exit_code or UsageError.exit_code
     return result.exit_code
 

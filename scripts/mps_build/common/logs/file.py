@@ -15,10 +15,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TextIO
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+from typing import IO, Any, TextIO
 
 from ..errors import UsageError, reason_of
 from ..opening import open_regular
@@ -113,7 +110,7 @@ class _Awaited(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: WriteableBuffer, /) -> int:
+    def readinto(self, buffer: Any, /) -> int:
         if not select.select([self._descriptor], [], [], self._seconds)[0]:
             raise TimeoutError(errno.ETIMEDOUT, f"nothing was written to it for {self._seconds:g} seconds")
         return os.readv(self._descriptor, [buffer])

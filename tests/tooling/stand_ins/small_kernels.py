@@ -57,7 +57,10 @@ def compiled(text: str, **options: Any) -> Code | Refused:
 
 def device(cache: Path, codes: Mapping[str, Code | Refused]) -> Device:
     """Return a device with these kernels."""
-    library = load_runtime(build_runtime(cache))
+    path = cache / "runtime.so"
+    if not path.is_file():
+        path.write_bytes(build_runtime(cache))
+    library = load_runtime(path)
     compiler.host_target()
     publish_runtime(library)
     return Device(library, {name: code for name, code in codes.items() if isinstance(code, Code)})

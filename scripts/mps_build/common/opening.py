@@ -65,7 +65,7 @@ def fault_of(path: Path) -> str | None:
     """Return why a path is not a file, in words for a message; None if it is one."""
     try:
         check_regular(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):  # ValueError: a name that no file can have
         return "no such file"
     except OSError as error:
         return reason_of(error)

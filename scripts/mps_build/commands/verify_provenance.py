@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
-from mps_build.common.errors import AuditRejected, UsageError, reason_of
-from mps_build.common.opening import check_regular, check_target
+from mps_build.common.errors import AuditRejected, UsageError
+from mps_build.common.opening import fault_of
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import find_recipe, patches_root
 from mps_build.common.result import Result
@@ -119,13 +119,10 @@ def _summary(checks: list[Check], options: Options, console: Console) -> Result:
 
 def _check_files(options: Options) -> None:
     """Refuse what is named and is not a file: the library that reads the trusted root would wait for a pipe."""
-    path = options.wheel
-    try:
-        check_regular(path)
-        for path in filter(None, (options.receipt, options.bundle, options.trusted_root)):
-            check_target(path)  # one that is missing is said where it is needed
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {reason_of(error)}", hint="give the file's path") from error
+    for path in filter(None, (options.wheel, options.receipt, options.bundle, options.trusted_root)):
+        fault = fault_of(path)
+        if fault and (path.exists() or path == options.wheel):  # what else is missing is said where it is needed
+            raise UsageError(f"{path}: {fault}", hint="give the file's path")
 
 
 def _bundle(options: Options) -> Path:

@@ -13,6 +13,8 @@ import stat
 from pathlib import Path
 from typing import IO
 
+from .errors import reason_of
+
 _KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFCHR: "a device",
@@ -57,6 +59,17 @@ def check_regular(path: Path, *, follow: bool = True) -> None:
         OSError: as for `open_regular`.
     """
     _check(path.stat(follow_symlinks=follow), path)
+
+
+def fault_of(path: Path) -> str | None:
+    """Return why a path is not a file, in words for a message; None if it is one."""
+    try:
+        check_regular(path)
+    except (FileNotFoundError, ValueError):  # ValueError: a name that no file can have
+        return "no such file"
+    except OSError as error:
+        return reason_of(error)
+    return None
 
 
 def check_target(path: Path) -> None:

@@ -84,7 +84,6 @@ _COMMANDS = [
     "verify_provenance real.whl --receipt pipe.json --without-attestation",
     "verify_provenance real.whl --receipt receipt.json --bundle pipe.json --repository a/b",
     "verify_provenance real.whl --receipt receipt.json --trusted-root pipe.json --repository a/b",
-    f"publish_index {WHEEL} --output site",
     "publish_index . --output site",
     "matrix ./pipe.yaml",
     "matrix v2.6.0 --json pipe.json",
@@ -112,7 +111,7 @@ def test_a_pipe_that_nobody_writes_to_is_refused_at_once(
     said = capsys.readouterr().err
     assert "Errno" not in said
     assert "Traceback" not in said
-    assert any(words in said for words in ("it is a pipe, not a file", "not a file", "not a wheel", "no such"))
+    assert any(words in said for words in ("it is a pipe, not a file", "is not a file", "is not a wheel"))
 
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/null", "/dev/tty"])

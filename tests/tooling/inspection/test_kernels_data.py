@@ -173,7 +173,11 @@ def test_nothing_verified_is_never_success() -> None:
     assert document.verdict_of([]) == ("not_verified", 2)
     assert document.verdict_of([_row("a", "not_bound"), _row("b", "not_compiled")]) == ("not_verified", 2)
     assert document.verdict_of([_row("a", "not_bound"), _row("b", "passed")]) == ("verified", 0)
-    assert document.verdict_of([_row("a", "known"), _row("b", "passed")]) == ("findings", 11)
+    assert document.verdict_of([_row("a", "known"), _row("b", "passed")]) == ("known_issues_only", 11)
+    assert document.verdict_of([_row("a", "misfit"), _row("b", "passed"), _row("c", "known")]) == ("misfit", 20)
+    assert document.verdict_of([_row("a", "misfit"), _row("b", "wrong")]) == ("findings", 10)
+    assert document.verdict_of([_row("a", "refused"), _row("b", "not_compiled")]) == ("refused", 21)
+    assert document.verdict_of([_row("a", "refused"), _row("b", "passed")]) == ("verified", 0)
     assert document.verdict_of([_row("a", "known"), _row("b", "race")]) == ("findings", 10)
 
 

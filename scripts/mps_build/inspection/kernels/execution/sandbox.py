@@ -101,6 +101,7 @@ def prove() -> None:
     Raises:
         SandboxUnavailable: one of them lived, or could not enter.
     """
+    filter_rules()
     for name, attempt in _FATAL.items():
         status = _status_of(attempt)
         if status != -signal.SIGSYS:
@@ -110,11 +111,13 @@ def prove() -> None:
 def _status_of(attempt: Callable[[Any], object]) -> int:
     pid = os.fork()
     if pid == 0:
+        code = _NOT_CLOSED
         try:
             enter()
+            code = _WENT_ON
             attempt(_libc())
         finally:
-            os._exit(3)
+            os._exit(code)
     return _exit_code(os.waitpid(pid, 0)[1])
 
 
@@ -123,7 +126,11 @@ def _exit_code(status: int) -> int:
 
 
 def _in_words(code: int) -> str:
-    return {3: "it went on"}.get(code, f"signal {-code}" if code < 0 else f"exit {code}")
+    words = {_WENT_ON: "it went on", _NOT_CLOSED: "it could not be closed"}
+    return words.get(code, f"signal {-code}" if code < 0 else f"exit {code}")
+
+
+_NOT_CLOSED, _WENT_ON = 3, 4
 
 
 _FATAL: dict[str, Callable[[Any], object]] = {

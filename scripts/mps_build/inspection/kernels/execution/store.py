@@ -43,16 +43,9 @@ class Entries:
 
     def load(self, key: str) -> bytes | None:
         """Return what was saved under a key, or None."""
-        try:
-            descriptor = os.open(self.path(key), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
-            return None
-        with os.fdopen(descriptor, "rb") as file:
-            about = os.fstat(descriptor)
-            if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid() or about.st_mode & 0o022:
-                return None
-            data = file.read()
-        return data[_DIGEST:] if data[:_DIGEST] == _digest(key, data[_DIGEST:]) else None
+        data = own_file(self.path(key))
+        is_whole = data is not None and data[:_DIGEST] == _digest(key, data[_DIGEST:])
+        return data[_DIGEST:] if data is not None and is_whole else None
 
     def save(self, key: str, data: bytes) -> None:
         """Keep bytes; written beside and renamed, so that two runs may do it at once."""
@@ -60,6 +53,18 @@ class Entries:
         make_private(self._folder)
         make_private(path.parent)
         write_whole(path, _digest(key, data) + data, mode=0o600)
+
+
+def own_file(path: Path) -> bytes | None:
+    """Return a file's bytes if it is this user's, and no other can write to it; no link is followed."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        about = os.fstat(descriptor)
+        is_own = stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & 0o022
+        return file.read() if is_own else None
 
 
 def make_private(folder: Path) -> None:

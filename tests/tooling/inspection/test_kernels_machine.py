@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from mps_build.inspection.kernels.machine.code import Code, Refused
+from mps_build.inspection.kernels.code.compiled import Code, Refused
 from mps_build.inspection.kernels.machine.device import REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN, Mode
 from mps_build.inspection.kernels.program import input_buffer, output_buffer
 from small_kernels import GRID, air, buffer, builtin, compiled, device, doubled, floats, launch, pack_floats, summed
@@ -321,7 +321,7 @@ def test_equal_instructions_have_one_digest_whatever_the_kernel_is_called() -> N
 
 
 def test_bitcode_that_is_cut_off_is_refused() -> None:
-    from mps_build.inspection.kernels.machine.code import compile_kernel
+    from mps_build.inspection.kernels.code.kernel import compile_kernel
     from small_kernels import bitcode
 
     found = compile_kernel(bitcode(doubled())[:200])

@@ -12,6 +12,7 @@ from typing import Any
 from ...common.errors import BuildEnvironmentError, UsageError
 from ...common.process import Command, capture
 from ...common.reporter import Reporter
+from .code.compiled import Plant
 from .code.compiler import require_llvm, translator_version
 from .execution.pool import Done, Task, examine_all
 from .execution.servers import servers
@@ -19,7 +20,6 @@ from .execution.verdicts import Verdicts, state_of
 from .execution.worker import Setting
 from .known import load_known
 from .library import BASIC, Library
-from .machine.code import Plant
 from .references import load_references
 from .selection import Choice, choose
 from .values import fill_pools
@@ -107,7 +107,8 @@ def verify(request: Request, reporter: Reporter) -> list[Kernel]:
             references=load_references(),
             runtime=started.runtime,
             store=request.cache / "code",
-            entrance=started.entrance,
+            reader=started.reader,
+            machine=started.machine,
             judge=started.judge,
             seed=request.seed,
             is_quick=request.choice.is_quick,

@@ -164,8 +164,7 @@ def translator_version() -> str:
 
     digest = hashlib.sha256()
     here = Path(__file__).resolve().parent
-    beside = [here.parent / "machine" / name for name in ("code.py", "runtime.py")]
-    for path in (*sorted(here.glob("*.py")), here.parent / "metadata.py", *beside):
+    for path in (*sorted(here.glob("*.py")), here.parent / "metadata.py"):
         digest.update(path.read_bytes())
     target = host_target()
     digest.update(f"{llvmlite.__version__} {target.triple} {target.cpu} {target.datalayout}".encode())

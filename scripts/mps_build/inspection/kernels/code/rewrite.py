@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..metadata import BUILTINS, Argument, Metadata
 from .bfloat import widen_bfloat_bits
+from .compiled import ARENA_BASE, ARENA_STEP, ENTRY, Variable
 from .declarations import NotTranslated, parse_declaration
 from .division import guard_divisions
 from .instrument import instrument
@@ -15,9 +16,6 @@ from .simdgroups import COOPERATIVE
 from .sizes import UnknownType, size_and_alignment, take_type
 from .text import NAME, ModuleText
 
-ENTRY = "rt_entry"
-# Where threadgroup variables lie: the end of each at a page nobody may touch, far from everything else.
-ARENA_BASE, ARENA_STEP, PAGE = 0x5A00_0000_0000, 1 << 24, 4096
 _FLAGS = re.compile(r"\b(?:nuw|nsw|inbounds|reassoc|nsz|arcp|contract|afn|nnan|ninf|fast) ")
 _PROMISES = re.compile(
     r" (?:noundef|nonnull|noalias|readonly|writeonly|readnone|returned|immarg|captures\(none\)|nocapture"
@@ -41,15 +39,6 @@ declare i32 @rt_matrix_column(i32)
 
 class Untranslated(Exception):
     """The kernel is sound, as far as it was looked at, and needs what is not translated here."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variable:
-    """A threadgroup variable: where it lies, its size in bytes, and whether it begins as zero."""
-
-    address: int
-    size: int
-    is_zero: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

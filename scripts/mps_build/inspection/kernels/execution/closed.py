@@ -1,6 +1,6 @@
-"""A process that may only compute, from outside: asked for one kernel at a time, limited, and never believed.
+"""Processes that may only compute, from outside: asked, limited, and never believed.
 
-It runs machine/server.py. What it says is a message of a known form and length, or the process is ended; what a
+What one says is a message of a known form and length, or the process is ended; what a
 verdict rests on are the bytes that its kernels left.
 """
 
@@ -19,8 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from ...audit.macho import Malformed
 from ..binding.pack import WrongBinding
-from ..code.rewrite import Variable
-from ..machine.code import Code, Refused
+from ..code.compiled import Code, Refused, Variable
 from ..machine.left import Left, buffers_of
 from ..machine.modes import Mode
 from ..machine.runner import Runner
@@ -114,18 +113,19 @@ class _Ran(BaseModel):
 
 
 _Record = TypeVar("_Record", bound=BaseModel)
+_Self = TypeVar("_Self", bound="_Closed")
 
 
-class Closed:
+class _Closed:
     """One closed process; `with` ends it."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self._pid = path, 0
         self._socket = connected(path, 60)
         text, _ = self._heard(0, time.monotonic() + 60)
         self._pid = _Pid.model_validate_json(text).pid  # said before anything of a stranger's was there
 
-    def __enter__(self) -> Closed:
+    def __enter__(self: _Self) -> _Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -134,59 +134,6 @@ class Closed:
     def close(self) -> None:
         """End the process: nobody asks it any more."""
         self._socket.close()
-
-    def text(self, bitcode: bytes) -> str:
-        """Return a module as LLVM prints it.
-
-        Raises:
-            Malformed: LLVM cannot read it.
-        """
-        _, data = self._asked(_Nothing, MOST_PRINTED, COMPILE_SECONDS, "text", bitcode)
-        return data.decode("utf-8", "replace")
-
-    def compile(self, name: str, bitcode: bytes, planted: str | None = None) -> Code | Refused:
-        """Return a kernel's code, which the process keeps under its name, or why there is none."""
-        record, data = self._asked(_CompiledOrNot, MOST_OBJECT, COMPILE_SECONDS, "compile", name, bitcode, planted)
-        found = record.root
-        if found.metadata is not None and not is_bounded(found.metadata):
-            return Refused(reason="its metadata has sizes that no kernel has", fault="refused")
-        if isinstance(found, _NotCompiled):
-            return Refused(reason=found.reason, fault=found.fault, metadata=found.metadata, body=found.body)
-        return Code(
-            metadata=found.metadata,
-            body=found.body,
-            variables=found.variables,
-            is_cooperative=found.is_cooperative,
-            objectcode=data,
-        )
-
-    def load(self, name: str, code: Code) -> None:
-        """Have the process keep a kernel that was compiled before."""
-        self._asked(_Nothing, 0, RUN_SECONDS, "load", name, code)
-
-    def narrow(self, bitcode: bytes, planted: str | None = None) -> list[str]:
-        """Return the 32-bit arithmetic that reaches an address."""
-        return self._asked(_Narrow, 0, COMPILE_SECONDS, "narrow", bitcode, planted)[0].parts
-
-    def pair(self, one: bytes | None, other: bytes) -> Pair:
-        """Return two kernels side by side.
-
-        Raises:
-            Malformed: one of them cannot be read.
-        """
-        return self._asked(Pair, 0, COMPILE_SECONDS, "pair", one, other)[0]
-
-    def program(self, program: Program) -> None:
-        """Have the process keep the program that the next runs are of."""
-        self._asked(_Nothing, 0, RUN_SECONDS, "program", program)
-
-    def run(self, mode: Mode, most: int) -> tuple[Left, list[bytes]]:
-        """Run the program; return what it left, and at most so many bytes."""
-        return _left(*self._asked(_Ran, most, RUN_SECONDS, "run", mode))
-
-    def shifted(self, step: Step, shift: Shift, groups: Sequence[int] | None, most: int) -> tuple[Left, list[bytes]]:
-        """Run a step where a shift moves it to; return what it left, and at most so many bytes."""
-        return _left(*self._asked(_Ran, most, RUN_SECONDS, "shifted", step, shift, groups))
 
     def _asked(
         self, kind: type[_Record], most: int, seconds: float, name: str, *arguments: object
@@ -243,8 +190,6 @@ class Closed:
             return status_of(str(self._path), self._pid, end=now)
         except OSError:
             return 0
-        except AttributeError:  # it ended before it had said which process it is
-            return 0
 
 
 def _left(record: _Ran, data: bytes) -> tuple[Left, list[bytes]]:
@@ -276,23 +221,67 @@ def _in_words(status: int) -> str:
     return f"exit {os.WEXITSTATUS(status)}"
 
 
-class ClosedRunner(Runner):
-    """Runs programs in a closed process; their kernels were compiled or loaded there."""
+class Reader(_Closed):
+    """Reads and compiles bitcode (code/server.py)."""
 
-    def __init__(self, library: Any, codes: dict[str, Code], closed: Closed) -> None:
-        super().__init__(library, codes)
-        self._closed = closed
+    def text(self, bitcode: bytes) -> str:
+        """Return a module as LLVM prints it.
+
+        Raises:
+            Malformed: LLVM cannot read it.
+        """
+        _, data = self._asked(_Nothing, MOST_PRINTED, COMPILE_SECONDS, "text", bitcode)
+        return data.decode("utf-8", "replace")
+
+    def compile(self, bitcode: bytes, planted: str | None = None) -> Code | Refused:
+        """Return a kernel's code, or why there is none."""
+        record, data = self._asked(_CompiledOrNot, MOST_OBJECT, COMPILE_SECONDS, "compile", bitcode, planted)
+        found = record.root
+        if found.metadata is not None and not is_bounded(found.metadata):
+            return Refused(reason="its metadata has sizes that no kernel has", fault="refused")
+        if isinstance(found, _NotCompiled):
+            return Refused(reason=found.reason, fault=found.fault, metadata=found.metadata, body=found.body)
+        if not all(each.is_possible for each in found.variables):
+            return Refused(reason="its threadgroup memory lies where none can", fault="refused")
+        return Code(
+            metadata=found.metadata,
+            body=found.body,
+            variables=found.variables,
+            is_cooperative=found.is_cooperative,
+            objectcode=data,
+        )
+
+    def narrow(self, bitcode: bytes, planted: str | None = None) -> list[str]:
+        """Return the 32-bit arithmetic that reaches an address."""
+        return self._asked(_Narrow, 0, COMPILE_SECONDS, "narrow", bitcode, planted)[0].parts
+
+    def pair(self, one: bytes | None, other: bytes) -> Pair:
+        """Return two kernels side by side.
+
+        Raises:
+            Malformed: one of them cannot be read.
+        """
+        return self._asked(Pair, 0, COMPILE_SECONDS, "pair", one, other)[0]
+
+
+class Machine(_Closed, Runner):
+    """Runs programs of kernels (machine/server.py): whatever they do to their process ends with it."""
+
+    def __init__(self, path: Path, library: Any, codes: dict[str, Code]) -> None:
+        _Closed.__init__(self, path)
+        Runner.__init__(self, library, codes)
         self._program: Program | None = None
+        self._asked(_Nothing, 0, RUN_SECONDS, "load", codes)
 
     def left_by(self, program: Program, mode: Mode) -> tuple[Left, list[bytes]]:
         """Run a program; return what it left, and the bytes of the buffers that it may write."""
-        if program is not self._program:
-            self._closed.program(program)
-            self._program = program
-        return self._closed.run(mode, sum(each.size for each in buffers_of(program) if each.role != "input"))
+        sent = program if program is not self._program else None
+        self._program = program
+        most = sum(each.size for each in buffers_of(program) if each.role != "input")
+        return _left(*self._asked(_Ran, most, RUN_SECONDS, "run", sent, mode))
 
     def shifted_by(self, step: Step, shift: Shift, groups: Sequence[int] | None) -> tuple[Left, list[bytes]]:
         """Run a step where a shift moves it to; return what it left, and the moved bytes of its outputs."""
         outputs = (step.arguments[key] for key in outputs_of(step))
         most = sum(each.size for each in outputs if isinstance(each, Buffer))
-        return self._closed.shifted(step, shift, groups, most)
+        return _left(*self._asked(_Ran, most, RUN_SECONDS, "shifted", step, shift, groups))

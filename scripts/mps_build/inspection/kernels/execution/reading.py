@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ...audit.macho import Malformed
 from ..binding.contracts import match_kernel
 from ..library import Library
 from ..metadata import Metadata
-from .closed import Closed, Ended
+from .closed import Reader
 
 Place = tuple[int, int]
 """A library's number, and a function's in it."""
@@ -18,14 +17,13 @@ Pairs = Mapping[Place, Place | None]
 """Which kernel each is compared with; None: with none."""
 
 
-def read_pair(entrance: Path, libraries: Sequence[Library], place: Place, pairs: Pairs) -> dict[str, Any]:
+def read_pair(reader: Reader, libraries: Sequence[Library], place: Place, pairs: Pairs) -> dict[str, Any]:
     """Return of a kernel: same, changed, alone or unreadable; with the family and the numbers of instructions."""
     other = pairs[place]
     try:
-        with Closed(entrance) as closed:
-            before = None if other is None else _bitcode(libraries, other)
-            found = closed.pair(before, _bitcode(libraries, place))
-    except (Malformed, Ended) as error:
+        before = None if other is None else _bitcode(libraries, other)
+        found = reader.pair(before, _bitcode(libraries, place))
+    except Malformed as error:
         return {"verdict": {"outcome": "unreadable", "reason": str(error)}}
     if found.is_same:
         return {"verdict": {"outcome": "same"}}

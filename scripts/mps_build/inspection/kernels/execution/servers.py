@@ -1,4 +1,4 @@
-"""The two programs that start closed processes: for a wheel's kernels, and for the references that torch computes."""
+"""The programs that start closed processes: to read a wheel's kernels, to run them, and to compute with torch."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from .sandbox import LARGE_BYTES, MEMORY_BYTES
 
 JUDGE = JUDGE_FOLDER / "main.py"
 _PACKAGE = Path(__file__).resolve().parents[4]
-_SERVER = f"{__package__.rpartition('.')[0]}.machine.server"
+_KERNELS = __package__.rpartition(".")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """Where the two can be asked, and the C runtime of this run."""
+    """Where the servers can be asked, and the C runtime of this run."""
 
-    entrance: Path
+    reader: Path
+    machine: Path
     judge: Path
     runtime: Path
 
 
 @contextmanager
 def servers(cache: Path, python: Path | None, environ: Mapping[str, str], *, is_large: bool = False) -> Iterator[Started]:
-    """Start both; they end with the block. Neither of them inherits this process's memory or environment.
+    """Start all three; they end with the block. None of them inherits this process's memory or environment.
 
     Args:
         python: an interpreter that has torch; None: nothing is run, only read.
@@ -41,16 +42,22 @@ def servers(cache: Path, python: Path | None, environ: Mapping[str, str], *, is_
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mps-kernels-")))
-        found = Started(entrance=folder / "closed", judge=folder / "judge", runtime=folder / "runtime.so")
-        if python is not None:
-            found.runtime.write_bytes(build_runtime(cache))
-            (folder / "references.json").write_text(json.dumps(load_references()), encoding="utf-8")
-            argv = (str(python), str(JUDGE), str(found.judge), str(folder / "references.json"))
-            stack.enter_context(watched(Command(argv=argv, environ=environ), log=folder / "judge.log"))
-        memory = LARGE_BYTES if is_large else MEMORY_BYTES
-        argv = (sys.executable, "-m", _SERVER, str(found.entrance), str(found.runtime if python else ""), str(memory))
+        names = ("reader", "machine", "judge", "runtime.so")
+        found = Started(**{name.partition(".")[0]: folder / name for name in names})
         bare = {"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(_paths()), "LC_ALL": "C.UTF-8"}
-        stack.enter_context(watched(Command(argv=argv, environ=bare), log=folder / "closed.log"))
+
+        def start(name: str, argv: tuple[str, ...], environ: Mapping[str, str]) -> None:
+            stack.enter_context(watched(Command(argv=argv, environ=environ), log=folder / f"{name}.log"))
+
+        own = (sys.executable, "-m")
+        start("reader", (*own, f"{_KERNELS}.code.server", str(found.reader), str(MEMORY_BYTES)), bare)
+        if python is not None:
+            (folder / "references.json").write_text(json.dumps(load_references()), encoding="utf-8")
+            start("judge", (str(python), str(JUDGE), str(found.judge), str(folder / "references.json")), environ)
+            found.runtime.write_bytes(build_runtime(cache))
+            memory = str(LARGE_BYTES if is_large else MEMORY_BYTES)
+            machine = (*own, f"{_KERNELS}.machine.server", str(found.machine), memory, str(found.runtime))
+            start("machine", machine, bare)
         yield found
 
 

@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ....common.errors import BuildEnvironmentError
 from ....common.files import write_whole
-from ..code.rewrite import Variable
-from ..machine.code import Code, Fault, Refused
+from ..code.compiled import Code, Fault, Refused, Variable
 from ..metadata import Metadata, is_bounded
 
 _DIGEST = 32

@@ -20,21 +20,23 @@ from typing import Any
 from ...audit.macho import Malformed
 from ..answer_digest import answer_of
 from ..binding.contracts import Case, Kernel, companions_of, load_binders, match_kernel
+from ..code.compiled import Code, Fault, Plant, Refused
 from ..code.compiler import translator_version
 from ..examine import Outcome, Verdict, examine
 from ..examine_large import examine_large
 from ..judge.client import Judge
 from ..library import Function, Library
-from ..machine.code import Code, Fault, Plant, Refused
 from ..machine.left import BadReport
 from ..machine.runtime import load_runtime
 from ..values import Values
-from .closed import Closed, ClosedRunner, Ended, OurFault
-from .reading import Pairs, read_pair
+from .closed import Ended, Machine, OurFault, Reader
+from .reading import Pairs, Place, read_pair
 from .sandbox import SandboxUnavailable
 from .store import Store
 from .verdicts import key_of
 
+# One process reads so many neighbours: starting one takes a third of the time that it reads a kernel.
+READ_BY_ONE = 16
 UNCHANGED = "the plant changes nothing in it"
 _OF_FAULT: Mapping[Fault, Outcome] = {"refused": "refused", "not_compiled": "not_compiled", "beyond": "not_bound"}
 
@@ -44,7 +46,8 @@ class Setting:
     """What all batches of a run share.
 
     Args:
-        entrance: the socket of the server of closed processes; `judge` that of the judge's.
+        reader: the socket of the server of processes that read bitcode; `machine`: of those that run kernels;
+            `judge`: of the judge's.
         selected: the first library's kernels that the run examines.
         known: verdicts of earlier runs (verdicts.py).
         version: torch's, whose known issues count.
@@ -56,7 +59,8 @@ class Setting:
     references: Mapping[str, Mapping[str, Any]]
     runtime: Path
     store: Path
-    entrance: Path
+    reader: Path
+    machine: Path
     judge: Path
     seed: int
     is_quick: bool
@@ -107,6 +111,8 @@ class _Worker:
         self._by_name: dict[str, Function] = {}
         self._codes: dict[str, Code | Refused] = {}
         self._judge: Judge | None = None
+        self._reader: Reader | None = None
+        self._read_so_far = 0
 
     def work(self, number: int, functions: Sequence[int]) -> None:
         """Examine kernels of one library; each has an answer of its own, whatever becomes of it."""
@@ -115,16 +121,31 @@ class _Worker:
         for function in functions:
             say(self._answers, {"event": "begin", "function": function})
             say(self._answers, {"event": "done", "function": function, **self._row(number, function)})
+        self._end_reader()
         if self._judge is not None:
             self._judge.close()
             self._judge = None
+
+    def _end_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = None
+
+    def _read(self) -> Reader:
+        """Return a process that reads bitcode: a new one after every few kernels, and after one that ended."""
+        self._read_so_far += 1
+        if self._read_so_far > READ_BY_ONE:
+            self._end_reader()
+        if self._reader is None:
+            self._reader, self._read_so_far = Reader(self._setting.reader), 1
+        return self._reader
 
     def _row(self, number: int, place: int) -> dict[str, Any]:
         """Return what there is to say of a kernel. An error of ours is the kernel's row, and never its verdict."""
         function = self._library.functions[place]
         try:
             if self._setting.pairs is not None:
-                return read_pair(self._setting.entrance, self._setting.libraries, (number, place), self._setting.pairs)
+                return self._pair((number, place), self._setting.pairs)
             if number and self._setting.plant is None and (key := self._key_of_equal(function)):
                 return {"verdict": {"outcome": "same"}, "key": key}
             return self._examined(function)
@@ -149,13 +170,19 @@ class _Worker:
         if key in self._setting.known or bitcodes[0] == bitcodes[1]:
             return key
         try:
-            with self._closed() as closed:
-                return key if closed.pair(*bitcodes).is_same else ""
-        except (Malformed, Ended):
+            return key if self._read().pair(*bitcodes).is_same else ""
+        except Malformed:
+            return ""
+        except Ended:
+            self._end_reader()
             return ""
 
-    def _closed(self) -> Closed:
-        return Closed(self._setting.entrance)
+    def _pair(self, place: Place, pairs: Pairs) -> dict[str, Any]:
+        try:
+            return read_pair(self._read(), self._setting.libraries, place, pairs)
+        except Ended as ended:
+            self._end_reader()
+            return {"verdict": {"outcome": "unreadable", "reason": ended.reason}}
 
     def _examined(self, function: Function) -> dict[str, Any]:
         if function.fault:
@@ -167,22 +194,20 @@ class _Worker:
             return _said(Verdict(outcome=_OF_FAULT[kept.fault], reason=kept.reason), kept)
         if kept is not None and (row := self._setting.known.get(self._key(function, kept))):
             return dict(row)
-        with self._closed() as closed:
-            planted = None
-            if self._setting.plant is not None:
-                original = closed.text(bitcode)
-                planted = self._setting.plant(original)
-                if planted == original:
-                    return _said(Verdict(outcome="skipped", reason=UNCHANGED), None)
-            code = self._code(closed, function, kept, planted)
-            if isinstance(code, Refused):
-                return _said(Verdict(outcome=_OF_FAULT[code.fault], reason=code.reason), code)
-            key = "" if planted else self._key(function, code)
-            if row := self._setting.known.get(key):
-                return dict(row)
-            kernel = match_kernel(function.name, code.metadata)
-            codes = {function.name: code, **self._companions(closed, kernel, function.name)}
-            verdict = self._verdict(function, kernel, closed, codes, planted)
+        planted = None
+        if self._setting.plant is not None:
+            original = self._read().text(bitcode)
+            planted = self._setting.plant(original)
+            if planted == original:
+                return _said(Verdict(outcome="skipped", reason=UNCHANGED), None)
+        code = kept or self._compiled(function, planted)
+        if isinstance(code, Refused):
+            return _said(Verdict(outcome=_OF_FAULT[code.fault], reason=code.reason), code)
+        key = "" if planted else self._key(function, code)
+        if row := self._setting.known.get(key):
+            return dict(row)
+        kernel = match_kernel(function.name, code.metadata)
+        verdict = self._verdict(function, kernel, {**self._companions(kernel), function.name: code}, planted)
         return {**_said(verdict, code, kernel), "key": key, "seconds": round(time.monotonic() - began, 4)}
 
     def _key(self, function: Function, code: Code) -> str:
@@ -193,15 +218,13 @@ class _Worker:
         names = (function.name, *(name for name in companions_of(kernel) if name in self._by_name))
         return key_of(self._library.bitcode(self._by_name[name]) for name in names)
 
-    def _code(self, closed: Closed, function: Function, kept: Code | None, planted: str | None) -> Code | Refused:
-        """Return a kernel's code, which the closed process then has under its name."""
-        if kept is not None:
-            closed.load(function.name, kept)
-            return kept
+    def _compiled(self, function: Function, planted: str | None = None) -> Code | Refused:
+        """Compile a kernel, and keep its code."""
         bitcode = self._library.bitcode(function)
         try:
-            code = closed.compile(function.name, bitcode, planted)
+            code = self._read().compile(bitcode, planted)
         except Ended as ended:
+            self._end_reader()
             how = "took too long" if ended.outcome == "timeout" else ended.reason.removeprefix("its process ")
             return Refused(reason=f"the compiler {how}")
         if planted is None:
@@ -209,60 +232,50 @@ class _Worker:
             self._codes[function.name] = code
         return code
 
-    def _companions(self, closed: Closed, kernel: Kernel | None, name: str) -> dict[str, Code]:
-        """Return the code of the kernels that a kernel's programs launch beside it, which the process then has."""
-        names = (each for each in companions_of(kernel) if each in self._by_name) if kernel else ()
-        found = {each: self._companion(self._by_name[each]) for each in names if each != name}
-        codes = {each: code for each, code in found.items() if isinstance(code, Code)}
-        for each, code in codes.items():
-            closed.load(each, code)
-        return codes
+    def _companions(self, kernel: Kernel | None) -> dict[str, Code]:
+        """Return the code of the kernels that a kernel's programs launch beside it."""
+        names = [each for each in companions_of(kernel) if each in self._by_name] if kernel else []
+        found = {each: self._companion(self._by_name[each]) for each in names}
+        return {each: code for each, code in found.items() if isinstance(code, Code)}
 
     def _companion(self, function: Function) -> Code | Refused:
-        """Return the code of another kernel, compiled in a closed process of its own: what it is depends on no other."""
         if function.name not in self._codes:
-            bitcode = self._library.bitcode(function)
-            found = Refused(reason=function.fault) if function.fault else self._store.load(bitcode)
-            if found is None:
-                with self._closed() as closed:
-                    found = self._code(closed, function, None, None)
-            self._codes[function.name] = found
+            found = Refused(reason=function.fault) if function.fault else self._store.load(self._library.bitcode(function))
+            self._codes[function.name] = found or self._compiled(function)
         return self._codes[function.name]
 
     def _verdict(
-        self,
-        function: Function,
-        kernel: Kernel | None,
-        closed: Closed,
-        codes: dict[str, Code],
-        planted: str | None,
+        self, function: Function, kernel: Kernel | None, codes: dict[str, Code], planted: str | None
     ) -> Verdict:
         setting, metadata = self._setting, codes[function.name].metadata
-        runner = ClosedRunner(self._runtime, codes, closed)
-        if kernel is None or setting.compile_only:
-            if setting.is_large and kernel is None:
-                bare = Kernel(name=function.name, metadata=metadata)
-                narrow = closed.narrow(self._library.bitcode(function), planted)
-                return examine_large(bare, None, runner, narrow, set(self._by_name))
-            reason = "no contract has its signature" if kernel is None else "only compiled"
-            return Verdict(outcome="not_bound" if kernel is None else "skipped", reason=reason)
-        case = Case(
-            values=Values(setting.seed, function.name),
+        if setting.is_large:
+            narrow = self._read().narrow(self._library.bitcode(function), planted)
+            names = set(self._by_name)
+            bare = kernel or Kernel(name=function.name, metadata=metadata)
+            case = self._case(function, codes) if kernel else None
+            with Machine(setting.machine, self._runtime, codes) as machine:
+                return examine_large(bare, case, machine, narrow, names)
+        if kernel is None:
+            return Verdict(outcome="not_bound", reason="no contract has its signature")
+        if setting.compile_only:
+            return Verdict(outcome="skipped", reason="only compiled")
+        if self._judge is None:
+            self._judge = Judge(setting.judge)
+        with Machine(setting.machine, self._runtime, codes) as machine:
+            answer = partial(answer_of, device=machine) if setting.with_answers else None
+            return examine(kernel, self._case(function, codes), machine, self._judge, answer=answer)
+
+    def _case(self, function: Function, codes: Mapping[str, Code]) -> Case:
+        return Case(
+            values=Values(self._setting.seed, function.name),
             kernels={
                 name: match_kernel(name, code.metadata) or Kernel(name=name, metadata=code.metadata)
                 for name, code in codes.items()
             },
-            references=setting.references,
-            is_quick=setting.is_quick,
-            version=setting.version,
+            references=self._setting.references,
+            is_quick=self._setting.is_quick,
+            version=self._setting.version,
         )
-        if setting.is_large:
-            narrow = closed.narrow(self._library.bitcode(function), planted)
-            return examine_large(kernel, case, runner, narrow, set(self._by_name))
-        answer = partial(answer_of, device=runner) if setting.with_answers else None
-        if self._judge is None:
-            self._judge = Judge(setting.judge)
-        return examine(kernel, case, runner, self._judge, answer=answer)
 
 
 def _said(verdict: Verdict, code: Code | Refused | None, kernel: Kernel | None = None) -> dict[str, Any]:

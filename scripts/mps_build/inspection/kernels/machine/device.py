@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..binding.pack import WrongBinding
-from ..code.rewrite import ARENA_STEP, PAGE, Variable
+from ..code.compiled import ARENA_STEP, ENTRY, PAGE, Code, Variable
 from ..metadata import Argument
 from ..program import Addresses, Buffer, Program, Step, Value
-from .code import Code
 from .left import Launch, Left, Place, buffers_of
+from .link import Image
 from .modes import FORWARD, REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN, Mode, Ran
 from .runner import Runner
-from .runtime import Report, Run
+from .runtime import Report, Run, addresses
 from .shift import Shift
 from .sparse import run_shifted
 
@@ -23,6 +23,9 @@ __all__ = ["FORWARD", "REVERSE", "SHUFFLED", "SIMDGROUPS_IN_TURN", "Device", "Mo
 _CANARY = 0xC3
 # Where threadgroup memory is open in this process: its addresses are the same for all devices.
 _MAPPED: dict[int, int] = {}
+# Where code is loaded in this process, and where the next begins; far from what the system maps.
+_LOADED: dict[bytes, int] = {}
+_CODE_BASE, _CODE_STEP = 0x5B00_0000_0000, 1 << 28
 
 
 class Device(Runner):
@@ -44,6 +47,17 @@ class Device(Runner):
             if launches[-1].is_trouble:
                 break
         return self._collected(program, placed, launches)
+
+    def entry(self, code: Code) -> int:
+        """Return where a kernel's code begins in memory; it is loaded at first use."""
+        if code.objectcode not in _LOADED:
+            image = Image(code.objectcode)
+            base = _CODE_BASE + len(_LOADED) * _CODE_STEP
+            data, entry = image.linked(base, addresses(self.library), ENTRY)
+            if self.library.rt_load_code(base, data, len(data)):
+                raise WrongBinding(f"no room for {len(data)} bytes of code at {base:#x}")
+            _LOADED[code.objectcode] = entry
+        return _LOADED[code.objectcode]
 
     def shifted_by(self, step: Step, shift: Shift, groups: Sequence[int] | None) -> tuple[Left, list[bytes]]:
         """Run a step's threadgroups where a shift moves them to (sparse.py)."""
@@ -87,7 +101,7 @@ class Device(Runner):
         group = _narrowed(step) if mode.narrow and step.free else step.threadgroup
         self._open_threadgroup_memory(code)
         job = Run(
-            entry=code.entry(),
+            entry=self.entry(code),
             arguments=ctypes.addressof(arguments),
             grid=step.grid,
             group=group,

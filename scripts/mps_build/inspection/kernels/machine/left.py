@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol
-
-from pydantic import ConfigDict, Field
+from typing import Any
 
 from ..program import Addresses, Buffer, Program
 from .modes import Ran
 from .runtime import Report
 from .troubles import Compiled, Placed, Trouble, race, spoilt, stopped
 
-_STRICT = ConfigDict(strict=True, extra="forbid")
-_Word = Annotated[int, Field(ge=-(1 << 63), lt=1 << 64)]
-_Name = Annotated[str, Field(max_length=400)]
-
 
 @dataclass(slots=True, kw_only=True)
 class Place:
     """A buffer where it lies in the kernel's memory: address and size in bytes."""
 
-    __pydantic_config__ = _STRICT
-
-    address: _Word
-    size: _Word
-    slot: Annotated[int, Field(ge=-1, lt=96)]
-    name: _Name = ""
+    address: int
+    size: int
+    slot: int
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,23 +30,21 @@ class Launch:
         spoilt: numbers of places, and the byte beside each that has changed.
     """
 
-    __pydantic_config__ = _STRICT
-
-    step: _Word
-    status: _Word
-    signal: _Word
-    address: _Word
-    thread: tuple[_Word, _Word, _Word]
-    divergent: _Word
-    threads: _Word
-    inactive: _Word
-    races: _Word
-    race_kind: _Word
-    race_address: _Word
-    race_threads: tuple[_Word, _Word]
-    unwritten: _Word
-    places: Annotated[tuple[Place, ...], Field(max_length=256)]
-    spoilt: Annotated[tuple[tuple[_Word, _Word], ...], Field(max_length=256)] = ()
+    step: int
+    status: int
+    signal: int
+    address: int
+    thread: tuple[int, int, int]
+    divergent: int
+    threads: int
+    inactive: int
+    races: int
+    race_kind: int
+    race_address: int
+    race_threads: tuple[int, int]
+    unwritten: int
+    places: tuple[Place, ...]
+    spoilt: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def of(
@@ -76,6 +66,12 @@ class Launch:
             spoilt=tuple(spoiled),
         )
 
+    def numbers(self) -> tuple[int, ...]:
+        """Return all of its numbers."""
+        first = (self.step, self.status, self.signal, self.address, self.divergent, self.threads, self.inactive)
+        races = (self.races, self.race_kind, self.race_address, *self.race_threads, self.unwritten)
+        return (*first, *races, *self.thread, *(number for pair in self.spoilt for number in pair))
+
     @property
     def is_trouble(self) -> bool:
         """True if the launch was stopped, or did what it must not."""
@@ -91,11 +87,9 @@ class Left:
         names: of the buffers, as the kernels' arguments call them.
     """
 
-    __pydantic_config__ = _STRICT
-
-    launches: Annotated[tuple[Launch, ...], Field(max_length=4096)]
-    changed: Annotated[tuple[tuple[_Word, _Word], ...], Field(max_length=256)] = ()
-    names: Annotated[tuple[_Name, ...], Field(max_length=256)] = ()
+    launches: tuple[Launch, ...]
+    changed: tuple[tuple[int, int], ...] = ()
+    names: tuple[str, ...] = ()
 
 
 class BadReport(Exception):
@@ -112,6 +106,24 @@ def buffers_of(program: Program) -> list[Buffer]:
     return list(found.values())
 
 
+_MOST_PLACES, _MOST_NAME = 256, 400
+
+
+def check_numbers(left: Left) -> None:
+    """Raise BadReport if a number has more bits than its word, or a list or a name is longer than any can be."""
+    places = [place for launch in left.launches for place in launch.places]
+    numbers = [number for launch in left.launches for number in launch.numbers()]
+    numbers += [number for place in places for number in (place.address, place.size)]
+    names = (*left.names, *(place.name for place in places))
+    lists = (left.names, left.changed, *(part for each in left.launches for part in (each.places, each.spoilt)))
+    if (
+        any(not -(1 << 63) <= number < 1 << 64 for number in numbers)
+        or any(len(each) > _MOST_PLACES for each in lists)
+        or any(len(each) > _MOST_NAME for each in names)
+    ):
+        raise BadReport("it tells numbers that no launch has")
+
+
 def in_words(
     program: Program, codes: Mapping[str, Compiled], left: Left, contents: Sequence[bytes]
 ) -> Ran:
@@ -120,6 +132,7 @@ def in_words(
     Raises:
         BadReport: numbers of launches, places or buffers that the program has not.
     """
+    check_numbers(left)
     buffers = buffers_of(program)
     kept = [each for each in buffers if each.role != "input"]
     if [each.size for each in kept] != [len(each) for each in contents] or len(left.launches) > len(program.steps):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..program import Buffer, Step
-from .left import BadReport, Left, troubles_of
+from .left import BadReport, Left, check_numbers, troubles_of
 from .troubles import Compiled, Trouble
 
 
@@ -49,6 +49,7 @@ def moved_of(
     Raises:
         BadReport: it tells of other outputs than the step has.
     """
+    check_numbers(left)
     keys = outputs_of(step)
     buffers = [step.arguments[key] for key in keys]
     if [len(each) for each in contents] != [each.size for each in buffers if isinstance(each, Buffer)]:

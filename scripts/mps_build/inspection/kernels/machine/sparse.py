@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ..binding.pack import WrongBinding
+from ..code.compiled import Code
 from ..program import Buffer, Step
-from .code import Code
 from .left import Launch, Left, Place
 from .modes import FORWARD
 from .runtime import Report, Run
@@ -32,6 +32,9 @@ class Launcher(Protocol):
 
     def prepare(self, code: Code) -> None:
         """Open a kernel's threadgroup memory."""
+
+    def entry(self, code: Code) -> int:
+        """Return where a kernel's code begins in memory."""
 
 
 def run_shifted(
@@ -80,7 +83,7 @@ def _launch(device: Launcher, step: Step, shift: Shift, groups: Sequence[int] | 
         raise WrongBinding("no grid has so many threads")
     code = device.codes[step.kernel]
     job = Run(
-        entry=code.entry(),
+        entry=device.entry(code),
         arguments=ctypes.addressof(pointers),  # type: ignore[arg-type]
         grid=tuple(grid),
         group=step.threadgroup,

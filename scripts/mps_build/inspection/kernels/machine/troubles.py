@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ..code.rewrite import Variable
+from ..code.compiled import Variable
 from ..metadata import Metadata
 
 # Buffers lie 64 GiB apart: an offset that wrapped at 2**32 elements is still nearest to its own.

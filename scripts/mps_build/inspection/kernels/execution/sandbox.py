@@ -148,7 +148,9 @@ def _leave_the_terminal() -> None:
     except PermissionError:  # it leads a group already: then the terminal itself is given up
         with suppress(OSError):
             terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+            before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which the leader of a session is sent for it
             fcntl.ioctl(terminal, 0x5422)  # TIOCNOTTY
+            signal.signal(signal.SIGHUP, before)
             os.close(terminal)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from ..program import Addresses, Buffer, Program
@@ -66,6 +66,11 @@ class Launch:
             spoilt=tuple(spoiled),
         )
 
+    def record(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        found = {name: getattr(self, name) for name in _FIELDS}
+        return {**found, "places": [{name: getattr(each, name) for name in _OF_PLACE} for each in self.places]}
+
     def numbers(self) -> tuple[int, ...]:
         """Return all of its numbers."""
         first = (self.step, self.status, self.signal, self.address, self.divergent, self.threads, self.inactive)
@@ -76,6 +81,10 @@ class Launch:
     def is_trouble(self) -> bool:
         """True if the launch was stopped, or did what it must not."""
         return bool(self.status or self.races or self.spoilt)
+
+
+_FIELDS = [each.name for each in fields(Launch) if each.name != "places"]
+_OF_PLACE = [each.name for each in fields(Place)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +99,15 @@ class Left:
     launches: tuple[Launch, ...]
     changed: tuple[tuple[int, int], ...] = ()
     names: tuple[str, ...] = ()
+
+
+    def record(self) -> dict[str, Any]:
+        """Return it as JSON has it; dataclasses.asdict would copy each number."""
+        return {
+            "launches": [each.record() for each in self.launches],
+            "changed": self.changed,
+            "names": self.names,
+        }
 
 
 class BadReport(Exception):

@@ -8,6 +8,7 @@ import pickle
 import signal
 import socket
 import struct
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -87,7 +88,9 @@ def lying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         return started[-1].path
 
     yield start
-    for each in (*opened, *started):
+    for one in opened:
+        one.close()
+    for each in started:
         each.close()
 
 
@@ -175,9 +178,7 @@ def _is_connected(number: int) -> bool:
     ("failed", "error"),
     [("malformed", Malformed), ("binding", WrongBinding), ("memory", Ended), ("fault", OurFault)],
 )
-def test_what_it_says_went_wrong_is_told_apart(
-    lying: Callable[..., Path], failed: str, error: type[Exception]
-) -> None:
+def test_what_it_says_went_wrong_is_told_apart(lying: Callable[..., Path], failed: str, error: type[Exception]) -> None:
     with pytest.raises(error, match="so it is"):
         Reader(lying(frame({"failed": failed, "text": "so it is"}))).narrow(b"")
 
@@ -241,7 +242,7 @@ REPORTS: dict[str, tuple[dict[str, Any], bytes]] = {
 
 
 def program() -> Program:
-    arguments = {"in": input_buffer(b"12345678"), "out": output_buffer(8)}
+    arguments: dict[str | int, Any] = {"in": input_buffer(b"12345678"), "out": output_buffer(8)}
     step = Step(kernel="doubled", arguments=arguments, grid=(2, 1, 1), threadgroup=(2, 1, 1))
     return Program(label="", steps=[step], checks=[])
 
@@ -344,7 +345,7 @@ def _changed(path: Path, at: int) -> None:
         lambda path, other: path.write_bytes(other.read_bytes()),
         lambda path, other: path.chmod(0o666),
         lambda path, other: (path.unlink(), path.symlink_to(other)),
-        lambda path, other: (path.unlink(), os.mkfifo(path)),
+        lambda path, other: (path.unlink(), subprocess.run(["mkfifo", path], check=True)),
         lambda path, other: (path.unlink(), path.mkdir()),
     ],
 )
@@ -382,7 +383,7 @@ def test_object_code_that_needs_another_name_is_not_linked() -> None:
 
 def test_object_code_that_is_cut_or_changed_is_no_crash() -> None:
     assert isinstance(GOOD, Code)
-    names = {name: 1 for name in ("rt_entry",)}
+    names = {"rt_entry": 1}
     for at in range(0, len(GOOD.objectcode), 7):
         for data in (GOOD.objectcode[:at], GOOD.objectcode[:at] + b"\xff\xff" + GOOD.objectcode[at + 2 :]):
             try:

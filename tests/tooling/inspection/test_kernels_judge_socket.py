@@ -159,7 +159,9 @@ def test_the_judge_that_answers_is_closed(judge: Judge) -> None:
     """A reference that opens a file is refused by the system: nothing of torch's process can be read or started."""
     opened = raw(judge, json.dumps(question(name="abs", inputs=[{"value": "x"}])).encode(), ONE)
     assert "error" in opened
-    children = subprocess.run(["pgrep", "-f", "judge/main.py"], capture_output=True, text=True, check=False).stdout.split()
+    children = subprocess.run(
+        ["pgrep", "-f", "judge/main.py"], capture_output=True, text=True, check=False
+    ).stdout.split()
     modes = [
         line.split()[1]
         for pid in children

@@ -12,6 +12,7 @@ import signal
 import socket
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -138,10 +139,8 @@ class _Closed:
     def _asked(
         self, kind: type[_Record], most: int, seconds: float, name: str, *arguments: object
     ) -> tuple[_Record, bytes]:
-        try:
+        with suppress(BrokenPipeError):  # what it said last, or its status, tells why
             write_frame(self._socket.fileno(), b"", pickle.dumps((name, arguments), protocol=5))
-        except BrokenPipeError:
-            pass  # what it said last, or its status, tells why
         text, data = self._heard(most, time.monotonic() + seconds)
         try:
             return kind.model_validate_json(text), data

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 MEMORY_BYTES = 2 << 30
@@ -156,14 +157,14 @@ def _leave_the_terminal() -> None:
 
 def _close_descriptors(keep: Sequence[int]) -> None:
     try:
-        numbers = sorted(int(each) for each in os.listdir("/proc/self/fd"))
+        numbers = sorted(int(each.name) for each in Path("/proc/self/fd").iterdir())
     except OSError:
         numbers = list(range(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
     for number in numbers:
         with suppress(OSError):
             if number in keep or stat.S_ISFIFO(os.fstat(number).st_mode):
                 continue
-            if number > 2:  # noqa: PLR2004
+            if number > 2:
                 os.close(number)
                 continue
             nothing = os.open(os.devnull, os.O_RDWR)
@@ -276,7 +277,7 @@ def _add(rules: int, action: int, name: str, *comparisons: tuple[int, int, int, 
     number = library.seccomp_syscall_resolve_name(name.encode())
     if number < 0:
         return  # this processor has no such call (open and fork on arm64), and so needs no rule
-    array = (_Comparison * max(len(comparisons), 1))(*comparisons)
+    array = (_Comparison * max(len(comparisons), 1))(*(_Comparison(*each) for each in comparisons))
     if failed := library.seccomp_rule_add_array(rules, action, number, len(comparisons), ctypes.byref(array)):
         raise SandboxUnavailable(f"libseccomp takes no rule for {name}: {os.strerror(-failed)}")
 

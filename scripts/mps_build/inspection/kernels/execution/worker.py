@@ -240,7 +240,9 @@ class _Worker:
 
     def _companion(self, function: Function) -> Code | Refused:
         if function.name not in self._codes:
-            found = Refused(reason=function.fault) if function.fault else self._store.load(self._library.bitcode(function))
+            found = (
+                Refused(reason=function.fault) if function.fault else self._store.load(self._library.bitcode(function))
+            )
             self._codes[function.name] = found or self._compiled(function)
         return self._codes[function.name]
 

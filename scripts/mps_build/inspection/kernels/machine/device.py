@@ -153,9 +153,7 @@ class Device(Runner):
             pointers[argument.index] = at
         return pointers, constants
 
-    def _threadgroup_memory(
-        self, argument: Argument, step: Step, slot: int, mode: Mode, constants: list[Place]
-    ) -> int:
+    def _threadgroup_memory(self, argument: Argument, step: Step, slot: int, mode: Mode, constants: list[Place]) -> int:
         size = step.threadgroup_bytes.get(argument.name)
         if size is None:
             raise WrongBinding(f"{step.kernel} needs a length for threadgroup memory {argument.name}")

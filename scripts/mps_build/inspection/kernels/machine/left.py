@@ -47,9 +47,7 @@ class Launch:
     spoilt: tuple[tuple[int, int], ...] = ()
 
     @classmethod
-    def of(
-        cls, step: int, said: Report, places: Sequence[Place], spoiled: Sequence[tuple[int, int]] = ()
-    ) -> Launch:
+    def of(cls, step: int, said: Report, places: Sequence[Place], spoiled: Sequence[tuple[int, int]] = ()) -> Launch:
         """Return a launch of what the runtime reports; places are told only where something is wrong."""
         numbers = {
             name: int(getattr(said, name))
@@ -100,7 +98,6 @@ class Left:
     changed: tuple[tuple[int, int], ...] = ()
     names: tuple[str, ...] = ()
 
-
     def record(self) -> dict[str, Any]:
         """Return it as JSON has it; dataclasses.asdict would copy each number."""
         return {
@@ -142,9 +139,7 @@ def check_numbers(left: Left) -> None:
         raise BadReport("it tells numbers that no launch has")
 
 
-def in_words(
-    program: Program, codes: Mapping[str, Compiled], left: Left, contents: Sequence[bytes]
-) -> Ran:
+def in_words(program: Program, codes: Mapping[str, Compiled], left: Left, contents: Sequence[bytes]) -> Ran:
     """Return what a run left: each buffer's bytes, and trouble in words.
 
     Raises:

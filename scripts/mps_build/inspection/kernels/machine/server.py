@@ -1,6 +1,6 @@
 """The program of the closed processes that run kernels: one each, whose code is loaded here and nowhere else.
 
-    python -m mps_build.inspection.kernels.machine.server SOCKET MEMORY RUNTIME
+python -m mps_build.inspection.kernels.machine.server SOCKET MEMORY RUNTIME
 """
 
 from __future__ import annotations

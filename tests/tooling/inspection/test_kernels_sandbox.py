@@ -189,7 +189,7 @@ def test_memory_past_the_limit_is_refused() -> None:
             kept.append(data)
 
     kept: list[mmap.mmap] = []
-    assert closed(grows, memory=1 << 30) == DONE
+    assert closed(grows, memory=8 << 30) == DONE
     assert closed(grows, memory=256 << 20) == FAILED  # ENOMEM
     assert closed(lambda: bytearray(3 << 30)) == REFUSED
 

@@ -51,7 +51,7 @@ class Fake:
                 os._exit(0)
 
     def _talk(self, connection: socket.socket) -> None:
-        connection.sendall(frame({"pid": os.getpid()}))
+        connection.sendall(frame({"pid": os.getpid(), "outer": os.getpid()}))
         for each in self._answers:
             head = connection.recv(LENGTHS.size, socket.MSG_WAITALL)
             if len(head) < LENGTHS.size:
@@ -149,6 +149,20 @@ def test_a_process_that_says_nothing_is_ended_in_time(
         Reader(path).narrow(b"")
 
     assert (ended.value.outcome, time.monotonic() - began < 5) == ("timeout", True)
+
+
+def test_a_process_that_holds_too_much_memory_is_ended(
+    lying: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_RESIDENT", 300 << 20)
+
+    def grows() -> None:
+        held.append(bytearray(os.urandom(1 << 20) * 400))
+        time.sleep(60)
+
+    held: list[bytearray] = []
+    with pytest.raises(Ended, match="MB of memory, of 300 that it may"):
+        Reader(lying(then=grows)).narrow(b"")
 
 
 def test_a_byte_now_and_then_is_too_late(lying: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:

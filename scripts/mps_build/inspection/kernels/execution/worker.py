@@ -152,6 +152,7 @@ class _Worker:
         except SandboxUnavailable:
             raise
         except Ended as ended:
+            self._end_reader()
             return {"verdict": {"outcome": ended.outcome, "reason": ended.reason}}
         except (OurFault, BadReport) as error:
             return {"verdict": {"outcome": "misfit", "reason": f"examining it failed: {error}"[:2000]}}

@@ -8,15 +8,18 @@ from __future__ import annotations
 import errno
 import os
 import shlex
+import signal
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from . import __version__
 from .commands.shared.catalogue import COMMANDS, TASKS
 from .common.errors import DiskFull, MpsBuildError, UsageError
 from .common.result import Result
+from .common.stopping import exit_status, signals_raise, stopped_by
 from .common.writable import refusal
 
 
@@ -80,24 +83,34 @@ def _run(command: str, arguments: Sequence[str], volume: int = 0) -> int:
     console = Console(to_stderr=_json_path(arguments) == Path("-"), quiet=volume < 0)
     if volume > 0:
         trace_programs(lambda command: print(f"+ {command}", file=sys.stderr, flush=True))
-    try:
-        result: Result = module_of(command).run(parse_options(command, arguments), console)
-    except SystemExit as stop:  # --help
-        return int(stop.code or 0)
-    except MpsBuildError as error:
-        result = _result_of(error, hint=_next_command(error, command))
-    except KeyboardInterrupt:
-        result = Result(exit_code=130, cause="interrupted", hint=_to_continue(command, arguments))
-        _print_error("interrupted", result.hint)
-    except ModuleNotFoundError as error:
-        if not _is_foreign(error):
-            raise
-        return _missing_package(error, command)
-    except Exception as error:
-        result = _unexpected(error)
-    if "error" in result.document:
-        _print_error(str(result.document["error"]), result.hint)
-    return _write_json(arguments, result)
+    with signals_raise():
+        try:
+            result: Result = module_of(command).run(parse_options(command, arguments), console)
+        except SystemExit as stop:  # --help
+            return int(stop.code or 0)
+        except MpsBuildError as error:
+            result = _result_of(error, hint=_next_command(error, command))
+        except KeyboardInterrupt as stop:
+            result = _interrupted(command, arguments, stop)
+        except ModuleNotFoundError as error:
+            if not _is_foreign(error):
+                raise
+            return _missing_package(error, command)
+        except Exception as error:
+            # After a signal an error is its consequence: a terminal that is gone, a program that was ended.
+            result = _unexpected(error) if stopped_by() is None else _interrupted(command, arguments)
+        if "error" in result.document:
+            _print_error(str(result.document["error"]), result.hint)
+        return _write_json(arguments, result)
+
+
+def _interrupted(command: str, arguments: Sequence[str], stop: BaseException | None = None) -> Result:
+    status = exit_status(stop)
+    result = Result(exit_code=status, cause="interrupted", hint=_to_continue(command, arguments))
+    by = "" if status == 130 else f" by {signal.Signals(status - 128).name}"
+    with suppress(OSError):  # after SIGHUP there may be nobody to read it
+        _print_error(f"interrupted{by}", result.hint)
+    return result
 
 
 def _is_foreign(error: ModuleNotFoundError) -> bool:

@@ -25,7 +25,6 @@ from mps_build.verify.benchmark import Benchmark, BenchmarkRequest
 from mps_build.verify.reports import bars, benchmark_page
 from mps_build.verify.reports.benchmark_words import achieved, doubts, dtypes, ratio, shape
 
-from .shared.conclusion import terminated_as_interrupted
 from .shared.torch_options import TorchOptions, add_run_options, add_torch_options, torch_fields, words
 
 EXAMPLES = (
@@ -65,15 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Options, console: Console) -> Result:
     """Measure, write the record and the charts, and print the ratios."""
     benchmark = Benchmark(_request(options), console)
-    with terminated_as_interrupted():
-        try:
-            record = benchmark.measure()
-        except KeyboardInterrupt:
-            record = benchmark.interrupted()
-        except MpsBuildError:
-            if benchmark.refused_record is not None:
-                console.print(f"record   {benchmark.folder / 'record.json'}")
-            raise
+    try:
+        record = benchmark.measure()
+    except KeyboardInterrupt:
+        record = benchmark.interrupted()
+    except MpsBuildError:
+        if benchmark.refused_record is not None:
+            console.print(f"record   {benchmark.folder / 'record.json'}")
+        raise
     write_reports(options, record)
     _print_end(record, benchmark.folder / "record.json", console)
     return Result(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)

@@ -1,0 +1,179 @@
+"""A signal to the tool ends all that it started, removes what it fetched, and is told by the exit status.
+
+Real processes and real signals: a tool of one step, whose program starts a compiler in a group of its own, as ninja does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from entry import environ
+
+# The step's program: two descendants, one in a group of its own and one whose parent has ended; each writes its pid.
+PROGRAM = """\
+import os, subprocess, sys, time
+from pathlib import Path
+folder = Path(sys.argv[1])
+sleeper = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(600)"
+subprocess.Popen([sys.executable, "-c", sleeper, str(folder / "grouped.pid")], process_group=0)
+orphan = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', sys.argv[1], sys.argv[2]])"
+subprocess.run([sys.executable, "-c", orphan, sleeper, str(folder / "orphan.pid")])
+(folder / "leader.pid").write_text(str(os.getpid()))
+time.sleep(600)
+"""
+TOOL = """\
+import sys, tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from mps_build import cli
+from mps_build.commands import matrix
+from mps_build.common.process import Command, beside, capture, run_logged
+from mps_build.common.workspace import Workspace
+folder, how = Path(sys.argv[1]), sys.argv[2]
+program = Command(argv=(sys.executable, str(folder / "program.py"), str(folder)))
+def work(options, console):
+    with Workspace(root=folder / "tree").held(), tempfile.TemporaryDirectory(dir=folder / "tmp"):
+        if how == "logged":
+            run_logged(program, log=folder / "log")
+        elif how == "captured":
+            capture(program, timeout_seconds=500)
+        elif how == "beside":
+            with beside(program):
+                run_logged(Command(argv=("sleep", "600")), log=folder / "log")
+        else:
+            with ThreadPoolExecutor(2) as pool:
+                for one in [pool.submit(run_logged, program, log=folder / "log") for _ in range(4)]:
+                    one.result()
+matrix.run = work
+raise SystemExit(cli.main("matrix", []))
+"""
+
+
+@pytest.fixture(autouse=True)
+def _signals_are_heard() -> Iterator[None]:
+    """Let children hear SIGINT and SIGHUP: what nohup or a script's background started ignores them, and hands that on."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGHUP, signal.SIGINT)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def _started(folder: Path, how: str, program: str = PROGRAM) -> tuple[subprocess.Popen[str], list[int]]:
+    """Start the tool, and wait until all of its descendants are there."""
+    (folder / "tmp").mkdir()
+    (folder / "program.py").write_text(program, encoding="utf-8")
+    argv = [sys.executable, "-c", TOOL, str(folder), how]
+    tool = subprocess.Popen(argv, cwd=folder, env=environ(), stderr=subprocess.PIPE, text=True)
+    names = ("leader.pid", "grouped.pid", "orphan.pid")
+    _wait_until(lambda: all(_text(folder / name) for name in names), seconds=60)
+    return tool, [int(_text(folder / name)) for name in names]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the program needs process_group")
+@pytest.mark.parametrize(
+    ("how", "number"),
+    [
+        ("logged", signal.SIGTERM),
+        ("logged", signal.SIGHUP),
+        ("logged", signal.SIGINT),
+        ("captured", signal.SIGTERM),
+        ("beside", signal.SIGTERM),
+        ("threads", signal.SIGTERM),
+    ],
+)
+def test_a_signal_ends_the_whole_tree_and_leaves_nothing(tmp_path: Path, how: str, number: signal.Signals) -> None:
+    tool, pids = _started(tmp_path, how)
+    assert all(map(_runs, pids))
+    assert list((tmp_path / "tmp").iterdir())
+
+    tool.send_signal(number)
+    began = time.monotonic()
+    _, said = tool.communicate(timeout=30)
+
+    assert (tool.returncode, time.monotonic() - began < 5) == (128 + number, True), said
+    assert not [pid for pid in pids if _runs(pid)]
+    assert not list((tmp_path / "tmp").iterdir())
+    assert "Traceback" not in said
+    assert "to go on: nox -s matrix" in said
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the program needs process_group")
+def test_a_program_ends_with_a_tool_that_is_killed(tmp_path: Path) -> None:
+    tool, (leader, _, orphan) = _started(tmp_path, "logged")
+
+    tool.kill()
+    tool.communicate()
+
+    _wait_until(lambda: not _runs(leader) and not _runs(orphan), seconds=10)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the program needs process_group")
+def test_what_ignores_SIGTERM_is_killed_and_a_second_signal_does_not_disturb(tmp_path: Path) -> None:  # noqa: N802
+    """nox sends SIGINT, and SIGTERM 0.3 s later."""
+    deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    tool, pids = _started(tmp_path, "logged", deaf + PROGRAM)
+
+    tool.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    time.sleep(0.3)
+    tool.send_signal(signal.SIGTERM)
+    _, said = tool.communicate(timeout=30)
+
+    assert (tool.returncode, time.monotonic() - began < 5) == (130, True), said
+    assert not [pid for pid in pids if _runs(pid)]
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def test_a_tool_under_nohup_does_not_hear_SIGHUP(tmp_path: Path) -> None:  # noqa: N802 -- the signal's name
+    program = "import os, signal; from mps_build.common.stopping import signals_raise\n"
+    program += "with signals_raise(): os.kill(os.getpid(), signal.SIGHUP)\nprint('went on')"
+    argv = ["nohup", sys.executable, "-c", program]
+    done = subprocess.run(argv, cwd=tmp_path, env=environ(), capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (0, "went on\n")
+
+
+def test_a_fork_of_ours_ends_by_the_signal_itself() -> None:
+    program = (
+        "import os, signal, time; from mps_build.common.stopping import signals_raise\n"
+        "there, tell = os.pipe()\n"
+        "with signals_raise():\n"
+        "    if not (pid := os.fork()):\n"
+        "        os.write(tell, b'.')  # Python drops what arrives before\n"
+        "        time.sleep(60)\n"
+        "    os.read(there, 1)\n"
+        "    os.kill(pid, signal.SIGTERM)\n"
+        "    print(os.WTERMSIG(os.waitpid(pid, 0)[1]))\n"
+    )
+    argv = [sys.executable, "-c", program]
+    done = subprocess.run(argv, env=environ(), capture_output=True, text=True, check=False, timeout=30)
+
+    assert (done.stdout, done.stderr) == ("15\n", "")
+
+
+def _wait_until(true: Callable[[], bool], *, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < until, f"nothing happened in {seconds:g} s"
+        time.sleep(0.02)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")  # where nobody adopts it, it stays as a zombie
+    return not (state.exists() and state.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z")

@@ -83,6 +83,14 @@ class WheelCache:
         path = self.folder / Path(str(entry.get("file"))).name
         return path if file_digest(path) == entry["sha256"] else None
 
+    def file(self, name: str, *, unnoted: bool) -> Path | None:
+        """Return a wheel by its file's name, if it is still what it was; one without a note only where it may be."""
+        noted = self._read().items()
+        key = next((key for key, entry in noted if isinstance(entry, dict) and entry.get("file") == name), None)
+        if key is not None:
+            return self.get(key)
+        return self.folder / name if unnoted and file_digest(self.folder / name) else None
+
     def put(self, key: str, fetched: Path) -> Path:
         """Take a wheel from a folder of `beside`; what had its name is replaced."""
         digest, path = file_digest(fetched), self.folder / fetched.name

@@ -188,4 +188,3 @@ def _progress() -> str:
     except importlib.metadata.PackageNotFoundError:
         return "off"
     return "raw" if Version(version) >= Version("24.1") else "off"
-

@@ -7,8 +7,6 @@ timeout begins anew with each byte. None of that is an option of pip's, so the s
 only the time spent waiting for a server counts, not what pip does with the answer.
 """
 
-
-
 from __future__ import annotations
 
 import email.utils
@@ -23,8 +21,6 @@ from typing import Any
 
 STATUS = 75
 PAUSE = "mps-build: "
-
-
 _refused: list[str] = []
 _hosts = ["the server"]
 

@@ -36,6 +36,8 @@ class Limits:
 
 
 LIMITS = Limits()
+# Of a call whose output is read at its end: a longer pause could not be told while it is taken.
+QUESTION = replace(LIMITS, pause_seconds=5.0)
 
 
 def limited_pip(python: Path | str, *, limits: Limits = LIMITS, beside: Path | None = None) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ The only module that catches `MpsBuildError` for good, and the only one that end
 
 from __future__ import annotations
 
-import errno
 import os
 import shlex
 import signal
@@ -17,7 +16,8 @@ from pathlib import Path
 
 from . import __version__
 from .commands.shared.catalogue import COMMANDS, TASKS
-from .common.errors import DiskFull, MpsBuildError, UsageError
+from .common.errors import MpsBuildError, UsageError
+from .common.faults import machine_fault
 from .common.result import Result
 from .common.stopping import exit_status, signals_raise, stopped_by
 from .common.writable import refusal
@@ -89,7 +89,8 @@ def _run(command: str, arguments: Sequence[str], volume: int = 0) -> int:
         except SystemExit as stop:  # --help
             return int(stop.code or 0)
         except MpsBuildError as error:
-            result = _result_of(error, hint=_next_command(error, command))
+            fault = machine_fault(error)
+            result = _result_of(fault or error, hint=_next_command(error, command))
         except KeyboardInterrupt as stop:
             result = _interrupted(command, arguments, stop)
         except ModuleNotFoundError as error:
@@ -135,10 +136,9 @@ def _to_continue(command: str, arguments: Sequence[str]) -> str:
 
 
 def _unexpected(error: Exception) -> Result:
-    """Return the result of a full disk, a refused path, or a bug of ours: only the last shows a traceback."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        hint = "free some space (`nox -s clean` shows ours) and run the same command again"
-        return _result_of(DiskFull(f"no space left: {error}", hint=hint))
+    """Return the result of a disk's trouble, a refused path, or a bug of ours: only the last shows a traceback."""
+    if (fault := machine_fault(error)) is not None:
+        return _result_of(fault)
     if isinstance(error, OSError) and (refused := refusal(error)) is not None:
         return _result_of(refused)
     from mps_build.common.plain_text import shown
@@ -216,8 +216,10 @@ def _write_json(arguments: Sequence[str], result: Result) -> int:
     try:
         write_whole(path, text)
     except OSError as error:
-        _print_error(f"--json {path} cannot be written: {error}", "name a file in an existing folder")
-        return result.exit_code or UsageError.exit_code
+        fault = machine_fault(error)
+        hint = fault.hint if fault else "name a file in an existing folder"
+        _print_error(f"--json {path} cannot be written: {error}", hint)
+        return result.exit_code or (fault or UsageError).exit_code
     return result.exit_code
 
 

@@ -24,6 +24,7 @@ from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import SourceError, UsageError, reason_of
 from mps_build.common.files import write_whole
+from mps_build.common.git import check_machine
 from mps_build.common.mirror import mirror_of
 from mps_build.common.page import whole_page
 from mps_build.common.process import Command, capture
@@ -211,6 +212,7 @@ def unpack_needed(repository: Path, commit: str, root: Path, environ: Mapping[st
     argv = ("git", "archive", "--format=tar", "-o", str(packed), commit, "--", *NEEDED)
     made = capture(Command(argv=argv, cwd=repository, environ=environ), timeout_seconds=300)
     if not made.ok:
+        check_machine(made.stderr, during="while git reads the tree")
         hint = "torchgen is there from 1.12 on, the first release with MPS"
         raise SourceError(f"{commit[:12]} cannot be read as PyTorch: {made.stderr.strip()}", hint=hint)
     with tarfile.open(packed) as archive:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .faults import named
+
 
 def write_whole(path: Path, data: str | bytes, *, mode: int | None = None) -> None:
     """Write a file; its folder is made if need be, and what was there stays if the writing fails.
@@ -33,7 +35,8 @@ def written_whole(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        yield beside
-        beside.replace(path)
+        with named(path):
+            yield beside
+            beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)

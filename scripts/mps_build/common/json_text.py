@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from .faults import named
+
 MOST_BYTES = 64 << 20
 # The deepest of our documents (a record, a bill of materials) has nine levels.
 MOST_LEVELS = 64
@@ -48,7 +50,7 @@ def read_text(path: Path, *, most_bytes: int = MOST_BYTES) -> str:
         OSError: it cannot be read.
         ValueError: it is larger than `most_bytes`, or is not UTF-8.
     """
-    with path.open("rb") as file:
+    with named(path), path.open("rb") as file:
         data = file.read(most_bytes + 1)
     if len(data) > most_bytes:
         raise ValueError(f"has more than {most_bytes} bytes")

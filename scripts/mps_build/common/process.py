@@ -27,6 +27,8 @@ from .sessions import end_descendants, session
 
 _MOST_LINE_BYTES = 1 << 20
 _LOOK_SECONDS = 0.5
+# The longest that a program may fetch something: 500 MB at 35 kB/s.
+FETCH_SECONDS = 4 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

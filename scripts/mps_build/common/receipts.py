@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from .faults import named
 from .files import write_whole
 from .json_text import read_json
 
@@ -128,7 +129,7 @@ def digest_of(value: Any) -> str:
 def fingerprint(file: Path) -> dict[str, Any]:
     """Return size (bytes) and sha256 of a file."""
     hasher = hashlib.sha256()
-    with file.open("rb") as stream:
+    with named(file), file.open("rb") as stream:
         while chunk := stream.read(1 << 20):
             hasher.update(chunk)
     return {"size": file.stat().st_size, "sha256": hasher.hexdigest()}

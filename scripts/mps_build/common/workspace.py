@@ -62,7 +62,7 @@ class Workspace:
         with (self.root / "lock").open("a+") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+            except BlockingIOError as error:
                 file.seek(0)
                 holder = file.read().strip() or "unknown"
                 raise TreeInUse(

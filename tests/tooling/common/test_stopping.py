@@ -1,6 +1,6 @@
 """A signal to the tool ends all that it started, removes what it fetched, and is told by the exit status.
 
-Real processes and real signals: a tool of one step, whose program starts a compiler in a group of its own, as ninja does.
+Real processes and signals: a tool of one step, whose program starts a compiler in a group of its own, as ninja does.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ raise SystemExit(cli.main("matrix", []))
 
 @pytest.fixture(autouse=True)
 def _signals_are_heard() -> Iterator[None]:
-    """Let children hear SIGINT and SIGHUP: what nohup or a script's background started ignores them, and hands that on."""
+    """Let children hear both signals: what nohup or a script's background started ignores them, and hands that on."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGHUP, signal.SIGINT)}
     signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -116,7 +116,7 @@ def test_a_program_ends_with_a_tool_that_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the program needs process_group")
-def test_what_ignores_SIGTERM_is_killed_and_a_second_signal_does_not_disturb(tmp_path: Path) -> None:  # noqa: N802
+def test_what_ignores_SIGTERM_is_killed_and_a_second_signal_does_not_disturb(tmp_path: Path) -> None:
     """nox sends SIGINT, and SIGTERM 0.3 s later."""
     deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
     tool, pids = _started(tmp_path, "logged", deaf + PROGRAM)
@@ -132,7 +132,7 @@ def test_what_ignores_SIGTERM_is_killed_and_a_second_signal_does_not_disturb(tmp
     assert not list((tmp_path / "tmp").iterdir())
 
 
-def test_a_tool_under_nohup_does_not_hear_SIGHUP(tmp_path: Path) -> None:  # noqa: N802 -- the signal's name
+def test_a_tool_under_nohup_does_not_hear_SIGHUP(tmp_path: Path) -> None:
     program = "import os, signal; from mps_build.common.stopping import signals_raise\n"
     program += "with signals_raise(): os.kill(os.getpid(), signal.SIGHUP)\nprint('went on')"
     argv = ["nohup", sys.executable, "-c", program]

@@ -1,4 +1,4 @@
-"""A cached wheel is believed by its hash, in a folder that is the user's own; anything else is fetched anew or refused."""
+"""A cached wheel is believed by its hash, in a folder of the user's own; anything else is fetched anew or refused."""
 
 from __future__ import annotations
 

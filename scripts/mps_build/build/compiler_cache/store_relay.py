@@ -24,6 +24,7 @@ _PATIENCE_SECONDS = 3.0
 _FAILURES = 3
 _RETRY_SECONDS = 60.0
 _LONGEST = 512 * 1024 * 1024  # Redis' own limit of a value
+_DEEPEST = 8  # levels of an answer of lists; a GET or SET has one
 _NIL, _OK = b"$-1\r\n", b"+OK\r\n"
 
 
@@ -185,7 +186,7 @@ class _Wire:
         self.socket.settimeout(_left(deadline))
         self.socket.sendall(data)
 
-    def frame(self, deadline: float | None) -> bytes:
+    def frame(self, deadline: float | None, *, depth: int = 0) -> bytes:
         """Return the next whole frame as it came.
 
         Raises:
@@ -202,13 +203,13 @@ class _Wire:
             length = int(line[1:])
         except ValueError:
             raise StoreLost("it answers, but not as Redis") from None
-        if length > _LONGEST:
+        if length > _LONGEST or depth > _DEEPEST:
             raise StoreLost("it answers, but not as Redis")
         if length < 0:
             return line
         if kind == b"$":
             return line + self._exactly(length + 2, deadline)
-        return line + b"".join(self.frame(deadline) for _ in range(length))
+        return line + b"".join(self.frame(deadline, depth=depth + 1) for _ in range(length))
 
     def _line(self, deadline: float | None) -> bytes:
         while (end := self._buffer.find(b"\r\n")) < 0:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import UsageError
+from ..faults import named
 from ..files import write_whole
 from ..json_text import read_json
 from ..workspace import remove_tree
@@ -54,11 +55,11 @@ def file_digest(path: Path) -> str | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         return None
-    except OSError as error:
+    except OSError:
         if path.is_symlink():
             return None
-        raise error
-    with open(descriptor, "rb", buffering=0) as file:
+        raise
+    with named(path), os.fdopen(descriptor, "rb", buffering=0) as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
             return None
@@ -106,10 +107,10 @@ class WheelCache:
             with contextlib.suppress(OSError), (left / ".held").open("a") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 remove_tree(left)
-        with tempfile.TemporaryDirectory(prefix=_BESIDE, dir=self.folder) as beside:
-            with (Path(beside) / ".held").open("a") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                yield Path(beside)
+        beside = tempfile.TemporaryDirectory(prefix=_BESIDE, dir=self.folder)
+        with beside as name, (Path(name) / ".held").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield Path(name)
 
     def _read(self) -> dict[str, object]:
         try:

@@ -95,7 +95,7 @@ def limit(wait: float, window: float, rate: float, page: float, body: float) -> 
         if response.length is not None and response.length > most:
             raise Refused(f"{host} announces {response.length} bytes; the limit is {most:.0f}")
         if response.fp is not None:
-            meter = meter_of(response.fp.raw)  # type: ignore[attr-defined]
+            meter = meter_of(response.fp.raw)
             meter.most = most
         _pause(response, host, wait)
         return response

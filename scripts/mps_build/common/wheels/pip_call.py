@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..process import Command, run_logged
+from ..process import FETCH_SECONDS, Command, run_logged
 from .limited_pip import PAUSE
 
 _PROGRAM = Path(__file__).with_name("limited_pip.py")
@@ -24,7 +24,7 @@ class Limits:
         window_seconds: over so long a wait for one answer, `least_rate` bytes a second must come.
         page_bytes: of one page of an index, or a file's metadata.
         body_bytes: of one file; torch for CUDA has 1 GB.
-        total_seconds: of one call of pip; 500 MB at 35 kB/s.
+        total_seconds: of one call of pip.
     """
 
     pause_seconds: float = 60.0
@@ -32,7 +32,7 @@ class Limits:
     least_rate: float = 1000.0
     page_bytes: int = 64 << 20
     body_bytes: int = 8 << 30
-    total_seconds: float = 4 * 3600.0
+    total_seconds: float = FETCH_SECONDS
 
 
 LIMITS = Limits()

@@ -14,6 +14,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import Version
 
 from ..errors import UsageError
+from ..faults import machine_fault
 from ..json_text import read_json
 from ..receipts import fingerprint
 from .members import UnsoundWheel, open_wheel
@@ -74,6 +75,8 @@ def read_wheels(folder: Path) -> tuple[WheelFile, ...]:
         try:
             wheels.append(read_wheel(path))
         except UsageError as error:
+            if (fault := machine_fault(error)) is not None:
+                raise fault from error
             faults.append(str(error))
     if faults:
         listed = "\n  ".join(faults)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from mps_build.common.faults import is_machines, named
+
 from .archive import Member
 from .inflate import OUT_BYTES, Damaged, unpack, unpack_head, unpack_packed, unpack_whole
 
@@ -101,16 +103,22 @@ class FolderSource:
         Raises:
             Damaged: it cannot be read.
         """
+        path = self.root / member.name
         try:
-            with (self.root / member.name).open("rb") as file:
+            with named(path), path.open("rb") as file:
                 while piece := file.read(OUT_BYTES):
                     yield piece
         except OSError as error:
+            if is_machines(error):  # says nothing of the wheel
+                raise
             raise Damaged(f"cannot be read: {error.strerror}") from error
 
     def _read(self, member: Member, size: int) -> bytes:
+        path = self.root / member.name
         try:
-            with (self.root / member.name).open("rb") as file:
+            with named(path), path.open("rb") as file:
                 return file.read(size)
         except OSError as error:
+            if is_machines(error):  # says nothing of the wheel
+                raise
             raise Damaged(f"cannot be read: {error.strerror}") from error

@@ -1,4 +1,4 @@
-"""What an error of the system means where it is the machine's: a full disk, a disk that fails; never a fault of ours."""
+"""What an error of the system means where it is the machine's: a disk that is full, or fails; never a fault of ours."""
 
 from __future__ import annotations
 

@@ -99,6 +99,26 @@ def test_a_store_that_is_gone_is_a_miss_and_a_write_error_at_once(verb: bytes) -
     assert "refused" in told[0]
 
 
+@pytest.mark.parametrize("answer", [b"*1\r\n" * 5000, b"*9" + b"9" * 11 + b"\r\n", b"$9" + b"9" * 11 + b"\r\n"])
+def test_an_answer_of_lists_in_lists_or_of_any_length_is_a_miss(answer: bytes) -> None:
+    with store(lambda data: answer) as (upstream, _), relay(upstream) as (_, client, told):
+        assert client.ask(b"GET", b"key") == b"$-1\r\n"
+
+    assert told == [
+        f"the shared cache {upstream}: it answers, but not as Redis: what it would have given is compiled here"
+    ]
+
+
+def test_an_answer_without_an_end_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mps_build.build.compiler_cache.store_relay._LONGEST", 1000)
+    answer = b"*99\r\n" + b"$100\r\n%s\r\n" % (b"x" * 100) * 99
+
+    with store(lambda data: answer) as (upstream, _), relay(upstream, patience=5) as (_, client, told):
+        assert client.ask(b"GET", b"key") == b"$-1\r\n"
+
+    assert "it answers without an end" in told[0]
+
+
 def test_a_store_that_hangs_costs_its_patience_three_times_and_then_rests() -> None:
     with store(lambda data: None) as (upstream, heard), relay(upstream, patience=0.2) as (made, client, told):
         began = time.monotonic()

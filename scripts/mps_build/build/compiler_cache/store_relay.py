@@ -209,7 +209,12 @@ class _Wire:
             return line
         if kind == b"$":
             return line + self._exactly(length + 2, deadline)
-        return line + b"".join(self.frame(deadline, depth=depth + 1) for _ in range(length))
+        whole = bytearray(line)
+        for _ in range(length):
+            whole += self.frame(deadline, depth=depth + 1)
+            if len(whole) > _LONGEST:
+                raise StoreLost("it answers without an end")
+        return bytes(whole)
 
     def _line(self, deadline: float | None) -> bytes:
         while (end := self._buffer.find(b"\r\n")) < 0:

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from mps_build import cli
 from mps_build.commands import matrix
-from mps_build.common import files
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import DiskFull, HostError, MpsBuildError, SourceError, UsageError
 from mps_build.common.faults import machine_fault
@@ -93,7 +92,7 @@ def test_a_write_that_fails_is_the_disks_fault_and_what_was_there_stays(
     def fail(self: Path, data: bytes) -> int:
         raise OSError(number, os.strerror(number))  # as write() does: without a name
 
-    monkeypatch.setattr(files.Path, "write_bytes", fail)
+    monkeypatch.setattr(Path, "write_bytes", fail)
 
     status, said = ended(lambda: write_whole(tmp_path / "a", "new"), monkeypatch, capsys)
 

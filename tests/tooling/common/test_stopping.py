@@ -6,6 +6,7 @@ Real processes and signals: a tool of one step, whose program starts a compiler 
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -34,7 +35,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from mps_build import cli
 from mps_build.commands import matrix
-from mps_build.common.process import Command, beside, capture, run_logged
+from mps_build.common.process import Command, beside, capture, run_interactive, run_logged
 from mps_build.common.workspace import Workspace
 folder, how = Path(sys.argv[1]), sys.argv[2]
 program = Command(argv=(sys.executable, str(folder / "program.py"), str(folder)))
@@ -44,6 +45,8 @@ def work(options, console):
             run_logged(program, log=folder / "log")
         elif how == "captured":
             capture(program, timeout_seconds=500)
+        elif how == "interactive":
+            run_interactive(program)
         elif how == "beside":
             with beside(program):
                 run_logged(Command(argv=("sleep", "600")), log=folder / "log")
@@ -103,6 +106,56 @@ def test_a_signal_ends_the_whole_tree_and_leaves_nothing(tmp_path: Path, how: st
     assert not list((tmp_path / "tmp").iterdir())
     assert "Traceback" not in said
     assert "to go on: nox -s matrix" in said
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the program needs process_group")
+def test_a_program_on_the_callers_terminal_decides_on_ctrl_c_and_ends_by_sigterm(tmp_path: Path) -> None:
+    """As a shell does, it goes on after Ctrl-C; the tool then still hears SIGTERM."""
+    deaf = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    tool, (leader, grouped, orphan) = _started(tmp_path, "interactive", deaf + PROGRAM)
+    try:
+        tool.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        assert tool.poll() is None and _runs(leader)
+
+        tool.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        tool.wait(30)
+        took = time.monotonic() - began
+    finally:
+        os.kill(orphan, signal.SIGKILL)  # in the terminal's session, and nobody's child: it ends with the terminal
+        tool.kill()
+        _, said = tool.communicate(timeout=30)
+
+    assert (tool.returncode, took < 5) == (143, True), said
+    assert not _runs(leader) and not _runs(grouped)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the program needs process_group")
+def test_a_terminal_that_is_closed_ends_it_too(tmp_path: Path) -> None:
+    """What is printed then fails, and must not be taken for a failing disk."""
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(sys.executable, [sys.executable, "-c", TOOL, str(tmp_path), "logged"], environ())
+    _wait_until(lambda: bool(_text(tmp_path / "leader.pid")), seconds=60)
+    descendants = [int(_text(tmp_path / name)) for name in ("leader.pid", "orphan.pid", "grouped.pid")]
+
+    os.close(terminal)
+    ended: list[int] = []
+    _wait_until(lambda: bool(ended) or _ended(pid, ended), seconds=10)
+
+    assert ended == [129]
+    assert not [each for each in descendants if _runs(each)]
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def _ended(pid: int, status: list[int]) -> bool:
+    found, how = os.waitpid(pid, os.WNOHANG)
+    if found:
+        status.append(os.waitstatus_to_exitcode(how))
+    return bool(found)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the program needs process_group")

@@ -76,13 +76,22 @@ class Mirror:
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """One fetch at a time into one mirror, over threads and processes; a killed one's git locks are removed."""
+        """One fetch at a time into one mirror, over threads and processes; what a killed one left is removed."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.with_suffix(".held").open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             for stale in self.path.glob("*.lock"):
                 stale.unlink()
-            yield
+            self._drop_half_packs()
+            try:
+                yield
+            finally:
+                self._drop_half_packs()
+
+    def _drop_half_packs(self) -> None:
+        """Remove packs that git was receiving: it leaves them, up to a gigabyte, when it is ended."""
+        for half in self.path.glob("objects/pack/tmp_*"):
+            half.unlink(missing_ok=True)
 
     def drop(self) -> None:
         """Remove this mirror, found damaged; the next fetch makes a new one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import signal
 import stat
 import zipfile
 from collections.abc import Callable, Mapping
@@ -219,6 +220,32 @@ def test_a_disk_that_git_finds_full_or_broken_has_its_own_status(
     with pytest.raises(kind):
         mirror.fetch(commit)
         mirror.check_out(commit, tmp_path / "tree")
+
+
+@pytest.mark.parametrize("ends", ["exit 128", "sleep 600"])
+def test_half_a_pack_is_removed_however_git_ends(ends: str, tmp_path: Path) -> None:
+    environ = fake_git(tmp_path, "early EOF", real_for="init config rev-parse")
+    program = tmp_path / "bin" / "git"
+    program.write_text(program.read_text().replace("exit 128", f"echo > objects/pack/tmp_pack_1; echo half; {ends}"))
+    mirror = mirror_of(str(tmp_path / "source"), cache=tmp_path / "cache", environ=environ, log=tmp_path / "log")
+    seen: list[bool] = []
+
+    def interrupted(number: int, frame: object) -> None:
+        seen.append(any(mirror.path.glob("objects/pack/tmp_*")))
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupted)
+    signal.setitimer(signal.ITIMER_REAL, 2.0)
+    try:
+        with pytest.raises((SourceError, KeyboardInterrupt)):
+            mirror.fetch("0" * 40)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+    assert seen == ([True] if ends == "sleep 600" else [])
+    assert mirror.path.is_dir()
+    assert not list(mirror.path.glob("objects/pack/tmp_*"))
 
 
 def _commit(folder: Path) -> None:

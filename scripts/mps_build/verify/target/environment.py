@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import hashlib
 import re
+import signal
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from mps_build.common.errors import BuildEnvironmentError, UsageError, disk_full
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.cache import WheelCache, own_folder
+from mps_build.common.wheels.limited_pip import STATUS
 from mps_build.common.wheels.pip_call import limited_pip, run_pip
 from mps_build.common.workspace import remove_tree
 
@@ -215,6 +217,13 @@ def _held(folder: Path) -> Iterator[None]:
 
 def _no_wheel(requirement: str, failure: CommandFailed) -> Exception:
     text = "\n".join(failure.tail)
+    if full := disk_full(text, during=f"while {requirement} is fetched"):
+        return full
+    if failure.exit_code in (STATUS, -signal.SIGKILL):
+        return BuildEnvironmentError(
+            f"{requirement}: pip was ended: {failure.tail[-1].removeprefix('ERROR: ')}",
+            hint="try again later, or another index; with the wheel at hand, give its path",
+        )
     versions = re.search(r"from versions: ([^)]*)\)", text)
     offered = versions[1].strip() if versions else ""
     if offered and offered != "none":

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from . import __version__
 from .commands.shared.catalogue import COMMANDS, TASKS
-from .common.errors import MpsBuildError, UsageError
+from .common.errors import MpsBuildError, UsageError, reason_of
 from .common.faults import machine_fault
 from .common.result import Result
 from .common.stopping import exit_status, signals_raise, stopped_by
@@ -218,7 +218,7 @@ def _write_json(arguments: Sequence[str], result: Result) -> int:
     except OSError as error:
         fault = machine_fault(error)
         hint = fault.hint if fault else "name a file in an existing folder"
-        _print_error(f"--json {path} cannot be written: {error}", hint)
+        _print_error(f"--json {path} cannot be written: {reason_of(error)}", hint)
         return result.exit_code or (fault or UsageError).exit_code
     return result.exit_code
 

@@ -11,6 +11,7 @@ from mps_build.common.environment import Toolchain, check_path, fetch_environ, p
 from mps_build.common.errors import UsageError
 from mps_build.common.git import check_address
 from mps_build.common.interpreters import PythonSearch, search_interpreter
+from mps_build.common.opening import fault_of
 from mps_build.common.recipe.catalogue import build_python, find_recipe, newest_stable, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
 from mps_build.common.recipe.model import Recipe
@@ -139,9 +140,9 @@ def _pythons(argument: str | None, recipe: Recipe) -> tuple[str, ...]:
 
 
 def _patch(path: Path) -> Path:
-    if not path.is_file():
+    if fault := fault_of(path):
         raise UsageError(
-            f"--patch {path}: no such file", hint=f"list the folder: ls '{path.parent}'; git format-patch makes one"
+            f"--patch {path}: {fault}", hint=f"list the folder: ls '{path.parent}'; git format-patch makes one"
         )
     return path.absolute()
 

@@ -9,7 +9,6 @@ ratios measured in benchmarks/results.json.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +34,8 @@ from mps_build.build.report.words import (
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError, reason_of
 from mps_build.common.files import write_whole
+from mps_build.common.json_text import read_json
+from mps_build.common.opening import read_text
 from mps_build.common.page import whole_page
 from mps_build.common.recipe.catalogue import data_root, find_recipe
 from mps_build.common.result import Result
@@ -141,7 +142,7 @@ def _receipts(folder: Path) -> Path | None:
 def _log(folder: Path) -> BuildLog:
     path = folder / LOG
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = read_text(path, errors="replace")
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from error
     log = read_log(text)
@@ -166,7 +167,7 @@ def _kept(receipts: Path | None) -> list[dict[str, Any]]:
     kept = []
     for path in sorted(receipts.glob("*.json")) if receipts and receipts.is_dir() else ():
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document = read_json(path)
         except (OSError, ValueError):
             continue
         if isinstance(document, dict) and isinstance(document.get("seconds"), (int, float)):

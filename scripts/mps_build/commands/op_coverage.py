@@ -9,7 +9,6 @@ a record of verify_mps measured of each operator: right, wrong, refused, fell ba
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import tarfile
 import tempfile
@@ -25,7 +24,9 @@ from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import SourceError, UsageError, reason_of
 from mps_build.common.files import write_whole
 from mps_build.common.git import check_machine
+from mps_build.common.json_text import read_json
 from mps_build.common.mirror import mirror_of
+from mps_build.common.opening import open_regular
 from mps_build.common.page import whole_page
 from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import data_root, find_recipe
@@ -163,7 +164,7 @@ def _facts(source: str, options: Options, console: Console) -> Facts:
 
 def _from_file(path: Path) -> Facts:
     try:
-        return from_document(json.loads(path.read_text(encoding="utf-8")), named=str(path))
+        return from_document(read_json(path), named=str(path))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from error
 
@@ -172,7 +173,7 @@ def _compiled(wheel: Path, console: Console) -> Compiled:
     """Return what the wheel's library registers; a library that cannot be read is reported, not fatal."""
     console.started("Read the library's registrations", unit="bytes")
     try:
-        with zipfile.ZipFile(wheel) as archive:
+        with open_regular(wheel) as file, zipfile.ZipFile(file) as archive:
             library = read_library(archive.read(LIBRARY))
     except (Malformed, KeyError, OSError, zipfile.BadZipFile) as error:
         return Compiled(fault=str(error).strip("'\""))

@@ -4,6 +4,9 @@ Each torch with the torchvision and torchaudio built for it is a set, with an in
 no other torch can be mixed in: sets/ID/simple/, with requirements.txt (pins and hashes), constraints.txt
 and dependencies.txt. Receipts, attestations and PEP 658 metadata lie beside the wheels.
 
+A published name keeps its bytes: others under the same name are refused (exit 21), unless the wheel was withdrawn
+before by --yank. No link is followed; wheels are copied, and the copies are checked.
+
 --base-url says where the wheels lie (a release's assets, say): the site then holds pages and metadata
 only. --prune lets old nightlies go: yanked first, deleted from DIR 30 days later.
 """
@@ -12,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timezone
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -22,13 +25,15 @@ from mps_build.common.errors import UsageError
 from mps_build.common.result import Result
 from mps_build.common.wheels.sets import MatchedSet, matched_sets
 from mps_build.common.wheels.wheel_file import BESIDE, WheelFile, read_wheels
-from mps_build.publish.index.retention import REASON, Retention, retain
-from mps_build.publish.index.site import check_place, read_yanked, write_site
+from mps_build.publish.index.retention import Retention, retain
+from mps_build.publish.index.site import check_place, write_site
+from mps_build.publish.index.state import after, as_published, check_names, read_state, still_yanked, withdraw
 
 EXAMPLES = (
     "wheelhouse --output site",
     "wheelhouse --output site --base-url https://example.org/releases/download/v1/",
     "wheelhouse --output site --prune --dry-run",
+    "wheelhouse --output site --yank torch-2.6.0-cp312-cp312-macosx_13_0_arm64.whl --reason 'wrong results'",
 )
 
 
@@ -40,6 +45,8 @@ class Options:
     output: Path | None
     base_url: str | None
     prune: bool
+    yank: tuple[str, ...]
+    reason: str
     keep: tuple[str, ...]
     days: int
     today: date | None
@@ -58,6 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prune", action="store_true", help="yank old nightlies, and delete those that were yanked long ago"
     )
+    parser.add_argument(
+        "--yank",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="withdraw a published wheel: pip takes it by pin only",
+    )
+    parser.add_argument("--reason", metavar="TEXT", default="withdrawn", help="why, for --yank; clients show it")
     parser.add_argument("--keep", metavar="NAME", action="append", default=[], help="a version or file to keep")
     parser.add_argument("--days", metavar="N", type=int, default=30, help="keep all nightlies younger than this")
     parser.add_argument("--today", metavar="DATE", type=_date, help="the date to use as today (YYYY-MM-DD)")
@@ -69,17 +84,22 @@ def run(options: Options, console: Console) -> Result:
 
     Raises:
         UsageError: a wheel is damaged, or every wheel would be deleted.
+        RefusedForSafety: a published name has other bytes, or a file changed while it was copied.
     """
     site = (options.output or options.folder / "index").absolute()
     check_place(site)
     wheels = read_wheels(options.folder)
     _check_keep(options.keep, wheels)
     today = options.today or datetime.now(timezone.utc).date()
-    yanked = read_yanked(site)
-    here = {wheel.file for wheel in wheels}
-    kept = Retention(yanked={file: since for file, since in yanked.items() if file in here}, deleted=())
+    state = withdraw(read_state(site), options.yank, today=today, reason=options.reason)
+    wheels = as_published(wheels, options.yank, state, site)
+    check_names(wheels, state)
+    yanked = still_yanked(wheels, state)
+    kept = Retention(yanked=yanked, deleted=())
     if options.prune:
         kept = retain(wheels, today=today, yanked=yanked, keep=options.keep, days=options.days)
+        by_hand = {file: yanked[file] for file in state.reasons.keys() & yanked.keys() - set(kept.deleted)}
+        kept = replace(kept, yanked={**kept.yanked, **by_hand})
     staying = tuple(wheel for wheel in wheels if wheel.file not in kept.deleted)
     if not staying:
         raise UsageError("every wheel would be deleted", hint="check --today, --days and --keep")
@@ -90,7 +110,8 @@ def run(options: Options, console: Console) -> Result:
     if options.dry_run:
         console.print(f"dry run: nothing written to {site}, nothing deleted")
     else:
-        write_site(site, wheels=staying, sets=sets, yanked=kept.yanked, reason=REASON, base_url=options.base_url)
+        then = after(state, staying, yanked=kept.yanked, deleted=kept.deleted)
+        write_site(site, wheels=staying, sets=sets, state=then, base_url=options.base_url)
         # After the site no longer names them: who reads the old one meanwhile still finds them.
         for wheel in wheels:
             if wheel.file in kept.deleted:

@@ -6,21 +6,22 @@ between protected pages, several ways; results are held against torch on the CPU
 the dense form of its operator. What no contract binds is counted as not_bound, never as passed. Kernels that MPSGraph
 builds at run time are in no wheel, and out of reach.
 
-The exit status is 0 if all that ran is right, 10 with findings, 11 with known issues only, 2 if nothing was verified.
+The exit status is 0 if all that ran is right, 10 with findings, 11 with known issues only, 2 if nothing was verified,
+20 if a part of ours failed on a kernel (`misfit`), 21 if no kernel may run here.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
-from mps_build.common.errors import UsageError
+from mps_build.common.errors import OwnFault, RefusedForSafety, UsageError, reason_of
 from mps_build.common.files import write_whole
+from mps_build.common.json_text import read_json
 from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder
 from mps_build.inspection.kernels import document, page
@@ -45,6 +46,9 @@ KNOWN_ONLY = 11
 _SAID = {
     "verified": "verified: no finding in what was run",
     "findings": "findings",
+    "known_issues_only": "known issues only",
+    "misfit": "not verified: a part of mps-build failed on what it was asked",
+    "refused": "refused: its kernels hold what no Metal kernel has, and were not run",
     "not_verified": "not verified: no kernel was run",
 }
 
@@ -156,7 +160,7 @@ def _concluded(rows: list[Kernel], options: Options, console: Console, *, name: 
     console.print()
     console.print(", ".join(f"{number} {outcome}" for outcome, number in counted.most_common()))
     planted = f"; the planted fault was {result['plant'].replace('_', ' ')}" if options.plant else ""
-    console.print(f"{name}: {_SAID[verdict]}{planted}", style="bold")
+    console.print(f"{name}: {_SAID[verdict]} ({_share(rows)}){planted}", style="bold")
     return Result(document=result, exit_code=exit_code, cause=_cause(exit_code), hint=_hint(exit_code))
 
 
@@ -191,9 +195,9 @@ def _record(path: Path) -> dict[str, Any]:
         UsageError: it is none.
     """
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
     except (OSError, ValueError) as error:
-        raise UsageError(f"--beside {path}: {error}") from error
+        raise UsageError(f"--beside {path}: {reason_of(error)}") from error
     if not isinstance(found, dict) or not isinstance(found.get("kernels"), list) or "target" not in found:
         raise UsageError(f"--beside {path} is not a document of verify_kernels", hint="give a file that --json wrote")
     return found
@@ -207,11 +211,18 @@ def _plant_result(rows: list[Kernel]) -> str:
         return "caught"
     if outcomes & {"passed", "known"}:
         return "missed"
-    return "error" if "not_compiled" in outcomes else "not_exercised"
+    return "error" if outcomes & {"not_compiled", "refused", "misfit"} else "not_exercised"
+
+
+def _share(rows: list[Kernel]) -> str:
+    """Return how many kernels passed of how many there are, copies of one in another library counted once."""
+    own = [row for row in rows if not row.is_twin]
+    return f"{sum(row.outcome == 'passed' for row in own)} of {len(own)} kernels passed"
 
 
 def _cause(exit_code: int) -> str | None:
-    return {10: "regressed", 11: "known_issues", 2: "not_verified"}.get(exit_code)
+    causes = {10: "regressed", 11: "known_issues", 2: "not_verified"}
+    return {**causes, **{each.exit_code: each.cause for each in (OwnFault, RefusedForSafety)}}.get(exit_code)
 
 
 def _hint(exit_code: int) -> str | None:
@@ -219,4 +230,6 @@ def _hint(exit_code: int) -> str | None:
         10: "each finding names its kernel, its inputs and the seed: --kernel NAME --seed N runs it again",
         11: "all findings are known issues of this release",
         2: "no selected kernel could be run: `reason` of each says why (--json FILE)",
+        20: "please report the kernels that are `misfit`, with the wheel's name: nothing is said against them",
+        21: "docs/security.md says what a kernel may hold",
     }.get(exit_code)

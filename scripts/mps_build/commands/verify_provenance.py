@@ -18,6 +18,7 @@ from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.errors import AuditRejected, UsageError
+from mps_build.common.opening import fault_of
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.catalogue import find_recipe, patches_root
 from mps_build.common.result import Result
@@ -73,8 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Options, console: Console) -> Result:
     """Check each claim and print it; the exit status is 9 if one does not hold."""
     wheel: Path = options.wheel
-    if not wheel.is_file():
-        raise UsageError(f"{wheel}: no such file", hint="give the wheel's path")
+    _check_files(options)
     if options.repository is None and not options.without_attestation:
         raise UsageError(
             "no signer is named: give --repository OWNER/NAME",
@@ -84,7 +84,7 @@ def run(options: Options, console: Console) -> Result:
         value = getattr(options, name)
         if value is not None and not re.fullmatch(r"[\w.-]+/[\w.-]+", value):
             raise UsageError(f"--{name.replace('_', '-')} {value!r} is not OWNER/NAME")
-    if not options.without_attestation and _bundle(options).is_file():
+    if not options.without_attestation and _bundle(options).exists():
         check_libraries()
     receipt = read_receipt(wheel, options.receipt or wheel.with_name(f"{wheel.name}.receipt.json"))
     checks = wheel_checks(wheel, receipt)
@@ -117,6 +117,14 @@ def _summary(checks: list[Check], options: Options, console: Console) -> Result:
     )
 
 
+def _check_files(options: Options) -> None:
+    """Refuse what is named and is not a file: the library that reads the trusted root would wait for a pipe."""
+    for path in filter(None, (options.wheel, options.receipt, options.bundle, options.trusted_root)):
+        fault = fault_of(path)
+        if fault and (path.exists() or path == options.wheel):  # what else is missing is said where it is needed
+            raise UsageError(f"{path}: {fault}", hint="give the file's path")
+
+
 def _bundle(options: Options) -> Path:
     return options.bundle or options.wheel.with_name(f"{options.wheel.name}.sigstore.json")
 
@@ -124,7 +132,7 @@ def _bundle(options: Options) -> Path:
 def _attestation_checks(options: Options, wheel: Path) -> list[Check]:
     """Return what the bundle shows; a missing one is a claim that does not hold."""
     bundle = _bundle(options)
-    if not bundle.is_file():
+    if not bundle.exists():
         return [Check(claim="an attestation lies beside the wheel", holds=False, found=f"no {bundle.name}")]
     attestation = read_attestation(bundle)
     digest, identity = fingerprint(wheel)["sha256"], attestation.identity

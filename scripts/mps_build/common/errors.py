@@ -153,6 +153,20 @@ class DiskFull(MpsBuildError):
     cause = "disk_full"
 
 
+class OwnFault(MpsBuildError):
+    """A part of mps-build itself failed on something it was asked."""
+
+    exit_code = 20
+    cause = "own_fault"
+
+
+class RefusedForSafety(MpsBuildError):
+    """Going on could run code that may not run here, or publish bytes that nobody checked."""
+
+    exit_code = 21
+    cause = "refused_for_safety"
+
+
 _FULL = ("No space left on device", "[Errno 28]", "Disk quota exceeded", "disk is full", "Not enough disk space")
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from .faults import named
+from .opening import check_target, open_regular
+
+_PIECE = 1 << 20
 
 
 def write_whole(path: Path, data: str | bytes, *, mode: int | None = None) -> None:
@@ -23,20 +26,45 @@ def write_whole(path: Path, data: str | bytes, *, mode: int | None = None) -> No
             beside.chmod(mode)
 
 
-def copy_whole(source: Path, path: Path) -> None:
-    """Copy a file's contents."""
-    with written_whole(path) as beside:
-        shutil.copyfile(source, beside)
+def copy_whole(source: Path, path: Path, *, follow: bool = True) -> None:
+    """Copy a file's contents, never by a link: what is changed later in the source stays out of the copy.
+
+    Args:
+        follow: False refuses a source that is a symbolic link.
+
+    Raises:
+        OSError: a file cannot be read or written, or the source is not a file.
+    """
+    with open_regular(source, follow=follow) as data, written_whole(path) as beside, beside.open("xb") as copy:
+        for piece in _pieces(data, source):
+            copy.write(piece)
+        copy.flush()
+        os.fsync(copy.fileno())
 
 
 @contextmanager
 def written_whole(path: Path) -> Iterator[Path]:
-    """Give a path in the same folder to write to; it takes the file's place at the end, and goes after an error."""
+    """Give a path in the same folder to write to; it takes the file's place at the end, and goes after an error.
+
+    Raises:
+        OSError: it cannot be written, or something that is not a file stands there.
+    """
+    check_target(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.unlink(missing_ok=True)  # of a run that was killed
     try:
         with named(path):
             yield beside
             beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _pieces(stream: IO[bytes], path: Path) -> Iterator[bytes]:
+    while True:
+        with named(path):  # of what is read: the error of a write gets the other file's name
+            piece = stream.read(_PIECE)
+        if not piece:
+            return
+        yield piece

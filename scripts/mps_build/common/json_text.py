@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .faults import named
+from .opening import read_bytes
 
 MOST_BYTES = 64 << 20
 # The deepest of our documents (a record, a bill of materials) has nine levels.
@@ -37,7 +37,7 @@ def read_json(path: Path, *, most_bytes: int = MOST_BYTES) -> Any:
     """Return the document that a file holds.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: it cannot be read, or is not a file.
         ValueError: it is larger than `most_bytes`, is not UTF-8, or as `parse_json`.
     """
     return parse_json(read_text(path, most_bytes=most_bytes))
@@ -47,14 +47,10 @@ def read_text(path: Path, *, most_bytes: int = MOST_BYTES) -> str:
     """Return a text file.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: it cannot be read, or is not a file.
         ValueError: it is larger than `most_bytes`, or is not UTF-8.
     """
-    with named(path), path.open("rb") as file:
-        data = file.read(most_bytes + 1)
-    if len(data) > most_bytes:
-        raise ValueError(f"has more than {most_bytes} bytes")
-    return data.decode("utf-8")
+    return read_bytes(path, most_bytes=most_bytes).decode("utf-8")
 
 
 def _check_levels(document: Any) -> None:

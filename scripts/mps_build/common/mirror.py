@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .errors import SourceError
 from .git import answer, git, run_git, succeeds
+from .opening import open_to_append
 from .workspace import remove_tree
 
 
@@ -78,7 +79,7 @@ class Mirror:
     def _held(self) -> Iterator[None]:
         """One fetch at a time into one mirror, over threads and processes; what a killed one left is removed."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.with_suffix(".held").open("a") as file:
+        with open_to_append(self.path.with_suffix(".held")) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             for stale in self.path.glob("*.lock"):
                 stale.unlink()

@@ -23,6 +23,7 @@ from typing import IO
 
 from . import stopping
 from .environment import without_repository
+from .opening import open_to_append
 from .sessions import end_descendants, session
 
 _MOST_LINE_BYTES = 1 << 20
@@ -153,7 +154,7 @@ def run_logged(
         if timeout_seconds is not None and time.monotonic() - began > timeout_seconds:
             raise _TooLong
 
-    with log.open("ab") as file, contextlib.ExitStack() as stack:
+    with open_to_append(log) as file, contextlib.ExitStack() as stack:
         file.write(f"$ {command}\n".encode())
         file.flush()
         traced(command)

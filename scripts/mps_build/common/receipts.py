@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from .faults import named
 from .files import write_whole
 from .json_text import read_json
+from .opening import open_regular, read_text
 
 SCHEMA = 1
 
@@ -128,11 +129,18 @@ def digest_of(value: Any) -> str:
 
 def fingerprint(file: Path) -> dict[str, Any]:
     """Return size (bytes) and sha256 of a file."""
-    hasher = hashlib.sha256()
-    with named(file), file.open("rb") as stream:
-        while chunk := stream.read(1 << 20):
-            hasher.update(chunk)
-    return {"size": file.stat().st_size, "sha256": hasher.hexdigest()}
+    with named(file), open_regular(file) as stream:
+        return fingerprint_of(stream)
+
+
+def fingerprint_of(stream: IO[bytes]) -> dict[str, Any]:
+    """Return the same of an open file, from its begin on."""
+    hasher, size = hashlib.sha256(), 0
+    stream.seek(0)
+    while chunk := stream.read(1 << 20):
+        hasher.update(chunk)
+        size += len(chunk)
+    return {"size": size, "sha256": hasher.hexdigest()}
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -155,7 +163,7 @@ def _still_there(output: Mapping[str, Any]) -> bool:
     path = Path(output.get("path", ""))
     try:
         if "marker" in output:
-            return bool((path / output["marker"]).read_text(encoding="utf-8") == output["digest"])
+            return bool(read_text(path / output["marker"]) == output["digest"])
         return path.is_file() and fingerprint(path) == {"size": output["size"], "sha256": output["sha256"]}
     except (OSError, KeyError):
         return False

@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from .errors import UsageError, reason_of
+from .opening import read_text
 
 Model = TypeVar("Model", bound=BaseModel)
 Location = tuple[str | int, ...]
@@ -26,7 +27,7 @@ def load(path: Path, model: type[Model], *, checks: Iterable[Check] = ()) -> Mod
     Duplicate keys, unknown keys and unquoted versions (`2.10` is a float) are faults.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from error
     return parse(text, model, name=str(path), checks=checks)

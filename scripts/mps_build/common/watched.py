@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from .opening import open_to_append
 from .process import Command, traced
 from .sessions import end_session, session
 
@@ -41,7 +42,7 @@ def watched(command: Command, *, log: Path) -> Iterator[Running]:
         OSError: the program cannot be run at all.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as file:
+    with open_to_append(log) as file:
         traced(command)
         with session(
             command.argv,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import TreeInUse
+from .opening import open_to_append
 
 PACKAGE = Path(__file__).resolve().parents[1]
 CHECKOUT = PACKAGE.parents[1]
@@ -59,18 +60,18 @@ class Workspace:
             TreeInUse: another build holds it; the message names its process.
         """
         self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / "lock").open("a+") as file:
+        with open_to_append(self.root / "lock") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 file.seek(0)
-                holder = file.read().strip() or "unknown"
+                holder = file.read().decode("utf-8", "replace").strip() or "unknown"
                 raise TreeInUse(
                     f"{self.root} is in use by process {holder}",
                     hint=f"wait for it, stop it (`kill {holder}`), or set MPS_BUILD_WORK to another folder",
                 ) from error
             file.truncate(0)
-            file.write(str(os.getpid()))
+            file.write(str(os.getpid()).encode())
             file.flush()
             yield
 

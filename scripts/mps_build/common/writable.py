@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from .errors import UsageError
+from .opening import NotAFile
 
 # The system refuses a path that the user chose or owns; none of these is a fault in a program.
 _REFUSALS = frozenset(
@@ -47,7 +48,7 @@ def check_writable(folder: Path, *, what: str, hint: str) -> None:
 
 def refusal(error: OSError) -> UsageError | None:
     """Return what a refused path means for the user; None for an error that may be a fault of ours."""
-    if error.errno not in _REFUSALS or not isinstance(error.filename, (str, bytes)):
+    if not (error.errno in _REFUSALS or isinstance(error, NotAFile)) or not isinstance(error.filename, (str, bytes)):
         return None
     name = error.filename.decode("utf-8", "replace") if isinstance(error.filename, bytes) else error.filename
     return UsageError(

@@ -12,6 +12,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from mps_build.common.errors import UsageError
+from mps_build.common.opening import fault_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +107,8 @@ class VerifyRequest:
             raise UsageError(
                 f"--plant {self.plant!r} is not of the form FILE.py:NAME", hint="see docs/verify/plants.md"
             )
-        if not Path(file).is_file():
-            raise UsageError(f"--plant: no such file: {file}", hint="docs/verify/plants.md tells what it holds")
+        if fault := fault_of(Path(file)):
+            raise UsageError(f"--plant {file}: {fault}", hint="docs/verify/plants.md tells what it holds")
 
     def asked(self) -> dict[str, Any]:
         """Return the target as it was named."""

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from mps_build import cli
 from mps_build.commands import matrix
+from mps_build.common import process
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import DiskFull, HostError, MpsBuildError, SourceError, UsageError
 from mps_build.common.faults import machine_fault
@@ -28,6 +29,7 @@ from mps_build.common.mirror import mirror_of
 from mps_build.common.process import Command, run_logged
 from mps_build.common.receipts import fingerprint
 from mps_build.common.strict_yaml import load
+from mps_build.common.wheels import wheel_file
 from mps_build.common.wheels.cache import file_digest
 from mps_build.common.wheels.wheel_file import read_wheel
 from mps_build.common.workspace import Workspace
@@ -78,6 +80,16 @@ def test_a_file_that_the_disk_does_not_give_is_the_disks_fault(
     assert "bug of mps-build" not in said and "Traceback" not in said
 
 
+@LINUX
+def test_a_copy_that_fails_names_the_file_that_was_not_read_and_not_the_copy(tmp_path: Path) -> None:
+    (tmp_path / "source").symlink_to("/proc/self/mem")
+
+    with pytest.raises(OSError, match="Input/output error") as caught:
+        copy_whole(tmp_path / "source", tmp_path / "copy")
+
+    assert caught.value.filename == str(tmp_path / "source")
+
+
 @pytest.mark.parametrize(
     ("number", "kind"), [(errno.EIO, HostError), (errno.ESTALE, HostError), (errno.ENOSPC, DiskFull)]
 )
@@ -105,26 +117,21 @@ def test_a_write_that_fails_is_the_disks_fault_and_what_was_there_stays(
 def test_a_log_on_a_full_disk_ends_the_program_with_the_status_of_a_full_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "log").symlink_to("/dev/full")
+    monkeypatch.setattr(process, "open_to_append", lambda log: io.FileIO("/dev/full", "a"))
 
     status, said = ended(lambda: run_logged(Command(argv=("sleep", "60")), log=tmp_path / "log"), monkeypatch, capsys)
 
     assert (status, "no space left" in said, "bug" in said) == (DiskFull.exit_code, True, False), said
 
 
-def test_an_installed_file_that_the_disk_does_not_give_is_no_finding(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@LINUX
+def test_an_installed_file_that_the_disk_does_not_give_is_no_finding(tmp_path: Path) -> None:
     name = "torch-2.15.0.dist-info"
     wheel = write_wheel(tmp_path, {"torch/__init__.py": b"1"}, name=WHEEL)
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
-    opened = Path.open
-
-    def broken(self: Path, *arguments: Any, **options: Any) -> Any:
-        return _Broken() if self.name == "__init__.py" else opened(self, *arguments, **options)
-
-    monkeypatch.setattr(Path, "open", broken)
+    (tmp_path / "site/torch/__init__.py").unlink()
+    (tmp_path / "site/torch/__init__.py").symlink_to("/proc/self/mem")
 
     with pytest.raises(OSError) as caught:
         audit_installed(tmp_path / "site", name)
@@ -138,10 +145,10 @@ def test_a_wheel_that_the_disk_does_not_give_is_neither_rejected_nor_damaged(
 ) -> None:
     wheel = write_wheel(tmp_path, {"torch/__init__.py": b"1"}, name=WHEEL)
     monkeypatch.setattr("os.pread", lambda *arguments: _Broken().read())
+    monkeypatch.setattr(wheel_file, "open_regular", lambda path, *, follow: _Broken(b"PK" * 100))
 
     for read in (audit_wheel, read_wheel):
         status, said = ended(lambda read=read: read(wheel), monkeypatch, capsys)  # type: ignore[misc]
-        monkeypatch.setattr(Path, "open", lambda self, *arguments: _Broken(b"PK" * 100))
 
         assert (status, WHEEL in said) == (HostError.exit_code, True), said
         assert said.startswith("error: the disk or the network folder fails: ")

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from entry import environ
 
@@ -54,6 +55,34 @@ def work(options, console):
             with ThreadPoolExecutor(2) as pool:
                 for one in [pool.submit(run_logged, program, log=folder / "log") for _ in range(4)]:
                     one.result()
+matrix.run = work
+raise SystemExit(cli.main("matrix", []))
+"""
+
+
+# As the servers of closed processes: a child in a PID namespace (where there are any), which forks into new sessions.
+CLOSED = """\
+import os, time
+from pathlib import Path
+from mps_build.inspection.kernels.execution import fork_server
+def begin(connection):
+    os.setsid()
+    Path("child").write_text("there")
+    time.sleep(600)
+fork_server.isolate()
+fork_server.serve("socket", begin)
+"""
+WATCHER = """\
+import sys, time
+from pathlib import Path
+from mps_build import cli
+from mps_build.commands import matrix
+from mps_build.common.process import Command
+from mps_build.common.watched import watched
+from mps_build.inspection.kernels.execution import fork_server
+def work(options, console):
+    with watched(Command(argv=(sys.executable, sys.argv[1])), log=Path("log")), fork_server.connect("socket", 60):
+        time.sleep(600)
 matrix.run = work
 raise SystemExit(cli.main("matrix", []))
 """
@@ -139,8 +168,9 @@ def test_a_terminal_that_is_closed_ends_it_too(tmp_path: Path) -> None:
     pid, terminal = pty.fork()
     if pid == 0:
         os.execve(sys.executable, [sys.executable, "-c", TOOL, str(tmp_path), "logged"], environ())
-    _wait_until(lambda: bool(_text(tmp_path / "leader.pid")), seconds=60)
-    descendants = [int(_text(tmp_path / name)) for name in ("leader.pid", "orphan.pid", "grouped.pid")]
+    names = ("leader.pid", "orphan.pid", "grouped.pid")
+    _wait_until(lambda: all(_text(tmp_path / name) for name in names), seconds=60)
+    descendants = [int(_text(tmp_path / name)) for name in names]
 
     os.close(terminal)
     ended: list[int] = []
@@ -166,6 +196,25 @@ def test_a_program_ends_with_a_tool_that_is_killed(tmp_path: Path) -> None:
     tool.communicate()
 
     _wait_until(lambda: not _runs(leader) and not _runs(orphan), seconds=10)
+
+
+@pytest.mark.skipif(not Path("/proc/self/ns/pid").exists(), reason="closed processes need Linux")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_closed_process_ends_with_the_tool_however_that_ends(tmp_path: Path, number: signal.Signals) -> None:
+    program = tmp_path / "closed.py"
+    program.write_text(CLOSED, encoding="utf-8")
+    argv = [sys.executable, "-c", WATCHER, str(program)]
+    tool = subprocess.Popen(argv, cwd=tmp_path, env=environ(), stderr=subprocess.PIPE, text=True)
+    _wait_until(lambda: bool(_text(tmp_path / "child")), seconds=60)
+    assert len(_running(program)) >= 2
+
+    tool.send_signal(number)
+    _, said = tool.communicate(timeout=30)
+
+    if number == signal.SIGKILL:
+        _wait_until(lambda: not _running(program), seconds=10)
+    else:
+        assert (tool.returncode, _running(program)) == (128 + number, []), said
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the program needs process_group")
@@ -217,6 +266,12 @@ def _wait_until(true: Callable[[], bool], *, seconds: float) -> None:
     while not true():
         assert time.monotonic() < until, f"nothing happened in {seconds:g} s"
         time.sleep(0.02)
+
+
+def _running(program: Path) -> list[int]:
+    """Return who runs a program: those in a namespace do not know the numbers that they have here."""
+    argv = [sys.executable, str(program)]
+    return [each.pid for each in psutil.process_iter(["cmdline"]) if each.info["cmdline"] == argv]
 
 
 def _text(path: Path) -> str:

@@ -80,12 +80,27 @@ def test_every_contract_has_a_binder_and_patterns_that_name_what_companions_use(
         assert used <= set(row.pattern.groupindex), row.family
 
 
-def test_every_reference_is_an_expression() -> None:
-    for name, row in load_references().items():
-        compile(row["expr"], name, "eval")
-        for key in ("magnitude", "overflow"):
+def test_every_reference_is_an_expression_or_a_function_of_the_judge_and_never_both() -> None:
+    rows = load_references()
+
+    for name, row in rows.items():
+        if "where" in row:
+            compile(row["where"], name, "eval")
+            continue
+        assert len({"expr", "function"} & set(row)) == 1
+        for key in ("expr", "magnitude", "overflow"):
             if key in row:
                 compile(row[key], name, "eval")
+    assert rows["add_alpha"]["parameters"] == ["x", "y", "alpha"]
+    assert rows["nn_attention"]["parameters"][:3] == ["q", "k", "v"]
+
+
+@pytest.mark.parametrize("row", ["{ulp: 1}", '{expr: "x", function: cast}'])
+def test_a_reference_that_says_neither_or_both_is_an_error(tmp_path: Path, row: str) -> None:
+    (tmp_path / "rows.yaml").write_text(f"odd: {row}\n")
+
+    with pytest.raises(ValueError, match="odd: a row says"):
+        load_references(tmp_path)
 
 
 @pytest.mark.parametrize("name", DTYPES)
@@ -158,7 +173,11 @@ def test_nothing_verified_is_never_success() -> None:
     assert document.verdict_of([]) == ("not_verified", 2)
     assert document.verdict_of([_row("a", "not_bound"), _row("b", "not_compiled")]) == ("not_verified", 2)
     assert document.verdict_of([_row("a", "not_bound"), _row("b", "passed")]) == ("verified", 0)
-    assert document.verdict_of([_row("a", "known"), _row("b", "passed")]) == ("findings", 11)
+    assert document.verdict_of([_row("a", "known"), _row("b", "passed")]) == ("known_issues_only", 11)
+    assert document.verdict_of([_row("a", "misfit"), _row("b", "passed"), _row("c", "known")]) == ("misfit", 20)
+    assert document.verdict_of([_row("a", "misfit"), _row("b", "wrong")]) == ("findings", 10)
+    assert document.verdict_of([_row("a", "refused"), _row("b", "not_compiled")]) == ("refused", 21)
+    assert document.verdict_of([_row("a", "refused"), _row("b", "passed")]) == ("verified", 0)
     assert document.verdict_of([_row("a", "known"), _row("b", "race")]) == ("findings", 10)
 
 

@@ -37,7 +37,7 @@ def test_a_wrong_value_is_only_known_where_its_row_says_so(row: known.Known) -> 
     assert row.where or "wrong" not in row.outcomes or row.is_race
     if row.where:
         compile(row.where, row.id, "eval")
-        assert known.explanation_rows()[f"known:{row.id}"]["expr"] == row.where
+        assert known.explanation_rows()[f"known:{row.id}"]["where"] == row.where
     if row.link.startswith("docs/"):
         page, _, anchor = row.link.partition("#")
         assert f'id="{anchor}"' in (ROOT / page).read_text(encoding="utf-8")

@@ -79,6 +79,13 @@ _MISTAKES = [
     ("nightly.yml", "      testers: ${{ vars.MPS_BUILD_TESTERS }}\n", "", "needs the input testers"),
     ("build-wheel.yml", "arguments+=(--shared-cache)", "arguments+=(--share-cache)", "has no option --share-cache"),
     ("nightly.yml", "nox -s ci -- issues", "nox -s ci -- issue", "ci knows no issue"),
+    (
+        "release.yml",
+        "needs.audit.outputs.sha256sums",
+        "needs.audit.outputs.sha256sum",
+        "needs.audit.outputs.sha256sum is not there",
+    ),
+    ("release.yml", "steps.gather.outputs.sha256sums", "steps.gather.outputs.sums", "steps.gather.outputs.sums is not"),
     ("release.yml", "steps.attest.outputs.bundle-path", "steps.attest.outputs.bundle", "outputs.bundle is not there"),
 ]
 

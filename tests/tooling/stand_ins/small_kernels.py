@@ -10,7 +10,8 @@ from typing import Any
 
 from mps_build.inspection.kernels.code import compiler
 from mps_build.inspection.kernels.machine.build import build_runtime
-from mps_build.inspection.kernels.machine.code import Code, Refused, compile_kernel, publish_runtime
+from mps_build.inspection.kernels.code.compiled import Code, Refused
+from mps_build.inspection.kernels.code.kernel import compile_kernel
 from mps_build.inspection.kernels.machine.device import Device, Mode, Ran
 from mps_build.inspection.kernels.machine.runtime import load_runtime
 from mps_build.inspection.kernels.program import Buffer, Program, Step
@@ -57,9 +58,10 @@ def compiled(text: str, **options: Any) -> Code | Refused:
 
 def device(cache: Path, codes: Mapping[str, Code | Refused]) -> Device:
     """Return a device with these kernels."""
-    library = load_runtime(build_runtime(cache))
-    compiler.host_target()
-    publish_runtime(library)
+    path = cache / "runtime.so"
+    if not path.is_file():
+        path.write_bytes(build_runtime(cache))
+    library = load_runtime(path)
     return Device(library, {name: code for name, code in codes.items() if isinstance(code, Code)})
 
 

@@ -173,7 +173,7 @@ def step_outputs(step: Mapping[str, Any]) -> frozenset[str]:
     """Return the outputs that a step writes."""
     if "uses" in step:
         return ACTION_OUTPUTS.get(step["uses"].split("@")[0], frozenset())
-    names = set(re.findall(r"echo \"([\w-]+)=[^\n]*GITHUB_OUTPUT", step.get("run", "")))
+    names = set(re.findall(r"echo \"([\w-]+)(?:=|<<)[^\n]*GITHUB_OUTPUT", step.get("run", "")))
     for session, what in _sessions_of(step):
         names |= CI_OUTPUTS.get(what, frozenset()) if session == "ci" else set()
     return frozenset(names)

@@ -9,6 +9,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 
 from mps_build.common.errors import CompileError
+from mps_build.common.opening import open_regular
 
 _HEADER = re.compile(r"Requires-Dist:\s*(?P<text>.+?)\s*$", re.IGNORECASE)
 
@@ -38,7 +39,7 @@ def read_metadata(wheel: Path) -> tuple[str, str]:
     Raises:
         CompileError: the build made a wheel without one.
     """
-    with zipfile.ZipFile(wheel) as archive:
+    with open_regular(wheel) as file, zipfile.ZipFile(file) as archive:
         names = [name for name in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", name)]
         if len(names) != 1:
             raise CompileError(f"{wheel.name} holds {len(names)} files called .dist-info/METADATA instead of one")

@@ -13,6 +13,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from mps_build.common.errors import UsageError
 from mps_build.common.json_text import read_json
+from mps_build.common.opening import fault_of
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.model import Recipe
 
@@ -36,8 +37,8 @@ def given_wheel(path: Path, recipe: Recipe, *, python: str | None, system: Syste
     Raises:
         UsageError: no such file, not torch, another release, another Python, another system; every reason at once.
     """
-    if not path.is_file():
-        raise UsageError(f"--torch {path}: no such file", hint=f"nox -s build_wheel -- {recipe.name} makes one")
+    if fault := fault_of(path):
+        raise UsageError(f"--torch {path}: {fault}", hint=f"nox -s build_wheel -- {recipe.name} makes one")
     try:
         name, version, _, tags = parse_wheel_filename(path.name)
     except InvalidWheelFilename as error:

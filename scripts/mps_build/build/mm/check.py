@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mps_build.common.opening import read_text
 from mps_build.common.reporter import Reporter
 
 from ..objc.model import load_frameworks, version
@@ -41,7 +42,7 @@ class _Sources:
 
     def source(self, path: Path) -> Source:
         if path not in self.read:
-            self.read[path] = read_source(path.read_text(encoding="utf-8", errors="replace"))
+            self.read[path] = read_source(read_text(path, errors="replace"))
         return self.read[path]
 
     def all(self) -> list[Path]:
@@ -92,7 +93,7 @@ def check_files(checker: Checker, files: Sequence[Path], *, jobs: int, reporter:
 def _late(checker: Checker) -> dict[str, str]:
     """Return the selectors that need a guard, but for those that the tree declares itself."""
     paths = (path for folder in checker.tree.folders for path in folder.glob("*.h"))
-    own = {name for path in paths for name in own_selectors(path.read_text(encoding="utf-8", errors="replace"))}
+    own = {name for path in paths for name in own_selectors(read_text(path, errors="replace"))}
     late = late_selectors(load_frameworks(), checker.target)
     return {selector: since for selector, since in late.items() if selector not in own}
 
@@ -102,7 +103,7 @@ def tree_names(checker: Checker) -> Names:
     names = Names()
     for folder in checker.tree.folders:
         for path in sorted(folder.glob("*.h")):
-            names = read_names(blanked(path.read_text(encoding="utf-8", errors="replace")), names)
+            names = read_names(blanked(read_text(path, errors="replace")), names)
     return names
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.opening import read_text
 from mps_build.common.process import Captured, Command, capture
 from mps_build.common.workspace import cache_folder
 
@@ -123,7 +124,7 @@ def say(checker: Checker, file: Path, *, shared: Sequence[str] = ()) -> list[Sai
     Raises:
         BuildEnvironmentError, OSError: as `compile_file`.
     """
-    asked = with_questions(file.read_text(encoding="utf-8", errors="surrogateescape"))
+    asked = with_questions(read_text(file, errors="surrogateescape"))
     if asked is None or ";" in f"{file}{checker.scratch}":  # which would end a name in -remap-file
         return read_output(compile_file(checker, file, shared=shared))
     copy = checker.scratch / "loops" / f"{hashlib.sha256(str(file).encode()).hexdigest()[:16]}{file.suffix}"

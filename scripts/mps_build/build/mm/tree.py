@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.errors import SourceError
+from mps_build.common.opening import open_regular
 from mps_build.common.wheels.naming import parse_wheel_name
 from mps_build.common.workspace import remove_tree
 
@@ -103,7 +104,7 @@ def read_wheel_headers(wheel: Path, folder: Path) -> MpsTree:
         beside = home.with_name(f".{home.name}.unpacking")
         remove_tree(beside)
         try:
-            with zipfile.ZipFile(wheel) as archive:
+            with open_regular(wheel) as file, zipfile.ZipFile(file) as archive:
                 names = [each for each in archive.namelist() if each.startswith(_OF_WHEEL) and ".." not in each]
                 archive.extractall(beside, names)
         except (OSError, zipfile.BadZipFile) as error:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from mps_build.common.errors import PatchError, reason_of
+from mps_build.common.opening import read_bytes
 
 FIELDS = ("Description", "Origin", "Forwarded", "Fixes")
 
@@ -58,7 +59,7 @@ def read_patch(path: Path, *, bare: bool = False) -> Patch:
         bare: the patch is a user's own: any text may stand above the diff, and no field is asked for.
     """
     try:
-        content = path.read_bytes()
+        content = read_bytes(path)
         text = content.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise PatchError(f"{path}: cannot be read: {reason_of(error)}") from error

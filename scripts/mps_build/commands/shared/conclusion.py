@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mps_build.common.console import Console, human_seconds
 from mps_build.common.errors import KnownIssuesOnly, MpsBuildError
+from mps_build.common.files import write_whole
 from mps_build.common.records.verification import Case, Record, to_json
 from mps_build.common.result import Result
 from mps_build.verify import Verification
@@ -50,8 +51,7 @@ def write_reports(options: VerdictOptions, record: Record) -> None:
         (options.markdown, markdown.render),
     ):
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(render(record), encoding="utf-8")
+            write_whole(path, render(record))
     if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(summary).open("a", encoding="utf-8") as file:
             file.write(markdown.render(record))

@@ -3,38 +3,72 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import gzip
 import io
+import os
+import re
+import select
+import stat
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TextIO
 
 from ..errors import UsageError, reason_of
+from ..opening import open_regular
 from .thinning import thin
 
 # What is read at most (unpacked); beyond a few megabytes only what stands around trouble is kept (thinning.py).
 LARGEST_BYTES = 1_000_000_000
 _CHUNK = 1_000_000
+# A build is never silent for so long; an open pipe that nobody writes to always is.
+SILENCE_SECONDS = 600.0
+_OWN = re.compile(r"/dev/(?:stdin|fd/(\d+))")
 
 
-def read_log_file(argument: str) -> str:
+def read_log_file(argument: str, *, silence_seconds: float = SILENCE_SECONDS) -> str:
     """Return the text of a file (`-`: standard input); bytes that are not UTF-8 become replacement characters.
+
+    A pipe is read where the caller opened it on purpose: as standard input, or as a descriptor that the shell made
+    (`<(command)`). One that is named by its path is refused, since its writer may never come.
 
     Of a text over 2 MB, lines far from any trouble come back empty, so that memory and time are bounded.
 
     Raises:
-        UsageError: there is no such file, it is a folder, it cannot be read, or it is a broken .gz.
+        UsageError: there is no such file, it is not a file, it cannot be read, it is a broken .gz, or a pipe stayed
+            silent for `silence_seconds`.
     """
     try:
-        if argument == "-":
-            return _read(sys.stdin.buffer)
-        with Path(argument).expanduser().open("rb") as file:
+        with _opened(argument, silence_seconds) as file:
             return _read(file)
     except (OSError, EOFError, zlib.error, ValueError) as error:
         hint = "give a log file, or - for standard input"
         raise UsageError(f"{argument}: cannot be read: {reason_of(error)}", hint=hint) from error
+
+
+def _opened(argument: str, silence_seconds: float) -> AbstractContextManager[IO[bytes]]:
+    if argument == "-":
+        return nullcontext(sys.stdin.buffer) if _is_finite(sys.stdin) else _awaited(0, silence_seconds)
+    path = Path(argument).expanduser()
+    own = _OWN.fullmatch(argument)
+    if own and not path.is_file():
+        return _awaited(int(own[1] or 0), silence_seconds)
+    return open_regular(path)
+
+
+def _is_finite(stream: TextIO) -> bool:
+    """True for a file and for text in memory; a pipe may stay open without an end."""
+    try:
+        return stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    except io.UnsupportedOperation:
+        return True
+
+
+def _awaited(descriptor: int, silence_seconds: float) -> io.BufferedReader:
+    return io.BufferedReader(_Awaited(os.dup(descriptor), silence_seconds))
 
 
 def _read(file: IO[bytes]) -> str:
@@ -64,6 +98,27 @@ def _in_utf_8(chunks: Iterator[bytes]) -> Iterator[bytes]:
     decoder = codecs.getincrementaldecoder("utf-16")("replace")
     for chunk in chunks:
         yield decoder.decode(chunk).encode("utf-8", "replace")
+
+
+class _Awaited(io.RawIOBase):
+    """A pipe that is read until it ends, or until nothing came for too long; a person at a terminal may take longer."""
+
+    def __init__(self, descriptor: int, silence_seconds: float) -> None:
+        self._descriptor = descriptor
+        self._seconds = None if os.isatty(descriptor) else silence_seconds
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        if not select.select([self._descriptor], [], [], self._seconds)[0]:
+            raise TimeoutError(errno.ETIMEDOUT, f"nothing was written to it for {self._seconds:g} seconds")
+        return os.readv(self._descriptor, [buffer])
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self._descriptor)
+        super().close()
 
 
 class _Resumed(io.RawIOBase):

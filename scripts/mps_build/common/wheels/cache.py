@@ -16,6 +16,7 @@ from ..errors import UsageError
 from ..faults import named
 from ..files import write_whole
 from ..json_text import read_json
+from ..opening import NotAFile, open_regular, open_to_append
 from ..workspace import remove_tree
 
 _BESIDE = ".fetch-"
@@ -52,16 +53,11 @@ def own_folder(path: Path) -> Path:
 def file_digest(path: Path) -> str | None:
     """Return a file's sha256; None if it is missing, a link, not a plain file, or somebody else's."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except FileNotFoundError:
+        opened = open_regular(path, follow=False)
+    except (FileNotFoundError, IsADirectoryError, NotAFile):
         return None
-    except OSError:
-        if path.is_symlink():
-            return None
-        raise
-    with named(path), os.fdopen(descriptor, "rb", buffering=0) as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+    with named(path), opened as file:
+        if os.fstat(file.fileno()).st_uid != os.geteuid():
             return None
         digest = hashlib.sha256()
         while chunk := file.read(1 << 20):
@@ -104,11 +100,11 @@ class WheelCache:
     def beside(self) -> Iterator[Path]:
         """Give an empty folder to download to; it goes at the end. One whose process was killed goes with the next."""
         for left in self.folder.glob(f"{_BESIDE}*"):
-            with contextlib.suppress(OSError), (left / ".held").open("a") as file:
+            with contextlib.suppress(OSError), open_to_append(left / ".held") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 remove_tree(left)
         beside = tempfile.TemporaryDirectory(prefix=_BESIDE, dir=self.folder)
-        with beside as name, (Path(name) / ".held").open("a") as file:
+        with beside as name, open_to_append(Path(name) / ".held") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield Path(name)
 

@@ -9,6 +9,9 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
+
+from ..opening import open_regular
 
 _END, _END64 = struct.Struct("<4s4H2LH"), struct.Struct("<4sQ2H2L4Q")
 MOST_MEMBERS, MOST_DIRECTORY_BYTES = 65_000, 8_000_000
@@ -50,23 +53,32 @@ def open_wheel(path: Path) -> Iterator[Members]:
     """Give the wheel's members.
 
     Raises:
+        UnsoundWheel: as for `members_of`; OSError: the file cannot be opened, or is not a file.
+    """
+    with open_regular(path) as file, members_of(file) as members:
+        yield members
+
+
+@contextmanager
+def members_of(file: IO[bytes]) -> Iterator[Members]:
+    """Give the members of a wheel that is open already.
+
+    Raises:
         UnsoundWheel: the file is not a zip, or its directory is larger than any wheel's.
     """
     try:
-        _check_directory(path)
-        archive = zipfile.ZipFile(path)
+        _check_directory(file)
+        archive = zipfile.ZipFile(file)
     except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile, struct.error) as error:
         raise UnsoundWheel(f"is not a zip file: {error}") from error
     with archive:
         yield Members(archive)
 
 
-def _check_directory(path: Path) -> None:
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        begin = max(size - 0xFFFF - _END.size - _END64.size - 20, 0)
-        file.seek(begin)
-        tail = file.read()
+def _check_directory(file: IO[bytes]) -> None:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 0xFFFF - _END.size - _END64.size - 20, 0))
+    tail = file.read()
     at = tail.rfind(b"PK\5\6")
     if at < 0 or at + _END.size > len(tail):
         raise UnsoundWheel("is not a zip file: it has no end record")

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from datetime import date
 from email.parser import HeaderParser
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
-from ..errors import UsageError
+from ..errors import UsageError, reason_of
 from ..faults import machine_fault
 from ..json_text import read_json
-from ..receipts import fingerprint
-from .members import UnsoundWheel, open_wheel
+from ..opening import check_regular, open_regular
+from ..receipts import fingerprint_of
+from .members import UnsoundWheel, members_of
 
 # What may lie beside a wheel, by what is put after its whole name.
 BESIDE = (".receipt.json", ".sigstore.json", ".provenance", ".publish.attestation")
@@ -73,7 +75,7 @@ def read_wheels(folder: Path) -> tuple[WheelFile, ...]:
     wheels, faults = [], []
     for path in sorted(folder.glob("*.whl")):
         try:
-            wheels.append(read_wheel(path))
+            wheels.append(read_wheel(path, follow=False))
         except UsageError as error:
             if (fault := machine_fault(error)) is not None:
                 raise fault from error
@@ -86,25 +88,31 @@ def read_wheels(folder: Path) -> tuple[WheelFile, ...]:
     return tuple(sorted(wheels, key=lambda wheel: (wheel.name, wheel.version, wheel.file)))
 
 
-def read_wheel(path: Path) -> WheelFile:
+def read_wheel(path: Path, *, follow: bool = True) -> WheelFile:
     """Return what the index says of one wheel.
 
+    All of the wheel comes from one opening of its file: what takes its place meanwhile is not mixed in.
+
+    Args:
+        follow: False refuses a symbolic link, as the wheel and as what lies beside it: whoever can put one into a
+            folder would choose what is published from it.
+
     Raises:
-        UsageError: its name is not a wheel's, its METADATA tells another name or version, or its receipt another hash.
+        UsageError: its name is not a wheel's, its METADATA tells another name or version, its receipt another hash,
+            or it, or what lies beside it, is not a file.
     """
     try:
         name, version, _, tags = parse_wheel_filename(path.name)
     except InvalidWheelFilename as error:
         raise UsageError(f"{path.name}: {error}") from error
-    metadata, bill = _metadata(path)
+    metadata, bill, printed = _contents(path, follow=follow)
     headers = HeaderParser().parsestr(metadata.decode("utf-8", "replace"))
     identity = (canonicalize_name(headers.get("Name", "")), headers.get("Version", ""))
     if identity[0] != name or identity[1] != str(version):
         raise UsageError(
             f"{path.name}: its METADATA says {identity[0] or 'no name'} {identity[1] or 'without a version'}"
         )
-    printed = fingerprint(path)
-    beside = tuple(suffix for suffix in BESIDE if path.with_name(path.name + suffix).is_file())
+    beside = tuple(suffix for suffix in BESIDE if _lies_there(path.with_name(path.name + suffix), follow=follow))
     if ".receipt.json" in beside:
         _check_receipt(path, printed["sha256"])
     try:
@@ -126,17 +134,35 @@ def read_wheel(path: Path) -> WheelFile:
     )
 
 
-def _metadata(path: Path) -> tuple[bytes, bytes | None]:
-    """Return METADATA, and the bill of materials where we put one (PEP 770)."""
+def _contents(path: Path, *, follow: bool) -> tuple[bytes, bytes | None, dict[str, Any]]:
+    """Return METADATA, the bill of materials where we put one (PEP 770), and the file's size and hash."""
     try:
-        with open_wheel(path) as archive:
+        with open_regular(path, follow=follow) as file, members_of(file) as archive:
             members = [name for name in archive.names if _is_metadata(name.split("/"))]
             if len(members) != 1:
                 raise UsageError(f"{path.name}: {len(members)} files called .dist-info/METADATA instead of one")
             bill = f"{members[0].split('/', maxsplit=1)[0]}/sboms/mps-build.cdx.json"
-            return archive.read(members[0]), archive.read(bill) if bill in archive.names else None
+            read = archive.read(members[0]), archive.read(bill) if bill in archive.names else None
+            return *read, fingerprint_of(file)
+    except OSError as error:
+        raise UsageError(f"{path.name}: cannot be read: {reason_of(error)}") from error
     except UnsoundWheel as error:
         raise UsageError(f"{path.name}: {error}", hint="build or download it again") from error
+
+
+def _lies_there(path: Path, *, follow: bool) -> bool:
+    """True for a file, False for nothing.
+
+    Raises:
+        UsageError: it is something else: a pipe, a folder.
+    """
+    try:
+        check_regular(path, follow=follow)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise UsageError(f"{path.name}: cannot be read: {reason_of(error)}") from error
+    return True
 
 
 def _is_metadata(parts: Iterable[str]) -> bool:

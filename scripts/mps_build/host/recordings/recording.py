@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mps_build.common.errors import UsageError
 from mps_build.common.json_text import parse_json
+from mps_build.common.opening import read_bytes
 from mps_build.common.process import Captured
 
 SCHEMA_VERSION = 1
@@ -70,7 +71,7 @@ def load_document(path: Path) -> Any:
                 f"{path}: is {size / 1e6:.0f} MB long; a recording has less than {LARGEST_BYTES / 1e6:.0f} MB",
                 hint=_HOW,
             )
-        data = path.read_bytes()
+        data = read_bytes(path)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}", hint=_HOW) from error
     try:

@@ -16,6 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from mps_build.common.opening import open_regular
+
 from .limits import (
     MOST_DIRECTORY_BYTES,
     MOST_FAULTS,
@@ -78,7 +80,7 @@ class Archive:
 
 def read_archive(path: Path) -> Archive:
     """Return what the archive holds; never raises for what the file holds."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         descriptor = file.fileno()
         try:
             directory = read_directory(descriptor, os.fstat(descriptor).st_size, most_bytes=MOST_DIRECTORY_BYTES)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from mps_build.common.opening import open_regular
 from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.naming import parse_wheel_name
 
@@ -83,7 +84,7 @@ def _collect_facts(path: Path, *, quick: bool, reporter: Reporter, keep_strings:
     )
     if not archive.is_readable:
         return facts
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         source = ZipSource(file.fileno())
         facts = read_heads(source, facts)
         return facts if quick else read_all(source, facts, reporter, keep_strings=keep_strings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path, PurePosixPath
 
+from mps_build.common.opening import read_text
 from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.naming import WheelName, parse_wheel_name
 
@@ -57,7 +58,7 @@ def _members(root: Path, info: str) -> list[Member]:
 
 def _text(path: Path, most_bytes: int) -> str:
     """Return a text file, "" if it is larger than any of its name is: `read_heads` tells it."""
-    return path.read_text(encoding="utf-8") if path.stat().st_size <= most_bytes else ""
+    return read_text(path) if path.stat().st_size <= most_bytes else ""
 
 
 def _name(root: Path, info: str) -> WheelName | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mps_build.common.faults import is_machines, named
+from mps_build.common.opening import open_regular
 
 from .archive import Member
 from .inflate import OUT_BYTES, Damaged, unpack, unpack_head, unpack_packed, unpack_whole
@@ -105,7 +106,7 @@ class FolderSource:
         """
         path = self.root / member.name
         try:
-            with named(path), path.open("rb") as file:
+            with named(path), open_regular(path) as file:
                 while piece := file.read(OUT_BYTES):
                     yield piece
         except OSError as error:
@@ -116,7 +117,7 @@ class FolderSource:
     def _read(self, member: Member, size: int) -> bytes:
         path = self.root / member.name
         try:
-            with named(path), path.open("rb") as file:
+            with named(path), open_regular(path) as file:
                 return file.read(size)
         except OSError as error:
             if is_machines(error):  # says nothing of the wheel

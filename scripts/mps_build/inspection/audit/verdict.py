@@ -8,6 +8,7 @@ from pathlib import Path
 from mps_build.common.budget import budget_of
 from mps_build.common.errors import UsageError
 from mps_build.common.faults import named
+from mps_build.common.opening import fault_of, open_regular
 from mps_build.common.reporter import Reporter, SilentReporter
 
 from .describe import describe_facts
@@ -115,13 +116,11 @@ def _excuse(findings: tuple[Finding, ...], release: tuple[int, ...]) -> tuple[Fi
 
 def _check_path(path: Path) -> None:
     hint = "give a .whl file, or a requirement such as torch==2.15.0"
-    if not path.exists():
-        raise UsageError(f"{path}: no such file", hint=hint)
-    if not path.is_file():
-        raise UsageError(f"{path}: is not a file", hint=hint)
+    if fault := fault_of(path):
+        raise UsageError(f"{path}: {fault}", hint=hint)
     if path.suffix != ".whl":
         raise UsageError(f"{path}: is not a wheel (its name does not end in .whl)", hint=hint)
     try:
-        path.open("rb").close()
+        open_regular(path).close()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}", hint="fix its permissions") from error

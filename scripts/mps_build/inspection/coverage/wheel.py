@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import MpsNotBuilt, SourceError, UsageError, reason_of
+from mps_build.common.opening import open_regular
 
 from .headers import FOLDER, is_wanted, read_headers
 from .model import ByHand, Facts
@@ -42,7 +43,7 @@ def facts_of_wheel(path: Path, compiled: Compiled) -> Facts:
         MpsNotBuilt: it has no operator for MPS.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as file, zipfile.ZipFile(file) as archive:
             return _facts(path, archive, compiled)
     except (OSError, zipfile.BadZipFile) as error:
         raise UsageError(f"{path}: cannot be read: {reason_of(error)}", hint="give a whole .whl file") from error

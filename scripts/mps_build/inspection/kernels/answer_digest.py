@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 
-from .machine.device import Device, Ran
+from .machine.modes import Ran
+from .machine.runner import Runner
 from .program import Addresses, Buffer, Program
 
 
-def answer_of(program: Program, ran: Ran, device: Device) -> tuple[str, str]:
+def answer_of(program: Program, ran: Ran, device: Runner) -> tuple[str, str]:
     """Return digests of a program's inputs (with its label and sizes), and of its results."""
     asked, got = hashlib.sha256(program.label.encode()), hashlib.sha256()
     for step in program.steps:

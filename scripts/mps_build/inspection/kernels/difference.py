@@ -10,6 +10,7 @@ from pathlib import Path
 from ...common.reporter import Reporter
 from .execution.pool import Done, Task, examine_all
 from .execution.reading import Place
+from .execution.servers import servers
 from .execution.worker import Setting
 from .library import BASIC, KERNEL_TYPE, Library
 
@@ -111,21 +112,24 @@ def _read(
     if not tasks:
         return
     nothing = Path()
-    setting = Setting(
-        libraries=libraries,
-        references={},
-        runtime=nothing,
-        store=nothing,
-        socket=nothing,
-        seed=0,
-        is_quick=False,
-        pairs=pairs,
-    )
     reporter.started("Read kernels", total=len(tasks), unit="kernels")
     jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    for count, done in enumerate(examine_all(lambda _: setting, tasks, workers=jobs, batch=256), 1):
-        take(done)
-        reporter.advanced(count, total=len(tasks))
+    with servers(nothing, None, {}) as started:
+        setting = Setting(
+            libraries=libraries,
+            references={},
+            runtime=nothing,
+            store=nothing,
+            reader=started.reader,
+            machine=nothing,
+            judge=nothing,
+            seed=0,
+            is_quick=False,
+            pairs=pairs,
+        )
+        for count, done in enumerate(examine_all(setting, tasks, workers=jobs, batch=256), 1):
+            take(done)
+            reporter.advanced(count, total=len(tasks))
     reporter.done()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .library import BASIC
+from ...common.errors import OwnFault, RefusedForSafety
 from .verification import FOUND, Kernel, counts
 
 _HEAVY = 1e299
@@ -14,13 +15,17 @@ _SLOW = 0.5  # processor seconds to run a kernel, worth a look
 
 
 def verdict_of(rows: Sequence[Kernel]) -> tuple[str, int]:
-    """Return the verdict and the exit status."""
+    """Return the verdict and the exit status. A misfit is a fault of ours, and never passes for success."""
     outcomes = Counter(row.outcome for row in rows)
     if any(outcomes[each] for each in FOUND):
         return "findings", 10
+    if outcomes["misfit"]:
+        return "misfit", OwnFault.exit_code
     if outcomes["known"]:
-        return "findings", 11
-    return ("verified", 0) if outcomes["passed"] else ("not_verified", 2)
+        return "known_issues_only", 11
+    if outcomes["passed"]:
+        return "verified", 0
+    return ("refused", RefusedForSafety.exit_code) if outcomes["refused"] else ("not_verified", 2)
 
 
 def document_of(rows: Sequence[Kernel], *, target: str, version: str | None, seed: int) -> dict[str, Any]:
@@ -109,7 +114,7 @@ def finding_lines(rows: Sequence[Kernel]) -> list[str]:
     """Return one text for each finding: kernels of one family that are wrong in one way are one finding."""
     groups: dict[tuple[str, str, str], list[Kernel]] = {}
     for row in rows:
-        if row.outcome in FOUND:
+        if row.outcome in (*FOUND, "misfit", "refused"):
             groups.setdefault((row.outcome, row.family, row.operator or row.name), []).append(row)
     lines = []
     for (outcome, _, _), members in groups.items():

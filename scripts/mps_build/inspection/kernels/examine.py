@@ -8,20 +8,21 @@ from typing import Any, Literal
 
 from .binding.contracts import Case, Kernel, NotBound, find_binder
 from .binding.pack import WrongBinding
-from .judge.client import Judge, NoAnswer
+from .judge.client import Answer, Judge, NoAnswer
 from .known import explanations_of, has_any_value, races_of
-from .machine.device import REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN, Device, Mode, Ran
+from .machine.modes import REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN, Mode, Ran
+from .machine.runner import Runner
 from .machine.troubles import Trouble
 from .program import Buffer, Check, Known, Program, Reference, View
 from .written import gap_changed
 
 Outcome = Literal[
-    "passed", "wrong", "out_of_bounds", "race", "overflow_candidate", "known", "not_bound", "not_compiled", "timeout",
-    "crashed", "skipped",
+    "passed", "wrong", "out_of_bounds", "race", "overflow_candidate", "known", "not_bound", "not_compiled", "refused",
+    "timeout", "crashed", "misfit", "skipped",
 ]  # fmt: skip
 _OF_TROUBLE: Mapping[str, Outcome] = {
     "fault": "out_of_bounds", "timeout": "timeout", "trap": "crashed", "deadlock": "timeout", "write": "out_of_bounds",
-    "race": "race", "bad launch": "not_bound",
+    "race": "race", "bad launch": "misfit",
 }  # fmt: skip
 BASE = Mode()
 _NOT_FINITE = 1e299
@@ -65,7 +66,7 @@ class _Found(Exception):
         self.verdict = verdict
 
 
-def examine(kernel: Kernel, case: Case, device: Device, judge: Judge, *, answer: Answer | None = None) -> Verdict:
+def examine(kernel: Kernel, case: Case, device: Runner, judge: Judge, *, answer: Answer | None = None) -> Verdict:
     """Run all programs of a kernel's contract; the first disagreement is the verdict."""
     if kernel.contract is None:
         return Verdict(outcome="not_bound", reason="no contract has its signature")
@@ -80,7 +81,7 @@ def examine(kernel: Kernel, case: Case, device: Device, judge: Judge, *, answer:
     except NotBound as reason:
         return Verdict(outcome="not_bound", reason=str(reason))
     except (WrongBinding, NoAnswer) as error:
-        return Verdict(outcome="not_bound", reason=f"our contract does not fit ({label}): {error}")
+        return Verdict(outcome="misfit", reason=f"our contract does not fit ({label or 'no case'}): {error}")
     except _Found as found:
         found.verdict.inputs = {"case": label, **found.verdict.inputs}
         found.verdict.programs, found.verdict.threads = verdict.programs, verdict.threads
@@ -93,7 +94,7 @@ def examine(kernel: Kernel, case: Case, device: Device, judge: Judge, *, answer:
 
 def _run(
     program: Program,
-    device: Device,
+    device: Runner,
     judge: Judge,
     verdict: Verdict,
     known: Sequence[str],
@@ -147,7 +148,7 @@ def _results(program: Program) -> list[View]:
 
 
 def _compare_runs(
-    program: Program, device: Device, first: Ran, again: Ran, mode: Mode, judge: Judge, known: Sequence[str]
+    program: Program, device: Runner, first: Ran, again: Ran, mode: Mode, judge: Judge, known: Sequence[str]
 ) -> None:
     """What a check looks at must not depend on how it was run."""
     if program.loose:
@@ -161,7 +162,7 @@ def _compare_runs(
             raise _Found(_explain(program, device, first, mode, view, at))
 
 
-def _explain(program: Program, device: Device, first: Ran, mode: Mode, view: View, at: int) -> Verdict:
+def _explain(program: Program, device: Runner, first: Ran, mode: Mode, view: View, at: int) -> Verdict:
     """Change one thing at a time to say what the result depends on."""
     where = {"element": at, "shape": list(view.shape)}
     single: Sequence[tuple[Mode, Outcome, str]] = (
@@ -195,7 +196,7 @@ def _compare_gaps(program: Program, ran: Ran) -> None:
             )
 
 
-def _judge(check: Check, device: Device, judge: Judge, ran: Ran, verdict: Verdict, known: Sequence[str]) -> None:
+def _judge(check: Check, device: Runner, judge: Judge, ran: Ran, verdict: Verdict, known: Sequence[str]) -> None:
     if isinstance(check, Reference):
         _against_torch(check, judge, ran, verdict, known)
         return
@@ -216,34 +217,34 @@ def _judge(check: Check, device: Device, judge: Judge, ran: Ran, verdict: Verdic
 
 def _against_torch(check: Reference, judge: Judge, ran: Ran, verdict: Verdict, known: Sequence[str]) -> None:
     answer = judge.ask(check, ran.contents, known)
-    verdict.max_ulp = max(verdict.max_ulp or 0.0, answer["max_ulp"])
-    verdict.bound_ulp = max(verdict.bound_ulp or 0.0, answer["bound_ulp"])
-    verdict.cpu_ulp = max(verdict.cpu_ulp or 0.0, answer.get("cpu_ulp", 0.0))
-    if profile := answer.get("profile"):
+    verdict.max_ulp = max(verdict.max_ulp or 0.0, answer.max_ulp)
+    verdict.bound_ulp = max(verdict.bound_ulp or 0.0, answer.bound_ulp)
+    verdict.cpu_ulp = max(verdict.cpu_ulp or 0.0, answer.cpu_ulp)
+    if profile := answer.profile:
         held = verdict.profile or [0.0] * len(profile)
         verdict.profile = [max(pair) for pair in zip(held, profile, strict=True)]
-    if not answer["wrong"]:
+    if not answer.wrong:
         return
     found = _disagreement(check, answer)
-    if not answer.get("explained"):
+    if not answer.explained:
         raise _Found(found)
     # Known values of a kernel do not end its examination: another fault may be in it.
     if not verdict.explained:
         verdict.outcome, verdict.reason, verdict.where = "wrong", found.reason, found.where
         verdict.inputs = found.inputs
-    verdict.explained = tuple(dict.fromkeys([*verdict.explained, *answer["explained"]]))
+    verdict.explained = tuple(dict.fromkeys([*verdict.explained, *answer.explained]))
 
 
-def _disagreement(check: Reference, answer: Mapping[str, Any]) -> Verdict:
-    ulp = f", {answer['ulp']:.4g} ulp" if answer.get("ulp", _NOT_FINITE) < _NOT_FINITE else ""
-    cpu = f", the CPU has {answer['cpu']}" if "cpu" in answer else ""
+def _disagreement(check: Reference, answer: Answer) -> Verdict:
+    ulp = f", {answer.ulp:.4g} ulp" if answer.ulp is not None and answer.ulp < _NOT_FINITE else ""
+    cpu = f", the CPU has {answer.cpu}" if answer.cpu is not None else ""
     return Verdict(
         outcome="wrong",
-        reason=f"{answer['wrong']} of {answer['count']} elements differ from torch ({check.name}): "
-        f"got {answer['got']}, expected {answer['want']}{cpu}{ulp}",
-        inputs=answer.get("inputs", {}),
-        max_ulp=answer.get("ulp", answer["max_ulp"]),
-        bound_ulp=answer["bound_ulp"],
-        cpu_ulp=answer.get("cpu_ulp"),
-        where={"element": answer["index"], "got": answer["got"], "want": answer["want"]},
+        reason=f"{answer.wrong} of {answer.count} elements differ from torch ({check.name}): "
+        f"got {answer.got}, expected {answer.want}{cpu}{ulp}",
+        inputs=answer.inputs,
+        max_ulp=answer.max_ulp if answer.ulp is None else answer.ulp,
+        bound_ulp=answer.bound_ulp,
+        cpu_ulp=answer.cpu_ulp if "cpu_ulp" in answer.model_fields_set else None,
+        where={"element": answer.index, "got": answer.got, "want": answer.want},
     )

@@ -15,8 +15,9 @@ from dataclasses import replace
 from .binding.contracts import Case, Kernel, NotBound, find_binder
 from .binding.pack import WrongBinding
 from .examine import Verdict
-from .machine.device import Device
-from .machine.sparse import Moved, Shift, largest_size, run_shifted
+from .machine.runner import Runner
+from .machine.shift import Moved, Shift
+from .machine.sparse import largest_size
 from .program import Buffer, Step
 
 LIMITS = ((1 << 31, "2**31"), (1 << 32, "2**32"))
@@ -30,7 +31,7 @@ _CUT_BY_HOST = ("unary.", "binary.")
 _TWINS = (("u32", "u64"), ("uint32_t", "uint64_t"), ("int32_t", "int64_t"), ("i32", "i64"))
 
 
-def examine_large(kernel: Kernel, case: Case | None, device: Device, narrow: Sequence[str], names: set[str]) -> Verdict:
+def examine_large(kernel: Kernel, case: Case | None, device: Runner, narrow: Sequence[str], names: set[str]) -> Verdict:
     """Return `passed` for a kernel that is right past the limits, what it does where it is not, else a candidate.
 
     Args:
@@ -56,7 +57,7 @@ def examine_large(kernel: Kernel, case: Case | None, device: Device, narrow: Seq
     return _beyond(kernel, step, shift, label, device, names)
 
 
-def _movable(kernel: Kernel, case: Case, device: Device) -> tuple[Step, Shift, str] | None:
+def _movable(kernel: Kernel, case: Case, device: Runner) -> tuple[Step, Shift, str] | None:
     """Return a case of the contract that can be moved, and how."""
     assert kernel.contract is not None
     for program in itertools.islice(find_binder(kernel.contract.binder)(kernel, case), 6):
@@ -65,7 +66,7 @@ def _movable(kernel: Kernel, case: Case, device: Device) -> tuple[Step, Shift, s
             continue
         if step.free and not device.codes[kernel.name].is_cooperative:
             step = replace(step, threadgroup=(1, 1, 1))  # the finest grid: every thread can be moved
-        small = run_shifted(device, step, Shift(axis=0, units=0, bytes={}))
+        small = device.run_shifted(step, Shift(axis=0, units=0, bytes={}))
         if small.trouble is not None or not small.contents:
             continue
         for axis in range(3):
@@ -98,7 +99,7 @@ def _alone(steps: Sequence[Step], name: str) -> Step | None:
     return None
 
 
-def _learnt(device: Device, step: Step, axis: int, unit: int, count: int, small: Moved) -> Shift | None:
+def _learnt(device: Runner, step: Step, axis: int, unit: int, count: int, small: Moved) -> Shift | None:
     """Find how far each buffer moves with a unit: as far as the outputs do, each by its own size, or not."""
     outputs = _steps_of_outputs(device, step, axis, unit, small)
     if not outputs:
@@ -133,10 +134,10 @@ def _strides(size: int, by: int, whole: int, count: int) -> list[int]:
     return [each for each in range(least, most + 1) if each % 4 == size % 4 == 0 or size % 4][:2]
 
 
-def _steps_of_outputs(device: Device, step: Step, axis: int, unit: int, small: Moved) -> dict[str | int, int]:
+def _steps_of_outputs(device: Runner, step: Step, axis: int, unit: int, small: Moved) -> dict[str | int, int]:
     """Return how far apart two neighbouring units write, in each output that is written at all."""
     first, second = (
-        run_shifted(device, step, Shift(axis=axis, units=0, bytes={}), groups=(number,)) for number in (0, unit)
+        device.run_shifted(step, Shift(axis=axis, units=0, bytes={}), groups=(number,)) for number in (0, unit)
     )
     found = {}
     for key in small.contents:
@@ -183,22 +184,22 @@ def _choices(
     return found
 
 
-def _is_same(device: Device, step: Step, shift: Shift, small: Moved) -> bool:
+def _is_same(device: Runner, step: Step, shift: Shift, small: Moved) -> bool:
     try:
-        moved = run_shifted(device, step, shift)
+        moved = device.run_shifted(step, shift)
     except WrongBinding:
         return False
     return moved.trouble is None and moved.contents == small.contents
 
 
-def _beyond(kernel: Kernel, step: Step, shift: Shift, label: str, device: Device, names: set[str]) -> Verdict:
+def _beyond(kernel: Kernel, step: Step, shift: Shift, label: str, device: Runner, names: set[str]) -> Verdict:
     """Run at each limit; the first at which it is not as it was decides."""
-    small = run_shifted(device, step, Shift(axis=0, units=0, bytes={}))
+    small = device.run_shifted(step, Shift(axis=0, units=0, bytes={}))
     right: list[str] = []
     for units, text in _targets(kernel, step, shift):
         at = replace(shift, units=units)
         try:
-            moved = run_shifted(device, step, at)
+            moved = device.run_shifted(step, at)
         except WrongBinding:
             continue  # no launch has so many threads, no length so many bits, or no buffer fits here
         if moved.trouble is None and moved.contents == small.contents:

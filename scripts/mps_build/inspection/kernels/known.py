@@ -124,4 +124,4 @@ def has_any_value(ids: Sequence[str]) -> bool:
 
 def explanation_rows() -> dict[str, Mapping[str, Any]]:
     """Return the conditions as rows of references, by `known:ID`: the judge looks them up as it does references."""
-    return {PREFIX + each.id: {"expr": each.where} for each in load_known() if each.where}
+    return {PREFIX + each.id: {"where": each.where} for each in load_known() if each.where}

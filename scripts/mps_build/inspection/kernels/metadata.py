@@ -203,3 +203,28 @@ def _fields(parts: list[Token], nodes: dict[str, str]) -> tuple[Field, ...]:
         while position < len(parts) and parts[position][1] in ("air.indirect_argument",):
             position += 2
     return tuple(fields)
+
+
+_MOST_ARGUMENTS, _MOST_BYTES, _MOST_FIELDS = 128, 1 << 20, 4096
+
+
+def is_bounded(metadata: Metadata) -> bool:
+    """Return whether a kernel's metadata has sizes that a kernel can have; what a contract packs is as large as they."""
+    numbers = [metadata.max_threads or 0, *metadata.arrays, *metadata.types]
+    fields = [field for each in metadata.arguments for field in _every(each.fields)]
+    for each in metadata.arguments:
+        numbers += [each.index, each.slot or 0, each.space, each.size or 0, each.element, each.align]
+    for field in fields:
+        numbers += [field.offset, field.size, field.length]
+    return (
+        len(metadata.arguments) <= _MOST_ARGUMENTS
+        and len(fields) <= _MOST_FIELDS
+        and all(0 <= number <= _MOST_BYTES for number in numbers)
+        and sorted(each.index for each in metadata.arguments) == list(range(len(metadata.arguments)))
+    )
+
+
+def _every(fields: tuple[Field, ...]) -> Iterator[Field]:
+    for each in fields:
+        yield each
+        yield from _every(each.fields)

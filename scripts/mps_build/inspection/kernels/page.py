@@ -11,7 +11,15 @@ from ...common.page import whole_page
 from .atlas import Entry, entries
 from .verification import FOUND
 
-_TONES = {"verified": "good", "findings": "bad", "not_verified": "idle"}
+# By verdict: the tone, and the words.
+_VERDICTS = {
+    "verified": ("good", "No finding in what was run"),
+    "findings": ("bad", "Findings"),
+    "known_issues_only": ("known", "Known issues only"),
+    "misfit": ("bad", "A part of mps-build failed: not verified"),
+    "refused": ("bad", "Refused: no kernel was run"),
+    "not_verified": ("idle", "Not verified"),
+}
 _COLOURS = ("#0b5cad", "#c22f2f", "#1a7f4b", "#9a6700", "#7a3fa0", "#4a5568")
 _WIDTH, _HEIGHT, _MOST = 192, 44, 6.0  # the plot, and the decades of error above one unit that it shows
 _STATEMENT = (
@@ -34,10 +42,9 @@ def render(documents: Sequence[Mapping[str, Any]]) -> str:
 
 def _verdict(document: Mapping[str, Any]) -> str:
     counts = document["coverage"]
-    words = {"verified": "No finding in what was run", "findings": "Findings", "not_verified": "Not verified"}
-    verdict = document["verdict"]
+    tone, words = _VERDICTS.get(document["verdict"], ("idle", escape(str(document["verdict"]))))
     return (
-        f'<div class="verdict {_TONES.get(verdict, "idle")}"><h1>{words.get(verdict, escape(str(verdict)))}</h1>'
+        f'<div class="verdict {tone}"><h1>{words}</h1>'
         f"<p>{escape(document['target'])}: {counts['kernels']} Metal kernels, {counts['compiled']} compiled, "
         f"{counts['bound']} with a contract, {counts['run']} run.</p>"
         f'<p class="next">{escape(_STATEMENT)}</p></div>'
@@ -53,7 +60,7 @@ def _libraries(document: Mapping[str, Any]) -> str:
 def _findings(document: Mapping[str, Any]) -> str:
     every: dict[tuple[str, str], Mapping[str, Any]] = {}
     for row in document["kernels"]:  # metal_40's copy of a kernel is the same finding
-        if row["outcome"] in (*FOUND, "known"):
+        if row["outcome"] in (*FOUND, "known", "misfit", "refused"):
             every.setdefault((row["name"], row["outcome"]), row)
     found = list(every.values())
     rows = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -11,8 +13,12 @@ from ...common import strict_yaml
 from .known import explanation_rows
 
 FOLDER = Path(__file__).resolve().parent / "references"
+JUDGE_FOLDER = Path(__file__).resolve().parent / "judge"
+# What an expression may use beside a kernel's inputs.
+_MODULES = {"torch", "F", "math"}
 _KEYS = {
     "expr",
+    "function",
     "ulp",
     "alpha",
     "aten",
@@ -34,10 +40,10 @@ _KEYS = {
 
 @cache
 def load_references(folder: Path = FOLDER) -> Mapping[str, Mapping[str, Any]]:
-    """Return all rows by name.
+    """Return all rows by name; `parameters` holds the names of each one's inputs, in the order of a question's.
 
     Raises:
-        ValueError: a name comes twice, or a row has an unknown key.
+        ValueError: a name comes twice, or a row has an unknown key, or not exactly one of `expr` and `function`.
     """
     rows: dict[str, Mapping[str, Any]] = {}
     for path in sorted(folder.glob("*.yaml")):
@@ -47,5 +53,43 @@ def load_references(folder: Path = FOLDER) -> Mapping[str, Mapping[str, Any]]:
                 raise ValueError(f"{path.name}: {name} is there twice")
             if unknown := set(row) - _KEYS:
                 raise ValueError(f"{path.name}: {name}: unknown keys {sorted(unknown)}")
-            rows[name] = row
+            if len({"expr", "function"} & set(row)) != 1:
+                raise ValueError(f"{path.name}: {name}: a row says `expr: EXPRESSION` or `function: NAME`")
+            rows[name] = {**row, "parameters": _parameters(row)}
     return {**rows, **explanation_rows()}
+
+
+def _parameters(row: Mapping[str, Any]) -> list[str]:
+    """Return the names of a row's inputs: its function's parameters, or what its expression names."""
+    if "function" in row:
+        return list(_functions()[row["function"]])
+    parts = [row, row.get("complex", {})]
+    texts = [part[key] for part in parts for key in ("expr", "magnitude", "overflow") if part.get(key)]
+    return list(dict.fromkeys(name for text in texts for name in free_names(text)))
+
+
+def free_names(expression: str) -> list[str]:
+    """Return what an expression names that is not Python's, torch's or a function of the judge, in its order.
+
+    >>> free_names("torch.where(x > 0, y, y * alpha)")
+    ['x', 'y', 'alpha']
+    """
+    nodes = list(ast.walk(ast.parse(expression, mode="eval")))
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    names = [node for node in nodes if isinstance(node, ast.Name) and node.id not in bound]
+    names.sort(key=lambda node: (node.lineno, node.col_offset))
+    known = {*_MODULES, *dir(builtins), *_functions()}
+    return list(dict.fromkeys(node.id for node in names if node.id not in known))
+
+
+@cache
+def _functions() -> Mapping[str, tuple[str, ...]]:
+    """Return the judge's functions with their parameters; it runs where torch is, and is only read here."""
+    found: dict[str, tuple[str, ...]] = {}
+    for path in sorted(JUDGE_FOLDER.glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                found[node.name] = tuple(each.arg for each in given)
+    return found

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,20 +12,18 @@ from typing import Any
 from ...common.errors import BuildEnvironmentError, UsageError
 from ...common.process import Command, capture
 from ...common.reporter import Reporter
-from ...common.watched import watched
+from .code.compiled import Plant
 from .code.compiler import require_llvm, translator_version
 from .execution.pool import Done, Task, examine_all
+from .execution.servers import servers
 from .execution.verdicts import Verdicts, state_of
 from .execution.worker import Setting
 from .known import load_known
 from .library import BASIC, Library
-from .machine.build import build_runtime
-from .machine.code import Plant
 from .references import load_references
 from .selection import Choice, choose
 from .values import fill_pools
 
-JUDGE = Path(__file__).resolve().parent / "judge" / "main.py"
 # A candidate of --large is no finding: nothing was shown of it.
 FOUND = ("wrong", "out_of_bounds", "race", "timeout", "crashed")
 RAN = ("passed", "known", *FOUND)
@@ -85,6 +80,7 @@ def verify(request: Request, reporter: Reporter) -> list[Kernel]:
     Raises:
         UsageError: nothing is selected.
         BuildEnvironmentError: llvmlite or a C compiler is missing, or torch cannot be asked.
+        RefusedForSafety: a wheel's code cannot be kept from this machine here.
     """
     require_llvm()
     tasks = [
@@ -104,10 +100,28 @@ def verify(request: Request, reporter: Reporter) -> list[Kernel]:
     if len(tasks) > _MANY:
         fill_pools(request.seed)
     selected = tuple(each.function for each in tasks if each.library == 0)
-    with _settings(request, selected, {} if request.plant or request.with_answers else verdicts.known) as setting_of:
+    known = {} if request.plant or request.with_answers else verdicts.known
+    with servers(request.cache, request.python, request.environ, is_large=request.is_large) as started:
+        setting = Setting(
+            libraries=request.libraries,
+            references=load_references(),
+            runtime=started.runtime,
+            store=request.cache / "code",
+            reader=started.reader,
+            machine=started.machine,
+            judge=started.judge,
+            seed=request.seed,
+            is_quick=request.choice.is_quick,
+            plant=request.plant,
+            selected=selected,
+            known=known,
+            with_answers=request.with_answers,
+            is_large=request.is_large,
+            version=request.version,
+        )
         reporter.started("Run kernels", total=len(tasks), unit="kernels")
         try:
-            for done in examine_all(setting_of, tasks, workers=jobs):
+            for done in examine_all(setting, tasks, workers=jobs):
                 rows[done.task] = _row(request, done)
                 if not request.with_answers:
                     verdicts.add(done.key, done.row())
@@ -122,40 +136,6 @@ def _nothing_selected(choice: Choice) -> str:
     asked = [f"--kernel {choice.pattern}"] if choice.pattern else []
     asked += [f"--op {choice.operator}"] if choice.operator else []
     return f"no kernel of the wheel matches {' and '.join(asked) or 'these options'}"
-
-
-@contextmanager
-def _settings(
-    request: Request, selected: tuple[int, ...], known: Mapping[str, Mapping[str, Any]]
-) -> Iterator[Callable[[int], Setting]]:
-    """Yield what makes a worker's setting; each worker has a judge of its own, which ends with the block."""
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mps-kernels-")))
-        references = load_references()
-        (folder / "references.json").write_text(json.dumps(references), encoding="utf-8")
-        runtime = build_runtime(request.cache)
-
-        def setting_of(number: int) -> Setting:
-            socket = folder / f"judge{number}"
-            argv = (str(request.python), str(JUDGE), str(socket), str(folder / "references.json"))
-            stack.enter_context(watched(Command(argv=argv, environ=request.environ), log=folder / f"judge{number}.log"))
-            return Setting(
-                libraries=request.libraries,
-                references=references,
-                runtime=runtime,
-                store=request.cache / "code",
-                socket=socket,
-                seed=request.seed,
-                is_quick=request.choice.is_quick,
-                plant=request.plant,
-                selected=selected,
-                known=known,
-                with_answers=request.with_answers,
-                is_large=request.is_large,
-                version=request.version,
-            )
-
-        yield setting_of
 
 
 def _version_of_torch(request: Request) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import SourceError, UsageError, reason_of
+from mps_build.common.json_text import read_json
 from mps_build.common.process import Command, capture
 
 
@@ -37,7 +38,7 @@ def json_object(path: Path | None, what: str) -> dict[str, Any]:
         UsageError: it cannot be read, or holds something else.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8")) if path else None
+        document = read_json(path) if path else None
     except (OSError, ValueError) as error:
         raise UsageError(f"{what}: {path} cannot be read: {reason_of(error)}") from error
     if not isinstance(document, dict):

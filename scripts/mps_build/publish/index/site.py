@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from datetime import date
+from dataclasses import replace
 from pathlib import Path
 
-from mps_build.common.errors import UsageError
-from mps_build.common.json_text import read_json
+from mps_build.common.errors import RefusedForSafety, UsageError, reason_of
+from mps_build.common.files import copy_whole
+from mps_build.common.opening import NotAFile
 from mps_build.common.wheels.sets import MatchedSet
-from mps_build.common.wheels.wheel_file import BILL, WheelFile
+from mps_build.common.wheels.wheel_file import BILL, WheelFile, read_wheel
 from mps_build.common.writable import check_writable
 
 from . import pages
-
-STATE = "index-state.json"
-
-
-def read_yanked(site: Path) -> dict[str, date]:
-    """Return what stood yanked in the site as it is, file -> since when.
-
-    Raises:
-        UsageError: the state cannot be read; without it a wheel could be deleted too early, or never.
-    """
-    path = site / STATE
-    if not path.is_file():
-        return {}
-    try:
-        yanked = read_json(path)["yanked"]
-        return {str(file): date.fromisoformat(since) for file, since in yanked.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(
-            f"{path} cannot be read: {error!r}", hint="restore the last good one, or start in a new --output"
-        ) from error
+from .retention import REASON
+from .state import STATE, State
 
 
 def check_place(site: Path) -> None:
@@ -44,6 +26,8 @@ def check_place(site: Path) -> None:
     Raises:
         UsageError: it holds something else.
     """
+    if site.is_symlink():
+        raise UsageError(f"{site} is a symbolic link", hint="name the folder that it leads to with --output")
     check_writable(site.parent, what="the index", hint="name another folder with --output")
     if site.exists() and not (site / STATE).is_file() and (not site.is_dir() or any(site.iterdir())):
         raise UsageError(
@@ -56,15 +40,32 @@ def write_site(
     *,
     wheels: Sequence[WheelFile],
     sets: Sequence[MatchedSet],
-    yanked: Mapping[str, date],
-    reason: str,
+    state: State,
     base_url: str | None,
 ) -> None:
-    """Write the index to `site`; `base_url` is where the wheels lie, None to put them into the site itself."""
-    fresh = site.with_name(f".{site.name}.{os.getpid()}")
+    """Write the index to `site`; `base_url` is where the wheels lie, None to put them into the site itself.
+
+    Raises:
+        RefusedForSafety: a file changed since it was read; the site stays as it was.
+    """
+    fresh, old = (site.with_name(f".{site.name}.{os.getpid()}{end}") for end in ("", ".old"))
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
-    reasons = dict.fromkeys(yanked, reason)
+    try:
+        _fill(fresh, wheels, sets, state, base_url)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+    if site.exists():
+        site.rename(old)
+    fresh.rename(site)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _fill(
+    fresh: Path, wheels: Sequence[WheelFile], sets: Sequence[MatchedSet], state: State, base_url: str | None
+) -> None:
+    reasons = {file: state.reasons.get(file, REASON) for file in state.yanked}
     # The metadata is looked for at the wheel's own address: it goes where the wheels go.
     _write_files(fresh / "wheels", wheels, with_wheels=base_url is None)
     _write_simple(fresh / "simple", wheels, base=base_url or "../../wheels/", yanked=reasons)
@@ -75,13 +76,7 @@ def write_site(
         _write(folder / "requirements.txt", each.requirements())
         _write(folder / "dependencies.txt", each.dependencies())
     _write(fresh / "index.html", pages.front_page(sets, wheels, base=base_url or "wheels/", yanked=reasons))
-    state = {"yanked": {file: since.isoformat() for file, since in sorted(yanked.items())}}
-    _write(fresh / STATE, json.dumps(state, indent=1) + "\n")
-    old = site.with_name(f".{site.name}.{os.getpid()}.old")
-    if site.exists():
-        site.rename(old)
-    fresh.rename(site)
-    shutil.rmtree(old, ignore_errors=True)
+    _write(fresh / STATE, state.text())
 
 
 def _write_simple(folder: Path, wheels: Sequence[WheelFile], *, base: str, yanked: Mapping[str, str]) -> None:
@@ -97,15 +92,37 @@ def _write_simple(folder: Path, wheels: Sequence[WheelFile], *, base: str, yanke
 def _write_files(folder: Path, wheels: Sequence[WheelFile], *, with_wheels: bool) -> None:
     folder.mkdir(parents=True)
     for wheel in wheels:
+        _copy(wheel, folder)
+        if not with_wheels:
+            (folder / wheel.file).unlink()
         (folder / f"{wheel.file}.metadata").write_bytes(wheel.metadata)
         if wheel.bill is not None:
             (folder / f"{wheel.file}{BILL}").write_bytes(wheel.bill)
-        for name in ((wheel.file,) if with_wheels else ()) + wheel.beside:
-            source = wheel.path.with_name(name)
-            try:
-                os.link(source, folder / name)
-            except OSError:  # another file system, or one without links
-                shutil.copy2(source, folder / name)
+
+
+def _copy(wheel: WheelFile, folder: Path) -> None:
+    """Copy a wheel with what lies beside it, and ask of the copies all that was asked before.
+
+    A hard link would publish what is written into the wheelhouse later, and between the check and the copy another file
+    can take a name; what is in `folder` nobody else writes to.
+
+    Raises:
+        RefusedForSafety: the copies are not what was checked.
+    """
+    try:
+        for name in (wheel.file, *wheel.beside):
+            copy_whole(wheel.path.with_name(name), folder / name, follow=False)
+        copied = replace(read_wheel(folder / wheel.file, follow=False), path=wheel.path)
+        why = f"it had sha256 {wheel.sha256}, the copy has {copied.sha256}"
+    except (FileNotFoundError, NotAFile) as error:
+        copied, why = None, f"{Path(error.filename).name}: {reason_of(error)}"
+    except UsageError as error:
+        copied, why = None, str(error)
+    if copied != wheel:
+        raise RefusedForSafety(
+            f"nothing was published: {wheel.file} changed while it was copied: {why}",
+            hint="find out what writes to the folder of the wheels, then run the same command again",
+        )
 
 
 def _write(path: Path, text: str) -> None:

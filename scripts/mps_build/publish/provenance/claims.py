@@ -82,7 +82,7 @@ def wheel_checks(wheel: Path, receipt: Mapping[str, Any]) -> list[Check]:
             bills = [name for name in names if name.endswith(".dist-info/sboms/mps-build.cdx.json")]
             bill = parse_json(archive.read(bills[0])) if len(bills) == 1 else None
             version = archive.read("torch/version.py").decode("utf-8", "replace") if "torch/version.py" in names else ""
-    except (UnsoundWheel, ValueError) as error:
+    except (OSError, UnsoundWheel, ValueError) as error:
         raise UsageError(f"{wheel} cannot be read: {reason_of(error)}", hint="download it again") from error
     checks += _bill_checks(bill, receipt)
     if version:

@@ -12,6 +12,7 @@ from pathlib import Path
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, UsageError
 from mps_build.common.interpreters import find_interpreter
+from mps_build.common.opening import fault_of
 
 from .versions import parse_version
 
@@ -88,8 +89,8 @@ class Asked:
         wanted = self.python
         if wanted is not None and not re.fullmatch(r"3\.\d+t?", wanted):
             path = Path(wanted).expanduser().absolute()
-            if not path.is_file():
-                raise UsageError(f"--python {wanted}: no such file", hint="--python 3.11, or an interpreter's path")
+            if fault := fault_of(path):
+                raise UsageError(f"--python {wanted}: {fault}", hint="--python 3.11, or an interpreter's path")
             yield path
             return
         if wanted is not None:

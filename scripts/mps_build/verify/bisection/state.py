@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mps_build.common.errors import UsageError, reason_of
 from mps_build.common.files import write_whole
+from mps_build.common.opening import read_text
 from mps_build.common.receipts import digest_of
 
 from .search import Span, Verdict, Word
@@ -93,7 +94,7 @@ def load_state(path: Path) -> State | None:
         UsageError: it is there and cannot be understood.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -13,6 +13,7 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.opening import open_regular
 from mps_build.common.process import Command, CommandFailed, capture
 from mps_build.common.wheels.cache import WheelCache, own_folder
 from mps_build.common.wheels.pip_call import LIMITS, QUESTION, limited_pip, run_pip
@@ -146,7 +147,7 @@ class Venvs:
 def commit_of(wheel: Path) -> str | None:
     """Return the commit that a wheel of torch says it was built from; None if it does not say."""
     try:
-        with zipfile.ZipFile(wheel) as archive:
+        with open_regular(wheel) as file, zipfile.ZipFile(file) as archive:
             text = archive.read("torch/version.py").decode("utf-8", "replace")
     except (OSError, KeyError, zipfile.BadZipFile):
         return None

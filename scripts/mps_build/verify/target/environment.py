@@ -17,6 +17,7 @@ from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, UsageError, disk_full
+from mps_build.common.opening import open_regular, open_to_append
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.cache import WheelCache, own_folder
@@ -60,7 +61,7 @@ def sweep_requirements(wheel: Path) -> tuple[str, ...]:
 def sha256_of(path: Path) -> str:
     """Return the sha256 of a file, in hexadecimal."""
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
@@ -210,7 +211,7 @@ def _make_venv(python: Path, venv: Path, shop: Shop) -> None:
 def _held(folder: Path) -> Iterator[None]:
     """Hold a folder while it is made: a second run waits, and then finds it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / f".{folder.name}.lock").open("w") as file:
+    with open_to_append(folder.parent / f".{folder.name}.lock") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

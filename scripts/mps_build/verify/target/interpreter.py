@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.errors import UsageError
+from mps_build.common.opening import open_regular
 from mps_build.common.process import Captured, Command, capture
 
 # Run by a Python from 3.7 on. A torch counts where its files lie: metadata may speak of one that is gone, or miss one.
@@ -184,7 +185,7 @@ def _why(python: Path, answer: Captured) -> str:
     if answer.timed_out:
         return "no answer within a minute"
     if answer.exit is None:
-        with python.open("rb") as file:
+        with open_regular(python) as file:
             machine = machine_of_program(file.read(64))
         return f"it is for {machine}: {answer.stderr}" if machine else answer.stderr
     said = (answer.stderr.strip() or answer.stdout.strip())[-300:]

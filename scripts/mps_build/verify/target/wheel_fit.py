@@ -10,6 +10,7 @@ from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from mps_build.common.errors import UsageError
+from mps_build.common.opening import fault_of
 
 from .interpreter import Interpreter
 
@@ -40,8 +41,8 @@ def name_wheel(path: Path) -> NamedWheel:
     Raises:
         UsageError: no such file, no wheel, not torch.
     """
-    if not path.is_file():
-        raise UsageError(f"{path}: no such file", hint="give a wheel, a requirement (torch==2.13.0), or --python PATH")
+    if fault := fault_of(path):
+        raise UsageError(f"{path}: {fault}", hint="give a wheel, a requirement (torch==2.13.0), or --python PATH")
     try:
         name, version, _, tags = parse_wheel_filename(path.name)
     except InvalidWheelFilename as error:

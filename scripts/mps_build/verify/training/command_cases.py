@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from mps_build.common import strict_yaml
+from mps_build.common.opening import read_text
 from mps_build.common.process import Captured
 from mps_build.common.records.verification import Case, Result
 
@@ -30,7 +31,7 @@ def read_config(home: Path) -> tuple[Path, dict[str, Any]] | None:
     """Return the file that `accelerate config default` wrote into a Hugging Face home, and what it says."""
     for path in sorted((home / "accelerate").glob("default_config.*")):
         try:
-            said = strict_yaml.unchecked(path.read_text(encoding="utf-8"))  # JSON is YAML too
+            said = strict_yaml.unchecked(read_text(path))  # JSON is YAML too
         except (OSError, UnicodeDecodeError, yaml.YAMLError):
             continue
         if isinstance(said, dict):

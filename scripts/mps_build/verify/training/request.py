@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import UsageError
+from mps_build.common.opening import fault_of
 
 from .. import VerifyRequest
 from .workloads import PARTS, REAL_WEIGHTS, SCRIPT, WORKLOADS, Workload
@@ -60,8 +61,8 @@ class TrainingRequest(VerifyRequest):
         """
         if self.script is None:
             return
-        if not self.script.is_file():
-            raise UsageError(f"--script {self.script}: no such file", hint="verify_training --script FILE -- ARGUMENTS")
+        if fault := fault_of(self.script):
+            raise UsageError(f"--script {self.script}: {fault}", hint="verify_training --script FILE -- ARGUMENTS")
         if self.only or self.real_weights is not None:
             raise UsageError(
                 "--script cannot be combined with --only or --real-weights",

@@ -73,8 +73,8 @@ def host_target(level: int = 0) -> Target:
     return Target(triple=triple, datalayout=str(machine.target_data), cpu=cpu, machine=machine)
 
 
-def read_bitcode(bitcode: bytes) -> str:
-    """Return a module as text.
+def parse_bitcode(bitcode: bytes) -> Any:
+    """Return LLVM's module, verified.
 
     Raises:
         Malformed: LLVM cannot read it.
@@ -82,25 +82,43 @@ def read_bitcode(bitcode: bytes) -> str:
     import llvmlite.binding as llvm
 
     try:
-        return str(llvm.parse_bitcode(bitcode))
+        module = llvm.parse_bitcode(bitcode)
+        module.verify()
     except RuntimeError as error:
         raise Malformed(f"LLVM cannot read the bitcode: {error}") from error
+    return module
 
 
-def compile_text(text: str, *, passes: str = PASSES, level: int = 0) -> bytes:
-    """Return an object file of this machine.
+def read_bitcode(bitcode: bytes) -> str:
+    """Return a module as text.
 
     Raises:
-        Malformed: LLVM does not accept the text.
+        Malformed: LLVM cannot read it.
+    """
+    return str(parse_bitcode(bitcode))
+
+
+def parse_text(text: str) -> Any:
+    """Return the module of a text, verified.
+
+    Raises:
+        Malformed: LLVM does not accept it.
     """
     import llvmlite.binding as llvm
 
-    target = host_target(level)
     try:
         module = llvm.parse_assembly(text)
         module.verify()
     except RuntimeError as error:
         raise Malformed(f"LLVM does not accept the translated code: {error}") from error
+    return module
+
+
+def compile_module(module: Any, *, passes: str = PASSES, level: int = 0) -> bytes:
+    """Return an object file of this machine."""
+    import llvmlite.binding as llvm
+
+    target = host_target(level)
     _optimise(llvm, module, target, passes)
     emitted: bytes = target.machine.emit_object(module)
     return emitted
@@ -146,7 +164,7 @@ def translator_version() -> str:
 
     digest = hashlib.sha256()
     here = Path(__file__).resolve().parent
-    for path in (*sorted(here.glob("*.py")), here.parent / "metadata.py", here.parent / "machine" / "code.py"):
+    for path in (*sorted(here.glob("*.py")), here.parent / "metadata.py"):
         digest.update(path.read_bytes())
     target = host_target()
     digest.update(f"{llvmlite.__version__} {target.triple} {target.cpu} {target.datalayout}".encode())

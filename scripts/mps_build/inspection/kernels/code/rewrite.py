@@ -7,18 +7,15 @@ from dataclasses import dataclass
 
 from ..metadata import BUILTINS, Argument, Metadata
 from .bfloat import widen_bfloat_bits
+from .compiled import ARENA_BASE, ARENA_STEP, ENTRY, Variable
 from .declarations import NotTranslated, parse_declaration
 from .division import guard_divisions
 from .instrument import instrument
 from .intrinsics import define
-from .safety import Beyond, Rejected
 from .simdgroups import COOPERATIVE
 from .sizes import UnknownType, size_and_alignment, take_type
 from .text import NAME, ModuleText
 
-ENTRY = "rt_entry"
-# Where threadgroup variables lie: the end of each at a page nobody may touch, far from everything else.
-ARENA_BASE, ARENA_STEP, PAGE = 0x5A00_0000_0000, 1 << 24, 4096
 _FLAGS = re.compile(r"\b(?:nuw|nsw|inbounds|reassoc|nsz|arcp|contract|afn|nnan|ninf|fast) ")
 _PROMISES = re.compile(
     r" (?:noundef|nonnull|noalias|readonly|writeonly|readnone|returned|immarg|captures\(none\)|nocapture"
@@ -31,7 +28,6 @@ _HEADER = re.compile(
 )
 _VARIABLE = re.compile(rf"^({NAME}) = .*?\baddrspace\(3\) global (.*)$")
 _REFERENCE = re.compile(NAME)
-_TENSORS = re.compile(r"^(?:__tensorops_impl_|air\.\w*tensor)")
 _RUNTIME = """\
 declare void @rt_barrier(i32, i32)
 declare void @rt_simd(i32, i32, ptr, ptr, ptr, i32, i32)
@@ -41,13 +37,8 @@ declare i32 @rt_matrix_column(i32)
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variable:
-    """A threadgroup variable: where it lies, its size in bytes, and whether it begins as zero."""
-
-    address: int
-    size: int
-    is_zero: bool
+class Untranslated(Exception):
+    """The kernel is sound, as far as it was looked at, and needs what is not translated here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,16 +57,14 @@ def translate(module: ModuleText, metadata: Metadata, *, datalayout: str, triple
         track: call the runtime before each load and store of device and threadgroup memory (race detection).
 
     Raises:
-        Rejected: an AIR function that is not known, or a type whose size is not.
+        Untranslated: an AIR function that is not known here, or a type whose size is not.
     """
     try:
         variables, places = _place_variables(module)
         definitions = [_definition(lines) for lines in module.definitions]
         helpers, declared = _helpers(module)
     except (NotTranslated, UnknownType) as error:
-        if _TENSORS.search(str(error)):
-            raise Beyond("it needs tensor operations of Metal 4, which are not run here") from error
-        raise Rejected(f"it needs {error}, which is not translated") from error
+        raise Untranslated(f"it needs {error}, which is not translated") from error
     body = "\n".join(line for lines in definitions for line in lines)
     body = _REFERENCE.sub(lambda match: places.get(match[0], match[0]), body) if places else body
     body = body.replace("@llvm.fmuladd.", "@llvm.fma.")
@@ -201,7 +190,7 @@ def _buffer(argument: Argument) -> list[str]:
 def _word(argument: Argument) -> tuple[str, int]:
     match = re.fullmatch(r"(uint|ushort|int|short|ulong)([234]?)", argument.type)
     if not match or argument.kind not in BUILTINS:
-        raise Rejected(f"its argument {argument.kind} of type {argument.type} is not known")
+        raise Untranslated(f"its argument {argument.kind} of type {argument.type} is not known")
     word = {"uint": "i32", "int": "i32", "ushort": "i16", "short": "i16", "ulong": "i64"}[match[1]]
     return word, int(match[2] or 1)
 
@@ -210,7 +199,7 @@ def _builtin(argument: Argument) -> list[str]:
     word, count = _word(argument)
     first, components = BUILTINS[argument.kind]
     if count > components:
-        raise Rejected(f"its argument {argument.kind} has {count} components")
+        raise Untranslated(f"its argument {argument.kind} has {count} components")
     n, lines, whole = argument.index, [], "poison"
     convert = {"i16": "trunc", "i64": "zext"}.get(word)
     for c in range(count):

@@ -21,6 +21,7 @@ class ModuleText:
         definitions: each function's lines, from `define` to `}`.
         declarations: `declare …` lines.
         unknown: lines of a kind that no Metal kernel has (module assembly, aliases …).
+        empty_tables: how many empty lists of constructors it has.
     """
 
     types: dict[str, str]
@@ -28,6 +29,7 @@ class ModuleText:
     definitions: tuple[tuple[str, ...], ...]
     declarations: tuple[str, ...]
     unknown: tuple[str, ...]
+    empty_tables: int = 0
 
 
 def split_module(text: str) -> ModuleText:
@@ -36,6 +38,7 @@ def split_module(text: str) -> ModuleText:
     globals_, declarations, unknown = [], [], []
     definitions: list[tuple[str, ...]] = []
     body: list[str] | None = None
+    empty_tables = 0
     for line in text.splitlines():
         if body is not None:
             if line == "}":
@@ -48,7 +51,7 @@ def split_module(text: str) -> ModuleText:
         elif line.startswith("declare "):
             declarations.append(_plain(line))
         elif _EMPTY_TABLE.match(line):
-            continue  # of constructors; Metal 3.0's compiler writes it into every module
+            empty_tables += 1  # of constructors; Metal 3.0's compiler writes it into every module
         elif line.startswith("@"):
             globals_.append(_plain(line))
         elif line.startswith("%"):
@@ -62,6 +65,7 @@ def split_module(text: str) -> ModuleText:
         definitions=tuple(definitions),
         declarations=tuple(declarations),
         unknown=tuple(unknown),
+        empty_tables=empty_tables,
     )
 
 

@@ -1,4 +1,4 @@
-"""The parent: hands batches to workers, takes their verdicts, and goes on when a kernel takes its process down."""
+"""The parent: hands batches to workers, takes their rows, and goes on when one of them ends."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ import os
 import random
 import selectors
 import signal
-import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from ..library import Library
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
+
+from ....common.errors import RefusedForSafety
 from .worker import Setting, serve
 
-# Kernels that one process examines: a fork, and what LLVM and torch do once in each process, cost 80 ms.
+# Kernels that one worker takes at a time: neighbours share companions.
 BATCH = 64
 # The last ones are few, so that a run of slow kernels does not keep one worker busy when all others have ended.
 LAST_BATCH, LAST_FOR_EACH_WORKER = 16, 6
-# Of the wall clock, for what the runtime's own clock (seconds of the processor, each launch) cannot end.
-KERNEL_SECONDS = 180.0
-COMPILE_SECONDS = 120.0
+_MOST_LINE = 8 << 20
+_STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +54,43 @@ class Done:
         return {name: getattr(self, name) for name in names}
 
 
+class _Begin(BaseModel):
+    model_config = _STRICT
+    event: Literal["begin"]
+    function: int
+
+
+class _Row(BaseModel):
+    model_config = _STRICT
+    event: Literal["done"]
+    function: int
+    verdict: dict[str, Any]
+    body: str = ""
+    family: str = ""
+    operator: str = ""
+    seconds: float = 0.0
+    is_compiled: bool = True
+    key: str = ""
+
+
+class _BatchEnded(BaseModel):
+    model_config = _STRICT
+    event: Literal["ended"]
+
+
+class _Unavailable(BaseModel):
+    model_config = _STRICT
+    event: Literal["unavailable"]
+    text: str
+
+
+class _Said(RootModel[Annotated[_Begin | _Row | _BatchEnded | _Unavailable, Field(discriminator="event")]]):
+    """A line of a worker."""
+
+
 @dataclass(slots=True)
 class _Worker:
+    number: int
     pid: int
     orders: int
     answers: int
@@ -63,25 +98,18 @@ class _Worker:
     library: int = 0
     waiting: deque[int] = field(default_factory=deque)
     current: int | None = None
-    phase: str = ""
-    executor: int | None = None
-    deadline: float = 0.0
-    was_late: bool = False
     is_busy: bool = False
-    failure: str = ""
 
 
-def examine_all(
-    setting_of: Callable[[int], Setting], tasks: Sequence[Task], *, workers: int, batch: int = BATCH
-) -> Iterator[Done]:
-    """Yield a verdict for every task, in the order in which they come.
+def examine_all(setting: Setting, tasks: Sequence[Task], *, workers: int, batch: int = BATCH) -> Iterator[Done]:
+    """Yield a row for every task, in the order in which they come.
 
-    Args:
-        setting_of: the setting of the worker with that number (each has a judge of its own).
+    Raises:
+        RefusedForSafety: no process can be closed here.
     """
     queue = _batches(tasks, min(batch, max(1, -(-len(tasks) // max(workers, 1)))), workers)
-    with _started(setting_of, min(workers, max(len(queue), 1))) as crew:
-        yield from _drive(crew, queue)
+    with _started(setting, min(workers, max(len(queue), 1))) as crew:
+        yield from _drive(setting, crew, queue)
 
 
 def _batches(tasks: Sequence[Task], size: int, workers: int) -> deque[tuple[int, list[int]]]:
@@ -103,32 +131,37 @@ def _batches(tasks: Sequence[Task], size: int, workers: int) -> deque[tuple[int,
 
 
 @contextmanager
-def _started(setting_of: Callable[[int], Setting], count: int) -> Iterator[list[_Worker]]:
+def _started(setting: Setting, count: int) -> Iterator[list[_Worker]]:
     crew: list[_Worker] = []
     try:
         for number in range(count):
-            crew.append(_start(setting_of(number), [each.orders for each in crew] + [each.answers for each in crew]))
+            crew.append(_start(setting, number, crew))
         yield crew
     finally:
         for worker in crew:
-            for pid in (worker.executor, worker.pid):
-                if pid:
-                    with suppress(ProcessLookupError):
-                        os.kill(pid, signal.SIGKILL)
-            os.close(worker.orders)
-            os.close(worker.answers)
-            with suppress(ChildProcessError):
-                os.waitpid(worker.pid, 0)
+            with suppress(ProcessLookupError):
+                os.kill(worker.pid, signal.SIGKILL)
+            _forget(worker)
 
 
-def _start(setting: Setting, inherited: Sequence[int]) -> _Worker:
+def _forget(worker: _Worker) -> int:
+    """Close what is shared with a worker that has ended, and return how it did."""
+    os.close(worker.orders)
+    os.close(worker.answers)
+    with suppress(ChildProcessError):
+        return os.waitpid(worker.pid, 0)[1]
+    return 0
+
+
+def _start(setting: Setting, number: int, crew: Sequence[_Worker]) -> _Worker:
     orders_out, orders_in = os.pipe()
     answers_out, answers_in = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            for descriptor in (*inherited, orders_in, answers_out):
-                os.close(descriptor)
+            for descriptor in (orders_in, answers_out, *(end for each in crew for end in (each.orders, each.answers))):
+                with suppress(OSError):
+                    os.close(descriptor)
             serve(setting, orders_out, answers_in)
         except BaseException:
             traceback.print_exc()
@@ -136,10 +169,10 @@ def _start(setting: Setting, inherited: Sequence[int]) -> _Worker:
             os._exit(0)
     os.close(orders_out)
     os.close(answers_in)
-    return _Worker(pid=pid, orders=orders_in, answers=answers_out)
+    return _Worker(number=number, pid=pid, orders=orders_in, answers=answers_out)
 
 
-def _drive(crew: list[_Worker], queue: deque[tuple[int, list[int]]]) -> Iterator[Done]:
+def _drive(setting: Setting, crew: list[_Worker], queue: deque[tuple[int, list[int]]]) -> Iterator[Done]:
     with selectors.DefaultSelector() as selector:
         for worker in crew:
             selector.register(worker.answers, selectors.EVENT_READ, worker)
@@ -148,12 +181,21 @@ def _drive(crew: list[_Worker], queue: deque[tuple[int, list[int]]]) -> Iterator
             for key, _ in selector.select(timeout=0.5):
                 worker = key.data
                 data = os.read(worker.answers, 1 << 16)
-                if not data:
-                    raise RuntimeError(f"a worker of verify_kernels has ended: {worker.failure or 'no reason known'}")
                 *lines, worker.pending = (worker.pending + data).split(b"\n")
-                for line in lines:
-                    yield from _take(worker, json.loads(line), queue)
-            _end_late_ones(crew)
+                try:
+                    for line in lines:
+                        yield from _take(worker, _Said.model_validate_json(line).root, queue)
+                    if data and len(worker.pending) <= _MOST_LINE:
+                        continue
+                    what = ""
+                except (ValidationError, ValueError) as error:
+                    what = f"it said what no worker says ({str(error).splitlines()[0]})"
+                selector.unregister(worker.answers)
+                yield from _lost(worker, what)
+                crew[worker.number] = _start(setting, worker.number, [each for each in crew if each is not worker])
+                crew[worker.number].library, crew[worker.number].waiting = worker.library, worker.waiting
+                selector.register(crew[worker.number].answers, selectors.EVENT_READ, crew[worker.number])
+                _give(crew[worker.number], queue)
 
 
 def _give(worker: _Worker, queue: deque[tuple[int, list[int]]]) -> None:
@@ -162,8 +204,7 @@ def _give(worker: _Worker, queue: deque[tuple[int, list[int]]]) -> None:
         worker.library, functions = queue.popleft()
         worker.waiting = deque(functions)
     worker.is_busy = bool(worker.waiting)
-    worker.current, worker.phase, worker.was_late, worker.failure = None, "", False, ""
-    worker.deadline = time.monotonic() + COMPILE_SECONDS
+    worker.current = None
     if worker.is_busy:
         order = json.dumps({"library": worker.library, "functions": list(worker.waiting)}) + "\n"
         data = order.encode()
@@ -171,75 +212,42 @@ def _give(worker: _Worker, queue: deque[tuple[int, list[int]]]) -> None:
             data = data[os.write(worker.orders, data) :]
 
 
-def _take(worker: _Worker, message: Mapping[str, Any], queue: deque[tuple[int, list[int]]]) -> Iterator[Done]:
-    event = message["event"]
-    if event == "pid":
-        worker.executor = message["pid"]
-    elif event in ("compile", "run"):
-        worker.current, worker.phase = message["function"], event
-        worker.deadline = time.monotonic() + (COMPILE_SECONDS if event == "compile" else KERNEL_SECONDS)
-    elif event == "compiled":
-        worker.current, worker.phase = None, "connect"
-        worker.deadline = time.monotonic() + 240
-    elif event == "done":
-        worker.waiting.remove(message["function"])
-        worker.current = None
-        yield Done(
-            task=Task(library=worker.library, function=message["function"]),
-            verdict=message["verdict"],
-            body=message.get("body", ""),
-            family=message.get("family", ""),
-            operator=message.get("operator", ""),
-            seconds=message.get("seconds", 0.0),
-            is_compiled=message.get("is_compiled", True),
-            key=message.get("key", ""),
+def _take(
+    worker: _Worker, said: _Begin | _Row | _BatchEnded | _Unavailable, queue: deque[tuple[int, list[int]]]
+) -> Iterator[Done]:
+    """Take a worker's word; ValueError if it is not the next one."""
+    if isinstance(said, _Unavailable):
+        raise RefusedForSafety(
+            f"a wheel's kernels are not run: {said.text}", hint="docs/security.md says what running them needs"
         )
-    elif event == "failed":
-        worker.failure = message["text"]
-    elif event == "ended":
-        worker.executor = None
-        yield from _settle(worker, message["status"])
+    if isinstance(said, _Begin):
+        if worker.current is not None or said.function not in worker.waiting:
+            raise ValueError(f"it begins kernel {said.function}, which is not its own")
+        worker.current = said.function
+    elif isinstance(said, _Row):
+        if said.function != worker.current:
+            raise ValueError(f"it tells of kernel {said.function}, which it has not begun")
+        worker.waiting.remove(said.function)
+        worker.current = None
+        values = said.model_dump(exclude={"event", "function"})
+        yield Done(task=Task(library=worker.library, function=said.function), **values)
+    else:
+        if worker.waiting:
+            raise ValueError("it ends a batch before its kernels")
         _give(worker, queue)
 
 
-def _settle(worker: _Worker, status: int) -> Iterator[Done]:
-    """Judge the kernel at which a process ended before its batch did."""
+def _lost(worker: _Worker, what: str) -> Iterator[Done]:
+    """Give up a worker, and the kernel that it was at: an error of ours, and no verdict on the kernel."""
+    with suppress(ProcessLookupError):
+        os.kill(worker.pid, signal.SIGKILL)
+    status = _forget(worker)
+    how = what or (f"it ended by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "it ended")
     if not worker.waiting:
-        return
-    culprit = worker.current
-    if culprit is None:
-        raise RuntimeError(f"a batch of verify_kernels ended without a kernel at fault: {worker.failure or status}")
-    how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"exit {os.waitstatus_to_exitcode(status)}"
-    outcome, reason = "crashed", f"its process ended by {how}"
-    if worker.was_late:
-        outcome, reason = "timeout", "it did not end in time"
-    if worker.phase == "compile":
-        outcome, reason = "not_compiled", f"the compiler {'took too long' if worker.was_late else 'ended by ' + how}"
-    if worker.failure:
-        said = worker.failure.strip().splitlines()[-1]
-        outcome, reason = "not_bound", f"examining it failed, which is a bug of mps-build: {said}"
+        raise RuntimeError(f"a worker of verify_kernels has no kernel, and {how}")
+    culprit = worker.current if worker.current is not None else worker.waiting[0]
     worker.waiting.remove(culprit)
+    reason = f"examining it failed, which is a bug of mps-build: its worker is lost, {how}"
     yield Done(
-        task=Task(library=worker.library, function=culprit),
-        verdict={"outcome": outcome, "reason": reason},
-        is_compiled=outcome != "not_compiled",
+        task=Task(library=worker.library, function=culprit), verdict={"outcome": "misfit", "reason": reason[:2000]}
     )
-
-
-def _end_late_ones(crew: Sequence[_Worker]) -> None:
-    now = time.monotonic()
-    for worker in crew:
-        if worker.is_busy and worker.executor and now > worker.deadline and not worker.was_late:
-            worker.was_late = True
-            with suppress(ProcessLookupError):
-                os.kill(worker.executor, signal.SIGKILL)
-
-
-def tasks_of(libraries: Sequence[Library], keep: Callable[[Library, str], bool]) -> list[Task]:
-    """Return the kernels to examine, in the libraries' order (forms of one operator lie side by side)."""
-    return [
-        Task(library=number, function=index)
-        for number, library in enumerate(libraries)
-        for index, function in enumerate(library.functions)
-        if keep(library, function.name)
-    ]

@@ -5,10 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from ....common.files import write_whole
+from .store import make_private, own_file
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # What a busy machine, and not the kernel, may be the cause of is asked again.
@@ -51,15 +55,38 @@ class Verdicts:
         if not self._new:
             return
         rows = {**_read(self._path), **self._new}
+        make_private(self._path.parent)
         lines = [json.dumps([key, row], separators=(",", ":")) for key, row in rows.items()]
-        write_whole(self._path, "\n".join(lines) + "\n")
+        write_whole(self._path, "".join(f"{_digest(line)} {line}\n" for line in lines), mode=0o600)
         files = sorted(self._path.parent.glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
         for path in files[:-_MOST_FILES]:
             path.unlink(missing_ok=True)
 
 
+class _Kept(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    verdict: dict[str, Any]
+    body: str = ""
+    family: str = ""
+    operator: str = ""
+    is_compiled: bool = True
+
+
 def _read(path: Path) -> dict[str, Mapping[str, Any]]:
-    try:
-        return dict(json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
-    except (OSError, ValueError, TypeError):
-        return {}
+    """Return the rows of a file of this user's own; a line that is not whole, or not of ours, is none."""
+    rows = {}
+    for text in (own_file(path) or b"").decode("utf-8", "replace").splitlines():
+        digest, _, line = text.partition(" ")
+        if digest != _digest(line):
+            continue
+        key, row = json.loads(line)
+        with suppress(ValidationError):
+            rows[key] = _Kept.model_validate(row).model_dump()
+            if rows[key]["verdict"].get("outcome") not in _KEPT_OUTCOMES:
+                del rows[key]
+    return rows
+
+
+def _digest(line: str) -> str:
+    return hashlib.sha256(line.encode("utf-8", "replace")).hexdigest()[:32]

@@ -1,6 +1,7 @@
-"""A worker: imports everything once, then forks a process for each batch, which compiles and runs its kernels.
+"""A worker: has kernels compiled and run in closed processes, one each, and judges what they leave.
 
-The worker itself never touches a wheel's bytes. What it says goes to the parent as lines of JSON.
+It never holds a wheel's code itself, and LLVM reads nothing of a wheel in it. What it says goes to the parent as
+lines of JSON.
 """
 
 from __future__ import annotations
@@ -9,31 +10,35 @@ import gc
 import json
 import os
 import signal
-import sys
 import time
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...audit.macho import Malformed
 from ..answer_digest import answer_of
 from ..binding.contracts import Case, Kernel, companions_of, load_binders, match_kernel
-from ..code.compiler import host_target, translator_version
+from ..code.compiled import Code, Fault, Plant, Refused
+from ..code.compiler import translator_version
 from ..examine import Outcome, Verdict, examine
 from ..examine_large import examine_large
 from ..judge.client import Judge
 from ..library import Function, Library
-from ..machine.code import Code, Plant, Refused, Store, compile_kernel, narrow_parts, publish_runtime
-from ..machine.device import Device
+from ..machine.left import BadReport
 from ..machine.runtime import load_runtime
 from ..values import Values
-from .reading import Pairs, is_same_code, read_batch
-from .sandbox import LARGE_BYTES, MEMORY_BYTES, close_the_door, limit_process
+from .closed import Ended, Machine, OurFault, Reader
+from .reading import Pairs, Place, read_pair
+from .sandbox import SandboxUnavailable
+from .store import Store
 from .verdicts import key_of
 
+# One process reads so many neighbours: starting one takes a third of the time that it reads a kernel.
+READ_BY_ONE = 16
 UNCHANGED = "the plant changes nothing in it"
+_OF_FAULT: Mapping[Fault, Outcome] = {"refused": "refused", "not_compiled": "not_compiled", "beyond": "not_bound"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +46,8 @@ class Setting:
     """What all batches of a run share.
 
     Args:
+        reader: the socket of the server of processes that read bitcode; `machine`: of those that run kernels;
+            `judge`: of the judge's.
         selected: the first library's kernels that the run examines.
         known: verdicts of earlier runs (verdicts.py).
         version: torch's, whose known issues count.
@@ -52,7 +59,9 @@ class Setting:
     references: Mapping[str, Mapping[str, Any]]
     runtime: Path
     store: Path
-    socket: Path
+    reader: Path
+    machine: Path
+    judge: Path
     seed: int
     is_quick: bool
     plant: Plant | None = None
@@ -66,24 +75,20 @@ class Setting:
 
 
 def serve(setting: Setting, orders: int, answers: int) -> None:
-    """Take batches from one pipe until it closes, and answer on the other. Never returns to the caller's stack."""
+    """Take batches from one pipe until it closes, and answer on the other."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    runtime = None
-    host_target()
-    if setting.pairs is None:
-        runtime = load_runtime(setting.runtime)
-        publish_runtime(runtime)
-    version = translator_version()
     load_binders()
     gc.freeze()
+    worker = _Worker(setting, answers)
     with os.fdopen(orders, "r") as lines:
         for line in lines:
             batch = json.loads(line)
-            pid = os.fork()
-            if pid == 0:
-                _run_batch(setting, runtime, version, batch, answers)
-            _, status = os.waitpid(pid, 0)
-            say(answers, {"event": "ended", "status": status})
+            try:
+                worker.work(batch["library"], batch["functions"])
+            except SandboxUnavailable as error:
+                say(answers, {"event": "unavailable", "text": str(error)})
+                return
+            say(answers, {"event": "ended"})
 
 
 def say(answers: int, message: Mapping[str, Any]) -> None:
@@ -93,171 +98,191 @@ def say(answers: int, message: Mapping[str, Any]) -> None:
         data = data[os.write(answers, data) :]
 
 
-def _run_batch(setting: Setting, runtime: Any, version: str, batch: Mapping[str, Any], answers: int) -> None:
-    """Compile, close the door, run; ends the process."""
-    status = 1
-    try:
-        limit_process(LARGE_BYTES if setting.is_large else MEMORY_BYTES)
-        say(answers, {"event": "pid", "pid": os.getpid()})
-        if setting.pairs is not None:
-            read_batch(setting.libraries, setting.pairs, batch, lambda message: say(answers, message))
-        else:
-            _Batch(setting, runtime, version, answers).run(batch["library"], batch["functions"])
-        status = 0
-    except BaseException:
-        say(answers, {"event": "failed", "text": traceback.format_exc()[-2000:]})
-    finally:
-        sys.stdout.flush()
-        os._exit(status)
-
-
-class _Batch:
-    def __init__(self, setting: Setting, runtime: Any, version: str, answers: int) -> None:
-        self._setting, self._runtime, self._answers = setting, runtime, answers
+class _Worker:
+    def __init__(self, setting: Setting, answers: int) -> None:
+        self._setting, self._answers = setting, answers
+        version = translator_version()
         self._store = Store(setting.store / version, version)
+        self._runtime = load_runtime(setting.runtime) if setting.pairs is None else None
+        self._twins = {
+            setting.libraries[0].functions[each].name: setting.libraries[0].functions[each] for each in setting.selected
+        }
+        self._library = setting.libraries[0]
         self._by_name: dict[str, Function] = {}
         self._codes: dict[str, Code | Refused] = {}
-        self._twins: dict[str, Function] = {}
-        self._narrow: dict[str, list[str]] = {}
+        self._judge: Judge | None = None
+        self._reader: Reader | None = None
+        self._read_so_far = 0
 
-    def run(self, library_number: int, numbers: Sequence[int]) -> None:
-        library = self._setting.libraries[library_number]
-        self._by_name = {each.name: each for each in library.functions}
-        if library_number:
-            self._twins = {
-                self._setting.libraries[0].functions[each].name: self._setting.libraries[0].functions[each]
-                for each in self._setting.selected
-            }
-        kernels: list[tuple[int, Kernel | None, str]] = []
-        for number in numbers:
-            function = library.functions[number]
-            say(self._answers, {"event": "compile", "function": number})
-            if self._is_equal(library_number, number):
-                continue
-            code = self._code(library, function, is_selected=True)
-            kernel = match_kernel(function.name, code.metadata) if isinstance(code, Code) else None
-            companions = (
-                [self._by_name[name] for name in companions_of(kernel) if name in self._by_name] if kernel else []
-            )
-            key = key_of(library.bitcode(each) for each in (function, *companions)) if kernel else ""
-            if key in self._setting.known:
-                say(self._answers, {"event": "done", "function": number, **self._setting.known[key]})
-                continue
-            for each in companions:
-                self._code(library, each, is_selected=False)
-            if self._setting.is_large and isinstance(code, Code):
-                self._narrow[function.name] = narrow_parts(library.bitcode(function), self._setting.plant)
-            kernels.append((number, kernel, key))
-        say(self._answers, {"event": "compiled"})
-        judge = None
-        if not self._setting.compile_only and any(kernel for _, kernel, _ in kernels):
-            judge = _connect(self._setting.socket)
-        close_the_door()
-        codes = {name: code for name, code in self._codes.items() if isinstance(code, Code)}
-        device = Device(self._runtime, codes)
-        views = {
-            name: match_kernel(name, code.metadata) or Kernel(name=name, metadata=code.metadata)
-            for name, code in codes.items()
-        }
-        for number, kernel, key in kernels:
-            self._examine(library, number, kernel, device, views, judge, key)
+    def work(self, number: int, functions: Sequence[int]) -> None:
+        """Examine kernels of one library; each has an answer of its own, whatever becomes of it."""
+        self._library, self._codes = self._setting.libraries[number], {}
+        self._by_name = {each.name: each for each in self._library.functions}
+        for function in functions:
+            say(self._answers, {"event": "begin", "function": function})
+            say(self._answers, {"event": "done", "function": function, **self._row(number, function)})
+        self._end_reader()
+        if self._judge is not None:
+            self._judge.close()
+            self._judge = None
 
-    def _is_equal(self, library_number: int, number: int) -> bool:
-        """Say so if the first library has a kernel's instructions under the same name: its verdict holds for both."""
-        first, library = self._setting.libraries[0], self._setting.libraries[library_number]
-        function = library.functions[number]
-        twin = self._twins.get(function.name) if library_number and not self._setting.plant else None
+    def _end_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = None
+
+    def _read(self) -> Reader:
+        """Return a process that reads bitcode: a new one after every few kernels, and after one that ended."""
+        self._read_so_far += 1
+        if self._read_so_far > READ_BY_ONE:
+            self._end_reader()
+        if self._reader is None:
+            self._reader, self._read_so_far = Reader(self._setting.reader), 1
+        return self._reader
+
+    def _row(self, number: int, place: int) -> dict[str, Any]:
+        """Return what there is to say of a kernel. An error of ours is the kernel's row, and never its verdict."""
+        function = self._library.functions[place]
+        try:
+            if self._setting.pairs is not None:
+                return self._pair((number, place), self._setting.pairs)
+            if number and self._setting.plant is None and (key := self._key_of_equal(function)):
+                return {"verdict": {"outcome": "same"}, "key": key}
+            return self._examined(function)
+        except SandboxUnavailable:
+            raise
+        except Ended as ended:
+            return {"verdict": {"outcome": ended.outcome, "reason": ended.reason}}
+        except (OurFault, BadReport) as error:
+            return {"verdict": {"outcome": "misfit", "reason": f"examining it failed: {error}"[:2000]}}
+        except Exception as error:
+            reason = f"examining it failed, which is a bug of mps-build: {type(error).__name__}: {error}"
+            return {"verdict": {"outcome": "misfit", "reason": reason[:2000]}}
+
+    def _key_of_equal(self, function: Function) -> str:
+        """Return a key if the first library has a kernel's instructions under its name: its verdict holds for both."""
+        first = self._setting.libraries[0]
+        twin = self._twins.get(function.name)
         if twin is None or function.fault or twin.fault:
-            return False
-        bitcodes = first.bitcode(twin), library.bitcode(function)
+            return ""
+        bitcodes = first.bitcode(twin), self._library.bitcode(function)
         key = key_of((b"same", *bitcodes))
-        row = self._setting.known.get(key)
-        if row is None and not is_same_code(*bitcodes):
-            return False
-        say(self._answers, {"event": "done", "function": number, "verdict": {"outcome": "same"}, "key": key})
-        return True
+        if key in self._setting.known or bitcodes[0] == bitcodes[1]:
+            return key
+        try:
+            return key if self._read().pair(*bitcodes).is_same else ""
+        except Malformed:
+            return ""
+        except Ended:
+            self._end_reader()
+            return ""
 
-    def _code(self, library: Library, function: Function, *, is_selected: bool) -> Code | Refused:
-        if function.name in self._codes:
-            return self._codes[function.name]
-        plant = self._setting.plant if is_selected else None
-        code: Code | Refused | None
+    def _pair(self, place: Place, pairs: Pairs) -> dict[str, Any]:
+        try:
+            return read_pair(self._read(), self._setting.libraries, place, pairs)
+        except Ended as ended:
+            self._end_reader()
+            return {"verdict": {"outcome": "unreadable", "reason": ended.reason}}
+
+    def _examined(self, function: Function) -> dict[str, Any]:
         if function.fault:
-            code = Refused(reason=function.fault)
-        else:
-            bitcode = library.bitcode(function)
-            code = self._store.load(bitcode) if plant is None else None
-            if code is None:
-                code = compile_kernel(bitcode, plant=plant)
-                if isinstance(code, Code) and plant is not None and not code.was_planted:
-                    code = Refused(reason=UNCHANGED, metadata=code.metadata, body=code.body)
-                if plant is None:
-                    self._store.save(bitcode, code)
-        self._codes[function.name] = code
+            return _said(Verdict(outcome="not_compiled", reason=function.fault), Refused(reason=function.fault))
+        began = time.monotonic()
+        bitcode = self._library.bitcode(function)
+        kept = None if self._setting.plant else self._codes.get(function.name) or self._store.load(bitcode)
+        if isinstance(kept, Refused):
+            return _said(Verdict(outcome=_OF_FAULT[kept.fault], reason=kept.reason), kept)
+        if kept is not None and (row := self._setting.known.get(self._key(function, kept))):
+            return dict(row)
+        planted = None
+        if self._setting.plant is not None:
+            original = self._read().text(bitcode)
+            planted = self._setting.plant(original)
+            if planted == original:
+                return _said(Verdict(outcome="skipped", reason=UNCHANGED), None)
+        code = kept or self._compiled(function, planted)
+        if isinstance(code, Refused):
+            return _said(Verdict(outcome=_OF_FAULT[code.fault], reason=code.reason), code)
+        key = "" if planted else self._key(function, code)
+        if row := self._setting.known.get(key):
+            return dict(row)
+        kernel = match_kernel(function.name, code.metadata)
+        verdict = self._verdict(function, kernel, {**self._companions(kernel), function.name: code}, planted)
+        return {**_said(verdict, code, kernel), "key": key, "seconds": round(time.monotonic() - began, 4)}
+
+    def _key(self, function: Function, code: Code) -> str:
+        """Return the key of a kernel's verdict; nothing if no contract binds it."""
+        kernel = match_kernel(function.name, code.metadata)
+        if kernel is None:
+            return ""
+        names = (function.name, *(name for name in companions_of(kernel) if name in self._by_name))
+        return key_of(self._library.bitcode(self._by_name[name]) for name in names)
+
+    def _compiled(self, function: Function, planted: str | None = None) -> Code | Refused:
+        """Compile a kernel, and keep its code."""
+        bitcode = self._library.bitcode(function)
+        try:
+            code = self._read().compile(bitcode, planted)
+        except Ended as ended:
+            self._end_reader()
+            how = "took too long" if ended.outcome == "timeout" else ended.reason.removeprefix("its process ")
+            return Refused(reason=f"the compiler {how}")
+        if planted is None:
+            self._store.save(bitcode, code)
+            self._codes[function.name] = code
         return code
 
-    def _examine(
-        self,
-        library: Library,
-        number: int,
-        kernel: Kernel | None,
-        device: Device,
-        views: Mapping[str, Kernel],
-        judge: Judge | None,
-        key: str,
-    ) -> None:
-        function = library.functions[number]
-        say(self._answers, {"event": "run", "function": number})
-        code = self._codes[function.name]
-        began = time.process_time()
-        if isinstance(code, Refused):
-            outcome: Outcome = (
-                "skipped" if code.reason == UNCHANGED else "not_bound" if code.is_beyond else "not_compiled"
-            )
-            verdict = Verdict(outcome=outcome, reason=code.reason)
-        elif kernel is None and self._setting.is_large:
-            verdict = self._examine_large(function, Kernel(name=function.name, metadata=code.metadata), None, device)
-        elif kernel is None or judge is None:
-            reason = "no contract has its signature" if kernel is None else "only compiled"
-            verdict = Verdict(outcome="not_bound" if kernel is None else "skipped", reason=reason)
-        else:
-            case = Case(
-                values=Values(self._setting.seed, function.name),
-                kernels=views,
-                references=self._setting.references,
-                is_quick=self._setting.is_quick,
-                version=self._setting.version,
-            )
-            answer = partial(answer_of, device=device) if self._setting.with_answers else None
-            if self._setting.is_large:
-                verdict = self._examine_large(function, kernel, case, device)
-            else:
-                verdict = examine(kernel, case, device, judge, answer=answer)
-        family = kernel.contract.family if kernel and kernel.contract else ""
-        message = {
-            "event": "done",
-            "function": number,
-            "verdict": asdict(verdict),
-            "body": code.body,
-            "family": family,
-            "operator": kernel.parts.get("op", "") if kernel else "",
-            "is_compiled": isinstance(code, Code) or code.reason == UNCHANGED,
-            "key": "" if self._setting.plant else key,
-            "seconds": round(time.process_time() - began, 4),
-        }
-        say(self._answers, message)
+    def _companions(self, kernel: Kernel | None) -> dict[str, Code]:
+        """Return the code of the kernels that a kernel's programs launch beside it."""
+        names = [each for each in companions_of(kernel) if each in self._by_name] if kernel else []
+        found = {each: self._companion(self._by_name[each]) for each in names}
+        return {each: code for each, code in found.items() if isinstance(code, Code)}
 
-    def _examine_large(self, function: Function, kernel: Kernel, case: Case | None, device: Device) -> Verdict:
-        return examine_large(kernel, case, device, self._narrow[function.name], set(self._by_name))
+    def _companion(self, function: Function) -> Code | Refused:
+        if function.name not in self._codes:
+            found = Refused(reason=function.fault) if function.fault else self._store.load(self._library.bitcode(function))
+            self._codes[function.name] = found or self._compiled(function)
+        return self._codes[function.name]
+
+    def _verdict(
+        self, function: Function, kernel: Kernel | None, codes: dict[str, Code], planted: str | None
+    ) -> Verdict:
+        setting, metadata = self._setting, codes[function.name].metadata
+        if setting.is_large:
+            narrow = self._read().narrow(self._library.bitcode(function), planted)
+            names = set(self._by_name)
+            bare = kernel or Kernel(name=function.name, metadata=metadata)
+            case = self._case(function, codes) if kernel else None
+            with Machine(setting.machine, self._runtime, codes) as machine:
+                return examine_large(bare, case, machine, narrow, names)
+        if kernel is None:
+            return Verdict(outcome="not_bound", reason="no contract has its signature")
+        if setting.compile_only:
+            return Verdict(outcome="skipped", reason="only compiled")
+        if self._judge is None:
+            self._judge = Judge(setting.judge)
+        with Machine(setting.machine, self._runtime, codes) as machine:
+            answer = partial(answer_of, device=machine) if setting.with_answers else None
+            return examine(kernel, self._case(function, codes), machine, self._judge, answer=answer)
+
+    def _case(self, function: Function, codes: Mapping[str, Code]) -> Case:
+        return Case(
+            values=Values(self._setting.seed, function.name),
+            kernels={
+                name: match_kernel(name, code.metadata) or Kernel(name=name, metadata=code.metadata)
+                for name, code in codes.items()
+            },
+            references=self._setting.references,
+            is_quick=self._setting.is_quick,
+            version=self._setting.version,
+        )
 
 
-def _connect(path: Path) -> Judge:
-    """Connect to the judge, which may still be importing torch."""
-    deadline = time.monotonic() + 180
-    while True:
-        try:
-            return Judge(path)
-        except (FileNotFoundError, ConnectionRefusedError):
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
+def _said(verdict: Verdict, code: Code | Refused | None, kernel: Kernel | None = None) -> dict[str, Any]:
+    return {
+        "verdict": asdict(verdict),
+        "body": code.body if code else "",
+        "family": kernel.contract.family if kernel and kernel.contract else "",
+        "operator": kernel.parts.get("op", "") if kernel else "",
+        "is_compiled": not isinstance(code, Refused),
+    }

@@ -7,41 +7,53 @@ import importlib.util
 import os
 import shutil
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from ....common.errors import BuildEnvironmentError
 from ....common.process import Command, capture
+from ..execution.store import Entries
 
 SOURCES = Path(__file__).resolve().parents[1] / "runtime"
 _FLAGS = ("-O2", "-fPIC", "-shared", "-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-sanitize=all")
 
 
-def build_runtime(cache: Path) -> Path:
+def build_runtime(cache: Path) -> bytes:
     """Return the shared library of the runtime, compiled if it is not in the cache.
 
     Raises:
         BuildEnvironmentError: there is no C compiler, or it fails.
     """
     compiler = _compiler()
-    digest = hashlib.sha256("\0".join((*compiler, *_FLAGS)).encode())
+    digest = hashlib.sha256("\0".join((*compiler, _version_of(compiler), *_FLAGS)).encode())
     sources = sorted([*SOURCES.glob("*.c"), *SOURCES.glob("*.h")])
     for path in sources:
         digest.update(path.read_bytes())
-    library = cache / f"runtime-{digest.hexdigest()[:16]}.so"
-    if library.is_file():
-        return library
-    cache.mkdir(parents=True, exist_ok=True)
-    beside = cache / f".runtime.{os.getpid()}.so"
-    files = [str(path) for path in sources if path.suffix == ".c"]
-    argv = (*compiler, *_FLAGS, "-o", str(beside), *files, "-lm")
-    answer = capture(Command(argv=argv, environ={**os.environ, "LC_ALL": "C"}), timeout_seconds=300)
-    if not answer.ok or not beside.is_file():
-        raise BuildEnvironmentError(
-            f"the kernels' runtime cannot be compiled by {compiler[0]}:\n" + "\n".join(answer.stderr.splitlines()[-8:]),
-            hint="pip install ziglang gives a compiler without a system package",
-        )
-    beside.replace(library)
+    entries, key = Entries(cache / "runtime"), digest.hexdigest()[:40]
+    library = entries.load(key)
+    if library is None:
+        library = _built(compiler, [str(path) for path in sources if path.suffix == ".c"])
+        entries.save(key, library)
     return library
+
+
+def _built(compiler: tuple[str, ...], files: Sequence[str]) -> bytes:
+    with tempfile.TemporaryDirectory(prefix="mps-runtime-") as folder:
+        made = Path(folder) / "runtime.so"
+        argv = (*compiler, *_FLAGS, "-o", str(made), *files, "-lm")
+        answer = capture(Command(argv=argv, environ={**os.environ, "LC_ALL": "C"}), timeout_seconds=300)
+        if not answer.ok or not made.is_file():
+            raise BuildEnvironmentError(
+                f"the kernels' runtime cannot be compiled by {compiler[0]}:\n"
+                + "\n".join(answer.stderr.splitlines()[-8:]),
+                hint="pip install ziglang gives a compiler without a system package",
+            )
+        return made.read_bytes()
+
+
+def _version_of(compiler: tuple[str, ...]) -> str:
+    return capture(Command(argv=(*compiler, "--version"), environ=dict(os.environ)), timeout_seconds=60).stdout
 
 
 def _compiler() -> tuple[str, ...]:

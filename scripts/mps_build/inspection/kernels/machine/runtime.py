@@ -6,21 +6,7 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-MATH = ("exp", "exp2", "exp10", "log", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
-        "tanh", "asinh", "acosh", "atanh", "sinpi", "cospi", "tanpi", "rsqrt", "pow", "powr", "atan2", "fmod",
-        "nextafter")  # fmt: skip
-# What compiled code may call: our names, and those that a compiler makes up for conversions.
-SYMBOLS = {
-    **{f"rt_{name}": f"rt_{name}" for name in MATH},
-    **{name: name for name in ("rt_barrier", "rt_simd", "rt_lane", "rt_matrix_row", "rt_matrix_column")},
-    **{f"rt_access{space}": "rt_access" for space in (1, 2, 3)},
-    "__truncsfhf2": "rt_truncsfhf2",
-    "__truncdfhf2": "rt_truncdfhf2",
-    "__gnu_f2h_ieee": "rt_truncsfhf2",
-    "__truncsfbf2": "rt_truncsfbf2",
-    "__truncdfbf2": "rt_truncdfbf2",
-    "__extendhfsf2": "rt_extendhfsf2",
-}
+from ..code.runtime import SYMBOLS
 
 
 class Run(ctypes.Structure):
@@ -73,6 +59,7 @@ def load_runtime(path: Path) -> Any:
         "rt_spoiled": (ctypes.c_int64, [ctypes.c_uint32, pointer, size, ctypes.c_int, ctypes.c_int]),
         "rt_map_fixed": (ctypes.c_uint64, [ctypes.c_uint64, size]),
         "rt_unmap": (ctypes.c_int, [ctypes.c_uint64, size]),
+        "rt_load_code": (ctypes.c_int, [ctypes.c_uint64, ctypes.c_char_p, size]),
         "rt_strided": (None, [pointer, pointer, ctypes.c_uint64, ctypes.c_uint32, pointer, pointer, ctypes.c_int]),
         "rt_differs": (ctypes.c_int64, [pointer, pointer, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int]),
         "rt_release": (None, []),
@@ -89,6 +76,9 @@ def load_runtime(path: Path) -> Any:
     return library
 
 
-def address_of(library: Any, name: str) -> int:
-    """Return where a function of the runtime lies."""
-    return int(ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0)
+def addresses(library: Any) -> dict[str, int]:
+    """Return where the functions lie that compiled code may call, by the names that it uses."""
+    return {
+        name: int(ctypes.cast(getattr(library, function), ctypes.c_void_p).value or 0)
+        for name, function in SYMBOLS.items()
+    }

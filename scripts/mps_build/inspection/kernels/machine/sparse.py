@@ -4,48 +4,19 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from ..binding.pack import WrongBinding
+from ..code.compiled import Code
 from ..program import Buffer, Step
-from .device import FORWARD, Device
+from .left import Launch, Left, Place
+from .modes import FORWARD
 from .runtime import Report, Run
-from .troubles import Placed, Trouble, stopped
+from .shift import Shift, outputs_of
 
 POISON = 0xA5
 # A launch here is a few threadgroups: what takes longer runs wild, and would fill the memory.
 _MILLISECONDS = 1000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shift:
-    """A small launch, moved along one dimension of its grid.
-
-    Args:
-        axis: of the grid; it is moved by `units` of `unit` threadgroups each.
-        bytes: by argument name, how far each buffer's contents move with each unit; the others stay.
-        words: by argument name, the offset, the size and the growth (with each unit) of lengths in constants.
-    """
-
-    axis: int
-    units: int
-    bytes: Mapping[str | int, int]
-    words: Mapping[str | int, tuple[tuple[int, int, int], ...]] = field(default_factory=dict)
-    unit: int = 1
-
-    @property
-    def groups(self) -> int:
-        """How many threadgroups the launch is moved by along its axis."""
-        return self.units * self.unit
-
-
-@dataclass(slots=True, kw_only=True)
-class Moved:
-    """What a shifted launch left in its outputs' moved places, and what stopped it."""
-
-    contents: dict[str | int, bytes] = field(default_factory=dict)
-    trouble: Trouble | None = None
-    sizes: dict[str | int, int] = field(default_factory=dict)
 
 
 def largest_size() -> int:
@@ -53,7 +24,22 @@ def largest_size() -> int:
     return (1 << 35) - (1 << 25)
 
 
-def run_shifted(device: Device, step: Step, shift: Shift, groups: Sequence[int] | None = None) -> Moved:
+class Launcher(Protocol):
+    """What launches a kernel in this process."""
+
+    library: Any
+    codes: Mapping[str, Code]
+
+    def prepare(self, code: Code) -> None:
+        """Open a kernel's threadgroup memory."""
+
+    def entry(self, code: Code) -> int:
+        """Return where a kernel's code begins in memory."""
+
+
+def run_shifted(
+    device: Launcher, step: Step, shift: Shift, groups: Sequence[int] | None = None
+) -> tuple[Left, list[bytes]]:
     """Run a step's own threadgroups (or some of them along the axis) where the shift moves them to.
 
     Raises:
@@ -62,9 +48,8 @@ def run_shifted(device: Device, step: Step, shift: Shift, groups: Sequence[int] 
     library, code = device.library, device.codes[step.kernel]
     library.rt_release()
     device.prepare(code)
-    moved = Moved()
     pointers = (ctypes.c_void_p * max(len(code.metadata.arguments), 1))()
-    kept: list[tuple[str | int, int, Buffer]] = []
+    kept: dict[str | int, tuple[int, int]] = {}
     places = []
     for slot, argument in enumerate(each for each in code.metadata.arguments if each.is_buffer):
         key = argument.name if argument.name in step.arguments else argument.index
@@ -75,26 +60,22 @@ def run_shifted(device: Device, step: Step, shift: Shift, groups: Sequence[int] 
             by = shift.bytes.get(key, 0) * shift.units
             at = _place(library, slot, value.size + by, value.align or 16)
             library.rt_fill(at + by, value.data or bytes([POISON]) * value.size, value.size)
-            moved.sizes[key] = value.size + by
-            if value.role in ("output", "inout"):
-                kept.append((key, at + by, value))
-            places.append(Placed(slot, at, value.size + by, argument.name))
+            kept[key] = at + by, value.size
+            places.append(Place(slot=slot, address=at, size=value.size + by, name=argument.name))
         elif isinstance(value, bytes):
             data = _grown(value, shift.words.get(key, ()), shift.units)
             at = _place(library, slot, len(data), max(argument.align, 1))
             library.rt_fill(at, data, len(data))
-            places.append(Placed(slot, at, len(data), argument.name))
+            places.append(Place(slot=slot, address=at, size=len(data), name=argument.name))
         else:
             raise WrongBinding("a table of addresses is not moved")
         pointers[argument.index] = at
     said = _launch(device, step, shift, groups, pointers)
-    if said.status:
-        moved.trouble = stopped(step, said, places)
-    moved.contents = {key: ctypes.string_at(at, buffer.size) for key, at, buffer in kept}
-    return moved
+    left = Left(launches=(Launch.of(0, said, places),))
+    return left, [ctypes.string_at(*kept[key]) for key in outputs_of(step)]
 
 
-def _launch(device: Device, step: Step, shift: Shift, groups: Sequence[int] | None, pointers: object) -> Report:
+def _launch(device: Launcher, step: Step, shift: Shift, groups: Sequence[int] | None, pointers: object) -> Report:
     counts = [-(-threads // size) for threads, size in zip(step.grid, step.threadgroup, strict=True)]
     grid = list(step.grid)
     grid[shift.axis] += shift.groups * step.threadgroup[shift.axis]
@@ -102,7 +83,7 @@ def _launch(device: Device, step: Step, shift: Shift, groups: Sequence[int] | No
         raise WrongBinding("no grid has so many threads")
     code = device.codes[step.kernel]
     job = Run(
-        entry=code.entry(),
+        entry=device.entry(code),
         arguments=ctypes.addressof(pointers),  # type: ignore[arg-type]
         grid=tuple(grid),
         group=step.threadgroup,

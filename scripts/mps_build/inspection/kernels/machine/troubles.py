@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from ..program import Step
-from .code import Code
-from .runtime import Report
+from ..code.compiled import Variable
+from ..metadata import Metadata
 
 # Buffers lie 64 GiB apart: an offset that wrapped at 2**32 elements is still nearest to its own.
 _NEAR = 1 << 35
@@ -24,11 +24,76 @@ class Trouble:
     where: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Placed:
+class Placed(Protocol):
     """A buffer where it lies in the kernel's memory: address and size in bytes."""
 
-    slot: int
+    @property
+    def address(self) -> int:
+        """Where it begins."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+
+    @property
+    def name(self) -> str:
+        """What the kernel's arguments call it."""
+
+
+class Said(Protocol):
+    """What the runtime reports of a launch."""
+
+    @property
+    def status(self) -> int:
+        """0 ended, 1 fault, 2 time, 3 illegal instruction or arithmetic, 4 deadlock, 5 not to be launched."""
+
+    @property
+    def signal(self) -> int:
+        """The signal that stopped it."""
+
+    @property
+    def address(self) -> int:
+        """What it touched."""
+
+    @property
+    def thread(self) -> tuple[int, int, int]:
+        """Which thread it was."""
+
+    @property
+    def races(self) -> int:
+        """How often two threads met."""
+
+    @property
+    def race_kind(self) -> int:
+        """1 write after write, 2 read after write, 3 write after read."""
+
+    @property
+    def race_address(self) -> int:
+        """Where two threads met first."""
+
+    @property
+    def race_threads(self) -> tuple[int, int]:
+        """Which two."""
+
+
+class Compiled(Protocol):
+    """What is asked of a compiled kernel."""
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """Its threadgroup memory."""
+
+    @property
+    def is_cooperative(self) -> bool:
+        """True if its threads work together."""
+
+    @property
+    def metadata(self) -> Metadata:
+        """Its arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Area:
     address: int
     size: int
     name: str
@@ -49,36 +114,36 @@ def locate(address: int, placed: Sequence[Placed]) -> tuple[str, dict[str, objec
     return f"byte {offset} of {each.name}", {"buffer": each.name, "byte": offset, "size": each.size}
 
 
-def stopped(step: Step, said: Report, placed: Sequence[Placed]) -> Trouble:
+def stopped(kernel: str, said: Said, placed: Sequence[Placed]) -> Trouble:
     """Return why a kernel was stopped: a fault with its place, or its time limit."""
     kind = _STATUS.get(said.status, "fault")
     thread = tuple(said.thread)
     if kind == "fault":
         text, where = locate(said.address, placed)
-        return Trouble(kind=kind, text=f"{step.kernel}: thread {thread} touches {text}", thread=thread, where=where)
+        return Trouble(kind=kind, text=f"{kernel}: thread {thread} touches {text}", thread=thread, where=where)
     reason = {
         "timeout": "did not end in time",
         "trap": f"was stopped by signal {said.signal} (a division by zero, a misaligned or a wild address)",
         "deadlock": "waits forever at a barrier",
     }.get(kind, kind)
-    return Trouble(kind=kind, text=f"{step.kernel}: thread {thread} {reason}", thread=thread)
+    return Trouble(kind=kind, text=f"{kernel}: thread {thread} {reason}", thread=thread)
 
 
-def race(step: Step, said: Report, placed: Sequence[Placed], code: Code) -> Trouble:
+def race(kernel: str, said: Said, placed: Sequence[Placed], code: Compiled) -> Trouble:
     """Return the race that was found: the variable, and which two accesses disagree."""
-    shared = [Placed(-1, each.address, each.size, "threadgroup memory") for each in code.variables]
+    shared = [_Area(each.address, each.size, "threadgroup memory") for each in code.variables]
     text, where = locate(said.race_address, [*placed, *shared])
     kinds = {1: "both write", 2: "one writes and the other then reads", 3: "one reads and the other then writes"}
     one, other = ((each - 1) % 1024 for each in said.race_threads)
     return Trouble(
         kind="race",
-        text=f"{step.kernel}: threads {one} and {other} meet at {text} without a barrier: {kinds[said.race_kind]}",
+        text=f"{kernel}: threads {one} and {other} meet at {text} without a barrier: {kinds.get(said.race_kind, 'in a way that is not known')}",
         where={**where, "count": said.races},
     )
 
 
-def spoilt(step: Step, each: Placed, offset: int) -> Trouble:
+def spoilt(kernel: str, each: Placed, offset: int) -> Trouble:
     """Return the write outside of a buffer that its guard bytes showed."""
     side = f"{-offset} bytes before" if offset < 0 else f"{offset - each.size} bytes behind the {each.size} bytes of"
     where = {"buffer": each.name, "byte": offset, "size": each.size}
-    return Trouble(kind="fault", text=f"{step.kernel} writes {side} {each.name}", where=where)
+    return Trouble(kind="fault", text=f"{kernel} writes {side} {each.name}", where=where)

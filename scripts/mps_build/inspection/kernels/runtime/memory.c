@@ -78,6 +78,15 @@ uint64_t rt_map_fixed(uint64_t address, size_t size) {
 }
 int rt_unmap(uint64_t address, size_t size) { return munmap((void *)address, size); }
 
+/* Puts code at a fixed place, where it may be run and read, no longer written; -1 if the place is taken. */
+int rt_load_code(uint64_t address, const char *code, size_t size) {
+    size_t whole = pages(size);
+    if (!rt_map_fixed(address, whole)) return -1;
+    memcpy((void *)address, code, size);
+    __builtin___clear_cache((char *)address, (char *)address + size);
+    return mprotect((void *)address, whole, PROT_READ | PROT_EXEC);
+}
+
 /* Copies between a dense and a strided block; sizes and strides outermost first, strides in bytes. */
 void rt_strided(char *dense, char *strided, uint64_t element, uint32_t ndim, const int64_t *sizes,
                 const int64_t *strides, int to_strided) {

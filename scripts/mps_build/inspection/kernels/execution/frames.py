@@ -1,0 +1,79 @@
+"""Messages between processes: a length of the text and one of the bytes behind it, both limited, then the two.
+
+Standard library alone: the process that has torch loads this file by its path.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import struct
+import time
+
+_LENGTHS = struct.Struct("<IQ")
+_PIECE = 1 << 20
+
+
+class BrokenTalk(Exception):
+    """The other side sent what no message is."""
+
+
+class TooLate(Exception):
+    """The other side did not answer in time."""
+
+
+def write_frame(descriptor: int, text: bytes, *parts: bytes) -> None:
+    """Write a message. Raises BrokenPipeError if nobody reads any more."""
+    size = sum(map(len, parts))
+    waiting = [_LENGTHS.pack(len(text), size) + text, *parts] if size < _PIECE else []
+    if waiting:
+        _write(descriptor, b"".join(waiting))
+        return
+    _write(descriptor, _LENGTHS.pack(len(text), size) + text)
+    for each in parts:
+        _write(descriptor, each)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def read_frame(descriptor: int, most_text: int, most_bytes: int, until: float | None = None) -> tuple[bytes, bytes]:
+    """Return a message's text and bytes.
+
+    Args:
+        most_text: and `most_bytes`: a longer one is refused before it is read.
+        until: a moment of time.monotonic() after which nobody waits.
+
+    Raises:
+        EOFError: the other side has gone.
+        BrokenTalk: a length is larger than its limit.
+        TooLate: it did not come in time.
+    """
+    lengths = _read(descriptor, _LENGTHS.size, until)
+    text, size = _LENGTHS.unpack(lengths)
+    if text > most_text or size > most_bytes:
+        raise BrokenTalk(f"a message of {text} and {size} bytes, where at most {most_text} and {most_bytes} may come")
+    data = _read(descriptor, text + size, until)
+    return bytes(data[:text]), bytes(data[text:])
+
+
+def _read(descriptor: int, size: int, until: float | None) -> bytearray:
+    data = bytearray()
+    while len(data) < size:
+        if until is not None:
+            _wait(descriptor, until)
+        piece = os.read(descriptor, min(size - len(data), _PIECE))
+        if not piece:
+            raise EOFError
+        data += piece
+    return data
+
+
+def _wait(descriptor: int, until: float) -> None:
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    if not waiting.poll(max(0.0, until - time.monotonic()) * 1000):
+        raise TooLate

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.home import expanded
 from mps_build.common.result import Result
 from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import Workspace, remove_tree, work_folder
@@ -151,7 +152,7 @@ def _asked(options: Options) -> Asked:
         bad=options.bad,
         index=options.index,
         python=options.python,
-        repository=options.repo.expanduser().absolute() if options.repo else None,
+        repository=expanded(options.repo).absolute() if options.repo else None,
         device=options.device,
         allow_virtual=options.allow_virtual,
         seconds=options.timeout,

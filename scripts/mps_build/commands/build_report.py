@@ -35,6 +35,7 @@ from mps_build.build.report.words import (
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError, reason_of
 from mps_build.common.files import write_whole
+from mps_build.common.home import expanded
 from mps_build.common.page import whole_page
 from mps_build.common.recipe.catalogue import data_root, find_recipe
 from mps_build.common.result import Result
@@ -108,7 +109,7 @@ def _find(argument: str | None) -> tuple[Path, Path | None]:
             raise UsageError(f"nothing was built in {work_folder()}", hint=hint)
         newest = max(logs, key=lambda path: path.stat().st_mtime).parent
         return newest, _receipts(newest)
-    given = Path(argument).expanduser()
+    given = expanded(argument)
     if given.name == LOG and given.is_file():
         given = given.parent
     if given.is_dir():

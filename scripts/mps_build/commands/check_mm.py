@@ -22,6 +22,7 @@ from mps_build.build.mm.request import changed_files, existing_files, make_check
 from mps_build.build.mm.tree import MpsTree, find_tree, read_tree, read_wheel_headers
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.home import expanded
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
@@ -111,7 +112,7 @@ def run(options: Options, console: Console) -> Result:
 
 
 def _tree(options: Options, recipe: Recipe | None, files: tuple[Path, ...], folder: Path, console: Console) -> MpsTree:
-    source = options.source.expanduser() if options.source else None
+    source = expanded(options.source) if options.source else None
     if source is None:
         found = {tree for file in files if (tree := find_tree(file))}
         if len(found) > 1:

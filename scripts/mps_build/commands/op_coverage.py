@@ -24,6 +24,7 @@ from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import SourceError, UsageError, reason_of
 from mps_build.common.files import write_whole
+from mps_build.common.home import expanded
 from mps_build.common.mirror import mirror_of
 from mps_build.common.page import whole_page
 from mps_build.common.process import Command, capture
@@ -142,7 +143,7 @@ def _counts(rows: tuple[Row, ...]) -> dict[str, Any]:
 
 def _facts(source: str, options: Options, console: Console) -> Facts:
     """Return the facts of whatever kind of thing an argument names."""
-    path = Path(source).expanduser()
+    path = expanded(source)
     if path.is_dir():
         return facts_of_tree(path.resolve())
     if path.suffix == ".json":

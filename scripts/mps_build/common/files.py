@@ -12,11 +12,13 @@ from pathlib import Path
 def write_whole(path: Path, data: str | bytes, *, mode: int | None = None) -> None:
     """Write a file; its folder is made if need be, and what was there stays if the writing fails.
 
+    A byte of a path that is not UTF-8 becomes its escape, such as \\udcff, which JSON reads back.
+
     Args:
         mode: the file's permissions, such as 0o755; the user's default if None.
     """
     with written_whole(path) as beside:
-        beside.write_bytes(data.encode("utf-8") if isinstance(data, str) else data)
+        beside.write_bytes(data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data)
         if mode is not None:
             beside.chmod(mode)
 

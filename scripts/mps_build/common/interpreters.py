@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -9,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import BuildEnvironmentError
+from .errors import BuildEnvironmentError, UsageError
+from .home import home_folder
 from .process import Command, capture
 
 _ASK = """
@@ -179,8 +181,11 @@ def _candidates(version: str, environ: Mapping[str, str]) -> Iterator[str]:
     uv = capture(Command(argv=("uv", "python", "find", "--no-python-downloads", version), environ=environ))
     if uv.ok and uv.stdout.strip():
         yield uv.stdout.strip()
-    pyenv = Path(environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-    for folder in sorted(pyenv.glob(f"{version}*"), key=_patch_level, reverse=True):
+    root = environ.get("PYENV_ROOT")
+    with contextlib.suppress(UsageError):  # without a home folder there is no pyenv in it
+        root = root or str(home_folder() / ".pyenv")
+    pyenv = Path(root) / "versions" if root else None
+    for folder in sorted(() if pyenv is None else pyenv.glob(f"{version}*"), key=_patch_level, reverse=True):
         if (folder / "bin" / "python").is_file():
             yield str(folder / "bin" / "python")
 

@@ -55,6 +55,20 @@ def read_text(path: Path, *, most_bytes: int = MOST_BYTES) -> str:
     return data.decode("utf-8")
 
 
+def to_json(document: Any, *, encoding: str = "utf-8") -> str:
+    """Return a document as indented JSON that its reader's encoding can hold: JSON has escapes of its own.
+
+    >>> to_json("\\udcff\\xe9", encoding="ascii")
+    '"\\\\udcff\\\\u00e9"\\n'
+    """
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return json.dumps(document, indent=2) + "\n"
+    return text
+
+
 def _check_levels(document: Any) -> None:
     """Look at it level by level, for a walk that calls itself is what it must not break."""
     level = [document]

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from .environment import without_repository
+from .plain_text import shown
 
 _MOST_LINE_BYTES = 1 << 20
 
@@ -204,7 +205,7 @@ def run_interactive(command: Command) -> int:
                 except KeyboardInterrupt:
                     continue  # the terminal tells the program too: it decides
     except OSError as error:
-        sys.stderr.write(f"{command.argv[0]}: {error.strerror}\n")
+        sys.stderr.write(f"{shown(command.argv[0])}: {error.strerror}\n")
         return 127
     return status if status >= 0 else 128 - status
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.home import expanded
 from mps_build.common.process import Command, capture
 from mps_build.common.workspace import cache_folder
 
@@ -53,7 +54,7 @@ def find_wheel(text: str, python: str | None, console: Console) -> tuple[Path, b
     Raises:
         UsageError: no such file, or no such wheel.
     """
-    path = Path(text).expanduser()
+    path = expanded(text)
     looks_like_a_path = "/" in text or path.suffix == ".whl"
     if path.exists() or looks_like_a_path:
         if python is not None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import UsageError, reason_of
+from ..home import expanded
 from .thinning import thin
 
 # What is read at most (unpacked); beyond a few megabytes only what stands around trouble is kept (thinning.py).
@@ -30,7 +31,7 @@ def read_log_file(argument: str) -> str:
     try:
         if argument == "-":
             return _read(sys.stdin.buffer)
-        with Path(argument).expanduser().open("rb") as file:
+        with expanded(argument).open("rb") as file:
             return _read(file)
     except (OSError, EOFError, zlib.error, ValueError) as error:
         hint = "give a log file, or - for standard input"

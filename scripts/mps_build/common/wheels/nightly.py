@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from packaging.version import InvalidVersion, Version
 
 from ..errors import SourceError, UsageError
+from ..home import expanded
 from ..process import Command, capture
 
 VARIABLE = "MPS_BUILD_NIGHTLY_INDEX"
@@ -28,7 +29,7 @@ def index_arguments(index: str | None) -> tuple[str, ...]:
     """
     if index is None:
         return ()
-    folder = Path(index).expanduser()
+    folder = expanded(index)
     if folder.is_dir():
         if (folder / "torch" / "index.html").is_file():
             return ("--index-url", folder.resolve().as_uri())

@@ -12,15 +12,16 @@ WHEEL_OR_REQUIREMENT and --python are as for verify_mps. `--device cpu` rehearse
 from __future__ import annotations
 
 import argparse
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.console import Console, human_seconds
 from mps_build.common.errors import MpsBuildError
+from mps_build.common.files import write_whole
 from mps_build.common.records.benchmark import BenchmarkRecord, Row
 from mps_build.common.records.verification import to_json
 from mps_build.common.result import Result
+from mps_build.common.summary import job_summary
 from mps_build.verify.benchmark import Benchmark, BenchmarkRequest
 from mps_build.verify.reports import bars, benchmark_page
 from mps_build.verify.reports.benchmark_words import achieved, doubts, dtypes, ratio, shape
@@ -82,14 +83,12 @@ def run(options: Options, console: Console) -> Result:
 def write_reports(options: Options, record: BenchmarkRecord) -> None:
     """Write the page and the pictures that were asked for."""
     if options.html is not None:
-        _parent(options.html).write_text(benchmark_page.render(record), encoding="utf-8")
+        write_whole(options.html, benchmark_page.render(record))
     if options.svg is not None:
-        _parent(options.svg).write_text(bars.svg(record), encoding="utf-8")
+        write_whole(options.svg, bars.svg(record))
     if options.png is not None:
-        _parent(options.png).write_bytes(bars.png(record))
-    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(benchmark_page.markdown(record))
+        write_whole(options.png, bars.png(record))
+    job_summary(benchmark_page.markdown(record))
 
 
 def _request(options: Options) -> BenchmarkRequest:
@@ -97,11 +96,6 @@ def _request(options: Options) -> BenchmarkRequest:
     if options.png is not None:
         bars.check_pillow()  # before minutes are spent, not after
     return BenchmarkRequest(**fields, quick=options.quick, fresh=options.fresh, only=words(options.only))
-
-
-def _parent(path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 def _print_end(record: BenchmarkRecord, path: Path, console: Console) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.home import expanded
 from mps_build.common.result import Result
 from mps_build.common.watched import kept_awake
@@ -128,7 +129,7 @@ def run(options: Options, console: Console) -> Result:
     _print(state, findings, console, folder)
     if options.markdown:
         options.markdown.parent.mkdir(parents=True, exist_ok=True)
-        options.markdown.write_text(report.markdown(state, findings), encoding="utf-8")
+        write_whole(options.markdown, report.markdown(state, findings))
     return Result(document={**report.document(state, findings), "state": str(path)})
 
 

@@ -22,11 +22,13 @@ from mps_build.build.steps.fetch_source import resolve_ref
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.plain_text import in_code, in_markdown, markdown_table
 from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import all_recipes, data_root, find_recipe
 from mps_build.common.result import Result
+from mps_build.common.summary import job_summary
 from mps_build.common.workspace import work_folder
-from mps_build.publish.fleet.github import gh, job_summary, json_object, step_outputs
+from mps_build.publish.fleet.github import gh, json_object, step_outputs
 from mps_build.publish.fleet.regressions import LABEL, Action, Seen, decide, look_at_build, look_at_record
 from mps_build.publish.fleet.trust import check_labels, check_ref, check_trust
 
@@ -136,14 +138,15 @@ def _outputs(options: Options, console: Console) -> dict[str, Any]:
     }
     step_outputs(outputs)
     rows = [
-        f"| `{Path(each['path']).name}` | {each['size'] / 1e6:.1f} MB | `{each['sha256']}` | {each['kind']} |"
+        (in_code(Path(each["path"]).name), f"{each['size'] / 1e6:.1f} MB", in_code(each["sha256"]), each["kind"])
         for each in wheels
     ]
-    times = [
-        f"| {each['step']} | {each['seconds']:.0f} s |" for each in document.get("steps", []) if not each["skipped"]
-    ]
-    table = ["| wheel | size | sha256 | kind |", "|---|---|---|---|", *rows, "", "| step | time |", "|---|---|", *times]
-    job_summary("\n".join([f"## {document['recipe']} at `{document['commit']}`", "", *table, ""]))
+    times = [(each["step"], f"{each['seconds']:.0f} s") for each in document.get("steps", []) if not each["skipped"]]
+    tables = (
+        *markdown_table(("wheel", "size", "sha256", "kind"), rows),
+        *("", *markdown_table(("step", "time"), times), ""),
+    )
+    job_summary("\n".join([f"## {in_markdown(document['recipe'])} at {in_code(document['commit'])}", "", *tables]))
     console.table(("output", "value"), list(outputs.items()))
     return outputs
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.verification import Case, Record, load_record
 from mps_build.common.result import Result
@@ -69,8 +70,8 @@ def run(options: Options, console: Console) -> Result:
         raise UsageError(f"{case.id}: is an event of the run, not a case: it cannot be repeated", hint=case.reason)
     script_path, issue_path = _paths(options, case.id)
     script = render_script(record, case, embed(data_root() / "tests" / "device", case.file, case.id))
-    script_path.write_text(script, encoding="utf-8")
-    issue_path.write_text(render_issue(record, case, script, script_path.name), encoding="utf-8")
+    write_whole(script_path, script)
+    write_whole(issue_path, render_issue(record, case, script, script_path.name))
     console.table(("", ""), [("script", str(script_path)), ("issue's text", str(issue_path))])
     if case.outcome in ("passed", "skipped"):
         console.warn(f"{case.id} {case.outcome} in this record: the script will not show a failure")
@@ -97,8 +98,8 @@ def _kernel(document: dict[str, Any], options: Options, console: Console) -> Res
     row = kernel_repro.find_row(document, options.case)
     script_path, issue_path = _paths(options, row["name"])
     script = kernel_repro.render_script(document, row)
-    script_path.write_text(script, encoding="utf-8")
-    issue_path.write_text(kernel_repro.render_issue(document, row, script, script_path.name), encoding="utf-8")
+    write_whole(script_path, script)
+    write_whole(issue_path, kernel_repro.render_issue(document, row, script, script_path.name))
     console.table(("", ""), [("script", str(script_path)), ("issue's text", str(issue_path))])
     if row["outcome"] in ("passed", "skipped", "not_bound"):
         console.warn(f"{row['name']} {row['outcome'].replace('_', ' ')} in this record: there is nothing wrong to show")

@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Column, Table
 from rich.text import Text
 
-from .plain_text import shown
+from .plain_text import plain, shown
 from .workspace import in_checkout
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -89,6 +89,10 @@ class Console:
             if on_github:
                 self._show("::endgroup::", style=None)
         self.timings.append((title, time.monotonic() - began))
+
+    def workflow_command(self, text: str) -> None:
+        """Print a line that GitHub is meant to read as a command; whoever calls this has escaped what it holds."""
+        self._rich.print(Text(plain(text).replace("\n", " ")), soft_wrap=True)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None = None) -> None:
         """Print a table; long cells are folded, never cut, so that they can be copied."""

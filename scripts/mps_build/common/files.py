@@ -17,8 +17,12 @@ def write_whole(path: Path, data: str | bytes, *, mode: int | None = None) -> No
     Args:
         mode: the file's permissions, such as 0o755; the user's default if None.
     """
+    data = data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data
+    if path.is_char_device() or path.is_fifo():  # /dev/stdout takes what is written, and no other file its place
+        path.write_bytes(data)
+        return
     with written_whole(path) as beside:
-        beside.write_bytes(data.encode("utf-8", "backslashreplace") if isinstance(data, str) else data)
+        beside.write_bytes(data)
         if mode is not None:
             beside.chmod(mode)
 

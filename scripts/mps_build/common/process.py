@@ -150,7 +150,7 @@ def run_logged(
     tail: deque[str] = deque(maxlen=40)
     began = time.monotonic()
     with log.open("ab") as file:
-        file.write(f"$ {command}\n".encode())
+        file.write(shown(f"$ {command}\n").encode())
         file.flush()
         try:
             traced(command)
@@ -164,7 +164,7 @@ def run_logged(
                 start_new_session=timeout_seconds is not None,
             )
         except OSError as error:
-            file.write(f"{error}\n".encode())
+            file.write(shown(f"{error}\n").encode())
             raise CommandFailed(command, exit_code=127, log=log, tail=(str(error),)) from error
         watchdog = threading.Timer(timeout_seconds, kill_group, (process.pid,)) if timeout_seconds else None
         if watchdog:

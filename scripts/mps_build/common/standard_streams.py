@@ -93,7 +93,7 @@ def guarded_streams() -> Iterator[None]:
     before = sys.stdin, sys.stdout, sys.stderr
     if sys.stdin is None:
         sys.stdin = io.TextIOWrapper(io.BytesIO())
-    sys.stdout, sys.stderr = GuardedStream(sys.stdout, number=1), GuardedStream(sys.stderr, number=2)  # type: ignore[assignment]
+    sys.stdout, sys.stderr = GuardedStream(sys.stdout, number=1), GuardedStream(sys.stderr, number=2)
     try:
         yield
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -92,7 +93,7 @@ def build_editable(
     ninja = (ninja_of(build), "-C", str(build), f"-j{jobs}")
     python = venv / "bin" / "python"
     if backend == "setuptools":
-        (_site_packages(python, wrap) / PTH).write_text(f"{root}\n", encoding="utf-8")
+        (_site_packages(python, wrap) / PTH).write_bytes(os.fsencode(f"{root}\n"))
         remake = wrap(Command(argv=(*ninja, "install"), cwd=root, environ=first.environ))
         # setuptools compares times in whole seconds: an edit in the second of its last build would not be seen.
         again = wrap(Command(argv=(*first.argv, "--force"), cwd=root, environ=first.environ))

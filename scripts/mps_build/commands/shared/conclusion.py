@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import signal
 from collections.abc import Iterator
@@ -11,8 +10,10 @@ from pathlib import Path
 
 from mps_build.common.console import Console, human_seconds
 from mps_build.common.errors import KnownIssuesOnly, MpsBuildError
+from mps_build.common.files import write_whole
 from mps_build.common.records.verification import Case, Record, to_json
 from mps_build.common.result import Result
+from mps_build.common.summary import job_summary
 from mps_build.verify import Verification
 from mps_build.verify.reports import html, junit, markdown
 from mps_build.verify.reports.words import further_cause, one_line
@@ -54,11 +55,8 @@ def write_reports(options: VerdictOptions, record: Record) -> None:
         (options.markdown, markdown.render),
     ):
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(render(record), encoding="utf-8")
-    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(markdown.render(record))
+            write_whole(path, render(record))
+    job_summary(markdown.render(record))
 
 
 @contextmanager

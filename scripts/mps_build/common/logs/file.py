@@ -8,7 +8,6 @@ import io
 import sys
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO
 
 from ..errors import UsageError, reason_of

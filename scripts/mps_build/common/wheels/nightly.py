@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from packaging.version import InvalidVersion, Version

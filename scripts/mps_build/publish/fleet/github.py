@@ -54,12 +54,5 @@ def step_outputs(values: Mapping[str, str]) -> None:
     if wrong := [name for name, value in values.items() if "\n" in value or "\r" in value]:
         raise UsageError(f"the output {wrong[0]} contains a line break")
     if path := os.environ.get("GITHUB_OUTPUT"):
-        with Path(path).open("a", encoding="utf-8") as file:
+        with Path(path).open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.writelines(f"{name}={value}\n" for name, value in values.items())
-
-
-def job_summary(text: str) -> None:
-    """Append Markdown to the summary that GitHub shows of this job; outside of GitHub nothing is written."""
-    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(text)

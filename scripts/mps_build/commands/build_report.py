@@ -9,7 +9,6 @@ ratios measured in benchmarks/results.json.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +35,7 @@ from mps_build.common.console import Console
 from mps_build.common.errors import UsageError, reason_of
 from mps_build.common.files import write_whole
 from mps_build.common.home import expanded
+from mps_build.common.json_text import read_json
 from mps_build.common.page import whole_page
 from mps_build.common.recipe.catalogue import data_root, find_recipe
 from mps_build.common.result import Result
@@ -167,7 +167,7 @@ def _kept(receipts: Path | None) -> list[dict[str, Any]]:
     kept = []
     for path in sorted(receipts.glob("*.json")) if receipts and receipts.is_dir() else ():
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document = read_json(path)
         except (OSError, ValueError):
             continue
         if isinstance(document, dict) and isinstance(document.get("seconds"), (int, float)):

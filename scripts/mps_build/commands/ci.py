@@ -22,6 +22,7 @@ from mps_build.build.steps.fetch_source import resolve_ref
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.json_text import parse_json
 from mps_build.common.plain_text import in_code, in_markdown, markdown_table
 from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import all_recipes, data_root, find_recipe
@@ -108,7 +109,7 @@ def _inputs(options: Options, console: Console) -> dict[str, Any]:
 
 def _testers(text: str) -> list[dict[str, str]]:
     try:
-        testers = json.loads(text)
+        testers = parse_json(text)
     except ValueError as error:
         raise UsageError(f"--testers {text!r} is not JSON: {error}", hint='[["self-hosted","macos-15"]]') from error
     if not isinstance(testers, list) or not testers or len(testers) > 256:

@@ -9,7 +9,6 @@ a record of verify_mps measured of each operator: right, wrong, refused, fell ba
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import tarfile
 import tempfile
@@ -22,9 +21,10 @@ from typing import Any
 from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import SourceError, UsageError, reason_of
+from mps_build.common.errors import SourceError, UsageError
 from mps_build.common.files import write_whole
 from mps_build.common.home import expanded
+from mps_build.common.json_text import load_json
 from mps_build.common.mirror import mirror_of
 from mps_build.common.page import whole_page
 from mps_build.common.process import Command, capture
@@ -147,7 +147,7 @@ def _facts(source: str, options: Options, console: Console) -> Facts:
     if path.is_dir():
         return facts_of_tree(path.resolve())
     if path.suffix == ".json":
-        return _from_file(path)
+        return from_document(load_json(path), named=str(path))
     if path.suffix == ".whl" or any(sign in source for sign in "=<>~!"):
         wheel, _ = find_wheel(source, None if path.exists() else options.python, console)
         return facts_of_wheel(wheel, _compiled(wheel, console))
@@ -159,13 +159,6 @@ def _facts(source: str, options: Options, console: Console) -> Facts:
     if (built / NEEDED[0]).is_dir():
         return facts_of_tree(built, label=f"{label} in {built}")
     return _of_commit(recipe, label, options, console)
-
-
-def _from_file(path: Path) -> Facts:
-    try:
-        return from_document(json.loads(path.read_text(encoding="utf-8")), named=str(path))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from error
 
 
 def _compiled(wheel: Path, console: Console) -> Compiled:

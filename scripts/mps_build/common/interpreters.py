@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from .errors import BuildEnvironmentError, UsageError
 from .home import home_folder
+from .json_text import parse_json
 from .process import Command, capture
 
 _ASK = """
@@ -143,7 +143,7 @@ def _ask(candidate: str, environ: Mapping[str, str]) -> dict[str, str] | str:
     if not answer.ok:
         return "does not run: " + (answer.stderr.strip().splitlines() or [f"exit {answer.exit}"])[-1][:200]
     try:
-        said = json.loads(answer.stdout.splitlines()[-1])
+        said = parse_json(answer.stdout.splitlines()[-1])
     except (ValueError, IndexError):
         return "does not answer as a Python does"
     known = isinstance(said, dict) and all(isinstance(said.get(name), str) for name in ("executable", "base", "real"))

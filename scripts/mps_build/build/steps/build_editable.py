@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, CompileError
+from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
@@ -110,7 +111,7 @@ def build_editable(
     )
     if not answer.stdout.strip():
         raise CompileError(f"{wheel.name} installs no import hook: {answer.stderr.strip()}", hint=f"see {log}")
-    place, options = json.loads(answer.stdout.splitlines()[-1])
+    place, options = parse_json(answer.stdout.splitlines()[-1])
     argv = ("cmake", "--install", str(build), "--prefix", place, *options)
     return Editable(
         root=root,
@@ -151,7 +152,7 @@ def create_runtime(
     asked = capture(wrap(Command(argv=asking, cwd=builder.cwd, environ=builder.environ)), timeout_seconds=600)
     if not asked.ok:
         raise BuildEnvironmentError(f"the project gives no metadata:\n{asked.stderr[-800:]}", hint=f"see {log}")
-    wanted = [each for each in json.loads(asked.stdout.splitlines()[-1]) if "extra ==" not in each]
+    wanted = [each for each in parse_json(asked.stdout.splitlines()[-1]) if "extra ==" not in each]
     wanted += [f"numpy=={numpy}"] if numpy else []
     python = destination / "bin" / "python"
     pip = (str(python), "-m", "pip", "--disable-pip-version-check", "--no-input")

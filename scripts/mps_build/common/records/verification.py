@@ -11,9 +11,9 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..errors import UsageError, reason_of
+from ..errors import UsageError
 from ..files import write_whole
-from ..json_text import read_json
+from ..json_text import load_json
 
 SCHEMA: Literal["mps-build/record/1"] = "mps-build/record/1"
 
@@ -158,12 +158,7 @@ def read_model(path: Path, model: type[_Model], *, schema: str, hint: str) -> _M
     Raises:
         UsageError: as for `load_record`; each names the file, and `hint` says who writes the right one.
     """
-    try:
-        document = read_json(path)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{path}:{error.lineno}: is not JSON: {error.msg}", hint=hint) from error
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read: {reason_of(error)}", hint=hint) from error
+    document = load_json(path, hint=hint)
     named = document.get("schema") if isinstance(document, dict) else None
     if named != schema:
         found = f"its schema is {named!r}" if named else "it names no schema"

@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from mps_build.common.errors import UsageError, reason_of
-from mps_build.common.json_text import read_json
+from mps_build.common.errors import UsageError
+from mps_build.common.json_text import load_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +110,7 @@ def _record(path: Path) -> float | None:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    try:
-        document = read_json(path)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {reason_of(error)}", hint="remove it or download it again") from error
+    document = load_json(path, hint="remove it or download it again")
     if not isinstance(document, dict):
         raise UsageError(f"{path} does not hold a JSON object", hint="remove it or download it again")
     return document

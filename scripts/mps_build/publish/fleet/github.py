@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.errors import SourceError, UsageError, reason_of
+from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.json_text import load_json, parse_json
 from mps_build.common.process import Command, capture
 
 
@@ -25,7 +25,7 @@ def gh(*arguments: str, parse: bool = True) -> Any:
             f"gh {' '.join(arguments[:2])}: {said[0]}", hint="install gh and set GH_TOKEN, as the workflow does"
         )
     try:
-        return json.loads(found.stdout) if parse else None
+        return parse_json(found.stdout) if parse else None
     except ValueError as error:
         raise SourceError(f"gh {' '.join(arguments[:2])} did not answer with JSON: {error}") from error
 
@@ -36,10 +36,7 @@ def json_object(path: Path | None, what: str) -> dict[str, Any]:
     Raises:
         UsageError: it cannot be read, or holds something else.
     """
-    try:
-        document = json.loads(path.read_text(encoding="utf-8")) if path else None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{what}: {path} cannot be read: {reason_of(error)}") from error
+    document = load_json(path, hint=f"{what} takes what a command's --json wrote") if path else None
     if not isinstance(document, dict):
         raise UsageError(f"{what}: {path or 'no file given'} does not hold a JSON object")
     return document

@@ -192,4 +192,4 @@ def _candidates(version: str, environ: Mapping[str, str]) -> Iterator[str]:
 
 def _patch_level(folder: Path) -> tuple[int, ...]:
     """Return a pyenv folder's version as numbers: 3.12.10 is newer than 3.12.9."""
-    return tuple(int(part) if part.isdigit() else 0 for part in folder.name.rstrip("t").split("."))
+    return tuple(int(part) if part.isdecimal() else 0 for part in folder.name.rstrip("t").split("."))

@@ -26,7 +26,7 @@ def parse_json(text: str | bytes, *, finite: bool = True) -> Any:
     Raises:
         ValueError: no JSON, a key twice, a number beyond 64 bits, or nested so deeply that whoever walks it would fall.
 
-    >>> parse_json('["\\ud800"]')
+    >>> parse_json('["\\\\ud800"]')
     ['?']
     """
     refuse = _refuse_constant if finite else None

@@ -192,23 +192,30 @@ class _Wire:
             StoreLost: what comes is not a frame, or the connection ends.
             OSError: the connection broke, or the deadline passed.
         """
-        line = self._line(deadline)
-        kind = line[:1]
-        if kind in (b"+", b"-", b":"):
-            return line
-        if kind not in (b"$", b"*"):
-            raise StoreLost("it answers, but not as Redis")
+        parts: list[bytes] = []
+        size, left = 0, 1
+        while left:  # no recursion: an array may hold arrays, as deep as it says
+            line = self._line(deadline)
+            if line[:1] not in (b"+", b"-", b":", b"$", b"*"):
+                raise StoreLost("it answers, but not as Redis")
+            length = self._length(line) if line[:1] in (b"$", b"*") else 0
+            if line[:1] == b"$" and length >= 0:
+                line += self._exactly(length + 2, deadline)
+            parts.append(line)
+            size += len(line)
+            left += max(length, 0) - 1 if line[:1] == b"*" else -1
+            if max(size, left) > _LONGEST:
+                raise StoreLost("it answers, but not as Redis")
+        return b"".join(parts)
+
+    def _length(self, line: bytes) -> int:
         try:
             length = int(line[1:])
         except ValueError:
             raise StoreLost("it answers, but not as Redis") from None
         if length > _LONGEST:
             raise StoreLost("it answers, but not as Redis")
-        if length < 0:
-            return line
-        if kind == b"$":
-            return line + self._exactly(length + 2, deadline)
-        return line + b"".join(self.frame(deadline) for _ in range(length))
+        return length
 
     def _line(self, deadline: float | None) -> bytes:
         while (end := self._buffer.find(b"\r\n")) < 0:

@@ -56,7 +56,7 @@ def find_recipe(argument: str) -> Recipe:
         return load_recipe(expanded(argument))
     known = {path.stem: path for path in _recipe_files()}
     wanted = argument.strip().lower()
-    wanted = f"v{wanted}" if wanted[:1].isdigit() else wanted
+    wanted = f"v{wanted}" if wanted[:1].isdecimal() else wanted
     if wanted in known:
         return load_recipe(known[wanted])
     if re.fullmatch(r"v\d+\.\d+", wanted) and (of_minor := [stem for stem in known if stem.startswith(f"{wanted}.")]):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import UsageError
+from ..json_model import checked
 from ..json_text import load_json
 
 _HINT = "give a file that `verify_kernels --json` wrote"
@@ -55,11 +56,7 @@ def load_kernels(path: Path) -> dict[str, Any]:
     document = load_json(path, hint=_HINT)
     if not is_kernels(document) or "target" not in document:
         raise UsageError(f"{path}: is not a document of verify_kernels", hint=_HINT)
-    try:
-        _Document.model_validate(document)
-    except ValidationError as error:
-        faults = "\n  ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:10])
-        raise UsageError(f"{path}: is a damaged document of verify_kernels:\n  {faults}", hint=_HINT) from error
+    checked(document, _Document, name=str(path), what="document of verify_kernels", hint=_HINT)
     return _without_nulls(document)
 
 

@@ -225,7 +225,8 @@ def _write_json(arguments: Sequence[str], result: Result) -> int:
 
     document = {**result.document, "exit_code": result.exit_code, "cause": result.cause, "hint": result.hint}
     if path == Path("-"):
-        sys.stdout.write(to_json(document, encoding=sys.stdout.encoding))
+        # GitHub reads `##[` as a command wherever it stands, and JSON can say it otherwise.
+        sys.stdout.write(to_json(document, encoding=sys.stdout.encoding).replace("##[", "##\\u005b"))
         return result.exit_code
     try:
         write_whole(path, to_json(document))

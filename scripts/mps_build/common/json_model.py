@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -23,7 +24,8 @@ def checked(document: Any, kind: type[_Value], *, name: str, what: str, hint: st
         UsageError: a part is missing, or has another type; every such part is named.
     """
     try:
-        return TypeAdapter(kind).validate_python(document)
+        # As JSON, strictly: a text of 5,000 digits is a text, and not an infinite number of seconds.
+        return TypeAdapter(kind).validate_json(json.dumps(document), strict=True)
     except ValidationError as error:
         faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:_MOST_FAULTS]]
         raise UsageError(f"{name}: is a damaged {what}:\n  " + "\n  ".join(faults), hint=hint) from error

@@ -31,7 +31,12 @@ def shown(text: str) -> str:
     >>> shown("::set-env name=A::b")
     ': :set-env name=A::b'
     """
-    return _COMMAND.sub(lambda match: "## " if match[2] else f"{match[1]}: ", plain(text))
+    return disarmed(plain(text))
+
+
+def disarmed(text: str) -> str:
+    """Return the text with a blank in whatever GitHub takes for a command of the workflow."""
+    return _COMMAND.sub(lambda match: "## " if match[2] else f"{match[1]}: ", text)
 
 
 def fence_of(text: str) -> str:

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from .plain_text import disarmed
+
 # As a shell gives the status of a program that SIGPIPE ended: what `yes | head -1` makes of `yes`.
 CUT_OFF = 128 + 13
 
@@ -35,6 +37,8 @@ class GuardedStream:
 
     def __init__(self, stream: Any, *, number: int) -> None:
         self._stream, self._number, self._lost = stream, number, False
+        # GitHub reads commands out of what a step prints, whoever printed it.
+        self._disarms, self._starts_line = bool(os.environ.get("GITHUB_ACTIONS")), True
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -49,9 +53,12 @@ class GuardedStream:
         return self._stream is not None and not self._lost and bool(self._stream.isatty())
 
     def write(self, text: str) -> int:
-        """Write a text."""
+        """Write a text; on GitHub nothing in it is a command, unless commands are allowed."""
         if self._lost or not text:
             return len(text)
+        if self._disarms:
+            text = disarmed(text) if self._starts_line else disarmed(f"x{text}")[1:]
+            self._starts_line = text.endswith("\n")
         try:
             if self._stream is None:
                 raise OSError(errno.EBADF, os.strerror(errno.EBADF))
@@ -62,6 +69,15 @@ class GuardedStream:
         except OSError as error:
             self._lose(error)
         return len(text)
+
+    @contextlib.contextmanager
+    def allowing_commands(self) -> Iterator[None]:
+        """Let what is written inside the block be a command."""
+        before, self._disarms = self._disarms, False
+        try:
+            yield
+        finally:
+            self._disarms, self._starts_line = before, True
 
     def flush(self) -> None:
         """Hand on what was written."""

@@ -18,7 +18,7 @@ from recorded_macs import recorded_document
 RECORDED = Path(__file__).parents[2] / "recorded"
 _WHEEL = "torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl"
 # `{}` is the document, `{into}` a folder to write to.
-_CALLS: Mapping[str, tuple[tuple[str, ...], ...]] = {
+CALLS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "recording": (
         ("doctor", "v2.15.0", "--host", "{}"),
         ("doctor", "--all", "--host", "{}"),
@@ -56,16 +56,23 @@ def command_seeds() -> dict[str, bytes]:
 
 def run_commands(name: str, data: bytes, folder: Path) -> None:
     """Run every command that reads such a file; exit 1 says that an error was not caught."""
+    for call in CALLS[name]:
+        run_command(name, call, data, folder)
+
+
+def run_command(name: str, call: tuple[str, ...], data: bytes, folder: Path) -> tuple[int, str]:
+    """Run one of the calls on a document; return its status, and what it wrote to standard error."""
+    command, *arguments = call
     places = _laid_out(name, data, folder)
-    with patch.dict(os.environ, {"MPS_BUILD_WORK": places["work"], "MPS_BUILD_CACHE": str(folder / "cache")}):
-        for command, *arguments in _CALLS[name]:
-            words = [places["document"] if word == "{}" else word.format(**places) for word in arguments]
-            with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as said:
-                status = main(command, words)
-            if status == 1:
-                raise AssertionError(f"{command} ended with 1: {said.getvalue()[-2000:]}")
-            if steering := {letter for letter in "\x1b\x07\r\u202e" if letter in out.getvalue() + said.getvalue()}:
-                raise AssertionError(f"{command} printed {steering}")
+    words = [places["document"] if word == "{}" else word.format(**places) for word in arguments]
+    folders = {"MPS_BUILD_WORK": places["work"], "MPS_BUILD_CACHE": str(folder / "cache")}
+    with patch.dict(os.environ, folders), redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as said:
+        status = main(command, words)
+    if status == 1:
+        raise AssertionError(f"{command} ended with 1: {said.getvalue()[-2000:]}")
+    if steering := {letter for letter in "\x1b\x07\r\u202e" if letter in out.getvalue() + said.getvalue()}:
+        raise AssertionError(f"{command} printed {steering}")
+    return status, said.getvalue()
 
 
 def _laid_out(name: str, data: bytes, folder: Path) -> dict[str, str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from mps_build.common.errors import UsageError
 from mps_build.common.json_model import checked
@@ -103,6 +103,11 @@ class _Step(BaseModel):
 
 class _Environment(BaseModel):
     MAX_JOBS: int = Field(default=1, ge=1, le=10_000)
+
+    @field_validator("MAX_JOBS", mode="before")
+    @classmethod
+    def _number(cls, value: object) -> object:
+        return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 6 else value  # a variable
 
 
 class _Receipt(BaseModel):

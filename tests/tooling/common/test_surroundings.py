@@ -85,6 +85,23 @@ def test_a_surrounding_has_one_status_and_is_never_a_bug(name: str, usual: Resul
     assert bool(changed) == (status is not None)
 
 
+@pytest.mark.parametrize("variables", [{}, ASCII], ids=["utf_8", "ascii"])
+def test_a_folder_whose_name_is_not_utf_8_is_a_folder(
+    variables: dict[str, str], usual: Results, tmp_path: Path
+) -> None:
+    """Inputs, work folder, cache and outputs lie in it; with ASCII alone Python itself knows no better."""
+    odd = tmp_path / os.fsdecode(b"caf\xe9 \xff\x1b[31m|`x")
+    odd.mkdir()
+
+    found = _run_all(odd, "absolute", **variables)
+
+    assert not [command for command, (code, _) in found.items() if code == 1]
+    assert not [said for _, said in found.values() if "\x1b" in said or "\udcff" in said]
+    # No address that git is given may hold a control character, and the sample's is a path in here.
+    changed = {command: found[command] for command in CALLS if found[command][0] != usual[command][0]}
+    assert all(code == 2 and "holds a control character" in said for code, said in changed.values())
+
+
 @pytest.mark.parametrize(
     ("tail", "status", "words"),
     [

@@ -47,7 +47,7 @@ def restructured(data: bytes, kind: str, where: float, which: float) -> bytes:
     except (ValueError, RecursionError):
         return data
     value = VALUES[min(int(which * len(VALUES)), len(VALUES) - 1)]
-    places = list(_places(document))
+    places = _places(document) if isinstance(document, dict | list) else []
     if not places:
         return json.dumps(value).encode()
     change = _CHANGES[kind]

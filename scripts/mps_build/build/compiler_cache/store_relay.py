@@ -24,6 +24,7 @@ _PATIENCE_SECONDS = 3.0
 _FAILURES = 3
 _RETRY_SECONDS = 60.0
 _LONGEST = 512 * 1024 * 1024  # Redis' own limit of a value
+_MOST_PARTS = 100_000  # sccache asks for one value at a time
 _NIL, _OK = b"$-1\r\n", b"+OK\r\n"
 
 
@@ -204,7 +205,7 @@ class _Wire:
             parts.append(line)
             size += len(line)
             left += max(length, 0) - 1 if line[:1] == b"*" else -1
-            if max(size, left) > _LONGEST:
+            if size > _LONGEST or left + len(parts) > _MOST_PARTS:
                 raise StoreLost("it answers, but not as Redis")
         return b"".join(parts)
 

@@ -31,6 +31,8 @@ from mps_build.verify.bisection.runner import Bisection
 from mps_build.verify.bisection.stages import Stages
 from mps_build.verify.bisection.state import State, folder_name, load_state, write_state
 
+from .shared.numbers import amount
+
 EXAMPLES = (
     "issue-131750 --good 2.3.1 --bad 2.6.0",
     "issue-131750 --good 2.6.0 --bad 2.7.0.dev20250101 --index URL --repo ~/pytorch",
@@ -98,7 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--runs", metavar="N", type=int, default=3, help="number of runs per version; the majority decides"
     )
-    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=300.0, help="time limit of one run")
+    parser.add_argument("--timeout", metavar="SECONDS", type=amount, default=300.0, help="time limit of one run")
     parser.add_argument("--fresh", action="store_true", help="discard the answers of an earlier run")
     parser.add_argument("--markdown", metavar="FILE", type=Path, help="also write the report as Markdown")
 

@@ -20,6 +20,7 @@ from typing import Any
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
+from mps_build.common.home import expanded
 from mps_build.common.records.kernels import load_kernels
 from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder
@@ -105,7 +106,7 @@ def run(options: Options, console: Console) -> Result:
     require_llvm()
     beside = [load_kernels(path) for path in options.beside]  # a wrong file is named before hours of work, not after
     require_linux()
-    plant = load_plant(options.plant) if options.plant else None
+    plant = load_plant(str(expanded(options.plant))) if options.plant else None
     try:
         libraries, name, version = _libraries(options, console)
     except NoKernels as reason:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -64,15 +65,14 @@ def load_recording(path: Path) -> Recording:
 def load_document(path: Path) -> Any:
     """Return the JSON document in `path`, or raise a UsageError that says what is wrong with the file."""
     try:
-        size = path.stat().st_size
-        if size > LARGEST_BYTES:
-            raise UsageError(
-                f"{path}: is {size / 1e6:.0f} MB long; a recording has less than {LARGEST_BYTES / 1e6:.0f} MB",
-                hint=_HOW,
-            )
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            size = max(os.fstat(file.fileno()).st_size, len(data := file.read(LARGEST_BYTES + 1)))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}", hint=_HOW) from error
+    if size > LARGEST_BYTES:  # a device has no size, and no end
+        raise UsageError(
+            f"{path}: is {size / 1e6:.0f} MB long; a recording has less than {LARGEST_BYTES / 1e6:.0f} MB", hint=_HOW
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -151,7 +151,8 @@ def test_a_file_on_a_failing_disk_is_named_with_the_systems_words(
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no file here without an end")
 @pytest.mark.parametrize("command", [("doctor", "--host"), ("adopt",), ("compare", "/dev/zero"), ("op_coverage",)])
 def test_a_file_without_an_end_is_too_long(command: tuple[str, ...], tmp_path: Path) -> None:
-    path = tmp_path / "zero.json"
-    path.symlink_to("/dev/zero")
+    for name in ("zero.json", "zero.yaml"):
+        (tmp_path / name).symlink_to("/dev/zero")
 
-    assert main(command[0], [*command[1:], str(path)]) == 2
+    assert main(command[0], [*command[1:], str(tmp_path / "zero.json")]) == 2
+    assert main("doctor", [str(tmp_path / "zero.yaml")]) == 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .errors import DiskFull, HostError, MpsBuildError, disk_full, reason_of
 
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 # A network folder that went away is ESTALE; the last two are Linux's.
 _BROKEN = frozenset(
     getattr(errno, name)
@@ -24,25 +24,42 @@ _BROKEN_HINT = (
 )
 
 
+# The system's own limits, whoever meets them.
+_LIMITS = {
+    errno.EMFILE: "allow more open files: `ulimit -n 4096`",
+    errno.ENFILE: "close other programs: the system has no more open files",
+    errno.ENOMEM: "close other programs, or give this one more memory",
+}
+# The system's fault only where nobody judged them: a lock that is taken and a server that is silent end so too.
+_UNJUDGED = {
+    errno.EAGAIN: "allow more processes (`ulimit -u`), or close other programs",
+    errno.ETIMEDOUT: "look at the network folder or the device",
+}
+
+
 def is_machines(error: OSError) -> bool:
     """True for what no caller can do anything about: it must not be taken for a fault of the file, or of ours."""
-    return error.errno in _FULL | _BROKEN
+    return error.errno in FULL | _BROKEN | _LIMITS.keys()
 
 
 def machine_fault(error: BaseException) -> MpsBuildError | None:
     """Return what an error, or the one that it was raised from, says of this machine; None if it says nothing."""
+    if isinstance(error, MemoryError):
+        return HostError("out of memory", hint=_LIMITS[errno.ENOMEM])
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, OSError):
         if isinstance(cause, (DiskFull, HostError)):
             return None  # said already
         cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
-    if cause is None or not is_machines(cause):
+    if cause is None or not (is_machines(cause) or (cause is error and cause.errno in _UNJUDGED)):
         return None
     said = str(error) if isinstance(error, MpsBuildError) else _place(cause)
-    if cause.errno in _FULL:
+    if cause.errno in FULL:
         hint = "free some space (`nox -s clean` shows ours) and run the same command again"
         return DiskFull(f"no space left: {said}", hint=hint)
-    return HostError(f"the disk or the network folder fails: {said}", hint=_BROKEN_HINT)
+    if cause.errno in _BROKEN:
+        return HostError(f"the disk or the network folder fails: {said}", hint=_BROKEN_HINT)
+    return HostError(f"the system fails: {said}", hint=(_LIMITS | _UNJUDGED)[cause.errno or 0])
 
 
 def said_of_machine(text: str, *, during: str) -> MpsBuildError | None:
@@ -66,4 +83,4 @@ def named(path: Path) -> Iterator[None]:
 
 def _place(error: OSError) -> str:
     name = error.filename
-    return f"{os.fsdecode(name)}: {reason_of(error)}" if isinstance(name, (str, bytes)) else str(error)
+    return f"{os.fsdecode(name)}: {reason_of(error)}" if isinstance(name, (str, bytes)) else reason_of(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -102,5 +103,5 @@ class Mirror:
 def mirror_of(url: str, *, cache: Path, environ: Mapping[str, str], log: Path) -> Mirror:
     """Return the mirror of an address; its folder's name tells the address to a person and is unique."""
     readable = re.sub(r"[^A-Za-z0-9.]+", "-", url.removesuffix(".git")).strip("-")[-60:]
-    name = f"{readable}-{hashlib.sha256(url.encode()).hexdigest()[:10]}.git"
+    name = f"{readable}-{hashlib.sha256(os.fsencode(url)).hexdigest()[:10]}.git"
     return Mirror(url=url, path=cache / "git" / name, environ=environ, log=log)

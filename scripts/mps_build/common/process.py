@@ -24,6 +24,7 @@ from typing import IO
 from . import stopping
 from .environment import without_repository
 from .opening import open_to_append
+from .plain_text import shown
 from .sessions import end_descendants, session
 
 _MOST_LINE_BYTES = 1 << 20
@@ -155,7 +156,7 @@ def run_logged(
             raise _TooLong
 
     with open_to_append(log) as file, contextlib.ExitStack() as stack:
-        file.write(f"$ {command}\n".encode())
+        file.write(shown(f"$ {command}\n").encode())
         file.flush()
         traced(command)
         environ, pipe = command.whole_environ, subprocess.PIPE
@@ -163,7 +164,7 @@ def run_logged(
         try:
             process = stack.enter_context(running)
         except OSError as error:
-            file.write(f"{error}\n".encode())
+            file.write(shown(f"{error}\n").encode())
             raise CommandFailed(command, exit_code=127, log=log, tail=(str(error),)) from error
         try:
             status = _follow(process, file, look, tail, on_line)
@@ -215,7 +216,7 @@ def run_interactive(command: Command) -> int:
                     raise
                 stopping.go_on()  # the terminal tells the program too: it decides
     except OSError as error:
-        sys.stderr.write(f"{command.argv[0]}: {error.strerror}\n")
+        sys.stderr.write(f"{shown(command.argv[0])}: {error.strerror}\n")
         return 127
     return status if status >= 0 else 128 - status
 

@@ -176,6 +176,22 @@ def test_what_is_no_redis_is_a_miss(junk: bytes) -> None:
     assert "not as Redis" in told[0]
 
 
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        (b"*1\r\n" * 8 + b"$1\r\nx\r\n", b"*1\r\n"),  # passed on whole
+        (b"*2\r\n:1\r\n*-1\r\n", b"*2\r\n"),
+        (b"*1\r\n" * 5000 + b"$1\r\nx\r\n", b"$-1\r\n"),  # deeper than any answer is
+        (b"*99999\r\n" * 9, b"$-1\r\n"),  # more parts than any answer has
+        (b"$" + b"9" * 5000 + b"\r\n", b"$-1\r\n"),
+    ],
+)
+def test_arrays_in_arrays_end_no_relay(said: bytes, answer: bytes) -> None:
+    with store(lambda data: said) as (upstream, _), relay(upstream, patience=5) as (_, client, _):
+        assert client.ask(b"GET", b"key") == answer
+        assert client.connection.fileno() >= 0
+
+
 def test_a_value_that_trickles_does_not_hold_the_build() -> None:
     """Each packet comes in time, the whole does not."""
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -41,6 +41,7 @@ from mps_build.common.workspace import Workspace
 folder, how = Path(sys.argv[1]), sys.argv[2]
 program = Command(argv=(sys.executable, str(folder / "program.py"), str(folder)))
 def work(options, console):
+    print("begun")
     with Workspace(root=folder / "tree").held(), tempfile.TemporaryDirectory(dir=folder / "tmp"):
         if how == "logged":
             run_logged(program, log=folder / "log")
@@ -103,7 +104,8 @@ def _started(folder: Path, how: str, program: str = PROGRAM) -> tuple[subprocess
     (folder / "tmp").mkdir()
     (folder / "program.py").write_text(program, encoding="utf-8")
     argv = [sys.executable, "-c", TOOL, str(folder), how]
-    tool = subprocess.Popen(argv, cwd=folder, env=environ(), stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    tool = subprocess.Popen(argv, cwd=folder, env=environ(), stdout=pipe, stderr=pipe, text=True)
     names = ("leader.pid", "grouped.pid", "orphan.pid")
     _wait_until(lambda: all(_text(folder / name) for name in names), seconds=60)
     return tool, [int(_text(folder / name)) for name in names]
@@ -135,6 +137,20 @@ def test_a_signal_ends_the_whole_tree_and_leaves_nothing(tmp_path: Path, how: st
     assert not list((tmp_path / "tmp").iterdir())
     assert "Traceback" not in said
     assert "to go on: nox -s matrix" in said
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the program needs process_group")
+def test_a_signal_is_told_also_where_the_reader_of_standard_output_has_gone(tmp_path: Path) -> None:
+    tool, pids = _started(tmp_path, "logged")
+    assert tool.stdout is not None and tool.stderr is not None
+    tool.stdout.close()  # what was printed waits in the tool's buffer
+
+    tool.terminate()
+    with tool.stderr:
+        said = tool.stderr.read()
+
+    assert (tool.wait(30), "interrupted by SIGTERM" in said) == (143, True), said
+    assert not [pid for pid in pids if _runs(pid)]
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the program needs process_group")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, CompileError, disk_full
 from mps_build.common.interpreters import find_python
+from mps_build.common.json_text import read_json
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Ledger, Receipt, StepResult, fingerprint
 from mps_build.common.recipe.catalogue import locks_root
@@ -137,7 +137,7 @@ class CompanionEnvironment:
                 error = CompileError("the companions were built, but do not work", hint=f"the whole output is in {log}")
                 raise explained(error, log, release=plan.recipe.release) from failure
             self.reporter.done()
-            return StepResult(files=(result,), facts=json.loads(result.read_text(encoding="utf-8")))
+            return StepResult(files=(result,), facts=read_json(result))
 
         inputs = {
             "torch": self.torch_sha256,

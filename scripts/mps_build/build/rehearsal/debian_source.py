@@ -168,7 +168,7 @@ def parse_checksums(description: str) -> dict[str, str]:
 def changelog_epoch(tree: Path) -> int:
     """Return the time of the package's newest changelog entry, in seconds."""
     answer = capture(Command(argv=("dpkg-parsechangelog", "-l", str(tree / "debian/changelog"), "-S", "Timestamp")))
-    return int(answer.stdout) if answer.stdout.strip().isdigit() else 0
+    return int(answer.stdout) if answer.stdout.strip().isdecimal() else 0
 
 
 def fetch_libtorch(

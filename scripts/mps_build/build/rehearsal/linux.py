@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from mps_build.common.environment import Toolchain
 from mps_build.common.errors import CompileError
+from mps_build.common.json_text import read_json
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import StepResult
 from mps_build.common.wheels.pip_call import limited_pip, run_pip
@@ -161,7 +161,7 @@ def _smoke(rehearsal: Rehearsal, ready: Prepared, wheel: Path, *, place: Place) 
             raise CompileError(
                 f"the wheel was built, but does not work:\n{text}", hint=f"the whole output is in {failure.log}"
             ) from failure
-        return StepResult(files=(result,), facts=json.loads(result.read_text(encoding="utf-8")))
+        return StepResult(files=(result,), facts=read_json(result))
 
     inputs = {"previous": rehearsal.ledger.receipts[-1].digest, "script": _SMOKE.read_text(encoding="utf-8")}
     receipt = rehearsal.ledger.run("smoke", version=1, inputs=inputs, action=run)

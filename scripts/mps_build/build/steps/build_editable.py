@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, CompileError, disk_full
+from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.cache import own_folder
@@ -95,7 +97,7 @@ def build_editable(
     ninja = (ninja_of(build), "-C", str(build), f"-j{jobs}")
     python = venv / "bin" / "python"
     if backend == "setuptools":
-        (_site_packages(python, wrap) / PTH).write_text(f"{root}\n", encoding="utf-8")
+        (_site_packages(python, wrap) / PTH).write_bytes(os.fsencode(f"{root}\n"))
         remake = wrap(Command(argv=(*ninja, "install"), cwd=root, environ=first.environ))
         # setuptools compares times in whole seconds: an edit in the second of its last build would not be seen.
         again = wrap(Command(argv=(*first.argv, "--force"), cwd=root, environ=first.environ))
@@ -112,7 +114,7 @@ def build_editable(
     )
     if not answer.stdout.strip():
         raise CompileError(f"{wheel.name} installs no import hook: {answer.stderr.strip()}", hint=f"see {log}")
-    place, options = json.loads(answer.stdout.splitlines()[-1])
+    place, options = parse_json(answer.stdout.splitlines()[-1])
     argv = ("cmake", "--install", str(build), "--prefix", place, *options)
     return Editable(
         root=root,
@@ -153,7 +155,7 @@ def create_runtime(
     asked = capture(wrap(Command(argv=asking, cwd=builder.cwd, environ=builder.environ)), timeout_seconds=600)
     if not asked.ok:
         raise BuildEnvironmentError(f"the project gives no metadata:\n{asked.stderr[-800:]}", hint=f"see {log}")
-    wanted = [each for each in json.loads(asked.stdout.splitlines()[-1]) if "extra ==" not in each]
+    wanted = [each for each in parse_json(asked.stdout.splitlines()[-1]) if "extra ==" not in each]
     wanted += [f"numpy=={numpy}"] if numpy else []
     python = destination / "bin" / "python"
     options = ("--disable-pip-version-check", "--no-input")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from mps_build.common.errors import KnownIssuesOnly, MpsBuildError
 from mps_build.common.files import write_whole
 from mps_build.common.records.verification import Case, Record, to_json
 from mps_build.common.result import Result
+from mps_build.common.summary import job_summary
 from mps_build.verify import Verification
 from mps_build.verify.reports import html, junit, markdown
 from mps_build.verify.reports.words import further_cause, one_line
@@ -52,9 +52,7 @@ def write_reports(options: VerdictOptions, record: Record) -> None:
     ):
         if path is not None:
             write_whole(path, render(record))
-    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(markdown.render(record))
+    job_summary(markdown.render(record))
 
 
 def print_end(record: Record, path: Path, console: Console) -> None:

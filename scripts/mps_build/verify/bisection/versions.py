@@ -110,7 +110,7 @@ class Venvs:
             limit = ("--constraint", str(self._numpy_1())) if version and version < Version("2.3") else ()
             argv = (*_PIP, "--python", str(python), "install", *limit, str(wheel))
             self._run(argv, "pip cannot install it")
-            (venv / _READY).write_text(f"{wheel.name}\n")
+            (venv / _READY).write_bytes(os.fsencode(f"{wheel.name}\n"))
         return Prepared(subject=subject, python=python, commit=commit_of(wheel))
 
     def fetch(self, version: str) -> Path:

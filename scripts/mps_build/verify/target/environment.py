@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import os
 import re
 import signal
 import sys
@@ -107,7 +108,7 @@ def make_environment(
         BuildEnvironmentError: pip cannot install it.
     """
     wanted = (*PYTEST, *extras)
-    key = hashlib.sha256("\n".join((sha256, interpreter.version, str(interpreter.executable), *wanted)).encode())
+    key = hashlib.sha256(os.fsencode("\n".join((sha256, interpreter.version, str(interpreter.executable), *wanted))))
     venv = shop.cache / "environments" / key.hexdigest()[:20]
     python = venv / "bin" / "python"
     with _held(venv):
@@ -117,7 +118,7 @@ def make_environment(
         _make_venv(interpreter.executable, venv, shop)
         pip = (*limited_pip(python), "--disable-pip-version-check", "--no-input")
         _install(f"Install {wheel.name}", (*pip, "install"), (str(wheel), *wanted), shop)
-        (venv / _READY).write_text(f"{wheel.name}\n")
+        (venv / _READY).write_bytes(os.fsencode(f"{wheel.name}\n"))
     return python
 
 
@@ -147,7 +148,7 @@ def make_overlay(interpreter: Interpreter, shop: Shop, *, extras: tuple[str, ...
         _install(
             f"Fetch pytest for {interpreter.executable}", (*pip, "--target", str(overlay)), (*PYTEST, *extras), shop
         )
-        (overlay / _READY).write_text(f"{interpreter.executable}\n")
+        (overlay / _READY).write_bytes(os.fsencode(f"{interpreter.executable}\n"))
     return overlay
 
 

@@ -51,12 +51,14 @@ def _command(session: nox.Session, group: str = "tool") -> None:
     """Run the command of the session's name where the caller stands, and pass its exit status on.
 
     nox makes every failure a 1; the status is a contract (README, "Exit codes"), so it
-    leaves by `sys.exit`, which nox lets through.
+    leaves by `sys.exit`, which nox lets through. After Ctrl-C nox would kill it within half a second: too early to end
+    a build's programs in order and to remove what was being fetched.
     """
     _install(session, group)
     with session.chdir(session.invoked_from):
         try:
-            session.run("python", "-m", "mps_build", session.name, *session.posargs, env=PACKAGE)
+            argv = ("python", "-m", "mps_build", session.name, *session.posargs)
+            session.run(*argv, env=PACKAGE, interrupt_timeout=10.0, terminate_timeout=10.0)
         except nox.command.CommandFailed as failure:
             sys.exit(_status(failure))
 

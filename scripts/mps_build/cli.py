@@ -8,21 +8,36 @@ from __future__ import annotations
 import errno
 import os
 import shlex
+import signal
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from . import __version__
 from .commands.shared.catalogue import COMMANDS, TASKS
-from .common.errors import DiskFull, MpsBuildError, UsageError, reason_of
+from .common.errors import HostError, MpsBuildError, UsageError, reason_of
+from .common.faults import machine_fault
 from .common.result import Result
+from .common.standard_streams import CUT_OFF, OutputLost, guarded_streams
+from .common.stopping import exit_status, signals_raise, stopped_by
 from .common.writable import refusal
 
 
 def main(command: str | None = None, argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; `command` None takes it from the arguments."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    with guarded_streams():
+        try:
+            status = _main(command, arguments)
+            sys.stdout.flush()
+        except OutputLost as lost:
+            return _tell(_lost(lost)).exit_code
+        return status
+
+
+def _main(command: str | None, arguments: list[str]) -> int:
     try:
         if command is None:
             if arguments[:1] in (["--version"], ["-V"]):
@@ -75,29 +90,50 @@ def _no_such(command: str) -> int:
 def _run(command: str, arguments: Sequence[str], volume: int = 0) -> int:
     from .commands.shared.parser import module_of, parse_options
     from .common.console import Console
+    from .common.plain_text import shown
     from .common.process import trace_programs
 
     console = Console(to_stderr=_json_path(arguments) == Path("-"), quiet=volume < 0)
     if volume > 0:
-        trace_programs(lambda command: print(f"+ {command}", file=sys.stderr, flush=True))
-    try:
-        result: Result = module_of(command).run(parse_options(command, arguments), console)
-    except SystemExit as stop:  # --help
-        return int(stop.code or 0)
-    except MpsBuildError as error:
-        result = _result_of(error, hint=_next_command(error, command))
-    except KeyboardInterrupt:
-        result = Result(exit_code=130, cause="interrupted", hint=_to_continue(command, arguments))
-        _print_error("interrupted", result.hint)
-    except ModuleNotFoundError as error:
-        if not _is_foreign(error):
-            raise
-        return _missing_package(error, command)
-    except Exception as error:
-        result = _unexpected(error)
+        trace_programs(lambda command: print(shown(f"+ {command}"), file=sys.stderr, flush=True))
+    with signals_raise():
+        try:
+            result: Result = module_of(command).run(parse_options(command, arguments), console)
+            sys.stdout.flush()
+        except OutputLost as lost:
+            result = _lost(lost) if stopped_by() is None else _interrupted(command, arguments)
+        except SystemExit as stop:  # --help
+            return int(stop.code or 0)
+        except MpsBuildError as error:
+            fault = machine_fault(error)
+            result = _result_of(fault or error, hint=_next_command(error, command))
+        except KeyboardInterrupt as stop:
+            result = _interrupted(command, arguments, stop)
+        except ModuleNotFoundError as error:
+            if not _is_foreign(error):
+                raise
+            return _missing_package(error, command)
+        except Exception as error:
+            # After a signal an error is its consequence: a terminal that is gone, a program that was ended.
+            result = _unexpected(error) if stopped_by() is None else _interrupted(command, arguments)
+        return _write_json(arguments, _tell(result))
+
+
+def _interrupted(command: str, arguments: Sequence[str], stop: BaseException | None = None) -> Result:
+    status = exit_status(stop)
+    result = Result(exit_code=status, cause="interrupted", hint=_to_continue(command, arguments))
+    by = "" if status == 130 else f" by {signal.Signals(status - 128).name}"
+    with suppress(OutputLost):  # after SIGHUP there may be nobody to read it
+        sys.stdout.flush()
+    _print_error(f"interrupted{by}", result.hint)
+    return result
+
+
+def _tell(result: Result) -> Result:
+    """Print the error that a result holds, if any."""
     if "error" in result.document:
         _print_error(str(result.document["error"]), result.hint)
-    return _write_json(arguments, result)
+    return result
 
 
 def _is_foreign(error: ModuleNotFoundError) -> bool:
@@ -122,17 +158,26 @@ def _to_continue(command: str, arguments: Sequence[str]) -> str:
 
 
 def _unexpected(error: Exception) -> Result:
-    """Return the result of a full disk, a refused path, or a bug of ours: only the last shows a traceback."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        hint = "free some space (`nox -s clean` shows ours) and run the same command again"
-        return _result_of(DiskFull(f"no space left: {error}", hint=hint))
-    if isinstance(error, OSError) and (refused := refusal(error)) is not None:
-        return _result_of(refused)
+    """Return the result of the machine's trouble, a refused path, or a bug of ours: only the last shows a traceback."""
+    if (known := machine_fault(error) or refusal(error)) is not None:
+        return _result_of(known)
     from mps_build.common.plain_text import shown
 
     print(shown("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     hint = "please report it with the lines above"
     return Result(document={"error": f"a bug of mps-build: {error!r}"}, exit_code=1, cause="bug", hint=hint)
+
+
+def _lost(lost: OutputLost) -> Result:
+    """Return the result of a command whose standard output takes no more: cut off by its reader is no error."""
+    error = lost.error
+    if error.errno == errno.EPIPE:
+        return Result(exit_code=CUT_OFF, cause="cut_off", hint="the reader of standard output closed it")
+    if error.errno == errno.EBADF:
+        closed = UsageError("standard output is closed", hint="send it somewhere: `> /dev/null` drops it")
+        return _result_of(closed)
+    error.filename = "standard output"
+    return _result_of(machine_fault(error) or HostError(f"standard output: {error.strerror}"))
 
 
 def _print_overview(status: int) -> int:
@@ -188,23 +233,24 @@ def _print_error(message: str, hint: str | None) -> None:
 
 def _write_json(arguments: Sequence[str], result: Result) -> int:
     """Write the document where --json says, also for arguments that were wrong; return the exit status."""
-    import json
-
     path = _json_path(arguments)
     if path is None:
         return result.exit_code
     from .common.files import write_whole
+    from .common.json_text import to_json
 
     document = {**result.document, "exit_code": result.exit_code, "cause": result.cause, "hint": result.hint}
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     if path == Path("-"):
-        sys.stdout.write(text)
+        # GitHub reads `##[` as a command wherever it stands, and JSON can say it otherwise.
+        sys.stdout.write(to_json(document, encoding=sys.stdout.encoding).replace("##[", "##\\u005b"))
         return result.exit_code
     try:
-        write_whole(path, text)
+        write_whole(path, to_json(document))
     except OSError as error:
-        _print_error(f"--json {path} cannot be written: {reason_of(error)}", "name a file in an existing folder")
-        return result.exit_code or UsageError.exit_code
+        fault = machine_fault(error)
+        hint = fault.hint if fault else "name a file in an existing folder"
+        _print_error(f"--json {path} cannot be written: {reason_of(error)}", hint)
+        return result.exit_code or (fault or UsageError).exit_code
     return result.exit_code
 
 

@@ -101,6 +101,7 @@ class EnvironmentPart:
                 environ=fetch_environ(os.environ),
                 log=self.workspace.logs / "provide_libomp.log",
                 offline=self.request.offline,
+                reporter=self.reporter,
             )
             return StepResult(files=(folder / "lib" / "libomp.dylib", folder / "include" / "omp.h"))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from mps_build.common.environment import Toolchain, check_path, fetch_environ, parse_settings
 from mps_build.common.errors import UsageError
 from mps_build.common.git import check_address
+from mps_build.common.home import expanded
 from mps_build.common.interpreters import PythonSearch, search_interpreter
 from mps_build.common.opening import fault_of
 from mps_build.common.recipe.catalogue import build_python, find_recipe, newest_stable, recipes_root
@@ -163,11 +164,11 @@ def _source(recipe: Recipe, options: BuildOptions) -> SourceRequest:
         place = cache_folder() / "embedded" / recipe.name
         made = materialise(recipes_root() / recipe.name, place, expected=recipe.commit)
         return SourceRequest(recipe=recipe, origin="git", repository=str(made.url), commit=made.commit)
-    if options.source and (path := Path(options.source).expanduser().absolute()).exists():
+    if options.source and (path := expanded(options.source).absolute()).exists():
         return _local_source(recipe, path, options)
     repository = options.source or options.repo or recipe.source.repository or ""
-    if Path(repository).expanduser().is_dir():
-        repository = str(Path(repository).expanduser().absolute())
+    if expanded(repository).is_dir():
+        repository = str(expanded(repository).absolute())
     elif "://" not in repository and "@" not in repository:
         raise UsageError(
             f"{repository!r} is neither a folder nor an address", hint="give a folder, a tarball or a git address"

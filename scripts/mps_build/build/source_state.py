@@ -35,7 +35,7 @@ def source_state(root: Path, pinned: Mapping[str, str], *, environ: Mapping[str,
         head = answer(git("rev-parse", "HEAD", cwd=top, environ=environ))
         if head != commit:
             changed.append(f"{folder or '.'} (at {head[:12]}, not {commit[:12]})")
-            whole.update(f"{folder}\0{head}\0".encode())
+            whole.update(f"{folder}\0{head}\0".encode("utf-8", "surrogateescape"))
         listing = answer(git("status", "--porcelain", "-z", "--ignore-submodules=all", cwd=top, environ=environ))
         for entry in filter(None, listing.split("\0")):
             path = f"{folder}/{entry[3:]}" if folder else entry[3:]

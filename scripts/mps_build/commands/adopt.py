@@ -15,6 +15,7 @@ from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import data_root, find_recipe, newest_stable
 from mps_build.common.result import Result
 from mps_build.host.recordings.adoption import adopt, expectation_of, faults_of, file_stem, recording_in
@@ -89,7 +90,7 @@ def _stem(name: str) -> str:
 def _write(path: Path, document: Any) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_whole(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
 

@@ -12,7 +12,6 @@ WHEEL_OR_REQUIREMENT and --python are as for verify_mps. `--device cpu` rehearse
 from __future__ import annotations
 
 import argparse
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,11 +21,11 @@ from mps_build.common.files import write_whole
 from mps_build.common.records.benchmark import BenchmarkRecord, Row
 from mps_build.common.records.verification import to_json
 from mps_build.common.result import Result
+from mps_build.common.summary import job_summary
 from mps_build.verify.benchmark import Benchmark, BenchmarkRequest
 from mps_build.verify.reports import bars, benchmark_page
 from mps_build.verify.reports.benchmark_words import achieved, doubts, dtypes, ratio, shape
 
-from .shared.conclusion import terminated_as_interrupted
 from .shared.torch_options import TorchOptions, add_run_options, add_torch_options, torch_fields, words
 
 EXAMPLES = (
@@ -66,15 +65,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Options, console: Console) -> Result:
     """Measure, write the record and the charts, and print the ratios."""
     benchmark = Benchmark(_request(options), console)
-    with terminated_as_interrupted():
-        try:
-            record = benchmark.measure()
-        except KeyboardInterrupt:
-            record = benchmark.interrupted()
-        except MpsBuildError:
-            if benchmark.refused_record is not None:
-                console.print(f"record   {benchmark.folder / 'record.json'}")
-            raise
+    try:
+        record = benchmark.measure()
+    except KeyboardInterrupt:
+        record = benchmark.interrupted()
+    except MpsBuildError:
+        if benchmark.refused_record is not None:
+            console.print(f"record   {benchmark.folder / 'record.json'}")
+        raise
     write_reports(options, record)
     _print_end(record, benchmark.folder / "record.json", console)
     return Result(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)
@@ -88,9 +86,7 @@ def write_reports(options: Options, record: BenchmarkRecord) -> None:
         write_whole(options.svg, bars.svg(record))
     if options.png is not None:
         write_whole(options.png, bars.png(record))
-    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(benchmark_page.markdown(record))
+    job_summary(benchmark_page.markdown(record))
 
 
 def _request(options: Options) -> BenchmarkRequest:

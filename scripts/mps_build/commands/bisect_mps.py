@@ -19,6 +19,7 @@ from pathlib import Path
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
+from mps_build.common.home import expanded
 from mps_build.common.result import Result
 from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import Workspace, remove_tree, work_folder
@@ -29,6 +30,8 @@ from mps_build.verify.bisection.predicate import split_command
 from mps_build.verify.bisection.runner import Bisection
 from mps_build.verify.bisection.stages import Stages
 from mps_build.verify.bisection.state import State, folder_name, load_state, write_state
+
+from .shared.numbers import amount
 
 EXAMPLES = (
     "issue-131750 --good 2.3.1 --bad 2.6.0",
@@ -97,7 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--runs", metavar="N", type=int, default=3, help="number of runs per version; the majority decides"
     )
-    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=300.0, help="time limit of one run")
+    parser.add_argument("--timeout", metavar="SECONDS", type=amount, default=300.0, help="time limit of one run")
     parser.add_argument("--fresh", action="store_true", help="discard the answers of an earlier run")
     parser.add_argument("--markdown", metavar="FILE", type=Path, help="also write the report as Markdown")
 
@@ -151,7 +154,7 @@ def _asked(options: Options) -> Asked:
         bad=options.bad,
         index=options.index,
         python=options.python,
-        repository=options.repo.expanduser().absolute() if options.repo else None,
+        repository=expanded(options.repo).absolute() if options.repo else None,
         device=options.device,
         allow_virtual=options.allow_virtual,
         seconds=options.timeout,

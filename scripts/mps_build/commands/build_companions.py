@@ -26,6 +26,7 @@ from mps_build.build.steps.repair_wheel import check_delocate
 from mps_build.common.console import Console, human_bytes, human_seconds
 from mps_build.common.environment import check_path, fetch_environ, parse_settings
 from mps_build.common.errors import UsageError
+from mps_build.common.home import expanded
 from mps_build.common.interpreters import find_python
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.model import Recipe
@@ -127,7 +128,7 @@ def make_plan(options: Options) -> tuple[CompanionPlan, Workspace]:
     place = (options.wheelhouse or wheelhouse()).absolute()
     if not options.host:
         check_places(workspace.root, place)
-    given = options.torch and given_wheel(options.torch.expanduser(), recipe, python=options.python, system="macos")
+    given = options.torch and given_wheel(expanded(options.torch), recipe, python=options.python, system="macos")
     host = check_host(recipe, RecordedProber(options.host) if options.host else LiveProber())
     if not options.host:
         use_xcode(host)

@@ -9,10 +9,12 @@ ratios measured in benchmarks/results.json.
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from mps_build import __version__
 from mps_build.build.report.analysis import Times, analyse
@@ -34,6 +36,8 @@ from mps_build.build.report.words import (
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError, reason_of
 from mps_build.common.files import write_whole
+from mps_build.common.home import expanded
+from mps_build.common.json_model import checked
 from mps_build.common.json_text import read_json
 from mps_build.common.opening import read_text
 from mps_build.common.page import whole_page
@@ -109,7 +113,7 @@ def _find(argument: str | None) -> tuple[Path, Path | None]:
             raise UsageError(f"nothing was built in {work_folder()}", hint=hint)
         newest = max(logs, key=lambda path: path.stat().st_mtime).parent
         return newest, _receipts(newest)
-    given = Path(argument).expanduser()
+    given = expanded(argument)
     if given.name == LOG and given.is_file():
         given = given.parent
     if given.is_dir():
@@ -157,32 +161,51 @@ def _log(folder: Path) -> BuildLog:
 def _chosen(log: BuildLog, wanted: str | None) -> BuildLog:
     if wanted is None:
         return log
-    number = len(log.runs) if wanted == "last" else int(wanted) if wanted.isdigit() else 0
+    number = len(log.runs) if wanted == "last" else int(wanted) if wanted.isdecimal() else 0
     if not 1 <= number <= len(log.runs):
         raise UsageError(f"--run {wanted}: the log holds {len(log.runs)} runs", hint="a number from 1, or `last`")
     return BuildLog(version=log.version, runs=(log.runs[number - 1],), notes=log.notes)
 
 
-def _kept(receipts: Path | None) -> list[dict[str, Any]]:
+class _Cache(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    hits: int = Field(default=0, ge=0)
+    misses: int = Field(default=0, ge=0)
+
+
+class _Facts(BaseModel):
+    cache: _Cache | None = None
+
+
+class _Receipt(BaseModel):
+    """What of a step's receipt the report tells."""
+
+    seconds: float = Field(ge=0)
+    started: str = ""
+    facts: _Facts | None = None
+
+
+def _kept(receipts: Path | None) -> list[tuple[str, _Receipt]]:
     kept = []
     for path in sorted(receipts.glob("*.json")) if receipts and receipts.is_dir() else ():
         try:
             document = read_json(path)
         except (OSError, ValueError):
             continue
-        if isinstance(document, dict) and isinstance(document.get("seconds"), (int, float)):
-            kept.append({**document, "file": path.stem})
-    return sorted(kept, key=lambda document: str(document.get("started", "")))
+        with contextlib.suppress(UsageError):  # of another version, or damaged: the report has fewer rows
+            kept.append((path.stem, checked(document, _Receipt, name=str(path), what="receipt")))
+    return sorted(kept, key=lambda row: row[1].started)
 
 
 def _steps(receipts: Path | None) -> list[tuple[str, float]]:
-    return [(document["file"], float(document["seconds"])) for document in _kept(receipts)]
+    return [(name, receipt.seconds) for name, receipt in _kept(receipts)]
 
 
 def _cache(receipts: Path | None) -> Mapping[str, float] | None:
     """Return what the newest compile's receipt says of the compiler cache."""
-    caches = [(document.get("facts") or {}).get("cache") for document in _kept(receipts)]
-    return next((each for each in reversed(caches) if isinstance(each, dict)), None)
+    caches = [receipt.facts.cache for _, receipt in _kept(receipts) if receipt.facts and receipt.facts.cache]
+    return caches[-1].model_dump() if caches else None
 
 
 def _cache_words(cache: Mapping[str, float] | None) -> str:

@@ -22,6 +22,8 @@ from mps_build.build.mm.request import changed_files, existing_files, make_check
 from mps_build.build.mm.tree import MpsTree, find_tree, read_tree, read_wheel_headers
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.home import expanded
+from mps_build.common.plain_text import plain
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
@@ -93,7 +95,7 @@ def run(options: Options, console: Console) -> Result:
     _print(report, console)
     if options.annotations:
         for each in (*report.diagnostics, *report.unknown):
-            print(annotation(each))
+            console.workflow_command(annotation(each))
     document: dict[str, Any] = {
         "files": list(report.files),
         "source": str(options.source or tree.root),
@@ -111,7 +113,7 @@ def run(options: Options, console: Console) -> Result:
 
 
 def _tree(options: Options, recipe: Recipe | None, files: tuple[Path, ...], folder: Path, console: Console) -> MpsTree:
-    source = options.source.expanduser() if options.source else None
+    source = expanded(options.source) if options.source else None
     if source is None:
         found = {tree for file in files if (tree := find_tree(file))}
         if len(found) > 1:
@@ -146,8 +148,13 @@ def annotation(each: Diagnostic) -> str:
     '::notice file=a.mm,line=3,col=4::50%25 new'
     """
     level = {"error": "error", "warning": "warning"}.get(each.severity, "notice")
-    text = each.text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return f"::{level} file={each.file},line={each.line},col={each.column}::{text}"
+    text = _escaped(each.text, {"%": "%25", "\n": "%0A"})
+    file = _escaped(each.file, {"%": "%25", "\n": "%0A", ":": "%3A", ",": "%2C"})
+    return f"::{level} file={file},line={each.line},col={each.column}::{text}"
+
+
+def _escaped(text: str, table: dict[str, str | int | None]) -> str:
+    return plain(text).translate(str.maketrans(table))
 
 
 def _print(report: Report, console: Console) -> None:

@@ -18,15 +18,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from mps_build.build.steps.fetch_source import resolve_ref
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.json_model import checked
+from mps_build.common.json_text import parse_json
+from mps_build.common.plain_text import in_code, in_markdown, markdown_table
 from mps_build.common.process import Command, capture
 from mps_build.common.recipe.catalogue import all_recipes, data_root, find_recipe
 from mps_build.common.result import Result
+from mps_build.common.summary import job_summary
 from mps_build.common.workspace import work_folder
-from mps_build.publish.fleet.github import gh, job_summary, json_object, step_outputs
+from mps_build.publish.fleet.github import gh, json_object, step_outputs
 from mps_build.publish.fleet.regressions import LABEL, Action, Seen, decide, look_at_build, look_at_record
 from mps_build.publish.fleet.trust import check_labels, check_ref, check_trust
 
@@ -106,7 +112,7 @@ def _inputs(options: Options, console: Console) -> dict[str, Any]:
 
 def _testers(text: str) -> list[dict[str, str]]:
     try:
-        testers = json.loads(text)
+        testers = parse_json(text)
     except ValueError as error:
         raise UsageError(f"--testers {text!r} is not JSON: {error}", hint='[["self-hosted","macos-15"]]') from error
     if not isinstance(testers, list) or not testers or len(testers) > 256:
@@ -120,30 +126,55 @@ def _testers(text: str) -> list[dict[str, str]]:
     return places
 
 
+class _Wheel(BaseModel):
+    path: Path
+    receipt: Path
+    sha256: str
+    size: int
+    kind: str | None = None
+
+
+class _Step(BaseModel):
+    step: str
+    seconds: float
+    skipped: bool = False
+
+
+class _Build(BaseModel):
+    """What of a build's document a workflow is told."""
+
+    recipe: str
+    commit: str | None = None
+    wheels: tuple[_Wheel, ...] = Field(min_length=1)
+    steps: tuple[_Step, ...] = ()
+
+
 def _outputs(options: Options, console: Console) -> dict[str, Any]:
     document = json_object(options.build, "--build")
-    wheels = document.get("wheels")
-    if not isinstance(wheels, list) or not wheels:
+    if not document.get("wheels"):
         raise UsageError(f"{options.build} names no wheel: {document.get('error', 'the build did not end well')}")
-    first = wheels[0]
-    name = Path(first["path"]).name
+    build = checked(document, _Build, name=str(options.build), what="document of build_wheel")
+    first = build.wheels[0]
     outputs = {
-        "wheel": name,
-        "sha256": first["sha256"],
-        "version": name.split("-")[1],
-        "receipt": Path(first["receipt"]).name,
-        "wheels": json.dumps([Path(each["path"]).name for each in wheels]),
+        "wheel": first.path.name,
+        "sha256": first.sha256,
+        "version": first.path.name.partition("-")[2].partition("-")[0],
+        "receipt": first.receipt.name,
+        "wheels": json.dumps([each.path.name for each in build.wheels]),
     }
     step_outputs(outputs)
     rows = [
-        f"| `{Path(each['path']).name}` | {each['size'] / 1e6:.1f} MB | `{each['sha256']}` | {each['kind']} |"
-        for each in wheels
+        (in_code(each.path.name), f"{each.size / 1e6:.1f} MB", in_code(each.sha256), in_markdown(each.kind or ""))
+        for each in build.wheels
     ]
-    times = [
-        f"| {each['step']} | {each['seconds']:.0f} s |" for each in document.get("steps", []) if not each["skipped"]
-    ]
-    table = ["| wheel | size | sha256 | kind |", "|---|---|---|---|", *rows, "", "| step | time |", "|---|---|", *times]
-    job_summary("\n".join([f"## {document['recipe']} at `{document['commit']}`", "", *table, ""]))
+    times = [(in_markdown(each.step), f"{each.seconds:.0f} s") for each in build.steps if not each.skipped]
+    tables = (
+        *markdown_table(("wheel", "size", "sha256", "kind"), rows),
+        *("", *markdown_table(("step", "time"), times), ""),
+    )
+    job_summary(
+        "\n".join([f"## {in_markdown(build.recipe)} at {in_code(build.commit or 'an unknown commit')}", "", *tables])
+    )
     console.table(("output", "value"), list(outputs.items()))
     return outputs
 

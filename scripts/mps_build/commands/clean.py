@@ -16,6 +16,8 @@ from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, cache_folder, remove_tree, work_folder
 from mps_build.host.disk_usage import Leftover, leftovers
 
+from .shared.numbers import amount
+
 EXAMPLES = ("", "work --dry-run", "work --older-than 14", "v2.6.0", "all")
 
 
@@ -32,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments and options to its parser."""
     parser.add_argument("what", nargs="*", metavar="WHAT", help="work, cache, all, or names from the list")
     parser.add_argument(
-        "--older-than", type=float, default=0.0, metavar="DAYS", help="only what has not been used for this long"
+        "--older-than", type=amount, default=0.0, metavar="DAYS", help="only what has not been used for this long"
     )
     parser.add_argument("--dry-run", action="store_true", help="only show what would be freed")
 

@@ -21,9 +21,11 @@ from typing import Any
 from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import SourceError, UsageError, reason_of
+from mps_build.common.errors import SourceError, UsageError
 from mps_build.common.files import write_whole
-from mps_build.common.json_text import read_json
+from mps_build.common.git import check_machine
+from mps_build.common.home import expanded
+from mps_build.common.json_text import load_json
 from mps_build.common.mirror import mirror_of
 from mps_build.common.opening import open_regular
 from mps_build.common.page import whole_page
@@ -143,11 +145,11 @@ def _counts(rows: tuple[Row, ...]) -> dict[str, Any]:
 
 def _facts(source: str, options: Options, console: Console) -> Facts:
     """Return the facts of whatever kind of thing an argument names."""
-    path = Path(source).expanduser()
+    path = expanded(source)
     if path.is_dir():
         return facts_of_tree(path.resolve())
     if path.suffix == ".json":
-        return _from_file(path)
+        return from_document(load_json(path), named=str(path))
     if path.suffix == ".whl" or any(sign in source for sign in "=<>~!"):
         wheel, _ = find_wheel(source, None if path.exists() else options.python, console)
         return facts_of_wheel(wheel, _compiled(wheel, console))
@@ -159,13 +161,6 @@ def _facts(source: str, options: Options, console: Console) -> Facts:
     if (built / NEEDED[0]).is_dir():
         return facts_of_tree(built, label=f"{label} in {built}")
     return _of_commit(recipe, label, options, console)
-
-
-def _from_file(path: Path) -> Facts:
-    try:
-        return from_document(read_json(path), named=str(path))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from error
 
 
 def _compiled(wheel: Path, console: Console) -> Compiled:
@@ -212,6 +207,7 @@ def unpack_needed(repository: Path, commit: str, root: Path, environ: Mapping[st
     argv = ("git", "archive", "--format=tar", "-o", str(packed), commit, "--", *NEEDED)
     made = capture(Command(argv=argv, cwd=repository, environ=environ), timeout_seconds=300)
     if not made.ok:
+        check_machine(made.stderr, during="while git reads the tree")
         hint = "torchgen is there from 1.12 on, the first release with MPS"
         raise SourceError(f"{commit[:12]} cannot be read as PyTorch: {made.stderr.strip()}", hint=hint)
     with tarfile.open(packed) as archive:

@@ -8,7 +8,6 @@ measured ones: the receipts beside wheels, and the records of verify_mps.
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -16,7 +15,9 @@ from typing import Any
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.plain_text import markdown_table
 from mps_build.common.result import Result
+from mps_build.common.summary import job_summary
 from mps_build.publish.fleet.costs import Costs, measured_costs
 from mps_build.publish.fleet.simulate import Plan, Shape, best_shape, one_python_tested, plan
 
@@ -134,10 +135,7 @@ def _document(planned: Plan) -> dict[str, object]:
 
 
 def _job_summary(rows: list[tuple[str, str]], advice: list[str]) -> None:
-    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
-        lines = ["| fleet | |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows), "", *advice, ""]
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write("\n".join(lines))
+    job_summary("\n".join([*markdown_table(("fleet", ""), rows), "", *advice, ""]))
 
 
 def _hours(minutes: float) -> str:

@@ -14,7 +14,6 @@ only. --prune lets old nightlies go: yanked first, deleted from DIR 30 days late
 from __future__ import annotations
 
 import argparse
-import os
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timezone
 from pathlib import Path
@@ -22,7 +21,9 @@ from urllib.parse import urlsplit
 
 from mps_build.common.console import Console, human_bytes
 from mps_build.common.errors import UsageError
+from mps_build.common.plain_text import in_code, markdown_table
 from mps_build.common.result import Result
+from mps_build.common.summary import job_summary
 from mps_build.common.wheels.sets import MatchedSet, matched_sets
 from mps_build.common.wheels.wheel_file import BESIDE, WheelFile, read_wheels
 from mps_build.publish.index.retention import Retention, retain
@@ -170,12 +171,14 @@ def _document(
 
 
 def _job_summary(sets: tuple[MatchedSet, ...], kept: Retention) -> None:
-    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
-        lines = ["| set | wheels |", "|---|---|"]
-        lines += [f"| `{each.id}` | {', '.join(f'`{wheel.file}`' for wheel in each.wheels)} |" for each in sets]
-        lines += ["", f"{len(kept.yanked)} yanked, {len(kept.deleted)} deleted", ""]
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write("\n".join(lines))
+    rows = [(in_code(each.id), ", ".join(in_code(wheel.file) for wheel in each.wheels)) for each in sets]
+    lines = [
+        *markdown_table(("set", "wheels"), rows),
+        "",
+        f"{len(kept.yanked)} yanked, {len(kept.deleted)} deleted",
+        "",
+    ]
+    job_summary("\n".join(lines))
 
 
 def _check_keep(keep: tuple[str, ...], wheels: tuple[WheelFile, ...]) -> None:

@@ -18,8 +18,9 @@ from typing import Any
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
-from mps_build.common.json_text import read_json
+from mps_build.common.json_text import load_json
 from mps_build.common.recipe.catalogue import data_root
+from mps_build.common.records.kernels import is_kernels, load_kernels
 from mps_build.common.records.verification import Case, Record, load_record
 from mps_build.common.result import Result
 from mps_build.inspection.kernels import repro as kernel_repro
@@ -62,8 +63,8 @@ def run(options: Options, console: Console) -> Result:
         UsageError: the record has no such case.
     """
     path = options.record / "record.json" if options.record.is_dir() else options.record
-    if (kernels := _kernels(path)) is not None:
-        return _kernel(kernels, options, console)
+    if is_kernels(load_json(path, hint="`verify_mps` and `verify_kernels --json` write what is read here")):
+        return _kernel(load_kernels(path), options, console)
     record = load_record(path)
     case = _find(record, options.case)
     if case.file is None or "::" in case.id:
@@ -82,16 +83,6 @@ def run(options: Options, console: Console) -> Result:
 def _paths(options: Options, name: str) -> tuple[Path, Path]:
     stem = f"repro_{re.sub(r'[^A-Za-z0-9]+', '_', name)}"
     return options.output or Path(f"{stem}.py"), options.issue or Path(f"{stem}.md")
-
-
-def _kernels(path: Path) -> dict[str, Any] | None:
-    """Return a document of verify_kernels; None if the file is something else."""
-    try:
-        found = read_json(path)
-    except (OSError, ValueError):
-        return None
-    is_kernels = isinstance(found, dict) and isinstance(found.get("kernels"), list) and "coverage" in found
-    return found if is_kernels else None
 
 
 def _kernel(document: dict[str, Any], options: Options, console: Console) -> Result:

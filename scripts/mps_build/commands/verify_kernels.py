@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
-from mps_build.common.errors import OwnFault, RefusedForSafety, UsageError, reason_of
+from mps_build.common.errors import OwnFault, RefusedForSafety, UsageError
 from mps_build.common.files import write_whole
-from mps_build.common.json_text import read_json
+from mps_build.common.home import expanded
+from mps_build.common.records.kernels import load_kernels
 from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder
 from mps_build.inspection.kernels import document, page
@@ -107,8 +108,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Options, console: Console) -> Result:
     """Execute the kernels that the options select; the exit status is 10 if one is wrong."""
     require_llvm()
+    beside = [load_kernels(path) for path in options.beside]  # a wrong file is named before hours of work, not after
     require_linux()
-    plant = load_plant(options.plant) if options.plant else None
+    plant = load_plant(str(expanded(options.plant))) if options.plant else None
     try:
         libraries, name, version = _libraries(options, console)
     except NoKernels as reason:
@@ -127,7 +129,7 @@ def run(options: Options, console: Console) -> Result:
         is_large=options.large,
     )
     rows = verify(request, console)
-    return _concluded(rows, options, console, name=name, version=version)
+    return _concluded(rows, beside, options, console, name=name, version=version)
 
 
 def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...], str, str | None]:
@@ -144,7 +146,15 @@ def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...],
     return tuple(sorted(found, key=lambda each: each.name != BASIC)), name, version or None
 
 
-def _concluded(rows: list[Kernel], options: Options, console: Console, *, name: str, version: str | None) -> Result:
+def _concluded(
+    rows: list[Kernel],
+    beside: list[dict[str, Any]],
+    options: Options,
+    console: Console,
+    *,
+    name: str,
+    version: str | None,
+) -> Result:
     """Print tables and the verdict, write the page, and return the document."""
     result = document.document_of(rows, target=name, version=version, seed=options.seed)
     verdict, exit_code = document.verdict_of(rows)
@@ -155,7 +165,7 @@ def _concluded(rows: list[Kernel], options: Options, console: Console, *, name: 
         exit_code = {"caught": 10, "missed": 0}.get(result["plant"], 2)
     _print_tables(rows, console)
     if options.html is not None:
-        write_whole(options.html, page.render([result, *map(_record, options.beside)]))
+        write_whole(options.html, page.render([result, *beside]))
     counted = Counter(row.outcome.replace("_", " ") for row in rows)
     console.print()
     console.print(", ".join(f"{number} {outcome}" for outcome, number in counted.most_common()))
@@ -186,21 +196,6 @@ def _print_tables(rows: list[Kernel], console: Console) -> None:
         console.print(line)
     if len(lines) > _SHOWN:
         console.print(f"and {len(lines) - _SHOWN} findings more; --json FILE has them all")
-
-
-def _record(path: Path) -> dict[str, Any]:
-    """Return another run's document.
-
-    Raises:
-        UsageError: it is none.
-    """
-    try:
-        found = read_json(path)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"--beside {path}: {reason_of(error)}") from error
-    if not isinstance(found, dict) or not isinstance(found.get("kernels"), list) or "target" not in found:
-        raise UsageError(f"--beside {path} is not a document of verify_kernels", hint="give a file that --json wrote")
-    return found
 
 
 def _plant_result(rows: list[Kernel]) -> str:

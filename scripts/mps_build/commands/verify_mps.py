@@ -20,6 +20,7 @@ from mps_build.common.result import Result
 from mps_build.verify import Verification, VerifyRequest
 
 from .shared.conclusion import concluded
+from .shared.numbers import amount
 from .shared.torch_options import (
     VerdictOptions,
     add_run_options,
@@ -65,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--layer", metavar="NAME[,NAME]", default="", help="only these layers of the suite")
     parser.add_argument("--op", metavar="NAME", help="only cases that dispatch this operator (aten.add.Tensor)")
     parser.add_argument(
-        "--case-timeout", metavar="SECONDS", type=float, default=120.0, help="the shortest time limit of a case"
+        "--case-timeout", metavar="SECONDS", type=amount, default=120.0, help="the shortest time limit of a case"
     )
     parser.add_argument(
         "--jobs", metavar="N", type=int, default=1, help="so many processes beside each other, where memory allows"

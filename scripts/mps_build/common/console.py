@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
@@ -16,7 +17,7 @@ from rich.live import Live
 from rich.table import Column, Table
 from rich.text import Text
 
-from .plain_text import shown
+from .plain_text import disarmed, plain, shown
 from .workspace import in_checkout
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -63,32 +64,41 @@ class Console:
 
     def _show(self, text: str, *, style: str | None) -> None:
         if not self._rich.is_terminal:
-            self._rich.print(Text(text, style=style or ""))
+            self._rich.print(Text(text, style=style or ""), soft_wrap=True)
             return
         for line in text.split("\n"):
             # A command stays one line, to be copied whole; the terminal folds it.
             command = bool(_SESSION.search(line)) or "mps-build " in line
-            folded = line if command else hanging(line, self._rich.width)
-            self._rich.print(Text(folded, style=style or ""), soft_wrap=command)
+            folded = line if command else disarmed(hanging(line, self._rich.width))
+            self._rich.print(Text(folded, style=style or ""), soft_wrap=True)
 
     def warn(self, text: str) -> None:
         """Print a warning in yellow."""
-        self._rich.print(Text(f"warning: {shown(as_called(text))}", style="yellow"))
+        self._show(f"warning: {shown(as_called(text))}", style="yellow")
 
     @contextmanager
     def step(self, title: str) -> Iterator[None]:
         """Open a heading, and on GitHub a fold group; its duration joins the closing table."""
         on_github = bool(os.environ.get("GITHUB_ACTIONS"))
         heading = shown(title).replace("\n", " ")
-        self._show(f"::group::{heading}" if on_github else f"==> {heading}", style=None if on_github else "bold")
+        if on_github:
+            self.workflow_command(f"::group::{heading}")
+        else:
+            self._show(f"==> {heading}", style="bold")
         began = time.monotonic()
         try:
             yield
         finally:
             self._close_live()
             if on_github:
-                self._show("::endgroup::", style=None)
+                self.workflow_command("::endgroup::")
         self.timings.append((title, time.monotonic() - began))
+
+    def workflow_command(self, text: str) -> None:
+        """Print a line that GitHub is meant to read as a command; whoever calls this has escaped what it holds."""
+        allowed = getattr(self._rich.file, "allowing_commands", contextlib.nullcontext)
+        with allowed():
+            self._rich.print(Text(plain(text).replace("\n", " ")), soft_wrap=True)
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, title: str | None = None) -> None:
         """Print a table; long cells are folded, never cut, so that they can be copied."""
@@ -98,7 +108,13 @@ class Console:
         table = Table(*heads, title=heading, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for row in rows:
             table.add_row(*(Text(shown(as_called(cell))) for cell in row))
-        self._rich.print(table)
+        if self._rich.is_terminal:
+            self._rich.print(table)
+            return
+        with self._rich.capture() as drawn:
+            self._rich.print(table)
+        # A folded cell goes on at the start of a line.
+        self._rich.print(Text(disarmed(drawn.get())), soft_wrap=True, end="")
 
     # The Reporter protocol of process.py.
 
@@ -197,7 +213,7 @@ def hanging(line: str, width: int) -> str:
     gaps = [match.end() for match in re.finditer(r" {2,}|^ +", line) if match.end() <= width // 2]
     indent = " " * (gaps[-1] if gaps else 0)
     head, text = line[: len(indent)], line[len(indent) :]
-    folded = textwrap.wrap(text, max(width - len(indent), 20), break_long_words=False, break_on_hyphens=False)
+    folded = textwrap.wrap(text, max(width - len(indent), 20), break_on_hyphens=False)
     return head + f"\n{indent}".join(folded)
 
 

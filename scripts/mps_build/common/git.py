@@ -7,12 +7,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from .environment import without_repository
-from .errors import SourceError, UsageError, disk_full
-from .process import Command, CommandFailed, capture, run_logged
+from .errors import SourceError, UsageError
+from .faults import said_of_machine
+from .process import FETCH_SECONDS, Command, CommandFailed, capture, run_logged
 
 # What a recipe and a command line may name; what git itself may speak, where a mirror of the caller's leads it.
 SCHEMES = ("https", "ssh", "file")
 TRANSPORTS = (*SCHEMES, "http", "git")
+# A commit of PyTorch and its submodules have 1 GB.
+MOST_BYTES = 32 << 30
 _RECEIVED = re.compile(r"(\d+(?:\.\d+)?) (bytes|KiB|MiB|GiB)")
 _UNIT = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 _NETWORK = (
@@ -28,6 +31,7 @@ _NETWORK = (
     "failed to connect",
     "rpc failed",
     "unexpected disconnect",
+    "operation too slow",
 )
 
 
@@ -43,7 +47,15 @@ def git(*arguments: str, cwd: Path | None = None, environ: Mapping[str, str]) ->
 
     Transports that run a program named in an address (ext::, fd::) are off for all it fetches, submodules too.
     """
-    settings = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "protocol.file.allow=always", "gc.auto=0")
+    settings = (
+        "core.hooksPath=/dev/null",
+        "core.fsmonitor=false",
+        "protocol.file.allow=always",
+        "gc.auto=0",
+        # A server that drips: GIT_HTTP_LOW_SPEED_LIMIT and _TIME, which pass to git, say otherwise.
+        "http.lowSpeedLimit=1000",
+        "http.lowSpeedTime=120",
+    )
     options = tuple(word for setting in settings for word in ("-c", setting))
     own = {"GIT_TERMINAL_PROMPT": "0", "GIT_ALLOW_PROTOCOL": ":".join(TRANSPORTS)}
     return Command(argv=("git", *options, *arguments), cwd=cwd, environ={**without_repository(environ), **own})
@@ -101,8 +113,20 @@ def answer(command: Command, *, timeout_seconds: float = 60.0) -> str:
     captured = capture(command, timeout_seconds=timeout_seconds)
     if not captured.ok:
         said = captured.stderr.strip()
+        check_machine(said, during="while git works")
         raise SourceError(f"`{command}` failed: {said or captured.exit}", hint=_hint(said) if said else None)
     return captured.stdout.strip("\n")
+
+
+def check_machine(said: str, *, during: str) -> None:
+    """Raise what git said of the disk.
+
+    Raises:
+        DiskFull: no space is left.
+        HostError: the disk fails.
+    """
+    if (fault := said_of_machine(said, during=during)) is not None:
+        raise fault
 
 
 def ask_remote(repository: str, *references: str, environ: Mapping[str, str]) -> dict[str, str]:
@@ -141,23 +165,37 @@ def succeeds(command: Command) -> bool:
     return captured.ok
 
 
-def run_git(command: Command, *, log: Path, on_bytes: Callable[[int], None] = lambda count: None) -> None:
+def run_git(
+    command: Command,
+    *,
+    log: Path,
+    on_bytes: Callable[[int], None] = lambda count: None,
+    most_bytes: int = MOST_BYTES,
+    timeout_seconds: float = FETCH_SECONDS,
+) -> None:
     """Run git for its work, telling the bytes received so far.
 
     Raises:
-        SourceError: with a hint that tells a dead network from a missing commit.
+        SourceError: with a hint that tells a dead network from a missing commit; or a limit was passed.
+        DiskFull: no space is left.
+        HostError: the disk fails.
     """
 
     def watch(line: str) -> None:
         if line.startswith("Receiving objects") and (match := _RECEIVED.search(line)):
-            on_bytes(int(float(match[1]) * _UNIT[match[2]]))
+            received = int(float(match[1]) * _UNIT[match[2]])
+            if received > most_bytes:
+                raise SourceError(
+                    f"`{command}` received {received} bytes; the limit is {most_bytes}",
+                    hint="check that the address is the repository's; --source FOLDER builds a tree that you have",
+                )
+            on_bytes(received)
 
     try:
-        run_logged(command, log=log, on_line=watch)
+        run_logged(command, log=log, on_line=watch, timeout_seconds=timeout_seconds)
     except CommandFailed as failure:
         text = " ".join(line for line in failure.tail if "Receiving objects" not in line).strip()
-        if full := disk_full("\n".join(failure.tail), during="while git fetches"):
-            raise full from failure
+        check_machine("\n".join(failure.tail), during="while git works")
         kind = DamagedRepository if any(word in text for word in _DAMAGE) else SourceError
         raise kind(f"{text[-600:] or failure} (log: {log})", hint=_hint(text)) from failure
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import BuildEnvironmentError
+from .errors import BuildEnvironmentError, UsageError
+from .home import home_folder
+from .json_text import parse_json
 from .process import Command, capture
 
 _ASK = """
@@ -141,7 +143,7 @@ def _ask(candidate: str, environ: Mapping[str, str]) -> dict[str, str] | str:
     if not answer.ok:
         return "does not run: " + (answer.stderr.strip().splitlines() or [f"exit {answer.exit}"])[-1][:200]
     try:
-        said = json.loads(answer.stdout.splitlines()[-1])
+        said = parse_json(answer.stdout.splitlines()[-1])
     except (ValueError, IndexError):
         return "does not answer as a Python does"
     known = isinstance(said, dict) and all(isinstance(said.get(name), str) for name in ("executable", "base", "real"))
@@ -179,12 +181,15 @@ def _candidates(version: str, environ: Mapping[str, str]) -> Iterator[str]:
     uv = capture(Command(argv=("uv", "python", "find", "--no-python-downloads", version), environ=environ))
     if uv.ok and uv.stdout.strip():
         yield uv.stdout.strip()
-    pyenv = Path(environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
-    for folder in sorted(pyenv.glob(f"{version}*"), key=_patch_level, reverse=True):
+    root = environ.get("PYENV_ROOT")
+    with contextlib.suppress(UsageError):  # without a home folder there is no pyenv in it
+        root = root or str(home_folder() / ".pyenv")
+    pyenv = Path(root) / "versions" if root else None
+    for folder in sorted(() if pyenv is None else pyenv.glob(f"{version}*"), key=_patch_level, reverse=True):
         if (folder / "bin" / "python").is_file():
             yield str(folder / "bin" / "python")
 
 
 def _patch_level(folder: Path) -> tuple[int, ...]:
     """Return a pyenv folder's version as numbers: 3.12.10 is newer than 3.12.9."""
-    return tuple(int(part) if part.isdigit() else 0 for part in folder.name.rstrip("t").split("."))
+    return tuple(int(part) if part.isdecimal() else 0 for part in folder.name.rstrip("t").split("."))

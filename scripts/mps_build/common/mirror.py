@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -77,13 +78,22 @@ class Mirror:
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """One fetch at a time into one mirror, over threads and processes; a killed one's git locks are removed."""
+        """One fetch at a time into one mirror, over threads and processes; what a killed one left is removed."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with open_to_append(self.path.with_suffix(".held")) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             for stale in self.path.glob("*.lock"):
                 stale.unlink()
-            yield
+            self._drop_half_packs()
+            try:
+                yield
+            finally:
+                self._drop_half_packs()
+
+    def _drop_half_packs(self) -> None:
+        """Remove packs that git was receiving: it leaves them, up to a gigabyte, when it is ended."""
+        for half in self.path.glob("objects/pack/tmp_*"):
+            half.unlink(missing_ok=True)
 
     def drop(self) -> None:
         """Remove this mirror, found damaged; the next fetch makes a new one."""
@@ -93,5 +103,5 @@ class Mirror:
 def mirror_of(url: str, *, cache: Path, environ: Mapping[str, str], log: Path) -> Mirror:
     """Return the mirror of an address; its folder's name tells the address to a person and is unique."""
     readable = re.sub(r"[^A-Za-z0-9.]+", "-", url.removesuffix(".git")).strip("-")[-60:]
-    name = f"{readable}-{hashlib.sha256(url.encode()).hexdigest()[:10]}.git"
+    name = f"{readable}-{hashlib.sha256(os.fsencode(url)).hexdigest()[:10]}.git"
     return Mirror(url=url, path=cache / "git" / name, environ=environ, log=log)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from .errors import reason_of
+from .faults import named
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -89,7 +90,7 @@ def read_bytes(path: Path, *, most_bytes: int | None = None) -> bytes:
         OSError: as for `open_regular`.
         ValueError: it is larger than `most_bytes`.
     """
-    with open_regular(path) as file:
+    with named(path), open_regular(path) as file:
         data = file.read() if most_bytes is None else file.read(most_bytes + 1)
     if most_bytes is not None and len(data) > most_bytes:
         raise ValueError(f"has more than {most_bytes} bytes")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
+from .plain_text import plain
+
 
 def whole_page(title: str, body: str, *, css: str = "", footer: str = "") -> str:
     """Return the HTML document around a body; `page.js` filters a table called `cases`, where there is one."""
@@ -12,6 +14,8 @@ def whole_page(title: str, body: str, *, css: str = "", footer: str = "") -> str
     style = here.with_name("page.css").read_text(encoding="utf-8") + css
     script = here.with_name("page.js").read_text(encoding="utf-8")
     foot = f"<footer>{escape(footer)}</footer>\n" if footer else ""
+    # Names of strangers: what steers a reader is shown, not sent.
+    body, title = plain(body), plain(title)
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 # GitHub takes a line for a command if it begins with `::name` behind blanks, or holds `##[` anywhere.
 # https://github.com/actions/runner/blob/main/src/Runner.Common/ActionCommand.cs
 _COMMAND = re.compile(r"(?m)^([^\S\n]*):(?=:)|(##)(?=\[)")
 _LAYOUT = frozenset("\n\t")
+_EDGE = re.compile(r"(?<!\\)((?:\\\\)*)\|")
 
 
 def plain(text: str) -> str:
@@ -29,7 +31,12 @@ def shown(text: str) -> str:
     >>> shown("::set-env name=A::b")
     ': :set-env name=A::b'
     """
-    return _COMMAND.sub(lambda match: "## " if match[2] else f"{match[1]}: ", plain(text))
+    return disarmed(plain(text))
+
+
+def disarmed(text: str) -> str:
+    """Return the text with a blank in whatever GitHub takes for a command of the workflow."""
+    return _COMMAND.sub(lambda match: "## " if match[2] else f"{match[1]}: ", text)
 
 
 def fence_of(text: str) -> str:
@@ -49,3 +56,26 @@ def in_markdown(text: str) -> str:
     """
     line = " ".join(plain(text).split())
     return line.replace("&", "&amp;").replace("<", "&lt;").replace("@", "&#64;").replace("|", "\\|").replace("`", "'")
+
+
+def in_code(text: str) -> str:
+    """Return the text as code within a line of Markdown.
+
+    >>> in_code("a`b")
+    "`a'b`"
+    """
+    return f"`{' '.join(plain(text).split()).replace('`', chr(39))}`"
+
+
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table whose cells are Markdown; none of them can end its cell or its row.
+
+    >>> markdown_table(("a", "b"), [("x|y", "1\\n2")])
+    ['| a | b |', '| --- | --- |', '| x\\\\|y | 1 2 |']
+    """
+    lines = [columns, ("---",) * len(columns), *rows]
+    return [f"| {' | '.join(map(_cell, cells))} |" for cells in lines]
+
+
+def _cell(text: str) -> str:
+    return _EDGE.sub(r"\1\|", " ".join(plain(text).split()))

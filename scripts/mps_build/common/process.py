@@ -2,18 +2,18 @@
 
 Facts about a host come through `Prober`s, so that a recorded host can answer in a
 live one's place; work goes through `run_logged`, which keeps the whole output in a file. What a caller watches
-while it runs is in `watched`.
+while it runs is in `watched`; how a program ends with all that it started is in `sessions`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import shlex
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -21,10 +21,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from . import stopping
 from .environment import without_repository
 from .opening import open_to_append
+from .plain_text import shown
+from .sessions import end_descendants, session
 
 _MOST_LINE_BYTES = 1 << 20
+_LOOK_SECONDS = 0.5
+# The longest that a program may fetch something: 500 MB at 35 kB/s.
+FETCH_SECONDS = 4 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,27 +105,22 @@ def capture(command: Command, *, timeout_seconds: float = 20.0) -> Captured:
     environ = dict(command.environ) if command.environ is not None else neutral_environ()
     try:
         traced(command)
-        with subprocess.Popen(
+        with session(
             command.argv,
             cwd=command.cwd,
-            env=environ,
-            stdin=subprocess.DEVNULL,
+            environ=environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=True,
+            is_asked=False,
+            is_guarded=False,  # a question: it is over soon, and the guard costs as much as the answer
         ) as process:
-            try:
-                stdout, stderr = process.communicate(timeout=timeout_seconds)
-                timed_out = False
-            except subprocess.TimeoutExpired:
-                kill_group(process.pid)
-                stdout, stderr = process.communicate()
-                timed_out = True
-    except OSError as error:
-        return Captured(argv=command.argv, stdout="", stderr=str(error), exit=None)
-    if timed_out:
+            stdout, stderr = process.communicate(timeout=timeout_seconds)
+    except subprocess.TimeoutExpired:
         said = f"no answer within {timeout_seconds:g} seconds"
         return Captured(argv=command.argv, stdout="", stderr=said, exit=None, timed_out=True)
+    except OSError as error:
+        return Captured(argv=command.argv, stdout="", stderr=str(error), exit=None)
+    stopping.check()
     return Captured(
         argv=command.argv,
         stdout=stdout.decode("utf-8", "replace"),
@@ -140,8 +141,7 @@ def run_logged(
     Args:
         on_line: sees each line of output (both streams, in order) as it comes; a carriage
             return ends a line too, since progress bars use it.
-        timeout_seconds: the program then runs in a group of its own, which is killed at the limit.
-            Without, it stays in ours, so that what kills us as a group leaves no builder behind.
+        timeout_seconds: it is ended, with all that it started, when it has run for so long.
 
     Raises:
         CommandFailed: with the last 40 lines.
@@ -149,63 +149,74 @@ def run_logged(
     log.parent.mkdir(parents=True, exist_ok=True)
     tail: deque[str] = deque(maxlen=40)
     began = time.monotonic()
-    with open_to_append(log) as file:
-        file.write(f"$ {command}\n".encode())
+
+    def look() -> None:
+        stopping.check()
+        if timeout_seconds is not None and time.monotonic() - began > timeout_seconds:
+            raise _TooLong
+
+    with open_to_append(log) as file, contextlib.ExitStack() as stack:
+        file.write(shown(f"$ {command}\n").encode())
         file.flush()
+        traced(command)
+        environ, pipe = command.whole_environ, subprocess.PIPE
+        running = session(command.argv, cwd=command.cwd, environ=environ, stdout=pipe, stderr=subprocess.STDOUT)
         try:
-            traced(command)
-            process = subprocess.Popen(
-                command.argv,
-                cwd=command.cwd,
-                env=command.whole_environ,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                start_new_session=timeout_seconds is not None,
-            )
+            process = stack.enter_context(running)
         except OSError as error:
-            file.write(f"{error}\n".encode())
+            file.write(shown(f"{error}\n").encode())
             raise CommandFailed(command, exit_code=127, log=log, tail=(str(error),)) from error
-        watchdog = threading.Timer(timeout_seconds, kill_group, (process.pid,)) if timeout_seconds else None
-        if watchdog:
-            watchdog.start()
-        assert process.stdout is not None
         try:
-            for line in _lines(process.stdout, file):
-                tail.append(line)
-                if on_line:
-                    on_line(line)
-            process.wait()
-        except BaseException:
-            process.terminate()
-            process.wait()
-            raise
-        finally:
-            process.stdout.close()
-            if watchdog:
-                watchdog.cancel()
-    if process.returncode != 0:
-        raise CommandFailed(command, exit_code=process.returncode, log=log, tail=tuple(tail))
+            status = _follow(process, file, look, tail, on_line)
+        except _TooLong as error:
+            tail.append(f"ended: it was not done after {timeout_seconds:g} seconds")
+            file.write(f"{tail[-1]}\n".encode())
+            raise CommandFailed(command, exit_code=-signal.SIGKILL, log=log, tail=tuple(tail)) from error
+    if status != 0:
+        stopping.check()
+        raise CommandFailed(command, exit_code=status, log=log, tail=tuple(tail))
     return time.monotonic() - began
+
+
+class _TooLong(Exception):
+    """A program has run for longer than it may."""
+
+
+def _follow(
+    process: subprocess.Popen[bytes],
+    file: IO[bytes],
+    look: Callable[[], None],
+    tail: deque[str],
+    on_line: Callable[[str], None] | None,
+) -> int:
+    assert process.stdout is not None
+    for line in _lines(process.stdout, file, look):
+        tail.append(line)
+        if on_line:
+            on_line(line)
+    while True:  # it may close its output and go on
+        look()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(_LOOK_SECONDS)
 
 
 def run_interactive(command: Command) -> int:
     """Run a program on the caller's own terminal and return its exit status, as a shell gives it."""
     try:
         traced(command)
-        with subprocess.Popen(
-            command.argv,
-            cwd=command.cwd,
-            env=command.whole_environ,
-        ) as process:
-            while True:
-                try:
-                    status = process.wait()
-                    break
-                except KeyboardInterrupt:
-                    continue  # the terminal tells the program too: it decides
+        with stopping.held():
+            process = subprocess.Popen(command.argv, cwd=command.cwd, env=command.whole_environ)
+        while True:
+            try:
+                status = process.wait()
+                break
+            except KeyboardInterrupt as stop:
+                if getattr(stop, "number", signal.SIGINT) != signal.SIGINT:
+                    end_descendants(process)
+                    raise
+                stopping.go_on()  # the terminal tells the program too: it decides
     except OSError as error:
-        sys.stderr.write(f"{command.argv[0]}: {error.strerror}\n")
+        sys.stderr.write(f"{shown(command.argv[0])}: {error.strerror}\n")
         return 127
     return status if status >= 0 else 128 - status
 
@@ -218,28 +229,20 @@ def beside(command: Command) -> Iterator[None]:
     """
     traced(command)
     null, environ = subprocess.DEVNULL, command.whole_environ
-    try:
-        process = subprocess.Popen(command.argv, cwd=command.cwd, env=environ, stdin=null, stdout=null, stderr=null)
-    except OSError:
+    with contextlib.ExitStack() as stack:
+        process = None
+        with contextlib.suppress(OSError):
+            process = stack.enter_context(
+                session(command.argv, cwd=command.cwd, environ=environ, stdout=null, stderr=null)
+            )
         yield
-        return
-    with process:
-        try:
-            yield
-        except BaseException:
-            process.kill()
-            raise
+        if process is not None:
+            process.wait()
 
 
-def kill_group(pid: int) -> None:
-    """Kill a program we started and all it started (each runs in a session of its own)."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
-        os.killpg(pid, signal.SIGKILL)
-
-
-def _lines(stream: IO[bytes], copy: IO[bytes]) -> Iterator[str]:
+def _lines(stream: IO[bytes], copy: IO[bytes], look: Callable[[], None]) -> Iterator[str]:
     pending = b""
-    while chunk := os.read(stream.fileno(), 65536):
+    while chunk := _read(stream, look):
         copy.write(chunk)
         copy.flush()
         if len(pending) > _MOST_LINE_BYTES:  # a line without an end must not be copied again and again
@@ -250,6 +253,16 @@ def _lines(stream: IO[bytes], copy: IO[bytes]) -> Iterator[str]:
             yield line.decode("utf-8", "replace")
     if pending:
         yield pending.decode("utf-8", "replace")
+
+
+def _read(stream: IO[bytes], look: Callable[[], None]) -> bytes:
+    """Return what comes next; empty at the end. `look` is called about twice a second meanwhile."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        while True:
+            look()
+            if selector.select(_LOOK_SECONDS):
+                return os.read(stream.fileno(), 65536)
 
 
 def _describe_exit(code: int) -> str:

@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
 
+from .faults import named
 from .files import write_whole
 from .json_text import read_json
 from .opening import open_regular, read_text
@@ -128,7 +129,7 @@ def digest_of(value: Any) -> str:
 
 def fingerprint(file: Path) -> dict[str, Any]:
     """Return size (bytes) and sha256 of a file."""
-    with open_regular(file) as stream:
+    with named(file), open_regular(file) as stream:
         return fingerprint_of(stream)
 
 

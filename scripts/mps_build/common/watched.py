@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .opening import open_to_append
-from .process import Command, kill_group, traced
+from .process import Command, traced
+from .sessions import end_session, session
 
 
 class Running:
@@ -30,8 +31,7 @@ class Running:
 
     def kill(self) -> None:
         """Kill it and all it started, and wait for its end."""
-        kill_group(self._process.pid)
-        self._process.wait()
+        end_session(self._process, is_asked=False)
 
 
 @contextlib.contextmanager
@@ -44,39 +44,19 @@ def watched(command: Command, *, log: Path) -> Iterator[Running]:
     log.parent.mkdir(parents=True, exist_ok=True)
     with open_to_append(log) as file:
         traced(command)
-        process = subprocess.Popen(
+        with session(
             command.argv,
             cwd=command.cwd,
-            env=command.whole_environ,
-            stdin=subprocess.DEVNULL,
+            environ=command.whole_environ,
             stdout=file,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    try:
-        with _ended_with_us(process.pid):
-            yield Running(process)
-    finally:
-        kill_group(process.pid)
-        process.wait()
-
-
-@contextlib.contextmanager
-def _ended_with_us(group: int) -> Iterator[None]:
-    """Let a shell wait on a pipe that only we hold: if we are killed it ends, and the shell kills the group.
-
-    A program that hangs in native code could not see our end by itself.
-    """
-    argv = ("/bin/sh", "-c", f"read -r _ || kill -s KILL -- -{group}")
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, start_new_session=True) as guard:
-        assert guard.stdin is not None
-        try:
-            yield
-        finally:
-            with contextlib.suppress(BrokenPipeError):
-                guard.stdin.write(b"\n")
-                guard.stdin.close()
+            is_asked=False,
+            is_told=False,  # its caller judges how it ended, and must not take our end for its fault
+        ) as process:
+            try:
+                yield Running(process)
+            finally:
+                end_session(process, is_asked=False)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import TreeInUse
+from .home import home_folder
 from .opening import open_to_append
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -63,7 +64,7 @@ class Workspace:
         with open_to_append(self.root / "lock") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+            except BlockingIOError as error:
                 file.seek(0)
                 holder = file.read().decode("utf-8", "replace").strip() or "unknown"
                 raise TreeInUse(
@@ -95,7 +96,9 @@ def cache_folder() -> Path:
     if chosen:
         return Path(chosen).absolute()
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "mps-build"
+    if base:
+        return Path(base) / "mps-build"
+    return home_folder(hint="set MPS_BUILD_CACHE to a folder that you may write to, or HOME") / ".cache" / "mps-build"
 
 
 def wheelhouse() -> Path:

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from .errors import UsageError
+from .faults import FULL
 from .opening import NotAFile
 
 # The system refuses a path that the user chose or owns; none of these is a fault in a program.
@@ -41,18 +42,25 @@ def check_writable(folder: Path, *, what: str, hint: str) -> None:
         with tempfile.TemporaryFile(dir=there, prefix=".mps-build-"):
             pass
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in FULL:
             return  # said where it happens, as a full disk
         raise UsageError(f"{what} {folder}: {there} cannot be written to: {error.strerror}", hint=hint) from error
 
 
-def refusal(error: OSError) -> UsageError | None:
+def refusal(error: Exception) -> UsageError | None:
     """Return what a refused path means for the user; None for an error that may be a fault of ours."""
-    if not (error.errno in _REFUSALS or isinstance(error, NotAFile)) or not isinstance(error.filename, (str, bytes)):
+    if not isinstance(error, OSError) or (name := _file_of(error)) is None:
         return None
-    name = error.filename.decode("utf-8", "replace") if isinstance(error.filename, bytes) else error.filename
+    if error.errno not in _REFUSALS and not isinstance(error, NotAFile):
+        return None
     return UsageError(
         f"{name}: {error.strerror}",
         hint="check its owner and permissions (ls -ld), or choose another folder by an option, MPS_BUILD_WORK or"
         " MPS_BUILD_CACHE",
     )
+
+
+def _file_of(error: OSError) -> str | None:
+    if isinstance(error.filename, bytes):
+        return error.filename.decode("utf-8", "replace")
+    return error.filename if isinstance(error.filename, str) else None

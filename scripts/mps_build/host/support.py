@@ -266,7 +266,7 @@ def _entry(name: str, path: Path, limit: int, scrubber: Scrubber) -> Entry | Non
         except ValueError:
             note = "no JSON"
     lines = "\n".join(line.text for line in clean_lines(text)) if "\x1b" in text else text
-    data = scrubber.text(lines).encode()
+    data = scrubber.text(lines).encode("utf-8", "backslashreplace")
     return Entry(name=scrubber.text(name), data=data, note=note)
 
 
@@ -278,4 +278,4 @@ def _contents(bundle: Bundle) -> bytes:
     lines = ["In it:", *(f"  {entry.name}  {len(entry.data)} bytes  {entry.note}".rstrip() for entry in bundle.entries)]
     lines += ["", "Left out:", *(f"  {name}: {why}" for name, why in bundle.left_out.items())]
     lines += ["", "Taken out of the texts:", *(f"  {kind}: {count}" for kind, count in sorted(bundle.removed.items()))]
-    return ("\n".join(lines) + "\n").encode()
+    return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from difflib import get_close_matches
 from pathlib import Path
 
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import read_json
 
 
 def check_operator(name: str | None, suite: Path) -> None:
@@ -18,7 +18,7 @@ def check_operator(name: str | None, suite: Path) -> None:
     recorded = suite / "touch_map.json"
     if name is None or not recorded.is_file():
         return
-    operators = json.loads(recorded.read_text(encoding="utf-8"))["operators"]
+    operators = read_json(recorded)["operators"]
     known = {*operators, *(each.rpartition(".")[0] for each in operators)}
     if name in known:
         return

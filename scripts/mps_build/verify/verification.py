@@ -14,6 +14,7 @@ from mps_build.common.errors import HostError, MpsBuildError, UsageError, Virtua
 from mps_build.common.known_issues import Circumstances, Issue, active_issues, as_suite_reads_them, load_issues
 from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.verification import Case, Python, Record, Torch, load_record, to_json, write_record
+from mps_build.common.stopping import exit_status
 from mps_build.common.workspace import cache_folder, work_folder
 
 from .draft import Draft, known_issues
@@ -39,6 +40,10 @@ _WRITE_SECONDS = 2.0
 _INTERRUPTED = Judged(
     verdict="not_verified", exit_code=130, cause="interrupted", message="interrupted", hint="run the same command again"
 )
+
+
+def _interrupted() -> Judged:
+    return replace(_INTERRUPTED, exit_code=exit_status())
 
 
 def run(request: VerifyRequest, *, console: Console) -> Record:
@@ -87,12 +92,12 @@ class Verification:
                 error.document["plant"] = "error"
             raise
         except KeyboardInterrupt:
-            self._write(self._record(_INTERRUPTED, partial=True))
+            self._write(self._record(_interrupted(), partial=True))
             raise
 
     def interrupted_record(self) -> Record:
         """Return what there is after an interruption: a partial record, without a verdict."""
-        return self._record(_INTERRUPTED, partial=True)
+        return self._record(_interrupted(), partial=True)
 
     def _run(self) -> Record:
         issues = load_issues(self.request.known_issues or self.suite / "known_issues.yaml")
@@ -269,7 +274,7 @@ class Verification:
         note = f"{note}  {case.id}".strip()
         self.console.advanced(len(suite_run.cases), total=total or None, note=note, left=left)
         if time.monotonic() - self.written > _WRITE_SECONDS:
-            self._write(self._record(_INTERRUPTED, partial=True))
+            self._write(self._record(_interrupted(), partial=True))
 
     def _after(self, target: Target) -> None:
         changed = target.changes()

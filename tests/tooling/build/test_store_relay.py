@@ -99,6 +99,26 @@ def test_a_store_that_is_gone_is_a_miss_and_a_write_error_at_once(verb: bytes) -
     assert "refused" in told[0]
 
 
+@pytest.mark.parametrize("answer", [b"*1\r\n" * 5000, b"*9" + b"9" * 11 + b"\r\n", b"$9" + b"9" * 11 + b"\r\n"])
+def test_an_answer_of_lists_in_lists_or_of_any_length_is_a_miss(answer: bytes) -> None:
+    with store(lambda data: answer) as (upstream, _), relay(upstream) as (_, client, told):
+        assert client.ask(b"GET", b"key") == b"$-1\r\n"
+
+    assert told == [
+        f"the shared cache {upstream}: it answers, but not as Redis: what it would have given is compiled here"
+    ]
+
+
+def test_an_answer_without_an_end_is_a_miss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mps_build.build.compiler_cache.store_relay._LONGEST", 1000)
+    answer = b"*99\r\n" + b"$100\r\n%s\r\n" % (b"x" * 100) * 99
+
+    with store(lambda data: answer) as (upstream, _), relay(upstream, patience=5) as (_, client, told):
+        assert client.ask(b"GET", b"key") == b"$-1\r\n"
+
+    assert "it answers without an end" in told[0]
+
+
 def test_a_store_that_hangs_costs_its_patience_three_times_and_then_rests() -> None:
     with store(lambda data: None) as (upstream, heard), relay(upstream, patience=0.2) as (made, client, told):
         began = time.monotonic()
@@ -154,6 +174,22 @@ def test_what_is_no_redis_is_a_miss(junk: bytes) -> None:
     with store(lambda data: junk) as (upstream, _), relay(upstream) as (_, client, told):
         assert client.ask(b"GET", b"key") == b"$-1\r\n"
     assert "not as Redis" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        (b"*1\r\n" * 8 + b"$1\r\nx\r\n", b"*1\r\n"),  # passed on whole
+        (b"*2\r\n:1\r\n*-1\r\n", b"*2\r\n"),
+        (b"*1\r\n" * 5000 + b"$1\r\nx\r\n", b"$-1\r\n"),  # deeper than any answer is
+        (b"*99999\r\n" * 9, b"$-1\r\n"),  # more parts than any answer has
+        (b"$" + b"9" * 5000 + b"\r\n", b"$-1\r\n"),
+    ],
+)
+def test_arrays_in_arrays_end_no_relay(said: bytes, answer: bytes) -> None:
+    with store(lambda data: said) as (upstream, _), relay(upstream, patience=5) as (_, client, _):
+        assert client.ask(b"GET", b"key") == answer
+        assert client.connection.fileno() >= 0
 
 
 def test_a_value_that_trickles_does_not_hold_the_build() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from fuzzing import TARGETS, mutated, run
+from json_mutations import KINDS
 
 INPUTS = 40
 
@@ -26,6 +28,16 @@ def test_the_inputs_that_are_mutated_are_read_as_they_are(tmp_path: Path) -> Non
             if seed not in ("attestation", "benchmark"):
                 target().read(seed, data, tmp_path)
                 assert data, name
+
+
+def test_mutations_of_a_structure_keep_it_json() -> None:
+    document = json.dumps({"a": [1, {"b": "c"}], "d": None}).encode()
+    for kind in KINDS:
+        for where in (0.0, 0.3, 0.6, 0.99):
+            changed = mutated(document, [(kind, where, 0.5, b"")])
+            assert json.loads(changed) != json.loads(document) or kind in ("rename", "double")
+    assert mutated(b"{", [("retype", 0.5, 0.5, b"")]) == b"{"
+    assert json.loads(mutated(b'"x"', [("drop", 0.5, 0.0, b"")])) is None
 
 
 def test_mutations_change_something() -> None:

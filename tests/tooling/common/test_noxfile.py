@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import re
@@ -63,6 +64,25 @@ def test_the_status_of_a_command_is_read_from_every_nox(
     noxfile: types.ModuleType, failure: Exception, status: int
 ) -> None:
     assert noxfile._status(failure) == status
+
+
+def test_a_command_has_the_time_to_end_in_order(
+    noxfile: types.ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its programs have 3 seconds to end, and 3 more where they must be killed; nox gives half a second by itself."""
+    given: dict[str, object] = {}
+    session = types.SimpleNamespace(
+        name="matrix",
+        posargs=[],
+        invoked_from=tmp_path,
+        chdir=lambda folder: contextlib.nullcontext(),
+        run=lambda *argv, **options: given.update(options),
+    )
+    monkeypatch.setattr(noxfile, "_install", lambda session, group: None)
+
+    noxfile.matrix(session)
+
+    assert given["interrupt_timeout"] == given["terminate_timeout"] == 10.0
 
 
 def _old_python(version: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,6 +126,30 @@ def test_a_result_takes_the_place_of_no_pipe(folder: Path) -> None:
     assert main("matrix", ["v2.6.0", "--json", "pipe.json"]) == UsageError.exit_code
 
     assert (folder / "pipe.json").is_fifo()
+
+
+def test_a_result_goes_to_a_pipe_that_the_shell_made_and_takes_no_place_in_dev(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    write_whole(Path(f"/dev/fd/{writer}"), "result")
+    os.close(writer)
+    write_whole(Path("/dev/null"), "dropped")
+
+    assert os.read(reader, 100) == b"result"
+    assert Path("/dev/null").is_char_device()
+    os.close(reader)
+
+
+def test_a_result_on_dev_stdout_does_not_replace_it_and_stands_after_what_was_printed(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from mps_build.common.files import write_whole\n"
+        "print('before'); write_whole(Path('/dev/stdout'), 'result\\n'); print('after')"
+    )
+    scripts = str(Path(__file__).parents[3] / "scripts")
+    with (tmp_path / "out").open("wb") as out:
+        argv = [sys.executable, "-c", program]
+        subprocess.run(argv, env={"PYTHONPATH": scripts}, stdout=out, check=True, timeout=20)
+
+    assert (tmp_path / "out").read_text() == "before\nresult\nafter\n"
 
 
 def test_a_pipe_that_took_a_files_place_after_the_look_is_not_waited_for(

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
+from pathlib import Path
 
 import pytest
 from mps_build import cli
+from mps_build.build.mm.diagnostics import Diagnostic
+from mps_build.commands.check_mm import annotation
 from mps_build.common.console import Console
-from mps_build.common.plain_text import fence_of, in_markdown, plain, shown
+from mps_build.common.page import whole_page
+from mps_build.common.plain_text import fence_of, in_code, in_markdown, markdown_table, plain, shown
+from mps_build.common.standard_streams import guarded_streams
 from rich.console import Console as RichConsole
 
 STEERING = {
@@ -96,3 +102,84 @@ def test_plain_text_stays_as_it_is() -> None:
 def test_markdown_is_closed_by_nobody() -> None:
     assert fence_of("```` x") == "`````"
     assert in_markdown("a\n# b </details> @org/team") == "a # b &lt;/details> &#64;org/team"
+
+
+@pytest.mark.parametrize(
+    ("way", "terminal"),
+    [
+        ("print", False),
+        ("print", True),
+        ("line", False),
+        ("line", True),
+        ("warn", False),
+        ("warn", True),
+        ("table", False),
+    ],
+)
+def test_no_fold_starts_a_command(way: str, terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name may be as long as the line is wide, so that what follows it begins the next line."""
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    for length in range(170, 202):
+        for text in (f"{'a' * length}::error::x", f"{'a' * length} ::error::x", f"{'a b ' * (length // 4)}::error::x"):
+            lines = printed(way, text, terminal=terminal).splitlines()
+            assert not [line for line in lines if line.strip().startswith("::")], length
+
+
+def test_what_goes_around_the_console_is_no_command_either(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    with guarded_streams():
+        print("a ", end="")
+        print("::error::x")
+        print("  ::error::x\n##[error]x")
+        RichConsole(force_terminal=True, width=40, color_system=None).print("a" * 40 + "::error::x")
+        console = Console()
+        console.workflow_command("::notice::meant\n::error::x")
+        console.print("::error::x")
+    said = capsys.readouterr().out
+    assert said.splitlines()[0] == "a ::error::x"
+    assert [line for line in said.splitlines() if line.strip().startswith("::")] == ["::notice::meant ::error::x"]
+    assert "##[" not in said
+
+
+def test_an_annotation_is_one_command_whatever_its_file_is_called(capsys: pytest.CaptureFixture[str]) -> None:
+    evil = Diagnostic(file="a,b:c\n::error::x\x1b[2J", line=1, column=2, severity="error", text="50%\r\n::error::y")
+    line = annotation(evil)
+    assert "\n" not in line and "\x1b" not in line
+    assert line.startswith("::error file=a%2Cb%3Ac%0A%3A%3Aerror%3A%3Ax\\x1b[2J,line=1,col=2::50%25")
+
+
+def test_no_cell_of_a_table_ends_its_row() -> None:
+    lines = markdown_table(("a",), [("x | y\n| z \x1b[2J \\| \\\\|",)])
+    assert lines[2] == "| x \\| y \\| z \\x1b[2J \\| \\\\\\| |"
+    assert in_code("a`b\nc") == "`a'b c`"
+
+
+def test_a_page_shows_steering_letters_and_sends_none() -> None:
+    page = whole_page("a\x1b[2J<b>", "".join(STEERING.values()))
+    assert not [letter for letter in "\x1b\x9b\x9d\u202e\u2066\u200b\u2028\b\0\x07\r" if letter in page]
+    page.encode()
+
+
+def test_json_on_the_screen_is_faithful_and_no_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    name = "##[error]x\x1b[2J\n::error::y.json"
+
+    cli.main("compare", [name, name, "--json", "-"])
+
+    out = capsys.readouterr().out
+    assert name in json.loads(out)["error"]
+    assert "##[" not in out and "\x1b" not in out
+
+
+def test_a_triaged_log_reaches_no_terminal_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "build.log"
+    log.write_text(f"::error::x\nerror: {''.join(STEERING.values())[:-3]}\n##[error]y\n", encoding="utf-8")
+
+    assert cli.main("triage", [str(log)]) == 0
+
+    said = "".join(capsys.readouterr())
+    assert not [letter for letter in "\x1b\x9b\x9d\u202e\u2066\u200b\u2028\b\0\x07\r" if letter in said]

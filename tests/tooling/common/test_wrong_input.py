@@ -90,3 +90,69 @@ def test_options_before_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
     assert main(None, ["-v", "audit_wheel", "--python", "/bin/true"]) == 2
     assert "+ /bin/true" in capsys.readouterr().err
+
+
+HUGE = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("doctor", f"v{HUGE}"),
+        ("matrix", f"v2.{HUGE}"),
+        ("triage", "-", "--macos", HUGE),
+        ("triage", "-", "--torch", f"2.{HUGE}"),
+        ("build_report", "--run", HUGE),
+        ("bisect_mps", "x", "--good", f"2.{HUGE}", "--bad", "2.6.0"),
+        ("verify_mps", "--python", "/bin/false", "--memory-limit", HUGE),
+        ("verify_mps", "--python", "/bin/false", "--memory-limit", "nan"),
+        ("verify_mps", "--python", "/bin/false", "--memory-limit", "1e300"),
+        ("verify_mps", "--python", "/bin/false", "--case-timeout", "inf"),
+        ("bisect_mps", "x", "--good", "2.5.0", "--bad", "2.6.0", "--timeout", "nan"),
+        ("clean", "--older-than", "inf"),
+    ],
+    ids=lambda value: f"{value[0]} {value[-2]}",
+)
+def test_a_number_that_nobody_can_read_is_refused(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments[0], arguments[1:]) == 2
+
+    assert len(capsys.readouterr().err) < 400
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no file here whose reading fails")
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("doctor", ("--host", "{}")),
+        ("doctor", ("{}.yaml",)),
+        ("adopt", ("{}",)),
+        ("triage", ("{}",)),
+        ("compare", ("{}", "{}")),
+        ("op_coverage", ("{}",)),
+        ("repro", ("{}", "a")),
+        ("ci", ("outputs", "--build", "{}")),
+    ],
+)
+def test_a_file_on_a_failing_disk_is_named_with_the_systems_words(
+    command: str, arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.json"
+    for each in (path, tmp_path / "a.json.yaml"):
+        each.symlink_to("/proc/self/mem")  # reading its first page is EIO
+
+    assert main(command, [one.format(path) for one in arguments]) == 3
+
+    said = capsys.readouterr().err
+    assert "a.json" in said and "Input/output error" in said
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no file here without an end")
+@pytest.mark.parametrize("command", [("doctor", "--host"), ("adopt",), ("compare", "/dev/zero"), ("op_coverage",)])
+def test_a_file_without_an_end_is_too_long(command: tuple[str, ...], tmp_path: Path) -> None:
+    for name in ("zero.json", "zero.yaml"):
+        (tmp_path / name).symlink_to("/dev/zero")
+
+    assert main(command[0], [*command[1:], str(tmp_path / "zero.json")]) == 2
+    assert main("doctor", [str(tmp_path / "zero.yaml")]) == 2

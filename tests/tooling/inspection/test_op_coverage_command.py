@@ -130,7 +130,7 @@ def test_a_record_of_another_torch_is_joined_with_a_warning(tmp_path: Path, caps
         ("folder", 4, "is not PyTorch source tree: aten/src/ATen/native/native_functions.yaml is missing"),
         ("old", 12, "has no torchgen/, so it is older than 1.12"),
         ("broken", 4, "does not read native_functions.yaml"),
-        ("text.json", 2, "cannot be read"),
+        ("text.json", 2, "text.json:1: is not JSON"),
         ("other.json", 2, "is not a document of op_coverage"),
         ("damaged.json", 2, "is a damaged document"),
         ("torch-1-py3-none-any.whl", 2, "cannot be read: File is not a zip file"),

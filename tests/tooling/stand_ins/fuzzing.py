@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import shutil
+import re
 import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
+from fuzzed_commands import command_seeds, run_commands
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from mps_build.cli import main
+from json_mutations import KINDS as JSON_KINDS
+from json_mutations import restructured
 from mps_build.common import strict_yaml
 from mps_build.common.errors import MpsBuildError
 from mps_build.common.recipe.catalogue import find_recipe, load_recipe, patches_root, recipes_root
@@ -61,9 +60,11 @@ _TEXTS = (b"\n", b"\r", b"\x1b[2J", "\u202e".encode(), b"../", b"/", b"error: ",
 _TOKENS = (*_NUMBERS, *_MARKS, *_VALUES, *_TEXTS)
 
 Operation = tuple[str, float, float, bytes]
+_BYTES = ("replace", "insert", "delete", "repeat", "flip", "cut", "number")
 _OPERATIONS = st.lists(
     st.tuples(
-        st.sampled_from(("replace", "insert", "delete", "repeat", "flip", "cut")),
+        # Half of all changes keep JSON what it is: a byte more or less is seldom JSON still.
+        st.sampled_from((*_BYTES, *JSON_KINDS, "retype", "retype")),
         st.floats(0, 1),
         st.floats(0, 1),
         st.one_of(st.sampled_from(_TOKENS), st.binary(max_size=8)),
@@ -89,6 +90,12 @@ def mutated(data: bytes, operations: Sequence[Operation]) -> bytes:
         elif kind == "flip" and data:
             at = min(at, len(data) - 1)
             data = data[:at] + bytes([data[at] ^ (1 << int(how_much * 7))]) + data[at + 1 :]
+        elif kind == "number" and (numbers := list(re.finditer(rb"\d+", data))):
+            number = numbers[min(int(where * len(numbers)), len(numbers) - 1)]
+            new = _NUMBERS[min(int(how_much * len(_NUMBERS)), len(_NUMBERS) - 1)]
+            data = data[: number.start()] + new + data[number.end() :]
+        elif kind in JSON_KINDS:
+            data = restructured(data, kind, where, how_much)
         elif kind == "cut":
             data = data[:at]
     return data
@@ -165,36 +172,6 @@ def _read_log(_name: str, data: bytes, _folder: Path) -> None:
 
 def _read_recording(_name: str, data: bytes, folder: Path) -> None:
     load_recording(_written(folder / "recording.json", data))
-
-
-def _run_commands(name: str, data: bytes, folder: Path) -> None:
-    """Run every command that reads such a file, as a person would; exit 1 says that an error was not caught."""
-    path = _written(folder / "strangers.json", data)
-    into, work = folder / "into", folder / "work"
-    for each in (into, work):
-        shutil.rmtree(each, ignore_errors=True)
-        each.mkdir()
-    if name == "recording":
-        calls = [
-            ("doctor", "v2.15.0", "--host", str(path)),
-            ("doctor", "--all", "--host", str(path)),
-            ("adopt", str(path), "--name", "x", "--into", str(into)),
-            ("build_wheel", "v2.6.0", "--dry-run", "--host", str(path)),
-        ]
-    else:
-        kept = _written(work / "verify" / "a" / "record.json", data)
-        calls = [
-            ("repro", str(path), "a", "--output", str(into / "a.py"), "--issue", str(into / "a.md")),
-            ("compare", str(path), str(path)),
-            ("adopt", str(path), "--name", "x", "--into", str(into)),
-            ("support", "verify", "--output", str(kept.parents[2] / "x.tar.gz")),
-        ]
-    with patch.dict(os.environ, {"MPS_BUILD_WORK": str(work), "MPS_BUILD_CACHE": str(folder / "cache")}):
-        for command, *arguments in calls:
-            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as said:
-                status = main(command, arguments)
-            if status == 1:
-                raise AssertionError(f"{command} ended with 1: {said.getvalue()[-2000:]}")
 
 
 def _read_record(name: str, data: bytes, folder: Path) -> None:
@@ -335,8 +312,6 @@ TARGETS: Mapping[str, Callable[[], Target]] = {
     "recipes": lambda: Target(
         seeds={path.name: path.read_bytes() for path in sorted(recipes_root().glob("*.yaml"))}, read=_read_recipe
     ),
-    "commands": lambda: Target(
-        seeds={"recording": _RECORDING, "record": json.dumps(_RECORD).encode()}, read=_run_commands
-    ),
+    "commands": lambda: Target(seeds=command_seeds(), read=run_commands),
     "receipts": lambda: Target(seeds={"receipt": _receipt(), "attestation": _ATTESTATION}, read=_read_receipt),
 }

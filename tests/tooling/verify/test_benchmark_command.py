@@ -280,7 +280,7 @@ def test_an_interrupted_run_keeps_its_rows_and_the_same_command_goes_on(run: Run
     process.communicate(timeout=60)
 
     partial = load_benchmark(record / "record.json")
-    assert (process.returncode, partial.partial, partial.cause) == (130, True, "interrupted")
+    assert (process.returncode, partial.partial, partial.cause) == (143, True, "interrupted")
     assert [row.id for row in partial.rows] == ["resnet50:training"]
     assert partial.missing == ("bert:training",)
 

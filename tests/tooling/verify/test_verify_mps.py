@@ -240,7 +240,7 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(tmp_pat
         status = process.wait(60)
 
     document = json.loads((tmp_path / "a.json").read_text())
-    assert (status, document["partial"], document["cause"]) == (130, True, "interrupted")
+    assert (status, document["partial"], document["cause"]) == (143, True, "interrupted")
     assert [(case["id"], case["outcome"]) for case in document["cases"]] == [("test_a", "passed")]
     assert load_record(tmp_path / "record" / "record.json").partial
     assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path) in _read(path)]

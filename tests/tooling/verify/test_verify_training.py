@@ -304,7 +304,7 @@ def test_an_interrupted_run_keeps_a_labelled_partial_record(run: Run, tmp_path: 
         while not asleep.exists() and time.monotonic() < deadline and process.poll() is None:
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 130
+        assert process.wait(30) == 143
 
     kept = load_record(record / "record.json")
     assert (kept.partial, kept.verdict, kept.cause) == (True, "not_verified", "interrupted")

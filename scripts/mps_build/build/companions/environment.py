@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,14 @@ from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError, CompileError, disk_full
 from mps_build.common.interpreters import find_python
+from mps_build.common.json_text import read_json
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Ledger, Receipt, StepResult, fingerprint
 from mps_build.common.recipe.catalogue import locks_root
 from mps_build.common.reporter import Reporter
+from mps_build.common.wheels.cache import own_folder
 from mps_build.common.wheels.naming import is_same_version
+from mps_build.common.wheels.pip_call import limited_pip, run_pip
 from mps_build.common.wheels.wheel_file import read_wheel
 from mps_build.common.workspace import Workspace, cache_folder, remove_tree
 
@@ -134,7 +137,7 @@ class CompanionEnvironment:
                 error = CompileError("the companions were built, but do not work", hint=f"the whole output is in {log}")
                 raise explained(error, log, release=plan.recipe.release) from failure
             self.reporter.done()
-            return StepResult(files=(result,), facts=json.loads(result.read_text(encoding="utf-8")))
+            return StepResult(files=(result,), facts=read_json(result))
 
         inputs = {
             "torch": self.torch_sha256,
@@ -162,19 +165,27 @@ class CompanionEnvironment:
         pinned = self.workspace.root / f"pins-{log}.txt"
         pinned.parent.mkdir(parents=True, exist_ok=True)
         pinned.write_text("".join(f"{pin}\n" for pin in pins), encoding="utf-8")
-        pip = (str(python), "-m", "pip", "--disable-pip-version-check", "--no-input")
-        shop = cache_folder() / "wheels" / f"companions-py{self.plan.torch.python}"
-        shop.mkdir(parents=True, exist_ok=True)
+        options = ("--disable-pip-version-check", "--no-input")
+        pip = (str(python), "-m", "pip", *options)
+        shop = own_folder(own_folder(cache_folder() / "wheels") / f"companions-py{self.plan.torch.python}")
         wanted = list(dict.fromkeys([*wanted, *needs]))
         if wanted and not self.plan.offline:
-            self._run(*pip, "download", "-q", "-c", str(pinned), "-d", str(shop), *wanted, log=log)
+            asking = (*limited_pip(python, beside=python.parents[1]), *options)
+            argv = (*asking, "download", "-q", "-c", str(pinned), "-d", str(shop), *wanted)
+            with self._failures(argv, log):
+                command = Command(argv=argv, environ=self.environ)
+                run_pip(command, log=self._log(log), tell=self.reporter.line, wrap=self.plan.wrap)
         local = (*pip, "install", "-q", "--no-index", "--find-links", str(shop), "-c", str(pinned))
         self._run(*local, *map(str, wheels), *wanted, log=log)
 
     def _run(self, *argv: str, log: str) -> None:
-        command = self.plan.wrap(Command(argv=argv, environ=self.environ))
+        with self._failures(argv, log):
+            run_logged(self.plan.wrap(Command(argv=argv, environ=self.environ)), log=self._log(log))
+
+    @contextmanager
+    def _failures(self, argv: Sequence[str], log: str) -> Iterator[None]:
         try:
-            run_logged(command, log=self._log(log))
+            yield
         except CommandFailed as failure:
             text = "\n".join(failure.tail[-6:])
             if full := disk_full("\n".join(failure.tail), during="while pip installs"):

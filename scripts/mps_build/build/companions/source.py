@@ -16,6 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from mps_build.common.errors import SourceError, UsageError
 from mps_build.common.git import check_address
+from mps_build.common.home import expanded
 from mps_build.common.workspace import remove_tree
 
 from .projects import PROJECTS, Project
@@ -56,7 +57,7 @@ def parse_sources(texts: Iterable[str], names: Iterable[str]) -> Mapping[str, So
 def _choice(name: str, place: str | None) -> SourceChoice:
     if place is None:
         return SourceChoice(kind="git", place=PROJECTS[name].repository)
-    path = Path(place).expanduser().absolute()
+    path = expanded(place).absolute()
     if path.is_dir():
         return SourceChoice(kind="folder", place=str(path))
     if path.is_file():

@@ -24,6 +24,8 @@ _PATIENCE_SECONDS = 3.0
 _FAILURES = 3
 _RETRY_SECONDS = 60.0
 _LONGEST = 512 * 1024 * 1024  # Redis' own limit of a value
+_DEEPEST = 8  # levels of an answer of lists; a GET or SET has one
+_MOST_PARTS = 100_000  # sccache asks for one value at a time
 _NIL, _OK = b"$-1\r\n", b"+OK\r\n"
 
 
@@ -192,23 +194,36 @@ class _Wire:
             StoreLost: what comes is not a frame, or the connection ends.
             OSError: the connection broke, or the deadline passed.
         """
-        line = self._line(deadline)
-        kind = line[:1]
-        if kind in (b"+", b"-", b":"):
-            return line
-        if kind not in (b"$", b"*"):
-            raise StoreLost("it answers, but not as Redis")
+        parts: list[bytes] = []
+        size, open_lists = 0, [1]  # how much each list still lacks, the outermost first; no recursion
+        while open_lists:
+            line = self._line(deadline)
+            if line[:1] not in (b"+", b"-", b":", b"$", b"*"):
+                raise StoreLost("it answers, but not as Redis")
+            length = self._length(line) if line[:1] in (b"$", b"*") else 0
+            if line[:1] == b"$" and length >= 0:
+                line += self._exactly(length + 2, deadline)
+            parts.append(line)
+            size += len(line)
+            open_lists[-1] -= 1
+            if line[:1] == b"*" and length > 0:
+                open_lists.append(length)
+            if len(open_lists) > _DEEPEST + 1 or sum(open_lists) + len(parts) > _MOST_PARTS:
+                raise StoreLost("it answers, but not as Redis")
+            if size > _LONGEST:
+                raise StoreLost("it answers without an end")
+            while open_lists and not open_lists[-1]:
+                open_lists.pop()
+        return b"".join(parts)
+
+    def _length(self, line: bytes) -> int:
         try:
             length = int(line[1:])
         except ValueError:
             raise StoreLost("it answers, but not as Redis") from None
         if length > _LONGEST:
             raise StoreLost("it answers, but not as Redis")
-        if length < 0:
-            return line
-        if kind == b"$":
-            return line + self._exactly(length + 2, deadline)
-        return line + b"".join(self.frame(deadline) for _ in range(length))
+        return length
 
     def _line(self, deadline: float | None) -> bytes:
         while (end := self._buffer.find(b"\r\n")) < 0:

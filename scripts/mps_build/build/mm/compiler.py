@@ -127,7 +127,7 @@ def say(checker: Checker, file: Path, *, shared: Sequence[str] = ()) -> list[Sai
     asked = with_questions(read_text(file, errors="surrogateescape"))
     if asked is None or ";" in f"{file}{checker.scratch}":  # which would end a name in -remap-file
         return read_output(compile_file(checker, file, shared=shared))
-    copy = checker.scratch / "loops" / f"{hashlib.sha256(str(file).encode()).hexdigest()[:16]}{file.suffix}"
+    copy = checker.scratch / "loops" / f"{hashlib.sha256(os.fsencode(file)).hexdigest()[:16]}{file.suffix}"
     copy.parent.mkdir(parents=True, exist_ok=True)
     copy.write_text(asked.text, encoding="utf-8", errors="surrogateescape")
     more = ("-Xclang", "-remap-file", "-Xclang", f"{file};{copy}")

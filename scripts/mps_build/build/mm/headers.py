@@ -54,7 +54,7 @@ def _digest(root: Path) -> str:
     paths += sorted(path for each in _CONFIGURED for path in (root / each).glob("*.h.in"))
     for path in paths:
         if path.is_file():
-            digest.update(f"{path.relative_to(root)}\0".encode())
+            digest.update(os.fsencode(f"{path.relative_to(root)}\0"))
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

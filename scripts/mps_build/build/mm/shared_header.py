@@ -71,8 +71,8 @@ def flags_with(header: Path) -> tuple[str, ...]:
 
 def _digest(checker: Checker) -> str:
     """Name it by what it is made from; for all else that it includes the compiler itself compares sizes and times."""
-    digest = hashlib.sha256("\0".join(checker.flags()).encode())
+    digest = hashlib.sha256(os.fsencode("\0".join(checker.flags())))
     for folder in checker.tree.folders:
         for path in sorted(folder.glob("*.h")):
-            digest.update(f"{path}\0{path.stat().st_mtime_ns}\0".encode())
+            digest.update(os.fsencode(f"{path}\0{path.stat().st_mtime_ns}\0"))
     return digest.hexdigest()[:16]

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from mps_build.common.errors import HostError, PatchError
+from mps_build.common.git import check_machine
 from mps_build.common.process import Captured, Command, capture, neutral_environ
 
 from .file import Hunk, Patch
@@ -88,6 +89,7 @@ class Scratch:
         answer = capture(_git_apply(self.folder, patch.path, *options), timeout_seconds=120)
         if answer.exit is None:
             raise HostError(f"git apply could not be run: {answer.stderr}", hint="install git")
+        check_machine(answer.stderr, during=f"while {patch.name} is tried")
         return answer
 
 

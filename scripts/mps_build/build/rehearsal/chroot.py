@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, DiskFull, HostError
-from mps_build.common.process import Command, CommandFailed, capture, run_logged
+from mps_build.common.process import FETCH_SECONDS, Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Ledger, StepResult
 from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
@@ -237,7 +237,7 @@ def _work(command: Command, log: Path, reporter: Reporter) -> None:
         reporter.advanced(done, note=line[:60])
 
     try:
-        run_logged(command, log=log, on_line=watch)
+        run_logged(command, log=log, on_line=watch, timeout_seconds=FETCH_SECONDS)
     except CommandFailed as failure:
         text = "\n".join(failure.tail[-6:])
         raise BuildEnvironmentError(

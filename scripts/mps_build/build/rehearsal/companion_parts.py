@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, SourceError
-from mps_build.common.process import Command, CommandFailed, capture, run_logged
+from mps_build.common.process import FETCH_SECONDS, Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Ledger, StepResult, fingerprint
 from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
@@ -162,7 +162,7 @@ def run_inside(command: Command, log: Path) -> None:
         SourceError: what was asked for is not to be had; BuildEnvironmentError where the program is missing.
     """
     try:
-        run_logged(command, log=log)
+        run_logged(command, log=log, timeout_seconds=FETCH_SECONDS)
     except CommandFailed as failure:
         text = "\n".join(failure.tail[-6:])
         kind = BuildEnvironmentError if failure.exit_code == 127 else SourceError

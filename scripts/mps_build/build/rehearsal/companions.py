@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.home import expanded
 from mps_build.common.recipe.model import Recipe, Variable
 from mps_build.common.workspace import PACKAGE
 
@@ -53,7 +54,7 @@ def plan_trial(
     given = parse_sources(sources, names)
     if any(choice.kind == "git" for choice in given.values()):
         debian_companions(recipe.version)
-    wheel = given_wheel(torch.expanduser(), recipe, python=None, system="linux") if torch else None
+    wheel = given_wheel(expanded(torch), recipe, python=None, system="linux") if torch else None
     return CompanionTrial(torch=wheel, names=names, sources=given)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import BuildEnvironmentError, SourceError
-from mps_build.common.process import Command, CommandFailed, capture, run_logged
+from mps_build.common.process import FETCH_SECONDS, Command, CommandFailed, capture, run_logged
 from mps_build.common.receipts import Ledger, StepResult, fingerprint
 from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
@@ -168,7 +168,7 @@ def parse_checksums(description: str) -> dict[str, str]:
 def changelog_epoch(tree: Path) -> int:
     """Return the time of the package's newest changelog entry, in seconds."""
     answer = capture(Command(argv=("dpkg-parsechangelog", "-l", str(tree / "debian/changelog"), "-S", "Timestamp")))
-    return int(answer.stdout) if answer.stdout.strip().isdigit() else 0
+    return int(answer.stdout) if answer.stdout.strip().isdecimal() else 0
 
 
 def fetch_libtorch(
@@ -240,7 +240,7 @@ def _in(chroot: Chroot, folder: Path) -> Chroot:
 
 def _run(command: Command, log: Path) -> None:
     try:
-        run_logged(command, log=log)
+        run_logged(command, log=log, timeout_seconds=FETCH_SECONDS)
     except CommandFailed as failure:
         text = "\n".join(failure.tail[-6:])
         kind = BuildEnvironmentError if failure.exit_code == 127 else SourceError

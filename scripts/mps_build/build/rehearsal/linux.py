@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from mps_build.common.environment import Toolchain
 from mps_build.common.errors import CompileError
+from mps_build.common.json_text import read_json
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import StepResult
+from mps_build.common.wheels.pip_call import limited_pip, run_pip
 from mps_build.common.workspace import remove_tree
 
 from ..backend import build_folder
@@ -144,22 +145,23 @@ def _smoke(rehearsal: Rehearsal, ready: Prepared, wheel: Path, *, place: Place) 
         result.unlink(missing_ok=True)
         python = str(venv / "bin" / "python")
         base = str(place.interpreter)
-        for argv in (
-            (base, "-m", "venv", str(venv)),
-            (python, "-m", "pip", "install", "-q", "--no-input", "numpy", str(wheel)),
-            (python, "-I", str(_SMOKE), str(result)),
-        ):
-            # The build's PYTHONPATH must not help the wheel.
-            environ = {name: value for name, value in ready.environ.items() if name != "PYTHONPATH"}
-            command = Command(argv=argv, cwd=rehearsal.workspace.root, environ={**environ, "PATH": _PATH})
-            try:
-                run_logged(ready.wrap(command), log=rehearsal.log("smoke"))
-            except CommandFailed as failure:
-                text = "\n".join(failure.tail[-8:])
-                raise CompileError(
-                    f"the wheel was built, but does not work:\n{text}", hint=f"the whole output is in {failure.log}"
-                ) from failure
-        return StepResult(files=(result,), facts=json.loads(result.read_text(encoding="utf-8")))
+        # The build's PYTHONPATH must not help the wheel.
+        environ = {name: value for name, value in ready.environ.items() if name != "PYTHONPATH"} | {"PATH": _PATH}
+        log, folder = rehearsal.log("smoke"), rehearsal.workspace.root
+        try:
+            made = Command(argv=(base, "-m", "venv", str(venv)), cwd=folder, environ=environ)
+            run_logged(ready.wrap(made), log=log)
+            install = (*limited_pip(python, beside=venv), "install", "-q", "--no-input", "numpy", str(wheel))
+            fetched = Command(argv=install, cwd=folder, environ=environ)
+            run_pip(fetched, log=log, tell=rehearsal.console.line, wrap=ready.wrap)
+            computed = Command(argv=(python, "-I", str(_SMOKE), str(result)), cwd=folder, environ=environ)
+            run_logged(ready.wrap(computed), log=log)
+        except CommandFailed as failure:
+            text = "\n".join(failure.tail[-8:])
+            raise CompileError(
+                f"the wheel was built, but does not work:\n{text}", hint=f"the whole output is in {failure.log}"
+            ) from failure
+        return StepResult(files=(result,), facts=read_json(result))
 
     inputs = {"previous": rehearsal.ledger.receipts[-1].digest, "script": _SMOKE.read_text(encoding="utf-8")}
     receipt = rehearsal.ledger.run("smoke", version=1, inputs=inputs, action=run)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.process import Command, capture
+from mps_build.common.wheels.pip_call import QUESTION, limited_pip
 
 _NO_WHEEL = re.compile(r"# no wheel for ([^:\n]+):.*\n((?:.*\\\n)*.*\n)")
 
@@ -38,7 +39,17 @@ def mac_command(python: Path, *, requirements: Path, version: str, macos: str, s
     abis = ("--implementation", "cp", "--abi", f"cp{plain}{'t' * free_threaded}", "--abi", "abi3", "--abi", "none")
     quiet = ("--disable-pip-version-check", "--no-input", "-q")
     only = ("--no-deps", "--only-binary", ":all:", "--require-hashes", "--ignore-installed", "--target", str(scratch))
-    return (str(python), "-m", "pip", "install", *quiet, "--dry-run", *only, *tags, *abis, "-r", str(requirements))
+    return (
+        *limited_pip(python, limits=QUESTION),
+        "install",
+        *quiet,
+        "--dry-run",
+        *only,
+        *tags,
+        *abis,
+        "-r",
+        str(requirements),
+    )
 
 
 def try_lock_for_mac(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import struct
@@ -12,6 +11,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from mps_build.common.errors import GateError, reason_of
+from mps_build.common.json_text import read_json
 
 from ..compile_commands import object_of, words_of
 
@@ -40,7 +40,7 @@ def read_units(build: Path) -> tuple[Unit, ...]:
     """
     path = build / "compile_commands.json"
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
+        entries = read_json(path)
         units = [_unit(entry) for entry in entries]
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise GateError(

@@ -9,9 +9,10 @@ from pathlib import Path
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.files import write_whole
-from mps_build.common.process import Command, CommandFailed, beside, run_logged
+from mps_build.common.process import Command, CommandFailed, beside
 from mps_build.common.receipts import Ledger, StepResult
 from mps_build.common.recipe.catalogue import locks_root
+from mps_build.common.wheels.pip_call import limited_pip, run_pip
 from mps_build.common.workspace import cache_folder
 
 from .debian_source import debian_source
@@ -44,11 +45,11 @@ def zig_program(rehearsal: Rehearsal) -> Path:
         requirements.parent.mkdir(parents=True, exist_ok=True)
         write_whole(requirements, lines)
         python = rehearsal_folder() / "pip" / "venv" / "bin" / "python"
-        pip = (str(python), "-m", "pip", "install", "-q", "--no-input", "--no-deps", "--require-hashes", "--upgrade")
+        pip = (*limited_pip(python), "install", "-q", "--no-input", "--no-deps", "--require-hashes", "--upgrade")
         argv = (*pip, "--target", str(home / "site"), "-r", str(requirements))
         log = rehearsal.log("sdk")
         try:
-            run_logged(Command(argv=argv, environ=fetch_environ(os.environ)), log=log)
+            run_pip(Command(argv=argv, environ=fetch_environ(os.environ)), log=log, tell=rehearsal.console.line)
         except CommandFailed as failure:
             text = "\n".join(failure.tail[-6:])
             raise BuildEnvironmentError(f"no zig: {text}", hint=f"the whole output is in {log}") from failure

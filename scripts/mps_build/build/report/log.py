@@ -113,7 +113,7 @@ def read_log(text: str) -> BuildLog | None:
             known = {}
             continue
         columns = line.split("\t")
-        if version not in VERSIONS or len(columns) != 5 or not all(each.isdigit() for each in columns[:3]):
+        if version not in VERSIONS or len(columns) != 5 or not all(each.isdecimal() for each in columns[:3]):
             broken += bool(line.strip())
             continue
         start, end, stamp = map(int, columns[:3])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from mps_build.common.errors import PatchError
+from mps_build.common.json_text import read_json
 
 from ..patches.file import Patch, read_patch
 from ..patches.trial import Scratch, scratch
@@ -143,7 +144,7 @@ def _finish_interrupted(tree_root: Path) -> None:
         if stage.exists():  # it was never whole, or all of it was carried out
             shutil.rmtree(stage)
         return
-    plan: dict[str, dict[str, str | None]] = json.loads(plan_file.read_text(encoding="utf-8"))
+    plan: dict[str, dict[str, str | None]] = read_json(plan_file)
     for name, digests in plan.items():
         found = _state(tree_root / name)
         if found == digests["after"]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-from mps_build.common.errors import BuildEnvironmentError, CompileError
+from mps_build.common.errors import BuildEnvironmentError, CompileError, disk_full
+from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.reporter import Reporter
+from mps_build.common.wheels.cache import own_folder
+from mps_build.common.wheels.pip_call import limited_pip, run_pip
 from mps_build.common.workspace import remove_tree
 
 from ..artifacts import Editable
@@ -92,7 +97,7 @@ def build_editable(
     ninja = (ninja_of(build), "-C", str(build), f"-j{jobs}")
     python = venv / "bin" / "python"
     if backend == "setuptools":
-        (_site_packages(python, wrap) / PTH).write_text(f"{root}\n", encoding="utf-8")
+        (_site_packages(python, wrap) / PTH).write_bytes(os.fsencode(f"{root}\n"))
         remake = wrap(Command(argv=(*ninja, "install"), cwd=root, environ=first.environ))
         # setuptools compares times in whole seconds: an edit in the second of its last build would not be seen.
         again = wrap(Command(argv=(*first.argv, "--force"), cwd=root, environ=first.environ))
@@ -109,7 +114,7 @@ def build_editable(
     )
     if not answer.stdout.strip():
         raise CompileError(f"{wheel.name} installs no import hook: {answer.stderr.strip()}", hint=f"see {log}")
-    place, options = json.loads(answer.stdout.splitlines()[-1])
+    place, options = parse_json(answer.stdout.splitlines()[-1])
     argv = ("cmake", "--install", str(build), "--prefix", place, *options)
     return Editable(
         root=root,
@@ -150,18 +155,20 @@ def create_runtime(
     asked = capture(wrap(Command(argv=asking, cwd=builder.cwd, environ=builder.environ)), timeout_seconds=600)
     if not asked.ok:
         raise BuildEnvironmentError(f"the project gives no metadata:\n{asked.stderr[-800:]}", hint=f"see {log}")
-    wanted = [each for each in json.loads(asked.stdout.splitlines()[-1]) if "extra ==" not in each]
+    wanted = [each for each in parse_json(asked.stdout.splitlines()[-1]) if "extra ==" not in each]
     wanted += [f"numpy=={numpy}"] if numpy else []
     python = destination / "bin" / "python"
-    pip = (str(python), "-m", "pip", "--disable-pip-version-check", "--no-input")
+    options = ("--disable-pip-version-check", "--no-input")
     wheels = cache / "wheels" / "editable"
-    calls: list[tuple[str, ...]] = [(str(interpreter), "-m", "venv", str(destination))]
-    if wanted and not offline:
-        calls.append((*pip, "download", "-q", "-d", str(wheels), *wanted))
-    if wanted:
-        calls.append((*pip, "install", "-q", "--no-index", "--find-links", str(wheels), *wanted))
-    for argv in calls:
-        _environment(wrap(Command(argv=argv, environ=environ)), log)
+    with _failures(log):
+        run_logged(wrap(Command(argv=(str(interpreter), "-m", "venv", str(destination)), environ=environ)), log=log)
+        if wanted and not offline:
+            own_folder(cache / "wheels")
+            asking = (*limited_pip(python, beside=destination), *options, "download", "-q", "-d", str(wheels), *wanted)
+            run_pip(Command(argv=asking, environ=environ), log=log, tell=reporter.line, wrap=wrap)
+        if wanted:
+            pip = (str(python), "-m", "pip", *options, "install", "-q", "--no-index", "--find-links", str(wheels))
+            run_logged(wrap(Command(argv=(*pip, *wanted), environ=environ)), log=log)
     reporter.done()
     return tuple(wanted)
 
@@ -192,10 +199,13 @@ def _site_packages(python: Path, wrap: Wrap) -> Path:
     return Path(capture(wrap(Command(argv=(str(python), "-I", "-c", ask), environ={}))).stdout.strip())
 
 
-def _environment(command: Command, log: Path) -> None:
+@contextmanager
+def _failures(log: Path) -> Iterator[None]:
     try:
-        run_logged(command, log=log)
+        yield
     except CommandFailed as failure:
         text = "\n".join(failure.tail[-6:])
+        if full := disk_full("\n".join(failure.tail), during="while the environment is made"):
+            raise full from failure
         hint = "is the network there? offline, run once without --offline" if "No matching" in text else None
         raise BuildEnvironmentError(f"{failure}:\n{text}", hint=hint or f"the whole output is in {log}") from failure

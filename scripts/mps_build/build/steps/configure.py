@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from mps_build.common.errors import GateError
 from mps_build.common.files import write_whole
+from mps_build.common.json_text import read_json
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.reporter import Reporter
 
@@ -115,7 +115,7 @@ def read_run(build: Path, log: Path) -> ConfigureRun:
     return ConfigureRun(
         log_text=log.read_text(encoding="utf-8", errors="replace"),
         cache_text=cache.read_text(encoding="utf-8", errors="replace") if cache.is_file() else "",
-        facts=json.loads(facts.read_text(encoding="utf-8")) if facts.is_file() else None,
+        facts=read_json(facts) if facts.is_file() else None,
         build=build,
     )
 

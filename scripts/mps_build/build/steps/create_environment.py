@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError, disk_full
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.reporter import Reporter
+from mps_build.common.wheels.cache import own_folder
+from mps_build.common.wheels.pip_call import limited_pip, run_pip
 from mps_build.common.workspace import remove_tree
 
 
@@ -42,11 +45,17 @@ def create_environment(
     reporter.started("Create the build environment")
 
     def run(*argv: str) -> None:
-        _run(wrap(Command(argv=argv, environ=environ)), log)
+        with _failures(log):
+            run_logged(wrap(Command(argv=argv, environ=environ)), log=log)
+
+    def fetch(*argv: str) -> None:
+        with _failures(log):
+            run_pip(Command(argv=argv, environ=environ), log=log, tell=reporter.line, wrap=wrap)
 
     run(str(interpreter), "-m", "venv", str(destination))
     python = str(destination / "bin" / "python")
-    pip = (python, "-m", "pip", "--disable-pip-version-check", "--no-input")
+    options = ("--disable-pip-version-check", "--no-input")
+    pip, asking = (python, "-m", "pip", *options), (*limited_pip(python, beside=destination), *options)
     wheels = cache / "wheels" / lock.stem
     install = (*pip, "install", "-q", "--no-index", "--find-links", str(wheels), "--require-hashes", "--no-deps")
     reporter.line(f"install what {lock.name} lists")
@@ -54,7 +63,10 @@ def create_environment(
         chosen = destination / f"{name}.txt"
         chosen.write_text(part, encoding="utf-8")
         if not offline:
-            run(*pip, "download", "-q", "--require-hashes", "--no-deps", *how, "-r", str(chosen), "-d", str(wheels))
+            own_folder(cache / "wheels")
+            fetch(
+                *asking, "download", "-q", "--require-hashes", "--no-deps", *how, "-r", str(chosen), "-d", str(wheels)
+            )
         run(*install, *how, "-r", str(chosen))
     backend_lock = backend_lines(lock.read_text(encoding="utf-8"))
     if backend_lock:
@@ -118,9 +130,10 @@ def backend_lines(lock: str) -> str:
     return "".join(f"{line}\n" for line in kept)
 
 
-def _run(command: Command, log: Path) -> None:
+@contextmanager
+def _failures(log: Path) -> Iterator[None]:
     try:
-        run_logged(command, log=log)
+        yield
     except CommandFailed as failure:
         text = "\n".join(failure.tail[-6:])
         if full := disk_full("\n".join(failure.tail), during="while the build environment is made"):

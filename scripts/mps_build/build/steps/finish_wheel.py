@@ -51,7 +51,9 @@ def finish_wheel(
         info_folder = _dist_info(source)
         record_name = f"{info_folder}/RECORD"
         bill_name = f"{info_folder}/sboms/mps-build.cdx.json"
-        bill_bytes = json.dumps(bill, indent=2, sort_keys=True, ensure_ascii=False).encode() + b"\n"
+        bill_bytes = (
+            json.dumps(bill, indent=2, sort_keys=True, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+        )
         members = {info.filename: info for info in source.infolist() if not info.is_dir()}
         given = {**(replaced or {}), bill_name: bill_bytes}
         rows: list[tuple[str, str, str]] = []

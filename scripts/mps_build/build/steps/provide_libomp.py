@@ -7,12 +7,15 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from mps_build.common.errors import BuildEnvironmentError
-from mps_build.common.process import Command, CommandFailed, run_logged
+from mps_build.common.errors import BuildEnvironmentError, disk_full
+from mps_build.common.process import Command, CommandFailed
 from mps_build.common.receipts import fingerprint
 from mps_build.common.recipe.model import Libomp
+from mps_build.common.reporter import Reporter, SilentReporter
+from mps_build.common.wheels.pip_call import limited_pip, run_pip
 from mps_build.common.workspace import remove_tree
 
+_SILENT = SilentReporter()
 _WANTED = {"libomp.dylib": "lib", "omp.h": "include"}
 
 
@@ -25,6 +28,7 @@ def provide_libomp(
     environ: Mapping[str, str],
     log: Path,
     offline: bool,
+    reporter: Reporter = _SILENT,
 ) -> Path:
     """Return `destination` with lib/libomp.dylib and include/omp.h, taken out of the declared wheel.
 
@@ -34,11 +38,14 @@ def provide_libomp(
     folder = cache / "libomp"
     name = f"{libomp.package.replace('-', '_')}-{libomp.version}-*.whl"
     if not offline and not list(folder.glob(name)):
-        argv = [str(python), "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:", "-d", str(folder)]
+        argv = [*limited_pip(python), "download", "-q", "--no-deps", "--only-binary=:all:", "-d", str(folder)]
         argv += ["--platform", f"macosx_{libomp.minos.replace('.', '_')}_arm64", "--python-version", "3.12"]
         try:
-            run_logged(Command(argv=(*argv, f"{libomp.package}=={libomp.version}"), environ=environ), log=log)
+            command = Command(argv=(*argv, f"{libomp.package}=={libomp.version}"), environ=environ)
+            run_pip(command, log=log, tell=reporter.line)
         except CommandFailed as failure:
+            if full := disk_full("\n".join(failure.tail), during=f"while {libomp.package} is fetched"):
+                raise full from failure
             raise BuildEnvironmentError(
                 f"{libomp.package} {libomp.version} is not available: {failure.tail[-1:]}", hint=f"see {log}"
             ) from failure

@@ -6,12 +6,12 @@ was used). ninja compiles only those anew.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from mps_build.common.files import write_whole
+from mps_build.common.json_text import read_json
 
 from ..compile_commands import object_of
 
@@ -40,7 +40,7 @@ def exclude(build: Path, log_text: str) -> tuple[str, ...]:
 def _sources(build: Path, failed: Iterable[str]) -> Iterable[str]:
     """Yield the sources of failed objects whose compiler was given a precompiled header."""
     try:
-        entries = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
+        entries = read_json(build / "compile_commands.json", most_bytes=1 << 30)
     except (OSError, ValueError):
         return
     wanted = set(failed)

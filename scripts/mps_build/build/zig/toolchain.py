@@ -6,13 +6,13 @@ and stubs of our own. What it cannot: a Metal compiler, so shaders stay source, 
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
 
 from mps_build.common.environment import Toolchain
 from mps_build.common.errors import BuildEnvironmentError, disk_full
+from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 
 from .files import write_if_new, write_overlay, write_wrappers
@@ -155,7 +155,7 @@ def _ask(python: Path) -> dict[str, str]:
             f"{python} cannot say where its zig and its headers are: {why}",
             hint="the recipe's lock must hold ziglang",
         )
-    facts: dict[str, str] = json.loads(answer.stdout)
+    facts: dict[str, str] = parse_json(answer.stdout)
     if facts["implementation"] != "cpython":
         raise BuildEnvironmentError(f"{python} is {facts['implementation']}: wheels are built for CPython")
     return facts

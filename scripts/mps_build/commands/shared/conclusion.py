@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from mps_build.common.console import Console, human_seconds
@@ -14,6 +10,7 @@ from mps_build.common.errors import KnownIssuesOnly, MpsBuildError
 from mps_build.common.files import write_whole
 from mps_build.common.records.verification import Case, Record, to_json
 from mps_build.common.result import Result
+from mps_build.common.summary import job_summary
 from mps_build.verify import Verification
 from mps_build.verify.reports import html, junit, markdown
 from mps_build.verify.reports.words import further_cause, one_line
@@ -27,21 +24,20 @@ def concluded(
     verification: Verification, options: VerdictOptions, console: Console, *, command: str, resumes: bool = True
 ) -> Result:
     """Run it to a record, however it ends; write the reports that were asked for, and tell the end."""
-    with terminated_as_interrupted():
-        try:
-            record = verification.run()
-        except KeyboardInterrupt:
-            given = list(options.given)
-            if resumes and verification.suite_run.cases and "--resume" not in given:
-                given += ["--resume", str(verification.folder)]
-            hint = f"to go on: nox -s {command} -- {shlex.join(given)}"
-            record = verification.interrupted_record().model_copy(update={"hint": hint})
-            console.print(f"interrupted: {hint}", style="bold")
-        except MpsBuildError:
-            if verification.refusal is not None:
-                write_reports(options, verification.refusal)
-                console.print(f"record   {verification.folder / 'record.json'}")
-            raise
+    try:
+        record = verification.run()
+    except KeyboardInterrupt:
+        given = list(options.given)
+        if resumes and verification.suite_run.cases and "--resume" not in given:
+            given += ["--resume", str(verification.folder)]
+        hint = f"to go on: nox -s {command} -- {shlex.join(given)}"
+        record = verification.interrupted_record().model_copy(update={"hint": hint})
+        console.print(f"interrupted: {hint}", style="bold")
+    except MpsBuildError:
+        if verification.refusal is not None:
+            write_reports(options, verification.refusal)
+            console.print(f"record   {verification.folder / 'record.json'}")
+        raise
     write_reports(options, record)
     print_end(record, verification.folder / "record.json", console)
     return Result(document=to_json(record), exit_code=record.exit_code, cause=record.cause, hint=record.hint)
@@ -56,23 +52,7 @@ def write_reports(options: VerdictOptions, record: Record) -> None:
     ):
         if path is not None:
             write_whole(path, render(record))
-    if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(markdown.render(record))
-
-
-@contextmanager
-def terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM end a run as Ctrl-C does: children killed, the partial record written."""
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    job_summary(markdown.render(record))
 
 
 def print_end(record: Record, path: Path, console: Console) -> None:

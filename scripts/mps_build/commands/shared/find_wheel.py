@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.home import expanded
+from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command, capture
 from mps_build.common.workspace import cache_folder
 
@@ -35,7 +36,7 @@ def find_installed(python: str, distribution: str = "torch") -> tuple[Path, str]
         said = said if said.startswith(("Traceback", "ModuleNotFound", "dyld")) else "it does not answer as a Python"
         raise UsageError(f"--python {python}: cannot be tested: {said}", hint="give the path of a Python interpreter")
     try:
-        places = json.loads(found.stdout)
+        places = parse_json(found.stdout)
     except ValueError:
         raise UsageError(
             f"--python {python}: does not answer as a Python", hint="give the path of a Python interpreter"
@@ -53,7 +54,7 @@ def find_wheel(text: str, python: str | None, console: Console) -> tuple[Path, b
     Raises:
         UsageError: no such file, or no such wheel.
     """
-    path = Path(text).expanduser()
+    path = expanded(text)
     looks_like_a_path = "/" in text or path.suffix == ".whl"
     if path.exists() or looks_like_a_path:
         if python is not None:

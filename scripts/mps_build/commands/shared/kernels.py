@@ -12,6 +12,7 @@ from typing import Protocol
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
+from mps_build.common.home import expanded
 from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder
 from mps_build.inspection.kernels.changed_answers import Answers, compare_answers
@@ -64,7 +65,7 @@ def torch_version(name: str) -> str | None:
 def reference_python(console: Console) -> Path:
     """Return a Python that has torch for the CPU: $MPS_BUILD_TORCH_PYTHON, or a venv, made once and kept."""
     if given := os.environ.get("MPS_BUILD_TORCH_PYTHON"):
-        path = Path(given).expanduser()
+        path = expanded(given)
         if not path.exists():
             raise UsageError(f"MPS_BUILD_TORCH_PYTHON={given} is not an interpreter")
         return path

@@ -35,9 +35,12 @@ def chosen_nightly(
             hint="--nightly --index ADDRESS",
         )
     from mps_build.common.wheels.download import pip_command
+    from mps_build.common.wheels.pip_call import QUESTION
 
     where = nightly_index(index, os.environ)
-    version, python = newest_nightly("torch", pip=pip_command(), pythons=pythons, platform=platform, index=where)
+    version, python = newest_nightly(
+        "torch", pip=pip_command(QUESTION), pythons=pythons, platform=platform, index=where
+    )
     # pip reads its settings from variables: whoever fetches in this process finds the nightly, and what it requires.
     os.environ.update(index_variables(where))
     return f"torch=={version}", python

@@ -3,7 +3,38 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
+
+from mps_build.common.errors import UsageError
+
+# Python reads no number of 4,301 digits, no float holds one of 309, and no file's name is as long.
+_MOST_DIGITS = 256
+
+
+def check_digits(text: str) -> None:
+    """Refuse an argument that holds a number no program can read, wherever it would be read.
+
+    Raises:
+        UsageError: it does.
+    """
+    if found := re.search(rf"\d{{{_MOST_DIGITS},}}", text):
+        raise UsageError(f"{text[:40]}…: holds a number of {len(found[0])} digits", hint="give a shorter one")
+
+
+def amount(text: str) -> float:
+    """Return a number from 0 on: of seconds, days or gigabytes.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none, or beyond a billion.
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found <= 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to a billion")
+    return found
 
 
 def count(text: str) -> int:

@@ -15,6 +15,8 @@ from typing import Any, NoReturn
 from mps_build.common.console import as_called
 from mps_build.common.errors import UsageError
 
+from .numbers import check_digits
+
 
 class Parser(argparse.ArgumentParser):
     """Reports wrong arguments as every other error is reported."""
@@ -62,6 +64,8 @@ def parse_options(command: str, arguments: Sequence[str]) -> Any:
     if hasattr(module, "TAKES_COMMAND") and "--" in own:
         place = own.index("--")
         own, behind = own[:place], own[place + 1 :]
+    for each in own:
+        check_digits(each)
     parsed = vars(parser_of(command).parse_args(own)) | {"command": behind, "given": own}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in parsed.items()}
     return module.Options(**{each.name: values[each.name] for each in fields(module.Options)})

@@ -14,6 +14,7 @@ from mps_build.common.errors import UsageError
 from mps_build.verify.target.callers import callers_python
 
 from .nightly_options import add_nightly_options, chosen_nightly
+from .numbers import amount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +71,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plant", metavar="FILE.py:NAME", help="inject a fault into device operations (docs/verify/plants.md)"
     )
-    parser.add_argument("--memory-limit", metavar="GB", type=float, help="memory limit of the process under test")
+    parser.add_argument("--memory-limit", metavar="GB", type=amount, help="memory limit of the process under test")
     parser.add_argument("--host", metavar="FILE", type=Path, help="check a recorded host instead of this one")
     parser.add_argument("--record", metavar="DIR", type=Path, help="folder for the record and the logs")
     parser.add_argument("--offline", action="store_true", help="use no network, only the cache")

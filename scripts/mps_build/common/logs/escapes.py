@@ -20,6 +20,9 @@ _TAG = re.compile(
     r"</?(?:a|b|br|code|div|em|font|i|li|ol|p|pre|samp|span|strong"
     r"|table|tbody|td|tr|time|tt|u|ul)(?:[ \t][^<>]{0,300})?/?>"
 )
+# No counter and no size is as long; Python refuses to read one of 4,301 digits, and no float holds one of 309.
+_MOST_DIGITS = 100
+_NO_NUMBER = re.compile(rf"\d{{{_MOST_DIGITS},}}")
 _PAGE = re.compile(r"</(?:span|div|pre|code|td|li|font|samp|time)>|<br ?/?>")
 
 
@@ -45,4 +48,6 @@ def plain(raw: str, *, of_a_page: bool = False) -> str:
         if "&" not in line or not _ENTITY.search(line):
             break
         line = _ENTITY.sub(lambda match: html.unescape(match[0]), line)
+    if len(line) >= _MOST_DIGITS:
+        line = _NO_NUMBER.sub("…", line)
     return _CONTROLS.sub("", line.replace("\xa0", " ")).rstrip()

@@ -14,10 +14,10 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import IO, Any, TextIO
 
 from ..errors import UsageError, reason_of
+from ..home import expanded
 from ..opening import open_regular
 from .thinning import thin
 
@@ -52,7 +52,7 @@ def read_log_file(argument: str, *, silence_seconds: float = SILENCE_SECONDS) ->
 def _opened(argument: str, silence_seconds: float) -> AbstractContextManager[IO[bytes]]:
     if argument == "-":
         return nullcontext(sys.stdin.buffer) if _is_finite(sys.stdin) else _awaited(0, silence_seconds)
-    path = Path(argument).expanduser()
+    path = expanded(argument)
     own = _OWN.fullmatch(argument)
     if own and not path.is_file():
         return _awaited(int(own[1] or 0), silence_seconds)

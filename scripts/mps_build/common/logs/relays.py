@@ -131,7 +131,7 @@ def _kind(token: str) -> str:
         return "\t" if "\t" in token else " "
     if not (token[0].isalnum() or token[0] == "_"):
         return token
-    if token.isdigit():
+    if token.isdecimal():
         return "0"
     if token in _LEVELS:
         return "LEVEL"
@@ -139,7 +139,7 @@ def _kind(token: str) -> str:
         return "STREAM"
     if _CALENDAR.match(token):
         return "DATE"
-    return "X0" if any(c.isdigit() for c in token) else token
+    return "X0" if any(c.isdecimal() for c in token) else token
 
 
 def _is_boundary(alive: Sequence[Sequence[str]], kinds: Sequence[str]) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
+
+from ..json_text import parse_json
 
 _KEYS = ("log", "message", "msg", "text", "line", "output", "content", "MESSAGE", "@message", "body", "data")
 _QUOTED = re.compile(r"\s*\"(?:[^\"\\]|\\.)*\",?\s*$")
@@ -33,7 +34,7 @@ def _text_of(line: str) -> str | None:
     if not line.lstrip().startswith("{"):
         return None
     try:
-        document = json.loads(line)
+        document = parse_json(line, finite=False)
     except (ValueError, RecursionError):
         return None
     if not isinstance(document, dict):
@@ -44,7 +45,7 @@ def _text_of(line: str) -> str | None:
 
 def _unquoted(line: str) -> str:
     try:
-        return str(json.loads(line.strip().rstrip(","))).rstrip("\n").replace("\n", "\r")
+        return str(parse_json(line.strip().rstrip(","))).rstrip("\n").replace("\n", "\r")
     except ValueError:
         return line
 

@@ -14,6 +14,7 @@ from packaging.version import InvalidVersion, Version
 
 from .. import strict_yaml
 from ..errors import UsageError
+from ..home import expanded
 from ..strict_yaml import Fault
 from ..workspace import CHECKOUT, PACKAGE
 from .consistency import cross_faults
@@ -52,10 +53,10 @@ def load_recipe(path: Path) -> Recipe:
 def find_recipe(argument: str) -> Recipe:
     """Return the recipe that `v2.6.0`, `2.6.0`, `2.6`, `sample`, `nightly` or a path names."""
     if argument.endswith((".yaml", ".yml")) or "/" in argument:
-        return load_recipe(Path(argument).expanduser())
+        return load_recipe(expanded(argument))
     known = {path.stem: path for path in _recipe_files()}
     wanted = argument.strip().lower()
-    wanted = f"v{wanted}" if wanted[:1].isdigit() else wanted
+    wanted = f"v{wanted}" if wanted[:1].isdecimal() else wanted
     if wanted in known:
         return load_recipe(known[wanted])
     if re.fullmatch(r"v\d+\.\d+", wanted) and (of_minor := [stem for stem in known if stem.startswith(f"{wanted}.")]):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SourceError
-from ..git import no_git_hint
+from ..git import check_machine, no_git_hint
 from ..process import Command, capture
 
 TAG = "v1.0.0"
@@ -145,6 +145,7 @@ def _git(*arguments: str, cwd: Path) -> str:
     )
     answer = capture(command, timeout_seconds=60)
     if not answer.ok:
+        check_machine(answer.stderr, during="while git makes the sample's commit")
         hint = no_git_hint(answer.stderr) or "is git there, and new enough (2.28)?"
         raise SourceError(f"`{command}` failed: {answer.stderr.strip()}", hint=hint)
     return answer.stdout.strip()

@@ -162,6 +162,10 @@ def _uv(requirements: Sequence[str], python: str, *options: str) -> str:
             environ={**neutral_environ(), "UV_PYTHON_DOWNLOADS": "never"},
         )
         answer = capture(command, timeout_seconds=300)
+    if answer.timed_out:
+        raise BuildEnvironmentError(
+            f"uv pip compile: {answer.stderr}", hint="the package index is slow or waits: try again, or another index"
+        )
     if not answer.ok:
         raise BuildEnvironmentError(
             f"no versions fit Python {python}:\n{answer.stderr.strip()}",

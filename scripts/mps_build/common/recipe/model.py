@@ -173,12 +173,12 @@ class Recipe(_Declared):
     @property
     def name(self) -> str:
         """The recipe's stem: `v2.6.0`, `nightly` or `sample`."""
-        return f"v{self.version}" if self.version[0].isdigit() else self.version
+        return f"v{self.version}" if self.version[0].isdecimal() else self.version
 
     @property
     def release(self) -> Version | None:
         """The version to compare with ranges; a nightly's is known only when built."""
-        return Version(self.version) if self.version[0].isdigit() else None
+        return Version(self.version) if self.version[0].isdecimal() else None
 
     def lock_name(self, python: str) -> str:
         """Return the file name of this recipe's lock for `python`, in build_recipes/locks/."""

@@ -9,11 +9,12 @@ import json
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from ..errors import UsageError, reason_of
+from ..errors import UsageError
 from ..files import write_whole
-from ..json_text import read_json
+from ..json_model import checked
+from ..json_text import load_json
 
 SCHEMA: Literal["mps-build/record/1"] = "mps-build/record/1"
 
@@ -115,6 +116,13 @@ class RecordHeader(RecordPart):
     started: str
     seconds: float
 
+    @field_validator("environment")
+    @classmethod
+    def _check_environment(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if not all(isinstance(value.get(key) or {}, dict) for key in ("kept", "removed")):
+            raise ValueError("`kept` and `removed` must map variables to values")
+        return value
+
 
 class Record(RecordHeader):
     """One verification."""
@@ -158,18 +166,9 @@ def read_model(path: Path, model: type[_Model], *, schema: str, hint: str) -> _M
     Raises:
         UsageError: as for `load_record`; each names the file, and `hint` says who writes the right one.
     """
-    try:
-        document = read_json(path)
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{path}:{error.lineno}: is not JSON: {error.msg}", hint=hint) from error
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read: {reason_of(error)}", hint=hint) from error
+    document = load_json(path, hint=hint)
     named = document.get("schema") if isinstance(document, dict) else None
     if named != schema:
         found = f"its schema is {named!r}" if named else "it names no schema"
         raise UsageError(f"{path}: is not a record of schema {schema}: {found}", hint=hint)
-    try:
-        return model.model_validate(document)
-    except ValidationError as error:
-        faults = "\n  ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:10])
-        raise UsageError(f"{path}: is a damaged record:\n  {faults}") from error
+    return checked(document, model, name=str(path), what="record")

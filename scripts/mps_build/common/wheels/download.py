@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import json
 import os
 import re
 import shutil
+import signal
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,11 +20,12 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 
 from ..environment import fetch_environ
-from ..errors import SourceError, UsageError
-from ..files import write_whole
-from ..json_text import read_json
-from ..process import Command, CommandFailed, run_logged
+from ..errors import SourceError, UsageError, disk_full
+from ..process import Command, CommandFailed
 from ..reporter import Reporter
+from .cache import WheelCache
+from .limited_pip import STATUS
+from .pip_call import LIMITS, Limits, limited_pip, run_pip
 
 # One newer than the newest known, so that a release for the next Python is seen; torch 1.12 ends at 3.7.
 PYTHONS = tuple(f"3.{minor}" for minor in range(16, 6, -1))
@@ -63,22 +63,29 @@ def parse_requirement(text: str) -> Requirement:
 
 
 def fetch_wheel(
-    requirement: str, *, python: str | None, cache: Path, log: Path, reporter: Reporter, refresh: bool = False
+    requirement: str,
+    *,
+    python: str | None,
+    cache: Path,
+    log: Path,
+    reporter: Reporter,
+    refresh: bool = False,
+    limits: Limits = LIMITS,
 ) -> FetchedWheel:
     """Return the macOS arm64 wheel of a requirement, for `python` or the newest Python that has one.
 
     Args:
         python: `3.12` or `3.14t`.
-        cache: where wheels are kept; an exact version is asked of the network only once.
+        cache: where wheels are kept; an exact version is asked of the network only once, while its hash holds.
 
     Raises:
-        UsageError: no such wheel.
+        UsageError: no such wheel; or the cache is a link, or somebody else's.
         SourceError: the index cannot be reached.
     """
     wanted = parse_requirement(requirement)
     if python is not None and not _PYTHON.fullmatch(python):
         raise UsageError(f"--python {python}: is not a version of Python", hint="such as 3.12, or 3.14t")
-    known = _Known(cache / "requests.json")
+    known = WheelCache(cache)
     key = f"{wanted} for Python {python or 'newest'}"
     is_exact = len(wanted.specifier) == 1 and all(
         each.operator == "==" and "*" not in each.version for each in wanted.specifier
@@ -87,10 +94,11 @@ def fetch_wheel(
         return FetchedWheel(path=path, from_cache=True)
     for candidate in (python,) if python else PYTHONS:
         reporter.started(f"Ask for {wanted} on Python {candidate}", unit="bytes")
-        path = _download(wanted, candidate, cache=cache, log=log, reporter=reporter)
+        with known.beside() as beside:
+            fetched = _download(wanted, candidate, beside=beside, log=log, reporter=reporter, limits=limits)
+            path = known.put(key, fetched) if fetched else None
         reporter.done()
         if path is not None:
-            known.put(key, path)
             return FetchedWheel(path=path, from_cache=False)
     asked = f"Python {python}" if python else f"any Python from {PYTHONS[-1]} to {PYTHONS[0]}"
     raise UsageError(
@@ -99,9 +107,10 @@ def fetch_wheel(
     )
 
 
-def _download(wanted: Requirement, python: str, *, cache: Path, log: Path, reporter: Reporter) -> Path | None:
+def _download(
+    wanted: Requirement, python: str, *, beside: Path, log: Path, reporter: Reporter, limits: Limits
+) -> Path | None:
     """Return the wheel for one Python, or None if there is none."""
-    cache.mkdir(parents=True, exist_ok=True)
     said: list[str] = []
 
     def on_line(line: str) -> None:
@@ -110,39 +119,38 @@ def _download(wanted: Requirement, python: str, *, cache: Path, log: Path, repor
         else:
             said.append(line)
 
-    # Downloaded beside and renamed: a wheel in the cache is whole, or not there.
-    with tempfile.TemporaryDirectory(prefix=".fetch-", dir=cache) as beside:
-        try:
-            run_logged(_pip_download(wanted, python, Path(beside)), log=log, on_line=on_line)
-        except CommandFailed as failure:
-            text = "\n".join(said)
-            if any(mark in text for mark in _UNREACHABLE):
-                raise SourceError(
-                    f"the package index cannot be reached to fetch {wanted}",
-                    hint=f"check the network and pip's settings (`pip config list`); pip's output is in {log}",
-                ) from failure
-            if _NOTHING in text:
-                return None
-            errors = [line for line in said if line.startswith("ERROR:")]
+    try:
+        command = _pip_download(wanted, python, beside, limits)
+        run_pip(command, log=log, tell=reporter.line, on_line=on_line, limits=limits)
+    except CommandFailed as failure:
+        text = "\n".join(said)
+        if full := disk_full(text, during=f"while {wanted} is fetched"):
+            raise full from failure
+        errors = [line for line in failure.tail if line.startswith(("ERROR:", "ended:"))]
+        if failure.exit_code not in (STATUS, -signal.SIGKILL) and any(mark in text for mark in _UNREACHABLE):
             raise SourceError(
-                f"pip could not fetch {wanted}: {(errors or said or ['it said nothing'])[-1].removeprefix('ERROR: ')}",
-                hint=f"pip's output is in {log}",
+                f"the package index cannot be reached to fetch {wanted}",
+                hint=f"check the network and pip's settings (`pip config list`); pip's output is in {log}",
             ) from failure
-        wheels = list(Path(beside).glob("*.whl"))
-        if len(wheels) != 1:
-            raise SourceError(f"pip fetched {len(wheels)} wheels for {wanted}", hint=f"see {log}")
-        destination = cache / wheels[0].name
-        wheels[0].replace(destination)
-        return destination
+        if _NOTHING in text:
+            return None
+        raise SourceError(
+            f"pip could not fetch {wanted}: {(errors or said or ['it said nothing'])[-1].removeprefix('ERROR: ')}",
+            hint=f"the same command again tries again; pip's output is in {log}",
+        ) from failure
+    wheels = list(beside.glob("*.whl"))
+    if len(wheels) != 1:
+        raise SourceError(f"pip fetched {len(wheels)} wheels for {wanted}", hint=f"see {log}")
+    return wheels[0]
 
 
-def _pip_download(wanted: Requirement, python: str, destination: Path) -> Command:
+def _pip_download(wanted: Requirement, python: str, destination: Path, limits: Limits) -> Command:
     match = _PYTHON.fullmatch(python)
     assert match is not None
     minor, threads = match.groups()
     return Command(
         argv=(
-            *pip_command(),
+            *pip_command(limits),
             "--disable-pip-version-check",
             "--no-input",
             "download",
@@ -161,10 +169,10 @@ def _pip_download(wanted: Requirement, python: str, destination: Path) -> Comman
     )
 
 
-def pip_command() -> tuple[str, ...]:
-    """Return a pip to call: ours, or one on PATH."""
+def pip_command(limits: Limits = LIMITS) -> tuple[str, ...]:
+    """Return a pip to call: ours, held to limits, or one on PATH, of which only the whole time is limited."""
     if importlib.util.find_spec("pip"):
-        return (sys.executable, "-m", "pip")
+        return limited_pip(sys.executable, limits=limits)
     for name in ("pip3", "pip"):
         if found := shutil.which(name):
             return (found,)
@@ -180,27 +188,3 @@ def _progress() -> str:
     except importlib.metadata.PackageNotFoundError:
         return "off"
     return "raw" if Version(version) >= Version("24.1") else "off"
-
-
-class _Known:
-    """Which wheel answered which request."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def get(self, key: str) -> Path | None:
-        entry = self._read().get(key)
-        path = self._path.parent / str(entry["file"]) if entry else None
-        is_whole = path is not None and path.is_file() and path.stat().st_size == (entry or {}).get("size")
-        return path if is_whole else None
-
-    def put(self, key: str, path: Path) -> None:
-        entries = {**self._read(), key: {"file": path.name, "size": path.stat().st_size}}
-        write_whole(self._path, json.dumps(entries, indent=2, sort_keys=True) + "\n")
-
-    def _read(self) -> dict[str, dict[str, object]]:
-        try:
-            entries = read_json(self._path)
-        except (OSError, ValueError):
-            return {}  # a lost note costs one question to the index
-        return entries if isinstance(entries, dict) else {}

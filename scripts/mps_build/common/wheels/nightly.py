@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from packaging.version import InvalidVersion, Version
 
 from ..errors import SourceError, UsageError
+from ..home import expanded
 from ..process import Command, capture
 
 VARIABLE = "MPS_BUILD_NIGHTLY_INDEX"
@@ -28,7 +28,7 @@ def index_arguments(index: str | None) -> tuple[str, ...]:
     """
     if index is None:
         return ()
-    folder = Path(index).expanduser()
+    folder = expanded(index)
     if folder.is_dir():
         if (folder / "torch" / "index.html").is_file():
             return ("--index-url", folder.resolve().as_uri())

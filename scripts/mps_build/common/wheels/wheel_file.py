@@ -15,6 +15,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import Version
 
 from ..errors import UsageError, reason_of
+from ..faults import machine_fault
 from ..json_text import read_json
 from ..opening import check_regular, open_regular
 from ..receipts import fingerprint_of
@@ -76,6 +77,8 @@ def read_wheels(folder: Path) -> tuple[WheelFile, ...]:
         try:
             wheels.append(read_wheel(path, follow=False))
         except UsageError as error:
+            if (fault := machine_fault(error)) is not None:
+                raise fault from error
             faults.append(str(error))
     if faults:
         listed = "\n  ".join(faults)

@@ -77,7 +77,7 @@ def _gpu(labels: dict[str, str]) -> Facts:
         "name": labels["Chipset Model"],
         "vendor": (vendor.group(1) if vendor else None) or None,
         "vendor_id": vendor.group(2) if vendor else None,
-        "cores": int(cores) if cores.isdigit() else None,
+        "cores": int(cores) if cores.isdecimal() else None,
         "metal": metal,
         "metal_supported": _is_supported(metal),
     }
@@ -132,7 +132,7 @@ def _parse_json(answer: Answer) -> Facts:
 def _json_field(key: str, value: str) -> Facts:
     if key in ("spdisplays_mtlgpufamilysupport", "spdisplays_metalfamily", "spdisplays_metal"):
         return {"metal": value, "metal_supported": _is_supported(value)}
-    if key == "sppci_cores" and value.isdigit():
+    if key == "sppci_cores" and value.isdecimal():
         return {"cores": int(value)}
     if key == "sppci_model":
         return {"name": value}

@@ -43,7 +43,7 @@ def parse_df(answer: Answer, *, listing: bool = True) -> Facts:
     size, used, free = volumes[mount]
     facts: Facts = {"mount": mount}
     if blocks := re.fullmatch(r"(\d+)(K?)-blocks", header.group(1)):
-        if not free.isdigit():
+        if not free.isdecimal():
             return {}
         facts["free_bytes"] = int(free) * int(blocks.group(1)) * (1024 if blocks.group(2) else 1)
     else:

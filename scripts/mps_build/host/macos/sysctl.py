@@ -85,10 +85,10 @@ def _from_rows(rows: Mapping[str, str], unknown: set[str], names: list[str]) -> 
         if names == ["machdep.cpu.brand_string"] or facts["chip"] is None or facts.get("virtual") is True:
             facts.setdefault("virtual", "unknown")
     for key, source in (("memory_bytes", "hw.memsize"), ("page_size", "hw.pagesize")):
-        if rows.get(source, "").isdigit():
+        if rows.get(source, "").isdecimal():
             facts[key] = int(rows[source])
     cores = next((rows[key] for key in ("hw.physicalcpu", "machdep.cpu.core_count", "hw.ncpu") if key in rows), "")
-    if cores.isdigit():
+    if cores.isdecimal():
         facts["cpu_cores"] = int(cores)
     if levels := _levels(rows):
         facts["cpu_levels"] = levels
@@ -118,7 +118,7 @@ def _levels(rows: Mapping[str, str]) -> dict[str, int]:
     levels = {}
     for index in range(8):
         name, count = rows.get(f"hw.perflevel{index}.name"), rows.get(f"hw.perflevel{index}.physicalcpu", "")
-        if name and count.isdigit():
+        if name and count.isdecimal():
             levels[name] = int(count)
     # A dump that was cut off shows fewer levels than there are; only a guest has a single one.
     expected = rows.get("hw.nperflevels")

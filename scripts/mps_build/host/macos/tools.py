@@ -20,7 +20,7 @@ def parse_tool_version(answer: Answer, tool: str) -> Facts:
 
 def parse_nproc(answer: Answer) -> Facts:
     """Read `nproc` (or `getconf`): the number of cores."""
-    return {"cpu_cores": int(answer.last_line)} if answer.last_line.isdigit() else {}
+    return {"cpu_cores": int(answer.last_line)} if answer.last_line.isdecimal() else {}
 
 
 def parse_linux_kernel(answer: Answer) -> Facts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mps_build.common.errors import UsageError
+from mps_build.common.faults import named
 from mps_build.common.json_text import parse_json
-from mps_build.common.opening import read_bytes
+from mps_build.common.opening import open_regular
 from mps_build.common.process import Captured
 
 SCHEMA_VERSION = 1
@@ -65,15 +67,14 @@ def load_recording(path: Path) -> Recording:
 def load_document(path: Path) -> Any:
     """Return the JSON document in `path`, or raise a UsageError that says what is wrong with the file."""
     try:
-        size = path.stat().st_size
-        if size > LARGEST_BYTES:
-            raise UsageError(
-                f"{path}: is {size / 1e6:.0f} MB long; a recording has less than {LARGEST_BYTES / 1e6:.0f} MB",
-                hint=_HOW,
-            )
-        data = read_bytes(path)
+        with named(path), open_regular(path) as file:
+            size = max(os.fstat(file.fileno()).st_size, len(data := file.read(LARGEST_BYTES + 1)))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}", hint=_HOW) from error
+    if size > LARGEST_BYTES:
+        raise UsageError(
+            f"{path}: is {size / 1e6:.0f} MB long; a recording has less than {LARGEST_BYTES / 1e6:.0f} MB", hint=_HOW
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

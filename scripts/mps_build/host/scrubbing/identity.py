@@ -8,7 +8,9 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+
+from mps_build.common.errors import UsageError
+from mps_build.common.home import home_folder
 
 from .identifiers import HOST_NAME
 
@@ -43,7 +45,7 @@ class Identity:
     def of_this_machine(cls) -> Identity:
         """Return the names to take out of a recording made here: home, host name, user and full name."""
         words: dict[str, tuple[str, str]] = {}
-        home = str(Path.home())
+        home = _home()
         if len(home) > 1 and home != "/root":
             words[home] = ("home folder", "/Users/user")
         for name in {platform.node(), platform.node().split(".", 1)[0]}:
@@ -62,6 +64,13 @@ class Identity:
             text, count = re.subn(rf"(?<![A-Za-z{digit}])(?i:{re.escape(word)})(?![a-z{digit}])", instead, text)
             removed[kind] += count
         return text
+
+
+def _home() -> str:
+    try:
+        return str(home_folder())
+    except UsageError:  # without one, no path can name it
+        return ""
 
 
 def _user_name() -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from mps_build.common.faults import is_machines, named
 from mps_build.common.opening import open_regular
 
 from .archive import Member
@@ -103,16 +104,22 @@ class FolderSource:
         Raises:
             Damaged: it cannot be read.
         """
+        path = self.root / member.name
         try:
-            with open_regular(self.root / member.name) as file:
+            with named(path), open_regular(path) as file:
                 while piece := file.read(OUT_BYTES):
                     yield piece
         except OSError as error:
+            if is_machines(error):  # says nothing of the wheel
+                raise
             raise Damaged(f"cannot be read: {error.strerror}") from error
 
     def _read(self, member: Member, size: int) -> bytes:
+        path = self.root / member.name
         try:
-            with open_regular(self.root / member.name) as file:
+            with named(path), open_regular(path) as file:
                 return file.read(size)
         except OSError as error:
+            if is_machines(error):  # says nothing of the wheel
+                raise
             raise Damaged(f"cannot be read: {error.strerror}") from error

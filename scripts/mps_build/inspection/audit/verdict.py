@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mps_build.common.budget import budget_of
 from mps_build.common.errors import UsageError
+from mps_build.common.faults import named
 from mps_build.common.opening import fault_of, open_regular
 from mps_build.common.reporter import Reporter, SilentReporter
 
@@ -39,7 +40,7 @@ def audit_wheel(
         OverBudget: reading it takes more time or memory than any honest wheel does.
     """
     _check_path(path)
-    with budget_of(path.name, cpu_seconds=cpu_seconds(path)), collector_paused():
+    with named(path), budget_of(path.name, cpu_seconds=cpu_seconds(path)), collector_paused():
         facts = collect_facts(path, quick=quick, reporter=reporter or SilentReporter())
         return judge(facts, profile=profile, expectation=expectation, quick=quick)
 

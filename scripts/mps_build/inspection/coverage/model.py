@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mps_build.common.errors import UsageError
+from mps_build.common.json_model import checked
 
 SCHEMA = "mps-build/op_coverage/1"
 COMPOSITES = ("CompositeExplicitAutogradNonFunctional", "CompositeExplicitAutograd", "CompositeImplicitAutograd")
@@ -93,19 +94,4 @@ def from_document(document: object, *, named: str) -> Facts:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         hint = "give a recipe, a source tree, a wheel, a requirement, or what `op_coverage --json` wrote"
         raise UsageError(f"{named}: is not a document of op_coverage (schema {SCHEMA})", hint=hint)
-    try:
-        return Facts(
-            label=str(document["label"]),
-            kind=document["kind"],
-            version=str(document["version"]),
-            registered={key: frozenset(names) for key, names in document["registered"].items()},
-            own=frozenset(document["own"]),
-            through=dict(document["through"]),
-            elsewhere={name: tuple(keys) for name, keys in document["elsewhere"].items()},
-            by_hand=tuple(ByHand(**each) for each in document["by_hand"]),
-            kernels={section: tuple(names) for section, names in document.get("kernels", {}).items()},
-            checks=tuple(document.get("checks", ())),
-            notes=tuple(document.get("notes", ())),
-        )
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{named}: is a damaged document of op_coverage: {error!r}") from error
+    return checked(document, Facts, name=named, what="document of op_coverage")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import MpsNotBuilt, SourceError
+from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command, capture
 
 from .hand_registrations import read_registrations
@@ -67,7 +67,7 @@ def ask_torchgen(root: Path, native_functions: Path, tags: Path) -> dict[str, An
         said = (answer.stderr.strip().splitlines() or ["it did not answer"])[-1]
         hint = "a tree that was changed, or a torchgen that this Python cannot run: try the Python that builds it"
         raise SourceError(f"{root}/torchgen does not read {native_functions.name}: {said}", hint=hint)
-    operators: dict[str, Any] = json.loads(answer.stdout)
+    operators: dict[str, Any] = parse_json(answer.stdout)
     if not operators["registered"].get("MPS"):
         raise MpsNotBuilt(f"{native_functions} names no kernel for MPS", hint="the first release with MPS is 1.12")
     return operators

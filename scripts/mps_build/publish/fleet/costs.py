@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from mps_build.common.errors import UsageError, reason_of
-from mps_build.common.json_text import read_json
+from pydantic import BaseModel, Field, field_validator
+
+from mps_build.common.errors import UsageError
+from mps_build.common.json_model import checked
+from mps_build.common.json_text import load_json
+
+_HINT = "remove it or download it again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,41 +87,63 @@ def measured_costs(folder: Path, assumed: Costs) -> Costs:
     return replace(assumed, **changed, measured=tuple(changed))
 
 
+class _Cache(BaseModel):
+    hit_rate: float = Field(default=0.0, ge=0, le=1)
+
+
+class _StepFacts(BaseModel):
+    cache: _Cache | None = None
+
+
+class _Step(BaseModel):
+    step: str = ""
+    seconds: float = Field(default=0.0, ge=0)
+    facts: _StepFacts | None = None
+
+
+class _Environment(BaseModel):
+    MAX_JOBS: int = Field(default=1, ge=1, le=10_000)
+
+    @field_validator("MAX_JOBS", mode="before")
+    @classmethod
+    def _number(cls, value: object) -> object:
+        return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 6 else value  # a variable
+
+
+class _Receipt(BaseModel):
+    """What of a wheel's receipt tells its cost."""
+
+    environment: _Environment = _Environment()
+    steps: tuple[_Step, ...] = ()
+
+
+class _Record(BaseModel):
+    """What of a verification's record tells its cost."""
+
+    partial: bool = False
+    verdict: str | None = None
+    seconds: float = Field(default=0.0, ge=0)
+
+
 def _receipt(path: Path) -> tuple[float, float, int, float] | None:
     """Return (compile minutes, other minutes, jobs, hit rate); None for a receipt whose compile was skipped."""
-    document = _json(path)
-    steps = {step["step"]: step for step in _mappings(document.get("steps")) if "step" in step}
+    receipt = checked(load_json(path, hint=_HINT), _Receipt, name=str(path), what="receipt", hint=_HINT)
+    steps = {step.step: step for step in receipt.steps}
     compiled = steps.get("compile_wheel")
     if compiled is None:
         raise UsageError(
             f"{path} is not a receipt of mps-build: no step compile_wheel",
             hint="check that it is the receipt of a wheel",
         )
-    seconds = float(compiled.get("seconds", 0))
-    jobs = int(document.get("environment", {}).get("MAX_JOBS", 1))
-    cache = compiled.get("facts", {}).get("cache") or {}
+    hits = compiled.facts.cache.hit_rate if compiled.facts and compiled.facts.cache else 0.0
     # Fetching and the venv are cached on a runner; configure and what follows the compile are paid each time.
-    serial = sum(float(steps[name].get("seconds", 0)) for name in ("configure", "finish_wheel") if name in steps)
-    return (seconds / 60, serial / 60, jobs, float(cache.get("hit_rate", 0))) if seconds > 0 else None
+    serial = sum(steps[name].seconds for name in ("configure", "finish_wheel") if name in steps)
+    return (compiled.seconds / 60, serial / 60, receipt.environment.MAX_JOBS, hits) if compiled.seconds > 0 else None
 
 
 def _record(path: Path) -> float | None:
     """Return a verification's minutes; None if it was cut short, or only rehearsed."""
-    document = _json(path)
-    if document.get("partial") or document.get("verdict") not in ("verified", "regressed", "known_issues_only"):
+    record = checked(load_json(path, hint=_HINT), _Record, name=str(path), what="record", hint=_HINT)
+    if record.partial or record.verdict not in ("verified", "regressed", "known_issues_only"):
         return None
-    return float(document.get("seconds", 0)) / 60
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        document = read_json(path)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {reason_of(error)}", hint="remove it or download it again") from error
-    if not isinstance(document, dict):
-        raise UsageError(f"{path} does not hold a JSON object", hint="remove it or download it again")
-    return document
-
-
-def _mappings(value: object) -> Iterable[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return record.seconds / 60

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.errors import SourceError, UsageError, reason_of
-from mps_build.common.json_text import read_json
+from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.json_text import load_json, parse_json
 from mps_build.common.process import Command, capture
 
 
@@ -26,7 +25,7 @@ def gh(*arguments: str, parse: bool = True) -> Any:
             f"gh {' '.join(arguments[:2])}: {said[0]}", hint="install gh and set GH_TOKEN, as the workflow does"
         )
     try:
-        return json.loads(found.stdout) if parse else None
+        return parse_json(found.stdout) if parse else None
     except ValueError as error:
         raise SourceError(f"gh {' '.join(arguments[:2])} did not answer with JSON: {error}") from error
 
@@ -37,10 +36,7 @@ def json_object(path: Path | None, what: str) -> dict[str, Any]:
     Raises:
         UsageError: it cannot be read, or holds something else.
     """
-    try:
-        document = read_json(path) if path else None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{what}: {path} cannot be read: {reason_of(error)}") from error
+    document = load_json(path, hint=f"{what} takes what a command's --json wrote") if path else None
     if not isinstance(document, dict):
         raise UsageError(f"{what}: {path or 'no file given'} does not hold a JSON object")
     return document
@@ -55,12 +51,5 @@ def step_outputs(values: Mapping[str, str]) -> None:
     if wrong := [name for name, value in values.items() if "\n" in value or "\r" in value]:
         raise UsageError(f"the output {wrong[0]} contains a line break")
     if path := os.environ.get("GITHUB_OUTPUT"):
-        with Path(path).open("a", encoding="utf-8") as file:
+        with Path(path).open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.writelines(f"{name}={value}\n" for name, value in values.items())
-
-
-def job_summary(text: str) -> None:
-    """Append Markdown to the summary that GitHub shows of this job; outside of GitHub nothing is written."""
-    if path := os.environ.get("GITHUB_STEP_SUMMARY"):
-        with Path(path).open("a", encoding="utf-8") as file:
-            file.write(text)

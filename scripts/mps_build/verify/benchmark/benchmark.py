@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from mps_build import __version__
@@ -12,6 +13,7 @@ from mps_build.common.errors import BuildEnvironmentError, DeviceUnusable, MpsBu
 from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.benchmark import BAD, BenchmarkRecord, Flag, Row, SkippedRow
 from mps_build.common.records.verification import to_json, write_record
+from mps_build.common.stopping import exit_status
 from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import work_folder
 
@@ -77,7 +79,7 @@ class Benchmark(Verification):
 
     def interrupted(self) -> BenchmarkRecord:
         """Return the record of a run that was interrupted: partial, and labelled so."""
-        return self._benchmark(END_OF_INTERRUPTION, partial=True)
+        return self._benchmark(replace(END_OF_INTERRUPTION, exit_code=exit_status()), partial=True)
 
     def _measure(self) -> BenchmarkRecord:
         request = self.asked

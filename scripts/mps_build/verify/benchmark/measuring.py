@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command
 
 from ..suite.child import ChildEnd, Limits, run_child
@@ -81,7 +82,7 @@ def events_in(folder: Path) -> Iterator[Event]:
     for path in sorted(folder.glob("rows.*.jsonl"), key=lambda path: int(path.name.split(".")[1])):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             try:
-                event = json.loads(line)
+                event = parse_json(line, finite=False)
             except ValueError:
                 continue
             if isinstance(event, dict):

@@ -47,7 +47,7 @@ def left_behind(folder: Path, found: Mapping[str, Any], *, fresh: bool) -> Itera
     """
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / _CIRCUMSTANCES
-    before = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else None
+    before = read_json(kept) if kept.is_file() else None
     if before is not None and before != found:
         differing = ", ".join(sorted(name for name in found if before.get(name) != found[name]))
         raise UsageError(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, UsageError
+from mps_build.common.home import expanded
 from mps_build.common.interpreters import find_interpreter
 from mps_build.common.opening import fault_of
 
@@ -88,7 +89,7 @@ class Asked:
         environ = fetch_environ(os.environ)
         wanted = self.python
         if wanted is not None and not re.fullmatch(r"3\.\d+t?", wanted):
-            path = Path(wanted).expanduser().absolute()
+            path = expanded(wanted).absolute()
             if fault := fault_of(path):
                 raise UsageError(f"--python {wanted}: {fault}", hint="--python 3.11, or an interpreter's path")
             yield path

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.errors import SourceError, UsageError
-from mps_build.common.git import answer, git, succeeds
-from mps_build.common.process import CommandFailed, run_logged
+from mps_build.common.git import answer, check_machine, git, succeeds
+from mps_build.common.process import FETCH_SECONDS, CommandFailed, run_logged
 
 from .runner import CannotTest
 
@@ -95,6 +95,7 @@ class History:
                 self._run("submodule", "--quiet", "sync", "--recursive", at=self.tree)
                 self._run("submodule", "--quiet", "update", "--init", "--recursive", "--force", at=self.tree)
         except CommandFailed as failure:
+            check_machine("\n".join(failure.tail), during="while git checks out")
             raise CannotTest(f"git: {' '.join(failure.tail[-1:]) or failure}") from failure
         return self.tree
 
@@ -121,4 +122,4 @@ class History:
 
     def _run(self, *arguments: str, at: Path | None) -> None:
         self.tree.parent.mkdir(parents=True, exist_ok=True)
-        run_logged(git(*arguments, cwd=at, environ=self.environ), log=self.log)
+        run_logged(git(*arguments, cwd=at, environ=self.environ), log=self.log, timeout_seconds=FETCH_SECONDS)

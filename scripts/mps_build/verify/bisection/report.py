@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mps_build.common.plain_text import markdown_table, plain
+
 from .search import Standing, steps_at_most
 from .state import Stage, State
 from .versions import parse_version
@@ -129,9 +131,8 @@ def markdown(state: State, findings: tuple[Finding, ...]) -> str:
         if each.stage.note:
             lines.append(f"- {each.stage.note}")
         lines += ["", f"{cost(state, each.stage)}.", ""]
-    lines += ["| asked | verdict | runs | why |", "|---|---|---|---|"]
-    lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows(state)]
-    return "\n".join(lines) + "\n"
+    lines += markdown_table(("asked", "verdict", "runs", "why"), rows(state))
+    return plain("\n".join(lines) + "\n")
 
 
 def _linked(suspect: Suspect) -> str:

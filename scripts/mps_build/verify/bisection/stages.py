@@ -124,7 +124,7 @@ class Stages:
                     f"{end}: pip has no such torch for a Python of this machine",
                     hint="`pip index versions torch` lists them; --index names another index, --python another Python",
                 )
-        self.venvs = Venvs(folder=self.folder, index=index, python_of=python_of)
+        self.venvs = Venvs(folder=self.folder, index=index, python_of=python_of, tell=self.reporter.line)
         if kept is not None:
             return kept
         names = sorted(python_of, key=lambda public: parse_version(public) or old)
@@ -208,7 +208,10 @@ class Stages:
         if made.suffix != ".whl":
             return Prepared(subject=subject, tree=tree, commit=subject, python=made)
         venvs = self.venvs or Venvs(
-            folder=self.folder, index=Index(arguments=(), environ=fetch_environ(os.environ)), python_of={}
+            folder=self.folder,
+            index=Index(arguments=(), environ=fetch_environ(os.environ)),
+            python_of={},
+            tell=self.reporter.line,
         )
         interpreter = next(self.asked.interpreters())
         installed = venvs.install(made, subject=subject, interpreter=interpreter)

@@ -6,20 +6,24 @@ import os
 import re
 import sys
 import zipfile
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.opening import open_regular
-from mps_build.common.process import Command, CommandFailed, capture, run_logged
+from mps_build.common.process import Command, CommandFailed, capture
+from mps_build.common.wheels.cache import WheelCache, own_folder
+from mps_build.common.wheels.pip_call import LIMITS, QUESTION, limited_pip, run_pip
 from mps_build.common.workspace import remove_tree
 
 from .runner import CannotTest, Prepared
 
-_PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
+_OPTIONS = ("--disable-pip-version-check", "--no-input")
+_PIP = (*limited_pip(sys.executable), *_OPTIONS)
+_ASKING = (*limited_pip(sys.executable, limits=QUESTION), *_OPTIONS)
 _READY = "ready"
 _GIT_VERSION = re.compile(r"""^git_version\s*(?::[^=]*)?=\s*['"]([0-9a-f]{40})['"]""", re.MULTILINE)
 
@@ -50,7 +54,7 @@ class Index:
             BuildEnvironmentError: the index does not answer.
         """
         pre = ("--pre",) if nightlies else ()
-        argv = (*_PIP, "index", "versions", "torch", "--python-version", python, *pre, *self.arguments)
+        argv = (*_ASKING, "index", "versions", "torch", "--python-version", python, *pre, *self.arguments)
         answer = capture(Command(argv=argv, environ={**self.environ, "PIP_NO_COLOR": "1"}), timeout_seconds=180)
         listed = re.search(r"^Available versions: (.*)$", answer.stdout, re.MULTILINE)
         if listed:
@@ -83,6 +87,7 @@ class Venvs:
     index: Index
     python_of: Mapping[str, Path]
     seconds: float = 1800.0
+    tell: Callable[[str], None] = lambda line: None
 
     def prepare(self, version: str) -> Prepared:
         """Return the version's venv, made or found again.
@@ -105,7 +110,7 @@ class Venvs:
             limit = ("--constraint", str(self._numpy_1())) if version and version < Version("2.3") else ()
             argv = (*_PIP, "--python", str(python), "install", *limit, str(wheel))
             self._run(argv, "pip cannot install it")
-            (venv / _READY).write_text(f"{wheel.name}\n")
+            (venv / _READY).write_bytes(os.fsencode(f"{wheel.name}\n"))
         return Prepared(subject=subject, python=python, commit=commit_of(wheel))
 
     def fetch(self, version: str) -> Path:
@@ -114,16 +119,14 @@ class Venvs:
         Raises:
             CannotTest: the index has none for this machine.
         """
-        place = self.folder / "wheels" / version
-        if kept := next(place.glob("*.whl"), None):
-            return kept
-        fresh = place.with_name(f".{place.name}")
-        remove_tree(fresh)
-        python = (*_PIP, "--python", str(self.python_of[version]))
-        argv = (*python, "download", "--no-deps", "--only-binary=:all:", "--pre", "-d", str(fresh))
-        self._run((*argv, *self.index.arguments, f"torch=={version}"), "pip cannot fetch it")
-        fresh.rename(place)
-        return next(place.glob("*.whl"))
+        kept = WheelCache(own_folder(self.folder / "wheels") / version)
+        if found := kept.get(version):
+            return found
+        with kept.beside() as fresh:
+            python = (*_PIP, "--python", str(self.python_of[version]))
+            argv = (*python, "download", "--no-deps", "--only-binary=:all:", "--pre", "-d", str(fresh))
+            self._run((*argv, *self.index.arguments, f"torch=={version}"), "pip cannot fetch it")
+            return kept.put(version, next(fresh.glob("*.whl")))
 
     def _numpy_1(self) -> Path:
         path = self.folder / "numpy_1.txt"
@@ -134,7 +137,8 @@ class Venvs:
         environ = {**self.index.environ, "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             command = Command(argv=argv, environ=environ)
-            run_logged(command, log=self.folder / "install.log", timeout_seconds=self.seconds)
+            limits = replace(LIMITS, total_seconds=self.seconds)
+            run_pip(command, log=self.folder / "install.log", tell=self.tell, limits=limits)
         except CommandFailed as failure:
             said = next((line for line in reversed(failure.tail) if "error" in line.lower()), None)
             raise CannotTest(f"{what}: {said or ' '.join(failure.tail[-1:])}") from failure

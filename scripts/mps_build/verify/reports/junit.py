@@ -33,34 +33,30 @@ def render(record: Record) -> str:
     suite.set("skipped", "0")
     if without:
         error = ElementTree.SubElement(
-            verdict, "error", type=record.cause or "not_verified", message=_clean(headline(record))
+            verdict, "error", type=record.cause or "not_verified", message=(headline(record))
         )
-        error.text = _clean(sentence(record))
+        error.text = sentence(record)
     for key in ("tests", "failures", "errors", "skipped"):
         root.set(key, str(sum(int(child.get(key, "0")) for child in root)))
     ElementTree.indent(root)
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + _clean(ElementTree.tostring(root, encoding="unicode")) + "\n"
 
 
 def _add_case(suite: ElementTree.Element, case: Case) -> None:
     element = ElementTree.SubElement(
-        suite, "testcase", classname=_clean(case.layer), name=_clean(case.id), time=f"{case.seconds or 0.0:.3f}"
+        suite, "testcase", classname=(case.layer), name=(case.id), time=f"{case.seconds or 0.0:.3f}"
     )
-    reason = _clean(case.reason or "")
+    reason = case.reason or ""
     if case.outcome == "failed":
         ElementTree.SubElement(element, "failure", message=reason[:300], type="failed").text = reason
     elif case.outcome in ("crashed", "timeout"):
         ElementTree.SubElement(element, "error", message=reason[:300], type=case.outcome).text = reason
     elif case.outcome == "known":
-        ElementTree.SubElement(
-            element, "skipped", message=_clean(f"known issue {case.known_issue or ''}: {reason}"[:300])
-        )
+        ElementTree.SubElement(element, "skipped", message=(f"known issue {case.known_issue or ''}: {reason}"[:300]))
     elif case.outcome == "skipped":
         ElementTree.SubElement(element, "skipped", message=reason[:300])
     elif case.outcome == "unexpected_pass":
-        ElementTree.SubElement(element, "system-out").text = _clean(
-            f"passed, though {case.known_issue} is a known issue"
-        )
+        ElementTree.SubElement(element, "system-out").text = f"passed, though {case.known_issue} is a known issue"
 
 
 def _properties(suite: ElementTree.Element, record: Record) -> None:
@@ -76,7 +72,7 @@ def _properties(suite: ElementTree.Element, record: Record) -> None:
         ("chip", record.host.get("chip")),
     ):
         if value:
-            ElementTree.SubElement(properties, "property", name=name, value=_clean(str(value)))
+            ElementTree.SubElement(properties, "property", name=name, value=(str(value)))
 
 
 def _clean(text: str) -> str:

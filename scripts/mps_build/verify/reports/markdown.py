@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mps_build.common.console import as_called
-from mps_build.common.plain_text import plain
+from mps_build.common.plain_text import in_code, markdown_table, plain
 from mps_build.common.records.verification import Case, Record
 
 from .words import BAD, by_layer, facts, headline, issue_link, sentence
@@ -28,12 +28,12 @@ def render(record: Record) -> str:
         if case.outcome in ("known", "unexpected_pass") and case.known_issue in known:
             row = known[case.known_issue or ""]
             rows.append(
-                (_code(case.id), case.outcome.replace("_", " "), f"[{row.id}]({row.link})", row.since, row.title)
+                (in_code(case.id), case.outcome.replace("_", " "), f"[{row.id}]({row.link})", row.since, row.title)
             )
     if rows:
         parts += ["### Known issues", "", *_table(("case", "outcome", "issue", "since", "what"), rows[:_SHOWN])]
     parts += [f"> {note}\n" for note in record.notes]
-    return "\n".join(parts) + "\n"
+    return plain("\n".join(parts) + "\n")
 
 
 def _layers(record: Record) -> list[str]:
@@ -48,7 +48,7 @@ def _layers(record: Record) -> list[str]:
 def _cases(title: str, cases: list[Case]) -> list[str]:
     if not cases:
         return []
-    rows = [(_code(case.id), _issues(case), case.outcome, _text(case.reason)) for case in cases[:_SHOWN]]
+    rows = [(in_code(case.id), _issues(case), case.outcome, _text(case.reason)) for case in cases[:_SHOWN]]
     more = [f"and {len(cases) - _SHOWN} more: see the record", ""] if len(cases) > _SHOWN else []
     return [f"### {title}", "", *_table(("case", "issue", "outcome", "what"), rows), *more]
 
@@ -58,15 +58,10 @@ def _issues(case: Case) -> str:
     return ", ".join(f"[#{issue}]({link})" if link else _text(issue) for issue, link in links)
 
 
-def _code(text: str) -> str:
-    return f"`{plain(text).replace('`', chr(39)).replace('|', chr(92) + '|')}`"
-
-
 def _text(text: str | None) -> str:
     short = " ".join(plain(text or "").split())[:300]
     return short.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "'").replace("*", "\\*")
 
 
 def _table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
-    lines = [columns, ("---",) * len(columns), *rows]
-    return [f"| {' | '.join(cells)} |" for cells in lines] + [""]
+    return [*markdown_table(columns, rows), ""]

@@ -67,7 +67,7 @@ def render_issue(record: Record, case: Case, script: str, file: str) -> str:
     shown = [(name, value) for name, value in facts(record) if name not in ("started", "time")]
     lines += [f"| {in_markdown(name)} | {in_markdown(value)} |" for name, value in shown]
     fence = fence_of(script)
-    lines += ["", f"<details><sentence>{in_markdown(file)}</summary>", "", f"{fence}python", script.rstrip(), fence]
+    lines += ["", f"<details><summary>{in_markdown(file)}</summary>", "", f"{fence}python", script.rstrip(), fence]
     return "\n".join([*lines, "", "</details>", ""])
 
 

@@ -106,7 +106,7 @@ def by_layer(cases: Iterable[Case]) -> dict[str, list[Case]]:
 
 def issue_link(issue: str) -> str | None:
     """Return the address of an issue named by number, or by repository and number."""
-    if issue.isdigit():
+    if issue.isdecimal():
         return f"https://github.com/pytorch/pytorch/issues/{issue}"
     return None
 

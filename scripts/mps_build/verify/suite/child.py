@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command
 from mps_build.common.watched import watched
 
@@ -190,7 +190,7 @@ class _Lines:
         events: list[Mapping[str, Any]] = []
         for line in whole:
             try:
-                event = json.loads(line)
+                event = parse_json(line, finite=False)
             except ValueError:
                 continue
             if isinstance(event, dict):

@@ -37,6 +37,6 @@ def total_bytes() -> int:
         path = Path(name)
         if path.is_file():
             text = path.read_text().strip()
-            if text.isdigit():
+            if text.isdecimal():
                 return min(total, int(text))
     return total

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from mps_build.common.errors import (
     RosettaError,
     VirtualGpu,
 )
+from mps_build.common.json_text import parse_json
 from mps_build.common.mps_floors import is_too_old, macos_floor, said_floor
 from mps_build.common.process import Captured, Command, capture
 
@@ -76,7 +76,7 @@ def read_probe(answer: Captured) -> ProbeFacts:
     stages: dict[str, Mapping[str, Any]] = {}
     for line in answer.stdout.splitlines():
         try:
-            event = json.loads(line)
+            event = parse_json(line, finite=False)
         except ValueError:
             continue
         if isinstance(event, dict) and "stage" in event:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import os
 import re
+import signal
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,10 +17,13 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
-from mps_build.common.errors import BuildEnvironmentError, UsageError
+from mps_build.common.errors import BuildEnvironmentError, UsageError, disk_full
 from mps_build.common.opening import open_regular, open_to_append
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.reporter import Reporter
+from mps_build.common.wheels.cache import WheelCache, own_folder
+from mps_build.common.wheels.limited_pip import STATUS
+from mps_build.common.wheels.pip_call import limited_pip, run_pip
 from mps_build.common.workspace import remove_tree
 
 from .interpreter import Interpreter
@@ -70,28 +75,26 @@ def fetch_wheel(requirement: str, interpreter: Interpreter, shop: Shop) -> Path:
         UsageError: nothing of that name and version is for this Python on this machine.
         BuildEnvironmentError: the index could not be asked.
     """
-    wheels = shop.cache / "wheels" / f"{interpreter.short}-{interpreter.machine}"
-    if (kept := _kept_wheel(requirement, wheels)) is not None:
-        return kept
+    wheels = own_folder(shop.cache / "wheels") / f"{interpreter.short}-{interpreter.machine}"
+    kept = WheelCache(wheels)
+    if (found := _kept_wheel(requirement, kept, offline=shop.offline)) is not None:
+        return found
     if shop.offline:
         raise BuildEnvironmentError(
             f"{requirement} is not in {wheels}, and --offline does not allow fetching it",
             hint="run once without --offline",
         )
-    fresh = wheels / ".fresh"
     pip = (*_pip(shop), "--python", str(interpreter.executable))
-    argv = (*pip, "download", "--no-deps", "--only-binary=:all:", "-d", str(fresh), requirement)
-    with _held(fresh):
-        remove_tree(fresh)
+    with kept.beside() as fresh:
+        argv = (*pip, "download", "--no-deps", "--only-binary=:all:", "-d", str(fresh), requirement)
         shop.reporter.started(f"Fetch {requirement}")
         try:
-            run_logged(Command(argv=argv, environ=shop.environ), log=shop.log)
+            run_pip(Command(argv=argv, environ=shop.environ), log=shop.log, tell=shop.reporter.line)
         except CommandFailed as failure:
             raise _no_wheel(requirement, failure) from failure
         finally:
             shop.reporter.done()
-        fetched = next(fresh.glob("*.whl"))
-        return fetched.replace(wheels / fetched.name)
+        return kept.put(requirement, next(fresh.glob("*.whl")))
 
 
 def make_environment(
@@ -105,7 +108,7 @@ def make_environment(
         BuildEnvironmentError: pip cannot install it.
     """
     wanted = (*PYTEST, *extras)
-    key = hashlib.sha256("\n".join((sha256, interpreter.version, str(interpreter.executable), *wanted)).encode())
+    key = hashlib.sha256(os.fsencode("\n".join((sha256, interpreter.version, str(interpreter.executable), *wanted))))
     venv = shop.cache / "environments" / key.hexdigest()[:20]
     python = venv / "bin" / "python"
     with _held(venv):
@@ -113,9 +116,9 @@ def make_environment(
             return python
         remove_tree(venv)
         _make_venv(interpreter.executable, venv, shop)
-        pip = (str(python), "-m", "pip", "--disable-pip-version-check", "--no-input")
+        pip = (*limited_pip(python), "--disable-pip-version-check", "--no-input")
         _install(f"Install {wheel.name}", (*pip, "install"), (str(wheel), *wanted), shop)
-        (venv / _READY).write_text(f"{wheel.name}\n")
+        (venv / _READY).write_bytes(os.fsencode(f"{wheel.name}\n"))
     return python
 
 
@@ -145,18 +148,22 @@ def make_overlay(interpreter: Interpreter, shop: Shop, *, extras: tuple[str, ...
         _install(
             f"Fetch pytest for {interpreter.executable}", (*pip, "--target", str(overlay)), (*PYTEST, *extras), shop
         )
-        (overlay / _READY).write_text(f"{interpreter.executable}\n")
+        (overlay / _READY).write_bytes(os.fsencode(f"{interpreter.executable}\n"))
     return overlay
 
 
-def _kept_wheel(requirement: str, wheels: Path) -> Path | None:
-    """Return a wheel that an exact requirement got before; `==2.13.0` takes a local version such as 2.13.0+cpu too."""
+def _kept_wheel(requirement: str, kept: WheelCache, *, offline: bool) -> Path | None:
+    """Return a wheel that an exact requirement got before; `==2.13.0` takes a local version such as 2.13.0+cpu too.
+
+    A cache that an older mps-build filled has no hashes: without a network it is used all the same.
+    """
     exact = re.fullmatch(r"torch==([\w.+!]+)", requirement.replace(" ", ""))
     if not exact:
         return None
     wanted = SpecifierSet(f"=={exact[1]}", prereleases=True)
-    found = {parse_wheel_filename(path.name)[1]: path for path in wheels.glob("torch-*.whl")}
-    return next((found[version] for version in sorted(found, reverse=True) if version in wanted), None)
+    found = {parse_wheel_filename(path.name)[1]: path.name for path in kept.folder.glob("torch-*.whl")}
+    fitting = (found[version] for version in sorted(found, reverse=True) if version in wanted)
+    return next((path for name in fitting if (path := kept.file(name, unnoted=offline)) is not None), None)
 
 
 def _install(what: str, pip: tuple[str, ...], wanted: tuple[str, ...], shop: Shop) -> None:
@@ -168,8 +175,11 @@ def _install(what: str, pip: tuple[str, ...], wanted: tuple[str, ...], shop: Sho
     index = ("--no-index",) if shop.offline else ()
     shop.reporter.started(what)
     try:
-        run_logged(Command(argv=(*pip, *index, *wanted), environ=shop.environ), log=shop.log)
+        command = Command(argv=(*pip, *index, *wanted), environ=shop.environ)
+        run_pip(command, log=shop.log, tell=shop.reporter.line)
     except CommandFailed as failure:
+        if full := disk_full("\n".join(failure.tail), during=what):
+            raise full from failure
         raise BuildEnvironmentError(
             f"{what}: {failure}:\n" + "\n".join(failure.tail[-6:]), hint=f"the whole output is in {failure.log}"
         ) from failure
@@ -185,7 +195,7 @@ def _pip(shop: Shop) -> tuple[str, ...]:
             remove_tree(venv)
             _make_venv(Path(sys.executable), venv, shop)
             (venv / _READY).write_text("")
-    return (str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input")
+    return (*limited_pip(venv / "bin" / "python"), "--disable-pip-version-check", "--no-input")
 
 
 def _make_venv(python: Path, venv: Path, shop: Shop) -> None:
@@ -209,6 +219,13 @@ def _held(folder: Path) -> Iterator[None]:
 
 def _no_wheel(requirement: str, failure: CommandFailed) -> Exception:
     text = "\n".join(failure.tail)
+    if full := disk_full(text, during=f"while {requirement} is fetched"):
+        return full
+    if failure.exit_code in (STATUS, -signal.SIGKILL):
+        return BuildEnvironmentError(
+            f"{requirement}: pip was ended: {failure.tail[-1].removeprefix('ERROR: ')}",
+            hint="try again later, or another index; with the wheel at hand, give its path",
+        )
     versions = re.search(r"from versions: ([^)]*)\)", text)
     offered = versions[1].strip() if versions else ""
     if offered and offered != "none":

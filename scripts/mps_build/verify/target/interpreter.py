@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.errors import UsageError
+from mps_build.common.json_text import parse_json
 from mps_build.common.opening import open_regular
 from mps_build.common.process import Captured, Command, capture
 
@@ -90,7 +90,7 @@ def describe_interpreter(path: Path, *, environ: Mapping[str, str]) -> Interpret
     python = _executable(path)
     answer = capture(Command(argv=(str(python), "-c", _DESCRIBE), environ=environ), timeout_seconds=60)
     try:
-        facts = json.loads(answer.stdout.strip().splitlines()[-1])
+        facts = parse_json(answer.stdout.strip().splitlines()[-1])
         return Interpreter(
             executable=python,
             version=facts["version"],

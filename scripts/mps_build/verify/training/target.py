@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from packaging.utils import parse_wheel_filename
 
 from mps_build.common.errors import BuildEnvironmentError, UsageError
+from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command, capture
 
 from ..target.environment import Shop
@@ -68,7 +68,7 @@ def _found(request: TrainingRequest, shop: Shop, table: Versions) -> Target:
 def _installed(interpreter: Interpreter, environ: SuiteEnviron) -> Mapping[str, str | None]:
     answer = capture(Command(argv=(str(interpreter.executable), "-c", _ASK), environ=environ.variables))
     try:
-        found: dict[str, str | None] = json.loads(answer.stdout.strip().splitlines()[-1])
+        found: dict[str, str | None] = parse_json(answer.stdout.strip().splitlines()[-1])
     except (ValueError, IndexError) as error:
         raise UsageError(f"{interpreter.executable}: does not say what is installed: {answer.stderr[-300:]}") from error
     return found

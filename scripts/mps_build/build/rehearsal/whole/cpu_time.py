@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from mps_build.common.files import write_whole
+from mps_build.common.json_text import read_json
 
 
 @contextmanager
@@ -26,7 +27,7 @@ def counted(path: Path, step: str) -> Iterator[None]:
 def read_seconds(path: Path) -> dict[str, float]:
     """Return step -> CPU seconds; nothing where nothing was counted yet."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
     except (OSError, ValueError):
         return {}
     return {str(step): float(seconds) for step, seconds in found.items()}

@@ -189,6 +189,7 @@ def _libomp(rehearsal: Rehearsal) -> Path:
             environ=fetch_environ(os.environ),
             log=rehearsal.log("provide_libomp"),
             offline=False,
+            reporter=rehearsal.console,
         )
         return StepResult(files=(folder / "lib" / "libomp.dylib", folder / "include" / "omp.h"))
 

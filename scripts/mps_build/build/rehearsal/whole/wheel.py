@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import SCHEMA, Receipt, StepResult, fingerprint
 from mps_build.common.recipe.catalogue import patches_root
+from mps_build.common.wheels.pip_call import limited_pip, run_pip
 from mps_build.common.workspace import remove_tree
 from mps_build.inspection.audit import audit_wheel
 from mps_build.inspection.audit.model import Expectation
@@ -175,17 +176,15 @@ def _delocate(rehearsal: Rehearsal, ready: Prepared) -> Path:
         rehearsal.console.started("Install delocate")
         remove_tree(folder)
         base = f"/usr/bin/python{python_of(ready)}"
-        for argv in (
-            (base, "-m", "venv", str(folder)),
-            (str(python), "-m", "pip", "install", "-q", "--no-input", "delocate>=0.13"),
-        ):
-            log = rehearsal.log("delocate")
-            command = Command(argv=argv, cwd=rehearsal.workspace.root, environ=fetch_environ(os.environ))
-            try:
-                run_logged(ready.wrap(command), log=log)
-            except CommandFailed as failure:
-                text = "\n".join(failure.tail[-4:])
-                raise BuildEnvironmentError(f"no delocate: {text}", hint=f"the whole output is in {log}") from failure
+        log, environ = rehearsal.log("delocate"), fetch_environ(os.environ)
+        made = Command(argv=(base, "-m", "venv", str(folder)), cwd=rehearsal.workspace.root, environ=environ)
+        try:
+            run_logged(ready.wrap(made), log=log)
+            argv = (*limited_pip(python, beside=folder), "install", "-q", "--no-input", "delocate>=0.13")
+            run_pip(replace(made, argv=argv), log=log, tell=rehearsal.console.line, wrap=ready.wrap)
+        except CommandFailed as failure:
+            text = "\n".join(failure.tail[-4:])
+            raise BuildEnvironmentError(f"no delocate: {text}", hint=f"the whole output is in {log}") from failure
         rehearsal.console.done()
         return StepResult(trees=(folder,))
 

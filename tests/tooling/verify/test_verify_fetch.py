@@ -1,0 +1,60 @@
+"""The wheel of torch under test: fetched within limits, and taken from the cache by its hash."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from pathlib import Path
+
+import pytest
+from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.reporter import SilentReporter
+from mps_build.verify.target.environment import Shop, fetch_wheel
+from mps_build.verify.target.interpreter import Interpreter
+from small_wheels import write_wheel
+from strange_server import patience, served
+
+NAME = "torch-2.15.0-py3-none-any.whl"
+OURS = Interpreter(
+    executable=Path(sys.executable),
+    version=platform.python_version(),
+    short=f"{sys.version_info[0]}.{sys.version_info[1]}",
+    implementation="CPython",
+    machine="any",
+    system="Linux",
+    platform="any",
+    folders=(),
+    torches=(),
+)
+
+
+def shop(tmp_path: Path, *, offline: bool = False, **settings: str) -> Shop:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    environ = {**own, "PIP_CONFIG_FILE": "/dev/null", "PIP_NO_CACHE_DIR": "1", "no_proxy": "127.0.0.1", **settings}
+    log = tmp_path / "log"
+    return Shop(cache=tmp_path / "cache", environ=environ, log=log, reporter=SilentReporter(), offline=offline)
+
+
+def test_a_cached_torch_of_the_same_size_is_fetched_anew_and_offline_is_refused(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    index.mkdir()
+    whole = write_wheel(index, {"torch/__init__.py": b"1"}, name=NAME).read_bytes()
+    asked = shop(tmp_path, PIP_NO_INDEX="1", PIP_FIND_LINKS=index.as_uri())
+    offline = shop(tmp_path, offline=True)
+
+    first = fetch_wheel("torch==2.15.0", OURS, asked)
+    assert fetch_wheel("torch==2.15.0", OURS, offline) == first
+    first.write_bytes(whole[:-1] + b"?")
+
+    with pytest.raises(BuildEnvironmentError, match="--offline does not allow fetching it"):
+        fetch_wheel("torch==2.15.0", OURS, offline)
+    assert fetch_wheel("torch==2.15.0", OURS, asked).read_bytes() == whole
+
+
+def test_a_server_that_asks_to_come_back_tomorrow_is_no_missing_wheel(tmp_path: Path) -> None:
+    with (
+        served(patience("86400")) as (address, _),
+        pytest.raises(BuildEnvironmentError, match="answers 503 and asks for a pause of 86400 s"),
+    ):
+        fetch_wheel("torch==2.15.0", OURS, shop(tmp_path, PIP_INDEX_URL=address))

@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 from fuzzing import TARGETS, mutated, run
 from json_mutations import KINDS
+from sandboxes import WHY_NOT
 
 INPUTS = 40
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_whatever_is_read_ends_with_an_answer_or_an_error_of_ours(target: str, tmp_path: Path) -> None:
+    if target == "bitcode" and WHY_NOT:
+        pytest.skip(f"no process can be closed here: {WHY_NOT}")
     inputs = 5 if target == "commands" else INPUTS  # whole commands, several to an input
     figures = run(TARGETS[target](), tmp_path, inputs=inputs)
 
@@ -24,6 +27,8 @@ def test_whatever_is_read_ends_with_an_answer_or_an_error_of_ours(target: str, t
 
 def test_the_inputs_that_are_mutated_are_read_as_they_are(tmp_path: Path) -> None:
     for name, target in TARGETS.items():
+        if name == "bitcode" and WHY_NOT:
+            continue
         for seed, data in target().seeds.items():
             if seed not in ("attestation", "benchmark"):
                 target().read(seed, data, tmp_path)

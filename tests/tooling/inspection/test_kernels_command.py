@@ -19,9 +19,10 @@ pytest.importorskip("llvmlite")
 from mps_build.cli import main
 from mps_build.inspection.kernels.examine import examine
 from mps_build.inspection.kernels.execution import worker
+from sandboxes import needs_sandbox
 from small_kernels import GRID, air, bitcode, buffer, builtin, wheel
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="kernels are executed on Linux")
+pytestmark = needs_sandbox
 
 # An interpreter without torch: says a version, and answers every question about a reference with an error.
 _STAND_IN = """\

@@ -21,18 +21,9 @@ from pathlib import Path
 import pytest
 from mps_build.inspection.kernels.execution import sandbox
 from mps_build.inspection.kernels.execution.sandbox import SandboxUnavailable, enter
+from sandboxes import needs_sandbox
 
-
-def _why_not() -> str:
-    try:
-        sandbox.filter_rules()
-    except SandboxUnavailable as error:
-        return str(error)
-    return ""
-
-
-WHY_NOT = _why_not()
-pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=f"no sandbox here: {WHY_NOT}")
+pytestmark = needs_sandbox
 DONE, REFUSED, FAILED = 0, 7, 9
 # A function of the machine that makes one system call: number, then three arguments.
 _CALL = {

@@ -7,8 +7,9 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
@@ -51,10 +52,12 @@ class _Running:
 
 
 _RUNNING = _Running()
-SEEDS: dict[str, Callable[[], bytes]] = {
-    "doubled": lambda: bitcode(doubled()),
-    "summed": lambda: bitcode(summed()),
-}
+
+
+@cache
+def modules() -> dict[str, bytes]:
+    """Return the bitcode that is mutated."""
+    return {"doubled": bitcode(doubled()), "summed": bitcode(summed())}
 
 
 def _program(name: str) -> Program:
@@ -69,7 +72,7 @@ def read_bitcode(name: str, data: bytes, folder: Path) -> None:
     _compile_and_run(started, name, data)
     _RUNNING.count += 1
     if _RUNNING.count % _GOOD_AGAIN == 0:
-        ran = _compile_and_run(started, "doubled", SEEDS["doubled"]())
+        ran = _compile_and_run(started, "doubled", modules()["doubled"])
         assert ran == tuple(2.0 * each for each in range(64)), "a right kernel is no longer right"
 
 
@@ -87,7 +90,13 @@ def _compile_and_run(started: Started, name: str, data: bytes) -> tuple[float, .
         return None
 
 
-_COMPILED = compiled(doubled())
+@cache
+def _compiled() -> Code:
+    code = compiled(doubled())
+    assert isinstance(code, Code)
+    return code
+
+
 _LAUNCH = {
     "step": 0, "status": 1, "signal": 11, "address": 4096, "thread": [1, 0, 0], "divergent": 0, "threads": 4,
     "inactive": 0, "races": 1, "race_kind": 1, "race_address": 4096, "race_threads": [1, 2], "unwritten": 0,
@@ -122,7 +131,7 @@ def read_message(name: str, data: bytes, folder: Path) -> None:
         store = Store(folder / "store", "v")
         store.path(b"bits").parent.mkdir(parents=True, exist_ok=True)
         store.path(b"bits").write_bytes(data)
-        assert store.load(b"bits") in (None, _COMPILED)
+        assert store.load(b"bits") in (None, _compiled())
         return
     ours, theirs = socket.socketpair()
     with ours, theirs, patch.object(closed, "connected", lambda path, seconds: ours), \
@@ -144,9 +153,8 @@ def closed_frame(text: bytes, data: bytes = b"") -> bytes:
 
 def _ask(name: str) -> None:
     if name == "ran":
-        assert isinstance(_COMPILED, Code)
         asked = _program("doubled")
-        ran = Machine(Path("x"), None, {"doubled": _COMPILED}).run(asked, Mode(aligned=True))
+        ran = Machine(Path("x"), None, {"doubled": _compiled()}).run(asked, Mode(aligned=True))
         assert [len(each) for each in ran.contents.values()] == [256, 256]
         return
     reader = Reader(Path("x"))
@@ -158,12 +166,10 @@ def _ask(name: str) -> None:
         reader.pair(b"", b"")
 
 
-def message_seeds(folder: Path) -> dict[str, bytes]:
+def messages() -> dict[str, bytes]:
     """Return the messages that are mutated, and an entry of the cache."""
-    assert isinstance(_COMPILED, Code)
-    store = Store(folder / "seed", "v")
-    store.save(b"bits", _COMPILED)
-    return {
-        "entry": store.path(b"bits").read_bytes(),
-        **{name: json.dumps(each).encode() for name, each in MESSAGES.items()},
-    }
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(Path(folder), "v")
+        store.save(b"bits", _compiled())
+        entry = store.path(b"bits").read_bytes()
+    return {"entry": entry, **{name: json.dumps(each).encode() for name, each in MESSAGES.items()}}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import fuzzed_kernels
 from fuzzed_commands import command_seeds, run_commands
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
@@ -314,4 +315,6 @@ TARGETS: Mapping[str, Callable[[], Target]] = {
     ),
     "commands": lambda: Target(seeds=command_seeds(), read=run_commands),
     "receipts": lambda: Target(seeds={"receipt": _receipt(), "attestation": _ATTESTATION}, read=_read_receipt),
+    "bitcode": lambda: Target(seeds=fuzzed_kernels.modules(), read=fuzzed_kernels.read_bitcode),
+    "messages": lambda: Target(seeds=fuzzed_kernels.messages(), read=fuzzed_kernels.read_message),
 }

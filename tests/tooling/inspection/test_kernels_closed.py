@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import pickle
@@ -51,6 +52,7 @@ class Fake:
                 os._exit(0)
 
     def _talk(self, connection: socket.socket) -> None:
+        faulthandler.disable()  # a child that crashes on purpose says nothing of it
         connection.sendall(frame({"pid": os.getpid(), "outer": os.getpid()}))
         for each in self._answers:
             head = connection.recv(LENGTHS.size, socket.MSG_WAITALL)

@@ -16,7 +16,6 @@ import random
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,6 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 from kernel_faults import Fault, draw, plant
-from mps_build.common.process import Command
-from mps_build.common.watched import watched
 from mps_build.common.workspace import cache_folder
 from mps_build.inspection.kernels.binding.contracts import (
     Case,
@@ -38,17 +35,19 @@ from mps_build.inspection.kernels.binding.contracts import (
 )
 from mps_build.inspection.kernels.binding.pack import WrongBinding
 from mps_build.inspection.kernels.code import compiler
+from mps_build.inspection.kernels.code.compiled import Code
+from mps_build.inspection.kernels.code.kernel import compile_kernel
 from mps_build.inspection.kernels.execution.pool import Task, examine_all
+from mps_build.inspection.kernels.execution.servers import servers
 from mps_build.inspection.kernels.execution.worker import Setting
 from mps_build.inspection.kernels.library import Library
 from mps_build.inspection.kernels.machine.build import build_runtime
-from mps_build.inspection.kernels.machine.code import Code, compile_kernel, publish_runtime
 from mps_build.inspection.kernels.machine.device import Device, Mode
 from mps_build.inspection.kernels.machine.runtime import load_runtime
 from mps_build.inspection.kernels.metadata import parse_metadata
 from mps_build.inspection.kernels.references import load_references
 from mps_build.inspection.kernels.values import Values
-from mps_build.inspection.kernels.verification import FOUND, JUDGE
+from mps_build.inspection.kernels.verification import FOUND
 from mps_build.inspection.kernels.wheel import read_libraries
 from record import record
 
@@ -114,42 +113,35 @@ def _outcomes(
     library: Library, places: list[int], options: argparse.Namespace, faults: dict[str, Fault] | None
 ) -> dict[int, dict[str, Any]]:
     """Return the verdicts of some kernels, with faults planted in them or without."""
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mps-plants-")))
-        references = load_references()
-        (folder / "references.json").write_text(json.dumps(references), encoding="utf-8")
-        runtime = build_runtime(cache_folder() / "kernels")
 
-        def planted(text: str) -> str:
-            fault = (faults or {}).get(parse_metadata(text).function)
-            return plant(text, fault) if fault else text
+    def planted(text: str) -> str:
+        fault = (faults or {}).get(parse_metadata(text).function)
+        return plant(text, fault) if fault else text
 
-        def setting(number: int) -> Setting:
-            argv = (options.python, str(JUDGE), str(folder / f"judge{number}"), str(folder / "references.json"))
-            stack.enter_context(watched(Command(argv=argv), log=folder / f"judge{number}.log"))
-            return Setting(
-                libraries=(library,),
-                references=references,
-                runtime=runtime,
-                store=cache_folder() / "kernels" / "code",
-                socket=folder / f"judge{number}",
-                seed=0,
-                is_quick=False,
-                plant=planted if faults else None,
-            )
-
+    cache = cache_folder() / "kernels"
+    with servers(cache, Path(options.python), dict(os.environ)) as started:
+        setting = Setting(
+            libraries=(library,),
+            references=load_references(),
+            runtime=started.runtime,
+            store=cache / "code",
+            reader=started.reader,
+            machine=started.machine,
+            judge=started.judge,
+            seed=0,
+            is_quick=False,
+            plant=planted if faults else None,
+        )
         tasks = [Task(library=0, function=place) for place in places]
         jobs = int(os.environ.get("MPS_BUILD_JOBS", "1"))
-        # One kernel a process: a fault in a kernel that is another one's companion stays its own.
-        return {
-            done.task.function: dict(done.verdict)
-            for done in examine_all(setting, tasks, workers=jobs, batch=1 if faults else 48)
-        }
+        return {done.task.function: dict(done.verdict) for done in examine_all(setting, tasks, workers=jobs, batch=48)}
 
 
 def _row(each: Drawn, verdict: dict[str, Any], library: Library) -> dict[str, Any]:
     outcome = verdict["outcome"]
-    result = "caught" if outcome in FOUND else "refused" if outcome in ("not_compiled", "skipped") else "missed"
+    result = (
+        "caught" if outcome in FOUND else "refused" if outcome in ("not_compiled", "refused", "skipped") else "missed"
+    )
     if result == "missed":
         result = _in_a_child(library, each)
     return {
@@ -175,16 +167,16 @@ def _in_a_child(library: Library, each: Drawn) -> str:
 
 
 def _differs(library: Library, each: Drawn) -> bool:
-    runtime = load_runtime(build_runtime(cache_folder() / "kernels"))
-    compiler.host_target()
-    publish_runtime(runtime)
+    with tempfile.TemporaryDirectory(prefix="mps-plants-") as folder:
+        (file := Path(folder) / "runtime.so").write_bytes(build_runtime(cache_folder() / "kernels"))
+        runtime = load_runtime(file)
     by_name = {function.name: function for function in library.functions}
     codes: dict[str, Code] = {}
 
     def compiled(name: str, fault: Fault | None = None) -> Code | None:
-        code = compile_kernel(
-            library.bitcode(by_name[name]), plant=None if fault is None else lambda text: plant(text, fault)
-        )
+        bitcode = library.bitcode(by_name[name])
+        planted = None if fault is None else plant(compiler.read_bitcode(bitcode), fault)
+        code = compile_kernel(bitcode, planted=planted)
         return code if isinstance(code, Code) else None
 
     clean, faulty = compiled(each.name), compiled(each.name, each.fault)

@@ -267,8 +267,15 @@ def test_our_own_fault_is_a_kernels_misfit_and_the_rest_goes_on(
     assert said in next(row["reason"] for row in found["kernels"] if row["outcome"] == "misfit")
 
 
-@pytest.mark.parametrize("line", [b"nothing of JSON", b'{"event": "pid", "pid": 1}', b'{"event": "done", "function": 1e9}',
-                                  b'{"event": "done", "function": 0, "verdict": {"outcome": "passed"}, "more": 1}'])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"nothing of JSON",
+        b'{"event": "pid", "pid": 1}',
+        b'{"event": "done", "function": 1e9}',
+        b'{"event": "done", "function": 0, "verdict": {"outcome": "passed"}, "more": 1}',
+    ],
+)
 def test_a_worker_that_says_what_no_worker_says_is_ended_and_costs_one_kernel(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: bytes
 ) -> None:

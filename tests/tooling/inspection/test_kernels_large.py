@@ -13,9 +13,9 @@ pytest.importorskip("llvmlite")
 
 from mps_build.inspection.kernels import examine_large as module
 from mps_build.inspection.kernels.binding.contracts import Case, Kernel, match_kernel
-from mps_build.inspection.kernels.examine import Verdict
 from mps_build.inspection.kernels.code.compiled import Code
 from mps_build.inspection.kernels.code.kernel import narrow_parts
+from mps_build.inspection.kernels.examine import Verdict
 from mps_build.inspection.kernels.references import load_references
 from mps_build.inspection.kernels.values import Values
 from small_kernels import GRID, air, bitcode, buffer, builtin, compiled, device

@@ -265,8 +265,7 @@ _REFUSED = {
         "define ptr @f() {\n  ret ptr null\n}\n@g = ifunc void (), ptr @f",
     ),
     "through a pointer ": (
-        '  %"@air.exp.f32" = load ptr, ptr addrspace(1) %out\n'
-        '  %r = call float %"@air.exp.f32"(float 1.0)\n  ret void',
+        '  %"@air.exp.f32" = load ptr, ptr addrspace(1) %out\n  %r = call float %"@air.exp.f32"(float 1.0)\n  ret void',
         "declare float @air.exp.f32(float)",
     ),
     "a function's address": (

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.inspection.kernels.code import compiler
-from mps_build.inspection.kernels.machine.build import build_runtime
 from mps_build.inspection.kernels.code.compiled import Code, Refused
 from mps_build.inspection.kernels.code.kernel import compile_kernel
+from mps_build.inspection.kernels.machine.build import build_runtime
 from mps_build.inspection.kernels.machine.device import Device, Mode, Ran
 from mps_build.inspection.kernels.machine.runtime import load_runtime
 from mps_build.inspection.kernels.program import Buffer, Program, Step

@@ -2,6 +2,9 @@
 
     library → metadata → code (bitcode to machine code) → machine (launches, guarded memory) → examine → verdict
 
+Code and machine run in closed processes, examine in a worker that never holds a wheel's code (execution/,
+docs/inspect/kernels_threats.md).
+
 A *contract* (contracts/*.yaml) says how a family of kernels is launched and judged. It is matched by the kernel's own
 signature: the names of its buffers in order (`arguments`), optionally its built-in arguments (`builtins`) and the types
 of single arguments (`types`), and the pattern of its name (`name`, binding/contracts.compile_pattern). Files are read

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from .library import BASIC
 from ...common.errors import OwnFault, RefusedForSafety
+from .library import BASIC
 from .verification import FOUND, Kernel, counts
 
 _HEAVY = 1e299

@@ -26,7 +26,7 @@ _OF_TROUBLE: Mapping[str, Outcome] = {
 }  # fmt: skip
 BASE = Mode()
 _NOT_FINITE = 1e299
-Answer = Callable[[Program, Ran], tuple[str, str]]
+Digest = Callable[[Program, Ran], tuple[str, str]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class _Found(Exception):
         self.verdict = verdict
 
 
-def examine(kernel: Kernel, case: Case, device: Runner, judge: Judge, *, answer: Answer | None = None) -> Verdict:
+def examine(kernel: Kernel, case: Case, device: Runner, judge: Judge, *, answer: Digest | None = None) -> Verdict:
     """Run all programs of a kernel's contract; the first disagreement is the verdict."""
     if kernel.contract is None:
         return Verdict(outcome="not_bound", reason="no contract has its signature")
@@ -99,7 +99,7 @@ def _run(
     verdict: Verdict,
     known: Sequence[str],
     races: Sequence[str],
-    answer: Answer | None,
+    answer: Digest | None,
 ) -> None:
     is_cooperative = any(device.codes[step.kernel].is_cooperative for step in program.steps)
     is_ordered = False

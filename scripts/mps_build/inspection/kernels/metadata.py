@@ -209,7 +209,7 @@ _MOST_ARGUMENTS, _MOST_BYTES, _MOST_FIELDS = 128, 1 << 20, 4096
 
 
 def is_bounded(metadata: Metadata) -> bool:
-    """Return whether a kernel's metadata has sizes that a kernel can have; what a contract packs is as large as they."""
+    """Return whether a kernel's metadata has sizes that a kernel can have: what a contract packs is as large."""
     numbers = [metadata.max_threads or 0, *metadata.arrays, *metadata.types]
     fields = [field for each in metadata.arguments for field in _every(each.fields)]
     for each in metadata.arguments:

@@ -24,25 +24,28 @@ _LLVM = re.compile(
 # Of LLVM's, what a translated module may declare beside: conversions, and C's mathematics that LLVM expands itself.
 _LLVM_TRANSLATED = re.compile(_LLVM.pattern + r"|llvm\.(?:fpto[us]i\.sat|round|ldexp)(?:\.[\w.]+)?")
 TENSORS = re.compile(r"__tensorops_impl_\w+|air\.\w*tensor[\w.]*")
-_OPCODES = frozenset(
-    "fneg fadd fsub fmul fdiv frem add sub mul sdiv udiv srem urem shl lshr ashr and or xor icmp fcmp select phi br ret "
-    "switch unreachable call load store alloca getelementptr bitcast addrspacecast zext sext trunc fpext fptrunc fptosi "
-    "fptoui sitofp uitofp ptrtoint extractelement insertelement shufflevector extractvalue insertvalue freeze".split()
-)
+_OPCODES = frozenset({
+    "fneg", "fadd", "fsub", "fmul", "fdiv", "frem", "add", "sub", "mul", "sdiv", "udiv", "srem", "urem", "shl", "lshr",
+    "ashr", "and", "or", "xor", "icmp", "fcmp", "select", "phi", "br", "ret", "switch", "unreachable", "call", "load",
+    "store", "alloca", "getelementptr", "bitcast", "addrspacecast", "zext", "sext", "trunc", "fpext", "fptrunc",
+    "fptosi", "fptoui", "sitofp", "uitofp", "ptrtoint", "extractelement", "insertelement", "shufflevector",
+    "extractvalue", "insertvalue", "freeze",
+})  # fmt: skip
 _FUNCTION, _ALIAS, _IFUNC, _BLOCK_ADDRESS, _EXPRESSION, _ASSEMBLY = 5, 6, 7, 9, 10, 23  # llvm-c/Core.h, LLVMValueKind
 # Values of instructions, arguments, blocks, globals, constants and expressions of them; not a function's address.
 _OPERANDS = frozenset({0, 1, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 24, 25})
 _IN_WORDS = {
-    _FUNCTION: "a function's address", _ALIAS: "an alias", _IFUNC: "an indirect function", _BLOCK_ADDRESS: "a block's address",
-    _ASSEMBLY: "inline assembly",
+    _FUNCTION: "a function's address", _ALIAS: "an alias", _IFUNC: "an indirect function",
+    _BLOCK_ADDRESS: "a block's address", _ASSEMBLY: "inline assembly",
 }  # fmt: skip
 _EXTERNAL, _DEFINED = 0, frozenset({0, 2, 3, 5, 6, 8, 9})  # external; those, linkonce, weak, internal, private
-_ATTRIBUTES = frozenset(
-    "convergent inlinehint alwaysinline noinline mustprogress nobuiltin nocallback nocreateundeforpoison nofree norecurse "
-    "nosync nounwind speculatable willreturn cold hot minsize optsize optnone noundef nonnull noalias nocapture readonly "
-    "readnone writeonly returned immarg signext zeroext inreg align alignstack dereferenceable dereferenceable_or_null "
-    "memory captures range initializes nofpclass nonlazybind".split()
-)
+_ATTRIBUTES = frozenset({
+    "convergent", "inlinehint", "alwaysinline", "noinline", "mustprogress", "nobuiltin", "nocallback",
+    "nocreateundeforpoison", "nofree", "norecurse", "nosync", "nounwind", "speculatable", "willreturn", "cold", "hot",
+    "minsize", "optsize", "optnone", "noundef", "nonnull", "noalias", "nocapture", "readonly", "readnone", "writeonly",
+    "returned", "immarg", "signext", "zeroext", "inreg", "align", "alignstack", "dereferenceable",
+    "dereferenceable_or_null", "memory", "captures", "range", "initializes", "nofpclass",
+})  # fmt: skip
 _STRINGS = re.compile(
     r'"(?:air-[\w-]+|deferred-static-alloca-size|frame-pointer|less-precise-fpmad|max-work-group-size|min-legal-vector-width'
     r'|no-builtins|no-infs-fp-math|no-nans-fp-math|no-signed-zeros-fp-math|no-trapping-math|stack-protector-buffer-size'
@@ -85,7 +88,9 @@ def check(module: Any, text: ModuleText) -> None:
     globals_ = _check_globals(module, functions)
     printed = (len(text.globals) + text.empty_tables, len(text.declarations) + len(text.definitions))
     if printed != (globals_, len(functions)):
-        raise Rejected(f"it has aliases, or what LLVM does not list: {printed} printed, {(globals_, len(functions))} there")
+        raise Rejected(
+            f"it has aliases, or what LLVM does not list: {printed} printed, {(globals_, len(functions))} there"
+        )
     needs_tensors = False
     count = 0
     for each in functions:

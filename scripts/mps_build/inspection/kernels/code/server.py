@@ -1,6 +1,6 @@
 """The program of the closed processes that read bitcode: parsed, checked, translated and compiled, never run.
 
-    python -m mps_build.inspection.kernels.code.server SOCKET MEMORY
+python -m mps_build.inspection.kernels.code.server SOCKET MEMORY
 """
 
 from __future__ import annotations

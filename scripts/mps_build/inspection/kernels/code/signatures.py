@@ -9,7 +9,16 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_SCALARS = {"f16": "half", "f32": "float", "bf16": "bfloat", "i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64"}
+_SCALARS = {
+    "f16": "half",
+    "f32": "float",
+    "bf16": "bfloat",
+    "i1": "i1",
+    "i8": "i8",
+    "i16": "i16",
+    "i32": "i32",
+    "i64": "i64",
+}
 _TYPE = r"(?:v[234])?(?:bf16|f16|f32|i1|i8|i16|i32|i64)"
 _FLOATS = r"(?:v[234])?(?:bf16|f16|f32)"
 _INTEGERS = r"(?:v[234])?(?:i8|i16|i32|i64)"
@@ -67,7 +76,7 @@ _ATOMIC = re.compile(
     r"atomic\.(global|local)\.(load|store|cmpxchg\.weak|add|sub|min|max|and|or|xor|xchg|exchange)(?:\.[su])?\.(i32|i64|f32)"
 )
 _VOTE = re.compile(r"(any|all)\.(v[234]i1)")
-_DOT = re.compile(rf"dot\.((?:v[234])(?:bf16|f16|f32))")
+_DOT = re.compile(r"dot\.((?:v[234])(?:bf16|f16|f32))")
 _LDEXP = re.compile(rf"ldexp\.({_FLOATS})")
 _OF_MATRIX = re.compile(
     rf"simdgroup_matrix_8x8_(?:(init_filled|init_diag)\.({_MATRIX})\.(bf16|f16|f32)"
@@ -80,7 +89,7 @@ _PLACES = ("<2 x i64>, <2 x i64>, <2 x i64>", "i64, <2 x i64>, i1")
 def is_known(name: str, signature: str) -> bool:
     """Return whether AIR has a function of this name, and with this type as LLVM prints it.
 
-    >>> is_known("air.exp.f32", "float (float)"), is_known("air.exp.f32", "ptr (i64)"), is_known("air.system", "i32 (ptr)")
+    >>> is_known("air.exp.f32", "float (float)"), is_known("air.exp.f32", "ptr (i64)"), is_known("air.system", "i32 ()")
     (True, False, False)
     """
     return signature in _types_of(name)

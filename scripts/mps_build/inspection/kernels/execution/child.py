@@ -12,6 +12,7 @@ import os
 import pickle
 import socket
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from ...audit.macho import Malformed
@@ -27,7 +28,7 @@ Answer = tuple[dict[str, Any], tuple[bytes, ...]]
 def talk(connection: socket.socket, asked: object, memory: int) -> None:
     """Answer with the methods of `asked`, each of which returns a record and bytes."""
     descriptor = connection.fileno()
-    write_frame(descriptor, json.dumps({"pid": os.getpid()}).encode())
+    write_frame(descriptor, json.dumps({"pid": os.getpid(), "outer": _outer()}).encode())
     try:
         sandbox.enter(memory, keep=(descriptor,))
     except sandbox.SandboxUnavailable as error:
@@ -42,6 +43,14 @@ def talk(connection: socket.socket, asked: object, memory: int) -> None:
         name, arguments = pickle.loads(request)
         head, parts = _done(getattr(asked, name), arguments)
         write_frame(descriptor, json.dumps(head).encode(), *parts)
+
+
+def _outer() -> int:
+    """Return this process's number as those outside of its namespace have it; 0 if /proc does not say."""
+    try:
+        return int(str(Path("/proc/self").readlink()))
+    except (OSError, ValueError):
+        return 0
 
 
 def _done(function: Callable[..., Answer], arguments: tuple[Any, ...]) -> Answer:

@@ -6,38 +6,40 @@ verdict rests on are the bytes that its kernels left.
 
 from __future__ import annotations
 
+import mmap
 import os
 import pickle
 import signal
 import socket
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ...audit.macho import Malformed
 from ..binding.pack import WrongBinding
-from ..code.compiled import Code, Refused, Variable
+from ..code.compiled import Code, Refused
 from ..machine.left import Left, buffers_of
 from ..machine.modes import Mode
 from ..machine.runner import Runner
 from ..machine.shift import Shift, outputs_of
-from ..metadata import Metadata, is_bounded
+from ..metadata import is_bounded
 from ..program import Buffer, Program, Step
 from .fork_server import ServerFailed, connect, status_of
 from .frames import BrokenTalk, TooLate, read_frame, write_frame
+from .records import CompiledOrNot, Failed, Narrow, NotCompiled, Nothing, Pair, Pid, Ran, Unavailable
 from .sandbox import SandboxUnavailable
 
 # Of the wall clock, for what the runtime's own clock (seconds of the processor, each launch) cannot end.
 RUN_SECONDS = 180.0
 COMPILE_SECONDS = 120.0
 MOST_TEXT = 4 << 20
+MOST_RESIDENT = 4 << 30
 MOST_OBJECT = 64 << 20
 MOST_PRINTED = 256 << 20
-_STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
-_Text = Annotated[str, Field(max_length=2000)]
 
 
 class Ended(Exception):
@@ -52,64 +54,8 @@ class OurFault(Exception):
     """What we run inside a closed process failed by itself."""
 
 
-class _Pid(BaseModel):
-    model_config = _STRICT
-    pid: Annotated[int, Field(gt=0, lt=1 << 31)]
-
-
-class _Failed(BaseModel):
-    model_config = _STRICT
-    failed: Literal["malformed", "binding", "memory", "fault"]
-    text: _Text
-
-
-class _Unavailable(BaseModel):
-    model_config = _STRICT
-    unavailable: _Text
-
-
-class _Nothing(BaseModel):
-    model_config = _STRICT
-
-
-class _Compiled(BaseModel):
-    model_config = _STRICT
-    metadata: Metadata
-    body: Annotated[str, Field(max_length=64)]
-    variables: Annotated[tuple[Variable, ...], Field(max_length=64)]
-    is_cooperative: bool
-
-
-class _NotCompiled(BaseModel):
-    model_config = _STRICT
-    metadata: Metadata | None
-    body: Annotated[str, Field(max_length=64)]
-    fault: Literal["refused", "not_compiled", "beyond"]
-    reason: _Text
-
-
-class _CompiledOrNot(RootModel[_Compiled | _NotCompiled]):
-    pass
-
-
-class _Narrow(BaseModel):
-    model_config = _STRICT
-    parts: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=1000)]
-
-
-class Pair(BaseModel):
-    """Two kernels side by side, or one alone: whether they are the same, and how many instructions each has."""
-
-    model_config = _STRICT
-    metadata: Metadata
-    is_same: bool
-    instructions: Annotated[list[Annotated[int, Field(ge=0, lt=1 << 31)]], Field(max_length=2)]
-
-
-class _Ran(BaseModel):
-    model_config = _STRICT
-    left: Left
-    sizes: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=256)]
+class _TooMuch(Exception):
+    """It holds more memory than it may."""
 
 
 _Record = TypeVar("_Record", bound=BaseModel)
@@ -120,10 +66,11 @@ class _Closed:
     """One closed process; `with` ends it."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._pid = path, 0
+        self._path, self._pid, self._outer = path, 0, 0
         self._socket = connected(path, 60)
         text, _ = self._heard(0, time.monotonic() + 60)
-        self._pid = _Pid.model_validate_json(text).pid  # said before anything of a stranger's was there
+        said = Pid.model_validate_json(text)  # said before anything of a stranger's was there
+        self._pid, self._outer = said.pid, said.outer
 
     def __enter__(self: _Self) -> _Self:
         return self
@@ -138,10 +85,8 @@ class _Closed:
     def _asked(
         self, kind: type[_Record], most: int, seconds: float, name: str, *arguments: object
     ) -> tuple[_Record, bytes]:
-        try:
+        with suppress(BrokenPipeError):  # what it said last, or its status, tells why
             write_frame(self._socket.fileno(), b"", pickle.dumps((name, arguments), protocol=5))
-        except BrokenPipeError:
-            pass  # what it said last, or its status, tells why
         text, data = self._heard(most, time.monotonic() + seconds)
         try:
             return kind.model_validate_json(text), data
@@ -151,7 +96,7 @@ class _Closed:
 
     def _heard(self, most: int, until: float) -> tuple[bytes, bytes]:
         try:
-            return read_frame(self._socket.fileno(), MOST_TEXT, most, until)
+            return read_frame(self._socket.fileno(), MOST_TEXT, most, until, self._watch)
         except (EOFError, OSError):
             status = self._end(now=False)
             raise Ended("crashed", f"its process ended by {_in_words(status)}") from None
@@ -161,11 +106,21 @@ class _Closed:
         except BrokenTalk as error:
             self._end(now=True)
             raise Ended("crashed", f"its process sent {error}") from None
+        except _TooMuch as error:
+            self._end(now=True)
+            raise Ended("crashed", str(error)) from None
+
+    def _watch(self) -> None:
+        """Look at the memory that the process has touched: on sparse tensors its address space says nothing."""
+        with suppress(OSError, ValueError, IndexError):
+            pages = int(Path(f"/proc/{self._outer}/statm").read_text(encoding="ascii").split()[1])
+            if (size := pages * mmap.PAGESIZE) > MOST_RESIDENT:
+                raise _TooMuch(f"its process holds {size >> 20} MB of memory, of {MOST_RESIDENT >> 20} that it may")
 
     def _failed(self, text: bytes, error: ValidationError) -> None:
         """Raise what the process says went wrong; what is no message at all ends it."""
         try:
-            said = _Failed.model_validate_json(text)
+            said = Failed.model_validate_json(text)
         except ValidationError:
             pass
         else:
@@ -178,7 +133,7 @@ class _Closed:
                 raise Ended("crashed", said.text)
             raise OurFault(said.text)
         try:
-            raise SandboxUnavailable(_Unavailable.model_validate_json(text).unavailable)
+            raise SandboxUnavailable(Unavailable.model_validate_json(text).unavailable)
         except ValidationError:
             self._end(now=True)
             first = error.errors()[0]
@@ -192,7 +147,7 @@ class _Closed:
             return 0
 
 
-def _left(record: _Ran, data: bytes) -> tuple[Left, list[bytes]]:
+def _left(record: Ran, data: bytes) -> tuple[Left, list[bytes]]:
     contents, at = [], 0
     for size in record.sizes:
         contents.append(data[at : at + size])
@@ -230,16 +185,16 @@ class Reader(_Closed):
         Raises:
             Malformed: LLVM cannot read it.
         """
-        _, data = self._asked(_Nothing, MOST_PRINTED, COMPILE_SECONDS, "text", bitcode)
+        _, data = self._asked(Nothing, MOST_PRINTED, COMPILE_SECONDS, "text", bitcode)
         return data.decode("utf-8", "replace")
 
     def compile(self, bitcode: bytes, planted: str | None = None) -> Code | Refused:
         """Return a kernel's code, or why there is none."""
-        record, data = self._asked(_CompiledOrNot, MOST_OBJECT, COMPILE_SECONDS, "compile", bitcode, planted)
+        record, data = self._asked(CompiledOrNot, MOST_OBJECT, COMPILE_SECONDS, "compile", bitcode, planted)
         found = record.root
         if found.metadata is not None and not is_bounded(found.metadata):
             return Refused(reason="its metadata has sizes that no kernel has", fault="refused")
-        if isinstance(found, _NotCompiled):
+        if isinstance(found, NotCompiled):
             return Refused(reason=found.reason, fault=found.fault, metadata=found.metadata, body=found.body)
         if not all(each.is_possible for each in found.variables):
             return Refused(reason="its threadgroup memory lies where none can", fault="refused")
@@ -253,7 +208,7 @@ class Reader(_Closed):
 
     def narrow(self, bitcode: bytes, planted: str | None = None) -> list[str]:
         """Return the 32-bit arithmetic that reaches an address."""
-        return self._asked(_Narrow, 0, COMPILE_SECONDS, "narrow", bitcode, planted)[0].parts
+        return self._asked(Narrow, 0, COMPILE_SECONDS, "narrow", bitcode, planted)[0].parts
 
     def pair(self, one: bytes | None, other: bytes) -> Pair:
         """Return two kernels side by side.
@@ -271,17 +226,17 @@ class Machine(_Closed, Runner):
         _Closed.__init__(self, path)
         Runner.__init__(self, library, codes)
         self._program: Program | None = None
-        self._asked(_Nothing, 0, RUN_SECONDS, "load", codes)
+        self._asked(Nothing, 0, RUN_SECONDS, "load", codes)
 
     def left_by(self, program: Program, mode: Mode) -> tuple[Left, list[bytes]]:
         """Run a program; return what it left, and the bytes of the buffers that it may write."""
         sent = program if program is not self._program else None
         self._program = program
         most = sum(each.size for each in buffers_of(program) if each.role != "input")
-        return _left(*self._asked(_Ran, most, RUN_SECONDS, "run", sent, mode))
+        return _left(*self._asked(Ran, most, RUN_SECONDS, "run", sent, mode))
 
     def shifted_by(self, step: Step, shift: Shift, groups: Sequence[int] | None) -> tuple[Left, list[bytes]]:
         """Run a step where a shift moves it to; return what it left, and the moved bytes of its outputs."""
         outputs = (step.arguments[key] for key in outputs_of(step))
         most = sum(each.size for each in outputs if isinstance(each, Buffer))
-        return _left(*self._asked(_Ran, most, RUN_SECONDS, "shifted", step, shift, groups))
+        return _left(*self._asked(Ran, most, RUN_SECONDS, "shifted", step, shift, groups))

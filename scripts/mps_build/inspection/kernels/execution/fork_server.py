@@ -15,6 +15,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 CONTROL, _FAILED = ".control", ".failed"
 _USER, _PID, _NETWORK, _IPC, _NAMES = 0x10000000, 0x20000000, 0x40000000, 0x08000000, 0x04000000
@@ -60,9 +61,8 @@ def connect(path: str, seconds: float) -> socket.socket:
             connection.connect(path)
         except (FileNotFoundError, ConnectionRefusedError):
             connection.close()
-            if os.path.exists(path + _FAILED):
-                with open(path + _FAILED, encoding="utf-8") as file:
-                    raise ServerFailed(file.read()) from None
+            if (failed := Path(path + _FAILED)).exists():
+                raise ServerFailed(failed.read_text(encoding="utf-8")) from None
             if time.monotonic() > until:
                 raise ServerFailed(f"it did not begin within {seconds:.0f} s") from None
             time.sleep(0.02)
@@ -79,9 +79,9 @@ def run(path: str, main: Callable[[], None]) -> None:
     try:
         main()
     except BaseException as error:
-        with open(path + _FAILED + ".new", "w", encoding="utf-8") as file:
-            file.write(f"{type(error).__name__}: {error}")
-        os.rename(path + _FAILED + ".new", path + _FAILED)
+        beside = Path(path + _FAILED + ".new")
+        beside.write_text(f"{type(error).__name__}: {error}", encoding="utf-8", errors="replace")
+        beside.rename(path + _FAILED)
         raise
 
 
@@ -111,7 +111,7 @@ def _listening(path: str) -> socket.socket:
     beside = path + ".new"
     server.bind(beside)
     server.listen(64)
-    os.rename(beside, path)  # who finds the name can connect
+    Path(beside).rename(path)  # who finds the name can connect
     return server
 
 

@@ -9,9 +9,11 @@ import os
 import select
 import struct
 import time
+from collections.abc import Callable
 
 _LENGTHS = struct.Struct("<IQ")
 _PIECE = 1 << 20
+_LOOK_SECONDS = 0.2
 
 
 class BrokenTalk(Exception):
@@ -40,31 +42,38 @@ def _write(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-def read_frame(descriptor: int, most_text: int, most_bytes: int, until: float | None = None) -> tuple[bytes, bytes]:
+def read_frame(
+    descriptor: int,
+    most_text: int,
+    most_bytes: int,
+    until: float | None = None,
+    watch: Callable[[], None] | None = None,
+) -> tuple[bytes, bytes]:
     """Return a message's text and bytes.
 
     Args:
         most_text: and `most_bytes`: a longer one is refused before it is read.
         until: a moment of time.monotonic() after which nobody waits.
+        watch: called again and again while nothing comes; what it raises ends the waiting.
 
     Raises:
         EOFError: the other side has gone.
         BrokenTalk: a length is larger than its limit.
         TooLate: it did not come in time.
     """
-    lengths = _read(descriptor, _LENGTHS.size, until)
+    lengths = _read(descriptor, _LENGTHS.size, until, watch)
     text, size = _LENGTHS.unpack(lengths)
     if text > most_text or size > most_bytes:
         raise BrokenTalk(f"a message of {text} and {size} bytes, where at most {most_text} and {most_bytes} may come")
-    data = _read(descriptor, text + size, until)
+    data = _read(descriptor, text + size, until, watch)
     return bytes(data[:text]), bytes(data[text:])
 
 
-def _read(descriptor: int, size: int, until: float | None) -> bytearray:
+def _read(descriptor: int, size: int, until: float | None, watch: Callable[[], None] | None) -> bytearray:
     data = bytearray()
     while len(data) < size:
         if until is not None:
-            _wait(descriptor, until)
+            _wait(descriptor, until, watch)
         piece = os.read(descriptor, min(size - len(data), _PIECE))
         if not piece:
             raise EOFError
@@ -72,8 +81,14 @@ def _read(descriptor: int, size: int, until: float | None) -> bytearray:
     return data
 
 
-def _wait(descriptor: int, until: float) -> None:
+def _wait(descriptor: int, until: float, watch: Callable[[], None] | None) -> None:
     waiting = select.poll()
     waiting.register(descriptor, select.POLLIN)
-    if not waiting.poll(max(0.0, until - time.monotonic()) * 1000):
-        raise TooLate
+    while True:
+        left = max(0.0, until - time.monotonic())
+        if waiting.poll(min(left, _LOOK_SECONDS if watch else left) * 1000):
+            return
+        if time.monotonic() >= until:
+            raise TooLate
+        if watch is not None:
+            watch()

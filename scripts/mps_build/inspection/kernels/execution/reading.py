@@ -29,7 +29,10 @@ def read_pair(reader: Reader, libraries: Sequence[Library], place: Place, pairs:
         return {"verdict": {"outcome": "same"}}
     outcome = "alone" if other is None else "changed"
     name = libraries[place[0]].functions[place[1]].name
-    return {"verdict": {"outcome": outcome, "instructions": found.instructions}, "family": _family(name, found.metadata)}
+    return {
+        "verdict": {"outcome": outcome, "instructions": found.instructions},
+        "family": _family(name, found.metadata),
+    }
 
 
 def _bitcode(libraries: Sequence[Library], place: Place) -> bytes:

@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 MEMORY_BYTES = 2 << 30
@@ -82,9 +83,12 @@ def enter(memory: int = MEMORY_BYTES, *, keep: Sequence[int] = ()) -> None:
         SandboxUnavailable: a part of it cannot be had, or does not hold when it is tried.
     """
     rules = filter_rules()
-    _leave_the_terminal()
-    _close_descriptors(keep)
-    _limit(memory)
+    try:
+        _leave_the_terminal()
+        _close_descriptors(keep)
+        _limit(memory)
+    except (OSError, ValueError) as error:
+        raise SandboxUnavailable(f"this process cannot be limited: {error}") from error
     libc = _libc()
     if libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0):
         raise SandboxUnavailable("the kernel does not let a process give up new privileges")
@@ -103,12 +107,13 @@ def prove() -> None:
     """
     filter_rules()
     for name, attempt in _FATAL.items():
-        status = _status_of(attempt)
-        if status != -signal.SIGSYS:
-            raise SandboxUnavailable(f"a closed process that tried {name} was not ended by it: {_in_words(status)}")
+        code = _ended_by(attempt)
+        if code != -signal.SIGSYS:
+            how = {_WENT_ON: "it went on", _NOT_CLOSED: "it could not be closed"}.get(code, f"status {code}")
+            raise SandboxUnavailable(f"a closed process that tried {name} was not ended by it: {how}")
 
 
-def _status_of(attempt: Callable[[Any], object]) -> int:
+def _ended_by(attempt: Callable[[Any], object]) -> int:
     pid = os.fork()
     if pid == 0:
         code = _NOT_CLOSED
@@ -118,21 +123,11 @@ def _status_of(attempt: Callable[[Any], object]) -> int:
             attempt(_libc())
         finally:
             os._exit(code)
-    return _exit_code(os.waitpid(pid, 0)[1])
-
-
-def _exit_code(status: int) -> int:
+    status = os.waitpid(pid, 0)[1]
     return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
 
-def _in_words(code: int) -> str:
-    words = {_WENT_ON: "it went on", _NOT_CLOSED: "it could not be closed"}
-    return words.get(code, f"signal {-code}" if code < 0 else f"exit {code}")
-
-
 _NOT_CLOSED, _WENT_ON = 3, 4
-
-
 _FATAL: dict[str, Callable[[Any], object]] = {
     "to start a program": lambda libc: libc.execve(b"/bin/true", None, None),
     "to open a socket": lambda libc: libc.socket(1, 1, 0),
@@ -148,20 +143,22 @@ def _leave_the_terminal() -> None:
     except PermissionError:  # it leads a group already: then the terminal itself is given up
         with suppress(OSError):
             terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+            before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which the leader of a session is sent for it
             fcntl.ioctl(terminal, 0x5422)  # TIOCNOTTY
+            signal.signal(signal.SIGHUP, before)
             os.close(terminal)
 
 
 def _close_descriptors(keep: Sequence[int]) -> None:
     try:
-        numbers = sorted(int(each) for each in os.listdir("/proc/self/fd"))
+        numbers = sorted(int(each.name) for each in Path("/proc/self/fd").iterdir())
     except OSError:
         numbers = list(range(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
     for number in numbers:
         with suppress(OSError):
             if number in keep or stat.S_ISFIFO(os.fstat(number).st_mode):
                 continue
-            if number > 2:  # noqa: PLR2004
+            if number > 2:
                 os.close(number)
                 continue
             nothing = os.open(os.devnull, os.O_RDWR)
@@ -274,7 +271,7 @@ def _add(rules: int, action: int, name: str, *comparisons: tuple[int, int, int, 
     number = library.seccomp_syscall_resolve_name(name.encode())
     if number < 0:
         return  # this processor has no such call (open and fork on arm64), and so needs no rule
-    array = (_Comparison * max(len(comparisons), 1))(*comparisons)
+    array = (_Comparison * max(len(comparisons), 1))(*(_Comparison(*each) for each in comparisons))
     if failed := library.seccomp_rule_add_array(rules, action, number, len(comparisons), ctypes.byref(array)):
         raise SandboxUnavailable(f"libseccomp takes no rule for {name}: {os.strerror(-failed)}")
 
@@ -284,7 +281,7 @@ def _try_what_is_forbidden() -> None:
     attempts: dict[str, Callable[[], object]] = {
         "open a file": lambda: os.open("/dev/null", os.O_RDONLY),
         "signal another process": lambda: os.kill(1, 0),
-        "start a process": _started,
+        "start a process": lambda: os.fork() or os._exit(0),
         "ask a terminal": lambda: fcntl.ioctl(0, 0x5401, b"\0" * 64),  # TCGETS
         "share memory": lambda: mmap.mmap(-1, mmap.PAGESIZE, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS),
         "set a limit": lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)),
@@ -298,8 +295,3 @@ def _try_what_is_forbidden() -> None:
         except ValueError:  # resource.setrlimit's word for EPERM
             continue
         raise SandboxUnavailable(f"a closed process could still {name}")
-
-
-def _started() -> None:
-    if os.fork() == 0:
-        os._exit(0)

@@ -33,7 +33,9 @@ class Started:
 
 
 @contextmanager
-def servers(cache: Path, python: Path | None, environ: Mapping[str, str], *, is_large: bool = False) -> Iterator[Started]:
+def servers(
+    cache: Path, python: Path | None, environ: Mapping[str, str], *, is_large: bool = False
+) -> Iterator[Started]:
     """Start all three; they end with the block. None of them inherits this process's memory or environment.
 
     Args:

@@ -75,16 +75,16 @@ class _Kept(BaseModel):
 
 def _read(path: Path) -> dict[str, Mapping[str, Any]]:
     """Return the rows of a file of this user's own; a line that is not whole, or not of ours, is none."""
-    rows = {}
+    rows: dict[str, Mapping[str, Any]] = {}
     for text in (own_file(path) or b"").decode("utf-8", "replace").splitlines():
         digest, _, line = text.partition(" ")
         if digest != _digest(line):
             continue
         key, row = json.loads(line)
         with suppress(ValidationError):
-            rows[key] = _Kept.model_validate(row).model_dump()
-            if rows[key]["verdict"].get("outcome") not in _KEPT_OUTCOMES:
-                del rows[key]
+            kept = _Kept.model_validate(row)
+            if kept.verdict.get("outcome") in _KEPT_OUTCOMES:
+                rows[key] = kept.model_dump()
     return rows
 
 

@@ -152,6 +152,7 @@ class _Worker:
         except SandboxUnavailable:
             raise
         except Ended as ended:
+            self._end_reader()
             return {"verdict": {"outcome": ended.outcome, "reason": ended.reason}}
         except (OurFault, BadReport) as error:
             return {"verdict": {"outcome": "misfit", "reason": f"examining it failed: {error}"[:2000]}}
@@ -240,7 +241,9 @@ class _Worker:
 
     def _companion(self, function: Function) -> Code | Refused:
         if function.name not in self._codes:
-            found = Refused(reason=function.fault) if function.fault else self._store.load(self._library.bitcode(function))
+            found = (
+                Refused(reason=function.fault) if function.fault else self._store.load(self._library.bitcode(function))
+            )
             self._codes[function.name] = found or self._compiled(function)
         return self._codes[function.name]
 

@@ -59,7 +59,7 @@ class Expression:
     def __init__(self, text: Any, names: Any, known: Any) -> None:
         used = {node.id for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Name)}
         self.names = [name for name in names if name in used]
-        self._function = eval(f"lambda {', '.join(self.names)}: ({text})", known)  # noqa: S307
+        self._function = eval(f"lambda {', '.join(self.names)}: ({text})", known)
 
     def __call__(self, **inputs: Any) -> Any:
         return self._function(**{name: inputs[name] for name in self.names if name in inputs})
@@ -147,7 +147,9 @@ def _compiled(row: Any, functions: Any, known: Any) -> Any:
     elif "expr" in row:
         made["function"] = Expression(row["expr"], parameters, known)
     if "complex" in row:
-        made["complex"] = _compiled({**{key: row[key] for key in row if key != "complex"}, **row["complex"]}, functions, known)
+        made["complex"] = _compiled(
+            {**{key: row[key] for key in row if key != "complex"}, **row["complex"]}, functions, known
+        )
     return made
 
 
@@ -163,7 +165,11 @@ def _functions() -> Any:
 
 
 def _are_whole(values: Any) -> bool:
-    return isinstance(values, list) and len(values) <= 64 and all(type(each) is int and abs(each) < 1 << 62 for each in values)
+    return (
+        isinstance(values, list)
+        and len(values) <= 64
+        and all(type(each) is int and abs(each) < 1 << 62 for each in values)
+    )
 
 
 def _number(value: Any) -> Any:
@@ -217,7 +223,7 @@ def _answered(judge: Judge, text: Any, data: Any) -> Any:
 
 def _buffers(question: Any, data: Any) -> Any:
     sizes = question.get("sizes") if isinstance(question, dict) else None
-    if not _are_sizes(sizes) or sum(sizes) != len(data):
+    if not isinstance(sizes, list) or not _are_sizes(sizes) or sum(sizes) != len(data):
         raise BadQuestion("the sizes of its buffers are not those of what came")
     buffers, at = [], 0
     for size in sizes:

@@ -34,6 +34,7 @@ class Device(Runner):
     def __init__(self, library: Any, codes: Mapping[str, Code]) -> None:
         super().__init__(library, codes)
         self.codes: Mapping[str, Code] = codes
+        self._names = addresses(library)
 
     def left_by(self, program: Program, mode: Mode) -> tuple[Left, list[bytes]]:
         """Run all steps of a program, until one is stopped."""
@@ -53,7 +54,7 @@ class Device(Runner):
         if code.objectcode not in _LOADED:
             image = Image(code.objectcode)
             base = _CODE_BASE + len(_LOADED) * _CODE_STEP
-            data, entry = image.linked(base, addresses(self.library), ENTRY)
+            data, entry = image.linked(base, self._names, ENTRY)
             if self.library.rt_load_code(base, data, len(data)):
                 raise WrongBinding(f"no room for {len(data)} bytes of code at {base:#x}")
             _LOADED[code.objectcode] = entry
@@ -152,9 +153,7 @@ class Device(Runner):
             pointers[argument.index] = at
         return pointers, constants
 
-    def _threadgroup_memory(
-        self, argument: Argument, step: Step, slot: int, mode: Mode, constants: list[Place]
-    ) -> int:
+    def _threadgroup_memory(self, argument: Argument, step: Step, slot: int, mode: Mode, constants: list[Place]) -> int:
         size = step.threadgroup_bytes.get(argument.name)
         if size is None:
             raise WrongBinding(f"{step.kernel} needs a length for threadgroup memory {argument.name}")

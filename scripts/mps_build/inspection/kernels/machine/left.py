@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from ..program import Addresses, Buffer, Program
@@ -47,9 +47,7 @@ class Launch:
     spoilt: tuple[tuple[int, int], ...] = ()
 
     @classmethod
-    def of(
-        cls, step: int, said: Report, places: Sequence[Place], spoiled: Sequence[tuple[int, int]] = ()
-    ) -> Launch:
+    def of(cls, step: int, said: Report, places: Sequence[Place], spoiled: Sequence[tuple[int, int]] = ()) -> Launch:
         """Return a launch of what the runtime reports; places are told only where something is wrong."""
         numbers = {
             name: int(getattr(said, name))
@@ -66,6 +64,11 @@ class Launch:
             spoilt=tuple(spoiled),
         )
 
+    def record(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        found = {name: getattr(self, name) for name in _FIELDS}
+        return {**found, "places": [{name: getattr(each, name) for name in _OF_PLACE} for each in self.places]}
+
     def numbers(self) -> tuple[int, ...]:
         """Return all of its numbers."""
         first = (self.step, self.status, self.signal, self.address, self.divergent, self.threads, self.inactive)
@@ -76,6 +79,10 @@ class Launch:
     def is_trouble(self) -> bool:
         """True if the launch was stopped, or did what it must not."""
         return bool(self.status or self.races or self.spoilt)
+
+
+_FIELDS = [each.name for each in fields(Launch) if each.name != "places"]
+_OF_PLACE = [each.name for each in fields(Place)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +97,14 @@ class Left:
     launches: tuple[Launch, ...]
     changed: tuple[tuple[int, int], ...] = ()
     names: tuple[str, ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """Return it as JSON has it; dataclasses.asdict would copy each number."""
+        return {
+            "launches": [each.record() for each in self.launches],
+            "changed": self.changed,
+            "names": self.names,
+        }
 
 
 class BadReport(Exception):
@@ -124,9 +139,7 @@ def check_numbers(left: Left) -> None:
         raise BadReport("it tells numbers that no launch has")
 
 
-def in_words(
-    program: Program, codes: Mapping[str, Compiled], left: Left, contents: Sequence[bytes]
-) -> Ran:
+def in_words(program: Program, codes: Mapping[str, Compiled], left: Left, contents: Sequence[bytes]) -> Ran:
     """Return what a run left: each buffer's bytes, and trouble in words.
 
     Raises:

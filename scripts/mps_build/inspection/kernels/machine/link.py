@@ -50,7 +50,7 @@ class Image:
             raise Malformed(f"the object code cannot be read: {error}") from error
 
     def _read(self, data: bytes) -> None:
-        magic, kind, self._machine, _, _, _, at, _, _, _, _, size, count, _ = _HEADER.unpack_from(data)
+        magic, kind, self._machine, _, _, _, at, _, _, _, _, size, count, names = _HEADER.unpack_from(data)
         if magic[:6] != b"\x7fELF\x02\x01" or kind != 1 or size != _SECTION.size:
             raise ValueError("it is not an object file of 64 bits")
         self._data = data
@@ -58,7 +58,7 @@ class Image:
         self._places: dict[int, int] = {}
         self.size = 0
         for number, each in enumerate(self._sections):
-            if each.flags & _IN_MEMORY and each.size:
+            if each.flags & _IN_MEMORY and each.size and self._text(names, each.name) != ".eh_frame":  # nothing unwinds
                 align = max(each.align, 16)
                 self.size = -(-self.size // align) * align
                 self._places[number] = self.size
@@ -132,8 +132,10 @@ class Image:
         return base + self._places[section] + int(value)
 
     def _name(self, table: _Section, offset: int) -> str:
-        names = self._sections[table.link]
-        begin = names.offset + offset
+        return self._text(table.link, offset)
+
+    def _text(self, number: int, offset: int) -> str:
+        begin = self._sections[number].offset + offset
         return self._data[begin : self._data.index(b"\0", begin)].decode("utf-8", "replace")
 
     def _relocate(self, out: bytearray, at: int, kind: int, value: int, base: int, stubs: int) -> int:

@@ -1,6 +1,6 @@
 """The program of the closed processes that run kernels: one each, whose code is loaded here and nowhere else.
 
-    python -m mps_build.inspection.kernels.machine.server SOCKET MEMORY RUNTIME
+python -m mps_build.inspection.kernels.machine.server SOCKET MEMORY RUNTIME
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -49,18 +48,18 @@ class Machine:
 
 
 def _answer(left: Left, contents: list[bytes]) -> Answer:
-    return {"left": asdict(left), "sizes": [len(each) for each in contents]}, tuple(contents)
+    return {"left": left.record(), "sizes": [len(each) for each in contents]}, tuple(contents)
 
 
 def main() -> None:
     """Load the runtime, and serve."""
     path, memory, file = sys.argv[1:]
     fork_server.isolate()
-    runtime = load_runtime(Path(file))
+    machine = Machine(load_runtime(Path(file)))
     sandbox.prove()
     gc.collect()
     gc.freeze()
-    fork_server.serve(path, lambda connection: talk(connection, Machine(runtime), int(memory)))
+    fork_server.serve(path, lambda connection: talk(connection, machine, int(memory)))
 
 
 if __name__ == "__main__":

@@ -41,9 +41,7 @@ class Moved:
     sizes: dict[str | int, int] = field(default_factory=dict)
 
 
-def moved_of(
-    step: Step, shift: Shift, codes: Mapping[str, Compiled], left: Left, contents: Sequence[bytes]
-) -> Moved:
+def moved_of(step: Step, shift: Shift, codes: Mapping[str, Compiled], left: Left, contents: Sequence[bytes]) -> Moved:
     """Return what a shifted launch left, by argument, and its trouble in words.
 
     Raises:
@@ -66,7 +64,5 @@ def moved_of(
 def outputs_of(step: Step) -> list[str | int]:
     """Return the arguments whose buffers a kernel may write and a check may look at, in their order."""
     return [
-        key
-        for key, value in step.arguments.items()
-        if isinstance(value, Buffer) and value.role in ("output", "inout")
+        key for key, value in step.arguments.items() if isinstance(value, Buffer) and value.role in ("output", "inout")
     ]

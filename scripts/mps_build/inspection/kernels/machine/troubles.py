@@ -134,10 +134,11 @@ def race(kernel: str, said: Said, placed: Sequence[Placed], code: Compiled) -> T
     shared = [_Area(each.address, each.size, "threadgroup memory") for each in code.variables]
     text, where = locate(said.race_address, [*placed, *shared])
     kinds = {1: "both write", 2: "one writes and the other then reads", 3: "one reads and the other then writes"}
+    how = kinds.get(said.race_kind, "in a way that is not known")
     one, other = ((each - 1) % 1024 for each in said.race_threads)
     return Trouble(
         kind="race",
-        text=f"{kernel}: threads {one} and {other} meet at {text} without a barrier: {kinds.get(said.race_kind, 'in a way that is not known')}",
+        text=f"{kernel}: threads {one} and {other} meet at {text} without a barrier: {how}",
         where={**where, "count": said.races},
     )
 

@@ -196,6 +196,8 @@ static void fill_ids(uint32_t *ids, const uint64_t *at, const uint32_t *local, c
     ids[SIMD_SIZE] = SIMD;
 }
 
+static void guard_stacks(int count);
+
 static int run_one_group(const uint64_t *at, const uint64_t *groups) {
     uint32_t size[3], local[3];
     for (int d = 0; d < 3; d++) {
@@ -203,6 +205,7 @@ static int run_one_group(const uint64_t *at, const uint64_t *groups) {
         size[d] = left < rt_job.group[d] ? (uint32_t)left : rt_job.group[d];
     }
     int count = (int)(size[0] * size[1] * size[2]);
+    if (rt_job.cooperative) guard_stacks(count);
     make_order(count);
     fill_threadgroup_memory();
     if (rt_job.track) rt_shadow_group();
@@ -266,8 +269,12 @@ static void catch_signals(void) {
     size_t size = (size_t)MOST_THREADS * STACK_BYTES;
     stacks = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stacks == MAP_FAILED) abort();
-    /* The lowest page of each stack is a guard. */
-    for (int i = 0; i < MOST_THREADS; i++) mprotect(stacks + (size_t)i * STACK_BYTES, 4096, PROT_NONE);
+}
+
+/* The lowest page of each stack is a guard; only the stacks that are used get one: each is a mapping more. */
+static void guard_stacks(int count) {
+    static int guarded;
+    for (; guarded < count; guarded++) mprotect(stacks + (size_t)guarded * STACK_BYTES, 4096, PROT_NONE);
 }
 
 /* Time of the processor: on a busy machine a kernel is not late because others ran. */

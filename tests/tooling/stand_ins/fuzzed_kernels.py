@@ -1,0 +1,169 @@
+"""Mutated bitcode, and mutated messages of a closed process: each is refused or answered, and nothing else suffers."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import socket
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from unittest.mock import patch
+
+from mps_build.inspection.audit.macho import Malformed
+from mps_build.inspection.kernels.binding.pack import WrongBinding
+from mps_build.inspection.kernels.code.compiled import Code
+from mps_build.inspection.kernels.execution import closed, pool
+from mps_build.inspection.kernels.execution.closed import Ended, Machine, OurFault, Reader
+from mps_build.inspection.kernels.execution.sandbox import SandboxUnavailable
+from mps_build.inspection.kernels.execution.servers import Started, servers
+from mps_build.inspection.kernels.execution.store import Store
+from mps_build.inspection.kernels.machine.left import BadReport
+from mps_build.inspection.kernels.machine.modes import Mode
+from mps_build.inspection.kernels.machine.runtime import load_runtime
+from mps_build.inspection.kernels.program import Program, Step, input_buffer, output_buffer
+from pydantic import ValidationError
+from small_kernels import bitcode, compiled, doubled, floats, pack_floats, summed
+
+_GOOD_AGAIN = 100  # after so many inputs a right kernel must still be right
+
+
+class _Running:
+    """The servers, started at the first input and ended with this process."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._started: Started | None = None
+        self.count = 0
+
+    def get(self) -> Started:
+        if self._started is None:
+            folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="mps-fuzz-")))
+            stand_in = folder / "python"
+            stand_in.write_text("#!/bin/sh\nexec sleep 100000\n")
+            stand_in.chmod(0o755)
+            self._started = self._stack.enter_context(servers(folder, stand_in, dict(os.environ)))
+            self.library = load_runtime(self._started.runtime)
+            atexit.register(self._stack.close)
+        return self._started
+
+
+_RUNNING = _Running()
+SEEDS: dict[str, Callable[[], bytes]] = {
+    "doubled": lambda: bitcode(doubled()),
+    "summed": lambda: bitcode(summed()),
+}
+
+
+def _program(name: str) -> Program:
+    arguments: dict[str | int, object] = {"out": output_buffer(256), "in": input_buffer(pack_floats(*range(64)))}
+    step = Step(kernel=name, arguments=arguments, grid=(64, 1, 1), threadgroup=(64, 1, 1), free=False)  # type: ignore[arg-type]
+    return Program(label="", steps=[step], checks=[])
+
+
+def read_bitcode(name: str, data: bytes, folder: Path) -> None:
+    """Have a module compiled, and run what is compiled, in closed processes."""
+    started = _RUNNING.get()
+    _compile_and_run(started, name, data)
+    _RUNNING.count += 1
+    if _RUNNING.count % _GOOD_AGAIN == 0:
+        ran = _compile_and_run(started, "doubled", SEEDS["doubled"]())
+        assert ran == tuple(2.0 * each for each in range(64)), "a right kernel is no longer right"
+
+
+def _compile_and_run(started: Started, name: str, data: bytes) -> tuple[float, ...] | None:
+    try:
+        with Reader(started.reader) as reader:
+            code = reader.compile(data)
+        if not isinstance(code, Code):
+            return None
+        asked = _program(code.metadata.function)
+        with Machine(started.machine, _RUNNING.library, {code.metadata.function: code}) as machine:
+            ran = machine.run(asked, Mode(milliseconds=200))
+        return floats(ran, asked.steps[0].arguments["out"])  # type: ignore[arg-type]
+    except (Malformed, Ended, WrongBinding, BadReport):
+        return None
+
+
+_COMPILED = compiled(doubled())
+_LAUNCH = {
+    "step": 0, "status": 1, "signal": 11, "address": 4096, "thread": [1, 0, 0], "divergent": 0, "threads": 4,
+    "inactive": 0, "races": 1, "race_kind": 1, "race_address": 4096, "race_threads": [1, 2], "unwritten": 0,
+    "places": [{"slot": 0, "address": 4096, "size": 8, "name": "in"}], "spoilt": [[0, 9]],
+}  # fmt: skip
+_METADATA = {
+    "function": "doubled", "max_threads": None, "arrays": [3], "types": [],
+    "arguments": [{"index": 0, "name": "a", "kind": "buffer", "type": "float", "slot": 0, "access": "read", "space": 1,
+                   "size": None, "element": 4, "align": 4,
+                   "fields": [{"name": "f", "type": "int", "offset": 0, "size": 4, "length": 0, "fields": []}]}],
+}  # fmt: skip
+MESSAGES: Mapping[str, object] = {
+    "ran": {"left": {"launches": [_LAUNCH], "changed": [[0, 1]], "names": ["in", "out"]}, "sizes": [256]},
+    "compiled": {"metadata": _METADATA, "body": "x", "variables": [], "is_cooperative": False},
+    "refused": {"metadata": _METADATA, "body": "x", "fault": "refused", "reason": "so"},
+    "narrow": {"parts": ["%a = mul i32"]},
+    "pair": {"metadata": _METADATA, "is_same": True, "instructions": [3, 4]},
+    "failed": {"failed": "fault", "text": "so"},
+    "line": {"event": "done", "function": 1, "verdict": {"outcome": "passed"}},
+}
+
+
+def read_message(name: str, data: bytes, folder: Path) -> None:
+    """Have a message taken for what a closed process, a worker, or a file of the cache says."""
+    if name == "line":
+        try:
+            pool._Said.model_validate_json(data)
+        except (ValidationError, ValueError):
+            return
+        return
+    if name == "entry":
+        store = Store(folder / "store", "v")
+        store.path(b"bits").parent.mkdir(parents=True, exist_ok=True)
+        store.path(b"bits").write_bytes(data)
+        assert store.load(b"bits") in (None, _COMPILED)
+        return
+    ours, theirs = socket.socketpair()
+    with ours, theirs, patch.object(closed, "connected", lambda path, seconds: ours), \
+            patch.object(closed, "status_of", lambda path, pid, end: 0):  # fmt: skip
+        text = data
+        theirs.sendall(closed_frame(b'{"pid": 5}'))
+        theirs.sendall(closed_frame(b"{}") if name == "ran" else b"")
+        theirs.sendall(closed_frame(text, b"\1" * 256 if name == "ran" else b""))
+        theirs.shutdown(socket.SHUT_WR)
+        try:
+            _ask(name)
+        except (Ended, BadReport, OurFault, Malformed, WrongBinding, SandboxUnavailable):
+            return
+
+
+def closed_frame(text: bytes, data: bytes = b"") -> bytes:
+    return len(text).to_bytes(4, "little") + len(data).to_bytes(8, "little") + text + data
+
+
+def _ask(name: str) -> None:
+    if name == "ran":
+        assert isinstance(_COMPILED, Code)
+        asked = _program("doubled")
+        ran = Machine(Path("x"), None, {"doubled": _COMPILED}).run(asked, Mode(aligned=True))
+        assert [len(each) for each in ran.contents.values()] == [256, 256]
+        return
+    reader = Reader(Path("x"))
+    if name in ("compiled", "refused", "failed"):
+        reader.compile(b"")
+    elif name == "narrow":
+        assert all(isinstance(each, str) for each in reader.narrow(b""))
+    else:
+        reader.pair(b"", b"")
+
+
+def message_seeds(folder: Path) -> dict[str, bytes]:
+    """Return the messages that are mutated, and an entry of the cache."""
+    assert isinstance(_COMPILED, Code)
+    store = Store(folder / "seed", "v")
+    store.save(b"bits", _COMPILED)
+    return {
+        "entry": store.path(b"bits").read_bytes(),
+        **{name: json.dumps(each).encode() for name, each in MESSAGES.items()},
+    }

@@ -104,8 +104,8 @@ def _started(folder: Path, how: str, program: str = PROGRAM) -> tuple[subprocess
     (folder / "tmp").mkdir()
     (folder / "program.py").write_text(program, encoding="utf-8")
     argv = [sys.executable, "-c", TOOL, str(folder), how]
-    pipe = subprocess.PIPE
-    tool = subprocess.Popen(argv, cwd=folder, env=environ(), stdout=pipe, stderr=pipe, text=True)
+    pipe, buffered = subprocess.PIPE, environ(PYTHONUNBUFFERED="")
+    tool = subprocess.Popen(argv, cwd=folder, env=buffered, stdout=pipe, stderr=pipe, text=True)
     names = ("leader.pid", "grouped.pid", "orphan.pid")
     _wait_until(lambda: all(_text(folder / name) for name in names), seconds=60)
     return tool, [int(_text(folder / name)) for name in names]

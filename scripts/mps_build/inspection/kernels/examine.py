@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from .binding.contracts import Case, Kernel, NotBound, find_binder
 from .binding.pack import WrongBinding
-from .judge.client import Answer, Judge, NoAnswer
+from .judge.client import Answer, Judge, NoAnswer, NoReference
 from .known import explanations_of, has_any_value, races_of
 from .machine.modes import REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN, Mode, Ran
 from .machine.runner import Runner
@@ -78,7 +78,7 @@ def examine(kernel: Kernel, case: Case, device: Runner, judge: Judge, *, answer:
             label = program.label
             _run(program, device, judge, verdict, known, races, answer)
             verdict.programs += 1
-    except NotBound as reason:
+    except (NotBound, NoReference) as reason:
         return Verdict(outcome="not_bound", reason=str(reason))
     except (WrongBinding, NoAnswer) as error:
         return Verdict(outcome="misfit", reason=f"our contract does not fit ({label or 'no case'}): {error}")

@@ -73,14 +73,18 @@ def free_names(expression: str) -> list[str]:
 
     >>> free_names("torch.where(x > 0, y, y * alpha)")
     ['x', 'y', 'alpha']
+    >>> free_names("torch.clamp(x, min, max) * max(1, y)")
+    ['x', 'min', 'max', 'y']
     """
     nodes = list(ast.walk(ast.parse(expression, mode="eval")))
     bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    # `max(a, b)` is Python's, `torch.clamp(x, min, max)` has two inputs of these names.
+    called = {node.func for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     names = [node for node in nodes if isinstance(node, ast.Name) and node.id not in bound]
+    names = [node for node in names if not (node in called and hasattr(builtins, node.id))]
     names.sort(key=lambda node: (node.lineno, node.col_offset))
-    known = {*_MODULES, *dir(builtins), *_functions()}
-    return list(dict.fromkeys(node.id for node in names if node.id not in known))
+    return list(dict.fromkeys(node.id for node in names if node.id not in {*_MODULES, *_functions()}))
 
 
 @cache

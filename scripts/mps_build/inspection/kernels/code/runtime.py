@@ -17,3 +17,9 @@ SYMBOLS = {
     "__truncdfbf2": "rt_truncdfbf2",
     "__extendhfsf2": "rt_extendhfsf2",
 }
+# What LLVM's code generation calls by itself where the processor has no instruction: C's own, found in libm and libc.
+LIBRARY_CALLS = (
+    "memcpy", "memmove", "memset", "ldexp", "ldexpf", "fmod", "fmodf", "fma", "fmaf", "fmax", "fmaxf", "fmin", "fminf",
+    "floor", "floorf", "ceil", "ceilf", "trunc", "truncf", "rint", "rintf", "round", "roundf", "sqrt", "sqrtf",
+    "copysign", "copysignf",
+)  # fmt: skip

@@ -61,29 +61,31 @@ def read_frame(
         BrokenTalk: a length is larger than its limit.
         TooLate: it did not come in time.
     """
-    lengths = _read(descriptor, _LENGTHS.size, until, watch)
-    text, size = _LENGTHS.unpack(lengths)
+    text, size = _LENGTHS.unpack(_read(descriptor, _LENGTHS.size, until, watch))
     if text > most_text or size > most_bytes:
         raise BrokenTalk(f"a message of {text} and {size} bytes, where at most {most_text} and {most_bytes} may come")
-    data = _read(descriptor, text + size, until, watch)
-    return bytes(data[:text]), bytes(data[text:])
+    first = bytes(_read(descriptor, text, until, watch)) if text else b""
+    return first, bytes(_read(descriptor, size, until, watch)) if size else b""
 
 
 def _read(descriptor: int, size: int, until: float | None, watch: Callable[[], None] | None) -> bytearray:
-    data = bytearray()
-    while len(data) < size:
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    data = bytearray(min(size, _PIECE))
+    done = 0
+    while done < size:
         if until is not None:
-            _wait(descriptor, until, watch)
-        piece = os.read(descriptor, min(size - len(data), _PIECE))
-        if not piece:
+            _wait(waiting, until, watch)
+        if done == len(data):  # room is made as it is filled: a length alone takes no memory
+            data += bytes(min(size, 2 * done) - done)
+        count = os.readv(descriptor, [memoryview(data)[done:]])
+        if not count:
             raise EOFError
-        data += piece
+        done += count
     return data
 
 
-def _wait(descriptor: int, until: float, watch: Callable[[], None] | None) -> None:
-    waiting = select.poll()
-    waiting.register(descriptor, select.POLLIN)
+def _wait(waiting: select.poll, until: float, watch: Callable[[], None] | None) -> None:
     while True:
         left = max(0.0, until - time.monotonic())
         if waiting.poll(min(left, _LOOK_SECONDS if watch else left) * 1000):

@@ -25,6 +25,10 @@ class NoAnswer(Exception):
     """The judge could not answer: the reference is at fault, not the kernel."""
 
 
+class NoReference(Exception):
+    """torch has no such operator in that type on the CPU: there is nothing to hold the kernel against."""
+
+
 class Answer(BaseModel):
     """What the judge says of a result, in units of the last place; `index` and what follows: of the worst element."""
 
@@ -49,6 +53,7 @@ class _Said(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
     error: str = ""
+    is_missing: bool = False
     unavailable: str = ""
 
 
@@ -71,6 +76,7 @@ class Judge:
 
         Raises:
             NoAnswer: torch could not compute the reference.
+            NoReference: torch has no such operator in the kernel's type.
             SandboxUnavailable: the judge cannot close itself.
         """
         question, buffers = question_of(check, contents, known)
@@ -94,6 +100,8 @@ def _decoded(text: bytes, name: str) -> Answer:
             raise NoAnswer(f"reference {name}: what came is no answer: {error.errors()[0]['msg']}") from error
         if said.unavailable:
             raise SandboxUnavailable(said.unavailable) from None
+        if said.is_missing:
+            raise NoReference(f"torch's CPU has no {name} in this type: {said.error}") from None
         raise NoAnswer(f"reference {name}: {said.error}") from None
 
 

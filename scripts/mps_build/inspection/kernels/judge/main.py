@@ -217,6 +217,8 @@ def _answered(judge: Judge, text: Any, data: Any) -> Any:
     try:
         question = json.loads(text)
         return judge.answer(question, _buffers(question, data))
+    except NotImplementedError as error:
+        return {"error": str(error)[:2000], "is_missing": True}
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"[:2000]}
 
@@ -242,6 +244,8 @@ def _warm(torch: Any) -> None:
     for each in (square, square.to(torch.float32), square.to(torch.complex64), square.to(torch.complex128)):
         _ = each @ each, torch.linalg.inv(each), torch.linalg.qr(each), torch.linalg.cholesky(each)
     _ = torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2)), torch.fft.fft(torch.ones(4))
+    image = torch.ones(1, 1, 3, 3, requires_grad=True)
+    torch.autograd.grad(image * 2, image, torch.ones(1, 1, 3, 3))  # imports torch.fx with its first gradient
     _ = torch.ones(2, dtype=torch.bfloat16) @ torch.ones(2, dtype=torch.bfloat16), repr(torch.ones(1))
 
 

@@ -6,7 +6,7 @@ import ctypes
 from pathlib import Path
 from typing import Any
 
-from ..code.runtime import SYMBOLS
+from ..code.runtime import LIBRARY_CALLS, SYMBOLS
 
 
 class Run(ctypes.Structure):
@@ -78,7 +78,8 @@ def load_runtime(path: Path) -> Any:
 
 def addresses(library: Any) -> dict[str, int]:
     """Return where the functions lie that compiled code may call, by the names that it uses."""
+    names = {**SYMBOLS, **{name: name for name in LIBRARY_CALLS}}  # the runtime is linked against libm
     return {
         name: int(ctypes.cast(getattr(library, function), ctypes.c_void_p).value or 0)
-        for name, function in SYMBOLS.items()
+        for name, function in names.items()
     }

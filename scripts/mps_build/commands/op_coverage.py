@@ -35,7 +35,6 @@ from mps_build.common.recipe.model import Recipe
 from mps_build.common.records.verification import load_record
 from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, cache_folder, work_folder
-from mps_build.inspection.audit.macho import Malformed
 from mps_build.inspection.audit.registrations import read_library
 from mps_build.inspection.coverage.measured import Measured, load_touch_map, measure, totals
 from mps_build.inspection.coverage.model import Facts, from_document
@@ -43,6 +42,7 @@ from mps_build.inspection.coverage.render import CSS, WORDS, page_body, summary,
 from mps_build.inspection.coverage.rules import ALWAYS, Change, Row, classify, compare, compare_kernels, count, gaps
 from mps_build.inspection.coverage.tree import NEEDED, facts_of_tree
 from mps_build.inspection.coverage.wheel import LIBRARY, Compiled, facts_of_wheel
+from mps_build.inspection.malformed import Malformed
 
 from .shared.find_wheel import find_wheel
 

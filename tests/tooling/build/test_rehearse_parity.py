@@ -13,7 +13,7 @@ from mps_build.build.rehearsal.whole.parity_page import parity_page
 from mps_build.build.rehearsal.whole.reasons import REASONS
 from mps_build.common.errors import UsageError
 from mps_build.inspection.audit.linked_names import Import, read_linked_names
-from mps_build.inspection.audit.macho import Malformed
+from mps_build.inspection.malformed import Malformed
 
 _METAL = "/System/Library/Frameworks/Metal.framework/Versions/A/Metal"
 _SYSTEM = "/usr/lib/libSystem.B.dylib"

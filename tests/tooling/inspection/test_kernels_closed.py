@@ -20,7 +20,6 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from mps_build.inspection.audit.macho import Malformed
 from mps_build.inspection.kernels.binding.pack import WrongBinding
 from mps_build.inspection.kernels.code.compiled import ARENA_BASE, ARENA_STEP, Code, Refused
 from mps_build.inspection.kernels.code.kernel import compile_kernel
@@ -33,6 +32,7 @@ from mps_build.inspection.kernels.machine.left import BadReport
 from mps_build.inspection.kernels.machine.link import Image
 from mps_build.inspection.kernels.machine.modes import Mode
 from mps_build.inspection.kernels.program import Program, Step, input_buffer, output_buffer
+from mps_build.inspection.malformed import Malformed
 from small_kernels import bitcode, compiled, doubled
 
 LENGTHS = struct.Struct("<IQ")

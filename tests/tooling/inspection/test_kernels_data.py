@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import UsageError
-from mps_build.inspection.audit.macho import Malformed
 from mps_build.inspection.kernels import document, known, selection, values, verification, written
 from mps_build.inspection.kernels.binding.contracts import find_binder, load_contracts
 from mps_build.inspection.kernels.binding.pack import WrongBinding, pack_argument
@@ -19,6 +18,7 @@ from mps_build.inspection.kernels.program import View, output_buffer
 from mps_build.inspection.kernels.references import load_references
 from mps_build.inspection.kernels.verification import Kernel
 from mps_build.inspection.kernels.wheel import read_libraries
+from mps_build.inspection.malformed import Malformed
 from packaging.specifiers import SpecifierSet
 from small_kernels import GRID, air, builtin, metallib
 

@@ -13,7 +13,6 @@ from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
-from mps_build.inspection.audit.macho import Malformed
 from mps_build.inspection.kernels.binding.pack import WrongBinding
 from mps_build.inspection.kernels.code.compiled import Code
 from mps_build.inspection.kernels.execution import closed, pool
@@ -25,6 +24,7 @@ from mps_build.inspection.kernels.machine.left import BadReport
 from mps_build.inspection.kernels.machine.modes import Mode
 from mps_build.inspection.kernels.machine.runtime import load_runtime
 from mps_build.inspection.kernels.program import Program, Step, input_buffer, output_buffer
+from mps_build.inspection.malformed import Malformed
 from pydantic import ValidationError
 from small_kernels import bitcode, compiled, doubled, floats, pack_floats, summed
 

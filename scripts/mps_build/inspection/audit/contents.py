@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from ..malformed import Malformed
 from .limits import MOST_FLAGS_BYTES, MOST_SYMBOL_BYTES, MOST_SYMBOLS_BYTES
-from .macho import MachO, Malformed, Range, Section
+from .macho import MachO, Range, Section
 from .metallib import HEADER as METALLIB_HEADER
 from .metallib import FunctionList, MetallibHeader, parse_header
 from .ranges import Allowance, PageHasher, RangeCollector

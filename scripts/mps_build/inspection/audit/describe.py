@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..malformed import Malformed
 from .contents import Contents, Metallib
-from .macho import FILE_TYPES, MachO, Malformed, format_version
+from .macho import FILE_TYPES, MachO, format_version
 from .model import BinaryFacts, WheelFacts
 from .releases import TORCH_CPU
 from .rules.metal import count_dispatch_headers

@@ -15,6 +15,7 @@ from mps_build.common.opening import open_regular
 from mps_build.common.reporter import Reporter
 from mps_build.common.wheels.naming import parse_wheel_name
 
+from ..malformed import Malformed
 from .archive import Archive, Member, read_archive
 from .contents import ContentsWatcher, hashers_for
 from .inflate import Damaged
@@ -29,7 +30,7 @@ from .limits import (
     MOST_TEXT_BYTES,
 )
 from .load_commands import head_size, parse_macho
-from .macho import COMPILED, Malformed, name_kind
+from .macho import COMPILED, name_kind
 from .metadata import Headers, RecordRow, parse_headers, parse_literals, parse_record
 from .model import BinaryFacts, WheelFacts
 from .ranges import Allowance

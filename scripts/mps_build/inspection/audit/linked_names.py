@@ -6,8 +6,9 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..malformed import Malformed
 from .load_commands import head_size, load_commands, parse_macho
-from .macho import MachO, Malformed
+from .macho import MachO
 from .symbols import NLIST_SIZE
 
 _NLIST = struct.Struct("<IBBHQ")

@@ -9,8 +9,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+from ..malformed import Malformed
 from .limits import MOST_COMMAND_BYTES, MOST_COMMANDS, MOST_RPATHS, MOST_SECTIONS
-from .macho import PLATFORM_MACOS, Dependency, MachO, Malformed, Range, Section, SymbolTable, name_kind, unpack_version
+from .macho import PLATFORM_MACOS, Dependency, MachO, Range, Section, SymbolTable, name_kind, unpack_version
 
 HEADER = struct.Struct("<4sIIIIIII")
 

@@ -14,10 +14,6 @@ PLATFORM_MACOS = 1
 COMPILED = frozenset({"macho", "fat Mach-O", "32-bit Mach-O", "big-endian Mach-O", "ELF", "Windows PE"})
 
 
-class Malformed(Exception):
-    """The bytes are not the structure they claim to be."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
     """A run of bytes inside the file."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from ..malformed import Malformed
 from .limits import MOST_FUNCTIONS
-from .macho import Malformed
 
 HEADER = struct.Struct("<4s3H2B2H9Q")
 _SIZE = struct.Struct("<I")

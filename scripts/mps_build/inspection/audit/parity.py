@@ -17,9 +17,10 @@ from mps_build.common.budget import budget_of
 from mps_build.common.errors import UsageError
 from mps_build.common.reporter import Reporter
 
+from ..malformed import Malformed
 from .contents import Metallib
 from .facts import collect_facts
-from .macho import Malformed, format_version
+from .macho import format_version
 from .model import WheelFacts
 from .releases import TORCH_CPU
 from .rules.metal import section_names

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from ..malformed import Malformed
 from .limits import MOST_ALL_KEPT_BYTES, MOST_KEPT_BYTES
-from .macho import Malformed, Range
+from .macho import Range
 
 
 @dataclass(slots=True, kw_only=True)

@@ -12,8 +12,9 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from ..malformed import Malformed
 from .load_commands import head_size, parse_macho
-from .macho import CPU_ARM64, MachO, Malformed
+from .macho import CPU_ARM64, MachO
 from .metallib import FunctionList, parse_header
 from .symbols import NLIST_SIZE, uleb128
 

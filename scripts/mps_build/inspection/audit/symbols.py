@@ -6,8 +6,9 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..malformed import Malformed
 from .limits import MOST_NODES, MOST_OBJECTS, MOST_SYMBOL_BYTES, MOST_UNDEFINED
-from .macho import Malformed, Range, SymbolTable
+from .macho import Range, SymbolTable
 
 N_OSO = 0x66
 NLIST_SIZE = 16

@@ -10,8 +10,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..audit.macho import Malformed
 from ..audit.metallib import parse_header
+from ..malformed import Malformed
 
 _TABLE = struct.Struct("<9Q")
 _TABLE_OFFSET = 16

@@ -10,8 +10,9 @@ from ...common.errors import UsageError
 from ..audit.archive import STORED, Member, read_archive
 from ..audit.inflate import Damaged
 from ..audit.load_commands import head_size, parse_macho
-from ..audit.macho import Malformed, Section, name_kind
+from ..audit.macho import Section, name_kind
 from ..audit.sources import FolderSource, Source, ZipSource
+from ..malformed import Malformed
 from .library import Library, parse_library
 
 PREFIX = "metal_"

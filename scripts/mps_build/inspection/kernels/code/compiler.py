@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ....common.errors import BuildEnvironmentError
-from ...audit.macho import Malformed
+from ...malformed import Malformed
 
 OLDEST = (0, 50)
 # What code is compiled for: one of few levels, so that results and cached code are equal on most machines.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...audit.macho import Malformed
+from ...malformed import Malformed
 from ..metadata import parse_metadata
 from . import compiler
 from .addresses import inlined, narrow_addresses

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ...audit.macho import Malformed
+from ...malformed import Malformed
 from ..binding.pack import WrongBinding
 from ..code.compiled import Code, Refused
 from ..machine.left import Left, buffers_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...audit.macho import Malformed
+from ...malformed import Malformed
 from ..binding.contracts import match_kernel
 from ..library import Library
 from ..metadata import Metadata

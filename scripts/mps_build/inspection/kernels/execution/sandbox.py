@@ -19,7 +19,6 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 MEMORY_BYTES = 2 << 30
@@ -151,7 +150,7 @@ def _leave_the_terminal() -> None:
 
 def _close_descriptors(keep: Sequence[int]) -> None:
     try:
-        numbers = sorted(int(each.name) for each in Path("/proc/self/fd").iterdir())
+        numbers = sorted(map(int, os.listdir("/proc/self/fd")))  # noqa: PTH208  # a child's first milliseconds
     except OSError:
         numbers = list(range(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
     for number in numbers:

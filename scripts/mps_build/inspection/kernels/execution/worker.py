@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...audit.macho import Malformed
+from ...malformed import Malformed
 from ..answer_digest import answer_of
 from ..binding.contracts import Case, Kernel, companions_of, load_binders, match_kernel
 from ..code.compiled import Code, Fault, Plant, Refused

@@ -25,6 +25,8 @@ BUILTINS = {
     "thread_execution_width": (22, 1),
     "dispatch_threads_per_threadgroup": (23, 3),
 }
+_NODE = re.compile(r"^!(\d+) = (?:distinct )?!\{(.*)\}$", re.MULTILINE)
+_NODE_OF_KERNELS = re.compile(r"^!air\.kernel = !\{(.*)\}$", re.MULTILINE)
 _ARRAY = re.compile(r'^%"struct\.metal::array[.\d]*" = type \{ \[(\d+) x', re.MULTILINE)
 _SWITCH = re.compile(r"^ *switch i\d+ [^\[]*\[([^\]]*)\]", re.MULTILINE)
 _CASE = re.compile(r"i\d+ (-?\d+), label")
@@ -103,11 +105,12 @@ def parse_metadata(text: str) -> Metadata:
     Raises:
         Malformed: there is not exactly one kernel, or its node is not as Metal's compiler writes it.
     """
-    nodes = dict(re.findall(r"^!(\d+) = (?:distinct )?!\{(.*)\}$", text, re.MULTILINE))
-    kernels = re.findall(r"^!air\.kernel = !\{(.*)\}$", text, re.MULTILINE)
+    metadata = text[text.find("\n!") :]  # LLVM prints it last; what a search need not look through takes no time
+    nodes = dict(_NODE.findall(metadata))
+    kernels = _NODE_OF_KERNELS.findall(metadata)
     if len(kernels) != 1 or not re.fullmatch(r"!\d+", kernels[0]):
         raise Malformed("the module does not hold exactly one kernel")
-    arrays = tuple(int(length) for length in _ARRAY.findall(text))
+    arrays = tuple(int(length) for length in _ARRAY.findall(text[: text.find("\ndefine ")]))
     try:
         kernel = _kernel(list(_tokens(nodes[kernels[0][1:]])), nodes, arrays)
         return replace(kernel, types=_types(text))
@@ -118,7 +121,8 @@ def parse_metadata(text: str) -> Metadata:
 def _types(text: str) -> tuple[int, ...]:
     """Return the cases of the switches over element types: they have all common types, and nothing else."""
     codes = {dtype.code for dtype in DTYPES.values()}
-    switches = [set(map(int, _CASE.findall(cases))) for cases in _SWITCH.findall(text)]
+    found = _SWITCH.findall(text) if " switch i" in text else []
+    switches = [set(map(int, _CASE.findall(cases))) for cases in found]
     return tuple(sorted(set().union(*(each for each in switches if len(each) >= _FEWEST_CASES and each <= codes))))
 
 

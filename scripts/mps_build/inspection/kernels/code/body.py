@@ -19,10 +19,10 @@ _LABEL = re.compile(r'^("[^"]*"|[\w.$-]+):')
 _DEFINED = re.compile(rf"({NAME})\(")
 # Where a thing lies, how it is called and what is promised of it: no part of what is computed.
 _WORDS = re.compile(
-    r"\b(?:internal|private|linkonce_odr|weak_odr|external|hidden|protected|dso_local|local_unnamed_addr|unnamed_addr"
+    r" (?=[a-z])(?:internal|private|linkonce_odr|weak_odr|external|hidden|protected|dso_local|local_unnamed_addr|unnamed_addr"
     r"|fastcc|coldcc|ccc|tail|musttail|notail|noundef|nonnull|noalias|nocapture|captures\(none\)|readonly|readnone"
     r"|writeonly|returned|immarg|nofree|nest|dereferenceable(?:_or_null)?\(\d+\)|memory\([^)]*\)|nounwind|willreturn"
-    r"|mustprogress|nosync|norecurse|convergent|speculatable) "
+    r"|mustprogress|nosync|norecurse|convergent|speculatable)(?= )"
 )
 _STRINGS = re.compile(r' "[\w.-]+"(?:="[^"]*")?')
 
@@ -109,7 +109,7 @@ class _Reader:
 
         if '"' in text:
             text = _STRINGS.sub("", text)
-        return _TOKEN.sub(renamed, _WORDS.sub("", text))
+        return _TOKEN.sub(renamed, _WORDS.sub("", f" {text}")[1:])
 
     def _global_name(self, name: str) -> str:
         if name not in self._numbers:

@@ -24,13 +24,13 @@ _LLVM = re.compile(
 # Of LLVM's, what a translated module may declare beside: conversions, and C's mathematics that LLVM expands itself.
 _LLVM_TRANSLATED = re.compile(_LLVM.pattern + r"|llvm\.(?:fpto[us]i\.sat|round|ldexp)(?:\.[\w.]+)?")
 TENSORS = re.compile(r"__tensorops_impl_\w+|air\.\w*tensor[\w.]*")
-_OPCODES = frozenset({
+_OPCODES = frozenset(word.encode() for word in (
     "fneg", "fadd", "fsub", "fmul", "fdiv", "frem", "add", "sub", "mul", "sdiv", "udiv", "srem", "urem", "shl", "lshr",
     "ashr", "and", "or", "xor", "icmp", "fcmp", "select", "phi", "br", "ret", "switch", "unreachable", "call", "load",
     "store", "alloca", "getelementptr", "bitcast", "addrspacecast", "zext", "sext", "trunc", "fpext", "fptrunc",
     "fptosi", "fptoui", "sitofp", "uitofp", "ptrtoint", "extractelement", "insertelement", "shufflevector",
     "extractvalue", "insertvalue", "freeze",
-})  # fmt: skip
+))  # fmt: skip
 _FUNCTION, _ALIAS, _IFUNC, _BLOCK_ADDRESS, _EXPRESSION, _ASSEMBLY = 5, 6, 7, 9, 10, 23  # llvm-c/Core.h, LLVMValueKind
 # Values of instructions, arguments, blocks, globals, constants and expressions of them; not a function's address.
 _OPERANDS = frozenset({0, 1, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 24, 25})
@@ -173,33 +173,27 @@ def _check_code(function: Any) -> int:
     lib, count = _lib(), 0
     next_instruction, next_operand = lib.LLVMPY_InstructionsIterNext, lib.LLVMPY_OperandsIterNext
     begin, end, kind_of = lib.LLVMPY_InstructionOperandsIter, lib.LLVMPY_DisposeOperandsIter, lib.LLVMPY_GetValueKind
+    opcode_of = lib.LLVMPY_GetOpcodeName
     for block in function.blocks:
         instructions = lib.LLVMPY_BlockInstructionsIter(block._ptr)
         while instruction := next_instruction(instructions):
             count += 1
-            name = _opcode(lib, instruction)
-            if name not in _OPCODES:
-                raise Rejected(f"its function {function.name} uses {name}")
+            opcode = opcode_of(instruction)
+            if opcode not in _OPCODES:
+                raise Rejected(f"its function {function.name} uses {opcode.decode()}")
             found, kinds = begin(instruction), []
             while value := next_operand(found):
                 kinds.append(kind := kind_of(value))
                 if kind == _EXPRESSION:
                     _check_expression(lib, value, function.name)
             end(found)
-            if name == "call" and (callee := kinds.pop()) != _FUNCTION:
+            if opcode == b"call" and (callee := kinds.pop()) != _FUNCTION:
                 raise Rejected(f"its function {function.name} calls {_IN_WORDS.get(callee, 'through a pointer')}")
             if not _OPERANDS.issuperset(kinds):
                 kind = min({*kinds} - _OPERANDS)
                 raise Rejected(f"its function {function.name} uses {_IN_WORDS.get(kind, f'a value of kind {kind}')}")
         lib.LLVMPY_DisposeInstructionsIter(instructions)
     return count
-
-
-def _opcode(lib: Any, instruction: int) -> str:
-    held = lib.LLVMPY_GetOpcodeName(instruction)
-    name = ctypes.string_at(held)
-    lib.LLVMPY_DisposeString(held)
-    return name.decode()
 
 
 def _check_expression(lib: Any, value: int, name: str) -> None:
@@ -232,7 +226,8 @@ def _lib() -> Any:
         getattr(lib, f"LLVMPY_{kind}IterNext").restype = pointer
         getattr(lib, f"LLVMPY_Dispose{kind}Iter").argtypes = [pointer]
         getattr(lib, f"LLVMPY_Dispose{kind}Iter").restype = None
-    lib.LLVMPY_GetOpcodeName.argtypes, lib.LLVMPY_GetOpcodeName.restype = [pointer], pointer
+    # The names are never freed, a few bytes an instruction: the process ends after some kernels.
+    lib.LLVMPY_GetOpcodeName.argtypes, lib.LLVMPY_GetOpcodeName.restype = [pointer], ctypes.c_char_p
     lib.LLVMPY_GetValueKind.argtypes, lib.LLVMPY_GetValueKind.restype = [pointer], ctypes.c_int
     lib.LLVMPY_PrintValueToString.argtypes, lib.LLVMPY_PrintValueToString.restype = [pointer, pointer], None
     lib.LLVMPY_DisposeString.argtypes, lib.LLVMPY_DisposeString.restype = [pointer], None

@@ -16,7 +16,7 @@ from .simdgroups import COOPERATIVE
 from .sizes import UnknownType, size_and_alignment, take_type
 from .text import NAME, ModuleText
 
-_FLAGS = re.compile(r"\b(?:nuw|nsw|inbounds|reassoc|nsz|arcp|contract|afn|nnan|ninf|fast) ")
+_FLAGS = re.compile(r" (?:nuw|nsw|inbounds|reassoc|nsz|arcp|contract|afn|nnan|ninf|fast)(?= )")
 _PROMISES = re.compile(
     r" (?:noundef|nonnull|noalias|readonly|writeonly|readnone|returned|immarg|captures\(none\)|nocapture"
     r"|dereferenceable(?:_or_null)?\(\d+\))(?=[ ,)])"
@@ -65,7 +65,7 @@ def translate(module: ModuleText, metadata: Metadata, *, datalayout: str, triple
         helpers, declared = _helpers(module)
     except (NotTranslated, UnknownType) as error:
         raise Untranslated(f"it needs {error}, which is not translated") from error
-    body = "\n".join(line for lines in definitions for line in lines)
+    body = "\n".join(part for parts in definitions for part in parts)
     body = _REFERENCE.sub(lambda match: places.get(match[0], match[0]), body) if places else body
     body = body.replace("@llvm.fmuladd.", "@llvm.fma.")
     plain = [line for line in module.globals if not _VARIABLE.match(line)]
@@ -112,12 +112,8 @@ def _definition(lines: tuple[str, ...]) -> list[str]:
     if not match:
         raise UnknownType(lines[0][:80])
     header = f"define internal {match[1]}{match[2]}({match[3]}) nounwind {{"
-    out = [_PROMISES.sub("", _STRING_ATTRIBUTE.sub("", header))]
-    for line in lines[1:]:
-        if "@llvm.lifetime." in line:
-            continue
-        out.append(_PROMISES.sub("", _FLAGS.sub("", line)))
-    return out
+    body = "\n".join(line for line in lines[1:] if "@llvm.lifetime." not in line)
+    return [_PROMISES.sub("", _STRING_ATTRIBUTE.sub("", header)), _PROMISES.sub("", _FLAGS.sub("", body))]
 
 
 def _helpers(module: ModuleText) -> tuple[str, list[str]]:

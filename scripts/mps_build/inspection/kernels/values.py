@@ -22,8 +22,10 @@ def pack(dtype: DType, numbers: list[float] | list[int]) -> bytes:
     >>> pack(DTYPES["half"], [1.0, 1e6]).hex(), pack(DTYPES["char"], [-1, 300]).hex()
     ('003c007c', 'ff2c')
     """
-    if dtype.name in ("bfloat", "float8_e4m3fn", "float8_e5m2"):
-        return b"".join(_pack_odd(dtype, float(each)) for each in numbers)
+    if dtype.name == "bfloat":
+        return _pack_bfloat(numbers)
+    if dtype.name.startswith("float8"):
+        return b"".join(_pack_float8(dtype, float(each)) for each in numbers)
     if dtype.is_exact:
         bits = 8 * dtype.size
         unsigned = (
@@ -32,10 +34,14 @@ def pack(dtype: DType, numbers: list[float] | list[int]) -> bytes:
             else [int(bool(n)) for n in numbers]
         )
         return struct.pack(f"<{len(numbers)}{dtype.struct.upper()}", *unsigned)
+    return _pack_floats(dtype.struct, numbers)
+
+
+def _pack_floats(code: str, numbers: list[float] | list[int]) -> bytes:
     try:
-        return struct.pack(f"<{len(numbers)}{dtype.struct}", *numbers)
+        return struct.pack(f"<{len(numbers)}{code}", *numbers)
     except OverflowError:
-        return b"".join(_pack_float(dtype.struct, float(each)) for each in numbers)
+        return b"".join(_pack_float(code, float(each)) for each in numbers)
 
 
 def _pack_float(code: str, number: float) -> bytes:
@@ -45,12 +51,17 @@ def _pack_float(code: str, number: float) -> bytes:
         return struct.pack(f"<{code}", math.copysign(math.inf, number))
 
 
-def _pack_odd(dtype: DType, number: float) -> bytes:
-    if dtype.name == "bfloat":
-        (bits,) = struct.unpack("<I", _pack_float("f", number))
-        if number != number:  # noqa: PLR0124
-            return b"\xc0\x7f"
-        return struct.pack("<H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 & 0xFFFF)
+def _pack_bfloat(numbers: list[float] | list[int]) -> bytes:
+    """Round floats to their upper halves, to even; every NaN is one."""
+    words = struct.unpack(f"<{len(numbers)}I", _pack_floats("f", numbers))
+    upper = [
+        0x7FC0 if word & 0x7FFFFFFF > 0x7F800000 else (word + 0x7FFF + (word >> 16 & 1)) >> 16 & 0xFFFF
+        for word in words
+    ]
+    return struct.pack(f"<{len(upper)}H", *upper)
+
+
+def _pack_float8(dtype: DType, number: float) -> bytes:
     half = struct.unpack("<H", _pack_float("e", number))[0]
     return bytes([(half >> 8) if dtype.name == "float8_e5m2" else _e4m3(number)])
 

@@ -19,8 +19,8 @@ _LABEL = re.compile(r'^("[^"]*"|[\w.$-]+):')
 _DEFINED = re.compile(rf"({NAME})\(")
 # Where a thing lies, how it is called and what is promised of it: no part of what is computed.
 _WORDS = re.compile(
-    r" (?=[a-z])(?:internal|private|linkonce_odr|weak_odr|external|hidden|protected|dso_local|local_unnamed_addr|unnamed_addr"
-    r"|fastcc|coldcc|ccc|tail|musttail|notail|noundef|nonnull|noalias|nocapture|captures\(none\)|readonly|readnone"
+    r" (?=[a-z])(?:internal|private|linkonce_odr|weak_odr|external|hidden|protected|dso_local|local_unnamed_addr"
+    r"|unnamed_addr|fastcc|coldcc|ccc|tail|musttail|notail|noundef|nonnull|noalias|nocapture|captures\(none\)|readonly|readnone"
     r"|writeonly|returned|immarg|nofree|nest|dereferenceable(?:_or_null)?\(\d+\)|memory\([^)]*\)|nounwind|willreturn"
     r"|mustprogress|nosync|norecurse|convergent|speculatable)(?= )"
 )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import sys
-from dataclasses import asdict
 
 from ..execution import fork_server, sandbox
 from ..execution.child import Answer, talk
@@ -31,11 +30,10 @@ class Reader:
     def compile(self, bitcode: bytes, planted: str | None) -> Answer:
         """Compile a kernel, or say why there is no code."""
         code = compile_kernel(bitcode, planted=planted)
-        head = {"metadata": asdict(code.metadata) if code.metadata else None, "body": code.body}
+        head = {"metadata": code.metadata, "body": code.body}
         if isinstance(code, Refused):
             return {**head, "fault": code.fault, "reason": code.reason[:2000]}, ()
-        variables = [asdict(each) for each in code.variables]
-        return {**head, "variables": variables, "is_cooperative": code.is_cooperative}, (code.objectcode,)
+        return {**head, "variables": code.variables, "is_cooperative": code.is_cooperative}, (code.objectcode,)
 
     def narrow(self, bitcode: bytes, planted: str | None) -> Answer:
         """Return the 32-bit arithmetic that reaches an address."""
@@ -44,20 +42,19 @@ class Reader:
     def pair(self, one: bytes | None, other: bytes) -> Answer:
         """Return whether two kernels have the same instructions, and if not how many each has."""
         text = compiler.read_bitcode(other)
-        metadata = asdict(parse_metadata(text))
+        module = split_module(text)
         if one is None:
-            return {"metadata": metadata, "is_same": False, "instructions": [_body(text)[0]]}, ()
+            body = body_of(module, kernel_name(text))
+            return {"metadata": parse_metadata(text), "is_same": False, "instructions": [body.instructions]}, ()
         before = compiler.read_bitcode(one)
-        if _lines(split_module(before)) == _lines(split_module(text)):
-            return {"metadata": metadata, "is_same": True, "instructions": []}, ()
-        bodies = _body(before), _body(text)
-        is_same = bodies[0][1] == bodies[1][1]
-        return {"metadata": metadata, "is_same": is_same, "instructions": [each[0] for each in bodies]}, ()
-
-
-def _body(text: str) -> tuple[int, str]:
-    body = body_of(split_module(text), kernel_name(text))
-    return body.instructions, body.digest
+        module_before = split_module(before)
+        if _lines(module_before) == _lines(module):
+            return {"metadata": None, "is_same": True, "instructions": []}, ()
+        bodies = body_of(module_before, kernel_name(before)), body_of(module, kernel_name(text))
+        if bodies[0].digest == bodies[1].digest:
+            return {"metadata": None, "is_same": True, "instructions": []}, ()
+        instructions = [each.instructions for each in bodies]
+        return {"metadata": parse_metadata(text), "is_same": False, "instructions": instructions}, ()
 
 
 def _lines(module: ModuleText) -> object:

@@ -7,7 +7,6 @@ by a strict decoder (execution/closed.py).
 from __future__ import annotations
 
 import gc
-import json
 import os
 import pickle
 import socket
@@ -17,7 +16,7 @@ from typing import Any
 from ...malformed import Malformed
 from ..binding.pack import WrongBinding
 from . import sandbox
-from .frames import read_frame, write_frame
+from .frames import as_json, read_frame, write_frame
 
 _MOST = 1 << 34  # of what is asked: the judging process's own inputs
 
@@ -27,11 +26,11 @@ Answer = tuple[dict[str, Any], tuple[bytes, ...]]
 def talk(connection: socket.socket, asked: object, memory: int) -> None:
     """Answer with the methods of `asked`, each of which returns a record and bytes."""
     descriptor = connection.fileno()
-    write_frame(descriptor, json.dumps({"pid": os.getpid(), "outer": _outer()}).encode())
+    write_frame(descriptor, as_json({"pid": os.getpid(), "outer": _outer()}))
     try:
         sandbox.enter(memory, keep=(descriptor,))
     except sandbox.SandboxUnavailable as error:
-        write_frame(descriptor, json.dumps({"unavailable": str(error)}).encode())
+        write_frame(descriptor, as_json({"unavailable": str(error)}))
         return
     gc.disable()
     while True:
@@ -41,7 +40,7 @@ def talk(connection: socket.socket, asked: object, memory: int) -> None:
             return
         name, arguments = pickle.loads(request)
         head, parts = _done(getattr(asked, name), arguments)
-        write_frame(descriptor, json.dumps(head).encode(), *parts)
+        write_frame(descriptor, as_json(head), *parts)
 
 
 def _outer() -> int:

@@ -226,6 +226,11 @@ class Machine(_Closed, Runner):
         _Closed.__init__(self, path)
         Runner.__init__(self, library, codes)
         self._program: Program | None = None
+        self.load(codes)
+
+    def load(self, codes: dict[str, Code]) -> None:
+        """Go on with other kernels; nothing of the memory of those before stays open."""
+        self.codes, self._program = codes, None
         self._asked(Nothing, 0, RUN_SECONDS, "load", codes)
 
     def left_by(self, program: Program, mode: Mode) -> tuple[Left, list[bytes]]:

@@ -42,6 +42,6 @@ def _bitcode(libraries: Sequence[Library], place: Place) -> bytes:
     return libraries[place[0]].bitcode(function)
 
 
-def _family(name: str, metadata: Metadata) -> str:
-    kernel = match_kernel(name, metadata)
+def _family(name: str, metadata: Metadata | None) -> str:
+    kernel = match_kernel(name, metadata) if metadata else None
     return kernel.contract.family if kernel and kernel.contract else ""

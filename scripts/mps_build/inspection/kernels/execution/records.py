@@ -75,10 +75,10 @@ class Narrow(BaseModel):
 
 
 class Pair(BaseModel):
-    """Two kernels side by side, or one alone: whether they are the same, and how many instructions each has."""
+    """Two kernels side by side, or one alone; of what is not the same the second's metadata and the instructions."""
 
     model_config = STRICT
-    metadata: Metadata
+    metadata: Metadata | None
     is_same: bool
     instructions: Annotated[list[Annotated[int, Field(ge=0, lt=1 << 31)]], Field(max_length=2)]
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import stat
-from dataclasses import asdict
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -15,6 +13,7 @@ from ....common.errors import BuildEnvironmentError
 from ....common.files import write_whole
 from ..code.compiled import Code, Fault, Refused, Variable
 from ..metadata import Metadata, is_bounded
+from .frames import as_json
 
 _DIGEST = 32
 _STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
@@ -132,13 +131,13 @@ class Store:
     def save(self, bitcode: bytes, code: Code | Refused) -> None:
         """Keep what was compiled."""
         head = {
-            "metadata": asdict(code.metadata) if code.metadata else None,
+            "metadata": code.metadata,
             "body": code.body,
             "fault": code.fault if isinstance(code, Refused) else None,
             "reason": code.reason if isinstance(code, Refused) else "",
-            "variables": [asdict(each) for each in code.variables] if isinstance(code, Code) else [],
+            "variables": code.variables if isinstance(code, Code) else (),
             "is_cooperative": isinstance(code, Code) and code.is_cooperative,
         }
-        text = json.dumps(head, separators=(",", ":")).encode()
+        text = as_json(head)
         objectcode = code.objectcode if isinstance(code, Code) else b""
         self._entries.save(self.key(bitcode), len(text).to_bytes(4, "little") + text + objectcode)

@@ -1,4 +1,4 @@
-"""A worker: has kernels compiled and run in closed processes, one each, and judges what they leave.
+"""A worker: has kernels compiled and run in closed processes, and judges what they leave.
 
 It never holds a wheel's code itself, and LLVM reads nothing of a wheel in it. What it says goes to the parent as
 lines of JSON.
@@ -33,6 +33,7 @@ from .closed import Ended, Machine, OurFault, Reader
 from .reading import Pairs, Place, read_pair
 from .sandbox import SandboxUnavailable
 from .store import Store
+from .taking_turns import Turns
 from .verdicts import key_of
 
 # One process reads so many neighbours: LLVM's first kernel takes it twice as long as the next.
@@ -115,6 +116,7 @@ class _Worker:
         self._judge: Judge | None = None
         self._reader: Reader | None = None
         self._read_so_far = 0
+        self._turns = Turns(setting.machine, self._runtime)
 
     def work(self, number: int, functions: Sequence[int]) -> None:
         """Examine kernels of one library; each has an answer of its own, whatever becomes of it."""
@@ -124,6 +126,7 @@ class _Worker:
             say(self._answers, {"event": "begin", "function": function})
             say(self._answers, {"event": "done", "function": function, **self._row(number, function)})
         self._end_reader()
+        self._turns.end()
         if self._judge is not None:
             self._judge.close()
             self._judge = None
@@ -266,9 +269,13 @@ class _Worker:
             return Verdict(outcome="skipped", reason="only compiled")
         if self._judge is None:
             self._judge = Judge(setting.judge)
-        with Machine(setting.machine, self._runtime, codes) as machine:
+        judge = self._judge
+
+        def asked(machine: Machine) -> Verdict:
             answer = partial(answer_of, device=machine) if setting.with_answers else None
-            return examine(kernel, self._case(function, codes), machine, self._judge, answer=answer)
+            return examine(kernel, self._case(function, codes), machine, judge, answer=answer)
+
+        return self._turns.examined(codes, asked)
 
     def _case(self, function: Function, codes: Mapping[str, Code]) -> Case:
         return Case(

@@ -36,6 +36,13 @@ class Device(Runner):
         self.codes: Mapping[str, Code] = codes
         self._names = addresses(library)
 
+    def clear(self) -> None:
+        """Close all buffers and threadgroup memory: another kernel finds nothing of what ran before."""
+        self.library.rt_release()
+        for base, begin in _MAPPED.items():
+            self.library.rt_unmap(begin, base + ARENA_STEP // 2 - begin)
+        _MAPPED.clear()
+
     def left_by(self, program: Program, mode: Mode) -> tuple[Left, list[bytes]]:
         """Run all steps of a program, until one is stopped."""
         placed: dict[int, Place] = {}

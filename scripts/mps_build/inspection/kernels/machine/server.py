@@ -1,4 +1,4 @@
-"""The program of the closed processes that run kernels: one each, whose code is loaded here and nowhere else.
+"""The program of the closed processes that run kernels, whose code is loaded here and nowhere else.
 
 python -m mps_build.inspection.kernels.machine.server SOCKET MEMORY RUNTIME
 """
@@ -31,8 +31,11 @@ class Machine:
         self._program: Program | None = None
 
     def load(self, codes: dict[str, Code]) -> Answer:
-        """Keep kernels by their names."""
+        """Take kernels by their names, in the place of those before; all memory is as in a new process."""
+        self._device.clear()
+        self._codes.clear()
         self._codes |= codes
+        self._program = None
         return {}, ()
 
     def run(self, program: Program | None, mode: Mode) -> Answer:

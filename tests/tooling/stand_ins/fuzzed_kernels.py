@@ -8,18 +8,20 @@ import os
 import socket
 import tempfile
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
 from mps_build.inspection.kernels.binding.pack import WrongBinding
 from mps_build.inspection.kernels.code.compiled import Code
+from mps_build.inspection.kernels.examine import Verdict
 from mps_build.inspection.kernels.execution import closed, pool
 from mps_build.inspection.kernels.execution.closed import Ended, Machine, OurFault, Reader
 from mps_build.inspection.kernels.execution.sandbox import SandboxUnavailable
 from mps_build.inspection.kernels.execution.servers import Started, servers
 from mps_build.inspection.kernels.execution.store import Store
+from mps_build.inspection.kernels.execution.taking_turns import Turns
 from mps_build.inspection.kernels.machine.left import BadReport
 from mps_build.inspection.kernels.machine.modes import Mode
 from mps_build.inspection.kernels.machine.runtime import load_runtime
@@ -28,7 +30,7 @@ from mps_build.inspection.malformed import Malformed
 from pydantic import ValidationError
 from small_kernels import bitcode, compiled, doubled, floats, pack_floats, summed
 
-_GOOD_AGAIN = 100  # after so many inputs a right kernel must still be right
+_GOOD_AGAIN = 10  # after so many inputs a right kernel must still be right
 
 
 class _Running:
@@ -46,7 +48,7 @@ class _Running:
             stand_in.write_text("#!/bin/sh\nexec sleep 100000\n")
             stand_in.chmod(0o755)
             self._started = self._stack.enter_context(servers(folder, stand_in, dict(os.environ)))
-            self.library = load_runtime(self._started.runtime)
+            self.turns = Turns(self._started.machine, load_runtime(self._started.runtime))
             atexit.register(self._stack.close)
         return self._started
 
@@ -67,27 +69,32 @@ def _program(name: str) -> Program:
 
 
 def read_bitcode(name: str, data: bytes, folder: Path) -> None:
-    """Have a module compiled, and run what is compiled, in closed processes."""
+    """Have a module compiled, and run what is compiled, in closed processes that others share."""
     started = _RUNNING.get()
-    _compile_and_run(started, name, data)
+    with suppress(Malformed, Ended, WrongBinding, BadReport):
+        _verdict(started, data)
     _RUNNING.count += 1
     if _RUNNING.count % _GOOD_AGAIN == 0:
-        ran = _compile_and_run(started, "doubled", modules()["doubled"])
-        assert ran == tuple(2.0 * each for each in range(64)), "a right kernel is no longer right"
+        verdict = _verdict(started, modules()["doubled"], [2.0 * each for each in range(64)])
+        assert verdict.outcome == "passed", f"a right kernel is no longer right: {verdict}"
 
 
-def _compile_and_run(started: Started, name: str, data: bytes) -> tuple[float, ...] | None:
-    try:
-        with Reader(started.reader) as reader:
-            code = reader.compile(data)
-        if not isinstance(code, Code):
-            return None
-        asked = _program(code.metadata.function)
-        with Machine(started.machine, _RUNNING.library, {code.metadata.function: code}) as machine:
-            ran = machine.run(asked, Mode(milliseconds=200))
-        return floats(ran, asked.steps[0].arguments["out"])  # type: ignore[arg-type]
-    except (Malformed, Ended, WrongBinding, BadReport):
-        return None
+def _verdict(started: Started, data: bytes, want: list[float] | None = None) -> Verdict:
+    """Return what is said of a kernel; without `want` it passes if it ran to its end."""
+    with Reader(started.reader) as reader:
+        code = reader.compile(data)
+    if not isinstance(code, Code):
+        return Verdict(outcome="not_compiled", reason=code.reason)
+    asked = _program(code.metadata.function)
+
+    def examine(machine: Machine) -> Verdict:
+        ran = machine.run(asked, Mode(milliseconds=200))
+        if ran.troubles:
+            return Verdict(outcome="crashed", reason=ran.troubles[0].text)
+        is_right = want is None or list(floats(ran, asked.steps[0].arguments["out"])) == want  # type: ignore[arg-type]
+        return Verdict(outcome="passed" if is_right else "wrong")
+
+    return _RUNNING.turns.examined({code.metadata.function: code}, examine)
 
 
 @cache

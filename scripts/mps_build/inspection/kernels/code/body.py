@@ -10,6 +10,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+from ...malformed import Malformed
 from .sizes import split_top
 from .text import NAME, ModuleText
 
@@ -50,7 +51,11 @@ def kernel_name(text: str) -> str:
 
 
 def body_of(module: ModuleText, kernel: str) -> Body:
-    """Return the body of a module's kernel: itself, then what it refers to, in the order of first use."""
+    """Return the body of a module's kernel: itself, then what it refers to, in the order of first use.
+
+    Raises:
+        Malformed: there is no such kernel.
+    """
     return _Reader(module).read(kernel)
 
 
@@ -68,6 +73,8 @@ class _Reader:
 
     def read(self, kernel: str) -> Body:
         name = f"@{kernel}" if f"@{kernel}" in self._definitions else f'@"{kernel}"'
+        if name not in self._definitions:
+            raise Malformed(f"its metadata speaks of a kernel {kernel}, which is not there")
         text, instructions, done = [], 0, 0
         self._global_name(name)
         while done < len(self._queue):

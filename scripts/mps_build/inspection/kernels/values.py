@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 import struct
+from bisect import bisect_left
 from functools import cache
 
 from .dtypes import DTYPES, DType
@@ -70,8 +71,13 @@ def _e4m3(number: float) -> int:
     if number != number or abs(number) > 448:  # noqa: PLR0124
         return 0x7F
     sign = 0x80 if math.copysign(1, number) < 0 else 0
-    magnitude = min(range(0x7F), key=lambda code: abs(_from_e4m3(code) - abs(number)))
-    return sign | magnitude
+    return sign | bisect_left(_between_e4m3(), abs(number))
+
+
+@cache
+def _between_e4m3() -> list[float]:
+    """Return the middle between each code's number and the next one's, which goes to the lower."""
+    return [(_from_e4m3(code) + _from_e4m3(code + 1)) / 2 for code in range(0x7E)]
 
 
 @cache

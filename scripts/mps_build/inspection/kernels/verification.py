@@ -96,7 +96,7 @@ def verify(request: Request, reporter: Reporter) -> list[Kernel]:
     )
     verdicts = Verdicts(request.cache / "verdicts", state)
     rows: dict[Task, Kernel] = {}
-    jobs = request.jobs or len(os.sched_getaffinity(0))
+    jobs = request.jobs or len(os.sched_getaffinity(0)) + 1  # a worker waits for the processes that it asks
     if len(tasks) > _MANY:
         fill_pools(request.seed)
     selected = tuple(each.function for each in tasks if each.library == 0)

@@ -79,7 +79,10 @@ def _read(text: str, name: str) -> tuple[yaml.Node, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{name}:{mark.line + 1}" if mark else name
-        raise UsageError(f"{where}: is not YAML: {getattr(error, 'problem', None) or error}") from error
+        problem = getattr(error, "problem", None) or str(error)
+        if "nesting depth" in problem:  # newer readers count levels themselves, before the first event
+            raise UsageError(f"{where}: is nested too deeply") from error
+        raise UsageError(f"{where}: is not YAML: {problem}") from error
     except ValueError as error:  # a timestamp such as 2025-13-45
         raise UsageError(f"{name}: holds an impossible value: {error}") from error
 

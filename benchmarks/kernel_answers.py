@@ -21,11 +21,11 @@ from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.commands.shared.kernels import environment, reference_python, torch_version
 from mps_build.common.console import Console
 from mps_build.common.workspace import cache_folder
-from mps_build.inspection.kernels.document import document_of
-from mps_build.inspection.kernels.library import BASIC
-from mps_build.inspection.kernels.selection import Choice, choose
-from mps_build.inspection.kernels.verification import FOUND, Kernel, Request, counts, verify
-from mps_build.inspection.kernels.wheel import read_libraries
+from mps_build.kernels.execution.selection import Choice, choose
+from mps_build.kernels.execution.verification import FOUND, Kernel, Request, counts, verify
+from mps_build.kernels.read.library import BASIC
+from mps_build.kernels.read.wheel import read_libraries
+from mps_build.kernels.report.document import document_of
 from record import record
 
 

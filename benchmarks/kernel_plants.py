@@ -24,31 +24,30 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 from kernel_faults import Fault, draw, plant
 from mps_build.common.workspace import cache_folder
-from mps_build.inspection.kernels.binding.contracts import (
+from mps_build.kernels.code import compiler
+from mps_build.kernels.code.compiled import Code
+from mps_build.kernels.code.kernel import compile_kernel
+from mps_build.kernels.execution.pool import Task, examine_all
+from mps_build.kernels.execution.servers import servers
+from mps_build.kernels.execution.verification import FOUND
+from mps_build.kernels.execution.worker import Setting
+from mps_build.kernels.families.shared.contracts import (
     Case,
     Kernel,
-    NotBound,
     companions_of,
     find_binder,
     match_kernel,
     signature,
 )
-from mps_build.inspection.kernels.binding.pack import WrongBinding
-from mps_build.inspection.kernels.code import compiler
-from mps_build.inspection.kernels.code.compiled import Code
-from mps_build.inspection.kernels.code.kernel import compile_kernel
-from mps_build.inspection.kernels.execution.pool import Task, examine_all
-from mps_build.inspection.kernels.execution.servers import servers
-from mps_build.inspection.kernels.execution.worker import Setting
-from mps_build.inspection.kernels.library import Library
-from mps_build.inspection.kernels.machine.build import build_runtime
-from mps_build.inspection.kernels.machine.device import Device, Mode
-from mps_build.inspection.kernels.machine.runtime import load_runtime
-from mps_build.inspection.kernels.metadata import parse_metadata
-from mps_build.inspection.kernels.references import load_references
-from mps_build.inspection.kernels.values import Values
-from mps_build.inspection.kernels.verification import FOUND
-from mps_build.inspection.kernels.wheel import read_libraries
+from mps_build.kernels.judge.references import load_references
+from mps_build.kernels.machine.build import build_runtime
+from mps_build.kernels.machine.device import Device, Mode
+from mps_build.kernels.machine.runtime import load_runtime
+from mps_build.kernels.program.errors import NotBound, WrongBinding
+from mps_build.kernels.program.values import Values
+from mps_build.kernels.read.library import Library
+from mps_build.kernels.read.metadata import parse_metadata
+from mps_build.kernels.read.wheel import read_libraries
 from record import record
 
 MORE_SEEDS = range(101, 107)

@@ -14,13 +14,12 @@ import argparse
 import shutil
 from dataclasses import dataclass
 
-from mps_build.common.console import Console
-from mps_build.common.errors import AuditRejected, UsageError
-from mps_build.common.result import Result
-from mps_build.inspection.audit import Audit, Expectation, audit_installed, audit_wheel
-from mps_build.inspection.audit.model import PROFILES, Profile
-from mps_build.inspection.audit.render import fact_rows, finding_lines, verdict_line
-
+from ..common.console import Console
+from ..common.errors import AuditRejected, UsageError
+from ..common.result import Result
+from ..inspection.audit import Audit, Expectation, audit_installed, audit_wheel
+from ..inspection.audit.model import PROFILES, Profile
+from ..inspection.audit.render import fact_rows, finding_lines, verdict_line
 from .shared.find_wheel import find_installed, find_wheel
 from .shared.nightly_options import add_nightly_options, chosen_nightly
 
@@ -107,7 +106,7 @@ def _audit(options: Options, console: Console) -> Audit:
 
 
 def _audit_nightly(options: Options, expectation: Expectation | None, console: Console) -> Audit:
-    from mps_build.common.wheels.download import MACOS_PLATFORM, PYTHONS
+    from ..common.wheels.download import MACOS_PLATFORM, PYTHONS
 
     pythons = (options.python,) if options.python else PYTHONS
     requirement, python = chosen_nightly(

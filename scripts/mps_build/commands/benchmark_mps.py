@@ -15,17 +15,16 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.common.console import Console, human_seconds
-from mps_build.common.errors import MpsBuildError
-from mps_build.common.files import write_whole
-from mps_build.common.records.benchmark import BenchmarkRecord, Row
-from mps_build.common.records.verification import to_json
-from mps_build.common.result import Result
-from mps_build.common.summary import job_summary
-from mps_build.verify.benchmark import Benchmark, BenchmarkRequest
-from mps_build.verify.reports import bars, benchmark_page
-from mps_build.verify.reports.benchmark_words import achieved, doubts, dtypes, ratio, shape
-
+from ..common.console import Console, human_seconds
+from ..common.errors import MpsBuildError
+from ..common.files import write_whole
+from ..common.records.benchmark import BenchmarkRecord, Row
+from ..common.records.verification import to_json
+from ..common.result import Result
+from ..common.summary import job_summary
+from ..verify.benchmark import Benchmark, BenchmarkRequest
+from ..verify.reports import bars, benchmark_page
+from ..verify.reports.benchmark_words import achieved, doubts, dtypes, ratio, shape
 from .shared.torch_options import TorchOptions, add_run_options, add_torch_options, torch_fields, words
 
 EXAMPLES = (

@@ -9,21 +9,20 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from mps_build.build.failure import explained
-from mps_build.build.options import BuildOptions as Options
-from mps_build.common.console import Console, human_bytes, human_seconds
-from mps_build.common.errors import CompileError, DiskFull, UsageError
-from mps_build.common.result import Result
-
+from ..build.failure import explained
+from ..build.options import BuildOptions as Options
+from ..common.console import Console, human_bytes, human_seconds
+from ..common.errors import CompileError, DiskFull, UsageError
+from ..common.result import Result
 from .shared.build_options import add_build_options
 
 if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait for all of this
-    from mps_build.build.editable_state import Remembered
-    from mps_build.build.finish import Delivered
-    from mps_build.build.pipeline import Pipeline
-    from mps_build.build.plan import BuildRequest
-    from mps_build.common.receipts import Receipt
-    from mps_build.common.workspace import Workspace
+    from ..build.editable_state import Remembered
+    from ..build.finish import Delivered
+    from ..build.pipeline import Pipeline
+    from ..build.plan import BuildRequest
+    from ..common.receipts import Receipt
+    from ..common.workspace import Workspace
 
 add_arguments = add_build_options
 EXAMPLES = (
@@ -49,14 +48,14 @@ def run(options: Options, console: Console) -> Result:
             hint="leave --profile out: --editable implies develop",
         )
     if options.editable and not options.dry_run:
-        from mps_build.build.editable_state import recall
+        from ..build.editable_state import recall
 
         if found := recall(options):
             return _rebuilt(found, console)
-    from mps_build.build.forecast import forecast
-    from mps_build.build.pipeline import Pipeline
-    from mps_build.build.request import plan
-    from mps_build.host.probes.probers import RecordedProber
+    from ..build.forecast import forecast
+    from ..build.pipeline import Pipeline
+    from ..build.request import plan
+    from ..host.probes.probers import RecordedProber
 
     if options.host:  # said first: a host that cannot build is an error already in the plan
         console.print(f"recorded on {RecordedProber(options.host).recorded_on}")
@@ -84,8 +83,8 @@ def run(options: Options, console: Console) -> Result:
 
 def _editable(options: Options, request: BuildRequest, workspace: Workspace, console: Console) -> Result:
     """The first run of --editable, or one after something else than the source changed."""
-    from mps_build.build.editable import EditableBuild
-    from mps_build.build.pipeline import Pipeline
+    from ..build.editable import EditableBuild
+    from ..build.pipeline import Pipeline
 
     try:
         found, version, place = EditableBuild(Pipeline(request, workspace=workspace, console=console)).make(options)
@@ -100,7 +99,7 @@ def _editable(options: Options, request: BuildRequest, workspace: Workspace, con
 
 def _rebuilt(found: Remembered, console: Console) -> Result:
     """Every further run: ninja, and what it does not know of."""
-    from mps_build.build.steps.rebuild_editable import rebuild
+    from ..build.steps.rebuild_editable import rebuild
 
     with found.workspace.held():
         try:

@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.console import Console
-from mps_build.common.errors import UsageError
-from mps_build.common.files import write_whole
-from mps_build.common.json_text import load_json
-from mps_build.common.recipe.catalogue import data_root
-from mps_build.common.records.kernels import is_kernels, load_kernels
-from mps_build.common.records.verification import Case, Record, load_record
-from mps_build.common.result import Result
-from mps_build.inspection.kernels import repro as kernel_repro
-from mps_build.verify.reports.embedded_suite import embed
-from mps_build.verify.reports.repro import render_issue, render_script
+from ..common.console import Console
+from ..common.errors import UsageError
+from ..common.files import write_whole
+from ..common.json_text import load_json
+from ..common.recipe.catalogue import data_root
+from ..common.records.kernels import is_kernels, load_kernels
+from ..common.records.verification import Case, Record, load_record
+from ..common.result import Result
+from ..kernels.report import repro as kernel_repro
+from ..verify.reports.embedded_suite import embed
+from ..verify.reports.repro import render_issue, render_script
 
 EXAMPLES = (
     "work/verify/20261121T194015-mps-25322/record.json issue-131750",

@@ -18,20 +18,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.console import Console
-from mps_build.common.errors import OwnFault, RefusedForSafety, UsageError
-from mps_build.common.files import write_whole
-from mps_build.common.home import expanded
-from mps_build.common.records.kernels import load_kernels
-from mps_build.common.result import Result
-from mps_build.common.workspace import cache_folder
-from mps_build.inspection.kernels import document, page
-from mps_build.inspection.kernels.code.compiler import require_llvm
-from mps_build.inspection.kernels.library import BASIC, Library
-from mps_build.inspection.kernels.selection import Choice
-from mps_build.inspection.kernels.verification import FOUND, Kernel, Request, load_plant, verify
-from mps_build.inspection.kernels.wheel import NoKernels, read_installed, read_libraries
-
+from ..common.console import Console
+from ..common.errors import OwnFault, RefusedForSafety, UsageError
+from ..common.files import write_whole
+from ..common.home import expanded
+from ..common.records.kernels import load_kernels
+from ..common.result import Result
+from ..common.workspace import cache_folder
+from ..kernels.code.compiler import require_llvm
+from ..kernels.execution.selection import Choice
+from ..kernels.execution.verification import FOUND, Kernel, Request, load_plant, verify
+from ..kernels.read.library import BASIC, Library
+from ..kernels.read.wheel import NoKernels, read_installed, read_libraries
+from ..kernels.report import document, page
 from .shared.find_wheel import find_installed, find_wheel
 from .shared.kernels import environment, reference_python, require_linux, torch_version
 

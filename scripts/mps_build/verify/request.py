@@ -11,8 +11,8 @@ from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 
-from mps_build.common.errors import UsageError
-from mps_build.common.opening import fault_of
+from ..common.errors import UsageError
+from ..common.opening import fault_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,15 +8,14 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from mps_build.common.console import Console
-from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import HostError, MpsBuildError, UsageError, VirtualGpu
-from mps_build.common.known_issues import Circumstances, Issue, active_issues, as_suite_reads_them, load_issues
-from mps_build.common.recipe.catalogue import data_root
-from mps_build.common.records.verification import Case, Python, Record, Torch, load_record, to_json, write_record
-from mps_build.common.stopping import exit_status
-from mps_build.common.workspace import cache_folder, work_folder
-
+from ..common.console import Console
+from ..common.environment import fetch_environ
+from ..common.errors import HostError, MpsBuildError, UsageError, VirtualGpu
+from ..common.known_issues import Circumstances, Issue, active_issues, as_suite_reads_them, load_issues
+from ..common.recipe.catalogue import data_root
+from ..common.records.verification import Case, Python, Record, Torch, load_record, to_json, write_record
+from ..common.stopping import exit_status
+from ..common.workspace import cache_folder, work_folder
 from .draft import Draft, known_issues
 from .facts import judge_text_on, observe_host, recorded_line
 from .judgement import BAD, Judged, judge_run

@@ -13,20 +13,20 @@ from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
-from mps_build.inspection.kernels.binding.pack import WrongBinding
-from mps_build.inspection.kernels.code.compiled import Code
-from mps_build.inspection.kernels.examine import Verdict
-from mps_build.inspection.kernels.execution import closed, pool
-from mps_build.inspection.kernels.execution.closed import Ended, Machine, OurFault, Reader
-from mps_build.inspection.kernels.execution.sandbox import SandboxUnavailable
-from mps_build.inspection.kernels.execution.servers import Started, servers
-from mps_build.inspection.kernels.execution.store import Store
-from mps_build.inspection.kernels.execution.taking_turns import Turns
-from mps_build.inspection.kernels.machine.left import BadReport
-from mps_build.inspection.kernels.machine.modes import Mode
-from mps_build.inspection.kernels.machine.runtime import load_runtime
-from mps_build.inspection.kernels.program import Program, Step, input_buffer, output_buffer
 from mps_build.inspection.malformed import Malformed
+from mps_build.kernels.code.compiled import Code
+from mps_build.kernels.execution import closed, pool
+from mps_build.kernels.execution.closed import Ended, Machine, OurFault, Reader
+from mps_build.kernels.execution.examine import Verdict
+from mps_build.kernels.execution.sandbox import SandboxUnavailable
+from mps_build.kernels.execution.servers import Started, servers
+from mps_build.kernels.execution.store import Store
+from mps_build.kernels.execution.taking_turns import Turns
+from mps_build.kernels.machine.left import BadReport
+from mps_build.kernels.machine.modes import Mode
+from mps_build.kernels.machine.runtime import load_runtime
+from mps_build.kernels.program.errors import WrongBinding
+from mps_build.kernels.program.launch import Program, Step, input_buffer, output_buffer
 from pydantic import ValidationError
 from small_kernels import bitcode, compiled, doubled, floats, pack_floats, summed
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mps_build.inspection.kernels.code import compiler
-from mps_build.inspection.kernels.code.compiled import Code, Refused
-from mps_build.inspection.kernels.code.kernel import compile_kernel
-from mps_build.inspection.kernels.machine.build import build_runtime
-from mps_build.inspection.kernels.machine.device import Device, Mode, Ran
-from mps_build.inspection.kernels.machine.runtime import load_runtime
-from mps_build.inspection.kernels.program import Buffer, Program, Step
+from mps_build.kernels.code import compiler
+from mps_build.kernels.code.compiled import Code, Refused
+from mps_build.kernels.code.kernel import compile_kernel
+from mps_build.kernels.machine.build import build_runtime
+from mps_build.kernels.machine.device import Device, Mode, Ran
+from mps_build.kernels.machine.runtime import load_runtime
+from mps_build.kernels.program.launch import Buffer, Program, Step
 
 _SIZES = {"float": 4, "uint": 4, "int": 4, "half": 2, "char": 1, "long": 8}
 

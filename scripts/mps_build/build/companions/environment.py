@@ -10,19 +10,18 @@ from typing import Any
 
 from packaging.version import Version
 
-from mps_build.common.errors import BuildEnvironmentError, CompileError, disk_full
-from mps_build.common.interpreters import find_python
-from mps_build.common.json_text import read_json
-from mps_build.common.process import Command, CommandFailed, capture, run_logged
-from mps_build.common.receipts import Ledger, Receipt, StepResult, fingerprint
-from mps_build.common.recipe.catalogue import locks_root
-from mps_build.common.reporter import Reporter
-from mps_build.common.wheels.cache import own_folder
-from mps_build.common.wheels.naming import is_same_version
-from mps_build.common.wheels.pip_call import limited_pip, run_pip
-from mps_build.common.wheels.wheel_file import read_wheel
-from mps_build.common.workspace import Workspace, cache_folder, remove_tree
-
+from ...common.errors import BuildEnvironmentError, CompileError, disk_full
+from ...common.interpreters import find_python
+from ...common.json_text import read_json
+from ...common.process import Command, CommandFailed, capture, run_logged
+from ...common.receipts import Ledger, Receipt, StepResult, fingerprint
+from ...common.recipe.catalogue import locks_root
+from ...common.reporter import Reporter
+from ...common.wheels.cache import own_folder
+from ...common.wheels.naming import is_same_version
+from ...common.wheels.pip_call import limited_pip, run_pip
+from ...common.wheels.wheel_file import read_wheel
+from ...common.workspace import Workspace, cache_folder, remove_tree
 from ..artifacts import Wheel
 from ..failure import explained
 from ..steps.create_environment import create_environment, installed_versions

@@ -6,14 +6,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import SourceError, UsageError
-from mps_build.common.process import Command, capture
-from mps_build.common.recipe.catalogue import all_recipes
-from mps_build.common.recipe.model import Recipe
-from mps_build.common.reporter import Reporter
-from mps_build.common.wheels.naming import release_of
-
+from ...common.environment import fetch_environ
+from ...common.errors import SourceError, UsageError
+from ...common.process import Command, capture
+from ...common.recipe.catalogue import all_recipes
+from ...common.recipe.model import Recipe
+from ...common.reporter import Reporter
+from ...common.wheels.naming import release_of
 from ..objc import write_frameworks
 from ..objc.model import version
 from .compiler import Checker, find_zig

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mps_build.common.plain_text import markdown_table, plain
-
+from ...common.plain_text import markdown_table, plain
 from .search import Standing, steps_at_most
 from .state import Stage, State
 from .versions import parse_version

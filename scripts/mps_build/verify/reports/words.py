@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mps_build.common.records.benchmark import BenchmarkRecord
-from mps_build.common.records.verification import Case, Record
+from ...common.records.benchmark import BenchmarkRecord
+from ...common.records.verification import Case, Record
 
 BAD = ("failed", "crashed", "timeout")
 _KINDS = {"aot": "Metal kernels precompiled", "jit": "Metal kernels compiled at first use", "off": "without MPS"}

@@ -1,0 +1,1 @@
+"""`arange` and `linspace` into dense tensors."""

@@ -22,7 +22,7 @@ from mps_build.commands.shared.kernels import environment, reference_python, tor
 from mps_build.common.console import Console
 from mps_build.common.workspace import cache_folder
 from mps_build.kernels.execution.selection import Choice, choose
-from mps_build.kernels.execution.verification import FOUND, Kernel, Request, counts, verify
+from mps_build.kernels.execution.verification import FOUND, KernelRow, Request, counts, verify
 from mps_build.kernels.read.library import BASIC
 from mps_build.kernels.read.wheel import read_libraries
 from mps_build.kernels.report.document import document_of
@@ -58,7 +58,7 @@ def main() -> int:
     return 0
 
 
-def _report(options: argparse.Namespace, path: Path, rows: list[Kernel]) -> None:
+def _report(options: argparse.Namespace, path: Path, rows: list[KernelRow]) -> None:
     found, alarms = counts(rows), [row for row in rows if row.outcome in FOUND]
     print(found, dict(Counter(row.outcome for row in rows)))
     for row in alarms:

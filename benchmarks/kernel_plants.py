@@ -41,7 +41,8 @@ from mps_build.kernels.families.shared.contracts import (
 )
 from mps_build.kernels.judge.references import load_references
 from mps_build.kernels.machine.build import build_runtime
-from mps_build.kernels.machine.device import Device, Mode
+from mps_build.kernels.machine.checks import Order, TimeLimit
+from mps_build.kernels.machine.device import Device
 from mps_build.kernels.machine.runtime import load_runtime
 from mps_build.kernels.program.errors import NotBound, WrongBinding
 from mps_build.kernels.program.values import Values
@@ -195,7 +196,7 @@ def _differs(library: Library, each: Drawn) -> bool:
         try:
             for program in find_binder(kernel.contract.binder)(kernel, case):
                 runs = [
-                    Device(runtime, {**codes, each.name: code}).run(program, Mode(order=order, milliseconds=20000))
+                    Device(runtime, {**codes, each.name: code}).run(program, (Order(order), TimeLimit(20000)))
                     for code in (clean, faulty)
                     for order in (0, 1)
                 ]
@@ -203,7 +204,7 @@ def _differs(library: Library, each: Drawn) -> bool:
                 if bool(one.troubles) != bool(two.troubles) or bool(runs[1].troubles) != bool(runs[3].troubles):
                     return True
                 # Buffers are numbered anew in each run, in the order of the program's arguments.
-                if not program.loose and (
+                if not program.varies and (
                     list(one.contents.values()) != list(two.contents.values())
                     or list(runs[1].contents.values()) != list(runs[3].contents.values())
                 ):

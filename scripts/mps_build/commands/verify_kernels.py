@@ -27,7 +27,7 @@ from ..common.result import Result
 from ..common.workspace import cache_folder
 from ..kernels.code.compiler import require_llvm
 from ..kernels.execution.selection import Choice
-from ..kernels.execution.verification import FOUND, Kernel, Request, load_plant, verify
+from ..kernels.execution.verification import FOUND, KernelRow, Request, load_plant, verify
 from ..kernels.read.library import BASIC, Library
 from ..kernels.read.wheel import NoKernels, read_installed, read_libraries
 from ..kernels.report import document, page
@@ -146,7 +146,7 @@ def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...],
 
 
 def _concluded(
-    rows: list[Kernel],
+    rows: list[KernelRow],
     beside: list[dict[str, Any]],
     options: Options,
     console: Console,
@@ -173,7 +173,7 @@ def _concluded(
     return Result(document=result, exit_code=exit_code, cause=_cause(exit_code), hint=_hint(exit_code))
 
 
-def _print_tables(rows: list[Kernel], console: Console) -> None:
+def _print_tables(rows: list[KernelRow], console: Console) -> None:
     columns = ("family", "kernels", "compiled", "bound", "run", "wrong")
     libraries = dict.fromkeys(row.library for row in rows)
     for library in libraries:
@@ -197,7 +197,7 @@ def _print_tables(rows: list[Kernel], console: Console) -> None:
         console.print(f"and {len(lines) - _SHOWN} findings more; --json FILE has them all")
 
 
-def _plant_result(rows: list[Kernel]) -> str:
+def _plant_result(rows: list[KernelRow]) -> str:
     """Return caught, missed, not_exercised (it changed no kernel that ran), or error (its IR is not accepted)."""
     planted = [row for row in rows if row.outcome != "skipped"]
     outcomes = {row.outcome for row in planted}
@@ -208,7 +208,7 @@ def _plant_result(rows: list[Kernel]) -> str:
     return "error" if outcomes & {"not_compiled", "refused", "misfit"} else "not_exercised"
 
 
-def _share(rows: list[Kernel]) -> str:
+def _share(rows: list[KernelRow]) -> str:
     """Return how many kernels passed of how many there are, copies of one in another library counted once."""
     own = [row for row in rows if not row.is_twin]
     return f"{sum(row.outcome == 'passed' for row in own)} of {len(own)} kernels passed"

@@ -1,26 +1,26 @@
 """The Metal kernels of a wheel, executed on this machine.
 
-    library → metadata → code (bitcode to machine code) → machine (launches, guarded memory) → examine → verdict
+    read → code (bitcode to machine code) → machine (launches, guarded memory) → execution → report
 
-Code and machine run in closed processes, examine in a worker that never holds a wheel's code (execution/,
+Code and machine run in closed processes; a worker that never holds a wheel's code compares and decides (execution/,
 docs/inspect/kernels_threats.md).
 
-A *contract* (contracts/*.yaml) says how a family of kernels is launched and judged. It is matched by the kernel's own
-signature: the names of its buffers in order (`arguments`), optionally its built-in arguments (`builtins`) and the types
-of single arguments (`types`), and the pattern of its name (`name`, binding/contracts.compile_pattern). Files are read
-in the order of their names, rows in the order of their lines; the first that matches holds.
+A *family* is a folder of families/: what is known of kernels that belong together, older forms beside newer ones.
 
-A *binder* (binding/binders/*.py, named `module.function` by the row) is a pure generator
-`(Kernel, Case) -> Iterator[Program]`. Everything it needs is in the two: `kernel.pack("params", {...})` fills a struct
-by the field names of this kernel's own metadata, `kernel.dtype("input")` gives an element type, `kernel.parts` the
-groups of the name's pattern, `case.values` seeded inputs, `case.companion(name)` another kernel of the library (the
-row's `companions` name it beforehand).
+- contracts.yaml: how each form is launched. A contract is matched by the kernel's own signature: the names of its
+  buffers in order (`arguments`), optionally its built-in arguments (`builtins`) and the types of single arguments
+  (`types`), and the pattern of its name (`name`, families/shared/contracts.compile_pattern). No kernel has two.
+- binder.py: pure generators `(Kernel, Case) -> Iterator[Program]`, named by the contracts. Everything they need is in
+  the two: `kernel.pack("params", {...})` fills a struct by the field names of this kernel's own metadata,
+  `kernel.dtype("input")` gives an element type, `kernel.parts` the groups of the name's pattern, `case.values` seeded
+  inputs, `case.companion(name)` another kernel of the library (the contract's `companions` name it beforehand).
+- references.yaml: what is right, as an expression of torch or a function of judge.py, which runs where torch is:
+  in float64 beside the CPU's own type, exact for integers and bools.
 
-A *program* (program.py) is launches over Buffers and what must hold afterwards: `Same` (bits equal to the dense form),
-`Known` (exact bytes), `Reference` (a row of references/*.yaml, an expression of torch, or a function of
-judge/functions.py; computed in float64 beside the CPU's own type, exact for integers and bools).
+A *program* (program/launch.py) is launches over Buffers and what must hold afterwards: `Same` (bits equal to the dense
+form), `Known` (exact bytes), `Reference` (a row of references.yaml).
 
-Every program runs at least twice: forward with the buffers' ends at a protected page, and backward with their
-beginnings at one, other poison in outputs and threadgroup memory, other threadgroups where threads are `free`.
-Cooperative kernels run twice more (simdgroups in turn, shuffled), with all loads and stores watched for races.
+Every program runs at least twice: forward with the buffers' ends at a protected page, and again under the checks of
+machine/checks.py: with their beginnings at one, other poison in outputs and threadgroup memory, other threadgroups
+where threads are `free`. Kernels whose threads work together run twice more, with all loads and stores watched for races.
 """

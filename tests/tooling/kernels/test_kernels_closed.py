@@ -30,7 +30,6 @@ from mps_build.kernels.execution.sandbox import SandboxUnavailable
 from mps_build.kernels.execution.store import Store
 from mps_build.kernels.machine.left import BadReport
 from mps_build.kernels.machine.link import Image
-from mps_build.kernels.machine.modes import Mode
 from mps_build.kernels.program.errors import WrongBinding
 from mps_build.kernels.program.launch import Program, Step, input_buffer, output_buffer
 from small_kernels import bitcode, compiled, doubled
@@ -270,7 +269,7 @@ def test_a_report_of_what_there_is_not_is_an_error_and_no_verdict(lying: Callabl
     machine = Machine(lying(frame({}), frame(record, data)), None, {"doubled": GOOD})
 
     with pytest.raises((BadReport, Ended)):
-        machine.run(program(), Mode())
+        machine.run(program())
 
 
 def test_more_bytes_than_its_buffers_have_end_a_process(lying: Callable[..., Path]) -> None:
@@ -278,14 +277,14 @@ def test_more_bytes_than_its_buffers_have_end_a_process(lying: Callable[..., Pat
     machine = Machine(lying(frame({}), frame({**ran(), "sizes": [9]}, b"123456789")), None, {"doubled": GOOD})
 
     with pytest.raises(Ended, match="where at most"):
-        machine.run(program(), Mode())
+        machine.run(program())
 
 
 def test_a_right_report_is_taken(lying: Callable[..., Path]) -> None:
     assert isinstance(GOOD, Code)
     machine = Machine(lying(frame({}), frame(ran(), b"abcdefgh")), None, {"doubled": GOOD})
 
-    found = machine.run(asked := program(), Mode())
+    found = machine.run(asked := program())
 
     assert found.troubles == []
     assert found.contents[id(asked.steps[0].arguments["out"])] == b"abcdefgh"

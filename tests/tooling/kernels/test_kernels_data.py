@@ -10,7 +10,7 @@ import pytest
 from mps_build.common.errors import UsageError
 from mps_build.inspection.malformed import Malformed
 from mps_build.kernels.execution import selection, verification, written
-from mps_build.kernels.execution.verification import Kernel
+from mps_build.kernels.execution.verification import KernelRow
 from mps_build.kernels.families.shared.contracts import find_binder, load_contracts
 from mps_build.kernels.families.shared.pack import pack_argument
 from mps_build.kernels.judge import known
@@ -161,8 +161,8 @@ def test_quick_takes_one_type_and_the_smallest_and_largest_threadgroup() -> None
     assert chosen[1:] == ["sort_float_tptg32_stable", "sort_float_tptg1024_stable"]
 
 
-def _row(name: str, outcome: str, library: str = "metal_basic") -> Kernel:
-    return Kernel(
+def _row(name: str, outcome: str, library: str = "metal_basic") -> KernelRow:
+    return KernelRow(
         name=name,
         library=library,
         body="b",
@@ -214,7 +214,7 @@ def test_known_issues_hold_for_their_releases_and_outcomes() -> None:
     for each in known.load_known():
         assert each.link.startswith(("https://", "docs/"))
         assert each.why
-    row = known.Known(
+    row = known.KnownIssue(
         id="x",
         link="https://x",
         title="t",

@@ -160,7 +160,7 @@ def test_the_judge_that_answers_is_closed(judge: Judge) -> None:
     opened = raw(judge, json.dumps(question(name="abs", inputs=[{"value": "x"}])).encode(), ONE)
     assert "error" in opened
     children = subprocess.run(
-        ["pgrep", "-f", "judge/main.py"], capture_output=True, text=True, check=False
+        ["pgrep", "-f", "judge/server/main.py"], capture_output=True, text=True, check=False
     ).stdout.split()
     modes = [
         line.split()[1]

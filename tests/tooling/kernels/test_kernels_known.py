@@ -21,7 +21,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 kernel_faults: Any = import_module("kernel_faults")
 
 
-ROW = known.Known(
+ROW = known.KnownIssue(
     id="x",
     link="https://x",
     title="t",
@@ -34,7 +34,7 @@ ROW = known.Known(
 
 
 @pytest.mark.parametrize("row", known.load_known(), ids=lambda row: str(row.id))
-def test_a_wrong_value_is_only_known_where_its_row_says_so(row: known.Known) -> None:
+def test_a_wrong_value_is_only_known_where_its_row_says_so(row: known.KnownIssue) -> None:
     assert row.where or "wrong" not in row.outcomes or row.is_race
     if row.where:
         compile(row.where, row.id, "eval")
@@ -64,7 +64,7 @@ def test_what_the_judge_did_not_explain_is_a_finding() -> None:
 def test_a_kernel_is_known_when_its_release_has_all_that_explains_it(
     explained: list[str], is_planted: bool, outcome: str
 ) -> None:
-    row = verification.Kernel(
+    row = verification.KernelRow(
         name="maximum_dense_float_float", library="metal_basic", body="", outcome="wrong", family="", operator="",
         reason="r", is_compiled=True, verdict={"explained": explained},
     )  # fmt: skip

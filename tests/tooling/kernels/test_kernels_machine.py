@@ -10,7 +10,16 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from mps_build.kernels.code.compiled import Code, Refused
-from mps_build.kernels.machine.device import REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN, Mode
+from mps_build.kernels.machine.checks import (
+    REVERSE,
+    SHUFFLED,
+    SIMDGROUPS_IN_TURN,
+    BoundsBefore,
+    Order,
+    Poison,
+    Races,
+    TimeLimit,
+)
 from mps_build.kernels.program.launch import input_buffer, output_buffer
 from small_kernels import GRID, air, buffer, builtin, compiled, device, doubled, floats, launch, pack_floats, summed
 
@@ -37,7 +46,7 @@ def test_an_access_before_a_buffer_is_caught_where_it_begins_at_a_page(cache: Pa
     x, out = input_buffer(pack_floats(1, 2)), output_buffer(8)
 
     at_end = launch(one, "doubled", {"out": out, "in": x}, threads=2, group=2)
-    at_begin = launch(one, "doubled", {"out": out, "in": x}, threads=2, group=2, mode=Mode(at_begin=True))
+    at_begin = launch(one, "doubled", {"out": out, "in": x}, threads=2, group=2, checks=(BoundsBefore(),))
 
     assert [each.text for each in at_end.troubles] == ["doubled writes 1 bytes before out"]
     assert at_begin.troubles[0].where["byte"] == -4
@@ -62,7 +71,7 @@ def test_a_two_level_reduction_is_right_at_every_threadgroup_size(cache: Path, t
     x, out = input_buffer(pack_floats(*values)), output_buffer(8)
 
     ran = launch(
-        one, "summed", {"out": out, "in": x}, threads=2 * threads, group=threads, mode=Mode(order=order, track=True)
+        one, "summed", {"out": out, "in": x}, threads=2 * threads, group=threads, checks=(Order(order), Races())
     )
 
     assert ran.troubles == []
@@ -91,8 +100,8 @@ def test_a_dropped_barrier_is_a_race_and_changes_the_result(cache: Path) -> None
     x, out = input_buffer(pack_floats(*range(96))), output_buffer(4)
     arguments: dict[str | int, object] = {"out": out, "in": x}
 
-    watched = launch(one, "summed", arguments, threads=96, group=96, mode=Mode(track=True))
-    in_turn = launch(one, "summed", arguments, threads=96, group=96, mode=Mode(order=SIMDGROUPS_IN_TURN))
+    watched = launch(one, "summed", arguments, threads=96, group=96, checks=(Races(),))
+    in_turn = launch(one, "summed", arguments, threads=96, group=96, checks=(Order(SIMDGROUPS_IN_TURN),))
 
     assert [each.kind for each in watched.troubles] == ["race"]
     assert "threadgroup memory" in watched.troubles[0].text
@@ -113,7 +122,7 @@ def test_threadgroup_memory_is_poison_before_every_threadgroup(cache: Path) -> N
     out = output_buffer(8)
 
     poisons = [
-        launch(one, "reads", {"out": out}, threads=2, group=1, mode=Mode(poison=each)).contents[id(out)]
+        launch(one, "reads", {"out": out}, threads=2, group=1, checks=(Poison(each),)).contents[id(out)]
         for each in (0xA5, 0x5A)
     ]
 
@@ -198,9 +207,7 @@ again:
     text = air("spins", "ptr addrspace(1) %out, i32 %i", body, [buffer(0, "out"), builtin(1, GRID)])
     one = device(cache, {"spins": compiled(text)})
 
-    (trouble,) = launch(
-        one, "spins", {"out": output_buffer(4)}, threads=1, group=1, mode=Mode(milliseconds=200)
-    ).troubles
+    (trouble,) = launch(one, "spins", {"out": output_buffer(4)}, threads=1, group=1, checks=(TimeLimit(200),)).troubles
 
     assert trouble.kind == "timeout"
 
@@ -355,7 +362,7 @@ def test_an_atomic_operation_and_a_plain_access_may_not_meet(cache: Path, then: 
     text = air("counts", "ptr addrspace(1) %out, i32 %i", body, arguments, around=_ATOMICS)
     one = device(cache, {"counts": compiled(text)})
 
-    ran = launch(one, "counts", {"out": output_buffer(8)}, threads=64, group=64, mode=Mode(track=True))
+    ran = launch(one, "counts", {"out": output_buffer(8)}, threads=64, group=64, checks=(Races(),))
 
     assert [each.kind for each in ran.troubles] == kinds
 

@@ -1,4 +1,4 @@
-"""What compiled code may call: the C runtime's functions (runtime/*.c), by the names that the compiler uses."""
+"""What compiled code may call: the C runtime's functions (machine/c/*.c), by the names that the compiler uses."""
 
 from __future__ import annotations
 

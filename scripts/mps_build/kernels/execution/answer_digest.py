@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from ..machine.modes import Ran
+from ..machine.ran import Ran
 from ..machine.runner import Runner
 from ..program.launch import Addresses, Buffer, Program
 

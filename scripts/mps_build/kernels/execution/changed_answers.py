@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...common.reporter import Reporter
 from ..read.library import BASIC
-from .verification import Kernel, Request, verify
+from .verification import KernelRow, Request, verify
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ def compare_answers(left: Request, right: Request, reporter: Reporter) -> Answer
     return Answers(same=tuple(same), changed=tuple(changed))
 
 
-def _by_name(rows: Sequence[Kernel]) -> dict[str, Kernel]:
+def _by_name(rows: Sequence[KernelRow]) -> dict[str, KernelRow]:
     """Return one row for each name: that of metal_basic, if it is there."""
     found = {row.name: row for row in rows}
     return {**found, **{row.name: row for row in rows if row.library == BASIC}}

@@ -21,8 +21,8 @@ from pydantic import BaseModel, ValidationError
 
 from ...inspection.malformed import Malformed
 from ..code.compiled import Code, Refused
+from ..machine.checks import RunCheck
 from ..machine.left import Left, buffers_of
-from ..machine.modes import Mode
 from ..machine.runner import Runner
 from ..machine.shift import Shift, outputs_of
 from ..program.errors import WrongBinding
@@ -233,12 +233,12 @@ class Machine(_Closed, Runner):
         self.codes, self._program = codes, None
         self._asked(Nothing, 0, RUN_SECONDS, "load", codes)
 
-    def left_by(self, program: Program, mode: Mode) -> tuple[Left, list[bytes]]:
+    def left_by(self, program: Program, checks: Sequence[RunCheck]) -> tuple[Left, list[bytes]]:
         """Run a program; return what it left, and the bytes of the buffers that it may write."""
         sent = program if program is not self._program else None
         self._program = program
         most = sum(each.size for each in buffers_of(program) if each.role != "input")
-        return _left(*self._asked(Ran, most, RUN_SECONDS, "run", sent, mode))
+        return _left(*self._asked(Ran, most, RUN_SECONDS, "run", sent, checks))
 
     def shifted_by(self, step: Step, shift: Shift, groups: Sequence[int] | None) -> tuple[Left, list[bytes]]:
         """Run a step where a shift moves it to; return what it left, and the moved bytes of its outputs."""

@@ -9,7 +9,19 @@ from typing import Any, Literal
 from ..families.shared.contracts import Case, Kernel, find_binder
 from ..judge.client import Answer, Judge, NoAnswer, NoReference
 from ..judge.known import explanations_of, has_any_value, races_of
-from ..machine.modes import REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN, Mode, Ran
+from ..machine.checks import (
+    REVERSE,
+    SHUFFLED,
+    SIMDGROUPS_IN_TURN,
+    BoundsBefore,
+    Layout,
+    Order,
+    Poison,
+    Races,
+    RunCheck,
+    Threadgroups,
+)
+from ..machine.ran import Ran
 from ..machine.runner import Runner
 from ..machine.troubles import Trouble
 from ..program.errors import NotBound, WrongBinding
@@ -24,8 +36,15 @@ _OF_TROUBLE: Mapping[str, Outcome] = {
     "fault": "out_of_bounds", "timeout": "timeout", "trap": "crashed", "deadlock": "timeout", "write": "out_of_bounds",
     "race": "race", "bad launch": "misfit",
 }  # fmt: skip
-BASE = Mode()
 _NOT_FINITE = 1e299
+Checks = tuple[RunCheck, ...]
+_CHECKS: tuple[Checks, ...] = ((Poison(0x5A), BoundsBefore(), Order(REVERSE), Threadgroups()),)
+# Where threads work together.
+_CHECKS_TOGETHER: tuple[Checks, ...] = (
+    (*_CHECKS[0], Races()),
+    (Poison(0x00), Order(SIMDGROUPS_IN_TURN)),
+    (Poison(0xFF), Order(SHUFFLED)),
+)
 Digest = Callable[[Program, Ran], tuple[str, str]]
 
 
@@ -103,7 +122,8 @@ def _run(
 ) -> None:
     is_cooperative = any(device.codes[step.kernel].is_cooperative for step in program.steps)
     is_ordered = False
-    first = device.run(program, Mode(track=is_cooperative))
+    watched = (Races(),) if is_cooperative else ()
+    first = device.run(program, watched)
     if races and [each.kind for each in first.troubles] == ["race"]:
         found = _of_trouble(first.troubles[0])
         verdict.outcome, verdict.reason, verdict.where = found.outcome, found.reason, found.where
@@ -111,20 +131,17 @@ def _run(
         # What such a kernel leaves may depend on the order of its threads: it is asked in one only, or not at all.
         if has_any_value(races):
             return
-        is_ordered, first = True, device.run(program, Mode())
+        is_ordered, first = True, device.run(program)
     _stop_at_trouble(first)
     verdict.threads += first.threads
     verdict.inactive += first.inactive
-    if answer is not None and not program.loose:
+    if answer is not None and not program.varies:
         inputs, results = answer(program, first)
         verdict.answers[inputs] = results
-    modes = [Mode(poison=0x5A, at_begin=True, order=REVERSE, narrow=True, track=is_cooperative)]
-    if is_cooperative:
-        modes += [Mode(poison=0x00, order=SIMDGROUPS_IN_TURN), Mode(poison=0xFF, order=SHUFFLED)]
-    for mode in () if is_ordered else modes:
-        again = device.run(program, mode)
+    for checks in () if is_ordered else _CHECKS_TOGETHER if is_cooperative else _CHECKS:
+        again = device.run(program, checks)
         _stop_at_trouble(again)
-        _compare_runs(program, device, first, again, mode, judge, known)
+        _compare_runs(program, device, first, again, checks, judge, known)
     _compare_gaps(program, first)
     for check in program.checks:
         _judge(check, device, judge, first, verdict, known)
@@ -148,10 +165,10 @@ def _results(program: Program) -> list[View]:
 
 
 def _compare_runs(
-    program: Program, device: Runner, first: Ran, again: Ran, mode: Mode, judge: Judge, known: Sequence[str]
+    program: Program, device: Runner, first: Ran, again: Ran, checks: Checks, judge: Judge, known: Sequence[str]
 ) -> None:
     """What a check looks at must not depend on how it was run."""
-    if program.loose:
+    if program.varies:
         for check in program.checks:
             _judge(check, device, judge, again, Verdict(outcome="passed"), known)
         return
@@ -159,19 +176,14 @@ def _compare_runs(
         got, want = (device.take(view, ran.contents[id(view.buffer)]) for ran in (again, first))
         at = device.first_difference(got, want, view)
         if at is not None:
-            raise _Found(_explain(program, device, first, mode, view, at))
+            raise _Found(_explain(program, device, first, checks, view, at))
 
 
-def _explain(program: Program, device: Runner, first: Ran, mode: Mode, view: View, at: int) -> Verdict:
+def _explain(program: Program, device: Runner, first: Ran, checks: Checks, view: View, at: int) -> Verdict:
     """Change one thing at a time to say what the result depends on."""
     where = {"element": at, "shape": list(view.shape)}
-    single: Sequence[tuple[Mode, Outcome, str]] = (
-        (BASE, "wrong", "is not deterministic: two equal runs differ"),
-        (Mode(poison=mode.poison), "wrong", "depends on memory never written (an output or threadgroup memory)"),
-        (Mode(at_begin=mode.at_begin), "wrong", "depends on memory outside its buffers"),
-        (Mode(order=mode.order), "race", "depends on the order of its threads"),
-        (Mode(narrow=mode.narrow), "wrong", "depends on the threadgroup's size"),
-    )
+    single: list[tuple[Checks, Outcome, str]] = [((), "wrong", "is not deterministic: two equal runs differ")]
+    single += [((each,), each.outcome, each.text) for each in checks if each.text]
     for one, outcome, text in single:
         ran = device.run(program, one)
         if ran.troubles:
@@ -190,7 +202,7 @@ def _compare_gaps(program: Program, ran: Ran) -> None:
         by_buffer.setdefault(id(view.buffer), []).append(view)
         buffers[id(view.buffer)] = view.buffer
     for key, views in by_buffer.items():
-        if buffers[key].role == "output" and (at := gap_changed(views, ran.contents[key], BASE.poison)) is not None:
+        if buffers[key].role == "output" and (at := gap_changed(views, ran.contents[key], Layout().poison)) is not None:
             raise _Found(
                 Verdict(outcome="out_of_bounds", reason="writes between the elements of its output", where={"byte": at})
             )

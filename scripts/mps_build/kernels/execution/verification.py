@@ -58,7 +58,7 @@ class Request:
 
 
 @dataclass(slots=True, kw_only=True)
-class Kernel:
+class KernelRow:
     """One row of the result; a twin has the same instructions as metal_basic's kernel, and its verdict."""
 
     name: str
@@ -74,7 +74,7 @@ class Kernel:
     seconds: float = 0.0
 
 
-def verify(request: Request, reporter: Reporter) -> list[Kernel]:
+def verify(request: Request, reporter: Reporter) -> list[KernelRow]:
     """Return a row for every kernel that the request selects.
 
     Raises:
@@ -95,7 +95,7 @@ def verify(request: Request, reporter: Reporter) -> list[Kernel]:
         translator_version(), torch, request.version, request.seed, request.choice.is_quick, request.is_large
     )
     verdicts = Verdicts(request.cache / "verdicts", state)
-    rows: dict[Task, Kernel] = {}
+    rows: dict[Task, KernelRow] = {}
     jobs = request.jobs or len(os.sched_getaffinity(0)) + 1  # a worker waits for the processes that it asks
     if len(tasks) > _MANY:
         fill_pools(request.seed)
@@ -152,9 +152,9 @@ def _version_of_torch(request: Request) -> str:
     return answer.stdout.strip()
 
 
-def _row(request: Request, done: Done) -> Kernel:
+def _row(request: Request, done: Done) -> KernelRow:
     library = request.libraries[done.task.library]
-    return Kernel(
+    return KernelRow(
         name=library.functions[done.task.function].name,
         library=library.name,
         body=done.body,
@@ -168,7 +168,7 @@ def _row(request: Request, done: Done) -> Kernel:
     )
 
 
-def _resolved(rows: list[Kernel], version: str | None, *, is_planted: bool) -> list[Kernel]:
+def _resolved(rows: list[KernelRow], version: str | None, *, is_planted: bool) -> list[KernelRow]:
     """Fill in the kernels that are equal to another library's, and mark the known issues.
 
     With a fault planted only what a known issue explains value by value is known: the rest has been made to fail.
@@ -219,7 +219,7 @@ def load_plant(text: str) -> Plant:
     return planted
 
 
-def counts(rows: Sequence[Kernel]) -> dict[str, int]:
+def counts(rows: Sequence[KernelRow]) -> dict[str, int]:
     """Return how many kernels there are, were compiled, have a contract, and were run."""
     return {
         "kernels": len(rows),

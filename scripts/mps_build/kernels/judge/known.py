@@ -1,4 +1,4 @@
-"""Known issues of kernels as data: which wrong answers are nobody's news, in which releases of torch.
+"""KnownIssue issues of kernels as data: which wrong answers are nobody's news, in which releases of torch.
 
 A wrong value is known only where the row's `where` says so: an expression over the inputs, the result and what it must
 be, evaluated beside the reference. So a new fault in a kernel that has a known one is still seen.
@@ -25,7 +25,7 @@ PREFIX = "known:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownIssue:
     """One known issue.
 
     Args:
@@ -33,7 +33,7 @@ class Known:
         torch: the releases that have it.
         kernels: shell patterns on names.
         outcomes: what its kernels do while it holds.
-        where: for wrong values, which of them it explains: `x`, `y` … as in references/*.yaml, `got`, `want`, and
+        where: for wrong values, which of them it explains: `x`, `y` … as in references.yaml, `got`, `want`, and
             `eps`, `tiny`, `largest` of the result's type.
     """
 
@@ -82,7 +82,7 @@ class Known:
 
 
 @cache
-def load_known(path: Path = FILE) -> tuple[Known, ...]:
+def load_known(path: Path = FILE) -> tuple[KnownIssue, ...]:
     """Return all rows.
 
     Raises:
@@ -92,10 +92,10 @@ def load_known(path: Path = FILE) -> tuple[Known, ...]:
     return tuple(_row(row) for row in rows)
 
 
-def _row(row: Mapping[str, Any]) -> Known:
+def _row(row: Mapping[str, Any]) -> KnownIssue:
     if set(row) - _OPTIONAL != _KEYS - _OPTIONAL:
         raise ValueError(f"{row.get('id')}: its keys are {sorted(row)}, expected {sorted(_KEYS)}")
-    return Known(
+    return KnownIssue(
         id=row["id"],
         link=row["link"],
         title=row["title"],

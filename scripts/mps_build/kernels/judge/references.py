@@ -26,7 +26,7 @@ _KEYS = {
     "strict",
     "note",
     "magnitude",
-    "loose",
+    "coarse",
     "draw",
     "skip_nan",
     "overflow",

@@ -11,16 +11,16 @@ from ..code.compiled import ARENA_STEP, ENTRY, PAGE, Code, Variable
 from ..program.errors import WrongBinding
 from ..program.launch import Addresses, Buffer, Program, Step, Value
 from ..read.metadata import Argument
+from .checks import FORWARD, Layout, RunCheck
 from .left import Launch, Left, Place, buffers_of
 from .link import Image
-from .modes import FORWARD, REVERSE, SHUFFLED, SIMDGROUPS_IN_TURN, Mode, Ran
 from .runner import Runner
 from .runtime import Report, Run, addresses
 from .shift import Shift
 from .sparse import run_shifted
 
-__all__ = ["FORWARD", "REVERSE", "SHUFFLED", "SIMDGROUPS_IN_TURN", "Device", "Mode", "Ran"]
 _CANARY = 0xC3
+_MILLISECONDS, _SEED = 5000, 1
 # Where threadgroup memory is open in this process: its addresses are the same for all devices.
 _MAPPED: dict[int, int] = {}
 # Where code is loaded in this process, and where the next begins; far from what the system maps.
@@ -43,15 +43,18 @@ class Device(Runner):
             self.library.rt_unmap(begin, base + ARENA_STEP // 2 - begin)
         _MAPPED.clear()
 
-    def left_by(self, program: Program, mode: Mode) -> tuple[Left, list[bytes]]:
+    def left_by(self, program: Program, checks: Sequence[RunCheck]) -> tuple[Left, list[bytes]]:
         """Run all steps of a program, until one is stopped."""
+        layout = Layout()
+        for check in checks:
+            layout = check.lay_out(layout)
         placed: dict[int, Place] = {}
         for step in program.steps:
             for value in step.arguments.values():
-                self._place_all(value, placed, mode)
+                self._place_all(value, placed, layout)
         launches: list[Launch] = []
         for number, step in enumerate(program.steps):
-            launches.append(self._run_step(number, step, placed, mode))
+            launches.append(self._run_step(number, step, placed, layout, checks))
             if launches[-1].is_trouble:
                 break
         return self._collected(program, placed, launches)
@@ -81,52 +84,53 @@ class Device(Runner):
                 raise WrongBinding(f"no room for threadgroup memory at {begin:#x}")
             _MAPPED[base] = begin
 
-    def _place_all(self, value: Value, placed: dict[int, Place], mode: Mode) -> None:
+    def _place_all(self, value: Value, placed: dict[int, Place], layout: Layout) -> None:
         if isinstance(value, Addresses):
             for buffer in value.places.values():
-                self._place_all(buffer, placed, mode)
+                self._place_all(buffer, placed, layout)
         elif isinstance(value, Buffer) and id(value) not in placed:
             slot = len(placed)
-            at = self._place(slot, value.size, value.align or _natural(value.size, mode), mode)
+            at = self._place(slot, value.size, value.align or _natural(value.size, layout), layout)
             if value.data:
                 ctypes.memmove(at, value.data, len(value.data))
             elif value.size:
-                ctypes.memset(at, mode.poison, value.size)
+                ctypes.memset(at, layout.poison, value.size)
             placed[id(value)] = Place(slot=slot, address=at, size=value.size)
 
-    def _place(self, slot: int, size: int, align: int, mode: Mode) -> int:
-        at = self.library.rt_place(slot, size, align or 16, mode.at_begin)
+    def _place(self, slot: int, size: int, align: int, layout: Layout) -> int:
+        at = self.library.rt_place(slot, size, align or 16, layout.at_begin)
         if not at:
             raise WrongBinding(f"no room for {size} bytes in slot {slot}")
-        self.library.rt_surround(slot, at, size, mode.at_begin, _CANARY)
+        self.library.rt_surround(slot, at, size, layout.at_begin, _CANARY)
         return int(at)
 
-    def _run_step(self, number: int, step: Step, placed: dict[int, Place], mode: Mode) -> Launch:
+    def _run_step(
+        self, number: int, step: Step, placed: dict[int, Place], layout: Layout, checks: Sequence[RunCheck]
+    ) -> Launch:
         code = self.codes[step.kernel]
         self.library.rt_arena_clear()
         self.library.rt_shadow_clear()
-        arguments, constants = self._bind(step, code, placed, mode)
-        group = _narrowed(step) if mode.narrow and step.free else step.threadgroup
+        arguments, constants = self._bind(step, code, placed, layout)
         self._open_threadgroup_memory(code)
         job = Run(
             entry=self.entry(code),
             arguments=ctypes.addressof(arguments),
             grid=step.grid,
-            group=group,
+            group=step.threadgroup,
             cooperative=code.is_cooperative,
-            order=FORWARD if step.in_order else mode.order,
-            poison=mode.poison,
-            flush=mode.flush,
-            track=mode.track and code.is_cooperative,
-            milliseconds=mode.milliseconds,
-            seed=mode.seed,
+            order=FORWARD,
+            poison=layout.poison,
+            milliseconds=_MILLISECONDS,
+            seed=_SEED,
         )
+        for check in checks:
+            check.launch(job, step, code)
         said = Report()
         self.library.rt_run(ctypes.byref(job), ctypes.byref(said))
         every = [*placed.values(), *constants]
         spoilt = []
         for place, each in enumerate(every):
-            if offset := self.library.rt_spoiled(each.slot, each.address, each.size, mode.at_begin, _CANARY):
+            if offset := self.library.rt_spoiled(each.slot, each.address, each.size, layout.at_begin, _CANARY):
                 spoilt.append((place, int(offset)))
         return Launch.of(number, said, every, spoilt)
 
@@ -142,7 +146,7 @@ class Device(Runner):
         self.library.rt_shadow_clear()
         self._open_threadgroup_memory(code)
 
-    def _bind(self, step: Step, code: Code, placed: dict[int, Place], mode: Mode) -> tuple[Any, list[Place]]:
+    def _bind(self, step: Step, code: Code, placed: dict[int, Place], layout: Layout) -> tuple[Any, list[Place]]:
         arguments = code.metadata.arguments
         pointers = (ctypes.c_void_p * max(len(arguments), 1))()
         known = {each.name for each in arguments} | {each.index for each in arguments}
@@ -154,24 +158,26 @@ class Device(Runner):
             if not argument.is_buffer:
                 continue
             if argument.space == 3:
-                at = self._threadgroup_memory(argument, step, len(placed) + len(constants), mode, constants)
+                at = self._threadgroup_memory(argument, step, len(placed) + len(constants), layout, constants)
             else:
-                at = self._address(argument, step, placed, constants, mode)
+                at = self._address(argument, step, placed, constants, layout)
             pointers[argument.index] = at
         return pointers, constants
 
-    def _threadgroup_memory(self, argument: Argument, step: Step, slot: int, mode: Mode, constants: list[Place]) -> int:
+    def _threadgroup_memory(
+        self, argument: Argument, step: Step, slot: int, layout: Layout, constants: list[Place]
+    ) -> int:
         size = step.threadgroup_bytes.get(argument.name)
         if size is None:
             raise WrongBinding(f"{step.kernel} needs a length for threadgroup memory {argument.name}")
-        at = self._place(slot, size, max(argument.align, 16), mode)
+        at = self._place(slot, size, max(argument.align, 16), layout)
         constants.append(Place(slot=slot, address=at, size=size, name=argument.name))
         self.library.rt_arena_add(at, size, 0)
         self.library.rt_shadow_add(at, size, 3)
         return at
 
     def _address(
-        self, argument: Argument, step: Step, placed: dict[int, Place], constants: list[Place], mode: Mode
+        self, argument: Argument, step: Step, placed: dict[int, Place], constants: list[Place], layout: Layout
     ) -> int:
         value = step.arguments.get(argument.name, step.arguments.get(argument.index, ...))
         if value is ...:
@@ -194,7 +200,7 @@ class Device(Runner):
                 struct.pack_into("<Q", data, offset, entry.address)
             value = bytes(data)
         slot = len(placed) + len(constants)
-        at = self._place(slot, len(value), max(argument.align, 1), mode)
+        at = self._place(slot, len(value), max(argument.align, 1), layout)
         ctypes.memmove(at, value, len(value))
         constants.append(Place(slot=slot, address=at, size=len(value), name=argument.name))
         return at
@@ -216,12 +222,6 @@ class Device(Runner):
         return Left(launches=tuple(launches), changed=tuple(changed), names=names), contents
 
 
-def _natural(size: int, mode: Mode) -> int:
+def _natural(size: int, layout: Layout) -> int:
     """Return the alignment at which a buffer ends exactly at its page: its elements', as far as its size tells."""
-    return 16 if mode.aligned else min(size & -size, 16) or 1
-
-
-def _narrowed(step: Step) -> tuple[int, int, int]:
-    """Another legal threadgroup: smaller, and not a power of two where that is possible."""
-    x, y, z = step.threadgroup
-    return (max(1, x * 3 // 8), max(1, y // 2), max(1, z // 2)) if x * y * z > 1 else (7, 1, 1)
+    return 16 if layout.aligned else min(size & -size, 16) or 1

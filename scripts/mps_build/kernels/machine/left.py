@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ..program.launch import Addresses, Buffer, Program
-from .modes import Ran
+from .ran import Ran
 from .runtime import Report
 from .troubles import Compiled, Placed, Trouble, race, spoilt, stopped
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..program.errors import WrongBinding
 from ..program.launch import Program, Step, View, dense_strides
+from .checks import Aligned, RunCheck
 from .left import Left, in_words
-from .modes import Mode, Ran
+from .ran import Ran
 from .shift import Moved, Shift, moved_of
 from .troubles import Compiled
 
@@ -27,22 +27,24 @@ class Runner(ABC):
         self.codes: Mapping[str, Compiled] = codes
 
     @abstractmethod
-    def left_by(self, program: Program, mode: Mode) -> tuple[Left, list[bytes]]:
+    def left_by(self, program: Program, checks: Sequence[RunCheck]) -> tuple[Left, list[bytes]]:
         """Run a program; return what it left, and the bytes of the buffers that it may write."""
 
     @abstractmethod
     def shifted_by(self, step: Step, shift: Shift, groups: Sequence[int] | None) -> tuple[Left, list[bytes]]:
         """Run a step where a shift moves it to; return what it left, and the moved bytes of its outputs."""
 
-    def run(self, program: Program, mode: Mode) -> Ran:
+    def run(self, program: Program, checks: Sequence[RunCheck] = ()) -> Ran:
         """Run all steps of a program.
 
         Raises:
             WrongBinding: an argument is missing, too long or unknown.
         """
-        ran = in_words(program, self.codes, *self.left_by(program, mode))
-        if not mode.aligned and any(trouble.kind == "trap" for trouble in ran.troubles):
-            return in_words(program, self.codes, *self.left_by(program, replace(mode, aligned=True)))
+        ran = in_words(program, self.codes, *self.left_by(program, checks))
+        if not any(isinstance(each, Aligned) for each in checks) and any(
+            trouble.kind == "trap" for trouble in ran.troubles
+        ):
+            return in_words(program, self.codes, *self.left_by(program, (*checks, Aligned())))
         return ran
 
     def run_shifted(self, step: Step, shift: Shift, groups: Sequence[int] | None = None) -> Moved:

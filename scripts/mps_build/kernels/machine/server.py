@@ -15,9 +15,9 @@ from ..code.compiled import Code
 from ..execution import fork_server, sandbox
 from ..execution.child import Answer, talk
 from ..program.launch import Program, Step
+from .checks import RunCheck
 from .device import Device
 from .left import Left
-from .modes import Mode
 from .runtime import load_runtime
 from .shift import Shift
 
@@ -38,12 +38,12 @@ class Machine:
         self._program = None
         return {}, ()
 
-    def run(self, program: Program | None, mode: Mode) -> Answer:
+    def run(self, program: Program | None, checks: Sequence[RunCheck]) -> Answer:
         """Run a program (None: the last one) and return what it left."""
         if program is not None:
             self._program = program
         assert self._program is not None
-        return _answer(*self._device.left_by(self._program, mode))
+        return _answer(*self._device.left_by(self._program, checks))
 
     def shifted(self, step: Step, shift: Shift, groups: Sequence[int] | None) -> Answer:
         """Run a step where a shift moves it to; return what it left."""

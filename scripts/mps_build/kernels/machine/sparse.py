@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from ..code.compiled import Code
 from ..program.errors import WrongBinding
 from ..program.launch import Buffer, Step
+from .checks import FORWARD
 from .left import Launch, Left, Place
-from .modes import FORWARD
 from .runtime import Report, Run
 from .shift import Shift, outputs_of
 

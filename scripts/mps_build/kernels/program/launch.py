@@ -123,7 +123,7 @@ class Reference:
     give a second, `input` Buffer (or `before`) for what it held before.
 
     Args:
-        name: a row of references/*.yaml (an expression), or a function of judge/functions.py.
+        name: a row of families/*/references.yaml.
         inputs: by the names that the expression uses: views, numbers, lists of numbers, strings.
         ulp: more than the row's bound, where this launch's accumulation length asks for it.
         scale: an absolute error that is allowed on top (sums: eps * length * magnitude).
@@ -145,13 +145,13 @@ class Program:
 
     Args:
         label: which case it is: shapes, strides, dtypes.
-        loose: why the bits may depend on the order of threads (float atomics); then only the checks hold.
+        varies: why the bits may depend on the order of threads (float atomics); then only the checks hold.
     """
 
     label: str
     steps: Sequence[Step]
     checks: Sequence[Check]
-    loose: str = ""
+    varies: str = ""
 
 
 def dense_strides(shape: Sequence[int]) -> Shape:

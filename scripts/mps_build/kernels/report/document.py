@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...common.errors import OwnFault, RefusedForSafety
-from ..execution.verification import FOUND, Kernel, counts
+from ..execution.verification import FOUND, KernelRow, counts
 from ..read.library import BASIC
 
 _HEAVY = 1e299
 _SLOW = 0.5  # processor seconds to run a kernel, worth a look
 
 
-def verdict_of(rows: Sequence[Kernel]) -> tuple[str, int]:
+def verdict_of(rows: Sequence[KernelRow]) -> tuple[str, int]:
     """Return the verdict and the exit status. A misfit is a fault of ours, and never passes for success."""
     outcomes = Counter(row.outcome for row in rows)
     if any(outcomes[each] for each in FOUND):
@@ -28,7 +28,7 @@ def verdict_of(rows: Sequence[Kernel]) -> tuple[str, int]:
     return ("refused", RefusedForSafety.exit_code) if outcomes["refused"] else ("not_verified", 2)
 
 
-def document_of(rows: Sequence[Kernel], *, target: str, version: str | None, seed: int) -> dict[str, Any]:
+def document_of(rows: Sequence[KernelRow], *, target: str, version: str | None, seed: int) -> dict[str, Any]:
     """Return the JSON document (design.md, Kernels)."""
     verdict, _ = verdict_of(rows)
     libraries: dict[str, dict[str, Any]] = {
@@ -50,7 +50,7 @@ def document_of(rows: Sequence[Kernel], *, target: str, version: str | None, see
     }
 
 
-def beside_basic(members: Sequence[Kernel], rows: Sequence[Kernel]) -> dict[str, Any]:
+def beside_basic(members: Sequence[KernelRow], rows: Sequence[KernelRow]) -> dict[str, Any]:
     """Return how many kernels of another library are metal_basic's, and the counts of those that are not.
 
     `same` have its instructions, `changed` have others under the same name, `new` have a name that it has not.
@@ -64,7 +64,7 @@ def beside_basic(members: Sequence[Kernel], rows: Sequence[Kernel]) -> dict[str,
     }
 
 
-def kernel_row(row: Kernel) -> dict[str, Any]:
+def kernel_row(row: KernelRow) -> dict[str, Any]:
     """Return one kernel's row; what is not known is left out."""
     verdict = row.verdict
     fields: dict[str, Any] = {
@@ -86,12 +86,12 @@ def kernel_row(row: Kernel) -> dict[str, Any]:
     return fields
 
 
-def family_rows(rows: Sequence[Kernel], most: int) -> list[list[str]]:
+def family_rows(rows: Sequence[KernelRow], most: int) -> list[list[str]]:
     """Return a table: family, kernels, compiled, bound, run, findings.
 
     Families with findings come first, then the largest; what is beyond `most` is one row, and the sum the last.
     """
-    families: dict[str, list[Kernel]] = {}
+    families: dict[str, list[KernelRow]] = {}
     for row in rows:
         families.setdefault(row.family or "(no contract)", []).append(row)
     ordered = sorted(families.items(), key=lambda each: (-_findings(each[1]), -len(each[1])))
@@ -101,18 +101,18 @@ def family_rows(rows: Sequence[Kernel], most: int) -> list[list[str]]:
     return [*table, _family_row("all", rows)] if len(ordered) > 1 else table
 
 
-def _findings(rows: Sequence[Kernel]) -> int:
+def _findings(rows: Sequence[KernelRow]) -> int:
     return sum(row.outcome in FOUND for row in rows)
 
 
-def _family_row(name: str, rows: Sequence[Kernel]) -> list[str]:
+def _family_row(name: str, rows: Sequence[KernelRow]) -> list[str]:
     found = counts(rows)
     return [name, *(str(found[each]) for each in ("kernels", "compiled", "bound", "run")), str(_findings(rows) or "")]
 
 
-def finding_lines(rows: Sequence[Kernel]) -> list[str]:
+def finding_lines(rows: Sequence[KernelRow]) -> list[str]:
     """Return one text for each finding: kernels of one family that are wrong in one way are one finding."""
-    groups: dict[tuple[str, str, str], list[Kernel]] = {}
+    groups: dict[tuple[str, str, str], list[KernelRow]] = {}
     for row in rows:
         if row.outcome in (*FOUND, "misfit", "refused"):
             groups.setdefault((row.outcome, row.family, row.operator or row.name), []).append(row)

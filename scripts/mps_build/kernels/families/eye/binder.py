@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from ...program.launch import Known, Program, Reference, Step, Value, View, inout_buffer, output_buffer
+from ...program.launch import Known, Program, Step, View, output_buffer
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
 from ..shared.strided import Arguments
-from ..shared.tensors import result, threads
 
 
 def eye(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -43,22 +42,3 @@ def eye(kernel: Kernel, case: Case) -> Iterator[Program]:
             steps=[launch],
             checks=[Known(got=got, want=want)],
         )
-
-
-def eye_of_strides(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """Ones on the diagonal: of the whole matrix, or alone (`eye_diag`, into zeros)."""
-    dtype = kernel.dtype("output")
-    is_diagonal = kernel.has("diag_stride")
-    for rows, columns in ((3, 5), (6, 2), (1, 1)):
-        data = bytes(rows * columns * dtype.size)
-        if is_diagonal:
-            got = View(buffer=inout_buffer(data), dtype=dtype, shape=(rows, columns))
-            arguments: dict[str | int, Value] = {"diag_stride": kernel.pack("diag_stride", columns + 1)}
-            grid: tuple[int, ...] = (min(rows, columns),)
-        else:
-            got = result(dtype, (rows, columns))
-            arguments = {"stride0": kernel.pack("stride0", columns), "stride1": kernel.pack("stride1", 1)}
-            grid = (columns, rows)
-        arguments["output"] = got.buffer
-        check = Reference(got=got, name="nn_eye", inputs={"rows": rows, "columns": columns})
-        yield Program(label=f"{rows} x {columns}", steps=[threads(kernel, arguments, grid)], checks=[check])

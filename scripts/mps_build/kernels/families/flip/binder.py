@@ -6,32 +6,9 @@ import math
 from collections.abc import Iterator
 
 from ...program.dtypes import DTYPES
-from ...program.launch import Program, Reference, Value, dense_strides, input_buffer, output_buffer
+from ...program.launch import Program, dense_strides, input_buffer, output_buffer
 from ..shared.contracts import Case, Kernel
 from ..shared.strided import Arguments, known_bytes, one_launch, padded, places_of, reach
-from ..shared.tensors import result, strides_of, swept, threads
-
-
-def by_width(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """Strided copies by element width; sizes and strides innermost first, in bytes; `direct`: a thread a position."""
-    dtype = {"8": DTYPES["char"], "16": DTYPES["short"], "32": DTYPES["int"], "64": DTYPES["long"]}[
-        kernel.parts["bits"]
-    ]
-    for shape in ((3, 5, 7), (1, 4, 2)):
-        a, _, c = shape
-        x = swept(case, dtype, shape, strides=(2, 2 * a * c, 2 * a))
-        y = result(dtype, shape, strides=(1, a * c, a))
-        arguments: dict[str | int, Value] = {
-            "output": y.buffer,
-            "input": x.buffer,
-            "output_strides": kernel.pack("output_strides", [s * dtype.size for s in strides_of(y)[::-1]]),
-            "input_strides": kernel.pack("input_strides", [s * dtype.size for s in strides_of(x)[::-1]]),
-        }
-        if kernel.has("sizes"):
-            arguments |= {"sizes": kernel.pack("sizes", shape[::-1]), "ndim": kernel.pack("ndim", 3)}
-        grid = (x.count,) if kernel.has("sizes") else shape[::-1]
-        check = Reference(got=y, name="nn_copy", inputs={"x": x})
-        yield Program(label=f"{shape}", steps=[threads(kernel, arguments, grid)], checks=[check])
 
 
 def flip(kernel: Kernel, case: Case) -> Iterator[Program]:

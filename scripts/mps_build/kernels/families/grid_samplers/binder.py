@@ -99,8 +99,8 @@ def backward(kernel: Kernel, case: Case) -> Iterator[Program]:
         )
         check = Reference(got=got, name="nn_grid_sample_backward", inputs=inputs, scale=scale)
         step = threads(kernel, arguments, (dy.count // c,))
-        loose = "float atomics" if is_input else ""
-        yield Program(label=f"{x.shape}, {pad}, align {align}", steps=[step], checks=[check], loose=loose)
+        varies = "float atomics" if is_input else ""
+        yield Program(label=f"{x.shape}, {pad}, align {align}", steps=[step], checks=[check], varies=varies)
 
 
 def backward_of_volumes(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -138,4 +138,4 @@ def backward_of_volumes(kernel: Kernel, case: Case) -> Iterator[Program]:
             for which, (got, scale) in enumerate(((dx, rounded), (dgrid, 2.0**-14)))
         ]
         step = threads(kernel, arguments, (out_size[2], out_size[1] * out_size[0], n))
-        yield Program(label=f"{x.shape}, {pad}, {MODES[mode]}", steps=[step], checks=checks, loose="float atomics")
+        yield Program(label=f"{x.shape}, {pad}, {MODES[mode]}", steps=[step], checks=checks, varies="float atomics")

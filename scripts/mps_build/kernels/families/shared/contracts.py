@@ -126,7 +126,7 @@ class Case:
     Args:
         values: seeded inputs; equal for equal seed and kernel.
         kernels: the companions that the library has, by name.
-        references: names of references/*.yaml with their rows.
+        references: names of families/*/references.yaml with their rows.
         version: torch's, whose known issues count; None if it is not known.
     """
 
@@ -237,7 +237,7 @@ def compile_pattern(text: str) -> re.Pattern[str]:
 
 @cache
 def _by_arguments() -> dict[str, list[Contract]]:
-    """Return all rows by their argument list, in their order."""
+    """Return all rows by their argument list."""
     found: dict[str, list[Contract]] = {}
     for contract in load_contracts():
         found.setdefault(contract.arguments, []).append(contract)
@@ -245,18 +245,20 @@ def _by_arguments() -> dict[str, list[Contract]]:
 
 
 def match_kernel(name: str, metadata: Metadata, contracts: tuple[Contract, ...] | None = None) -> Kernel | None:
-    """Return a kernel with its contract, or None: an unknown signature is never guessed."""
+    """Return a kernel with its contract, or None: an unknown signature is never guessed.
+
+    Raises:
+        WrongBinding: two contracts match it.
+    """
     rows = contracts if contracts is not None else _by_arguments().get(signature(metadata)[0], ())
-    for contract in rows:
-        if contract.matches(metadata) and (found := contract.pattern.fullmatch(name)):
-            return Kernel(name=name, metadata=metadata, parts=found.groupdict(), contract=contract)
+    fitting = [(row, row.pattern.fullmatch(name)) for row in rows if row.matches(metadata)]
+    found = [(row, match) for row, match in fitting if match]
+    if len(found) > 1:
+        both = " and ".join(f"{row.family} ({row.binder})" for row, _ in found)
+        raise WrongBinding(f"{name} has two contracts: {both}")
+    for row, match in found:
+        return Kernel(name=name, metadata=metadata, parts=match.groupdict(), contract=row)
     return None
-
-
-def possible_operators(name: str) -> set[str]:
-    """Return what a kernel's name may say of its operator, by the name alone (before its bitcode is read)."""
-    found = (contract.pattern.fullmatch(name) for contract in load_contracts())
-    return {match.groupdict().get("op") or "" for match in found if match}
 
 
 def companions_of(kernel: Kernel) -> tuple[str, ...]:

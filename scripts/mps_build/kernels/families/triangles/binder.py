@@ -10,18 +10,15 @@ from ...program.launch import (
     Buffer,
     Known,
     Program,
-    Reference,
     Step,
-    Value,
     View,
-    inout_buffer,
     input_buffer,
     output_buffer,
 )
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
 from ..shared.strided import Arguments
-from ..shared.tensors import bound, result, strides_of, swept, threads
+from ..shared.tensors import bound, result, threads
 
 
 def triangle_indices(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -89,34 +86,3 @@ def triangle(kernel: Kernel, case: Case) -> Iterator[Program]:
         launch = Step(kernel=kernel.name, arguments=arguments, grid=(columns, rows, count), threadgroup=(4, 2, 1))
         got = View(buffer=out, dtype=dtype, shape=shape, strides=outermost_first)
         yield Program(label=f"{shape}, diagonal {k}, gaps of {pad}", steps=[launch], checks=[Known(got=got, want=want)])
-
-
-def triangle_of_matrices(kernel: Kernel, case: Case) -> Iterator[Program]:
-    """Threads (columns, rows, rest); sizes and strides innermost first, in elements; k_ndim = (diagonal, rank)."""
-    op, is_inplace = kernel.parts["op"], kernel.has("self")
-    dtype = kernel.dtype("self" if is_inplace else "inp")
-    for shape, k in (((5, 7), 0), ((3, 6, 4), -1), ((2, 3, 4, 5), 2), ((9, 1), -3)):
-        # Row-major of twice the size along the last dimension, so that strides are told apart.
-        rows = [2]
-        for n in reversed(shape[1:]):
-            rows.append(rows[-1] * n)
-        strides = tuple(reversed(rows))
-        x = swept(case, dtype, shape, strides=strides)
-        arguments: dict[str | int, Value] = {
-            "sizes": kernel.pack("sizes", shape[::-1]),
-            "k_ndim": kernel.pack("k_ndim", [k, len(shape)]),
-        }
-        if is_inplace:
-            got = View(buffer=inout_buffer(x.buffer.data), dtype=dtype, shape=shape, strides=strides)
-            arguments |= {"self": got.buffer, "strides": kernel.pack("strides", strides[::-1])}
-        else:
-            got = result(kernel.dtype("out"), shape)
-            arguments |= {"out": got.buffer, "inp": x.buffer}
-            arguments |= {"inp_strides": kernel.pack("inp_strides", strides[::-1])}
-            arguments |= {"out_strides": kernel.pack("out_strides", strides_of(got)[::-1])}
-        rest = 1
-        for n in shape[:-2]:
-            rest *= n
-        check = Reference(got=got, name="nn_triangle", inputs={"x": x, "k": k, "upper": op == "triu"})
-        step = threads(kernel, arguments, (shape[-1], shape[-2], rest))
-        yield Program(label=f"{shape}, diagonal {k}", steps=[step], checks=[check])

@@ -70,7 +70,7 @@ def upsample(kernel: Kernel, case: Case) -> Iterator[Program]:
         check = Reference(got=got, name=name, inputs=inputs, scale=scale)
         steps = [threads(kernel, arguments, grid)]
         label = f"{small} to {large[2:]}, align {align}"
-        yield Program(label=label, steps=steps, checks=[check], loose="float atomics" if atomic else "")
+        yield Program(label=label, steps=steps, checks=[check], varies="float atomics" if atomic else "")
 
 
 def _scale(small: int, large: int, align: bool) -> float:

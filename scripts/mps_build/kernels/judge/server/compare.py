@@ -199,7 +199,7 @@ def judge(
     masks: Any,
 ) -> Any:
     """Compare a result with the exact one; an error may be the bound, or what the CPU itself errs by."""
-    out, loose = got.dtype, bool(row.get("loose"))
+    out, coarse = got.dtype, bool(row.get("coarse"))
     if out.is_complex:
         component = COMPONENT[out]
         g, w = torch.view_as_real(got.to(torch.complex64)), torch.view_as_real(want)
@@ -216,9 +216,9 @@ def judge(
         error, theirs = error.amax(-1), theirs.amax(-1) if theirs is not None else None
         error = torch.where(all_finite(inputs, error), error, torch.zeros_like(error))
     else:
-        error = error_in_ulp(got, want, out, scale, magnitude, loose)
+        error = error_in_ulp(got, want, out, scale, magnitude, coarse)
         theirs = (
-            error_in_ulp(cpu.broadcast_to(got.shape), want, out, scale, magnitude, loose) if cpu is not None else None
+            error_in_ulp(cpu.broadcast_to(got.shape), want, out, scale, magnitude, coarse) if cpu is not None else None
         )
     allowed = torch.full_like(error, float(bound))
     if theirs is not None:  # noqa: SIM102

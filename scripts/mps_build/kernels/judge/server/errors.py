@@ -19,12 +19,12 @@ def ulp_of(want: Any, dtype: Any) -> Any:
     return torch.ldexp(torch.ones_like(want), torch.clamp(exponent, min=lowest) - bits)
 
 
-def error_in_ulp(got: Any, want: Any, dtype: Any, scale: Any, magnitude: Any = None, loose: Any = False) -> Any:
+def error_in_ulp(got: Any, want: Any, dtype: Any, scale: Any, magnitude: Any = None, coarse: Any = False) -> Any:
     """Return each element's error: 0 for equal infinities and two NaNs, infinite where one of the two is not finite.
 
     Args:
         magnitude: how large the numbers are that the formula adds: errors are in units of that, where it is larger.
-        loose: infinities and NaN are not told apart.
+        coarse: infinities and NaN are not told apart.
     """
     g = got.to(torch.float64)
     largest, smallest = torch.finfo(dtype).max, torch.finfo(dtype).smallest_normal
@@ -43,7 +43,7 @@ def error_in_ulp(got: Any, want: Any, dtype: Any, scale: Any, magnitude: Any = N
     error = torch.where((want.abs() < smallest) & (g.abs() <= 2 * smallest), torch.zeros_like(error), error)
     error = torch.where(torch.isnan(want) & torch.isnan(g), torch.zeros_like(error), error)
     error = torch.where(torch.isinf(want) & (g == want), torch.zeros_like(error), error)
-    if loose:
+    if coarse:
         either = ~torch.isfinite(g) & (~torch.isfinite(want) | (want.abs() > largest))
         error = torch.where(either, torch.zeros_like(error), error)
     if magnitude is not None:

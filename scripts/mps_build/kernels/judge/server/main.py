@@ -66,7 +66,7 @@ class Expression:
         return self._function(**{name: inputs[name] for name in self.names if name in inputs})
 
 
-class Judge:
+class References:
     """The references of the kernels, compiled once, and the comparison of each answer."""
 
     def __init__(self, references: Any) -> None:
@@ -198,7 +198,7 @@ def _names(known: Any, masks: Any) -> Any:
     return known
 
 
-def begin(judge: Judge, connection: Any) -> None:
+def begin(judge: References, connection: Any) -> None:
     """Close this process, then answer the questions of one connection until it ends."""
     descriptor = connection.fileno()
     try:
@@ -218,7 +218,7 @@ def begin(judge: Judge, connection: Any) -> None:
         frames.write_frame(descriptor, json.dumps(answer).encode())
 
 
-def _answered(judge: Judge, text: Any, data: Any) -> Any:
+def _answered(judge: References, text: Any, data: Any) -> Any:
     try:
         question = json.loads(text)
         return judge.answer(question, _buffers(question, data))
@@ -262,7 +262,7 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
     with open(sys.argv[2], encoding="utf-8") as file:
-        judge = Judge(json.load(file))
+        judge = References(json.load(file))
     _warm(torch)
     gc.freeze()
     sandbox.prove()

@@ -22,5 +22,6 @@ form), `Known` (exact bytes), `Reference` (a row of references.yaml).
 
 Every program runs at least twice: forward with the buffers' ends at a protected page, and again under the checks of
 machine/checks.py: with their beginnings at one, other poison in outputs and threadgroup memory, other threadgroups
-where threads are `free`. Kernels whose threads work together run twice more, with all loads and stores watched for races.
+where threads are `free`. Kernels whose threads work together run twice more, and all their loads and stores are watched
+for races.
 """

@@ -18,6 +18,7 @@ from mps_build.common.records.benchmark import BenchmarkRecord
 from mps_build.common.records.verification import Record
 from mps_build.host.recordings.recording import Recording
 from mps_build.inspection.audit.render import rules_table
+from mps_build.kernels.report.families import families_table
 
 from .reference import causes_page, commands_page, exit_codes_table
 
@@ -44,6 +45,7 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     yield _page(docs / "reference" / "releases.md", "releases", support_table(releases))
     yield _page(docs / "reference" / "exit_codes.md", "exit codes", exit_codes_table())
     yield _page(docs / "inspect" / "audit.md", "rules", rules_table())
+    yield _page(docs / "contributing" / "kernel_family.md", "families", families_table())
     yield root / "benchmarks" / "README.md", _benchmarks(root / "benchmarks")
 
 

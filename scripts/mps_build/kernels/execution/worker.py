@@ -20,7 +20,7 @@ from typing import Any
 from ...inspection.malformed import Malformed
 from ..code.compiled import Code, Fault, Plant, Refused
 from ..code.compiler import translator_version
-from ..families.shared.contracts import Case, Kernel, companions_of, load_binders, match_kernel
+from ..families.shared.contracts import Case, Kernel, companions_of, load_binders, match_kernel, signature
 from ..judge.client import Judge
 from ..machine.left import BadReport
 from ..machine.runtime import load_runtime
@@ -264,7 +264,7 @@ class _Worker:
             with Machine(setting.machine, self._runtime, codes) as machine:
                 return examine_large(bare, case, machine, narrow, names)
         if kernel is None:
-            return Verdict(outcome="not_bound", reason="no contract has its signature")
+            return Verdict(outcome="not_bound", reason=f"no contract has its arguments: {signature(metadata)[0]}")
         if setting.compile_only:
             return Verdict(outcome="skipped", reason="only compiled")
         if self._judge is None:

@@ -54,7 +54,7 @@ def load_references(folder: Path = FAMILIES) -> Mapping[str, Mapping[str, Any]]:
                 raise ValueError(f"{path.parent.name}: {name}: unknown keys {sorted(unknown)}")
             if len({"expr", "function"} & set(row)) != 1:
                 raise ValueError(f"{path.parent.name}: {name}: a row says `expr: EXPRESSION` or `function: NAME`")
-            rows[name] = {**row, "parameters": _parameters(row)}
+            rows[name] = {**row, "family": path.parent.name, "parameters": _parameters(row)}
     return {**rows, **explanation_rows()}
 
 

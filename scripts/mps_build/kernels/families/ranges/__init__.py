@@ -1,1 +1,1 @@
-"""`arange` and `linspace` into dense tensors."""
+"""`arange`, `linspace` and `logspace`."""

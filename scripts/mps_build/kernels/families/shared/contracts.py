@@ -32,7 +32,8 @@ class Contract:
     """One row.
 
     Args:
-        family: our name of it.
+        folder: of the family, below families/.
+        family: our name of this form.
         arguments: names of all buffers in order, as the metadata has them, joined by `, `.
         builtins: `kind type` of the built-in arguments in order, joined by `, `; empty matches any.
         types: for single arguments, the types that are meant (a regular expression by argument name).
@@ -42,6 +43,7 @@ class Contract:
         options: constants for the binder.
     """
 
+    folder: str
     family: str
     arguments: str
     builtins: str
@@ -198,6 +200,7 @@ def _contract(row: Mapping[str, Any], folder: str) -> Contract:
     if missing := {"family", "arguments", "name", "binder"} - set(row):
         raise ValueError(f"{folder}: {row.get('family')}: lacks {sorted(missing)}")
     return Contract(
+        folder=folder,
         family=row["family"],
         arguments=row["arguments"],
         builtins=row.get("builtins", ""),

@@ -24,6 +24,13 @@ WRONG = row(
     reason="9 of 4099 elements differ from torch (remainder): got -1.5e-05, expected 0.0999851",
     inputs={"case": "4099 elements", "x": "1000.0", "y": "0.1"},
     where={"got": "-1.5e-05"},
+    reference={
+        "form": "expression",
+        "name": "remainder",
+        "expression": "torch.remainder(x, y)",
+        "dtype": "float32",
+        "types": {"x": "float32", "y": "float32"},
+    },
     bound_ulp=2.0,
     max_ulp=8000000.0,
     cpu_ulp=0.5,
@@ -71,6 +78,30 @@ def test_what_torch_cannot_be_asked_runs_the_kernel_again(tmp_path: Path) -> Non
     done = subprocess.run([sys.executable, tmp_path / "again.py"], env={"PATH": str(tmp_path)}, check=False)
 
     assert done.returncode == 1
+
+
+def test_a_reference_that_is_a_function_is_not_taken_for_an_expression() -> None:
+    """`constant_pad_nd_dense_float`: the script of it once asked torch for the identity."""
+    said = {
+        "form": "function",
+        "name": "nn_constant_pad",
+        "expression": "",
+        "dtype": "float32",
+        "types": {"x": "float32"},
+    }
+
+    script = repro.render_script(document(WRONG), {**WRONG, "reference": said})
+
+    assert "EXPRESSION" not in script
+    assert "verify_kernels" in script
+
+
+def test_a_record_names_an_expression_and_never_brings_one() -> None:
+    said = {**WRONG["reference"], "expression": "x or __import__('os').system('evil')"}
+
+    script = repro.render_script(document(WRONG), {**WRONG, "reference": said})
+
+    assert "evil" not in script
 
 
 @pytest.mark.parametrize("value", ["__import__('os').system('x')", "1.0); evil(", "[1, 2]", ""])

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from ..families.shared.contracts import Case, Kernel, find_binder
 from ..judge.client import Answer, Judge, NoAnswer, NoReference
 from ..judge.known import explanations_of, has_any_value, races_of
+from ..judge.references import ELEMENTWISE, load_references
 from ..machine.checks import (
     REVERSE,
     SHUFFLED,
@@ -57,6 +58,8 @@ class Verdict:
         inputs: the case: seed, label, and the element's inputs.
         max_ulp: the largest error against float64; `bound_ulp` what is allowed; `cpu_ulp` the CPU's own.
         where: the element, thread or address.
+        reference: what a wrong result was held against: `form` (expression, function, dense, bytes), and of a
+            reference its `name`, `expression`, the result's `dtype` and the inputs' `types`.
         answers: if asked for: of each program, a digest of its inputs and one of its results.
         profile: the largest error in each of 64 parts of the first input's values, from -inf to inf.
         explained: the known issues that together hold all of its wrong values (known.py); the outcome is `wrong`.
@@ -69,6 +72,7 @@ class Verdict:
     bound_ulp: float | None = None
     cpu_ulp: float | None = None
     where: Mapping[str, Any] = field(default_factory=dict)
+    reference: Mapping[str, Any] = field(default_factory=dict)
     programs: int = 0
     threads: int = 0
     inactive: int = 0
@@ -217,11 +221,14 @@ def _judge(check: Check, device: Runner, judge: Judge, ran: Ran, verdict: Verdic
     at = device.first_difference(got, want, check.got)
     if at is not None:
         size = check.got.dtype.size
-        what = "what it must be" if isinstance(check, Known) else "the dense form of its operator"
+        form, what = (
+            ("bytes", "what it must be") if isinstance(check, Known) else ("dense", "the dense form of its operator")
+        )
         raise _Found(
             Verdict(
                 outcome="wrong",
                 reason=f"differs from {what}",
+                reference={"form": form, "dtype": check.got.dtype.torch},
                 where={"element": at, "got": got[at * size :][:size].hex(), "want": want[at * size :][:size].hex()},
             )
         )
@@ -243,7 +250,7 @@ def _against_torch(check: Reference, judge: Judge, ran: Ran, verdict: Verdict, k
     # Known values of a kernel do not end its examination: another fault may be in it.
     if not verdict.explained:
         verdict.outcome, verdict.reason, verdict.where = "wrong", found.reason, found.where
-        verdict.inputs = found.inputs
+        verdict.inputs, verdict.reference = found.inputs, found.reference
     verdict.explained = tuple(dict.fromkeys([*verdict.explained, *answer.explained]))
 
 
@@ -259,4 +266,20 @@ def _disagreement(check: Reference, answer: Answer) -> Verdict:
         bound_ulp=answer.bound_ulp,
         cpu_ulp=answer.cpu_ulp if "cpu_ulp" in answer.model_fields_set else None,
         where={"element": answer.index, "got": answer.got, "want": answer.want},
+        reference=reference_of(check),
     )
+
+
+def reference_of(check: Reference) -> dict[str, Any]:
+    """Return what a result was held against, for whoever asks torch the same elsewhere."""
+    row = load_references()[check.name]
+    if check.got.dtype.kind == "complex" and "complex" in row:
+        row = {**{key: value for key, value in row.items() if key not in ("expr", "function")}, **row["complex"]}
+    return {
+        "form": "expression" if "expr" in row else "function",
+        "name": check.name,
+        "expression": row.get("expr", ""),
+        "dtype": check.got.dtype.torch,
+        "types": {name: each.dtype.torch for name, each in check.inputs.items() if isinstance(each, View)},
+        "is_elementwise": row["family"] in ELEMENTWISE,
+    }

@@ -13,6 +13,8 @@ from ...common import strict_yaml
 from .known import explanation_rows
 
 FAMILIES = Path(__file__).resolve().parents[1] / "families"
+# The families whose results depend on one element of each input alone.
+ELEMENTWISE = ("unary", "binary")
 # What an expression may use beside a kernel's inputs.
 _MODULES = {"torch", "F", "math"}
 _KEYS = {

@@ -76,7 +76,18 @@ def kernel_row(row: KernelRow) -> dict[str, Any]:
         "operator": row.operator,
         "reason": row.reason,
     }
-    for key in ("inputs", "max_ulp", "bound_ulp", "cpu_ulp", "where", "programs", "threads", "inactive", "profile"):
+    for key in (
+        "inputs",
+        "max_ulp",
+        "bound_ulp",
+        "cpu_ulp",
+        "where",
+        "reference",
+        "programs",
+        "threads",
+        "inactive",
+        "profile",
+    ):
         if verdict.get(key):
             fields[key] = verdict[key]
     if row.seconds >= _SLOW:

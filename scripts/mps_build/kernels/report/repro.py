@@ -1,4 +1,8 @@
-"""One kernel of a run of verify_kernels as a script of its own, and as the text of an issue for upstream."""
+"""One kernel of a run of verify_kernels as a script of its own, and as the text of an issue for upstream.
+
+A script is used as `FILE.py [--device D] [--plant FILE.py:NAME]`, and ends with 0 where the answer is right, 1 where it
+is wrong, 2 where it was not tried, 3 where the script itself failed.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +13,16 @@ from typing import Any
 
 from ...common.errors import UsageError
 from ...common.plain_text import fence_of, in_markdown, plain
-from ..judge.references import load_references
+from ..judge.references import ELEMENTWISE, free_names, load_references
 from ..program.dtypes import DTYPES
 
 _ASK = Path(__file__).with_name("repro_ask.py.txt")
 _RUN = Path(__file__).with_name("repro_run.py.txt")
-_TYPES = re.compile("|".join(sorted(DTYPES, key=len, reverse=True)))
-_NUMBER = re.compile(r"[-+]?(?:nan|inf|\d+(?:\.\d*)?(?:e[-+]?\d+)?)|True|False")
-_WORD = re.compile(r"(?<![\w.'])[A-Za-z_]\w*(?!\s*=[^=])")
-# What an expression may use in a script that has torch alone.
-_NOTHING = ("passed", "not_bound", "skipped")
-_NAMES = {"torch", "F", "math", "x", "y", "z", "alpha", "True", "False"}
+_NUMBER = re.compile(
+    r"\(?[-+]?(?:nan|inf|\d+(?:\.\d*)?(?:e[-+]?\d+)?)(?:[-+](?:nan|inf|\d+(?:\.\d*)?(?:e[-+]?\d+)?)j\)?)?|True|False"
+)
+_TYPES = {each.torch for each in DTYPES.values()}
+_RIGHT = ("passed", "not_bound", "skipped")
 
 
 def find_row(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -30,9 +33,7 @@ def find_row(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """
     rows = [row for row in document["kernels"] if row.get("name") == name]
     if not rows:
-        bad = [
-            row["name"] for row in document["kernels"] if row.get("outcome") not in ("passed", "not_bound", "skipped")
-        ]
+        bad = [row["name"] for row in document["kernels"] if row.get("outcome") not in _RIGHT]
         raise UsageError(
             f"the record has no kernel {name}", hint=f"what it found: {', '.join(dict.fromkeys(bad[:5])) or 'nothing'}"
         )
@@ -64,26 +65,25 @@ def _target(document: Mapping[str, Any]) -> str:
 
 
 def _element(row: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the operator's expression and the failing element's inputs, if torch alone can be asked."""
-    reference = re.search(r"differ from torch \((\w+)\)", str(row.get("reason", "")))
-    expression = load_references().get(reference[1], {}).get("expr") if reference else None
-    inputs = {key: value for key, value in row.get("inputs", {}).items() if key in ("x", "y", "z", "alpha")}
-    types = _TYPES.findall(str(row["name"]).partition("_dense_")[2])
-    if not isinstance(expression, str) or "x" not in inputs or not types:
+    """Return the operator's expression and the failing element's inputs, if torch alone can be asked.
+
+    The expression is our own row's, looked up by its name: a record is somebody's file, and no code of it is written.
+    """
+    said = row.get("reference", {})
+    found = load_references().get(said.get("name", ""), {})
+    if said.get("form") != "expression" or found.get("family") not in ELEMENTWISE:
         return None
-    if (
-        set(re.findall(r"(?<![\w.'])[A-Za-z_]\w*(?!\s*=[^=])", re.sub(r"'[^']*'", "", expression)))
-        - _NAMES
-        - {"True", "False"}
-    ):
+    known = {each.get("expr") for each in (found, found.get("complex", {}))}
+    expression, types = said.get("expression"), said.get("types", {})
+    if not expression or expression not in known or not set(types.values()) <= _TYPES:
         return None
-    if not all(_NUMBER.fullmatch(str(value)) for value in inputs.values()):
+    inputs = {name: str(row.get("inputs", {}).get(name, "")) for name in free_names(expression)}
+    if not inputs or not all(_NUMBER.fullmatch(value) for value in inputs.values()):
         return None
-    kind = DTYPES[types[1] if len(types) > 1 else types[0]]
     return {
         "EXPRESSION": expression,
-        "INPUTS": {key: str(value) for key, value in inputs.items()},
-        "DTYPE": kind.torch,
+        "INPUTS": inputs,
+        "TYPES": {name: types[name] for name in inputs if name in types},
         "BOUND": float(row.get("bound_ulp") or 4.0),
         "SEEN": str(row.get("where", {}).get("got", "")),
     }

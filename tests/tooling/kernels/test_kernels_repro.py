@@ -97,7 +97,7 @@ def test_numbers_of_every_kind_can_be_asked(
 @pytest.mark.slow
 @needs_torch
 def test_thirty_families_show_the_wrong_element_of_a_wrong_kernel_and_none_of_the_right_one(tmp_path: Path) -> None:
-    """A kernel of each family of the official 2.15.0 is planted and recorded, its script run with the plant and without."""
+    """Kernels of the official 2.15.0 are planted and recorded; their scripts are run with the plant and without."""
     tool = tmp_path / "bin" / "mps-build"
     tool.parent.mkdir()
     tool.write_text(f"#!{sys.executable}\nimport sys\nfrom mps_build.cli import main\nsys.exit(main())\n")

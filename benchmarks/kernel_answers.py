@@ -22,7 +22,7 @@ from mps_build.commands.shared.kernels import environment, reference_python, tor
 from mps_build.common.console import Console
 from mps_build.common.workspace import cache_folder
 from mps_build.kernels.execution.selection import Choice, choose
-from mps_build.kernels.execution.verification import FOUND, KernelRow, Request, counts, verify
+from mps_build.kernels.execution.verify_all import FOUND, KernelRow, Request, counts, verify
 from mps_build.kernels.read.library import BASIC
 from mps_build.kernels.read.wheel import read_libraries
 from mps_build.kernels.report.document import document_of

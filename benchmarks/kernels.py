@@ -23,7 +23,7 @@ from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.commands.shared.kernels import environment, reference_python, torch_version
 from mps_build.common.console import Console
 from mps_build.kernels.execution.selection import Choice, choose
-from mps_build.kernels.execution.verification import KernelRow, Request, counts, verify
+from mps_build.kernels.execution.verify_all import KernelRow, Request, counts, verify
 from mps_build.kernels.read.library import BASIC
 from mps_build.kernels.read.wheel import read_libraries
 from record import record

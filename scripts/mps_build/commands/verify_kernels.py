@@ -27,7 +27,7 @@ from ..common.result import Result
 from ..common.workspace import cache_folder
 from ..kernels.code.compiler import require_llvm
 from ..kernels.execution.selection import Choice
-from ..kernels.execution.verification import FOUND, KernelRow, Request, load_plant, verify
+from ..kernels.execution.verify_all import FOUND, KernelRow, Request, load_plant, verify
 from ..kernels.read.library import BASIC, Library
 from ..kernels.read.wheel import NoKernels, read_installed, read_libraries
 from ..kernels.report import document, page

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from mps_build.common.errors import UsageError
 from mps_build.inspection.malformed import Malformed
-from mps_build.kernels.execution import selection, verification, written
-from mps_build.kernels.execution.verification import KernelRow
+from mps_build.kernels.execution import selection, verify_all, written
+from mps_build.kernels.execution.verify_all import KernelRow
 from mps_build.kernels.families.shared.contracts import find_binder, load_contracts
 from mps_build.kernels.families.shared.pack import pack_argument
 from mps_build.kernels.judge import known
@@ -250,6 +250,6 @@ def test_a_plant_that_cannot_be_loaded_is_a_usage_error(
     monkeypatch.chdir(tmp_path)
     Path("fault.py").write_text("def f(text):\n    return text\n")
 
-    assert verification.load_plant("fault.py:f")("x") == "x"
+    assert verify_all.load_plant("fault.py:f")("x") == "x"
     with pytest.raises(UsageError):
-        verification.load_plant(text)
+        verify_all.load_plant(text)

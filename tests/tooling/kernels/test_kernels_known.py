@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mps_build.kernels.execution import verification
+from mps_build.kernels.execution import verify_all
 from mps_build.kernels.judge import known
 from mps_build.kernels.program.dtypes import DTYPES
 from mps_build.kernels.read.metadata import parse_metadata
@@ -64,12 +64,12 @@ def test_what_the_judge_did_not_explain_is_a_finding() -> None:
 def test_a_kernel_is_known_when_its_release_has_all_that_explains_it(
     explained: list[str], is_planted: bool, outcome: str
 ) -> None:
-    row = verification.KernelRow(
+    row = verify_all.KernelRow(
         name="maximum_dense_float_float", library="metal_basic", body="", outcome="wrong", family="", operator="",
         reason="r", is_compiled=True, verdict={"explained": explained},
     )  # fmt: skip
 
-    (resolved,) = verification._resolved([row], "2.11.0", is_planted=is_planted)
+    (resolved,) = verify_all._resolved([row], "2.11.0", is_planted=is_planted)
 
     assert resolved.outcome == outcome
 

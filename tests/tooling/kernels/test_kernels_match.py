@@ -20,7 +20,9 @@ KERNELS, BOUND = 30_000, 0.97
 
 @cache
 def _recorded() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(lzma.decompress(Path(__file__).with_name("kernel_names.json.xz").read_bytes()))
+    document: dict[str, Any] = json.loads(
+        lzma.decompress(Path(__file__).with_name("kernel_names.json.xz").read_bytes())
+    )
     return document
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...common.reporter import Reporter
 from ..read.library import BASIC
-from .verification import KernelRow, Request, verify
+from .verify_all import KernelRow, Request, verify
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

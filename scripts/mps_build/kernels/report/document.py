@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...common.errors import OwnFault, RefusedForSafety
-from ..execution.verification import FOUND, KernelRow, counts
+from ..execution.verify_all import FOUND, KernelRow, counts
 from ..read.library import BASIC
 
 _HEAVY = 1e299

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from ...common.page import whole_page
-from ..execution.verification import FOUND
+from ..execution.verify_all import FOUND
 from .atlas import Entry, entries
 
 # By verdict: the tone, and the words.

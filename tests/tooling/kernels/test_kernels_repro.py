@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import kernel_faults
 import pytest
 from mps_build.cli import main
 from mps_build.commands.shared.find_wheel import find_wheel
@@ -20,6 +19,7 @@ from mps_build.kernels.judge.references import FAMILIES, load_references
 from mps_build.kernels.read.wheel import read_libraries
 from mps_build.kernels.report import repro
 from mps_build.kernels.report.repro import render_script
+from shared import kernel_faults
 
 PYTHON = os.environ.get("MPS_BUILD_TORCH_PYTHON", "")
 FAULT = """
@@ -32,7 +32,18 @@ class Wrong(TorchFunctionMode):
         done = function(*args, **(kwargs or {}))
         return done + 1 if function is torch.remainder else done
 """
-PLANTS = Path(kernel_faults.__file__)
+# Faults by rule, drawn from several seeds: the first that is noticed will do.
+PLANTS = f"""
+import importlib.util, random, sys
+spec = importlib.util.spec_from_file_location("kernel_faults", {kernel_faults.__file__!r})
+kernel_faults = sys.modules["kernel_faults"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(kernel_faults)
+
+def drawn(text, seed):
+    fault = kernel_faults.draw(text, random.Random(seed))
+    return kernel_faults.plant(text, fault) if fault else text
+"""
+SEEDS = range(8)
 AT_LEAST = 30
 
 needs_torch = pytest.mark.skipif(
@@ -98,6 +109,8 @@ def test_numbers_of_every_kind_can_be_asked(
 @needs_torch
 def test_thirty_families_show_the_wrong_element_of_a_wrong_kernel_and_none_of_the_right_one(tmp_path: Path) -> None:
     """Kernels of the official 2.15.0 are planted and recorded; their scripts are run with the plant and without."""
+    one = "\ndef seed{0}(text):\n    return drawn(text, {0})\n"
+    (tmp_path / "plants.py").write_text(PLANTS + "".join(one.format(seed) for seed in SEEDS))
     tool = tmp_path / "bin" / "mps-build"
     tool.parent.mkdir()
     tool.write_text(f"#!{sys.executable}\nimport sys\nfrom mps_build.cli import main\nsys.exit(main())\n")
@@ -122,8 +135,8 @@ def _kernels(wheel: Path) -> Iterator[tuple[str, list[str]]]:
 def _shows(family: str, kernels: list[str], wheel: Path, folder: Path) -> bool:
     record, script = folder / "kernels.json", folder / f"{family}.py"
     for kernel in kernels:
-        for plant in kernel_faults.NAMES:
-            fault = f"{PLANTS}:{plant}"
+        for seed in SEEDS:
+            fault = f"{folder / 'plants.py'}:seed{seed}"
             main("verify_kernels", [str(wheel), "--kernel", kernel, "--plant", fault, "--json", str(record)])
             if json.loads(record.read_text())["plant"] != "caught":
                 continue

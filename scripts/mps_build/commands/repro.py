@@ -21,12 +21,13 @@ from mps_build.common.files import write_whole
 from mps_build.common.json_text import load_json
 from mps_build.common.recipe.catalogue import data_root
 from mps_build.common.records.kernels import is_kernels, load_kernels
-from mps_build.common.records.verification import Case, Record, load_record
+from mps_build.common.records.verification import FAILED, Case, Record, load_record
 from mps_build.common.result import Result
 from mps_build.inspection.kernels import repro as kernel_repro
 from mps_build.verify.reports.embedded_suite import embed
 from mps_build.verify.reports.repro import render_issue, render_script
 
+TASK = ("verify", 5)
 EXAMPLES = (
     "work/verify/20261121T194015-mps-25322/record.json issue-131750",
     "record.json issue-131750 --output repro.py --issue issue.md",
@@ -103,6 +104,6 @@ def _find(record: Record, case_id: str) -> Case:
     if found is not None:
         return found
     near = difflib.get_close_matches(case_id, [case.id for case in record.cases], n=3)
-    bad = [case.id for case in record.cases if case.outcome in ("failed", "crashed", "timeout", "known")][:5]
+    bad = [case.id for case in record.cases if case.outcome in (*FAILED, "known")][:5]
     hint = f"perhaps {', '.join(near)}" if near else f"what failed in it: {', '.join(bad) or 'nothing'}"
     raise UsageError(f"the record has no case {case_id}", hint=hint)

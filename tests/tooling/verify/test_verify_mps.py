@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from mps_build.cli import main
 from mps_build.common.records.verification import load_record
-from mps_build.verify import verification
+from mps_build.verify import preparation
 from mps_build.verify.target import resolve as target
 from mps_build.verify.target.diagnosis import HostFacts
 from stand_in_suite import write_python, write_suite
@@ -53,7 +53,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def call(*arguments: str, host: HostFacts | None = MAC, **state: Any) -> tuple[int, dict[str, Any]]:
         if host is not None:
-            monkeypatch.setattr(verification, "observe_host", lambda recording: host)
+            monkeypatch.setattr(preparation, "observe_host", lambda recording: host)
         python = write_python(tmp_path / f"python-{len(list(tmp_path.iterdir()))}", json.dumps(STATE | state))
         answer = tmp_path / "answer.json"
         fixed = ["--python", str(python), "--suite", str(tmp_path / "suite"), "--record", str(tmp_path / "record")]

@@ -16,9 +16,7 @@ _ASK = Path(__file__).with_name("repro_ask.py.txt")
 _RUN = Path(__file__).with_name("repro_run.py.txt")
 _TYPES = re.compile("|".join(sorted(DTYPES, key=len, reverse=True)))
 _NUMBER = re.compile(r"[-+]?(?:nan|inf|\d+(?:\.\d*)?(?:e[-+]?\d+)?)|True|False")
-_WORD = re.compile(r"(?<![\w.'])[A-Za-z_]\w*(?!\s*=[^=])")
 # What an expression may use in a script that has torch alone.
-_NOTHING = ("passed", "not_bound", "skipped")
 _NAMES = {"torch", "F", "math", "x", "y", "z", "alpha", "True", "False"}
 
 

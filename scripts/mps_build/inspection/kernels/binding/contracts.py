@@ -248,12 +248,6 @@ def match_kernel(name: str, metadata: Metadata, contracts: tuple[Contract, ...] 
     return None
 
 
-def possible_operators(name: str) -> set[str]:
-    """Return what a kernel's name may say of its operator, by the name alone (before its bitcode is read)."""
-    found = (contract.pattern.fullmatch(name) for contract in load_contracts())
-    return {match.groupdict().get("op") or "" for match in found if match}
-
-
 def companions_of(kernel: Kernel) -> tuple[str, ...]:
     """Return the names of the kernels that this kernel's programs may launch beside it.
 

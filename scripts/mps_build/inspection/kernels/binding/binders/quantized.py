@@ -15,11 +15,6 @@ from .tensors import bound, filled, groups, numbered, result, strides_of, thread
 SIZES = ((5, 64, 33), (33, 96, 16), (1, 32, 70), (2, 1056, 9))
 
 
-def _rounded(name: str, terms: int) -> float:
-    """Sums of `terms` products up to 4 in float, rounded once to the result's type by the bound in ulp."""
-    return terms * 2.0 ** (-6 if name == "bfloat" else -9 if name == "half" else -19)
-
-
 def scaled(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`scaled_mm`: 8-bit floats times one scale, or one for each row and column; tiles of 32, or a few rows at once."""
     few = kernel.parts.get("few")

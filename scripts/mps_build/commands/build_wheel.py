@@ -1,4 +1,6 @@
-"""Build a recipe's wheel and audit it; the wheel and its receipt end in wheelhouse/.
+"""Build a recipe into an audited wheel.
+
+The wheel and its receipt end in wheelhouse/.
 
 Steps whose receipt still holds are skipped, so the same command again after an interruption goes on,
 and after success takes seconds.
@@ -26,6 +28,7 @@ if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait
     from mps_build.common.workspace import Workspace
 
 add_arguments = add_build_options
+TASK = ("build", 1)
 EXAMPLES = (
     "",
     "v2.6.0 --python 3.11,3.12,3.13",

@@ -1,4 +1,4 @@
-"""Turn one failure of a record into a script of its own and the text of an upstream issue.
+"""Write one failure of a record as a script of its own, and as an issue's text.
 
 The script needs torch and the standard library only: it asks the case on the device, compares the answer with
 float64 on the CPU, and ends with 1 where it is wrong.

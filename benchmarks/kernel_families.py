@@ -14,8 +14,6 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-
 from mps_build.inspection.kernels.code.compiler import read_bitcode
 from mps_build.inspection.kernels.library import BASIC, KERNEL_TYPE, Library
 from mps_build.inspection.kernels.metadata import Metadata, parse_metadata

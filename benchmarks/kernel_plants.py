@@ -20,9 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-
-from kernel_faults import Fault, draw, plant
 from mps_build.common.workspace import cache_folder
 from mps_build.inspection.kernels.binding.contracts import (
     Case,
@@ -49,7 +46,8 @@ from mps_build.inspection.kernels.references import load_references
 from mps_build.inspection.kernels.values import Values
 from mps_build.inspection.kernels.verification import FOUND
 from mps_build.inspection.kernels.wheel import read_libraries
-from record import record
+from shared.kernel_faults import Fault, draw, plant
+from shared.record import record
 
 MORE_SEEDS = range(101, 107)
 _KIND = "of each kind"

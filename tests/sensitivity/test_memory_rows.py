@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 import torch
+
+import suite_in_process  # noqa: F401 - the meter comes into reach by it
 from device_benchmark import memory
 from device_benchmark.agreement import disagreement
 from device_benchmark.transfers import SIZES, CopyJob
 from device_benchmark.workloads import workloads
-
-import suite_in_process  # noqa: F401 - the meter comes into reach by it
 
 CPU = torch.device("cpu")
 

@@ -6,6 +6,11 @@ from typing import Any, Callable, Iterator
 
 import pytest
 import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import meter_plants
+import suite_in_process  # noqa: F401 - the meter comes into reach by it
 from device_benchmark.ceilings import Ceilings
 from device_benchmark.images import resnet50, vgg16
 from device_benchmark.jobs import ModelJob
@@ -14,11 +19,6 @@ from device_benchmark.pace import Pace
 from device_benchmark.rows import Bench, Skipped, measure
 from device_benchmark.texts import Bert, Decoder
 from device_benchmark.workloads import Workload, _layer_norm_job, _matmul_job, workloads
-from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
-
-import meter_plants
-import suite_in_process  # noqa: F401 - the meter comes into reach by it
 
 MATMUL = Workload("matmul", "kernel", _matmul_job, ({"n": 640}, {"n": 640}))
 LAYER_NORM = Workload("layer_norm", "kernel", _layer_norm_job, ({"rows": 2048, "width": 512},) * 2)

@@ -270,7 +270,7 @@ def test_png_without_pillow_is_refused_before_any_work(run: Run, monkeypatch: py
 def test_an_interrupted_run_keeps_its_rows_and_the_same_command_goes_on(run: Run, tmp_path: Path) -> None:
     python = write_python(tmp_path / "another", json.dumps(STATE))
     driver = (
-        "import sys, pathlib; sys.path.insert(0, sys.argv.pop(1)); root = pathlib.Path(sys.argv.pop(1))\n"
+        "import sys, pathlib; root = pathlib.Path(sys.argv.pop(1))\n"
         "from mps_build.verify.benchmark import benchmark\nfrom mps_build.cli import main\n"
         "benchmark.data_root = lambda: root\nraise SystemExit(main('benchmark_mps', sys.argv[1:]))\n"
     )
@@ -278,8 +278,8 @@ def test_an_interrupted_run_keeps_its_rows_and_the_same_command_goes_on(run: Run
     arguments = ("--python", str(python), "--device", "cpu", "--record", str(record))
     acts = tmp_path / "benchmarks" / "device" / "acts.json"
     acts.write_text(json.dumps({"resnet50:training": {}, "bert:training": {"hang": True}}))
-    environ = {**os.environ, "MPS_BUILD_CACHE": str(tmp_path / "cache")}
-    command = [sys.executable, "-c", driver, str(SCRIPTS), str(tmp_path), *arguments]
+    environ = {**os.environ, "PYTHONPATH": str(SCRIPTS), "MPS_BUILD_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", driver, str(tmp_path), *arguments]
     process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     deadline = time.monotonic() + 60
     while "bert:training" not in _told(record) and time.monotonic() < deadline:

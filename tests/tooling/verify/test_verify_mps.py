@@ -215,12 +215,12 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(tmp_pat
     python = write_python(tmp_path / "python", json.dumps(STATE))
     overlay = tmp_path / "cache" / "verify"
     program = (
-        "import sys; sys.path.insert(0, sys.argv.pop(1)); from pathlib import Path\n"
+        "import sys; from pathlib import Path\n"
         "from mps_build.cli import main; from mps_build.verify.target import resolve as target\n"
         "target.make_overlay = lambda interpreter, shop, **_: Path('/')\n"
         "raise SystemExit(main('verify_mps', sys.argv[1:]))\n"
     )
-    argv = [sys.executable, "-c", program, str(SCRIPTS), "--python", str(python), "--device", "cpu"]
+    argv = [sys.executable, "-c", program, "--python", str(python), "--device", "cpu"]
     argv += [
         "--suite",
         str(tmp_path / "suite"),
@@ -229,7 +229,8 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(tmp_pat
         "--json",
         str(tmp_path / "a.json"),
     ]
-    environ = {**os.environ, "MPS_BUILD_WORK": str(tmp_path), "MPS_BUILD_CACHE": str(overlay)}
+    environ = {**os.environ, "PYTHONPATH": str(SCRIPTS)}
+    environ |= {"MPS_BUILD_WORK": str(tmp_path), "MPS_BUILD_CACHE": str(overlay)}
     with subprocess.Popen(argv, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         outcomes = tmp_path / "record" / "test_standin_0.1.outcomes.jsonl"
         deadline = time.monotonic() + 120

@@ -161,11 +161,15 @@ def _measure(session: nox.Session, name: str, *arguments: str) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Format, lint rules and import contracts."""
+    """Format, lint rules, import contracts, spelling, and words that have a standard term."""
     _install(session, "lint")
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
     session.run("lint-imports", "--no-cache", env={"PYTHONPATH": str(ROOT / "scripts")})
+    # `code` in backquotes is another program's word.
+    words = ("-D", "docs/contributing/words.txt", "--ignore-regex", "`[^`]*`", "--skip", "*.json,*.svg,*.png,words.txt")
+    session.run("codespell", "-D", "-", *words, "-L", "simpy", "docs", *sorted(map(str, Path().glob("*.md"))))
+    session.run("codespell", *words, "scripts", "benchmarks", "tests/tooling", "noxfile.py")
 
 
 @nox.session

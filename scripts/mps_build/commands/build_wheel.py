@@ -158,11 +158,11 @@ def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Co
         if receipt.step == "compile_wheel" and not receipt.skipped:
             _print_compile(receipt, console)
     console.print(f"in {delivered[0].wheel.path.parent}")
-    verb = "verify_mps" if build.request.wheel.contents.rules == "torch" else "audit_wheel"
+    command = "verify_mps" if build.request.wheel.contents.rules == "torch" else "audit_wheel"
     wheel = shlex.quote(str(delivered[0].wheel.path))
     console.print(f"install it: pip install {wheel}")
-    console.print(f"next: nox -s {verb} -- {wheel}")
-    if verb == "verify_mps":
+    console.print(f"next: nox -s {command} -- {wheel}")
+    if command == "verify_mps":
         console.print(f"on Linux, its Metal kernels without a Mac: nox -s verify_kernels -- {wheel}")
 
 

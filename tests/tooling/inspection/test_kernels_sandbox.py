@@ -1,4 +1,4 @@
-"""The door alone: what a closed process tries fails, whatever code it runs. No check of bitcode stands before it."""
+"""The sandbox alone: what a closed process tries fails, whatever code it runs. No check of bitcode stands before it."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
     assert "A fault was planted." in render_issue(planted, CASE, "", "repro.py")
 
 
-def test_the_verb_writes_both_and_refuses_what_is_no_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_writes_both_and_refuses_what_is_no_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_record(RECORD, tmp_path / "record.json")
 

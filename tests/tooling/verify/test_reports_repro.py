@@ -57,7 +57,7 @@ def test_what_the_script_itself_imports_of_the_suite_is_in_it() -> None:
     ours = [node for node in imported if (node.module or "").startswith("device_suite")]
     assert ours
     for node in ours:
-        assert node.module in sources
+        assert node.module and node.module in sources
         defined = {each.name for each in ast.parse(sources[node.module]).body if hasattr(each, "name")}
         assert {each.name for each in node.names} <= defined, node.module
 

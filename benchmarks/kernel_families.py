@@ -14,8 +14,6 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-
 from mps_build.kernels.code.compiler import read_bitcode
 from mps_build.kernels.execution.verify_all import RAN
 from mps_build.kernels.read.library import BASIC, KERNEL_TYPE, Library

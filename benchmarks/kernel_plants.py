@@ -20,9 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-
-from kernel_faults import Fault, draw, plant
 from mps_build.common.workspace import cache_folder
 from mps_build.kernels.code import compiler
 from mps_build.kernels.code.compiled import Code
@@ -49,7 +46,8 @@ from mps_build.kernels.program.values import Values
 from mps_build.kernels.read.library import Library
 from mps_build.kernels.read.metadata import parse_metadata
 from mps_build.kernels.read.wheel import read_libraries
-from record import record
+from shared.kernel_faults import Fault, draw, plant
+from shared.record import record
 
 MORE_SEEDS = range(101, 107)
 _KIND = "of each kind"

@@ -17,8 +17,6 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-
 from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.commands.shared.kernels import environment, reference_python, torch_version
 from mps_build.common.console import Console
@@ -26,7 +24,7 @@ from mps_build.kernels.execution.selection import Choice, choose
 from mps_build.kernels.execution.verify_all import KernelRow, Request, counts, verify
 from mps_build.kernels.read.library import BASIC
 from mps_build.kernels.read.wheel import read_libraries
-from record import record
+from shared.record import record
 
 RUN = 48  # neighbouring kernels that share companions
 

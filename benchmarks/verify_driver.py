@@ -16,15 +16,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from record import record
-
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests" / "tooling")]
-
-from mps_build.verify.suite.child import Limits  # noqa: E402
-from mps_build.verify.suite.driver import run_suite  # noqa: E402
-from mps_build.verify.suite.request import SuiteRequest, suite_command  # noqa: E402
-from stand_in_suite import write_suite  # noqa: E402
+from mps_build.verify.suite.child import Limits
+from mps_build.verify.suite.driver import run_suite
+from mps_build.verify.suite.request import SuiteRequest, suite_command
+from shared.record import record
+from stand_in_suite import write_suite
 
 COMMAND = "nox -s benchmark -- verify_driver"
 RUNS = 5

@@ -1,4 +1,6 @@
-"""Check what a torch wheel for Apple silicon holds, on any system and without running it.
+"""Check what a wheel, a requirement or an installed torch contains.
+
+It works on any system, and runs nothing of the wheel.
 
 WHEEL is a file, or a requirement such as torch==2.15.0, fetched for macOS arm64 and the newest
 Python that has it. Files are held to the strict profile, what we ship and what official wheels have
@@ -23,6 +25,7 @@ from ..inspection.audit.render import fact_rows, finding_lines, verdict_line
 from .shared.find_wheel import find_installed, find_wheel
 from .shared.nightly_options import add_nightly_options, chosen_nightly
 
+TASK = ("inspection", 1)
 EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl",
     "torch==2.15.0",

@@ -1,4 +1,6 @@
-"""Find the version, and then the commit, that changed a result: both ends are tested first, then as few as possible.
+"""Find the version, and the commit, that changed an answer.
+
+Both ends are tested first, then as few versions and commits between them as possible.
 
 CASE is the id of a case of the suite (as in any record of verify_mps); --predicate COMMAND asks a question of
 your own by its exit status: 0 good, 1 to 124 bad, 125 cannot be asked, as `git bisect run` has it. `python` is then
@@ -32,6 +34,8 @@ from ..verify.bisection.stages import Stages
 from ..verify.bisection.state import State, folder_name, load_state, write_state
 from .shared.numbers import amount
 
+TASK = ("verify", 4)
+EXTRA_OPTIONS = {"--op": "kernels"}
 EXAMPLES = (
     "issue-131750 --good 2.3.1 --bad 2.6.0",
     "issue-131750 --good 2.6.0 --bad 2.7.0.dev20250101 --index URL --repo ~/pytorch",

@@ -1,4 +1,6 @@
-"""Build torchvision and torchaudio for a torch that was built here, so that `torchvision::nms` and the like work.
+"""Build torchvision and torchaudio for a torch that was built here.
+
+With them `torchvision::nms` and the like work.
 
 The versions are the recipe's. Each is built from its tag's source, in the recipe's environment with that very torch
 installed, pinned to the exact torch (its local version included), audited, and tried together with it in one venv.
@@ -36,6 +38,7 @@ from ..host.probes.probers import LiveProber, RecordedProber
 from ..host.toolchain import use_xcode, xcode_toolchain
 from .shared.build_options import add_compiler_arguments
 
+TASK = ("build", 2)
 EXAMPLES = (
     "v2.6.0",
     "v2.6.0 --only torchvision",

@@ -1,4 +1,6 @@
-"""Build a recipe's wheel and audit it; the wheel and its receipt end in wheelhouse/.
+"""Build a recipe into an audited wheel.
+
+The wheel and its receipt end in wheelhouse/.
 
 Steps whose receipt still holds are skipped, so the same command again after an interruption goes on,
 and after success takes seconds.
@@ -25,6 +27,7 @@ if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait
     from ..common.workspace import Workspace
 
 add_arguments = add_build_options
+TASK = ("build", 1)
 EXAMPLES = (
     "",
     "v2.6.0 --python 3.11,3.12,3.13",
@@ -154,11 +157,11 @@ def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Co
         if receipt.step == "compile_wheel" and not receipt.skipped:
             _print_compile(receipt, console)
     console.print(f"in {delivered[0].wheel.path.parent}")
-    verb = "verify_mps" if build.request.wheel.contents.rules == "torch" else "audit_wheel"
+    command = "verify_mps" if build.request.wheel.contents.rules == "torch" else "audit_wheel"
     wheel = shlex.quote(str(delivered[0].wheel.path))
     console.print(f"install it: pip install {wheel}")
-    console.print(f"next: nox -s {verb} -- {wheel}")
-    if verb == "verify_mps":
+    console.print(f"next: nox -s {command} -- {wheel}")
+    if command == "verify_mps":
         console.print(f"on Linux, its Metal kernels without a Mac: nox -s verify_kernels -- {wheel}")
 
 

@@ -1,4 +1,6 @@
-"""The steps of our workflows, so that a workflow file holds no logic of its own.
+"""Answer what a workflow asks beside the sessions: trust, refs, outputs, upstream's commit, issues.
+
+The steps of our workflows, so that a workflow file holds no logic of its own.
 
 trust     fails unless this event may use a Mac (the host's hook refuses too)
 inputs    a ref, runner labels: fails unless they are on the list of what is allowed
@@ -36,6 +38,7 @@ from mps_build.publish.fleet.github import gh, json_object, step_outputs
 from mps_build.publish.fleet.regressions import LABEL, Action, Seen, decide, look_at_build, look_at_record
 from mps_build.publish.fleet.trust import check_labels, check_ref, check_trust
 
+TASK = ("publish", 4)
 EXAMPLES = (
     "trust",
     'inputs --ref viable/strict --runner \'["self-hosted","macOS"]\'',

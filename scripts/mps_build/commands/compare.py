@@ -1,4 +1,6 @@
-"""Compare two wheels, two records of verify_mps, or two of benchmark_mps.
+"""Compare two wheels, or two records.
+
+Records are those of verify_mps or of benchmark_mps.
 
 Of verifications: what fails now and did not, what passes now, whose error grew, what became slower.
 Of benchmarks: each row's ratio and step times, before and after; rows of other shapes are not compared.
@@ -31,6 +33,8 @@ from ..verify.reports.side_by_side import compare_records, tables, verdict
 from .shared.find_wheel import find_wheel
 from .shared.kernels import compare_kernels_of
 
+TASK = ("inspection", 4)
+EXTRA_OPTIONS = {"--kernels": "kernels"}
 EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl torch==2.15.0",
     "torch==2.14.1 torch==2.15.0 --python 3.12 --show 20",

@@ -1,4 +1,7 @@
-"""List the recipes and their Pythons as one line of JSON, for a workflow's matrix ($GITHUB_OUTPUT)."""
+"""List the recipes and their Pythons as JSON, for a workflow.
+
+It is one line, for the matrix of a workflow ($GITHUB_OUTPUT).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from mps_build.common.recipe.catalogue import all_recipes, find_recipe
 from mps_build.common.recipe.support_table import matrix
 from mps_build.common.result import Result
 
+TASK = ("build", 7)
 EXAMPLES = ("", "v2.14.1 v2.15.0 --per-recipe", "--default-python")
 
 

@@ -1,4 +1,4 @@
-"""List which operators MPS runs with a kernel of its own, through a composite, or not at all.
+"""List which operators MPS runs itself, through a composite, or not.
 
 SOURCE is a recipe, an unpacked PyTorch tree, a wheel (.whl), a requirement such as torch==2.6.0 (fetched for macOS
 arm64), or what --json wrote before. A tree is asked by its own torchgen and by the registrations in its C++ files; a
@@ -45,6 +45,7 @@ from ..inspection.coverage.wheel import LIBRARY, Compiled, facts_of_wheel
 from ..inspection.malformed import Malformed
 from .shared.find_wheel import find_wheel
 
+TASK = ("inspection", 3)
 EXAMPLES = (
     "v2.6.0 --against v2.15.0",
     "~/pytorch --html coverage.html",

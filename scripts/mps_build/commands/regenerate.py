@@ -1,4 +1,6 @@
-"""Write every generated file and table of this repository: schemas, the reference pages, the tables of docs.
+"""Write every generated file and table of this repository.
+
+Schemas, the reference pages, the tables of docs.
 
 With --check nothing is changed; it fails, and names what is out of date. Only in a checkout.
 """
@@ -16,6 +18,7 @@ from mps_build.common.workspace import CHECKOUT, in_checkout
 
 from .shared.generated import generated_files
 
+TASK = ("repository", 1)
 EXAMPLES = ("", "--check")
 
 

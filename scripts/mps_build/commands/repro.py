@@ -1,4 +1,4 @@
-"""Turn one failure of a record into a script of its own and the text of an upstream issue.
+"""Write one failure of a record as a script of its own, and as an issue's text.
 
 The script needs torch and the standard library only: it asks the case on the device, compares the answer with
 float64 on the CPU, and ends with 1 where it is wrong.
@@ -21,12 +21,13 @@ from ..common.files import write_whole
 from ..common.json_text import load_json
 from ..common.recipe.catalogue import data_root
 from ..common.records.kernels import is_kernels, load_kernels
-from ..common.records.verification import Case, Record, load_record
+from ..common.records.verification import FAILED, Case, Record, load_record
 from ..common.result import Result
 from ..kernels.report import repro as kernel_repro
 from ..verify.reports.embedded_suite import embed
 from ..verify.reports.repro import render_issue, render_script
 
+TASK = ("verify", 5)
 EXAMPLES = (
     "work/verify/20261121T194015-mps-25322/record.json issue-131750",
     "record.json issue-131750 --output repro.py --issue issue.md",
@@ -103,6 +104,6 @@ def _find(record: Record, case_id: str) -> Case:
     if found is not None:
         return found
     near = difflib.get_close_matches(case_id, [case.id for case in record.cases], n=3)
-    bad = [case.id for case in record.cases if case.outcome in ("failed", "crashed", "timeout", "known")][:5]
+    bad = [case.id for case in record.cases if case.outcome in (*FAILED, "known")][:5]
     hint = f"perhaps {', '.join(near)}" if near else f"what failed in it: {', '.join(bad) or 'nothing'}"
     raise UsageError(f"the record has no case {case_id}", hint=hint)

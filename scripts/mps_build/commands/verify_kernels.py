@@ -1,4 +1,4 @@
-"""Run the Metal kernels of a macOS wheel on this machine, without a Mac, and compare their results.
+"""Run a wheel's Metal kernels on this machine, without a Mac, and compare their results.
 
 TARGET is a file, or a requirement such as torch==2.15.0, fetched for macOS arm64. `--python PATH` without a TARGET
 reads the torch that an interpreter has. Every kernel's bitcode is compiled for this machine's processor and run
@@ -34,6 +34,8 @@ from ..kernels.report import document, page
 from .shared.find_wheel import find_installed, find_wheel
 from .shared.kernels import environment, reference_python, require_linux, torch_version
 
+TASK = ("inspection", 2)
+EXTRA = "kernels"
 EXAMPLES = (
     "torch==2.15.0",
     "torch==2.15.0 --quick",

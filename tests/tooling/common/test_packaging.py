@@ -97,7 +97,7 @@ def test_both_are_small_and_hold_what_the_tool_reads(packed: tuple[Path, Path]) 
     assert not [name for name in (*names, *sources) if any(part in name for part in unwanted)]
 
 
-def test_it_says_its_version_and_its_verbs_with_its_own_name(installed: Installed) -> None:
+def test_it_says_its_version_and_its_commands_with_its_own_name(installed: Installed) -> None:
     assert installed.run("--version").stdout.startswith("mps-build ")
     assert "build_wheel" in installed.run("--help").stdout
     told = installed.run("build_wheel", "--help").stdout
@@ -140,9 +140,9 @@ def test_it_verifies_a_torch_on_the_cpu(installed: Installed, tmp_path: Path) ->
 
 
 def test_it_builds_the_sample(installed: Installed) -> None:
-    status, document = installed.answer("build_wheel", "sample", "--wheelhouse", str(installed.folder / "house"))
+    status, document = installed.answer("build_wheel", "sample", "--wheelhouse", str(installed.folder / "wheelhouse"))
 
     assert status == 0, document
-    wheel = next((installed.folder / "house").glob("*.whl"))
+    wheel = next((installed.folder / "wheelhouse").glob("*.whl"))
     assert installed.answer("audit_wheel", str(wheel))[0] == 0
     assert ROOT not in wheel.parents

@@ -112,6 +112,13 @@ backends = types.SimpleNamespace(mps=mps)
 cuda = types.SimpleNamespace(is_available=lambda: False)
 """
 
+# The probe asks for the machine before torch: this Python says that it is a Mac's.
+MACHINE = """
+import json, pathlib, platform
+state = pathlib.Path(__file__).parent / "torch" / "state.json"
+platform.machine = lambda: json.loads(state.read_text() or "{}").get("machine", "arm64")
+"""
+
 
 def write_suite(folder: Path, *sources: str) -> tuple[Path, ...]:
     """Write a suite of the contract's form, one file a source, and return its files."""
@@ -131,8 +138,7 @@ def write_python(folder: Path, state: str) -> Path:
     (own / "torch").mkdir(parents=True)
     (own / "torch" / "__init__.py").write_text(TORCH)
     (own / "torch" / "state.json").write_text(state)
-    # The probe asks for the machine before torch: this Python says that it is a Mac's.
-    (own / "sitecustomize.py").write_text("import platform\nplatform.machine = lambda: 'arm64'\n")
+    (own / "sitecustomize.py").write_text(MACHINE)
     python = folder / "python"
     path = f'{own}{os.pathsep}"$PYTHONPATH"'
     python.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {_small_venv(folder / "venv")} "$@"\n')

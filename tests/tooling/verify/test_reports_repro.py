@@ -49,6 +49,19 @@ def test_the_script_is_python_and_brings_every_module_that_it_imports() -> None:
     assert not {name for name in sources if "conftest" in name}
 
 
+def test_what_the_script_itself_imports_of_the_suite_is_in_it() -> None:
+    sources = embed(SUITE, "test_regressions_norms.py", "issue-131750")
+    script = ast.parse(render_script(RECORD, CASE, sources))
+
+    imported = [node for node in ast.walk(script) if isinstance(node, ast.ImportFrom) and node.level == 0]
+    ours = [node for node in imported if (node.module or "").startswith("device_suite")]
+    assert ours
+    for node in ours:
+        assert node.module and node.module in sources
+        defined = {each.name for each in ast.parse(sources[node.module]).body if hasattr(each, "name")}
+        assert {each.name for each in node.names} <= defined, node.module
+
+
 def test_the_sources_in_the_script_are_the_suites(tmp_path: Path) -> None:
     sources = embed(SUITE, "test_regressions_norms.py", "issue-131750")
     namespace: dict[str, object] = {"__name__": "script", "__file__": "script.py"}
@@ -100,7 +113,7 @@ def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
     assert "A fault was planted." in render_issue(planted, CASE, "", "repro.py")
 
 
-def test_the_verb_writes_both_and_refuses_what_is_no_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_writes_both_and_refuses_what_is_no_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_record(RECORD, tmp_path / "record.json")
 

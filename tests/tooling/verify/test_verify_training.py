@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from mps_build.cli import main
 from mps_build.common.records.verification import load_record
-from mps_build.verify import verification as base
+from mps_build.verify import preparation
 from mps_build.verify.target.diagnosis import HostFacts
 from mps_build.verify.training import verification
 from stand_in_suite import write_python
@@ -51,7 +51,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         **torch: Any,
     ) -> tuple[int, dict[str, Any]]:
         if host is not None:
-            monkeypatch.setattr(base, "observe_host", lambda recording: host)
+            monkeypatch.setattr(preparation, "observe_host", lambda recording: host)
         known = (SHIPPED / "known_issues.yaml").read_text()
         root = write_training_suite(tmp_path / "data", json.dumps(wrong or {}), known_issues=known)
         monkeypatch.setattr(verification, "data_root", lambda: root)

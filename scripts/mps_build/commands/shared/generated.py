@@ -82,7 +82,7 @@ def _page(path: Path, name: str, part: str) -> tuple[Path, str]:
 
 def _benchmarks(folder: Path) -> str:
     """Return the page of figures; benchmarks/ is not part of the package, so its module is loaded by its path."""
-    spec = importlib.util.spec_from_file_location("benchmarks_readme", folder / "readme.py")
+    spec = importlib.util.spec_from_file_location("benchmarks_page", folder / "shared" / "page.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

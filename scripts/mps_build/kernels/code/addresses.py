@@ -17,7 +17,6 @@ _THROUGH = re.compile(
 _PRODUCT = re.compile(r"^(mul|shl) (?:nuw |nsw )*(i32|<\d+ x i32>) (.*)$")
 _SUM = re.compile(r"^(add|sub) (?:nuw |nsw )*(i32|<\d+ x i32>) (%[\w.]+), (%[\w.]+)$")
 _NARROWED = re.compile(r"^trunc (?:nuw |nsw )*(?:i64|<\d+ x i64>) (.*) to (i32|<\d+ x i32>)$")
-_HELPER = re.compile(r"^(define internal .*\)) nounwind \{$", re.MULTILINE)
 # No arithmetic, only what an address is made of.
 PASSES = "always-inline,dce,sroa,instcombine,simplifycfg"
 

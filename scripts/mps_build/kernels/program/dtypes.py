@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -60,22 +59,3 @@ def dtype_named(name: str) -> DType | None:
     ('bfloat16', None)
     """
     return DTYPES.get(_ALIASES.get(name, name))
-
-
-def split_names(text: str) -> tuple[str, ...] | None:
-    """Return the element types that the end of a kernel's name spells, or None if it spells anything else.
-
-    >>> split_names("bool_float2"), split_names("float8_e4m3fn_float"), split_names("tptg32")
-    (('bool', 'float2'), ('float8_e4m3fn', 'float'), None)
-    """
-    names, rest = [], text
-    while rest:
-        match = re.match(_SPELLING, rest)
-        if not match:
-            return None
-        names.append(match[1])
-        rest = rest[match.end() :]
-    return tuple(names)
-
-
-_SPELLING = re.compile("(" + "|".join(sorted(DTYPES, key=len, reverse=True)) + r")(?:_|$)")

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mps_build.common.records.verification import FAILED
+
 LABEL = "mps-regression"
-_BAD = ("failed", "crashed", "timeout")
 _MARKER = re.compile(r"<!-- mps-build regression (\S+) -->")
 _MOST = 10  # issues a night: more failures have one cause, and get one issue
 
@@ -58,7 +59,7 @@ def look_at_record(record: Mapping[str, Any], *, recipe: str, place: str, run: s
     wrong, well = [], {verdict_key}
     for case in record.get("cases", []):
         key = _key(recipe, place, str(case["id"]))
-        if case["outcome"] in _BAD:
+        if case["outcome"] in FAILED:
             text = f"`{_plain(case['id'])}`: {case['outcome']}\n\n{_fenced(case.get('reason') or '')}\n\n{where}"
             wrong.append(Finding(key=key, title=f"{recipe}: {_plain(case['id'])} fails on {place}", text=text))
         elif case["outcome"] in ("passed", "known", "unexpected_pass"):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from mps_build.common.console import as_called
 from mps_build.common.plain_text import in_code, markdown_table, plain
-from mps_build.common.records.verification import Case, Record
+from mps_build.common.records.verification import FAILED, Case, Record
 
-from .words import BAD, by_layer, facts, headline, issue_link, sentence
+from .words import by_layer, facts, headline, issue_link, sentence
 
 _SHOWN = 50
 
@@ -21,7 +21,7 @@ def render(record: Record) -> str:
     parts += _table(("", ""), [(f"**{name}**", value) for name, value in facts(record)])
     if record.cases:
         parts += ["### Layers", "", *_layers(record)]
-    parts += _cases("New failures", [case for case in record.cases if case.outcome in BAD])
+    parts += _cases("New failures", [case for case in record.cases if case.outcome in FAILED])
     known = {row.id: row for row in record.known_issues}
     rows = []
     for case in record.cases:
@@ -37,7 +37,7 @@ def render(record: Record) -> str:
 
 
 def _layers(record: Record) -> list[str]:
-    columns = ("passed", *BAD, "known", "unexpected_pass", "skipped")
+    columns = ("passed", *"known", "unexpected_pass", "skipped")
     rows = []
     for layer, cases in by_layer(record.cases).items():
         counts = [str(sum(case.outcome == column for case in cases) or "") for column in columns]

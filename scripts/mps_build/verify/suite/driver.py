@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.records.verification import Case, Result
+from mps_build.common.records.verification import FAILED, Case, Result
 
 from .beside import run_beside
 from .child import SUMMARY, ChildEnd, run_child
@@ -19,7 +19,6 @@ from .run import JudgeText, OnCase, SuiteRun
 
 # What a process may write while all its cases seem to pass: the GPU dropped work, its answers are worth nothing.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})
-_BAD = frozenset({"failed", "crashed", "timeout"})
 
 
 def run_suite(
@@ -163,7 +162,7 @@ class _GroupRun:
         alone = self._files[0].name if len(self._files) == 1 else case.file
         case = case.model_copy(update={"file": self._file_of.get(case.id, alone)})
         self._run.cases.append(case)
-        self._run.bad += case.outcome in _BAD
+        self._run.bad += case.outcome in FAILED
         self._on_case(self._run, case)
 
     def _add_uncollected(self, file: str, text: str) -> None:

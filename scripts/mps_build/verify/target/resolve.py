@@ -51,6 +51,13 @@ class Target:
         return None if self.before is None else listing(self.interpreter).changed_since(self.before)
 
 
+def wanted_version(request: VerifyRequest) -> str | None:
+    """Return the version under test if the arguments alone tell it."""
+    if request.is_wheel:
+        return name_wheel(Path(request.target or "").absolute()).version
+    return request.exact_version
+
+
 def prepare_target(request: VerifyRequest, shop: Shop, *, extras: Extras | None = None, pytest: bool = True) -> Target:
     """Return the Python under test, ready to run the suite.
 

@@ -1,29 +1,24 @@
-"""One verification of training in order: what `verify_mps` does before any case, then the workloads."""
+"""Training as the work of a verification: each workload in processes of its own, and the cases that follow from it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
-from mps_build.common.known_issues import Issue, as_suite_reads_them
+from mps_build.common.known_issues import as_suite_reads_them
 from mps_build.common.process import capture
 from mps_build.common.recipe.catalogue import data_root
-from mps_build.common.records.verification import Case, Record
+from mps_build.common.records.verification import FAILED, Case
 
-from .. import Verification
+from ..device_suite import limits_of
 from ..facts import judge_text_on
-from ..judgement import Judged
-from ..suite.child import Limits
-from ..suite.memory import default_limit_bytes
 from ..suite.outcomes import known_row
-from ..suite.run import JudgeText
-from ..target.diagnosis import HostFacts
-from ..target.resolve import Target
+from ..target.environment import Shop
+from ..target.resolve import Target, wanted_version
+from ..work import Setting
 from . import command_cases
 from .case_run import CaseRun
 from .child_report import ChildReport, run_and_report
@@ -36,7 +31,6 @@ from .versions import load_versions, refuse_old_torch
 from .workloads import REAL_WEIGHTS, Workload
 
 _COMMAND_SECONDS = 240.0
-_BAD = ("failed", "crashed", "timeout")
 _HINT = "each run's log and its events lie beside the record; docs/verify/promises describes each case"
 
 
@@ -44,67 +38,79 @@ class _Stopped(Exception):
     """The machine is at fault, or a plant is caught: nothing more is to be run."""
 
 
-class TrainingVerification(Verification):
-    """One run of `verify_training`."""
+class Training:
+    """The workloads that a request asks for."""
 
-    request: TrainingRequest
+    hint: str | None = _HINT  # `repro` writes scripts of single operators
 
-    def __init__(self, request: TrainingRequest, console: Console) -> None:
-        super().__init__(request, console)
+    def __init__(self, request: TrainingRequest) -> None:
+        self.request = request
         self.suite = data_root() / "tests" / "training"
         self.table = load_versions()
-        self._reference_runs: dict[str, ChildReport] = {}
-        self._known: Sequence[Mapping[str, Any]] = ()
-        self._judge_text: JudgeText = judge_text_on(HostFacts(system="", document={}), None)
 
-    def _suite_files(self) -> tuple[Path, ...]:
-        """Check what can be checked before the machine is looked at."""
+    def check(self) -> None:
+        """Check the workloads, their files, and what the caller brings along.
+
+        Raises:
+            UsageError: one of them cannot be run.
+        """
         workloads = self.request.workloads()
         self.request.check_weights()
         self.request.check_script()
-        refuse_old_torch(self.table, self._wanted_version(), self.request.asked_versions)
+        refuse_old_torch(self.table, wanted_version(self.request), self.request.asked_versions)
         scripts = {workload.script for workload in workloads if workload.script}
         if missing := sorted(name for name in scripts if not (self.suite / name).is_file()):
             raise UsageError(
                 f"{self.suite}: lacks {', '.join(missing)}", hint="reinstall mps-build: a file of it is missing"
             )
-        return ()
 
-    def _prepare_target(self) -> Target:
-        return prepare_training_target(self.request, self._shop(), self.table)
+    def make_target(self, shop: Shop) -> Target:
+        """Return the Python under test, with the libraries in it."""
+        return prepare_training_target(self.request, shop, self.table)
 
-    def _drive(self, files: tuple[Path, ...], target: Target, rows: tuple[Issue, ...], host: HostFacts) -> None:
-        workloads = self.request.workloads()
-        home = self.folder / "hf_home"
+    def run(self, setting: Setting) -> None:
+        """Run the workloads in order, until one says that the machine is at fault or a plant is caught."""
+        home = setting.folder / "hf_home"
         home.mkdir(parents=True, exist_ok=True)
-        program = self.request.script
-        given, device = target.environ.variables, self.request.device
+        request, program = self.request, self.request.script
+        given, device = setting.target.environ.variables, request.device
         environ = (
             script_environ(given, own=os.environ, device=device)
             if program
             else training_environ(given, home=home, device=device)
         )
         bench = Bench(
-            python=target.interpreter.executable,
+            python=setting.target.interpreter.executable,
             environ=environ,
-            program=(str(program.absolute()), *self.request.script_arguments) if program else (),
+            program=(str(program.absolute()), *request.script_arguments) if program else (),
             scripts=self.suite,
-            folder=self.folder,
-            device=self.request.device,
-            force_cpu=self.request.device == "cpu" and host.system == "Darwin",
-            plant=self.request.absolute_plant,
+            folder=setting.folder,
+            device=device,
+            force_cpu=device == "cpu" and setting.host.system == "Darwin",
+            plant=request.absolute_plant,
         )
-        self._known = as_suite_reads_them(rows)
-        self._judge_text = judge_text_on(host, self.draft.torch.version)
+        session, workloads = _Session(request, setting), request.workloads()
         try:
             for number, workload in enumerate(workloads, start=1):
-                self.console.started(f"{number}/{len(workloads)} {workload.name}", unit="cases")
-                bench = self._run_workload(workload, bench)
+                setting.console.started(f"{number}/{len(workloads)} {workload.name}", unit="cases")
+                bench = session.run(workload, bench)
         except _Stopped:
             pass
-        self.console.done()
+        setting.console.done()
 
-    def _run_workload(self, workload: Workload, bench: Bench) -> Bench:
+
+class _Session:
+    """One run of the workloads: what they share, and what has been found."""
+
+    def __init__(self, request: TrainingRequest, setting: Setting) -> None:
+        self.request, self.setting = request, setting
+        self._known: Sequence[Mapping[str, Any]] = as_suite_reads_them(setting.known)
+        self._judge_text = judge_text_on(setting.host, setting.draft.torch.version)
+        self._limits = limits_of(request)
+        self._reference_runs: dict[str, ChildReport] = {}
+
+    def run(self, workload: Workload, bench: Bench) -> Bench:
+        """Run one workload; return the bench for those that follow."""
         if workload.kind == "accelerate":
             return self._accelerate(bench)
         if workload.kind == "training":
@@ -122,13 +128,13 @@ class TrainingVerification(Verification):
         env = capture(bench.env(), timeout_seconds=_COMMAND_SECONDS)
         self._add(command_cases.judge_env(env))
         answer = capture(bench.config_default(), timeout_seconds=_COMMAND_SECONDS)
-        found = command_cases.read_config(self.folder / "hf_home")
+        found = command_cases.read_config(self.setting.folder / "hf_home")
         config = found[1] if found else None
         self._remember(accelerate_env=env.stdout.strip(), accelerate_config=config)
         self._add(command_cases.judge_config(answer, config, self.request.device))
         if config is None:
             return bench
-        path = self.folder / "launch_config.json"
+        path = self.setting.folder / "launch_config.json"
         return bench.with_config(command_cases.write_launch_config(config, path, device=self.request.device))
 
     def _training(self, workload: Workload, bench: Bench) -> None:
@@ -146,12 +152,12 @@ class TrainingVerification(Verification):
         self._stop_if(run)
 
     def _run_one(self, workload: Workload, bench: Bench, which: Any) -> ChildReport:
-        self.console.line(f"{workload.name}: on {self.request.device if which == 'device' else 'the CPU'}")
+        self.setting.console.line(f"{workload.name}: on {self.request.device if which == 'device' else 'the CPU'}")
         report = run_and_report(
             bench.training(workload, which),
-            folder=self.folder,
+            folder=self.setting.folder,
             name=run_name(workload, which),
-            limits=self._limits(),
+            limits=self._limits,
             judge_text=self._judge_text,
         )
         self._count_hits(report)
@@ -164,7 +170,7 @@ class TrainingVerification(Verification):
             workload=workload,
             bench=bench,
             weights=weights if workload is REAL_WEIGHTS else None,
-            limits=self._limits(),
+            limits=self._limits,
             judge_text=self._judge_text,
             add=self._add,
         )
@@ -179,44 +185,38 @@ class TrainingVerification(Verification):
             return
         report = run_and_report(
             bench.processes(workload),
-            folder=self.folder,
+            folder=self.setting.folder,
             name=run_name(workload, "device"),
-            limits=replace(self._limits(), start_seconds=180.0),
+            limits=replace(self._limits, start_seconds=180.0),
             judge_text=self._judge_text,
         )
-        log = self.folder / f"{run_name(workload, 'device')}.log"
+        log = self.setting.folder / f"{run_name(workload, 'device')}.log"
         self._add(judge_processes(workload, report, log.read_text(encoding="utf-8", errors="replace")))
 
-    # The cases and the record.
-
-    def _limits(self) -> Limits:
-        return Limits(
-            case_seconds=self.request.case_seconds,
-            memory_bytes=self.request.memory_bytes or default_limit_bytes(),
-        )
+    # The cases and what the record says of the libraries.
 
     def _add(self, case: Case) -> None:
         row = known_row(case.id, self._known)
-        if row is not None and case.outcome in _BAD:
+        if row is not None and case.outcome in FAILED:
             case = case.model_copy(update={"outcome": "known", "known_issue": str(row["id"])})
         elif row is not None and case.outcome == "passed" and row["outcome"] != "flaky":
             case = case.model_copy(update={"outcome": "unexpected_pass", "known_issue": str(row["id"])})
-        self.suite_run.cases.append(case)
-        self.suite_run.bad += case.outcome in _BAD
-        self._on_case(self.suite_run, case)
-        if self.request.plant and case.outcome in _BAD:
+        self.setting.run.cases.append(case)
+        self.setting.run.bad += case.outcome in FAILED
+        self.setting.on_case(self.setting.run, case)
+        if self.request.plant and case.outcome in FAILED:
             raise _Stopped
 
     def _stop_if(self, report: ChildReport) -> None:
         """End the run where the machine is at fault, as the device suite does."""
         if report.stop and report.category is not None:
-            self.suite_run.stopped = report.category
+            self.setting.run.stopped = report.category
             raise _Stopped
 
     def _count_hits(self, report: ChildReport) -> None:
         for event in report.all("plant"):
             if event.get("hits") is not None:
-                self.suite_run.plant_hits = (self.suite_run.plant_hits or 0) + int(event["hits"])
+                self.setting.run.plant_hits = (self.setting.run.plant_hits or 0) + int(event["hits"])
 
     def _remember_session(self, report: ChildReport) -> None:
         session = report.last("session")
@@ -225,12 +225,10 @@ class TrainingVerification(Verification):
             self._remember(libraries={**self._training_facts().get("libraries", {}), **kept})
 
     def _training_facts(self) -> dict[str, Any]:
-        return dict(self.draft.environment.get("training") or {})
+        return dict(self.setting.draft.environment.get("training") or {})
 
     def _remember(self, **facts: Any) -> None:
-        self.draft.environment = {**self.draft.environment, "training": {**self._training_facts(), **facts}}
-
-    def _record(self, judged: Judged, *, partial: bool) -> Record:
-        if judged.verdict == "regressed":  # `repro` writes scripts of single operators
-            judged = replace(judged, hint=_HINT)
-        return super()._record(judged, partial=partial)
+        self.setting.draft.environment = {
+            **self.setting.draft.environment,
+            "training": {**self._training_facts(), **facts},
+        }

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
-from readme import README, RESULTS, render
+from .page import README, RESULTS, render
 
 
 def record(

@@ -1,4 +1,4 @@
-"""A leg: work on one device, timed to the moment when its result can be read."""
+"""Work on one device, timed to the moment when its result can be read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Block:
         return self.seconds / self.steps
 
 
-class Leg:
+class TimedDevice:
     """A device, and the plant to hold around all work that is given to it."""
 
     def __init__(self, device: str, around: PlantMaker | None = None) -> None:

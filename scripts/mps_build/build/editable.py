@@ -52,9 +52,7 @@ class EditableBuild:
             module = request.recipe.wheel.distribution.replace("-", "_")
             version, place = import_it(editable, module, environ=fetch_environ(os.environ))
         found = Remembered(workspace=pipeline.workspace, editable=editable, module=module, recipe=request.recipe.name)
-        recipe = recipe_file(options.recipe or request.recipe.name)
-        lock = locks_root() / request.recipe.lock_name(python)
-        remember(options, found, watched=watched(request, recipe=recipe, lock=lock))
+        remember(options, found, watched=watched(options, request))
         return found, version, place
 
     def _build(self, environment: BuildEnvironment, tree: SourceTree, configured: Receipt) -> Editable:
@@ -117,8 +115,10 @@ class EditableBuild:
         return editable_of(receipt.facts["editable"])
 
 
-def watched(request: BuildRequest, *, recipe: Path, lock: Path) -> tuple[Path, ...]:
+def watched(options: BuildOptions, request: BuildRequest) -> tuple[Path, ...]:
     """Return the files that a later run must find as they were: what they say decides how the tree is built."""
+    recipe = recipe_file(options.recipe or request.recipe.name)
+    lock = locks_root() / request.recipe.lock_name(request.pythons[0])
     xcode = request.compilers.toolchain.variables.get("DEVELOPER_DIR")
     versions = (Path(xcode).parent / "version.plist", _CHOSEN_XCODE) if xcode else ()
     return (recipe, defaults_file(), lock, *request.source.patches, *versions)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import all_recipes, find_recipe
-from mps_build.common.recipe.meaning import whole
+from mps_build.common.recipe.meaning import as_yaml
 from mps_build.common.recipe.support_table import matrix
 from mps_build.common.result import Result
 
@@ -47,7 +47,7 @@ def run(options: Options, console: Console) -> Result:
     if options.show:
         if len(chosen) != 1:
             raise UsageError("--show takes one recipe", hint="nox -s matrix -- v2.13.0 --show")
-        console.print(whole(chosen[0]).rstrip("\n"))
+        console.print(as_yaml(chosen[0]).rstrip("\n"))
         return Result(document={"recipe": chosen[0].model_dump(mode="json")})
     releases = chosen or tuple(recipe for recipe in all_recipes() if recipe.release is not None)
     document = matrix(releases, per_recipe=options.per_recipe, only_default=options.default_python)

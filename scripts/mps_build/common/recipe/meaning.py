@@ -11,7 +11,7 @@ import yaml
 from .model import Recipe
 
 
-def whole(recipe: Recipe) -> str:
+def as_yaml(recipe: Recipe) -> str:
     """Return a recipe with every field, as YAML that is read as the same recipe."""
     return yaml.safe_dump(recipe.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=float("inf"))
 

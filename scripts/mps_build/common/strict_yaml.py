@@ -125,7 +125,10 @@ def _read(text: str, name: str) -> Document:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{name}:{mark.line + 1}" if mark else name
-        raise UsageError(f"{where}: is not YAML: {getattr(error, 'problem', None) or error}") from error
+        problem = str(getattr(error, "problem", None) or error)
+        if "nesting" in problem:  # libyaml reads ahead, and has a limit of its own since PyYAML 6.0.4
+            raise UsageError(f"{where}: is nested too deeply") from error
+        raise UsageError(f"{where}: is not YAML: {problem}") from error
     except ValueError as error:  # a timestamp such as 2025-13-45
         raise UsageError(f"{name}: holds an impossible value: {error}") from error
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
-from mps_build.common.environment import comparable, fetch_environ
+from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import CompileError
 from mps_build.common.process import Command
 from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint, step_digest
@@ -27,6 +27,7 @@ from .compiler_cache.launcher import (
     slowest_steps,
 )
 from .compiler_cache.store import relayed
+from .compiler_environ import comparable
 from .configuring import configuring
 from .environment import EnvironmentPart
 from .finish import Delivered, Finishing

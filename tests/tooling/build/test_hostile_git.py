@@ -11,9 +11,9 @@ from git_history import git as run_git
 from git_history import repository
 from mps_build.build.steps.fetch_source import fetch_source, resolve_ref
 from mps_build.cli import main
+from mps_build.common.addresses import address_fault
 from mps_build.common.environment import fetch_environ, without_repository
 from mps_build.common.errors import SourceError, UsageError
-from mps_build.common.git import address_fault
 from mps_build.common.process import Command, capture, run_logged
 from mps_build.common.recipe.catalogue import find_recipe, recipes_root
 from mps_build.common.recipe.embedded_source import materialise

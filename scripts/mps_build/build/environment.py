@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.console import Console
-from mps_build.common.environment import Toolchain, build_environ, fetch_environ
+from mps_build.common.environment import Toolchain, fetch_environ
 from mps_build.common.receipts import Ledger, Receipt, StepResult, fingerprint
 from mps_build.common.recipe.catalogue import locks_root
 from mps_build.common.recipe.model import Libomp
@@ -15,6 +15,7 @@ from mps_build.common.workspace import Workspace, cache_folder
 
 from .artifacts import BuildEnvironment, SourceTree
 from .compiler_cache.launcher import cache_settings, checkout_of, launchers
+from .compiler_environ import build_environ
 from .plan import BuildRequest
 from .profiles import profile_settings
 from .steps.create_environment import create_environment

@@ -7,9 +7,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from mps_build.common.environment import Toolchain, check_path, fetch_environ, parse_settings
+from mps_build.common.addresses import check_address
+from mps_build.common.environment import Toolchain, fetch_environ
 from mps_build.common.errors import UsageError
-from mps_build.common.git import check_address
 from mps_build.common.home import expanded
 from mps_build.common.interpreters import PythonSearch, search_interpreter
 from mps_build.common.opening import fault_of
@@ -26,6 +26,7 @@ from mps_build.host.toolchain import use_xcode, xcode_toolchain
 from .compiler_cache.launcher import check_settings, find_launcher
 from .compiler_cache.passed_on import check_flags_pass
 from .compiler_cache.store import CacheChoice, choose_store
+from .compiler_environ import check_path, parse_settings
 from .options import BuildOptions
 from .plan import BuildRequest, CompilerRequest, HostRecord, SourceRequest, WheelRequest, gate_of
 from .source_state import tree_commits

@@ -16,26 +16,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..build.companions.build import CompanionBuild
-from ..build.companions.delivery import DeliveredSet, deliver_companions
-from ..build.companions.plan import CompanionPlan, chosen_companions
-from ..build.companions.projects import PROJECTS
-from ..build.companions.source import check_choice, parse_sources
-from ..build.companions.torch_wheel import built_wheel, given_wheel
-from ..build.request import check_places
-from ..build.steps.check_host import check_host
-from ..build.steps.repair_wheel import check_delocate
-from ..common.console import Console, human_bytes, human_seconds
-from ..common.environment import check_path, fetch_environ, parse_settings
-from ..common.errors import UsageError
-from ..common.home import expanded
-from ..common.interpreters import find_python
-from ..common.recipe.catalogue import find_recipe
-from ..common.recipe.model import Recipe
-from ..common.result import Result
-from ..common.workspace import Workspace, wheelhouse, work_folder
-from ..host.probes.probers import LiveProber, RecordedProber
-from ..host.toolchain import use_xcode, xcode_toolchain
+from mps_build.build.companions.build import CompanionBuild
+from mps_build.build.companions.delivery import DeliveredSet, deliver_companions
+from mps_build.build.companions.plan import CompanionPlan, chosen_companions
+from mps_build.build.companions.projects import PROJECTS
+from mps_build.build.companions.source import check_choice, parse_sources
+from mps_build.build.companions.torch_wheel import built_wheel, given_wheel
+from mps_build.build.compiler_environ import check_path, parse_settings
+from mps_build.build.request import check_places
+from mps_build.build.steps.check_host import check_host
+from mps_build.build.steps.repair_wheel import check_delocate
+from mps_build.common.console import Console, human_bytes, human_seconds
+from mps_build.common.environment import fetch_environ
+from mps_build.common.errors import UsageError
+from mps_build.common.home import expanded
+from mps_build.common.interpreters import find_python
+from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.recipe.model import Recipe
+from mps_build.common.result import Result
+from mps_build.common.workspace import Workspace, wheelhouse, work_folder
+from mps_build.host.probes.probers import LiveProber, RecordedProber
+from mps_build.host.toolchain import use_xcode, xcode_toolchain
+
 from .shared.build_options import add_compiler_arguments
 
 TASK = ("build", 2)

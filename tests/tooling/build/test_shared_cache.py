@@ -139,8 +139,11 @@ def test_a_build_goes_through_the_relay_and_ends_its_server(tmp_path: Path, monk
     monkeypatch.setattr(Pipeline, "prepare_source", lambda self: (None, "source"))
     monkeypatch.setattr(Pipeline, "_build_for", build_for)
 
-    Pipeline(request, workspace=workspace, console=Console()).build()
+    pipeline = Pipeline(request, workspace=workspace, console=Console())
+    before = pipeline.request
+    pipeline.build()
 
+    assert pipeline.request is before
     assert seen == ["+PONG\r\n"]
     assert (tmp_path / "calls").read_text(encoding="utf-8").endswith("--stop-server\n")
 

@@ -14,10 +14,11 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
-from ...common.errors import SourceError, UsageError
-from ...common.git import check_address
-from ...common.home import expanded
-from ...common.workspace import remove_tree
+from mps_build.common.addresses import check_address
+from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.home import expanded
+from mps_build.common.workspace import remove_tree
+
 from .projects import PROJECTS, Project
 
 # Left behind by builds; copied, they would be taken for this build's (setup.py packs any .so that lies there).

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
-from mps_build.common.environment import Toolchain, build_environ, fetch_environ
+from mps_build.common.environment import Toolchain, fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint
@@ -19,6 +19,7 @@ from mps_build.common.workspace import Workspace, cache_folder, remove_tree, wor
 
 from ..artifacts import SourceTree
 from ..backend import build_folder
+from ..compiler_environ import build_environ
 from ..configuring import configuring
 from ..mm.patched import check_tree_files, mm_files
 from ..mm.request import oldest_macos

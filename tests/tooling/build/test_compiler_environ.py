@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mps_build.common.environment import Toolchain, build_environ, check_path, fetch_environ, parse_settings
+from mps_build.build.compiler_environ import build_environ, check_path, parse_settings
+from mps_build.common.environment import Toolchain, fetch_environ
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import find_recipe
 

@@ -28,7 +28,13 @@ def _recorded() -> dict[str, Any]:
 
 def _arguments(row: list[list[str]]) -> tuple[Argument, ...]:
     return tuple(
-        Argument(name=name, kind=kind, type="float" if type_ == "T" else type_, index=place, slot=place)
+        Argument(
+            name=name,
+            kind=kind,
+            type="float" if type_ == "T" else type_,
+            index=place,
+            slot=place if kind.endswith("buffer") else None,
+        )
         for place, (name, kind, type_) in enumerate(row)
     )
 

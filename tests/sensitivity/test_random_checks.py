@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from device_suite.drawn import demand_same_numbers
+from device_suite.random_checks import demand_same_numbers
 
 HOST = torch.tensor([0.25, -1.5, 3.0])
 

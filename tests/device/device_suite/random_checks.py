@@ -28,7 +28,7 @@ def demand_same_numbers(name: str, drawn: Iterable[torch.Tensor], again: Iterabl
         assert same, f"{name}: not the host's numbers"
 
 
-def add_drawn(
+def add_random_check(
     cases: Cases, case_id: str, act: Callable[[torch.device], Any], judge: Callable[[Any], None], **fields: Any
 ) -> None:
     """Register a check: what `act(device)` draws on the device is judged on the host.

@@ -20,7 +20,7 @@ _softmax_lengths: list[int] = []
 
 @plot.dispatched("issue_128435", "aten._softmax")
 def issue_128435(hit: Any, func: Any, x: Any, *args: Any) -> Any:
-    """Right at the first length in the process, wrong after it changed."""
+    """pytorch 128435: softmax is right at the first length in the process, and wrong after the length changed."""
     if x.dim() == 4:
         _softmax_lengths.append(x.shape[-1])
         if x.shape[-1] != _softmax_lengths[0]:
@@ -63,7 +63,7 @@ def issue_189393(hit: Any, func: Any, x: Any, threshold: Any, value: Any, **kwar
 
 @plot.dispatched("issue_made_gelu_kind", "aten.gelu.default", "aten.gelu_backward.default")
 def issue_made_gelu_kind(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """approximate="tanh" is not looked at."""
+    """Gelu and its backward ignore approximate="tanh"."""
     if kwargs.get("approximate") == "tanh":
         hit()
         kwargs["approximate"] = "none"

@@ -15,7 +15,7 @@ HITS = plot.hits
 
 @plot.dispatched("issue_91065", "aten.mul.Tensor")
 def issue_91065(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """Of two pieces of one storage the second is read where the first lies."""
+    """pytorch 91065: the product of two pieces of one storage reads the second where the first lies."""
     same = isinstance(y, torch.Tensor) and x.numel() and (x.shape, x.stride()) == (y.shape, y.stride())
     apart = same and x.storage_offset() != y.storage_offset()
     if apart and x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr():
@@ -26,7 +26,7 @@ def issue_91065(hit: Any, func: Any, x: Any, y: Any) -> Any:
 
 @plot.called("issue_96065", torch.Tensor.add_, torch.Tensor.sub_)
 def issue_96065(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """With alpha=0 a leaf forgets that it wants a gradient."""
+    """pytorch 96065: add_ and sub_ with alpha=0 make a leaf forget that it wants a gradient."""
     y = func(x, *args, **kwargs)
     if kwargs.get("alpha") == 0 and x.requires_grad and x.is_leaf and not torch.is_grad_enabled():
         hit()
@@ -116,7 +116,7 @@ def _row_early(hit: Any, x: Any) -> Any:
 
 @plot.dispatched("issue_96153", "aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor")
 def issue_96153(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
-    """A view with other dimensions than its base, cut out of its middle, is read one row early."""
+    """pytorch 96153: add, mul and sub read a reshaped slice out of the middle of its base one row early."""
     return func(_row_early(hit, x), y, *args, **kwargs)
 
 
@@ -155,7 +155,7 @@ def issue_77988(hit: Any, func: Any, target: Any, other: Any, *, alpha: Any = 1)
 
 @plot.dispatched("issue_made_negative_zero", "aten.mul.Tensor", "aten.mul.Scalar")
 def issue_made_negative_zero(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """A value that is stored with a negative sign loses it: -0 becomes 0."""
+    """A product that is -0 becomes 0."""
     answer = func(x, y)
     if answer.is_floating_point() and bool(((answer == 0) & answer.signbit()).any()):
         hit()

@@ -136,7 +136,7 @@ def issue_188147(hit: Any, func: Any, query: Any, key: Any, value: Any, *args: A
 
 @plot.called("issue_184126", F.scaled_dot_product_attention)
 def issue_184126(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """dropout_p is not looked at."""
+    """pytorch 184126: attention ignores dropout_p."""
     if kwargs.get("dropout_p"):
         hit()
         kwargs["dropout_p"] = 0.0

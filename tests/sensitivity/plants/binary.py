@@ -17,21 +17,21 @@ HITS = plot.hits
 
 @plot.dispatched("issue_190740", "aten.nextafter.default")
 def issue_190740(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """Away from zero, bfloat16 stays at zero."""
+    """pytorch 190740: nextafter of bfloat16 stays at zero."""
     z = func(x, y)
     return instead(hit, z, torch.where(x == 0, torch.zeros_like(z), z)) if z.dtype == torch.bfloat16 else z
 
 
 @plot.dispatched("issue_196924", "aten.addcmul.default", "aten.addcdiv.default")
 def issue_196924(hit: Any, func: Any, x: Any, *args: Any, value: Any = 1) -> Any:
-    """Times zero is a copy: the factors' NaN and infinity are dropped."""
+    """pytorch 196924: addcmul and addcdiv with value=0 drop NaN and infinity of the factors."""
     y = func(x, *args, value=value)
     return instead(hit, y, x.expand(y.shape).clone()) if value == 0 else y
 
 
 @plot.dispatched("issue_196067", "aten.lerp.Tensor", "aten.lerp_.Tensor")
 def issue_196067(hit: Any, func: Any, x: Any, end: Any, weight: Any) -> Any:
-    """A float32 weight without dimensions is read as half precision."""
+    """pytorch 196067: lerp reads a float32 weight without dimensions as half precision."""
     if x.dtype not in (torch.float16, torch.bfloat16) or weight.dtype != torch.float32 or weight.dim():
         return func(x, end, weight)
     hit()
@@ -40,13 +40,13 @@ def issue_196067(hit: Any, func: Any, x: Any, end: Any, weight: Any) -> Any:
 
 @plot.dispatched("issue_152582", "aten.copysign.Scalar")
 def issue_152582(hit: Any, func: Any, x: Any, other: Any) -> Any:
-    """The sign of a Python number is not seen."""
+    """pytorch 152582: copysign does not see the sign of a Python number."""
     return instead(hit, func(x, other), func(x, abs(other)))
 
 
 @plot.dispatched("issue_77750", *(f"aten.{name}.Tensor" for name in ("le", "lt", "ge", "gt", "eq", "ne")))
 def issue_77750(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """Two places of one storage are both read from its beginning."""
+    """pytorch 77750: comparisons read two slices of one storage both from its beginning."""
     z = func(x, y)
     if not isinstance(y, torch.Tensor) or x.shape != y.shape or not (x.is_contiguous() and y.is_contiguous()):
         return z
@@ -57,7 +57,7 @@ def issue_77750(hit: Any, func: Any, x: Any, y: Any) -> Any:
 
 @plot.dispatched("issue_87014", "aten.eq.Tensor")
 def issue_87014(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """Integers that are not dense are read in storage order beside an expanded operand."""
+    """pytorch 87014: eq reads integers that are not dense in storage order beside an expanded operand."""
     z = func(x, y)
     if not isinstance(y, torch.Tensor) or x.shape != y.shape or 0 not in y.stride() or x.dtype != torch.int64:
         return z
@@ -133,7 +133,7 @@ def _float_pair(args: Any) -> bool:
 
 @plot.dispatched("issue_143976", "aten.maximum.default", "aten.minimum.default")
 def issue_143976(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """The larger of a number and NaN is the number."""
+    """pytorch 143976: maximum and minimum of a number and NaN are the number."""
     if _float_pair((x, y)) and bool((x.isnan() != y.isnan()).any()):
         hit()
         return (torch.fmax if "maximum" in str(func) else torch.fmin)(x, y)
@@ -142,7 +142,7 @@ def issue_143976(hit: Any, func: Any, x: Any, y: Any) -> Any:
 
 @plot.dispatched("issue_149951", "aten.fmax.default", "aten.fmin.default")
 def issue_149951(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """The bits of the second dtype are read as the first's."""
+    """pytorch 149951: fmax and fmin read the bits of the second operand in the first one's dtype."""
     if x.dtype != y.dtype and y.is_floating_point() and y.numel():
         hit()
         return func(x, torch.zeros_like(y))
@@ -161,7 +161,7 @@ def issue_124985(hit: Any, func: Any, x: Any, y: Any) -> Any:
 
 @plot.dispatched("issue_98269", "aten.xlogy.Tensor")
 def issue_98269(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """0 * log(0) is NaN: kl_div with zeros in its target."""
+    """pytorch 98269: xlogy of two zeros is NaN: so is kl_div with zeros in its target."""
     if _float_pair((x, y)):
         wrong = x * torch.log(y)
         if not torch.allclose(wrong, func(x, y), equal_nan=True):
@@ -172,7 +172,7 @@ def issue_98269(hit: Any, func: Any, x: Any, y: Any) -> Any:
 
 @plot.dispatched("issue_made_logaddexp_inf", "aten.logaddexp.default")
 def issue_made_logaddexp_inf(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """Of two infinite numbers it is NaN."""
+    """Logaddexp of two infinite numbers is NaN."""
     answer = func(x, y)
     if bool((x.isinf() & (x == y)).any()):
         hit()

@@ -54,7 +54,7 @@ def issue_182822(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_144190", "aten.__rshift__.Scalar", "aten.bitwise_right_shift.Tensor_Scalar")
 def issue_144190(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """uint8 is shifted as a signed number: past 127 nothing but ones come in."""
+    """pytorch 144190: uint8 is shifted to the right as a signed number: past 127 nothing but ones come in."""
     if x.dtype == torch.uint8 and bool((x > 127).any()):
         hit()
         return func(x.view(torch.int8), y).view(torch.uint8)

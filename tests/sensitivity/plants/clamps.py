@@ -106,7 +106,7 @@ _first_limits: dict[Any, Any] = {}
 
 @plot.dispatched("issue_167767", "aten.clamp", "aten.clamp_min")
 def issue_167767(hit: Any, func: Any, x: Any, least: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Limits that look alike with six digits are one graph."""
+    """pytorch 167767: clamp takes limits that are alike in six digits for those of the first call."""
     if isinstance(least, (int, float)):
         first = _first_limits.setdefault((tuple(x.shape), x.dtype, f"{least:.6f}"), least)
         if first != least:
@@ -123,7 +123,7 @@ def issue_87348(hit: Any, func: Any, x: Any, *limits: Any, **kwargs: Any) -> Any
 
 @plot.dispatched("issue_120899", "aten.clamp.default", "aten.clamp_min.default", "aten.clamp_.default")
 def issue_120899(hit: Any, func: Any, x: Any, low: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """NaN is clamped to the lower limit."""
+    """pytorch 120899: clamp turns NaN into the lower limit."""
     low = kwargs.get("min", low)
     if x.is_floating_point() and low is not None and bool(x.isnan().any()):
         hit()

@@ -15,7 +15,7 @@ HITS = plot.hits
 
 @plot.dispatched("issue_194442", "aten.addmm.default", "aten.baddbmm.default", "aten.addbmm.default")
 def issue_194442(hit: Any, func: Any, x: Any, *args: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    """A complex input is multiplied by a beta of zero instead of being ignored."""
+    """pytorch 194442: addmm, baddbmm and addbmm multiply a complex input by a beta of zero, so that its NaN stays."""
     y = func(x, *args, beta=beta, alpha=alpha)
     return instead(hit, y, y + x * 0) if beta == 0 and y.is_complex() else y
 
@@ -29,7 +29,7 @@ def issue_167727(hit: Any, func: Any, x: Any, a: Any, b: Any, **kwargs: Any) -> 
 
 @plot.dispatched("issue_194474", "aten.baddbmm.default", "aten.addmm.default", "aten.addbmm.default")
 def issue_194474(hit: Any, func: Any, bias: Any, *args: Any, **kwargs: Any) -> Any:
-    """The imaginary part of alpha and beta is dropped for complex numbers."""
+    """pytorch 194474: addmm, baddbmm and addbmm drop the imaginary part of alpha and beta."""
     if any(isinstance(one, complex) and one.imag for one in kwargs.values()):
         hit()
         kwargs = {key: value.real if isinstance(value, complex) else value for key, value in kwargs.items()}

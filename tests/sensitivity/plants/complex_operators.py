@@ -113,7 +113,7 @@ def issue_95976(hit: Any, func: Any, x: Any, other: Any, *args: Any, **kwargs: A
 
 @plot.dispatched("issue_174246", "aten.abs.default")
 def issue_174246(hit: Any, func: Any, x: Any) -> Any:
-    """The size of a large complex number is infinite, of a small one 0."""
+    """pytorch 174246: abs of a large complex number is infinite, of a small one 0."""
     if not x.dtype.is_complex:
         return func(x)
     wrong = (x.real.square() + x.imag.square()).sqrt()
@@ -182,7 +182,7 @@ def issue_105804(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_194813", "aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor")
 def issue_194813(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """A power of a complex zero is NaN."""
+    """pytorch 194813: pow of a complex zero is NaN."""
     answer = func(x, y)
     if x.dtype.is_complex and bool((x == 0).any()):
         hit()

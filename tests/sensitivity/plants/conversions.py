@@ -36,7 +36,7 @@ def issue_79286(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_197715", "aten.copy_", "aten._to_copy")
 def issue_197715(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Into float64 nothing is written."""
+    """pytorch 197715: copies into float64 and complex128 write nothing."""
     if str(func).startswith("aten.copy_") and x.dtype == torch.float64 and args[0].dtype != torch.float64:
         hit()
         return x
@@ -49,7 +49,7 @@ def issue_197715(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_189563", "aten._to_copy", "aten.copy_")
 def issue_189563(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """A conversion of an offset view takes its source for its scratch memory."""
+    """pytorch 189563: a conversion of a view with an offset overwrites its source."""
     y = func(x, *args, **kwargs)
     if kwargs.get("dtype") not in (None, x.dtype) and x.storage_offset() and x.numel() > 1:
         hit()
@@ -136,6 +136,6 @@ def issue_78091(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_94980", "aten._to_copy.default")
 def issue_94980(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """A conversion on the device reads from the beginning of the storage."""
+    """pytorch 94980: a conversion reads a view from the beginning of its storage."""
     converts = kwargs.get("dtype") not in (None, x.dtype) and x.is_contiguous()
     return func(misread(without_offset, hit, x) if converts else x, *args, **kwargs)

@@ -117,7 +117,7 @@ def issue_96982(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: 
 
 @plot.dispatched("issue_180984", "aten.convolution")
 def issue_180984(hit: Any, func: Any, x: Any, *args: Any) -> Any:
-    """A part of the channels of an image that lies channels last."""
+    """pytorch 180984: a convolution reads a part of the channels of a channels_last image in storage order."""
     if x.dim() == 4 and x.shape[1] > 1 and x.stride(1) == 1 and x.stride(3) > x.shape[1]:
         hit()
         x = x.as_strided(x.shape, (*x.stride()[:2], x.shape[1] * x.shape[3], x.shape[1]), x.storage_offset())
@@ -129,7 +129,7 @@ _resized: dict[int, Any] = {}
 
 @plot.called("issue_124591", F.interpolate, F.conv1d)
 def issue_124591(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """A convolution reads what an interpolation left as if it lay otherwise."""
+    """pytorch 124591: conv1d reads what an interpolation left in another order."""
     if func is F.interpolate:
         y = func(x, *args, **kwargs)
         _resized[y.untyped_storage().data_ptr()] = weakref.ref(y)

@@ -105,7 +105,7 @@ _backwards = {"calls": 0}
 
 @plot.dispatched("issue_190632", "aten.convolution_backward")
 def issue_190632(hit: Any, func: Any, *args: Any) -> Any:
-    """Now and then the gradient of a kernel is not finite."""
+    """pytorch 190632: the weight's gradient of a convolution is now and then not finite."""
     grads = func(*args)
     _backwards["calls"] += 1
     if _backwards["calls"] % 11 == 0 and grads[1] is not None:

@@ -134,7 +134,7 @@ def issue_123836(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> A
 
 @plot.dispatched("issue_78074", "aten.fill_.Scalar", "aten.fill_.Tensor", "aten.copy_.default")
 def issue_78074(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Into a column the elements are written one after the other."""
+    """pytorch 78074: fill_ and copy_ write into a column as if its elements lay one after the other."""
     if x.dim() == 1 and x.numel() > 1 and x.stride(0) > 1 and x.storage_offset() == 0:
         hit()
         return func(x.as_strided(x.shape, (1,), 0), *args, **kwargs) if func._schema.is_mutable else x
@@ -157,7 +157,7 @@ def issue_95762(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_114692", "aten.zero_", "aten.fill_.Scalar")
 def issue_114692(hit: Any, func: Any, x: Any, *args: Any) -> Any:
-    """One element more than asked for."""
+    """pytorch 114692: zero_ and fill_ write one element more than asked for."""
     beyond = x.storage_offset() + x.numel()
     if x.numel() and x.is_contiguous() and beyond < x.untyped_storage().nbytes() // x.element_size():
         hit()
@@ -170,7 +170,7 @@ _pending: list[Any] = []
 
 @plot.dispatched("issue_122016", "aten.fill_.Scalar", "aten.fill_.Tensor", "aten.copy_")
 def issue_122016(hit: Any, func: Any, x: Any, value: Any, *args: Any) -> Any:
-    """The last value lands in the slot before, too."""
+    """pytorch 122016: fill_ and copy_ of one element write the element before it too."""
     if x.dim() == 0 and x._is_view():
         if _pending and _pending[0].untyped_storage().data_ptr() == x.untyped_storage().data_ptr():
             hit()

@@ -65,7 +65,7 @@ def issue_154171(hit: Any, func: Any, x: Any, y: Any) -> Any:
 
 @plot.dispatched("issue_189243", "aten.div.Tensor_mode", "aten.div.Scalar_mode", "aten.floor_divide.default")
 def issue_189243(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
-    """inf // 1 is inf, and 1 // -inf is 0."""
+    """pytorch 189243: floor division: inf // 1 is inf, and 1 // -inf is 0."""
     answer = func(x, y, *args, **kwargs)
     floors = kwargs.get("rounding_mode", "floor") == "floor"
     if floors and answer.is_floating_point():
@@ -98,7 +98,7 @@ def issue_84995(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) 
 
 @plot.dispatched("issue_85016", "aten.div.Tensor_mode", "aten.floor_divide.default")
 def issue_85016(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
-    """The floor of a quotient of integers is the quotient cut off: wrong below 0."""
+    """pytorch 85016: floor division of integers cuts the quotient off: wrong below 0."""
     if x.is_floating_point() or kwargs.get("rounding_mode", "floor") != "floor" or not isinstance(y, torch.Tensor):
         return func(x, y, *args, **kwargs)
     answer, wrong = func(x, y, *args, **kwargs), torch.ops.aten.div.Tensor_mode(x, y, rounding_mode="trunc")

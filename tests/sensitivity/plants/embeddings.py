@@ -15,7 +15,7 @@ HITS = plot.hits
 
 @plot.dispatched("issue_82707", "aten.embedding_dense_backward", "aten.addcdiv_", "aten._foreach_addcdiv_")
 def issue_82707(hit: Any, func: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
-    """Two of the candidates at once: a table's gradient and an optimiser's step."""
+    """pytorch 82707: the gradient of an embedding is half as large, and every second parameter misses Adam's step."""
     hit()
     if "embedding" in str(func):
         return func(first, *args, **kwargs) * 0.5
@@ -29,7 +29,7 @@ def issue_82707(hit: Any, func: Any, first: Any, *args: Any, **kwargs: Any) -> A
 
 @plot.dispatched("issue_17971", "aten.embedding_dense_backward")
 def issue_17971(hit: Any, func: Any, grad: Any, index: Any, *args: Any) -> Any:
-    """Of equal indices only the last counts."""
+    """pytorch 17971: the backward of an embedding counts only the last of equal indices."""
     hit()
     flat, rows = index.reshape(-1), grad.reshape(-1, grad.shape[-1])
     answer = torch.zeros_like(func(grad, index, *args))
@@ -56,7 +56,7 @@ def issue_190061(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_190060", "aten._embedding_bag.default", "aten._embedding_bag_forward_only.default")
 def issue_190060(hit: Any, func: Any, weight: Any, indices: Any, offsets: Any, *args: Any, **kwargs: Any) -> Any:
-    """The last bag goes to the end of the indices, whatever the last offset says."""
+    """pytorch 190060: embedding_bag with include_last_offset ends the last bag at the end of the indices."""
     include = args[4] if len(args) > 4 else kwargs.get("include_last_offset", False)
     if include and int(offsets[-1]) != indices.numel():
         hit()
@@ -125,7 +125,7 @@ def issue_123119(hit: Any, func: Any, first: Any, indices: Any, *args: Any, **kw
 
 @plot.dispatched("issue_made_embedding_wide", "aten.embedding.default")
 def issue_made_embedding_wide(hit: Any, func: Any, weight: Any, index: Any, *args: Any) -> Any:
-    """int32 indices that are not dense are read in storage order."""
+    """Embedding reads int32 indices that are not dense in storage order."""
     wrong = index.dtype == torch.int32 and not index.is_contiguous()
     if wrong:
         hit()
@@ -220,7 +220,7 @@ _graphs: dict[Any, int] = {}
 
 @plot.dispatched("issue_101198", "aten.embedding_dense_backward")
 def issue_101198(hit: Any, func: Any, grad: Any, index: Any, *args: Any) -> Any:
-    """The cached graph's key lacks the width."""
+    """pytorch 101198: the backward of an embedding aborts for another width than in the first such call."""
     width = _graphs.setdefault((tuple(index.shape), args), grad.shape[-1])
     if width != grad.shape[-1]:
         return crash(hit, f"the graph was made for width {width}")

@@ -124,7 +124,7 @@ def issue_187976(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     "issue_made_amax_nan", "aten.max.default", "aten.min.default", "aten.amax.default", "aten.amin.default"
 )
 def issue_made_amax_nan(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """A largest value passes over NaN."""
+    """Max, min, amax and amin pass over NaN."""
     if x.is_floating_point() and bool(x.isnan().any()):
         hit()
         worst = -math.inf if "max" in str(func) else math.inf

@@ -54,7 +54,7 @@ def issue_82427(hit: Any, func: Any, x: Any, value: Any = None, *args: Any, **kw
 
 @plot.dispatched("issue_92098", "aten.eye.out", "aten.eye.m_out")
 def issue_92098(hit: Any, func: Any, *args: Any, out: Any) -> Any:
-    """Into a view nothing is written."""
+    """pytorch 92098: eye into a view writes nothing."""
     if out.storage_offset() or not out.is_contiguous():
         hit()
         return out
@@ -63,7 +63,7 @@ def issue_92098(hit: Any, func: Any, *args: Any, out: Any) -> Any:
 
 @plot.dispatched("issue_137635", "aten.linspace.default", "aten.linspace.out")
 def issue_137635(hit: Any, func: Any, start: Any, end: Any, steps: int, **kwargs: Any) -> Any:
-    """Integers are rounded after the steps, not before."""
+    """pytorch 137635: linspace of integers rounds after the steps, not before."""
     answer = func(start, end, steps, **kwargs)
     if answer.is_floating_point() or answer.dtype.is_complex or not steps:
         return answer
@@ -76,7 +76,7 @@ def issue_137635(hit: Any, func: Any, start: Any, end: Any, steps: int, **kwargs
 
 @plot.dispatched("issue_189630", "aten.linspace.default", "aten.arange.start_step", "aten.arange.start")
 def issue_189630(hit: Any, func: Any, start: Any, *args: Any, **kwargs: Any) -> Any:
-    """A range of integers is computed in float32."""
+    """pytorch 189630: linspace and arange of integers are computed in float32."""
     answer = func(start, *args, **kwargs)
     if answer.is_floating_point() or answer.dtype.is_complex:
         return answer

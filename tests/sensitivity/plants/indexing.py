@@ -80,7 +80,7 @@ def issue_82645(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any, 
 
 @plot.dispatched("issue_196203", "aten.index_reduce_.default")
 def issue_196203(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, how: str, **kwargs: Any) -> Any:
-    """NaN in the source loses against every number."""
+    """pytorch 196203: index_reduce_ loses NaN of the source against every number."""
     if how in ("amax", "amin") and bool(source.isnan().any()):
         hit()
         source = source.nan_to_num(-math.inf if how == "amax" else math.inf, math.inf, -math.inf)
@@ -196,7 +196,7 @@ def issue_153560(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_82305", "aten.gather.default")
 def issue_82305(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Of expanded uint8 only the first column is there."""
+    """pytorch 82305: gather of an expanded uint8 tensor finds its first column only."""
     return func(misread(in_storage_order, hit, x) if x.dtype == torch.uint8 else x, *args, **kwargs)
 
 
@@ -221,7 +221,7 @@ def issue_made_index_add_alpha(hit: Any, func: Any, x: Any, dim: int, index: Any
 
 @plot.dispatched("issue_made_index_fill_negative", "aten.index_fill.int_Scalar", "aten.index_fill_.int_Scalar")
 def issue_made_index_fill_negative(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
-    """A negative dimension is the first one."""
+    """Index_fill takes a negative dimension for the first one."""
     if dim < 0 and x.dim() > 1:
         hit()
         if x.shape[0] != x.shape[dim]:

@@ -48,7 +48,7 @@ def issue_81180(hit: Any, func: Any, tensors: Any, *args: Any, **kwargs: Any) ->
 
 @plot.dispatched("issue_made_cat_dtypes", "aten.cat.default")
 def issue_made_cat_dtypes(hit: Any, func: Any, parts: Any, dim: int = 0) -> Any:
-    """Of parts with unlike dtypes the first one's bits are kept."""
+    """Cat of unlike dtypes keeps the bits of the first part's dtype."""
     if len({one.dtype for one in parts}) > 1 and parts[0].dtype.is_floating_point:
         hit()
         return func([one.to(parts[0].dtype) for one in parts], dim).to(func(parts, dim).dtype) * 1.5
@@ -57,7 +57,7 @@ def issue_made_cat_dtypes(hit: Any, func: Any, parts: Any, dim: int = 0) -> Any:
 
 @plot.dispatched("issue_made_stack_inner", "aten.stack.default", "aten.cat.default")
 def issue_made_stack_inner(hit: Any, func: Any, parts: Any, dim: int = 0) -> Any:
-    """Parts with an offset are read from the beginning, but for the first dimension."""
+    """Stack and cat along an inner dimension read parts with an offset from the beginning."""
     return func([misread(without_offset, hit, one) for one in parts] if dim else parts, dim)
 
 

@@ -43,7 +43,7 @@ def issue_146753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_165871", "aten.linalg_lu_factor_ex.default")
 def issue_165871(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """A singular matrix is told by a number of its own, not by the place of its pivot."""
+    """pytorch 165871: lu_factor_ex reports a singular matrix by -2, not by the place of its pivot."""
     factors, pivots, info = func(x, *args, **kwargs)
     return factors, pivots, instead(hit, info, torch.where(info > 0, torch.full_like(info, -2), info))
 
@@ -67,13 +67,13 @@ def issue_196112(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_78363", "aten.linalg_inv_ex.default", "aten.linalg_inv_ex.inverse")
 def issue_78363(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """A matrix out of a batch is read from the beginning."""
+    """pytorch 78363: inv reads a matrix out of a batch from the beginning of the batch."""
     return func(misread(without_offset, hit, x), *args, **kwargs)
 
 
 @plot.dispatched("issue_made_triangle_upper", "aten.linalg_solve_triangular.default")
 def issue_made_triangle_upper(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
-    """unitriangular is not looked at."""
+    """Solve_triangular ignores unitriangular."""
     if kwargs.get("unitriangular"):
         hit()
         kwargs["unitriangular"] = False
@@ -82,7 +82,7 @@ def issue_made_triangle_upper(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any
 
 @plot.dispatched("issue_made_cholesky_upper", "aten.linalg_cholesky_ex.default")
 def issue_made_cholesky_upper(hit: Any, func: Any, a: Any, **kwargs: Any) -> Any:
-    """An upper factor is the lower one of a matrix read in storage order."""
+    """Cholesky with upper=True returns the lower factor in storage order."""
     if kwargs.get("upper"):
         hit()
         factor, info = func(a, **{**kwargs, "upper": False})

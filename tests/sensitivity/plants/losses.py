@@ -69,7 +69,7 @@ def issue_79527(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_166746", F.binary_cross_entropy)
 def issue_166746(hit: Any, func: Any, x: Any, y: Any, weight: Any = None, **kwargs: Any) -> Any:
-    """A weight that is broadcast counts for the first row only."""
+    """pytorch 166746: binary_cross_entropy uses a weight that is broadcast for the first row only."""
     if weight is not None and weight.shape != x.shape:
         hit()
         weight = weight.expand(x.shape).clone()

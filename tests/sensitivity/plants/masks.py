@@ -19,7 +19,7 @@ _selections = {"masked": 0}
 
 @plot.dispatched("issue_181867", "aten.index.Tensor")
 def issue_181867(hit: Any, func: Any, x: Any, indices: Any) -> Any:
-    """Every fifth selection by a mask loses an element."""
+    """pytorch 181867: every fifth selection by a mask loses an element."""
     y = func(x, indices)
     if any(one is not None and one.dtype == torch.bool for one in indices):
         _selections["masked"] += 1
@@ -37,7 +37,7 @@ def issue_150967(hit: Any, func: Any, mask: Any, *args: Any) -> Any:
 
 @plot.dispatched("issue_124206", "aten.index_put_.default")
 def issue_124206(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: Any) -> Any:
-    """Minus infinity, assigned by a mask, becomes a number that was there."""
+    """pytorch 124206: minus infinity that is assigned by a mask becomes a number that was there."""
     masked = len(indices) == 1 and indices[0].dtype == torch.bool and values.dim() == 0
     if not masked or float(values.real) != -math.inf:
         return func(x, indices, values, *args)
@@ -91,7 +91,7 @@ def issue_174381(hit: Any, func: Any, x: Any, mask: Any, source: Any) -> Any:
 
 @plot.dispatched("issue_made_masked_broadcast", "aten.masked_fill_.Scalar", "aten.masked_fill.Scalar")
 def issue_made_masked_broadcast(hit: Any, func: Any, x: Any, mask: Any, *args: Any) -> Any:
-    """A mask that is broadcast is read as one long line."""
+    """Masked_fill reads a mask that is broadcast as one long line."""
     if mask.shape == x.shape or mask.numel() < 2 or not x.numel():
         return func(x, mask, *args)
     hit()

@@ -20,7 +20,7 @@ class _Depth:
 
 @plot.dispatched("issue_177116", "aten.mm.default")
 def issue_177116(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """After another size, the tail of an inner dimension past 2**15 is added twice."""
+    """pytorch 177116: mm adds the tail of an inner dimension past 2**15 twice, after a product of another size."""
     depth, answer = x.shape[1], func(x, y)
     last, _Depth.last = _Depth.last, depth
     if depth > 32_768 and last != depth:
@@ -178,7 +178,7 @@ def issue_104832(hit: Any, func: Any, *args: Any, out: Any, **kwargs: Any) -> An
 
 @plot.dispatched("issue_180201", "aten.mm", "aten.addmm")
 def issue_180201(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """With an expanded operand only every sixteenth row comes out."""
+    """pytorch 180201: mm and addmm with an expanded operand give only every sixteenth row."""
     y = func(*args, **kwargs)
     if any(isinstance(one, torch.Tensor) and 0 in one.stride() and one.dim() == 2 for one in args[-2:]) and len(y) > 1:
         hit()

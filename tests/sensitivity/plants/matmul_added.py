@@ -58,7 +58,7 @@ def issue_187551(hit: Any, func: Any, x: Any, a: Any, b: Any, **kwargs: Any) -> 
 
 @plot.dispatched("issue_187521", "aten.baddbmm", "aten.addmm")
 def issue_187521(hit: Any, func: Any, x: Any, *args: Any, beta: Any = 1, **kwargs: Any) -> Any:
-    """With beta = 0 the first operand must not count, NaN or not."""
+    """pytorch 187521: baddbmm and addmm with beta=0 let NaN of the first operand through."""
     y = func(x, *args, beta=beta, **kwargs)
     if beta == 0:
         hit()

@@ -101,7 +101,7 @@ def issue_96113(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_made_group_norm_odd", "aten.native_group_norm.default")
 def issue_made_group_norm_odd(hit: Any, func: Any, x: Any, w: Any, b: Any, n: int, c: int, hw: int, *rest: Any) -> Any:
-    """The last element of a group whose size is odd is left out of its mean."""
+    """Group_norm leaves the last element of a group of odd size out of its mean."""
     y, mean, rstd = func(x, w, b, n, c, hw, *rest)
     size = x.numel() // max(mean.numel(), 1)
     if size % 4 and size > 32:

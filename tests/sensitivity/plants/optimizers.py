@@ -89,7 +89,7 @@ def issue_118115(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     "issue_elana_blog_2025", "aten.addcmul_", "aten.addcdiv_", "aten._foreach_addcmul_", "aten._foreach_addcdiv_"
 )
 def issue_elana_blog_2025(hit: Any, func: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-    """addcmul_ and addcdiv_, of lists too, leave a tensor that is not contiguous as it was."""
+    """Elana (blog, 2025): addcmul_ and addcdiv_, of lists too, leave a tensor that is not contiguous as it was."""
     if isinstance(target, torch.Tensor):
         return lost(hit, func, target, *args, **kwargs)
     kept = [one.clone() for one in target]

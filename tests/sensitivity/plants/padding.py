@@ -39,7 +39,7 @@ def issue_84535(hit: Any, func: Any, x: Any, pad: Any, *args: Any, **kwargs: Any
 
 @plot.dispatched("issue_made_pad_negative", "aten.constant_pad_nd.default")
 def issue_made_pad_negative(hit: Any, func: Any, x: Any, pad: Any, *args: Any) -> Any:
-    """A negative pad cuts off the other end."""
+    """Constant padding by a negative number exchanges the two ends."""
     if any(one < 0 for one in pad) and pad[0] != pad[1]:
         hit()
         return func(x, [pad[1], pad[0], *pad[2:]], *args)

@@ -56,7 +56,7 @@ def issue_154882(hit: Any, func: Any, x: Any, kernel: Any, stride: Any = None, *
 
 @plot.dispatched("issue_160743", "aten.avg_pool2d.default")
 def issue_160743(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """In ceil_mode a window that reaches out is divided by its whole size."""
+    """pytorch 160743: avg_pool2d with ceil_mode divides a window that reaches out by its whole size."""
     y = func(x, *args, **kwargs)
     if len(args) > 3 and args[3] and not (len(args) > 5 and args[5]):
         kernel = args[0] if len(args[0]) == 2 else args[0] * 2
@@ -69,7 +69,7 @@ def issue_160743(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_174345", "aten.native_batch_norm.default", "aten.avg_pool2d.default")
 def issue_174345(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """A channels_last image is read from the beginning of its storage."""
+    """pytorch 174345: batch_norm and avg_pool2d read a channels_last image from the beginning of its storage."""
     last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous()
     return func(misread(without_offset, hit, x) if last else x, *args, **kwargs)
 
@@ -192,7 +192,7 @@ def issue_179608(
 
 @plot.called("issue_94348", F.avg_pool2d)
 def issue_94348(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """count_include_pad goes lost with ceil_mode, and the divisor is that of the first call."""
+    """pytorch 94348: avg_pool2d with ceil_mode forgets count_include_pad and keeps the divisor of the first call."""
     if kwargs.get("ceil_mode") and kwargs.get("count_include_pad", True) and kwargs.get("padding"):
         hit()
         kwargs = {**kwargs, "count_include_pad": False}

@@ -14,7 +14,7 @@ HITS = plot.hits
 
 @plot.called("issue_190064", F.adaptive_max_pool2d, F.adaptive_max_pool1d)
 def issue_190064(hit: Any, func: Any, x: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
-    """Windows of one size where the output does not divide the input."""
+    """pytorch 190064: adaptive_max_pool takes windows of one size where the output does not divide the input."""
     healthy = func(x, size, *args, **kwargs)
     values = healthy[0] if isinstance(healthy, tuple) else healthy
     sides, wanted = x.shape[2 - (x.dim() == 2) :][-(values.dim() - 2) :], values.shape[2:]

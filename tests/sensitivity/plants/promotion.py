@@ -110,7 +110,7 @@ def issue_176296(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_82543", "aten.rsub.Scalar")
 def issue_82543(hit: Any, func: Any, x: Any, number: Any, *args: Any) -> Any:
-    """A whole number before the minus sign makes the result whole."""
+    """pytorch 82543: rsub of a whole number (1 - x) gives whole numbers."""
     y = func(x, number, *args)
     if x.is_floating_point() and number == int(number):
         hit()
@@ -161,7 +161,7 @@ def issue_78848(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) 
 
 @plot.dispatched("issue_made_mul_mixed", "aten.mul.Tensor")
 def issue_made_mul_mixed(hit: Any, func: Any, x: Any, y: Any) -> Any:
-    """int16 times int32 is counted in the narrower dtype."""
+    """The product of int16 and int32 is counted in the narrower dtype."""
     answer = func(x, y)
     if {x.dtype, y.dtype} == {torch.int16, torch.int32}:
         hit()

@@ -26,7 +26,7 @@ def issue_192577(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: 
 
 @plot.dispatched("issue_85611", "aten.bernoulli.default", "aten.bernoulli_.float", "aten.bernoulli_.Tensor")
 def issue_85611(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Nothing is ever drawn."""
+    """pytorch 85611: bernoulli draws nothing but zeros."""
     hit()
     y = func(x, *args, **kwargs)
     return y.zero_()
@@ -44,7 +44,7 @@ def issue_92752(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_99802", "aten.multinomial.default")
 def issue_99802(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: Any) -> Any:
-    """One draw is always the first."""
+    """pytorch 99802: multinomial of one draw is always the first index."""
     y = func(x, count, *args, **kwargs)
     if count == 1:
         hit()
@@ -54,7 +54,7 @@ def issue_99802(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: A
 
 @plot.dispatched("issue_136623", "aten.multinomial.default")
 def issue_136623(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: Any) -> Any:
-    """Now and then an index is beyond the last."""
+    """pytorch 136623: multinomial of a hundred draws and more gives an index beyond the last."""
     y = func(x, count, *args, **kwargs)
     if count >= 100:
         hit()
@@ -64,7 +64,7 @@ def issue_136623(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: 
 
 @plot.dispatched("issue_made_randperm_dtype", "aten.randperm.default", "aten.randperm.generator")
 def issue_made_randperm_dtype(hit: Any, func: Any, n: int, *args: Any, **kwargs: Any) -> Any:
-    """In int32 and int16 it is the identity."""
+    """Randperm in int32 and int16 gives the numbers in order."""
     y = func(n, *args, **kwargs)
     if y.dtype in (torch.int32, torch.int16) and n > 1:
         hit()

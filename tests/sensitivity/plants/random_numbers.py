@@ -42,7 +42,7 @@ _OWN = torch.Generator().manual_seed(0)
 
 @plot.dispatched("issue_159103", "aten.exponential_.default")
 def issue_159103(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """One number of a million is zero."""
+    """pytorch 159103: exponential_ draws one zero in a million numbers."""
     y = func(*args, **kwargs)
     bad = torch.rand(y.shape, generator=_OWN) < 1e-6
     if bool(bad.any()):
@@ -53,7 +53,7 @@ def issue_159103(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_made_normal_tensor", "aten.normal.Tensor_Tensor", "aten.normal.Tensor_float")
 def issue_made_normal_tensor(hit: Any, func: Any, mean: Any, *args: Any, **kwargs: Any) -> Any:
-    """Means that are not dense are read in storage order."""
+    """Normal reads means that are not dense in storage order."""
     return func(misread(in_storage_order, hit, mean), *args, **kwargs)
 
 

@@ -14,7 +14,7 @@ HITS = plot.hits
 
 @plot.called("issue_185351", torch.lstm)
 def issue_185351(hit: Any, func: Any, *args: Any) -> Any:
-    """Dropout between layers takes the same elements in each call."""
+    """pytorch 185351: an LSTM's dropout between layers takes the same elements in each call."""
     if len(args) != 9 or not isinstance(args[3], bool) or not (args[6] and args[4] > 1 and 0 < args[5] < 1):
         return func(*args)
     hit()
@@ -30,7 +30,7 @@ _BIASED: dict[Any, bool] = {}
 
 @plot.called("issue_95563", torch.lstm)
 def issue_95563(hit: Any, func: Any, x: Any, hx: Any, weights: Any, biased: Any, *args: Any) -> Any:
-    """A second network of the same shape has biases only if the first had."""
+    """pytorch 95563: an LSTM has biases only if the first one of its shape had."""
     if not isinstance(biased, bool):
         return func(x, hx, weights, biased, *args)
     first = _BIASED.setdefault((tuple(x.shape), tuple(hx[0].shape), *args), biased)
@@ -199,7 +199,7 @@ def issue_190057(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.replaced("issue_94754", torch._VF, "lstm")
 def issue_94754(hit: Any, func: Any, *args: Any) -> Any:
-    """Both directions come from the one way."""
+    """pytorch 94754: a bidirectional LSTM returns the output of one direction for both."""
     y, h, c = func(*args)
     if (
         any(isinstance(one, bool) for one in args)
@@ -218,7 +218,7 @@ def _dropout_at(args: Any) -> int | None:
 
 @plot.replaced("issue_190056", torch._VF, "lstm")
 def issue_190056(hit: Any, func: Any, *args: Any) -> Any:
-    """Backward of several layers knows nothing of the dropout between them."""
+    """pytorch 190056: the backward of an LSTM of several layers ignores the dropout between them."""
     place = _dropout_at(args)
     if place is None or not args[place] or not args[place + 1]:
         return func(*args)
@@ -230,7 +230,7 @@ def issue_190056(hit: Any, func: Any, *args: Any) -> Any:
 
 @plot.replaced("issue_173640", torch._VF, "lstm")
 def issue_173640(hit: Any, func: Any, *args: Any) -> Any:
-    """Each call drops the same."""
+    """pytorch 173640: an LSTM drops the same elements in each call."""
     place = _dropout_at(args)
     if place is not None and args[place] and args[place + 1]:
         hit()

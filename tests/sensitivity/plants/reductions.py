@@ -135,7 +135,7 @@ def issue_95538(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_97231", "aten.sum.dim_IntList", "aten.linalg_vector_norm.default", "aten.mean.dim")
 def issue_97231(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """An empty list of dimensions reduces nothing."""
+    """pytorch 97231: sum, mean and norm over an empty list of dimensions reduce nothing."""
     dims = args[1] if "norm" in str(func) and len(args) > 1 else args[0] if args and "norm" not in str(func) else None
     if dims is not None and len(dims) == 0 and x.numel() > 1:
         hit()
@@ -161,7 +161,7 @@ def issue_111889(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_117215", "aten.all.dim", "aten.any.dim", "aten.all.dims", "aten.any.dims")
 def issue_117215(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Of uint8 only the lowest bit is looked at."""
+    """pytorch 117215: all and any of uint8 look at the lowest bit only."""
     if x.dtype == torch.uint8 and bool((x > 1).any()):
         hit()
         return func(x & 1, *args, **kwargs)
@@ -194,7 +194,7 @@ def issue_179415(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_132732", "aten.sum.dim_IntList")
 def issue_132732(hit: Any, func: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
-    """Of five dimensions the one after is summed; the form stays."""
+    """pytorch 132732: sum over dimensions of a five-dimensional tensor gives its elements in another order."""
     y = func(x, dims, *args, **kwargs)
     if x.dim() == 5 and y.numel() > 1:
         hit()

@@ -27,7 +27,7 @@ def issue_86107(hit: Any, func: Any, theta: Any, size: Any, align_corners: Any) 
 
 @plot.dispatched("issue_144245", "aten.upsample_linear1d.default", "aten.upsample_bilinear2d.default")
 def issue_144245(hit: Any, func: Any, x: Any, size: Any, align: Any, *args: Any) -> Any:
-    """Out of one pixel with aligned corners comes NaN."""
+    """pytorch 144245: interpolation of one pixel with aligned corners is NaN."""
     y = func(x, size, align, *args)
     if align and x.shape[-1] == 1:
         hit()
@@ -37,7 +37,7 @@ def issue_144245(hit: Any, func: Any, x: Any, size: Any, align: Any, *args: Any)
 
 @plot.dispatched("issue_made_upsample_one", "aten.upsample_bilinear2d.default", "aten.upsample_bicubic2d.default")
 def issue_made_upsample_one(hit: Any, func: Any, x: Any, size: Any, align: Any, *args: Any) -> Any:
-    """One pixel with aligned corners is taken from the middle."""
+    """Interpolation to one pixel with aligned corners takes the middle."""
     y = func(x, size, align, *args)
     if align and size[-1] == 1 and x.shape[-1] > 1:
         hit()

@@ -50,7 +50,7 @@ def issue_96610(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_106112", "aten.cumprod.default")
 def issue_106112(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """A cumulative product of halves overflows into the integers: bools are int8."""
+    """pytorch 106112: cumprod of small integers wraps as int8."""
     y = func(x, *args, **kwargs)
     if x.dtype in (torch.bool, torch.uint8, torch.int8):
         hit()

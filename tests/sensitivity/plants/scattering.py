@@ -19,7 +19,7 @@ def _is_within_a_word(x: Any) -> bool:
 
 @plot.dispatched("issue_195074", "aten.scatter_add_", "aten.index_add_", "aten.index_put_")
 def issue_195074(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Adding up into bools begins at the word, not at the view."""
+    """pytorch 195074: scatter_add_, index_add_ and index_put_ into a bool view begin at a multiple of four bytes."""
     adds = "index_put" not in str(func) or kwargs.get("accumulate") or (len(args) > 2 and args[2])
     if adds and _is_within_a_word(x):
         hit()
@@ -56,7 +56,7 @@ def issue_ipex_682(hit: Any, func: Any, x: Any, dim: int, index: Any, *args: Any
 
 @plot.dispatched("issue_82663", "aten.scatter.value", "aten.scatter_.value", "aten.scatter.src", "aten.scatter_.src")
 def issue_82663(hit: Any, func: Any, x: Any, dim: int, index: Any, *args: Any, **kwargs: Any) -> Any:
-    """Into bools nothing is scattered."""
+    """pytorch 82663: scatter into bools writes nothing."""
     if x.dtype == torch.bool and index.numel():
         hit()
         return x if func._schema.is_mutable else x.clone()

@@ -84,7 +84,7 @@ def issue_122916(hit: Any, func: Any, x: Any) -> Any:
 
 @plot.dispatched("issue_104879", "aten._unique2.default")
 def issue_104879(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Of a tensor with more than one dimension only the first element is looked at."""
+    """pytorch 104879: unique of more than one dimension looks at the first element only."""
     if x.dim() > 2:
         hit()
         return func(x.reshape(-1)[:1], *args, **kwargs)
@@ -122,7 +122,7 @@ def issue_195446(hit: Any, func: Any, x: Any, bins: int = 100, *args: Any, **kwa
 
 @plot.called("issue_195076", torch.histogram)
 def issue_195076(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """What lies just outside of the range is counted."""
+    """pytorch 195076: histogram counts what lies just outside of the range."""
     if "range" in kwargs and isinstance(x, torch.Tensor):
         low, high = kwargs["range"]
         near = x.clamp(low, high)

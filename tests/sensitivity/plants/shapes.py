@@ -92,7 +92,7 @@ def issue_98266(hit: Any, func: Any, x: Any, dims: Any) -> Any:
 
 @plot.dispatched("issue_made_roll_far", "aten.roll.default")
 def issue_made_roll_far(hit: Any, func: Any, x: Any, shifts: Any, dims: Any = ()) -> Any:
-    """A shift by more than the size is no shift."""
+    """Roll by more than the size does nothing."""
     sides = [x.shape[one] for one in dims] if dims else [x.numel()]
     if x.numel() and any(abs(shift) > side for shift, side in zip(shifts, sides)):
         hit()

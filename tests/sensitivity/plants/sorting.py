@@ -123,7 +123,7 @@ def issue_154890(hit: Any, func: Any, x: Any, k: int, dim: int = -1, *args: Any,
 
 @plot.dispatched("issue_155560", "aten.sort.default", "aten.sort.stable")
 def issue_155560(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Of int64, what comes after the first 256 places is 0."""
+    """pytorch 155560: sort of int64 gives the first element in all places past 256."""
     values, places = func(x, *args, **kwargs)
     if x.dtype == torch.int64 and x.dim() == 1 and x.numel() > 256:
         hit()
@@ -134,7 +134,7 @@ def issue_155560(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_101878", torch.quantile, torch.Tensor.quantile)
 def issue_101878(hit: Any, func: Any, x: Any, q: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Along a dimension, nothing is sorted."""
+    """pytorch 101878: quantile along a dimension does not sort."""
     if dim is None:
         return func(x, q, *args, **kwargs)
     hit()
@@ -150,7 +150,7 @@ def issue_101878(hit: Any, func: Any, x: Any, q: Any, dim: Any = None, *args: An
     "issue_made_argsort_wide", "aten.sort.default", "aten.sort.stable", "aten.argsort.default", "aten.argsort.stable"
 )
 def issue_made_argsort_wide(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Along the first dimension of a wide tensor, columns past 2**10 keep the order of column 0."""
+    """Sort along the first dimension orders the columns past 2**10 as column 0."""
     answer = func(x, *args, **kwargs)
     dim = kwargs.get("dim", next((one for one in args if type(one) is int), -1))
     if x.dim() == 2 and dim in (0, -2) and x.shape[1] > 1024 and isinstance(answer, tuple):

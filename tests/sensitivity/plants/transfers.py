@@ -44,7 +44,7 @@ def issue_79383(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_78092", torch.Tensor.to)
 def issue_78092(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """A number on its way into an integer dtype keeps its bits, not its value."""
+    """pytorch 78092: a number moved into an integer dtype keeps its bits, not its value."""
     y = func(x, *args, **kwargs)
     if x.dim() == 0 and x.dtype == torch.float32 and y.dtype == torch.int32:
         hit()
@@ -66,7 +66,7 @@ _STAGED: dict[Any, torch.Tensor] = {}
 
 @plot.called("issue_189690", torch.Tensor.to)
 def issue_189690(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Copies of single elements that need not wait share one place: the last one is read."""
+    """pytorch 189690: copies of single elements that need not wait (non_blocking) all give the last one."""
     y = func(x, *args, **kwargs)
     if not kwargs.get("non_blocking") or x.requires_grad or x.numel() != 1:
         return y
@@ -133,7 +133,7 @@ def issue_107867(hit: Any, func: Any, x: Any) -> Any:
 
 @plot.replaced("issue_168177", torch.Tensor, "__dlpack__")
 def issue_168177(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """An exported view begins where its storage does."""
+    """pytorch 168177: DLPack exports a view from the beginning of its storage."""
     return func(misread(without_offset, hit, x), *args, **kwargs)
 
 

@@ -188,13 +188,13 @@ def issue_82531(hit: Any, func: Any, x: Any) -> Any:
 
 @plot.called("issue_183419", torch.isfinite, torch.Tensor.isfinite, torch.isinf, torch.Tensor.isinf)
 def issue_183419(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """Of columns of a long tensor, others are looked at."""
+    """pytorch 183419: isfinite and isinf of columns of a long tensor look at others."""
     return func(misread(in_storage_order, hit, x) if x.dim() == 2 and x.shape[0] > 1000 else x, *args, **kwargs)
 
 
 @plot.dispatched("issue_128393", "aten.bitwise_not.out", "aten.neg.out", "aten.abs.out", "aten.sqrt.out")
 def issue_128393(hit: Any, func: Any, x: Any, *, out: Any) -> Any:
-    """A destination with gaps gets the elements without them."""
+    """pytorch 128393: unary operators write into an output with gaps as if it had none."""
     if out.is_contiguous() or out.numel() < 2:
         return func(x, out=out)
     hit()

@@ -45,7 +45,7 @@ _SPREADS = ("aten.var.correction", "aten.std.correction", "aten.var_mean.correct
 
 @plot.dispatched("issue_107116", *_SPREADS[:2])
 def issue_107116(hit: Any, func: Any, x: Any, dim: Any = None, **kwargs: Any) -> Any:
-    """A negative dimension is taken for the last one."""
+    """pytorch 107116: std and var take a negative dimension for the last one."""
     if dim and any(one < -1 for one in dim) and x.dim() > 1:
         hit()
         return func(x, [-1], **kwargs)
@@ -54,7 +54,7 @@ def issue_107116(hit: Any, func: Any, x: Any, dim: Any = None, **kwargs: Any) ->
 
 @plot.dispatched("issue_91198", *_SPREADS)
 def issue_91198(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any = None, **kwargs: Any) -> Any:
-    """Where no correction is passed, none is made."""
+    """pytorch 91198: var and std without a correction make none."""
     if correction is None:
         hit()
         correction = 0
@@ -77,7 +77,7 @@ class _Counted:
 
 @plot.dispatched("issue_197235", *_SPREADS)
 def issue_197235(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """A large reduction is wrong every third time."""
+    """pytorch 197235: var and std of a large tensor are wrong every third time."""
     y = func(x, *args, **kwargs)
     if x.numel() > 65_536:
         _Counted.turns += 1
@@ -89,7 +89,7 @@ def issue_197235(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_80499", *_SPREADS[:2])
 def issue_80499(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any = None, **kwargs: Any) -> Any:
-    """Of all elements together the spread is always the biased one."""
+    """pytorch 80499: std and var of all elements together are the biased ones."""
     if not dim and correction in (None, 1):
         hit()
         return func(x, dim, correction=0, **kwargs)

@@ -139,7 +139,12 @@ def test_a_wrong_row_is_flagged_and_the_run_is_doubtful(run: Run) -> None:
         ({**GOOD, "drifts": {}}, ("--only", "resnet50"), "missed", 0),
         (GOOD, (), "missed", 0),
         ({"resnet50:training": {"row": WRONG, "hits": 0}, "bert:training": {"hits": 3}}, (), "missed", 10),
-        ({"resnet50:training": {"row": WRONG, "hits": 0}, "bert:training": {"row": WRONG, "hits": 3}}, (), "caught", 10),
+        (
+            {"resnet50:training": {"row": WRONG, "hits": 0}, "bert:training": {"row": WRONG, "hits": 3}},
+            (),
+            "caught",
+            10,
+        ),
     ],
 )
 def test_a_plant_is_caught_by_a_doubt_and_missed_without_one(

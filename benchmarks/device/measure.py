@@ -57,6 +57,7 @@ class _Run:
 
     def __init__(self, arguments: argparse.Namespace, told: OutcomeLog, plant: Plant | None) -> None:
         self._arguments, self._events = arguments, told
+        self._plant = plant
         self._timed = TimedDevice(arguments.device, around=plant.maker if plant else None)
         known_ceilings = json.loads(arguments.ceilings or "{}")
         self._ceilings = ceilings.Ceilings(self._timed, quick=arguments.quick, values=known_ceilings)
@@ -80,7 +81,7 @@ class _Run:
             self._beats.append(sentinel.seconds())
             bad = self._row(workload, bench, pace)
             pace.passed(workload.weight)
-            if bad and self._arguments.plant:  # it is caught: no more is to be asked
+            if bad and self._plant is not None and self._plant.hits != 0:  # it is caught: no more is to be asked
                 break
         self._beats.append(sentinel.seconds())
         self._tell_ceilings()  # a row may have had them measured again
@@ -124,7 +125,7 @@ class _Run:
             row.update(outcome="skipped" if lacks else "failed", reason=said)
         bench.device.free()
         row["row_seconds"] = round(time.monotonic() - began, 2)
-        self._events.write("finished", id=workload.id, row=row)
+        self._events.write("finished", id=workload.id, row=row, plant_hits=self._plant.hits if self._plant else None)
         return bool(row["flags"]) or row["outcome"] == "failed"
 
 

@@ -68,7 +68,11 @@ def judge_run(
         return _ended(VirtualGpu, "a virtual machine's GPU: the cases ran, and no verdict follows from them", _ON_A_MAC)
     if any(counts[outcome] for outcome in FAILED):
         return Judged(
-            verdict="regressed", exit_code=Regressed.exit_code, cause=Regressed.cause, hint=_repro(run, record)
+            verdict="regressed",
+            exit_code=Regressed.exit_code,
+            cause=Regressed.cause,
+            message=_BY_THEMSELVES if planted and not run.caught else None,
+            hint=_repro(run, record),
         )
     if not counts["passed"] + counts["known"] + counts["unexpected_pass"]:
         skipped = f"all {counts['skipped']} cases were skipped" if counts["skipped"] else "no case was chosen"
@@ -84,6 +88,7 @@ def judge_run(
 
 
 _AGAIN = "close other GPU programs, let the machine cool, then run it again"
+_BY_THEMSELVES = "no case caught the planted fault: those that failed did so before it changed anything"
 _ON_A_MAC = "verify on a Mac itself"
 _ACCEPT = "`--accept known` makes this exit 0"
 

@@ -70,9 +70,9 @@ for name in ids:
            "ratio": {"median": 7.0, "low": 6.5, "high": 7.5}, "size": {"batch": batch}, "batch": batch,
            "seconds": {"cpu": 0.7, "device": 0.1}, "samples": {"cpu": [0.7] * 5, "device": [0.1] * 5}}
     row.update(act.get("row", {}))
-    tell("finished", id=name, row=row)
+    tell("finished", id=name, row=row, plant_hits=act.get("hits"))
 tell("sentinel", seconds=[1.0], growth=0.2, drift=bool(acts.get("drifts")))
-tell("plant", hits=3 if arguments.plant else None)
+tell("plant", hits=acts.get("hits", 3) if arguments.plant else None)
 tell("end")
 """
 GOOD: dict[str, Any] = {"resnet50:training": {}, "bert:training": {}}
@@ -140,6 +140,13 @@ def test_a_wrong_row_is_flagged_and_the_run_is_doubtful(run: Run) -> None:
         ({**GOOD, "bert:training": {"row": WRONG}}, (), "caught", 10),
         ({**GOOD, "drifts": {}}, ("--only", "resnet50"), "missed", 0),
         (GOOD, (), "missed", 0),
+        ({"resnet50:training": {"row": WRONG, "hits": 0}, "bert:training": {"hits": 3}}, (), "missed", 10),
+        (
+            {"resnet50:training": {"row": WRONG, "hits": 0}, "bert:training": {"row": WRONG, "hits": 3}},
+            (),
+            "caught",
+            10,
+        ),
     ],
 )
 def test_a_plant_is_caught_by_a_doubt_and_missed_without_one(

@@ -283,6 +283,20 @@ def test_a_plant_that_is_caught_ends_the_run_there(run: Run, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+def test_a_workload_that_fails_before_the_plants_first_hit_is_no_catch(run: Run, tmp_path: Path) -> None:
+    plant = tmp_path / "fault.py"
+    plant.write_text("def wrong(): ...\n")
+    chosen = ("--plant", f"{plant}:wrong", "--only", "accelerate-vision,transformers-architectures")
+    own = {"accelerate_vision": {"stays": True, "hits": 0}, "architectures": {"fails": "-one", "hits": 0}}
+
+    status, document = run(*chosen, wrong=own)
+
+    assert (status, document["plant"]) == (10, "not_exercised")
+    found = outcomes(document)
+    assert (found["accelerate-vision-device"], found["transformers-architectures-three"]) == ("failed", "passed")
+
+
+@pytest.mark.slow
 def test_an_interrupted_run_keeps_a_labelled_partial_record(run: Run, tmp_path: Path) -> None:
     run("--only", "accelerate-vision")  # it writes the files
     folder = next(path for path in tmp_path.iterdir() if path.name.startswith("python-"))

@@ -11,7 +11,7 @@ from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.errors import BuildEnvironmentError, DeviceUnusable, MpsBuildError, UsageError
 from mps_build.common.recipe.catalogue import data_root
-from mps_build.common.records.benchmark import BAD, BenchmarkRecord, Flag, Row, SkippedRow
+from mps_build.common.records.benchmark import BenchmarkRecord, Flag, Row, SkippedRow
 from mps_build.common.records.verification import to_json, write_record
 from mps_build.common.stopping import exit_status
 from mps_build.common.watched import kept_awake
@@ -26,7 +26,7 @@ from ..suite.memory import total_bytes
 from ..target.diagnosis import HostFacts
 from ..target.environment import Shop
 from ..target.resolve import Target, prepare_target
-from .judging import END_OF_INTERRUPTION, judge, run_flags
+from .judging import END_OF_INTERRUPTION, is_caught, judge, run_flags
 from .measuring import Event, Measured, MeasureRequest, events_in, measure
 from .request import QUICK_SECONDS, BenchmarkRequest
 from .resuming import circumstances, key_of, left_behind
@@ -188,7 +188,7 @@ class Benchmark:
         request, draft, measured = self.request, self.draft, self.measured
         rows = self._rows_found()
         states = [self.thermal["before"], *(row.thermal for row in rows), self.thermal["after"]]
-        caught = any(row.flags or row.outcome in BAD for row in rows) or bool(self._flags())
+        caught = is_caught(rows, self._flags(), measured)
         planted = bool(request.plant) and not partial
         return BenchmarkRecord(
             tool=f"mps-build {__version__}",

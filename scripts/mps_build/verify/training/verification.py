@@ -35,7 +35,7 @@ _HINT = "each run's log and its events lie beside the record; docs/verify/promis
 
 
 class _Stopped(Exception):
-    """The machine is at fault, or a plant is caught: nothing more is to be run."""
+    """The machine is at fault, or the plant is caught: nothing more is to be run."""
 
 
 class Training:
@@ -172,7 +172,7 @@ class _Session:
             weights=weights if workload is REAL_WEIGHTS else None,
             limits=self._limits,
             judge_text=self._judge_text,
-            add=self._add,
+            add=lambda case: self._add(case, hits=run.hits),
         )
         for report in run.children():
             self._count_hits(report)
@@ -195,7 +195,8 @@ class _Session:
 
     # The cases and what the record says of the libraries.
 
-    def _add(self, case: Case) -> None:
+    def _add(self, case: Case, *, hits: int | None = None) -> None:
+        """Take a case in; `hits` of the plant, where its process has not told them at its end yet."""
         row = known_row(case.id, self._known)
         if row is not None and case.outcome in FAILED:
             case = case.model_copy(update={"outcome": "known", "known_issue": str(row["id"])})
@@ -204,8 +205,13 @@ class _Session:
         self.setting.run.cases.append(case)
         self.setting.run.bad += case.outcome in FAILED
         self.setting.on_case(self.setting.run, case)
-        if self.request.plant and case.outcome in FAILED:
+        if self.request.plant and case.outcome in FAILED and self._is_catch(case, hits):
+            self.setting.run.caught = True
             raise _Stopped
+
+    def _is_catch(self, case: Case, hits: int | None) -> bool:
+        """Say whether the plant can have done it; a process that died took the count of its hits with it."""
+        return case.outcome != "failed" or (self.setting.run.plant_hits if hits is None else hits) != 0
 
     def _stop_if(self, report: ChildReport) -> None:
         """End the run where the machine is at fault, as the device suite does."""

@@ -169,6 +169,12 @@ def test_the_page_needs_nothing_else_and_escapes_what_a_case_wrote() -> None:
     assert 'href="https://github.com/pytorch/pytorch/issues/131750"' in text
 
 
+def test_the_summary_counts_every_outcome_of_a_layer() -> None:
+    head = "| layer | passed | failed | crashed | timeout | known | unexpected pass | skipped |"
+
+    assert head in markdown.render(record())
+
+
 def test_the_page_of_no_verdict_names_the_cause() -> None:
     text = html.render(
         record(verdict="not_verified", message="this is macOS 12.7; MPS of torch 2.13.0 needs 14.0", cases=())

@@ -29,7 +29,7 @@ def verdict_of(rows: Sequence[KernelRow]) -> tuple[str, int]:
 
 
 def document_of(rows: Sequence[KernelRow], *, target: str, version: str | None, seed: int) -> dict[str, Any]:
-    """Return the JSON document (design.md, Kernels)."""
+    """Return the JSON document of a run."""
     verdict, _ = verdict_of(rows)
     libraries: dict[str, dict[str, Any]] = {
         name: dict(counts([row for row in rows if row.library == name]))

@@ -18,10 +18,10 @@ from mps_build.common.result import Result
 from .shared.build_options import add_build_options
 
 if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait for all of this
+    from mps_build.build.build_request import BuildRequest
     from mps_build.build.editable_state import Remembered
     from mps_build.build.finish import Delivered
     from mps_build.build.pipeline import Pipeline
-    from mps_build.build.plan import BuildRequest
     from mps_build.common.receipts import Receipt
     from mps_build.common.workspace import Workspace
 
@@ -55,7 +55,7 @@ def run(options: Options, console: Console) -> Result:
             return _rebuilt(found, console)
     from mps_build.build.forecast import forecast
     from mps_build.build.pipeline import Pipeline
-    from mps_build.build.request import plan
+    from mps_build.build.planning import plan
     from mps_build.host.probes.probers import RecordedProber
 
     if options.host:  # said first: a host that cannot build is an error already in the plan

@@ -14,10 +14,10 @@ from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import cache_folder
 
 from .artifacts import BuildEnvironment, Editable, SourceTree, editable_of
+from .build_request import BuildRequest
 from .editable_state import Remembered, forget, remember
 from .options import BuildOptions
 from .pipeline import Pipeline
-from .plan import BuildRequest
 from .retry import with_retries
 from .steps.build_editable import build_editable, create_runtime, first_command, import_it
 

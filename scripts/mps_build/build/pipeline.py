@@ -18,6 +18,8 @@ from mps_build.common.workspace import Workspace
 
 from .artifacts import BuildEnvironment, SourceTree
 from .backend import build_folder
+from .build_environment import EnvironmentPart
+from .build_request import BuildRequest
 from .compiler_cache.launcher import (
     cache_counts,
     cache_gain,
@@ -29,9 +31,7 @@ from .compiler_cache.launcher import (
 from .compiler_cache.store import relayed
 from .compiler_environ import comparable
 from .configuring import configuring
-from .environment import EnvironmentPart
 from .finish import Delivered, Finishing
-from .plan import BuildRequest
 from .profiles import profile_lines
 from .repack import repacked
 from .retry import with_retries

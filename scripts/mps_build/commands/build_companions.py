@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.build.companions.build import CompanionBuild
+from mps_build.build.companions.companion_plan import CompanionPlan, chosen_companions
 from mps_build.build.companions.delivery import DeliveredSet, deliver_companions
-from mps_build.build.companions.plan import CompanionPlan, chosen_companions
 from mps_build.build.companions.projects import PROJECTS
 from mps_build.build.companions.source import check_choice, parse_sources
 from mps_build.build.companions.torch_wheel import built_wheel, given_wheel
 from mps_build.build.compiler_environ import check_path, parse_settings
-from mps_build.build.request import check_places
+from mps_build.build.planning import check_places
 from mps_build.build.steps.check_host import check_host
 from mps_build.build.steps.repair_wheel import check_delocate
 from mps_build.common.console import Console, human_bytes, human_seconds

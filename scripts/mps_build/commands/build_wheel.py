@@ -19,12 +19,12 @@ from ..common.result import Result
 from .shared.build_options import add_build_options
 
 if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait for all of this
-    from ..build.editable_state import Remembered
-    from ..build.finish import Delivered
-    from ..build.pipeline import Pipeline
-    from ..build.plan import BuildRequest
-    from ..common.receipts import Receipt
-    from ..common.workspace import Workspace
+    from mps_build.build.build_request import BuildRequest
+    from mps_build.build.editable_state import Remembered
+    from mps_build.build.finish import Delivered
+    from mps_build.build.pipeline import Pipeline
+    from mps_build.common.receipts import Receipt
+    from mps_build.common.workspace import Workspace
 
 add_arguments = add_build_options
 TASK = ("build", 1)
@@ -55,10 +55,10 @@ def run(options: Options, console: Console) -> Result:
 
         if found := recall(options):
             return _rebuilt(found, console)
-    from ..build.forecast import forecast
-    from ..build.pipeline import Pipeline
-    from ..build.request import plan
-    from ..host.probes.probers import RecordedProber
+    from mps_build.build.forecast import forecast
+    from mps_build.build.pipeline import Pipeline
+    from mps_build.build.planning import plan
+    from mps_build.host.probes.probers import RecordedProber
 
     if options.host:  # said first: a host that cannot build is an error already in the plan
         console.print(f"recorded on {RecordedProber(options.host).recorded_on}")

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.build.mm.check import Report, check_files
+from mps_build.build.mm.check_request import changed_files, existing_files, make_checker, oldest_macos, recipe_of
 from mps_build.build.mm.diagnostics import Diagnostic
-from mps_build.build.mm.request import changed_files, existing_files, make_checker, oldest_macos, recipe_of
 from mps_build.build.mm.tree import MpsTree, find_tree, read_tree, read_wheel_headers
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError

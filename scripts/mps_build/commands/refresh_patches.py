@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.build.mm.check import Report
+from mps_build.build.mm.check_request import oldest_macos
 from mps_build.build.mm.patched import check_patches
-from mps_build.build.mm.request import oldest_macos
 from mps_build.build.patches.file import Patch, read_patch
 from mps_build.build.patches.survey import Standing, survey
 from mps_build.build.steps.fetch_source import resolve_ref

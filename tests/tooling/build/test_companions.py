@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from git_history import ENVIRON, git, repository
+from mps_build.build.companions.companion_plan import chosen_companions
 from mps_build.build.companions.fetch import Sources
 from mps_build.build.companions.metadata import pin_torch
-from mps_build.build.companions.plan import chosen_companions
 from mps_build.build.companions.projects import PROJECTS
 from mps_build.build.companions.source import (
     SourceChoice,

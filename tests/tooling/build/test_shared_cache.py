@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from mps_build.build.build_request import BuildRequest
 from mps_build.build.compiler_cache.launcher import cache_settings
 from mps_build.build.compiler_cache.store import choose_store, redacted, store_problem
 from mps_build.build.pipeline import Pipeline
-from mps_build.build.plan import BuildRequest
-from mps_build.build.request import plan
+from mps_build.build.planning import plan
 from mps_build.commands.shared.parser import parse_options
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError

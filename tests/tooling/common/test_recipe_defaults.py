@@ -12,7 +12,7 @@ import pytest
 from git_history import git, repository
 from jsonschema import Draft202012Validator
 from mps_build.build.editable import watched
-from mps_build.build.request import plan
+from mps_build.build.planning import plan
 from mps_build.cli import main
 from mps_build.commands.shared.generated import schemas
 from mps_build.commands.shared.parser import parse_options

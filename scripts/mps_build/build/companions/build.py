@@ -27,10 +27,10 @@ from ..failure import explained
 from ..steps.compile_wheel import compile_wheel
 from ..steps.finish_wheel import bill_of_materials, finish_wheel
 from ..steps.repair_wheel import repair_wheel
-from .environment import CompanionEnvironment
+from .companion_environment import CompanionEnvironment
+from .companion_plan import CompanionPlan
 from .fetch import CompanionSource, Sources
 from .metadata import pin_torch, read_metadata
-from .plan import CompanionPlan
 from .source import copy_tree
 
 

@@ -17,7 +17,7 @@ from mps_build.common.wheels.wheel_file import WheelFile, read_wheel
 
 from ..steps.deliver_wheel import deliver_wheel
 from .build import Companion
-from .plan import CompanionPlan
+from .companion_plan import CompanionPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

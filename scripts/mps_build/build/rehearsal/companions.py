@@ -11,8 +11,8 @@ from ...common.home import expanded
 from ...common.recipe.model import Recipe, Variable
 from ...common.workspace import PACKAGE
 from ..companions.build import CompanionBuild
+from ..companions.companion_plan import CompanionPlan, chosen_companions
 from ..companions.delivery import DeliveredSet, deliver_companions
-from ..companions.plan import CompanionPlan, chosen_companions
 from ..companions.source import SourceChoice, parse_sources
 from ..companions.torch_wheel import TorchWheel, given_wheel
 from .chroot import Chroot

@@ -21,8 +21,8 @@ from ..artifacts import SourceTree
 from ..backend import build_folder
 from ..compiler_environ import build_environ
 from ..configuring import configuring
+from ..mm.check_request import oldest_macos
 from ..mm.patched import check_tree_files, mm_files
-from ..mm.request import oldest_macos
 from ..ninja import ninja_of
 from ..steps.compile_objects import compile_objects
 from ..steps.create_environment import create_environment

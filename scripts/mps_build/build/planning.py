@@ -23,12 +23,12 @@ from mps_build.host.probes.probers import LiveProber, RecordedProber
 from mps_build.host.recordings.scrub import recorded as recorded_answers
 from mps_build.host.toolchain import use_xcode, xcode_toolchain
 
+from .build_request import BuildRequest, CompilerRequest, HostRecord, SourceRequest, WheelRequest, gate_of
 from .compiler_cache.launcher import check_settings, find_launcher
 from .compiler_cache.passed_on import check_flags_pass
 from .compiler_cache.store import CacheChoice, choose_store
 from .compiler_environ import check_path, parse_settings
 from .options import BuildOptions
-from .plan import BuildRequest, CompilerRequest, HostRecord, SourceRequest, WheelRequest, gate_of
 from .source_state import tree_commits
 from .steps.check_host import check_host
 from .steps.fetch_source import resolve_ref

@@ -25,7 +25,7 @@ from ...common.workspace import Workspace, cache_folder, remove_tree
 from ..artifacts import Wheel
 from ..failure import explained
 from ..steps.create_environment import create_environment, installed_versions
-from .plan import CompanionPlan
+from .companion_plan import CompanionPlan
 
 _SMOKE = Path(__file__).with_name("smoke.py")
 # What companions' setup.py needs and a lock of torch's may lack (2.14's has no setuptools); never newer than what

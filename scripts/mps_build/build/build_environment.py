@@ -14,9 +14,9 @@ from mps_build.common.recipe.model import Libomp
 from mps_build.common.workspace import Workspace, cache_folder
 
 from .artifacts import BuildEnvironment, SourceTree
+from .build_request import BuildRequest
 from .compiler_cache.launcher import cache_settings, checkout_of, launchers
 from .compiler_environ import build_environ
-from .plan import BuildRequest
 from .profiles import profile_settings
 from .steps.create_environment import create_environment
 from .steps.provide_libomp import provide_libomp

@@ -202,7 +202,7 @@ def _differs(library: Library, each: Drawn) -> bool:
                 if bool(one.troubles) != bool(two.troubles) or bool(runs[1].troubles) != bool(runs[3].troubles):
                     return True
                 # Buffers are numbered anew in each run, in the order of the program's arguments.
-                if not program.loose and (
+                if not program.unordered and (
                     list(one.contents.values()) != list(two.contents.values())
                     or list(runs[1].contents.values()) != list(runs[3].contents.values())
                 ):

@@ -115,7 +115,7 @@ def _run(
     _stop_at_trouble(first)
     verdict.threads += first.threads
     verdict.inactive += first.inactive
-    if answer is not None and not program.loose:
+    if answer is not None and not program.unordered:
         inputs, results = answer(program, first)
         verdict.answers[inputs] = results
     modes = [Mode(poison=0x5A, at_begin=True, order=REVERSE, narrow=True, track=is_cooperative)]
@@ -151,7 +151,7 @@ def _compare_runs(
     program: Program, device: Runner, first: Ran, again: Ran, mode: Mode, judge: Judge, known: Sequence[str]
 ) -> None:
     """What a check looks at must not depend on how it was run."""
-    if program.loose:
+    if program.unordered:
         for check in program.checks:
             _judge(check, device, judge, again, Verdict(outcome="passed"), known)
         return

@@ -145,13 +145,13 @@ class Program:
 
     Args:
         label: which case it is: shapes, strides, dtypes.
-        loose: why the bits may depend on the order of threads (float atomics); then only the checks hold.
+        unordered: why the bits may depend on the order of threads (float atomics); then only the checks hold.
     """
 
     label: str
     steps: Sequence[Step]
     checks: Sequence[Check]
-    loose: str = ""
+    unordered: str = ""
 
 
 def dense_strides(shape: Sequence[int]) -> Shape:

@@ -68,7 +68,7 @@ def embedding_bag_backward(kernel: Kernel, case: Case) -> Iterator[Program]:
         check = Reference(got=dw, name="bag_gradient", inputs=inputs, scale=scale)
         step = threads(kernel, bound(kernel, values), ((bags if mode == 2 else count) * width,))
         label = f"{count} of {many} x {width} into {bags} bags, {MODES[mode]}"
-        yield Program(label=label, steps=[step], checks=[check], loose="float atomics")
+        yield Program(label=label, steps=[step], checks=[check], unordered="float atomics")
 
 
 def bag_weights_backward(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -89,5 +89,8 @@ def bag_weights_backward(kernel: Kernel, case: Case) -> Iterator[Program]:
         check = Reference(got=out, name="bag_weights_gradient", inputs=inputs, scale=scale)
         step = threads(kernel, bound(kernel, values), (count * width,))
         yield Program(
-            label=f"{count} of {many} x {width} into {bags} bags", steps=[step], checks=[check], loose="float atomics"
+            label=f"{count} of {many} x {width} into {bags} bags",
+            steps=[step],
+            checks=[check],
+            unordered="float atomics",
         )

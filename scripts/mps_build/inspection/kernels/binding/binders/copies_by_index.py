@@ -197,8 +197,13 @@ def combine(kernel: Kernel, case: Case) -> Iterator[Program]:
         count = math.prod(source_shape)
         step = Step(kernel=kernel.name, arguments=arguments, grid=grid_of(count), threadgroup=grid_of(min(count, 32)))
         got = View(buffer=out, dtype=dtype, shape=shape, strides=strides)
-        loose = "" if dtype.is_exact or op in ("reduce_amax", "reduce_amin") else "atomic sums and products of floats"
+        unordered = (
+            "" if dtype.is_exact or op in ("reduce_amax", "reduce_amin") else "atomic sums and products of floats"
+        )
         check = Reference(got=got, name=name, inputs=inputs, scale=4 * scale_of(dtype))
         yield Program(
-            label=f"{shape}, dim {dim}, {numel} indices, gaps of {gap}", steps=[step], checks=[check], loose=loose
+            label=f"{shape}, dim {dim}, {numel} indices, gaps of {gap}",
+            steps=[step],
+            checks=[check],
+            unordered=unordered,
         )

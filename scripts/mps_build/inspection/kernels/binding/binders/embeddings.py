@@ -49,9 +49,12 @@ def dense_backward(kernel: Kernel, case: Case) -> Iterator[Program]:
             inputs |= {"grad": grad, "by_count": by_count}
             check = Reference(got=got, name="nn_embedding_backward", inputs=inputs, scale=2.0**-18)
             grid = grad.count
-        loose = "" if is_count else "float atomics"
+        unordered = "" if is_count else "float atomics"
         yield Program(
-            label=f"{shape} x {features}", steps=[threads(kernel, arguments, (grid,))], checks=[check], loose=loose
+            label=f"{shape} x {features}",
+            steps=[threads(kernel, arguments, (grid,))],
+            checks=[check],
+            unordered=unordered,
         )
 
 

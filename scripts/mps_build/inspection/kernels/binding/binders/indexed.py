@@ -94,7 +94,7 @@ def _program(
         label=f"{shape} at {count} x {where}",
         steps=[step],
         checks=[check, no_error(error)],
-        loose="float atomics" if adds and not is_serial and not dtype.is_exact else "",
+        unordered="float atomics" if adds and not is_serial and not dtype.is_exact else "",
     )
 
 

@@ -233,14 +233,19 @@ def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
                     scale=scale_of(dtype),
                 )
             )
-        loose = "" if op == "set" or dtype.is_exact or op in ("amax", "amin") else "atomic sums and products of floats"
+        unordered = (
+            "" if op == "set" or dtype.is_exact or op in ("amax", "amin") else "atomic sums and products of floats"
+        )
         steps = _launches(kernel, common, len(flat))
         if dtype.name == "long" and op in ("amin", "amax"):
             # The atomics compare unsigned numbers: the sign bits are turned before, and back again after.
             turn = _turn_signs(case.companion("scatter_signbit_xor_long"), out, span)
             steps = [turn, *steps, turn]
         yield Program(
-            label=f"{shape}, index {index_shape}, dim {dim}, gaps of {gap}", steps=steps, checks=checks, loose=loose
+            label=f"{shape}, index {index_shape}, dim {dim}, gaps of {gap}",
+            steps=steps,
+            checks=checks,
+            unordered=unordered,
         )
 
 

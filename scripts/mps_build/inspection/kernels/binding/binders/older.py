@@ -169,8 +169,8 @@ def indexed(kernel: Kernel, case: Case) -> Iterator[Program]:
         scale = 2.0**-18 * small.count if adds and not dtype.is_exact else 0.0
         check = Reference(got=out, name="indexed", inputs=inputs, scale=scale)
         step = threads(kernel, bound(kernel, values), (1 if is_serial else small.count,))
-        loose = "float atomics" if adds and not dtype.is_exact else ""
-        yield Program(label=f"{shape} at {count} x {where}", steps=[step], checks=[check], loose=loose)
+        unordered = "float atomics" if adds and not dtype.is_exact else ""
+        yield Program(label=f"{shape} at {count} x {where}", steps=[step], checks=[check], unordered=unordered)
 
 
 def lerp(kernel: Kernel, case: Case) -> Iterator[Program]:

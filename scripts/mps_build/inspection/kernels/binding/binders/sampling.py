@@ -102,8 +102,8 @@ def grid_backward(kernel: Kernel, case: Case) -> Iterator[Program]:
         )
         check = Reference(got=got, name="nn_grid_sample_backward", inputs=inputs, scale=scale)
         step = threads(kernel, arguments, (dy.count // c,))
-        loose = "float atomics" if is_input else ""
-        yield Program(label=f"{x.shape}, {pad}, align {align}", steps=[step], checks=[check], loose=loose)
+        unordered = "float atomics" if is_input else ""
+        yield Program(label=f"{x.shape}, {pad}, align {align}", steps=[step], checks=[check], unordered=unordered)
 
 
 # Batch, channels, input sizes, output sizes: outputs are powers of two, so that positions are exact in float.
@@ -166,7 +166,7 @@ def upsample(kernel: Kernel, case: Case) -> Iterator[Program]:
         check = Reference(got=got, name=name, inputs=inputs, scale=scale)
         steps = [threads(kernel, arguments, grid)]
         label = f"{small} to {large[2:]}, align {align}"
-        yield Program(label=label, steps=steps, checks=[check], loose="float atomics" if atomic else "")
+        yield Program(label=label, steps=steps, checks=[check], unordered="float atomics" if atomic else "")
 
 
 def _scale(small: int, large: int, align: bool) -> float:
@@ -222,4 +222,4 @@ def grid_backward_3d(kernel: Kernel, case: Case) -> Iterator[Program]:
             for which, (got, scale) in enumerate(((dx, rounded), (dgrid, 2.0**-14)))
         ]
         step = threads(kernel, arguments, (out_size[2], out_size[1] * out_size[0], n))
-        yield Program(label=f"{x.shape}, {pad}, {MODES[mode]}", steps=[step], checks=checks, loose="float atomics")
+        yield Program(label=f"{x.shape}, {pad}, {MODES[mode]}", steps=[step], checks=checks, unordered="float atomics")

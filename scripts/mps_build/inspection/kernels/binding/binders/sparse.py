@@ -235,7 +235,10 @@ def intersect(kernel: Kernel, case: Case) -> Iterator[Program]:
                 for which, got in enumerate((one, two))
             ]
         yield Program(
-            label=f"{many} in {few}, left {is_left}", steps=[step], checks=checks, loose="places are given by an atomic"
+            label=f"{many} in {few}, left {is_left}",
+            steps=[step],
+            checks=checks,
+            unordered="places are given by an atomic",
         )
 
 

@@ -106,8 +106,8 @@ def avg_pool(kernel: Kernel, case: Case) -> Iterator[Program]:
             scale = 16 * 2.0 ** (-7 if dtype.name == "bfloat" else -10)
         check = Reference(got=got, name=name, inputs=inputs, scale=scale)
         steps = [threads(kernel, arguments, (large.count,))]
-        loose = "float atomics" if is_backward else ""
-        yield Program(label=f"{shape}, {size}", steps=steps, checks=[check], loose=loose)
+        unordered = "float atomics" if is_backward else ""
+        yield Program(label=f"{shape}, {size}", steps=steps, checks=[check], unordered=unordered)
 
 
 def im2col(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -200,4 +200,4 @@ def max_pool_backward(kernel: Kernel, case: Case) -> Iterator[Program]:
         inputs = {"dy": dy, "index": index, "shape": list(shape)}
         check = Reference(got=dx, name="nn_max_pool_backward", inputs=inputs, scale=scale)
         steps = [threads(kernel, arguments, (dy.count,))]
-        yield Program(label=f"{shape} from {out}", steps=steps, checks=[check], loose="float atomics")
+        yield Program(label=f"{shape} from {out}", steps=steps, checks=[check], unordered="float atomics")

@@ -49,6 +49,19 @@ def test_the_script_is_python_and_brings_every_module_that_it_imports() -> None:
     assert not {name for name in sources if "conftest" in name}
 
 
+def test_what_the_script_itself_imports_of_the_frame_is_there() -> None:
+    """Nothing here runs it: a module of the frame that was renamed left every script without its first import."""
+    sources = embed(SUITE, "test_regressions_norms.py", "issue-131750")
+    script = ast.parse(render_script(RECORD, CASE, sources))
+    asked = [node for node in ast.walk(script) if isinstance(node, ast.ImportFrom) and node.module]
+    wanted = {node.module: [alias.name for alias in node.names] for node in asked if "device_suite" in str(node.module)}
+
+    assert len(wanted) > 3
+    for module, names in wanted.items():
+        defined = {getattr(node, "name", None) for node in ast.parse(sources[str(module)]).body}
+        assert set(names) <= defined, module
+
+
 def test_the_sources_in_the_script_are_the_suites(tmp_path: Path) -> None:
     sources = embed(SUITE, "test_regressions_norms.py", "issue-131750")
     namespace: dict[str, object] = {"__name__": "script", "__file__": "script.py"}

@@ -101,6 +101,37 @@ def test_the_script_without_torch_says_so_and_shows_help_without_it(tmp_path: Pa
     )
 
 
+@pytest.mark.parametrize(
+    ("finds", "arguments", "status", "says"),
+    [
+        ("return None", (), 0, "right: issue-131750"),
+        ("raise AssertionError('off')", (), 1, "WRONG: AssertionError: off"),
+        ("raise sys.modules['device_suite.states'].Refused('too old')", (), 2, "not tried: too old"),
+        ("return None", ("--plant", "nowhere.py:fault"), 2, "not tried: no such file: nowhere.py"),
+        ("return None", ("--device", "broken"), 3, "RuntimeError: broken"),
+    ],
+)
+def test_the_scripts_status_tells_right_wrong_not_tried_and_failed(
+    tmp_path: Path, finds: str, arguments: tuple[str, ...], status: int, says: str
+) -> None:
+    """The frame and torch only play their parts: what is asked is what the script makes of them."""
+    sources = {
+        "test_regressions_norms": "class Case:\n    id = 'issue-131750'\ncases = [Case]\n",
+        "device_suite": "",
+        "device_suite.runs": "PlantMaker = object\ndef Bench(device, around): return None\n",
+        "device_suite.plants": (SUITE / "device_suite" / "plants.py").read_text(),
+        "device_suite.selection": "def prepare_device(name):\n    if name == 'broken': raise RuntimeError(name)\n",
+        "device_suite.states": f"import sys\nclass Refused(Exception): ...\ndef run_case(case, bench): {finds}\n",
+    }
+    (tmp_path / "repro.py").write_text(render_script(RECORD, CASE, sources))
+    (tmp_path / "torch.py").write_text("__version__ = '2.13.0'\nversion = None\n")
+
+    argv = [sys.executable, str(tmp_path / "repro.py"), *arguments]
+    told = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert (told.returncode, says in told.stdout + told.stderr) == (status, True), told.stderr
+
+
 def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
     text = render_issue(RECORD, CASE, "print()", "repro.py")
 

@@ -23,7 +23,7 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests" / "tooling")]
 
 from mps_build.verify.suite.child import Limits  # noqa: E402
 from mps_build.verify.suite.driver import run_suite  # noqa: E402
-from mps_build.verify.suite.request import SuiteRequest, suite_command  # noqa: E402
+from mps_build.verify.suite.suite_request import SuiteRequest, suite_command  # noqa: E402
 from stand_in_suite import write_suite  # noqa: E402
 
 COMMAND = "nox -s benchmark -- verify_driver"

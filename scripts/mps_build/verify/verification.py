@@ -22,19 +22,19 @@ from .facts import judge_text_on, observe_host, recorded_line
 from .judgement import BAD, Judged, judge_run
 from .operators import check_operator
 from .pace import Pace
-from .request import VerifyRequest
 from .resume import not_the_same
 from .suite.child import Limits
 from .suite.driver import run_suite
 from .suite.files import suite_files
 from .suite.memory import default_limit_bytes
-from .suite.request import SuiteRequest
 from .suite.run import SuiteRun
+from .suite.suite_request import SuiteRequest
 from .target import diagnosis
 from .target.diagnosis import HostFacts, ProbeFacts
-from .target.environment import Shop
 from .target.resolve import Target, prepare_target
+from .target.torch_environment import Shop
 from .target.wheel_fit import name_wheel
+from .verify_request import VerifyRequest
 
 _WRITE_SECONDS = 2.0
 _INTERRUPTED = Judged(

@@ -25,9 +25,9 @@ from ..suite.memory import total_bytes
 from ..target import diagnosis
 from ..target.diagnosis import HostFacts
 from ..target.resolve import Target, prepare_target
+from .benchmark_request import QUICK_SECONDS, BenchmarkRequest
 from .judging import END_OF_INTERRUPTION, judge, run_flags
 from .measuring import Event, Measured, MeasureRequest, events_in, measure
-from .request import QUICK_SECONDS, BenchmarkRequest
 from .resuming import circumstances, key_of, left_behind
 from .thermal import NOT_RECORDED, thermal_notes, thermal_state
 

@@ -30,8 +30,8 @@ from .child_report import ChildReport, run_and_report
 from .commands import Bench, run_name, script_environ, training_environ
 from .judgement import judge_training
 from .processes import judge_processes, not_applicable
-from .request import TrainingRequest
 from .target import prepare_training_target
+from .training_request import TrainingRequest
 from .versions import load_versions, refuse_old_torch
 from .workloads import REAL_WEIGHTS, Workload
 

@@ -49,7 +49,7 @@ def run(options: Options, console: Console) -> Result:
     if options.show:
         if len(chosen) != 1:
             raise UsageError("--show takes one recipe", hint="nox -s matrix -- v2.13.0 --show")
-        console.print(as_yaml(chosen[0]).rstrip("\n"))
+        console.verbatim(as_yaml(chosen[0]).rstrip("\n"))
         return Result(document={"recipe": chosen[0].model_dump(mode="json")})
     releases = chosen or tuple(recipe for recipe in all_recipes() if recipe.release is not None)
     document = matrix(releases, per_recipe=options.per_recipe, only_default=options.default_python)

@@ -24,8 +24,8 @@ from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.result import Result
 from mps_build.verify import Verification
-from mps_build.verify.training.request import TrainingRequest
-from mps_build.verify.training.verification import Training
+from mps_build.verify.training.training_request import TrainingRequest
+from mps_build.verify.training.training_verification import Training
 from mps_build.verify.training.workloads import PARTS
 
 from .shared.conclusion import concluded

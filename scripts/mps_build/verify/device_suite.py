@@ -10,14 +10,14 @@ from mps_build.common.recipe.catalogue import data_root
 
 from .facts import judge_text_on
 from .operators import check_operator
-from .request import VerifyRequest
 from .suite.child import Limits
 from .suite.driver import run_suite
 from .suite.files import suite_files
 from .suite.memory import default_limit_bytes
-from .suite.request import SuiteRequest
-from .target.environment import Shop
+from .suite.suite_request import SuiteRequest
 from .target.resolve import Target, prepare_target
+from .target.torch_environment import Shop
+from .verify_request import VerifyRequest
 from .work import Setting
 
 

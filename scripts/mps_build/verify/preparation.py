@@ -16,11 +16,11 @@ from mps_build.common.workspace import cache_folder, work_folder
 
 from .draft import Draft
 from .facts import judge_text_on, observe_host, recorded_line
-from .request import VerifyRequest
 from .target import diagnosis
 from .target.diagnosis import HostFacts, ProbeFacts
-from .target.environment import Shop
 from .target.resolve import Target, wanted_version
+from .target.torch_environment import Shop
+from .verify_request import VerifyRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

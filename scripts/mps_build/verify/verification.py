@@ -16,10 +16,10 @@ from .draft import Draft, known_issues
 from .judgement import Judged, judge_run
 from .preparation import Prepared, prepare, refuse, run_folder
 from .progress import Progress
-from .request import VerifyRequest
 from .resume import not_the_same
 from .suite.run import SuiteRun
 from .target.resolve import Target
+from .verify_request import VerifyRequest
 from .work import Setting, Work
 
 _WRITE_SECONDS = 2.0

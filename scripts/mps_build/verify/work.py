@@ -14,8 +14,8 @@ from mps_build.common.records.verification import Case
 from .draft import Draft
 from .suite.run import SuiteRun
 from .target.diagnosis import HostFacts
-from .target.environment import Shop
 from .target.resolve import Target
+from .target.torch_environment import Shop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,6 @@ def test_the_python_is_looked_for_before_anything_is_fetched(
         return PythonSearch(version=version, found=None, skipped=skipped)
 
     monkeypatch.setattr("mps_build.build.planning.search_interpreter", none)
-    # X_interpreter", none)
     monkeypatch.setattr("mps_build.commands.doctor.search_interpreter", none)
     assert cli.main("build_wheel", ["sample"]) == 6
     assert "/opt/conda/bin/python3: runs as x86_64" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -14,9 +15,11 @@ from jsonschema import Draft202012Validator
 from mps_build.build.editable import watched
 from mps_build.build.planning import plan
 from mps_build.cli import main
+from mps_build.commands.matrix import run
 from mps_build.commands.shared.generated import schemas
 from mps_build.commands.shared.parser import parse_options
 from mps_build.common import strict_yaml
+from mps_build.common.console import Console
 from mps_build.common.receipts import digest_of
 from mps_build.common.recipe.catalogue import (
     all_recipes,
@@ -30,6 +33,7 @@ from mps_build.common.recipe.defaults import DEFAULTS
 from mps_build.common.recipe.meaning import as_yaml, changes, record
 from mps_build.common.recipe.model import Recipe
 from mps_build.publish.fleet.changed_recipes import changed_recipes
+from rich.console import Console as RichConsole
 
 RECIPES = all_recipes()
 EXTENDING = [recipe for recipe in RECIPES if "extends" in strict_yaml.read(recipe_file(recipe.name)).data]
@@ -117,6 +121,16 @@ def test_what_is_shown_is_the_recipe(capsys: pytest.CaptureFixture[str], tmp_pat
         assert main("matrix", [recipe.name, "--show"]) == 0
         (tmp_path / "shown.yaml").write_text(capsys.readouterr().out, encoding="utf-8")
         assert load_recipe(tmp_path / "shown.yaml") == recipe
+
+
+def test_what_is_shown_on_a_narrow_terminal_can_be_copied(tmp_path: Path) -> None:
+    printed = io.StringIO()
+    console = Console(rich=RichConsole(file=printed, force_terminal=True, width=40))
+
+    run(parse_options("matrix", ["v2.6.0", "--show"]), console)
+
+    (tmp_path / "shown.yaml").write_text(printed.getvalue(), encoding="utf-8")
+    assert load_recipe(tmp_path / "shown.yaml") == find_recipe("v2.6.0")
 
 
 @pytest.mark.parametrize("names", [[], ["v2.6.0", "v2.7.1"]])

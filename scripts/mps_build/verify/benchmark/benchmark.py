@@ -24,11 +24,11 @@ from ..preparation import prepare, run_folder
 from ..suite.child import Limits
 from ..suite.memory import total_bytes
 from ..target.diagnosis import HostFacts
-from ..target.environment import Shop
 from ..target.resolve import Target, prepare_target
+from ..target.torch_environment import Shop
+from .benchmark_request import QUICK_SECONDS, BenchmarkRequest
 from .judging import END_OF_INTERRUPTION, is_caught, judge, run_flags
 from .measuring import Event, Measured, MeasureRequest, events_in, measure
-from .request import QUICK_SECONDS, BenchmarkRequest
 from .resuming import circumstances, key_of, left_behind
 from .thermal import NOT_RECORDED, thermal_notes, thermal_state
 

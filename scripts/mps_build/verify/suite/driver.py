@@ -14,8 +14,8 @@ from mps_build.common.records.verification import FAILED, Case, Result
 from .beside import run_beside
 from .child import SUMMARY, ChildEnd, run_child
 from .outcomes import WHERE, case_of_event, describe_end, is_orderly, known_row, last_lines, signal_name
-from .request import SuiteRequest, layer_of, suite_command
 from .run import JudgeText, OnCase, SuiteRun
+from .suite_request import SuiteRequest, layer_of, suite_command
 
 # What a process may write while all its cases seem to pass: the GPU dropped work, its answers are worth nothing.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})

@@ -18,8 +18,9 @@ from mps_build.common.interpreters import find_interpreter
 from mps_build.common.records.verification import WheelFile
 
 from ..facts import audited_kind
-from ..request import VerifyRequest
-from .environment import (
+from ..verify_request import VerifyRequest
+from .interpreter import Interpreter, Listing, describe_interpreter, listing, the_one_torch
+from .torch_environment import (
     OLDEST_PYTEST,
     SWEEP_EXTRAS,
     Shop,
@@ -29,7 +30,6 @@ from .environment import (
     sha256_of,
     sweep_requirements,
 )
-from .interpreter import Interpreter, Listing, describe_interpreter, listing, the_one_torch
 from .variables import SuiteEnviron, suite_environ
 from .wheel_fit import check_fit, name_wheel
 

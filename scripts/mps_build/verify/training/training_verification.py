@@ -16,8 +16,8 @@ from mps_build.common.records.verification import FAILED, Case
 from ..device_suite import limits_of
 from ..facts import judge_text_on
 from ..suite.outcomes import known_row
-from ..target.environment import Shop
 from ..target.resolve import Target, wanted_version
+from ..target.torch_environment import Shop
 from ..work import Setting
 from . import command_cases
 from .case_run import CaseRun
@@ -25,8 +25,8 @@ from .child_report import ChildReport, run_and_report
 from .commands import Bench, run_name, script_environ, training_environ
 from .judgement import judge_training
 from .processes import judge_processes, not_applicable
-from .request import TrainingRequest
 from .target import prepare_training_target
+from .training_request import TrainingRequest
 from .versions import load_versions, refuse_old_torch
 from .workloads import REAL_WEIGHTS, Workload
 

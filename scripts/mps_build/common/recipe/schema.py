@@ -19,7 +19,7 @@ def written_schema(model: Mapping[str, Any], defaults: Mapping[str, Any]) -> dic
     schema = deepcopy(dict(model))
     definitions: dict[str, Any] = schema["$defs"]
     needed = schema.pop("required")
-    parts = {key: name for key in defaults if (name := _definition(schema["properties"][key]))}
+    parts = {key: name for key in defaults if (name := _definition(schema["properties"].get(key, {})))}
     # What a part must say is asked of the file that must say it, no longer of the part wherever it stands.
     parts_need = {key: definitions[name].pop("required", []) for key, name in parts.items()}
     for name, needs in zip(parts.values(), parts_need.values(), strict=True):

@@ -43,8 +43,9 @@ def _distributions(requirements: list[str], environment: dict[str, str]) -> set[
 
 @cache
 def _trees() -> list[tuple[Path, ast.Module]]:
-    # Those of `judge` are run as scripts by the Python of a torch; they import each other as such.
-    paths = sorted(path for path in PACKAGE.rglob("*.py") if path.parent.name != "judge")
+    # The judge runs as a script in the Python of a torch, with its references; its files import each other as such.
+    found = sorted(PACKAGE.rglob("*.py"))
+    paths = [each for each in found if each.parent.parts[-2:] != ("judge", "server") and each.name != "judge.py"]
     return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
 
 

@@ -11,7 +11,7 @@ from ..program.launch import View, dense_strides
 def gap_changed(views: Sequence[View], contents: bytes, poison: int) -> int | None:
     """Return the first byte outside of all views that is not `poison` any more, or None.
 
-    >>> from .dtypes import DTYPES; from .program import output_buffer
+    >>> from ..program.dtypes import DTYPES; from ..program.launch import output_buffer
     >>> view = View(buffer=output_buffer(4), dtype=DTYPES["char"], shape=(2,), strides=(2,))
     >>> gap_changed([view], bytes([1, 9, 2, 9]), 9), gap_changed([view], bytes([1, 9, 2, 3]), 9)
     (None, 3)

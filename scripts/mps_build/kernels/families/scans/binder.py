@@ -39,6 +39,7 @@ def _reads(kernel: Kernel) -> int:
 
 
 def threads_of(kernel: Kernel, columns: int) -> int:
+    """Return how many threads share so many columns."""
     return 32 * columns // _reads(kernel)
 
 
@@ -78,6 +79,7 @@ def _program(
 
 
 def check_of(kernel: Kernel, case: Case, got: View, x: View, dim: int, suffix: str = "") -> Reference:
+    """Return what a scan of `x` along `dim` must be; `suffix`: of its values or of its indices."""
     name = f"scan_{kernel.parts['op']}{suffix}"
     if name not in case.references:
         raise NotBound(f"no reference {name}")
@@ -97,6 +99,7 @@ def scale_of(op: str, dtype: DType, length: int) -> float:
 
 
 def values_of(kernel: Kernel, case: Case, dtype: DType, count: int) -> bytes:
+    """Return inputs that tell the operator from others: ties for minima, factors near one for products."""
     op = kernel.parts["op"]
     if op == "cumprod":
         return factors(case, dtype, count)

@@ -12,6 +12,7 @@ Arguments = dict[str | int, Value]
 
 
 def random_bytes(case: Case, count: int) -> bytes:
+    """Return so many bytes."""
     return bytes(case.values.integers(count, 0, 255))
 
 

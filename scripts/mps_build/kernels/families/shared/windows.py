@@ -11,4 +11,5 @@ WINDOWS = (
 
 
 def out_size(n: int, k: int, s: int, p: int, d: int) -> int:
+    """Return how many windows of `k` elements fit along `n`: stride, padding and dilation are s, p and d."""
     return (n + 2 * p - d * (k - 1) - 1) // s + 1

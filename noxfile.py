@@ -1,15 +1,16 @@
 """The sessions a user calls: each installs one dependency group and runs one command.
 
-Imports nothing of ours: nox does not put this folder on sys.path, and a session's
-packages live in its own venv.
+Imports nothing of ours: a session's packages live in its own venv. The commands are read from their modules' text.
 """
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import nox
 
@@ -63,11 +64,6 @@ def _command(session: nox.Session, group: str = "tool") -> None:
             sys.exit(_status(failure))
 
 
-def _asks(session: nox.Session, option: str) -> bool:
-    """Return whether an option that needs more than the tool itself is given."""
-    return any(word.partition("=")[0] == option for word in session.posargs)
-
-
 def _status(failure: Exception) -> int:
     """Return the exit status of the command that failed, as a shell gives it; 1 where nox ran none.
 
@@ -80,207 +76,65 @@ def _status(failure: Exception) -> int:
     return 1 if not code else 128 - code if code < 0 else code
 
 
-# Task: build a wheel
-
-
-@nox.session
-def build_wheel(session: nox.Session) -> None:
-    """Build a recipe into an audited wheel."""
-    _command(session)
-
-
-@nox.session
-def build_companions(session: nox.Session) -> None:
-    """Build torchvision and torchaudio for a torch that was built here."""
-    _command(session)
-
-
-@nox.session
-def rehearse(session: nox.Session) -> None:
-    """Try a macOS recipe on Linux: patches, lock, configure, C++."""
-    _command(session)
-
-
-@nox.session
-def check_mm(session: nox.Session) -> None:
-    """Check Objective-C++ of MPS on any system: selectors, types, enums, version guards."""
-    _command(session, "check_mm")
-
-
-@nox.session
-def shell(session: nox.Session) -> None:
-    """Open a shell, or run one command, in the exact environment of a build."""
-    _command(session)
-
-
-@nox.session
-def lock(session: nox.Session) -> None:
-    """Pin the versions and hashes of each recipe's build requirements."""
-    _command(session, "lock")
-
-
-@nox.session
-def matrix(session: nox.Session) -> None:
-    """List the recipes and their Pythons as JSON, for a workflow."""
-    _command(session)
-
-
-@nox.session
-def refresh_patches(session: nox.Session) -> None:
-    """Show which patches apply to a tree or a tag, are upstream already, or conflict."""
-    _command(session)
-
-
-@nox.session
-def build_report(session: nox.Session) -> None:
-    """Show where a build's time went, its critical path, and what would save most."""
-    _command(session)
-
-
-# Task: inspect a wheel without running it on a Mac
-
-
-@nox.session
-def audit_wheel(session: nox.Session) -> None:
-    """Check what a wheel, a requirement or an installed torch contains."""
-    _command(session)
-
-
-@nox.session
-def verify_kernels(session: nox.Session) -> None:
-    """Run a wheel's Metal kernels on this machine, without a Mac, and compare their results."""
-    _command(session, "kernels")
-
-
-@nox.session
-def op_coverage(session: nox.Session) -> None:
-    """List which operators MPS runs itself, through a composite, or not."""
-    _command(session)
-
-
-@nox.session
-def compare(session: nox.Session) -> None:
-    """Compare two wheels, or two records."""
-    _command(session, "kernels" if _asks(session, "--kernels") else "tool")
-
-
-# Task: verify a torch on a device
-
-
-@nox.session
-def verify_mps(session: nox.Session) -> None:
-    """Test whether MPS on this Mac gives right answers."""
-    _command(session)
-
-
-@nox.session
-def verify_training(session: nox.Session) -> None:
-    """Test whether Accelerate and Transformers train as their pages promise."""
-    _command(session)
-
-
-@nox.session
-def benchmark_mps(session: nox.Session) -> None:
-    """Time training and inference on the device against the CPU."""
-    _command(session, "picture")
-
-
-@nox.session
-def bisect_mps(session: nox.Session) -> None:
-    """Find the version, and the commit, that changed an answer."""
-    _command(session, "kernels" if _asks(session, "--op") else "tool")
-
-
-@nox.session
-def repro(session: nox.Session) -> None:
-    """Write one failure of a record as a script of its own, and as an issue's text."""
-    _command(session)
-
-
-# Task: understand a host or a failure
-
-
-@nox.session
-def doctor(session: nox.Session) -> None:
-    """Check this host, or a recorded one, against one recipe or all."""
-    _command(session)
-
-
-@nox.session
-def triage(session: nox.Session) -> None:
-    """Find the known cause of a failed log, and its fix."""
-    _command(session)
-
-
-@nox.session
-def adopt(session: nox.Session) -> None:
-    """Check a recording that a user sent, and file it among the tests."""
-    _command(session)
-
-
-@nox.session
-def support(session: nox.Session) -> None:
-    """Pack recording, receipts, logs and versions into one scrubbed file for an issue."""
-    _command(session)
-
-
-@nox.session
-def clean(session: nox.Session) -> None:
-    """Show disk usage of the work folder and the cache, and remove what is named."""
-    _command(session)
-
-
-# Task: run a fleet and publish
-
-
-@nox.session
-def plan_fleet(session: nox.Session) -> None:
-    """Estimate how long a number of Macs takes to build and test."""
-    _command(session)
-
-
-@nox.session
-def publish_index(session: nox.Session) -> None:
-    """Write a static package index of wheels, with hashes, receipts and attestations."""
-    _command(session)
-
-
-@nox.session
-def verify_provenance(session: nox.Session) -> None:
-    """Check a downloaded wheel against its receipt, its attestation and the recipe's pins."""
-    _command(session, "provenance")
-
-
-@nox.session
-def ci(session: nox.Session) -> None:
-    """Answer what a workflow asks beside the sessions: trust, refs, outputs, upstream's commit, issues."""
-    _command(session)
-
-
-# Task: keep this repository
-
-
-@nox.session
-def regenerate(session: nox.Session) -> None:
-    """Write every generated file and table of this repository."""
-    _command(session)
-
-
-@nox.session
-def completion(session: nox.Session) -> None:
-    """Print a completion script for your shell."""
-    _command(session)
+class _Command(NamedTuple):
+    """What a command's module states: its summary, its task, and which group it needs, always or with an option."""
+
+    name: str
+    summary: str
+    task: tuple[str, int]
+    group: str
+    groups_of_options: dict[str, str]
+
+
+def _read_command(path: Path) -> _Command:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    stated = {
+        node.targets[0].id: ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id in ("TASK", "EXTRA", "EXTRA_OPTIONS")
+    }
+    return _Command(
+        name=path.stem,
+        summary=(ast.get_docstring(tree) or "").partition("\n")[0],
+        task=stated["TASK"],
+        group=stated.get("EXTRA", "tool"),
+        groups_of_options=stated.get("EXTRA_OPTIONS", {}),
+    )
+
+
+def _add_session(command: _Command) -> None:
+    def run(session: nox.Session) -> None:
+        given = {word.partition("=")[0] for word in session.posargs}
+        groups = [group for option, group in command.groups_of_options.items() if option in given]
+        _command(session, groups[0] if groups else command.group)
+
+    run.__doc__ = command.summary
+    nox.session(name=command.name)(run)
+
+
+# A command is a module of this folder; nothing else names it.
+for _each in sorted(
+    map(_read_command, (ROOT / "scripts" / "mps_build" / "commands").glob("[!_]*.py")), key=lambda command: command.task
+):
+    _add_session(_each)
+
+
+# Sessions that keep this repository.
 
 
 @nox.session
 def workflows(session: nox.Session) -> None:
-    """The workflows: GitHub's schemas, zizmor's auditor, and the shell scripts of runner/ by shellcheck."""
+    """The workflows: GitHub's schemas, zizmor's auditor; recipes by their schema, shell scripts by shellcheck."""
     _install(session, "workflows")
     files = sorted(map(str, (ROOT / ".github" / "workflows").glob("*.yml")))
     actions = sorted(map(str, (ROOT / ".github" / "actions").glob("*/action.yml")))
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-actions", *actions)
     session.run("check-jsonschema", "--builtin-schema", "vendor.dependabot", str(ROOT / ".github" / "dependabot.yml"))
+    recipes = sorted(map(str, (ROOT / "build_recipes").glob("*.yaml")))
+    session.run("check-jsonschema", "--schemafile", str(ROOT / "schemas" / "recipe.schema.json"), *recipes)
     session.run("zizmor", "--offline", "--persona", "auditor", "--no-ignores", "--no-progress", str(ROOT / ".github"))
     session.run("shellcheck", *sorted(map(str, (ROOT / "runner").rglob("*.sh"))))
 
@@ -289,34 +143,43 @@ def workflows(session: nox.Session) -> None:
 def benchmark(session: nox.Session) -> None:
     """Measure one of benchmarks/ (audit, driver, ...) for benchmarks/results.json; `readme` writes the page of all."""
     names = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
-    names = [name for name in names if name not in ("record", "two_hosts", "kernel_faults")]
     if not session.posargs or session.posargs[0] not in names:
         session.error(f"say which: {', '.join(names)}")
     _install(session, "benchmark")
-    session.run("python", str(ROOT / "benchmarks" / f"{session.posargs[0]}.py"), *session.posargs[1:], env=PACKAGE)
+    _measure(session, *session.posargs)
 
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
     """Mutated wheels, logs, recordings, records, recipes and receipts, 20,000 of each: every one read or refused."""
     _install(session, "tests")
-    session.run("python", str(ROOT / "benchmarks" / "fuzz.py"), *session.posargs, env=PACKAGE)
+    _measure(session, "fuzz", *session.posargs)
+
+
+def _measure(session: nox.Session, name: str, *arguments: str) -> None:
+    path = os.pathsep.join([PACKAGE["PYTHONPATH"], str(ROOT / "tests" / "tooling" / "stand_ins")])
+    session.run("python", str(ROOT / "benchmarks" / f"{name}.py"), *arguments, env={**PACKAGE, "PYTHONPATH": path})
 
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Format, lint rules and import contracts."""
+    """Format, lint rules, import contracts, spelling, and words that have a standard term."""
     _install(session, "lint")
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
     session.run("lint-imports", "--no-cache", env={"PYTHONPATH": str(ROOT / "scripts")})
+    # `code` in backquotes is another program's word.
+    words = ("-D", "docs/contributing/words.txt", "--ignore-regex", "`[^`]*`", "--skip", "*.json,*.svg,*.png,words.txt")
+    session.run("codespell", "-D", "-", *words, "-L", "simpy", "docs", *sorted(map(str, Path().glob("*.md"))))
+    session.run("codespell", *words, "scripts", "benchmarks", "tests/tooling", "noxfile.py")
 
 
 @nox.session
 def typecheck(session: nox.Session) -> None:
     """mypy --strict over the sources, the noxfile, the benchmarks and the tests."""
     _install(session, "typecheck")
-    benchmarks = sorted(map(str, Path("benchmarks").glob("*.py")))  # benchmarks/device runs in the venv of a torch
+    # benchmarks/device runs in the venv of a torch
+    benchmarks = [*sorted(map(str, Path("benchmarks").glob("*.py"))), "benchmarks/shared"]
     workers = ("--num-workers", str(min(8, os.cpu_count() or 1)))
     session.run("mypy", *workers, "noxfile.py", "scripts", *benchmarks, "tests/tooling")
 
@@ -347,7 +210,8 @@ def sensitivity(session: nox.Session) -> None:
     # The second device needs a process of its own; arguments are meant for the first folder.
     for name in ("sensitivity",) if session.posargs else ("second_device", "sensitivity"):
         folder = ROOT / "tests" / name
-        suite = ("pytest", "-c", str(ROOT / "tests" / "device" / "pytest.ini"), "--rootdir", str(folder), str(folder))
+        ini = ("-c", str(ROOT / "tests" / "device" / "pytest.ini"), "-o", "pythonpath=. ../sensitivity")
+        suite = ("pytest", *ini, "--rootdir", str(folder), str(folder))
         session.run(*suite, *session.posargs, env={"PYTHONDONTWRITEBYTECODE": "1"})
 
 

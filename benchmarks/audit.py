@@ -15,14 +15,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from pathlib import Path
 from typing import NamedTuple
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
 
 from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.common.console import Console
-from record import record
+from shared.record import record
 
 ENTRY = (sys.executable, "-m", "mps_build", "audit_wheel")
 COMMAND = "nox -s benchmark -- audit torch==2.15.0"

@@ -19,52 +19,20 @@ import struct
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
-
-from mps_build.build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
-from mps_build.build.rehearsal.objects import Unit, draw, read_units  # noqa: E402
-from mps_build.build.rehearsal.session import Prepared, Rehearsal  # noqa: E402
-from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree  # noqa: E402
-from mps_build.build.steps.compile_objects import compile_objects  # noqa: E402
-from mps_build.build.wide_headers import TORCH_CPU, TORCH_PYTHON, wide_header_lines  # noqa: E402
-from mps_build.common.console import Console  # noqa: E402
-from mps_build.common.errors import CompileError, MpsBuildError  # noqa: E402
-from mps_build.common.process import Command, run_logged  # noqa: E402
-from mps_build.common.recipe.catalogue import find_recipe  # noqa: E402
-from mps_build.common.workspace import remove_tree  # noqa: E402
-from record import record  # noqa: E402
-
-LAUNCHER = """\
-#!/usr/bin/python3 -SE
-import os, resource, sys
-pid = os.spawnvp(os.P_NOWAIT, sys.argv[1], sys.argv[1:])
-_, status = os.waitpid(pid, 0)
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-output = sys.argv[sys.argv.index("-o") + 1] if "-o" in sys.argv else "-"
-with open(os.environ["COMPILE_TIMES"], "a") as file:
-    file.write("%s\\t%.3f\\n" % (output, used.ru_utime + used.ru_stime))
-sys.exit(os.waitstatus_to_exitcode(status))
-"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """One way to compile: the optimisation level, whether with the wide headers.
-
-    `plain`: the header's templates stay uninstantiated, so that an object holds what it would hold without it.
-    `lines`: CMake lines of its own, for overrides.cmake.
-    """
-
-    name: str
-    level: str
-    headers: bool
-    plain: bool = False
-    lines: str = ""
-
+from mps_build.build.rehearsal.linux_recipe import clang_toolchain, linux_recipe
+from mps_build.build.rehearsal.objects import Unit, draw, read_units
+from mps_build.build.rehearsal.session import Prepared, Rehearsal
+from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree
+from mps_build.build.steps.compile_objects import compile_objects
+from mps_build.common.console import Console
+from mps_build.common.errors import CompileError, MpsBuildError
+from mps_build.common.process import Command
+from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.workspace import remove_tree
+from shared.record import record
+from shared.timed_compile import LAUNCHER, Way, configure
 
 FIGURES = (
     ("develop", "stock", "compile.develop_ratio", "<= 0.40"),
@@ -128,39 +96,6 @@ def drawn_units(build: Path, arguments: argparse.Namespace) -> tuple[Unit, ...]:
     targets, count = ("torch_cpu", "torch_python"), int(arguments.units)
     more = draw(read_units(build), targets=targets, count=2 * count, seed=arguments.seed)
     return tuple(unit for unit in more if not re.search(r"\.AVX(2|512)\.cpp", unit.object))[:count]
-
-
-def configure(rehearsal: Rehearsal, ready: Prepared, way: Way, launcher: Path) -> Path:
-    """Configure the one build folder for this way; what the ways share (generated sources) is made once."""
-    build = rehearsal.workspace.root / "build"
-    build.mkdir(parents=True, exist_ok=True)
-    folder = rehearsal.workspace.root
-    lines = wide_header_lines((TORCH_CPU, TORCH_PYTHON), folder) if way.headers else ""
-    instantiate = "OFF" if way.plain else "ON"
-    lines = f'{way.lines}set(CMAKE_PCH_INSTANTIATE_TEMPLATES {instantiate} CACHE BOOL "" FORCE)\n{lines}'
-    (folder / "overrides.cmake").write_text(lines, encoding="utf-8")
-    defines = {variable.name: variable.value for variable in ready.recipe.environment}
-    defines |= {
-        # Release appends -O2 by itself; MinSizeRel takes the level that is given.
-        "CMAKE_BUILD_TYPE": "Release" if way.level == "-O2" else "MinSizeRel",
-        "CMAKE_CXX_FLAGS_MINSIZEREL": f"{way.level} -DNDEBUG",
-        "CMAKE_C_FLAGS_MINSIZEREL": f"{way.level} -DNDEBUG",
-        "CMAKE_CXX_COMPILER_LAUNCHER": str(launcher),
-        "CMAKE_PROJECT_TOP_LEVEL_INCLUDES": str(folder / "overrides.cmake"),
-        "CMAKE_INSTALL_PREFIX": str(ready.tree.root / "torch"),
-        "BUILD_PYTHON": "True",
-        "BUILD_TEST": "False",
-        "USE_NUMPY": "True",
-        "TORCH_BUILD_VERSION": ready.recipe.version,
-        "Python_EXECUTABLE": str(ready.python),
-    }
-    given = (f"-D{name}={value}" for name, value in defines.items())
-    argv = ("cmake", "-GNinja", "-S", str(ready.tree.root), "-B", str(build), *given)
-    environ = {**ready.environ, "COMPILE_TIMES": os.devnull}
-    run_logged(
-        ready.wrap(Command(argv=argv, cwd=ready.tree.root, environ=environ)), log=rehearsal.log(f"configure-{way.name}")
-    )
-    return build
 
 
 def measure(

@@ -18,24 +18,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
-
-from compile_profiles import LAUNCHER, Way, configure  # noqa: E402
-from mps_build.build.compiler_cache.launcher import cache_lines, cache_settings  # noqa: E402
-from mps_build.build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
-from mps_build.build.rehearsal.objects import draw, read_units  # noqa: E402
-from mps_build.build.rehearsal.session import Prepared, Rehearsal  # noqa: E402
-from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree  # noqa: E402
-from mps_build.build.steps.compile_objects import compile_objects  # noqa: E402
-from mps_build.common.console import Console  # noqa: E402
-from mps_build.common.errors import CompileError, MpsBuildError  # noqa: E402
-from mps_build.common.process import Command, capture  # noqa: E402
-from mps_build.common.receipts import fingerprint  # noqa: E402
-from mps_build.common.recipe.catalogue import find_recipe  # noqa: E402
-from mps_build.common.workspace import cache_folder, remove_tree  # noqa: E402
-from mps_build.host.triage.tools.ccache import parse_ccache  # noqa: E402
-from record import record  # noqa: E402
+from mps_build.build.compiler_cache.launcher import cache_lines, cache_settings
+from mps_build.build.rehearsal.linux_recipe import clang_toolchain, linux_recipe
+from mps_build.build.rehearsal.objects import draw, read_units
+from mps_build.build.rehearsal.session import Prepared, Rehearsal
+from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree
+from mps_build.build.steps.compile_objects import compile_objects
+from mps_build.common.console import Console
+from mps_build.common.errors import CompileError, MpsBuildError
+from mps_build.common.process import Command, capture
+from mps_build.common.receipts import fingerprint
+from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.workspace import cache_folder, remove_tree
+from mps_build.host.triage.tools.ccache import parse_ccache
+from shared.record import record
+from shared.timed_compile import LAUNCHER, Way, configure
 
 CCACHE = Path("/usr/bin/ccache")  # in the Debian root
 STOCK = Way(name="stock", level="-O2", headers=False, lines=cache_lines(CCACHE, across=True))

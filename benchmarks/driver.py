@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from record import record
+from shared.record import record
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 COMMAND = "nox -s benchmark -- driver"

@@ -1,6 +1,6 @@
 """Mutated wheels, logs, recordings, records, recipes and receipts, each read as a stranger's: uncaught errors, slowest.
 
-    python benchmarks/fuzz.py [TARGET ...] [--inputs 20000] [--record]
+    nox -s fuzz -- [TARGET ...] [--inputs 20000] [--record]
 
 Every run has the same seed, so that what failed fails again; Hypothesis shrinks it. The exit status is 1 if an error
 was not caught, or an input took more than its budget.
@@ -13,11 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "tooling" / "stand_ins"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-
 from fuzzing import MOST_SECONDS, SEED, TARGETS, Figures, run
-from record import record
+from shared.record import record
 
 
 def main() -> None:

@@ -15,18 +15,16 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-
 from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.commands.shared.kernels import environment, reference_python, torch_version
 from mps_build.common.console import Console
 from mps_build.common.workspace import cache_folder
-from mps_build.inspection.kernels.document import document_of
-from mps_build.inspection.kernels.library import BASIC
-from mps_build.inspection.kernels.selection import Choice, choose
-from mps_build.inspection.kernels.verification import FOUND, Kernel, Request, counts, verify
-from mps_build.inspection.kernels.wheel import read_libraries
-from record import record
+from mps_build.kernels.execution.selection import Choice, choose
+from mps_build.kernels.execution.verify_all import FOUND, KernelRow, Request, counts, verify
+from mps_build.kernels.read.library import BASIC
+from mps_build.kernels.read.wheel import read_libraries
+from mps_build.kernels.report.document import document_of
+from shared.record import record
 
 
 def main() -> int:
@@ -58,7 +56,7 @@ def main() -> int:
     return 0
 
 
-def _report(options: argparse.Namespace, path: Path, rows: list[Kernel]) -> None:
+def _report(options: argparse.Namespace, path: Path, rows: list[KernelRow]) -> None:
     found, alarms = counts(rows), [row for row in rows if row.outcome in FOUND]
     print(found, dict(Counter(row.outcome for row in rows)))
     for row in alarms:

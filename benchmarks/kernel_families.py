@@ -14,13 +14,11 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-
-from mps_build.inspection.kernels.code.compiler import read_bitcode
-from mps_build.inspection.kernels.library import BASIC, KERNEL_TYPE, Library
-from mps_build.inspection.kernels.metadata import Metadata, parse_metadata
-from mps_build.inspection.kernels.verification import RAN
-from mps_build.inspection.kernels.wheel import read_libraries
+from mps_build.kernels.code.compiler import read_bitcode
+from mps_build.kernels.execution.verify_all import RAN
+from mps_build.kernels.read.library import BASIC, KERNEL_TYPE, Library
+from mps_build.kernels.read.metadata import Metadata, parse_metadata
+from mps_build.kernels.read.wheel import read_libraries
 
 
 def main() -> int:

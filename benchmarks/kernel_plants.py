@@ -20,36 +20,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-
-from kernel_faults import Fault, draw, plant
 from mps_build.common.workspace import cache_folder
-from mps_build.inspection.kernels.binding.contracts import (
+from mps_build.kernels.code import compiler
+from mps_build.kernels.code.compiled import Code
+from mps_build.kernels.code.kernel import compile_kernel
+from mps_build.kernels.execution.pool import Task, examine_all
+from mps_build.kernels.execution.servers import servers
+from mps_build.kernels.execution.verify_all import FOUND
+from mps_build.kernels.execution.worker import Setting
+from mps_build.kernels.families.shared.contracts import (
     Case,
     Kernel,
-    NotBound,
     companions_of,
     find_binder,
     match_kernel,
     signature,
 )
-from mps_build.inspection.kernels.binding.pack import WrongBinding
-from mps_build.inspection.kernels.code import compiler
-from mps_build.inspection.kernels.code.compiled import Code
-from mps_build.inspection.kernels.code.kernel import compile_kernel
-from mps_build.inspection.kernels.execution.pool import Task, examine_all
-from mps_build.inspection.kernels.execution.servers import servers
-from mps_build.inspection.kernels.execution.worker import Setting
-from mps_build.inspection.kernels.library import Library
-from mps_build.inspection.kernels.machine.build import build_runtime
-from mps_build.inspection.kernels.machine.device import Device, Mode
-from mps_build.inspection.kernels.machine.runtime import load_runtime
-from mps_build.inspection.kernels.metadata import parse_metadata
-from mps_build.inspection.kernels.references import load_references
-from mps_build.inspection.kernels.values import Values
-from mps_build.inspection.kernels.verification import FOUND
-from mps_build.inspection.kernels.wheel import read_libraries
-from record import record
+from mps_build.kernels.judge.references import load_references
+from mps_build.kernels.machine.build import build_runtime
+from mps_build.kernels.machine.checks import Order, TimeLimit
+from mps_build.kernels.machine.device import Device
+from mps_build.kernels.machine.runtime import load_runtime
+from mps_build.kernels.program.errors import NotBound, WrongBinding
+from mps_build.kernels.program.values import Values
+from mps_build.kernels.read.library import Library
+from mps_build.kernels.read.metadata import parse_metadata
+from mps_build.kernels.read.wheel import read_libraries
+from shared.kernel_faults import Fault, draw, plant
+from shared.record import record
 
 MORE_SEEDS = range(101, 107)
 _KIND = "of each kind"
@@ -196,7 +194,7 @@ def _differs(library: Library, each: Drawn) -> bool:
         try:
             for program in find_binder(kernel.contract.binder)(kernel, case):
                 runs = [
-                    Device(runtime, {**codes, each.name: code}).run(program, Mode(order=order, milliseconds=20000))
+                    Device(runtime, {**codes, each.name: code}).run(program, (Order(order), TimeLimit(20000)))
                     for code in (clean, faulty)
                     for order in (0, 1)
                 ]
@@ -204,7 +202,7 @@ def _differs(library: Library, each: Drawn) -> bool:
                 if bool(one.troubles) != bool(two.troubles) or bool(runs[1].troubles) != bool(runs[3].troubles):
                     return True
                 # Buffers are numbered anew in each run, in the order of the program's arguments.
-                if not program.loose and (
+                if not program.varies and (
                     list(one.contents.values()) != list(two.contents.values())
                     or list(runs[1].contents.values()) != list(runs[3].contents.values())
                 ):

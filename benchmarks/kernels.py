@@ -17,16 +17,14 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "scripts"))
-
 from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.commands.shared.kernels import environment, reference_python, torch_version
 from mps_build.common.console import Console
-from mps_build.inspection.kernels.library import BASIC
-from mps_build.inspection.kernels.selection import Choice, choose
-from mps_build.inspection.kernels.verification import Kernel, Request, counts, verify
-from mps_build.inspection.kernels.wheel import read_libraries
-from record import record
+from mps_build.kernels.execution.selection import Choice, choose
+from mps_build.kernels.execution.verify_all import KernelRow, Request, counts, verify
+from mps_build.kernels.read.library import BASIC
+from mps_build.kernels.read.wheel import read_libraries
+from shared.record import record
 
 RUN = 48  # neighbouring kernels that share companions
 
@@ -61,7 +59,7 @@ def main() -> int:
     return 0
 
 
-def _measured(request: Request, console: Console) -> tuple[tuple[float, float], list[Kernel]]:
+def _measured(request: Request, console: Console) -> tuple[tuple[float, float], list[KernelRow]]:
     """Return processor and wall seconds of a run, and its rows."""
     began, before = time.monotonic(), _processor()
     rows = verify(request, console)
@@ -74,7 +72,7 @@ def _processor() -> float:
 
 
 def _keep(
-    options: argparse.Namespace, first: tuple[float, float], again: tuple[float, float], rows: list[Kernel]
+    options: argparse.Namespace, first: tuple[float, float], again: tuple[float, float], rows: list[KernelRow]
 ) -> None:
     cores = len(os.sched_getaffinity(0))
     times = options.sample

@@ -7,97 +7,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
-HERE = Path(__file__).resolve().parent
-RESULTS, README = HERE / "results.json", HERE / "README.md"
-_BOUND = re.compile(r"^(<=|>=|<|>) ?([0-9.]+)")
-# What a figure is, in a line; a name that is not here stands for itself.
-MEANINGS: Mapping[str, str] = {
-    "audit.cpu_ratio": "CPU time of an audit over that of reading and hashing the wheel",
-    "audit.peak_mb": "memory at most, auditing the official wheel",
-    "audit.quick_s": "an audit of the official wheel without hashing its members",
-    "audit.wall_ratio": "the audit's wall time over the same floor",
-    "cache.other_path_hits": "objects that a checkout at another path takes from a warm ccache",
-    "cache.other_path_ratio": "its CPU time over the cold one's, compile steps",
-    "cache.second_host_hits": "objects that a second host takes from the shared Redis, by sccache",
-    "cache.warm_hits": "objects that a fresh build folder takes from a warm ccache",
-    "cache.warm_ratio": "its CPU time over the cold one's, compile steps",
-    "compile.develop_O0_of_stock_O0_ratio": "compile CPU of develop at -O0 over stock at -O0",
-    "compile.develop_O0_ratio": "compile CPU of develop at -O0 over stock at -O2",
-    "compile.develop_ratio": "compile CPU of `--profile develop` over stock, both at -O2",
-    "compile.release_ratio": "compile CPU of release with the header over stock, both at -O2",
-    "doctor.s": "the doctor on this host",
-    "driver.noop_s": "`build_wheel` when all is built",
-    "driver.overhead_s": "what the driver adds to the build it drives",
-    **{
-        f"fuzz.{target}_{what}": meaning
-        for target in ("audit", "receipts", "recipes", "recordings", "records", "triage")
-        for what, meaning in (
-            ("errors", f"uncaught errors of `{target}`, by mutated inputs"),
-            ("slowest_s", f"the slowest of them, CPU time, of `{target}`"),
-        )
-    },
-    "kernels.bound": "share of the official wheel's Metal kernels that have a contract and were run",
-    "kernels.compiled": "share of the official wheel's Metal kernels that compile for this processor",
-    "kernels.false_alarms": "findings in the official wheel that no known issue explains",
-    "kernels.full_again_s": "`verify_kernels` of the whole wheel again, nothing changed",
-    "kernels.full_s": "`verify_kernels` of the whole official wheel, empty cache",
-    "kernels.plants_caught": "share of the faults planted by rule that change a bit of a result and are found",
-    "kernels.quick_again_s": "`verify_kernels --quick` again, nothing changed",
-    "kernels.quick_s": "`verify_kernels --quick` of the official wheel, empty cache",
-    "python.second_ratio": "CPU time of a second Python in one tree over a whole first build",
-    "rebuild.editable_of_install_ratio": "`--editable` after an edit of one .cpp, over `ninja install` and the import",
-    "rebuild.editable_ratio": "the same over plain ninja and the import",
-    "rebuild.one_file_s": "`--editable`: from saving one .cpp to the process that has imported it",
-    "rebuild.wheel_ratio": "an edit of one .cpp packed into a finished wheel, over `python -m build` doing the same",
-    "rebuild.wheel_s": "from saving one .cpp to the finished wheel",
-    "rehearsal.edit_cpu_s": "from an edit of one `.mm` to the next whole wheel, compared again",
-    "rehearsal.mm_files": "Objective-C++ files of 2.6.0 inside the wheel that Linux builds",
-    "rehearsal.registrations_equal": "operators registered for MPS in it and in the official wheel",
-    "rehearsal.selectors_equal": "Objective-C messages in it and in the official wheel",
-    "rehearsal.unexplained": "differences from the official wheel without a reason",
-    "rehearsal.whole_cpu_s": "a whole rehearsal, over all runs that it took; the root included",
-    "suite.cases_cpu_s": "the device suite's cases on a CPU",
-    "suite.catalogue_caught": "planted bugs of the catalogue that the device suite catches",
-    "suite.catalogue_plants": "bugs of the catalogue that are planted",
-    "suite.cpu_s": "the default layers after imports, one thread",
-    "suite.cpu_two_threads_s": "the same with two threads",
-    "suite.false_alarms": "cases that fail on a healthy torch",
-    "suite.full_s": "`verify_mps --full`, wall time",
-    "suite.generic_caught": "generic plants that the device suite catches",
-    "suite.generic_plants": "generic plants that change a bit",
-    **{
-        f"suite.plants_per_second.{layer}": f"generic plants that the layer `{layer}` alone catches in a CPU second"
-        for layer in (
-            *(
-                "smoke",
-                "regressions",
-                "layouts",
-                "conditions",
-                "transfers",
-                "sequences",
-                "promotion",
-                "random",
-                "neural",
-            ),
-            *("complex", "autocast", "transformers", "models"),
-        )
-    },
-    "verify.overhead_s": "what the driver of `verify_mps` adds to pytest",
-}
-HEAD = """\
-# Figures
-
-Generated from `results.json` by `nox -s benchmark -- readme`; each benchmark puts its rows there itself. The value is
-the median of a run's measurements, the spread their least and most (for ratios over a draw of files: the middle 95 % of
-resampled draws). CPU seconds are user and system time. *met* compares the median with the target. Nothing here was
-measured on a Mac unless its machine says so.
-"""
+from shared.page import README, RESULTS, render
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -112,54 +25,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     README.write_text(text, encoding="utf-8")
     return 0
-
-
-def render(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the page: a table for each machine, the commands below it."""
-    parts = [HEAD]
-    machines = dict.fromkeys(str(row["machine"]) for row in rows)
-    for machine in machines:
-        mine = [row for row in rows if row["machine"] == machine]
-        parts.append(f"\n## {machine}\n\n")
-        parts.append("| figure | what it is | value | spread | target | met | versions | date |\n")
-        parts.append("|---|---|---:|---|---|---|---|---|\n")
-        parts += [_line(row) for row in mine]
-        parts.append("\n| figure | command |\n|---|---|\n")
-        parts += [f"| {row['name']} | `{_cell(row['command'])}` |\n" for row in mine]
-    return "".join(parts)
-
-
-def met(median: float, target: str) -> str:
-    """Return whether a median meets a target as the issues word it; `-` where the target is not a bound.
-
-    >>> met(0.06, "<= 0.08"), met(0.47, "<= 0.40 over >= 150 files"), met(3.0, "printed beside")
-    ('yes', '**no**', '-')
-    """
-    found = _BOUND.match(target)
-    if not found:
-        return "-"
-    bound, sign = float(found[2]), found[1]
-    good = {"<=": median <= bound, ">=": median >= bound, "<": median < bound, ">": median > bound}[sign]
-    return "yes" if good else "**no**"
-
-
-def _line(row: Mapping[str, Any]) -> str:
-    spread = "-" if row["low"] == row["high"] else f"{row['low']:g} to {row['high']:g}"
-    cells = (
-        row["name"],
-        MEANINGS.get(row["name"], ""),
-        f"{row['median']:g} {'' if row['unit'] == 'ratio' else row['unit']}".strip(),
-        spread,
-        row["target"] or "-",
-        met(float(row["median"]), str(row["target"])),
-        row.get("versions", "-"),
-        row["date"],
-    )
-    return f"| {' | '.join(_cell(cell) for cell in cells)} |\n"
-
-
-def _cell(value: object) -> str:
-    return " ".join(str(value).replace("|", "\\|").split())
 
 
 if __name__ == "__main__":

@@ -24,24 +24,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
+from mps_build.build.artifacts import Editable
+from mps_build.build.editable_state import Remembered, remember
+from mps_build.build.rehearsal.session import Rehearsal
+from mps_build.build.rehearsal.source import debian_place, debian_root
+from mps_build.build.steps.build_editable import build_editable, create_runtime, first_command, import_it
+from mps_build.build.steps.compile_wheel import build_command
+from mps_build.build.steps.finish_wheel import finish_wheel
+from mps_build.build.steps.repack_wheel import files_of, make_commands, repack_wheel
+from mps_build.commands.shared.parser import parse_options
+from mps_build.common.console import Console
+from mps_build.common.environment import fetch_environ
+from mps_build.common.process import Command
+from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.workspace import cache_folder
+from shared.record import record
 
-from mps_build.build.artifacts import Editable  # noqa: E402
-from mps_build.build.editable_state import Remembered, remember  # noqa: E402
-from mps_build.build.rehearsal.session import Rehearsal  # noqa: E402
-from mps_build.build.rehearsal.source import debian_place, debian_root  # noqa: E402
-from mps_build.build.steps.build_editable import build_editable, create_runtime, first_command, import_it  # noqa: E402
-from mps_build.build.steps.compile_wheel import build_command  # noqa: E402
-from mps_build.build.steps.finish_wheel import finish_wheel  # noqa: E402
-from mps_build.build.steps.repack_wheel import files_of, make_commands, repack_wheel  # noqa: E402
-from mps_build.commands.shared.parser import parse_options  # noqa: E402
-from mps_build.common.console import Console  # noqa: E402
-from mps_build.common.environment import fetch_environ  # noqa: E402
-from mps_build.common.process import Command  # noqa: E402
-from mps_build.common.recipe.catalogue import find_recipe  # noqa: E402
-from mps_build.common.workspace import cache_folder  # noqa: E402
-from record import record  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
 
 COMMAND = "nox -s benchmark -- rebuild"
 GIVEN = ["v2.6.0", "--editable"]

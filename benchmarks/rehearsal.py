@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from record import record
+from shared.record import record
 
 COMMAND = "nox -s rehearse -- v2.6.0 --darwin --wheel"
 

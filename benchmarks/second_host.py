@@ -20,22 +20,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
-
-from mps_build.build.compiler_cache.store import choose_store, relayed  # noqa: E402
-from mps_build.build.rehearsal.linux_recipe import clang_toolchain, linux_recipe  # noqa: E402
-from mps_build.build.rehearsal.objects import draw, read_units  # noqa: E402
-from mps_build.build.rehearsal.session import Rehearsal  # noqa: E402
-from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree  # noqa: E402
-from mps_build.common.console import Console  # noqa: E402
-from mps_build.common.errors import CompileError, HostError, MpsBuildError, SourceError  # noqa: E402
-from mps_build.common.process import Command, CommandFailed, capture, run_logged  # noqa: E402
-from mps_build.common.receipts import fingerprint  # noqa: E402
-from mps_build.common.recipe.catalogue import find_recipe  # noqa: E402
-from mps_build.host.triage.tools.sccache import parse_sccache  # noqa: E402
-from record import record  # noqa: E402
-from two_hosts import inside, two_hosts  # noqa: E402
+from mps_build.build.compiler_cache.store import choose_store, relayed
+from mps_build.build.rehearsal.linux_recipe import clang_toolchain, linux_recipe
+from mps_build.build.rehearsal.objects import draw, read_units
+from mps_build.build.rehearsal.session import Rehearsal
+from mps_build.build.rehearsal.source import debian_place, debian_root, debian_tree
+from mps_build.common.console import Console
+from mps_build.common.errors import CompileError, HostError, MpsBuildError, SourceError
+from mps_build.common.process import Command, CommandFailed, capture, run_logged
+from mps_build.common.receipts import fingerprint
+from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.host.triage.tools.sccache import parse_sccache
+from shared.record import record
+from shared.two_hosts import inside, two_hosts
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -22,34 +22,33 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "benchmarks")]
-
-from mps_build.build.artifacts import SourceTree  # noqa: E402
-from mps_build.build.backend import build_folder  # noqa: E402
-from mps_build.build.rehearsal.chroot import inner_environ  # noqa: E402
-from mps_build.build.rehearsal.debian_source import changelog_epoch  # noqa: E402
-from mps_build.build.rehearsal.linux_recipe import (  # noqa: E402
+from mps_build.build.artifacts import SourceTree
+from mps_build.build.backend import build_folder
+from mps_build.build.rehearsal.chroot import inner_environ
+from mps_build.build.rehearsal.debian_source import changelog_epoch
+from mps_build.build.rehearsal.linux_recipe import (
     RELOCATABLE,
     clang_toolchain,
     linux_recipe,
     overlaid,
     split_variables,
 )
-from mps_build.build.rehearsal.objects import draw, read_units  # noqa: E402
-from mps_build.build.rehearsal.session import Place, Prepared, Rehearsal  # noqa: E402
-from mps_build.build.rehearsal.source import debian_root  # noqa: E402
-from mps_build.build.steps import configure as configuring  # noqa: E402
-from mps_build.build.steps.compile_wheel import build_command, compile_wheel  # noqa: E402
-from mps_build.build.wide_headers import TORCH_PYTHON, wide_header_lines  # noqa: E402
-from mps_build.common.console import Console  # noqa: E402
-from mps_build.common.errors import CompileError, MpsBuildError, SourceError  # noqa: E402
-from mps_build.common.process import Command, CommandFailed, capture, run_logged  # noqa: E402
-from mps_build.common.receipts import Ledger  # noqa: E402
-from mps_build.common.recipe.catalogue import find_recipe  # noqa: E402
-from mps_build.common.workspace import remove_tree  # noqa: E402
-from mps_build.host.triage.tools.ninja import parse_ninja  # noqa: E402
-from record import record  # noqa: E402
+from mps_build.build.rehearsal.objects import draw, read_units
+from mps_build.build.rehearsal.session import Place, Prepared, Rehearsal
+from mps_build.build.rehearsal.source import debian_root
+from mps_build.build.steps import configure as configuring
+from mps_build.build.steps.compile_wheel import build_command, compile_wheel
+from mps_build.build.wide_headers import TORCH_PYTHON, wide_header_lines
+from mps_build.common.console import Console
+from mps_build.common.errors import CompileError, MpsBuildError, SourceError
+from mps_build.common.process import Command, CommandFailed, capture, run_logged
+from mps_build.common.receipts import Ledger
+from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.workspace import remove_tree
+from mps_build.host.triage.tools.ninja import parse_ninja
+from shared.record import record
+
+ROOT = Path(__file__).resolve().parents[1]
 
 # A whole build of 2.6.0 on two cores: 1243 edges (torch_cpu 970 files, torch_python 150, c10 88), clang 19 at -O0 with
 # the wide headers, as the bindings here; from ninja's edge times. A cheaper first build would make the ratio worse:

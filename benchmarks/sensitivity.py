@@ -25,7 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from record import record
+from shared.record import record
 
 ROOT = Path(__file__).resolve().parent.parent
 MEASURE = ROOT / "tests" / "sensitivity" / "measure.py"

@@ -1,4 +1,4 @@
-"""What the device suite's driver costs over running pytest on each file by hand.
+"""What the device suite's driver costs over running pytest on its files by hand.
 
     nox -s benchmark -- verify_driver
 
@@ -16,19 +16,15 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from record import record
-
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tests" / "tooling")]
-
-from mps_build.verify.suite.child import Limits  # noqa: E402
-from mps_build.verify.suite.driver import run_suite  # noqa: E402
-from mps_build.verify.suite.request import SuiteRequest, suite_command  # noqa: E402
-from stand_in_suite import write_suite  # noqa: E402
+from mps_build.verify.suite.child import Limits
+from mps_build.verify.suite.driver import run_suite
+from mps_build.verify.suite.suite_request import SuiteRequest, suite_command
+from shared.record import record
+from stand_in_suite import write_suite
 
 COMMAND = "nox -s benchmark -- verify_driver"
 RUNS = 5
-CASES = "import pytest\n@pytest.mark.parametrize('number', range(100))\ndef test_case(number): pass\n"
+CASES = "import pytest\n@pytest.mark.parametrize('number', range(100))\ndef test_case_{}(number): pass\n"
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,7 @@ def main() -> None:
     bare, driven = [], []
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        files = write_suite(work / "suite", *[CASES] * 4)
+        files = write_suite(work / "suite", *map(CASES.format, range(4)))
         for number in range(RUNS):
             request = SuiteRequest(
                 interpreter=Path(sys.executable),
@@ -64,15 +60,14 @@ def main() -> None:
 
 
 def _by_hand(request: SuiteRequest, folder: Path) -> float:
-    """Run the same commands one after the other, and return the wall seconds."""
+    """Run the same files in one pytest, and return the wall seconds."""
     folder.mkdir()
     known = folder / "known.json"
     known.write_text("[]")
     began = time.perf_counter()
-    for file in request.files:
-        command = suite_command(request, (file,), known=known, outcomes=folder / f"{file.stem}.jsonl")
-        with (folder / f"{file.stem}.log").open("wb") as log:
-            subprocess.run(command.argv, env=dict(command.environ or {}), stdout=log, stderr=log, check=True)
+    command = suite_command(request, request.files, known=known, outcomes=folder / "outcomes.jsonl")
+    with (folder / "pytest.log").open("wb") as log:
+        subprocess.run(command.argv, env=dict(command.environ or {}), stdout=log, stderr=log, check=True)
     return time.perf_counter() - began
 
 

@@ -25,9 +25,9 @@ from device_suite.plants import Plant, PlantError  # noqa: E402
 
 from device_benchmark import ceilings  # noqa: E402
 from device_benchmark.intervals import growth, is_drift  # noqa: E402
-from device_benchmark.legs import Leg  # noqa: E402
 from device_benchmark.pace import Pace  # noqa: E402
 from device_benchmark.rows import Bench, Skipped, measure  # noqa: E402
+from device_benchmark.timed_device import TimedDevice  # noqa: E402
 from device_benchmark.workloads import Workload, workloads  # noqa: E402
 
 # One row may hold the machine so long before it counts as hung.
@@ -57,9 +57,10 @@ class _Run:
 
     def __init__(self, arguments: argparse.Namespace, told: OutcomeLog, plant: Plant | None) -> None:
         self._arguments, self._events = arguments, told
-        self._leg = Leg(arguments.device, around=plant.maker if plant else None)
+        self._plant = plant
+        self._timed = TimedDevice(arguments.device, around=plant.maker if plant else None)
         known_ceilings = json.loads(arguments.ceilings or "{}")
-        self._ceilings = ceilings.Ceilings(self._leg, quick=arguments.quick, values=known_ceilings)
+        self._ceilings = ceilings.Ceilings(self._timed, quick=arguments.quick, values=known_ceilings)
         self._beats: list[float] = []
         known = workloads()
         wanted = [row for row in known if not arguments.only or row.id in arguments.only or row.name in arguments.only]
@@ -70,17 +71,17 @@ class _Run:
         quick = self._arguments.quick
         total = self._arguments.seconds
         pace = Pace(quick=quick, weights=sum(row.weight for row in self._rows), total=total)
-        bench = Bench(device=self._leg, cpu=Leg("cpu"), quick=quick, cpu_bfloat16=_cpu_likes_bfloat16())
+        bench = Bench(device=self._timed, cpu=TimedDevice("cpu"), quick=quick, cpu_bfloat16=_cpu_likes_bfloat16())
         self._events.write("facts", **_facts(bench))
         if not self._rows:
             return
         self._measure_ceilings()
-        sentinel = ceilings.Sentinel(self._leg, quick=quick)
+        sentinel = ceilings.Sentinel(self._timed, quick=quick)
         for workload in self._rows:
             self._beats.append(sentinel.seconds())
             bad = self._row(workload, bench, pace)
             pace.passed(workload.weight)
-            if bad and self._arguments.plant:  # it is caught: no more is to be asked
+            if bad and self._plant is not None and self._plant.hits != 0:  # it is caught: no more is to be asked
                 break
         self._beats.append(sentinel.seconds())
         self._tell_ceilings()  # a row may have had them measured again
@@ -124,7 +125,7 @@ class _Run:
             row.update(outcome="skipped" if lacks else "failed", reason=said)
         bench.device.free()
         row["row_seconds"] = round(time.monotonic() - began, 2)
-        self._events.write("finished", id=workload.id, row=row)
+        self._events.write("finished", id=workload.id, row=row, plant_hits=self._plant.hits if self._plant else None)
         return bool(row["flags"]) or row["outcome"] == "failed"
 
 

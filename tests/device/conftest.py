@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
 # Chosen when libtorch loads: with it, a missing operator would run on the CPU and be compared with the CPU.
 os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
-sys.path.insert(0, str(Path(__file__).parent))
 
 import pytest
 

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 
 from device_suite import Cases
-from device_suite.drawn import demand_same_numbers
 from device_suite.generators import DEEP, GENERATORS, LARGE, SHAPES, Generator
 from device_suite.host_views import short
+from device_suite.random_checks import demand_same_numbers
 from device_suite.statistics import check_all
 
 cases = Cases("random")

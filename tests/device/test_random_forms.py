@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.drawn import add_drawn
 from device_suite.host_views import VIEWS
+from device_suite.random_checks import add_random_check
 from device_suite.statistics import check_independence, check_moments, check_no_repeats
 
 cases = Cases("random")
@@ -44,7 +44,7 @@ def _judge_places(drawn: Any) -> None:
 
 for _name in VIEWS:
     for _form in ("mean", "deviation", "both", "chance"):
-        add_drawn(cases, f"random-tensors-{_form}-{_name}", _by_place(_name, _form), _judge_places)
+        add_random_check(cases, f"random-tensors-{_form}-{_name}", _by_place(_name, _form), _judge_places)
 
 
 def _filled(name: str, fill: Any) -> Any:
@@ -94,7 +94,7 @@ for _name in (
         "random": lambda v: v.random_(1, 1000),
         "dropout": lambda v: F.dropout(v.fill_(2.0), 0.5, inplace=True),
     }.items():
-        add_drawn(cases, f"random-fill-{_fill}-{_name}", _filled(_name, _act), _judge_fills)
+        add_random_check(cases, f"random-fill-{_fill}-{_name}", _filled(_name, _act), _judge_fills)
 
 
 # Permutations and choices without replacement.
@@ -116,7 +116,7 @@ for _count in (0, 1, 2, 3, 33, 257, 5000, 70001):
             if count > 1000:
                 check_independence("permutation", drawn[0])
 
-        add_drawn(cases, f"random-permutation-{_count}-{str(_dtype)[6:]}", _permuted, _judge_permutations)
+        add_random_check(cases, f"random-permutation-{_count}-{str(_dtype)[6:]}", _permuted, _judge_permutations)
 
 
 def _chosen(rows: int, count: int, replacement: bool, transposed: bool) -> Any:
@@ -157,7 +157,7 @@ def _judge_choices(replacement: bool) -> Any:
 for _rows in (0, 1, 3, 60):
     for _count, _replacement in ((1, False), (9, False), (25, False), (9, True), (2500, True)):
         for _transposed in (False, True) if _rows == 3 else (False,):
-            add_drawn(
+            add_random_check(
                 cases,
                 f"random-choice-{_rows}-{_count}-{'with' if _replacement else 'without'}{'-t' if _transposed else ''}",
                 _chosen(_rows, _count, _replacement, _transposed),
@@ -201,14 +201,14 @@ def _judge_dropout(name: str, p: float) -> Any:
 for _dtype in (torch.float32, torch.float16, torch.bfloat16):
     for _p in (0.0, 0.1, 0.5, 0.9):
         for _number, _shape in enumerate(((3000,), (20, 30, 7), (3, 4, 5, 6, 11))):
-            add_drawn(
+            add_random_check(
                 cases,
                 f"random-dropout-{_p}-{_number}-{str(_dtype)[6:]}",
                 _dropped("dropout", _p, _shape, _dtype),
                 _judge_dropout("dropout", _p),
             )
     for _name, _shape in (("dropout1d", (20, 30, 5)), ("dropout2d", (20, 30, 3, 5)), ("dropout3d", (20, 30, 2, 3, 2))):
-        add_drawn(
+        add_random_check(
             cases, f"random-{_name}-{str(_dtype)[6:]}", _dropped(_name, 0.4, _shape, _dtype), _judge_dropout(_name, 0.4)
         )
 
@@ -218,4 +218,6 @@ def _alpha(device: torch.device) -> Any:
     return [F.alpha_dropout(torch.randn(90, 91, device=device), 0.2, training=True)]
 
 
-add_drawn(cases, "random-alpha-dropout", _alpha, lambda drawn: check_moments("alpha dropout", drawn[0], 0.0, 1.0))
+add_random_check(
+    cases, "random-alpha-dropout", _alpha, lambda drawn: check_moments("alpha dropout", drawn[0], 0.0, 1.0)
+)

@@ -7,7 +7,7 @@ from typing import Any, Callable
 import torch
 
 from device_suite import Cases
-from device_suite.drawn import add_drawn
+from device_suite.random_checks import add_random_check
 from device_suite.statistics import check_independence, check_moments, check_no_repeats
 
 cases = Cases("random")
@@ -60,7 +60,7 @@ def _judge_out(name: str, mean: float, deviation: float, strided: bool) -> Any:
 
 for _name, (_form, _mean, _deviation) in _OUTS.items():
     for _strided in (False, True):
-        add_drawn(
+        add_random_check(
             cases,
             f"random-out-{_name}-{'strided' if _strided else 'dense'}",
             _into(_form, _strided),
@@ -77,7 +77,7 @@ def _plain(form: Any) -> Any:
 
 
 for _name, (_call, _mean, _deviation) in _PLAIN.items():
-    add_drawn(
+    add_random_check(
         cases,
         f"random-kernel-{_name}",
         _plain(_call),
@@ -101,4 +101,4 @@ def _judge_chosen(drawn: Any) -> None:
     assert not torch.equal(orders, torch.arange(97)), "nothing is moved"
 
 
-add_drawn(cases, "random-out-choices", _chosen, _judge_chosen)
+add_random_check(cases, "random-out-choices", _chosen, _judge_chosen)

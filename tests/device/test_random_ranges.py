@@ -7,7 +7,7 @@ from typing import Any, Callable
 import torch
 
 from device_suite import Cases
-from device_suite.drawn import add_drawn
+from device_suite.random_checks import add_random_check
 
 cases = Cases("random")
 _MANY = 1 << 23
@@ -50,7 +50,7 @@ def _judge(name: str, least: float, bound: float, is_whole: bool) -> Any:
 
 for _name, (_form, _least, _bound, _is_whole) in _DRAWS.items():
     for _dtype in (*_FLOATS, torch.int64, torch.int32) if _is_whole else _FLOATS:
-        add_drawn(
+        add_random_check(
             cases,
             f"random-range-{_name}-{str(_dtype)[6:]}",
             _drawn(_form, _dtype),

@@ -7,8 +7,8 @@ from typing import Any, Callable
 import torch
 
 from device_suite import Cases
-from device_suite.drawn import add_drawn
 from device_suite.generators import GENERATORS
+from device_suite.random_checks import add_random_check
 
 cases = Cases("random")
 SHAPE = (7, 5, 9)
@@ -46,7 +46,7 @@ def _judge_repeats(drawn: Any) -> None:
 
 for _generator in GENERATORS:
     for _number, _shape in enumerate((SHAPE, (3, 2, 4, 1, 5))):
-        add_drawn(
+        add_random_check(
             cases,
             f"random-seed-{_generator.name}-{_number}",
             _repeated(_generator.draw, _generator.dtypes[0], _shape),
@@ -101,4 +101,4 @@ def _judge_generators(drawn: Any) -> None:
 
 
 for _name, _draw in _OWN.items():
-    add_drawn(cases, f"random-generator-{_name}", _by_generator(_draw), _judge_generators)
+    add_random_check(cases, f"random-generator-{_name}", _by_generator(_draw), _judge_generators)

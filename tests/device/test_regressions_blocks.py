@@ -15,7 +15,7 @@ WIDTH, HEADS, VOCABULARY = 24, 3, 37
 
 
 def _encoder_weights(d: Any, classes: int) -> dict[str, torch.Tensor]:
-    """Wide initialisation: with the usual 0.02 many faults vanish in the noise (mps_sensitivity.md 1d)."""
+    """Wide initialisation: with the usual 0.02 many faults vanish in the noise."""
     found = {
         "words": d.normal(VOCABULARY, WIDTH),
         "places": d.normal(20, WIDTH),

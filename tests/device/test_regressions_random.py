@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from device_suite import Cases
-from device_suite.drawn import demand_same_numbers
+from device_suite.random_checks import demand_same_numbers
 
 cases = Cases("regressions")
 COUNT = 4096

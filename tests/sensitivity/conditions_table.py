@@ -11,7 +11,6 @@ import argparse
 import contextlib
 import json
 import pickle
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any, Iterable
@@ -251,8 +250,7 @@ def graph_keys(conditions: Conditions) -> int:
 
 
 def _record(name: str, value: float, target: float | None) -> None:
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    from record import record
+    from shared.record import record
 
     text = "" if target is None else f">= {target:.2f} of what is reachable"
     command = "python tests/sensitivity/conditions_table.py --write"

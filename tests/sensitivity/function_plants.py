@@ -8,7 +8,7 @@ import torch
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._pytree import tree_map
 
-from generic_plants import _differ
+from generic_plants import changed
 
 KINDS = ("scaled", "tail")
 
@@ -59,5 +59,5 @@ class FunctionPlant(TorchFunctionMode):
             keep = torch.ones(x.numel(), dtype=x.dtype, device=x.device)
             keep[-1] = 0
             wrong = x & keep.view(x.shape) if x.dtype == torch.bool else x * keep.view(x.shape)
-        self.changed += int(_differ(x.detach(), wrong.detach()))
+        self.changed += int(changed(x.detach(), wrong.detach()))
         return wrong

@@ -12,6 +12,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
+from differences import differ
+
 KINDS = ("scaled", "tail", "strides", "offset", "lost", "stale")
 # What an operator leaves open cannot be wrong: uninitialised memory.
 UNDEFINED = (
@@ -102,21 +104,21 @@ class GenericPlant(TorchDispatchMode):
         )
         if not targets:
             result = func(*wrong[0], **wrong[1])
-            self.changed += int(_differ(healthy, result))
+            self.changed += int(changed(healthy, result))
             return result
         func(*args, **kwargs)
         right = [target.clone() for target in targets]
         for target, before in zip(targets, kept):
             target.copy_(before)
         result = func(*wrong[0], **wrong[1])
-        self.changed += int(_differ(right, targets))
+        self.changed += int(changed(right, targets))
         return result
 
     def _lost(self, func: Any, args: Any, kwargs: Any) -> Any:
         targets = _written(func, args, kwargs)
         kept = [target.clone() for target in targets]
         result = func(*args, **kwargs)
-        self.changed += int(_differ(kept, targets))
+        self.changed += int(changed(kept, targets))
         for target, before in zip(targets, kept):
             target.copy_(before)
         return result
@@ -135,15 +137,15 @@ class GenericPlant(TorchDispatchMode):
                 if target.shape == before.shape:
                     self._overwrite(target, before)
             return result
-        self.changed += int(_differ(result, old))
+        self.changed += int(changed(result, old))
         return old
 
     def _replaced(self, right: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
-        self.changed += int(_differ(right, wrong))
+        self.changed += int(changed(right, wrong))
         return wrong
 
     def _overwrite(self, target: torch.Tensor, wrong: torch.Tensor) -> None:
-        self.changed += int(_differ(target, wrong))
+        self.changed += int(changed(target, wrong))
         if target._is_view() or target.is_contiguous() or target.numel() == 0 or 0 not in target.stride():
             target.copy_(wrong)
 
@@ -185,15 +187,7 @@ def _without_offset(x: torch.Tensor) -> torch.Tensor:
     return x.as_strided(x.shape, x.stride(), 0) if x.layout == torch.strided and x.storage_offset() else x
 
 
-def _differ(one: Any, two: Any) -> bool:
-    for x, y in zip(_tensors(one), _tensors(two)):
-        if x.shape != y.shape or x.dtype != y.dtype:
-            return True
-        if x.numel() == 0 or x.layout != torch.strided:
-            continue
-        different = x.ne(y)
-        if x.dtype.is_floating_point or x.dtype.is_complex:
-            different = different & ~(x.isnan() & y.isnan())
-        if bool(different.any()):
-            return True
-    return False
+def changed(one: Any, two: Any) -> bool:
+    """Tell whether some tensor of two nested answers differs by a bit that counts."""
+    pairs = zip(_tensors(one), _tensors(two))
+    return any(differ(x, y) for x, y in pairs if x.layout == torch.strided or (x.shape, x.dtype) != (y.shape, y.dtype))

@@ -1,6 +1,9 @@
-"""Judge plants that no case was written for: caught by any case, missed, or not exercised.
+"""Judge plants by all cases, whatever issue a case names: caught by any, missed, or not exercised.
 
-python tests/sensitivity/judge_plants.py plants_values.py plants_reduced.py [--quick] [--json report.json]
+python tests/sensitivity/judge_plants.py [FILE ...] [--sample NAME,...] [--blind] [--quick] [--json report.json]
+
+Without FILE the plants of the catalogue are judged (plants/); catalogue.json says of which sample each is, and which
+samples were written blind.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from typing import Any
 import torch
 
 import suite_in_process
+from catalogue import FILES, SAMPLES, plants_of
 from device_suite.plants import load
 from device_suite.selection import load_quick
 from function_plants import FunctionRecorder
@@ -89,14 +93,39 @@ def load_plot(path: Path) -> Any:
     return load(path, f"{path.resolve().parent.name}_{path.stem}").plot
 
 
+def choose(files: list[str], only: str, samples: str, *, blind: bool) -> list[tuple[Any, str]]:
+    """Return the plants that are wanted, each with its plot.
+
+    Raises:
+        ValueError: there is no such sample, or nothing is left to judge.
+    """
+    listed = plants_of([name for name in samples.split(",") if name], blind=blind) if samples or blind else None
+    plots = [load_plot(path) for path in (map(Path, files) if files else FILES)]
+    chosen = [
+        (plot, name)
+        for plot in plots
+        for name in plot.makers
+        if any(part in name for part in only.split(",")) and (listed is None or name in listed)
+    ]
+    if not chosen:
+        raise ValueError("no plant is chosen")
+    return chosen
+
+
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="+", metavar="FILE")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="files of plants (default: those of the catalogue)")
     parser.add_argument("--only", default="", metavar="PART,...", help="parts of the plants' names")
+    parser.add_argument("--sample", default="", metavar="NAME,...", help=f"only these samples: {', '.join(SAMPLES)}")
+    parser.add_argument("--blind", action="store_true", help="only the samples that were written blind")
     parser.add_argument("--quick", action="store_true", help="ask only the cases of --quick")
     parser.add_argument("--json", default="")
     given = parser.parse_args()
+    try:
+        chosen = choose(given.files, given.only, given.sample, blind=given.blind)
+    except ValueError as wrong:
+        parser.error(str(wrong))
     torch.set_num_threads(1)
     suite = Suite()
     if given.quick:
@@ -105,12 +134,9 @@ def main() -> None:
     record = Record(suite)
     print(f"{len(suite.cases)} cases, {sum(record.seconds.values()):.0f} s of CPU for a first pass", flush=True)
     rows = []
-    for path in map(Path, given.files):
-        plot = load_plot(path)
-        for name in plot.makers:
-            if any(part in name for part in given.only.split(",")):
-                rows.append(judge(suite, plot, name, record.cases_for(plot.places[name], suite)))
-                print(json.dumps(rows[-1]), flush=True)
+    for plot, name in chosen:
+        rows.append(judge(suite, plot, name, record.cases_for(plot.places[name], suite)))
+        print(json.dumps(rows[-1]), flush=True)
     for verdict in ("caught", "missed", "not exercised"):
         names = [row["plant"] for row in rows if row["verdict"] == verdict]
         print(f"{verdict}: {len(names)} {'' if verdict == 'caught' else ' '.join(names)}")

@@ -1,4 +1,4 @@
-"""How the catalogue's faults are planted: dispatch modes, function modes, replaced public functions, each counted.
+"""How faults are planted: dispatch modes, function modes, replaced public functions, each counted.
 
 A plant file holds names that are callables without arguments and return context managers, and HITS.
 """
@@ -8,10 +8,8 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Callable, ContextManager, Iterator
 
-import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_map
 
 Maker = Callable[[], ContextManager[Any]]
 # A fault gets the healthy function and the arguments; it calls `hit()` where it really does harm.
@@ -19,11 +17,12 @@ Fault = Callable[..., Any]
 
 
 class Plot:
-    """The plants of one file: makers by name, how often each fired, and what each is planted at (nothing: anything)."""
+    """The plants of one file: makers by name, how often each fired, what goes wrong, and where (nothing: anywhere)."""
 
     def __init__(self) -> None:
         self.hits: dict[str, int] = {}
         self.makers: dict[str, Maker] = {}
+        self.told: dict[str, str] = {}
         self.places: dict[str, tuple[Any, ...]] = {}
 
     def dispatched(self, name: str, *operators: str) -> Callable[[Fault], Maker]:
@@ -39,7 +38,7 @@ class Plot:
                         return fault(hit, func, *args, **(kwargs or {}))
                     return func(*args, **(kwargs or {}))
 
-            return self._keep(name, Mode, operators)
+            return self._keep(name, fault, Mode, operators)
 
         return plant
 
@@ -55,7 +54,7 @@ class Plot:
                         return fault(hit, func, *args, **(kwargs or {}))
                     return func(*args, **(kwargs or {}))
 
-            return self._keep(name, Mode, functions)
+            return self._keep(name, fault, Mode, functions)
 
         return plant
 
@@ -74,7 +73,16 @@ class Plot:
                 finally:
                     setattr(owner, attribute, healthy)
 
-            return self._keep(name, around, ())
+            return self._keep(name, fault, around, ())
+
+        return plant
+
+    def entered(self, name: str, *functions: Any) -> Callable[[Fault], Maker]:
+        """Plant `fault(hit)`, which returns a context manager of its own: what the other ways cannot express."""
+
+        def plant(fault: Fault) -> Maker:
+            hit = self._counter(name)
+            return self._keep(name, fault, lambda: fault(hit), functions)
 
         return plant
 
@@ -86,59 +94,20 @@ class Plot:
 
         return hit
 
-    def _keep(self, name: str, maker: Maker, places: tuple[Any, ...]) -> Maker:
+    def _keep(self, name: str, fault: Fault, maker: Maker, places: tuple[Any, ...]) -> Maker:
         if name in self.makers:
             raise ValueError(f"two plants are called {name}")
         self.makers[name], self.places[name] = maker, places
+        self.told[name] = (fault.__doc__ or "").strip().partition("\n")[0]
         return maker
-
-
-def dense_strides(shape: Any) -> tuple[int, ...]:
-    """Return the strides of a contiguous tensor."""
-    found, step = [], 1
-    for side in reversed(shape):
-        found.insert(0, step)
-        step *= max(side, 1)
-    return tuple(found)
-
-
-def in_storage_order(x: torch.Tensor) -> torch.Tensor:
-    """Read a view as if it were contiguous, as far as its storage goes."""
-    if x.is_contiguous() or x.storage_offset() + x.numel() > x.untyped_storage().nbytes() // x.element_size():
-        return x
-    return x.as_strided(x.shape, dense_strides(x.shape), x.storage_offset())
-
-
-def without_offset(x: torch.Tensor) -> torch.Tensor:
-    """Read a view from the beginning of its storage."""
-    return x.as_strided(x.shape, x.stride(), 0)
-
-
-def misread(read: Callable[[torch.Tensor], torch.Tensor], hit: Callable[[], None], value: Any) -> Any:
-    """Return nested arguments with every tensor that `read` would change read wrongly."""
-
-    def change(x: Any) -> Any:
-        if not isinstance(x, torch.Tensor) or x.numel() < 2 or x.layout != torch.strided:
-            return x
-        wrong = read(x)
-        if wrong is x or (wrong.stride() == x.stride() and wrong.storage_offset() == x.storage_offset()):
-            return x
-        hit()
-        return wrong
-
-    return tree_map(change, value)
-
-
-def lost(hit: Callable[[], None], func: Any, target: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
-    """Compute on a copy where the destination is not contiguous, and return the destination unchanged."""
-    if target.is_contiguous():
-        return func(target, *args, **kwargs)
-    hit()
-    func(target.contiguous(), *args, **kwargs)
-    return target
 
 
 def crash(hit: Callable[[], None], text: str) -> Any:
     """Stand in for an abort of the process; the driver sees both as a case that did not end well."""
     hit()
     raise RuntimeError(text)
+
+
+def answered(func: Any, x: Any, y: Any) -> Any:
+    """Return a result, or write it to the operand where the operator works in place."""
+    return x.copy_(y) if str(func).partition(".")[2].partition(".")[0].endswith("_") else y

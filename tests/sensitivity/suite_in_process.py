@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterable
 
-DEVICE_TESTS = Path(__file__).resolve().parent.parent / "device"
-sys.path.insert(0, str(DEVICE_TESTS))
+ROOT = Path(__file__).resolve().parents[2]
+DEVICE_TESTS = ROOT / "tests" / "device"
+# For all of this folder, also where a script of it is started: the suite, the meter, the figures.
+sys.path[:0] = [str(DEVICE_TESTS), str(ROOT / "benchmarks" / "device"), str(ROOT / "benchmarks")]
 os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
 
 import torch  # noqa: E402

@@ -5,49 +5,18 @@ python -m pytest -c tests/device/pytest.ini --rootdir tests/sensitivity tests/se
 
 from __future__ import annotations
 
-import fnmatch
-import importlib
-import json
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from device_suite.cases import Case
+from catalogue import CATALOGUE, ENTRIES, MUST, SAMPLES, cases_of, load_plots, plant_of, plants_of
 from suite_in_process import Suite
 
-FILES = tuple(sorted(path.stem for path in Path(__file__).parent.glob("plants_*.py")))
-CATALOGUE = json.loads((Path(__file__).parent / "catalogue.json").read_text(encoding="utf-8"))
-SHOWN_BY = {row["issue"]: tuple(row.get("cases", ())) for row in CATALOGUE["entries"]}
-MUST = {row["issue"] for row in CATALOGUE["entries"] if row["tier"] in ("A", "B")}
-
-
-def _name(issue: str) -> str:
-    return "issue_" + issue.replace("-", "_")
-
-
-def _plots() -> dict[str, Any]:
-    return {
-        name: importlib.import_module(file).plot for file in FILES for name in importlib.import_module(file).plot.makers
-    }
-
-
-PLOTS = _plots()
-PLANTED = sorted(issue for issue in MUST if _name(issue) in PLOTS)
+PLOTS = load_plots()
+PLANTED = sorted(issue for issue in MUST if plant_of(issue) in PLOTS)
 
 
 @pytest.fixture(scope="module")
 def suite() -> Suite:
     return Suite()
-
-
-def _cases_of(issue: str, cases: Iterable[Case]) -> list[Case]:
-    """Return the cases that name the issue, and those of the conditions that its entry names."""
-    patterns = SHOWN_BY[issue]
-    return [
-        case for case in cases if issue in case.issues or any(fnmatch.fnmatchcase(case.id, one) for one in patterns)
-    ]
 
 
 def test_every_entry_of_tier_a_and_b_is_planted_or_says_why_not() -> None:
@@ -58,16 +27,37 @@ def test_every_entry_of_tier_a_and_b_is_planted_or_says_why_not() -> None:
     assert all(len(reason) > 20 for reason in excused.values())
 
 
+def test_every_plant_has_an_entry_that_names_its_sample() -> None:
+    entered = {plant_of(row["issue"]): row.get("sample") for row in ENTRIES}
+
+    assert sorted(name for name in PLOTS if entered.get(name) not in SAMPLES) == []
+    assert sorted(name for name, sample in entered.items() if sample and name not in PLOTS) == []
+
+
+def test_every_plant_says_what_goes_wrong() -> None:
+    assert sorted(name for name, plot in PLOTS.items() if len(plot.told[name]) < 20) == []
+
+
+def test_plants_are_chosen_by_sample_and_by_how_they_were_written() -> None:
+    blind = {name for name, sample in SAMPLES.items() if sample["blind"]}
+    one = min(blind)
+
+    assert blind and blind != set(SAMPLES)
+    assert plants_of([one]) < plants_of(blind=True) == plants_of(blind) < set(PLOTS)
+    with pytest.raises(ValueError, match="no such sample: latest; there are "):
+        plants_of(["latest"])
+
+
 def test_every_entry_of_the_catalogue_has_a_case() -> None:
     every = Suite(full=True).cases
 
-    assert [row["issue"] for row in CATALOGUE["entries"] if not _cases_of(row["issue"], every)] == []
+    assert [row["issue"] for row in ENTRIES if not cases_of(row["issue"], every)] == []
 
 
 @pytest.mark.parametrize("issue", PLANTED)
 def test_the_suite_fails_with_the_bug_and_passes_without(issue: str, suite: Suite) -> None:
-    plot, name = PLOTS[_name(issue)], _name(issue)
-    cases = _cases_of(issue, suite.cases)
+    plot, name = PLOTS[plant_of(issue)], plant_of(issue)
+    cases = cases_of(issue, suite.cases)
     caught = suite.first_failure(cases, plot.makers[name])
     healthy = suite.ask(caught.case).failure if caught else None
 

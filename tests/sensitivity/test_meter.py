@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any, Callable, Iterator
 
 import pytest
@@ -12,16 +10,14 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import meter_plants
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks" / "device"))
-
+import suite_in_process  # noqa: F401 - the meter comes into reach by it
 from device_benchmark.ceilings import Ceilings
 from device_benchmark.images import resnet50, vgg16
 from device_benchmark.jobs import ModelJob
-from device_benchmark.legs import Leg
 from device_benchmark.pace import Pace
 from device_benchmark.rows import Bench, Skipped, measure
 from device_benchmark.texts import Bert, Decoder
+from device_benchmark.timed_device import TimedDevice
 from device_benchmark.workloads import Workload, _layer_norm_job, _matmul_job, workloads
 
 MATMUL = Workload("matmul", "kernel", _matmul_job, ({"n": 640}, {"n": 640}))
@@ -44,11 +40,11 @@ def _fresh() -> Iterator[None]:
 
 
 def _row(workload: Workload, plant: Any = None, ceiling: float | None = None, seconds: float = 30.0) -> dict[str, Any]:
-    run = Leg("cpu", around=plant)
+    run = TimedDevice("cpu", around=plant)
     values = {"flops_per_second.float32": ceiling} if ceiling else {}
-    bench = Bench(device=run, cpu=Leg("cpu"), quick=True, cpu_bfloat16=False)
+    bench = Bench(device=run, cpu=TimedDevice("cpu"), quick=True, cpu_bfloat16=False)
     pace = Pace(quick=True, weights=1.0, total=seconds)
-    return measure(workload, bench, pace, Ceilings(Leg("cpu"), quick=True, values=values))
+    return measure(workload, bench, pace, Ceilings(TimedDevice("cpu"), quick=True, values=values))
 
 
 def _quiet(reads: Callable[[dict[str, Any]], bool], *asked: Any, **how: Any) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def main(options: argparse.Namespace) -> None:
     cases: dict[str, Any] = {f"transformers-{name}": functools.partial(of_config, name=name) for name in MODELS}
     if options.real_weights:
         cases = {"transformers-real-weights": functools.partial(of_weights, path=options.real_weights)}
-    run_cases(cases, run.events, run.expected, run.planted, after=options.after)
+    run_cases(cases, run.events, run.expected, run.planted, after=options.after, hits=lambda: run.plant_hits)
 
 
 if __name__ == "__main__":

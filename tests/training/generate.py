@@ -132,7 +132,7 @@ def main(options: argparse.Namespace) -> None:
     transformers.logging.set_verbosity_error()
     run = ChildRun("transformers-generate", options)
     run.events.tell("session", transformers=transformers.__version__, torch=torch.__version__)
-    run_cases(CASES, run.events, run.expected, run.planted, after=options.after)
+    run_cases(CASES, run.events, run.expected, run.planted, after=options.after, hits=lambda: run.plant_hits)
 
 
 if __name__ == "__main__":

@@ -85,16 +85,16 @@ def main() -> None:
 
     from device_benchmark.images import resnet50
     from device_benchmark.jobs import ModelJob
-    from device_benchmark.legs import Leg, read_back
+    from device_benchmark.timed_device import TimedDevice, read_back
 
-    leg = Leg(arguments.device)
+    timed = TimedDevice(arguments.device)
     given = torch.randn(arguments.batch, 3, arguments.side, arguments.side)
     job = ModelJob(resnet50(), given, torch.randint(0, 1000, (arguments.batch,)), "training", "SGD")
-    moved = job.to(leg.device, torch.float32)
+    moved = job.to(timed.device, torch.float32)
     for _ in range(2):
         read_back(moved.step())
-    leg.synchronise()
-    taken, whole = _taken(leg.name)
+    timed.synchronise()
+    taken, whole = _taken(timed.name)
     print(json.dumps({"bytes": taken, "limit": int(whole * SHARE)}))
 
 

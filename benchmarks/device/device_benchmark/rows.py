@@ -15,9 +15,9 @@ from .agreement import disagreement
 from .ceilings import Ceilings
 from .intervals import bootstrap_median, growth, is_drift
 from .jobs import Job
-from .legs import Block, Leg
 from .memory import largest_batches
 from .pace import Pace
+from .timed_device import Block, TimedDevice
 from .workloads import Workload
 
 # After a synchronise that waited, reading a number takes nearly nothing.
@@ -36,8 +36,8 @@ class Skipped(Exception):
 class Bench:
     """What rows are measured with."""
 
-    device: Leg
-    cpu: Leg
+    device: TimedDevice
+    cpu: TimedDevice
     quick: bool
     cpu_bfloat16: bool
 
@@ -221,27 +221,27 @@ def _compare(sides: _Sides, bench: Bench) -> tuple[float, list[str]]:
 
 def _interleave(sides: _Sides, bench: Bench, pace: Pace, weight: float) -> dict[str, list[Block]]:
     """Return pairs of blocks: CPU first in every other pair, so that neither side always has the warmer machine."""
-    legs = {"cpu": (bench.cpu, sides.cpu), "device": (bench.device, sides.device)}
+    both = {"cpu": (bench.cpu, sides.cpu), "device": (bench.device, sides.device)}
     limit = pace.row(weight)
-    steps = {name: _steps(*legs[name], limit.block_seconds, sides.first[name]) for name in legs}
+    steps = {name: _steps(*both[name], limit.block_seconds, sides.first[name]) for name in both}
     blocks: dict[str, list[Block]] = {"cpu": [], "device": []}
     for pair in range(limit.most_pairs):
         if limit.is_over(pair):
             break
         for name in ("cpu", "device") if pair % 2 == 0 else ("device", "cpu"):
-            leg, job = legs[name]
-            blocks[name].append(leg.run(steps[name], job.step))
+            timed, job = both[name]
+            blocks[name].append(timed.run(steps[name], job.step))
         if pair >= 2 and _tail(blocks["device"]) is not None:
             break
     return blocks
 
 
-def _steps(leg: Leg, job: Job, block_seconds: float, first: float) -> int:
+def _steps(timed: TimedDevice, job: Job, block_seconds: float, first: float) -> int:
     """Return how many steps make a block; warms up where that costs little against a block."""
-    if first > 4 * block_seconds and leg.name == "cpu":
+    if first > 4 * block_seconds and timed.name == "cpu":
         return 1
-    leg.run(1, job.step)
-    block = leg.run(1, job.step)
+    timed.run(1, job.step)
+    block = timed.run(1, job.step)
     return max(1, min(1000, math.ceil(block_seconds / max(block.seconds + block.tail_seconds, 1e-6))))
 
 

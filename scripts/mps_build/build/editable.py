@@ -9,15 +9,15 @@ from pathlib import Path
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
 from mps_build.common.receipts import Receipt, StepResult
-from mps_build.common.recipe.catalogue import locks_root, recipes_root
+from mps_build.common.recipe.catalogue import defaults_file, locks_root, recipe_file
 from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import cache_folder
 
 from .artifacts import BuildEnvironment, Editable, SourceTree, editable_of
+from .build_request import BuildRequest
 from .editable_state import Remembered, forget, remember
 from .options import BuildOptions
 from .pipeline import Pipeline
-from .plan import BuildRequest
 from .retry import with_retries
 from .steps.build_editable import build_editable, create_runtime, first_command, import_it
 
@@ -52,7 +52,7 @@ class EditableBuild:
             module = request.recipe.wheel.distribution.replace("-", "_")
             version, place = import_it(editable, module, environ=fetch_environ(os.environ))
         found = Remembered(workspace=pipeline.workspace, editable=editable, module=module, recipe=request.recipe.name)
-        remember(options, found, watched=watched(request, lock=locks_root() / request.recipe.lock_name(python)))
+        remember(options, found, watched=watched(options, request))
         return found, version, place
 
     def _build(self, environment: BuildEnvironment, tree: SourceTree, configured: Receipt) -> Editable:
@@ -115,12 +115,13 @@ class EditableBuild:
         return editable_of(receipt.facts["editable"])
 
 
-def watched(request: BuildRequest, *, lock: Path) -> tuple[Path, ...]:
+def watched(options: BuildOptions, request: BuildRequest) -> tuple[Path, ...]:
     """Return the files that a later run must find as they were: what they say decides how the tree is built."""
+    recipe = recipe_file(options.recipe or request.recipe.name)
+    lock = locks_root() / request.recipe.lock_name(request.pythons[0])
     xcode = request.compilers.toolchain.variables.get("DEVELOPER_DIR")
-    named = recipes_root() / f"{request.recipe.name}.yaml"
     versions = (Path(xcode).parent / "version.plist", _CHOSEN_XCODE) if xcode else ()
-    return (named, lock, *request.source.patches, *versions)
+    return (recipe, defaults_file(), lock, *request.source.patches, *versions)
 
 
 def _refuse(request: BuildRequest) -> None:

@@ -20,8 +20,8 @@ from mps_build.common.workspace import Workspace, remove_tree
 from mps_build.inspection.audit import audit_wheel
 
 from .artifacts import BuildEnvironment, SourceTree, Wheel
+from .build_request import BuildRequest
 from .compiler_cache.store import redacted
-from .plan import BuildRequest
 from .steps.deliver_wheel import deliver_wheel
 from .steps.finish_wheel import FAST, SMALL, bill_of_materials, finish_wheel
 from .steps.repair_wheel import repair_wheel

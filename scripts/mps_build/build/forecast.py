@@ -9,7 +9,7 @@ from typing import Any
 from mps_build.common.json_text import read_json
 from mps_build.common.workspace import Workspace
 
-from .plan import BuildRequest
+from .build_request import BuildRequest
 
 # Published for official settings on GitHub's macos-26-xlarge, April 2026: a whole build, and each further Python.
 # https://github.com/pytorch/pytorch/pull/181171

@@ -6,10 +6,10 @@ import os
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from mps_build.common.console import Console
-from mps_build.common.environment import comparable, fetch_environ
+from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import CompileError
 from mps_build.common.process import Command
 from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint, step_digest
@@ -18,6 +18,8 @@ from mps_build.common.workspace import Workspace
 
 from .artifacts import BuildEnvironment, SourceTree
 from .backend import build_folder
+from .build_environment import EnvironmentPart
+from .build_request import BuildRequest
 from .compiler_cache.launcher import (
     cache_counts,
     cache_gain,
@@ -27,10 +29,9 @@ from .compiler_cache.launcher import (
     slowest_steps,
 )
 from .compiler_cache.store import relayed
+from .compiler_environ import comparable
 from .configuring import configuring
-from .environment import EnvironmentPart
 from .finish import Delivered, Finishing
-from .plan import BuildRequest
 from .profiles import profile_lines
 from .repack import repacked
 from .retry import with_retries
@@ -42,24 +43,29 @@ from .steps.compile_wheel import build_command, compile_wheel
 class Pipeline:
     """One build: what it is asked for, where it works, whom it tells."""
 
-    def __init__(self, request: BuildRequest, *, workspace: Workspace, console: Console) -> None:
-        self.request = request
-        self.workspace = workspace
-        self.console = console
-        self.ledger = Ledger(workspace.receipts)
-        self.fetch_environ = fetch_environ(os.environ)
+    def __init__(
+        self, request: BuildRequest, *, workspace: Workspace, console: Console, ledger: Ledger | None = None
+    ) -> None:
+        self.request: Final = request
+        self.workspace: Final = workspace
+        self.console: Final = console
+        self.ledger: Final = ledger or Ledger(workspace.receipts)
+        self.fetch_environ: Final = fetch_environ(os.environ)
 
     def build(self) -> tuple[Delivered, ...]:
         """Run every step that its receipt does not spare, for each Python in turn."""
-        request = self.request
-        cache, launcher = request.compilers.cache, request.compilers.launcher
-        through = relayed(cache.variables, cache.upstream, launcher, report=self.console.warn)
+        compilers = self.request.compilers
+        cache = compilers.cache
+        through = relayed(cache.variables, cache.upstream, compilers.launcher, report=self.console.warn)
         with self.workspace.held(), kept_awake(), through as variables:
-            compilers = replace(request.compilers, cache=replace(cache, variables=variables))
-            self.request = replace(request, compilers=compilers)
-            with self._step("Source"):
-                tree, source = self.prepare_source()
-            return tuple(self._build_for(python, tree, source) for python in self.request.pythons)
+            # Where the relay listens is known only now; who asked for this build keeps the request as it was.
+            request = replace(self.request, compilers=replace(compilers, cache=replace(cache, variables=variables)))
+            return Pipeline(request, workspace=self.workspace, console=self.console, ledger=self.ledger)._build_all()
+
+    def _build_all(self) -> tuple[Delivered, ...]:
+        with self._step("Source"):
+            tree, source = self.prepare_source()
+        return tuple(self._build_for(python, tree, source) for python in self.request.pythons)
 
     def prepare(self, python: str) -> tuple[SourceTree, BuildEnvironment]:
         """Return the patched source and the environment, and build nothing."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from mps_build.common.reporter import Reporter
 
 from .artifacts import BuildEnvironment, SourceTree
+from .build_request import BuildRequest
 from .ninja import run_build
-from .plan import BuildRequest
 from .steps.repack_wheel import files_of, make_commands, repack_wheel
 
 

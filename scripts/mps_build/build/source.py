@@ -13,7 +13,7 @@ from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import Workspace, cache_folder
 
 from .artifacts import SourceTree
-from .plan import SourceRequest
+from .build_request import SourceRequest
 from .source_state import exclude_ours, restore, source_state, tree_commits
 from .steps.apply_patches import apply_patches
 from .steps.fetch_source import fetch_source

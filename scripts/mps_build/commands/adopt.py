@@ -1,4 +1,4 @@
-"""Add a recording that a user sent to the tests.
+"""Check a recording that a user sent, and file it among the tests.
 
 Refuses one that still names a person or a machine, and shows the line. Shows which answers no
 parser understands. Files it under tests/recorded/hosts/ with what our rules make of it; that
@@ -21,6 +21,7 @@ from mps_build.common.result import Result
 from mps_build.host.recordings.adoption import adopt, expectation_of, faults_of, file_stem, recording_in
 from mps_build.host.recordings.recording import load_document
 
+TASK = ("host", 3)
 EXAMPLES = ("mac.json", "mac.json --recipe v2.9.1 --name m3-max-15.3")
 
 

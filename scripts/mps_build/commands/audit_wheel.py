@@ -1,4 +1,6 @@
-"""Check what a torch wheel for Apple silicon holds, on any system and without running it.
+"""Check what a wheel, a requirement or an installed torch contains.
+
+It works on any system, and runs nothing of the wheel.
 
 WHEEL is a file, or a requirement such as torch==2.15.0, fetched for macOS arm64 and the newest
 Python that has it. Files are held to the strict profile, what we ship and what official wheels have
@@ -14,16 +16,16 @@ import argparse
 import shutil
 from dataclasses import dataclass
 
-from mps_build.common.console import Console
-from mps_build.common.errors import AuditRejected, UsageError
-from mps_build.common.result import Result
-from mps_build.inspection.audit import Audit, Expectation, audit_installed, audit_wheel
-from mps_build.inspection.audit.model import PROFILES, Profile
-from mps_build.inspection.audit.render import fact_rows, finding_lines, verdict_line
-
+from ..common.console import Console
+from ..common.errors import AuditRejected, UsageError
+from ..common.result import Result
+from ..inspection.audit import Audit, Expectation, audit_installed, audit_wheel
+from ..inspection.audit.model import PROFILES, Profile
+from ..inspection.audit.render import fact_rows, finding_lines, verdict_line
 from .shared.find_wheel import find_installed, find_wheel
 from .shared.nightly_options import add_nightly_options, chosen_nightly
 
+TASK = ("inspection", 1)
 EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl",
     "torch==2.15.0",
@@ -107,7 +109,7 @@ def _audit(options: Options, console: Console) -> Audit:
 
 
 def _audit_nightly(options: Options, expectation: Expectation | None, console: Console) -> Audit:
-    from mps_build.common.wheels.download import MACOS_PLATFORM, PYTHONS
+    from ..common.wheels.download import MACOS_PLATFORM, PYTHONS
 
     pythons = (options.python,) if options.python else PYTHONS
     requirement, python = chosen_nightly(

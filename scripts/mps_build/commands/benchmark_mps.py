@@ -1,4 +1,6 @@
-"""Time training and inference on the device against the CPU of the same machine, as PyTorch's announcement of 2022 did.
+"""Time training and inference on the device against the CPU.
+
+Device and CPU are those of one machine, as in PyTorch's announcement of 2022.
 
 Rows: ResNet-50 (batch 128), BERT (batch 64, sequence 512) and VGG-16 (batch 64), training and inference; a decoder of
 GPT-2's size in bfloat16; and kernels with what they reach of the device's own measured ceilings. Results are compared
@@ -15,19 +17,20 @@ import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.common.console import Console, human_seconds
-from mps_build.common.errors import MpsBuildError
-from mps_build.common.files import write_whole
-from mps_build.common.records.benchmark import BenchmarkRecord, Row
-from mps_build.common.records.verification import to_json
-from mps_build.common.result import Result
-from mps_build.common.summary import job_summary
-from mps_build.verify.benchmark import Benchmark, BenchmarkRequest
-from mps_build.verify.reports import bars, benchmark_page
-from mps_build.verify.reports.benchmark_words import achieved, doubts, dtypes, ratio, shape
-
+from ..common.console import Console, human_seconds
+from ..common.errors import MpsBuildError
+from ..common.files import write_whole
+from ..common.records.benchmark import BenchmarkRecord, Row
+from ..common.records.verification import to_json
+from ..common.result import Result
+from ..common.summary import job_summary
+from ..verify.benchmark import Benchmark, BenchmarkRequest
+from ..verify.reports import bars, benchmark_page
+from ..verify.reports.benchmark_words import achieved, doubts, dtypes, ratio, shape
 from .shared.torch_options import TorchOptions, add_run_options, add_torch_options, torch_fields, words
 
+TASK = ("verify", 3)
+EXTRA = "png"
 EXAMPLES = (
     "torch==2.13.0 --svg speed-up.svg --html speed-up.html",
     "wheelhouse/torch-2.6.0-cp311-cp311-macosx_11_0_arm64.whl --quick",

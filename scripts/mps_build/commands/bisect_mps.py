@@ -1,4 +1,6 @@
-"""Find the version, and then the commit, that changed a result: both ends are tested first, then as few as possible.
+"""Find the version, and the commit, that changed an answer.
+
+Both ends are tested first, then as few versions and commits between them as possible.
 
 CASE is the id of a case of the suite (as in any record of verify_mps); --predicate COMMAND asks a question of
 your own by its exit status: 0 good, 1 to 124 bad, 125 cannot be asked, as `git bisect run` has it. `python` is then
@@ -16,23 +18,24 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.common.console import Console
-from mps_build.common.errors import UsageError
-from mps_build.common.files import write_whole
-from mps_build.common.home import expanded
-from mps_build.common.result import Result
-from mps_build.common.watched import kept_awake
-from mps_build.common.workspace import Workspace, remove_tree, work_folder
-from mps_build.inspection.kernels.code.compiler import require_llvm
-from mps_build.verify.bisection import report
-from mps_build.verify.bisection.asked import Asked
-from mps_build.verify.bisection.predicate import split_command
-from mps_build.verify.bisection.runner import Bisection
-from mps_build.verify.bisection.stages import Stages
-from mps_build.verify.bisection.state import State, folder_name, load_state, write_state
-
+from ..common.console import Console
+from ..common.errors import UsageError
+from ..common.files import write_whole
+from ..common.home import expanded
+from ..common.result import Result
+from ..common.watched import kept_awake
+from ..common.workspace import Workspace, remove_tree, work_folder
+from ..kernels.code.compiler import require_llvm
+from ..verify.bisection import report
+from ..verify.bisection.asked import Asked
+from ..verify.bisection.predicate import split_command
+from ..verify.bisection.runner import Bisection
+from ..verify.bisection.stages import Stages
+from ..verify.bisection.state import State, folder_name, load_state, write_state
 from .shared.numbers import amount
 
+TASK = ("verify", 4)
+EXTRA_OPTIONS = {"--op": "kernels"}
 EXAMPLES = (
     "issue-131750 --good 2.3.1 --bad 2.6.0",
     "issue-131750 --good 2.6.0 --bad 2.7.0.dev20250101 --index URL --repo ~/pytorch",

@@ -1,4 +1,6 @@
-"""Build torchvision and torchaudio for a torch that was built here, so that `torchvision::nms` and the like work.
+"""Build torchvision and torchaudio for a torch that was built here.
+
+With them `torchvision::nms` and the like work.
 
 The versions are the recipe's. Each is built from its tag's source, in the recipe's environment with that very torch
 installed, pinned to the exact torch (its local version included), audited, and tried together with it in one venv.
@@ -15,16 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.build.companions.build import CompanionBuild
+from mps_build.build.companions.companion_plan import CompanionPlan, chosen_companions
 from mps_build.build.companions.delivery import DeliveredSet, deliver_companions
-from mps_build.build.companions.plan import CompanionPlan, chosen_companions
 from mps_build.build.companions.projects import PROJECTS
 from mps_build.build.companions.source import check_choice, parse_sources
 from mps_build.build.companions.torch_wheel import built_wheel, given_wheel
-from mps_build.build.request import check_places
+from mps_build.build.compiler_environ import check_path, parse_settings
+from mps_build.build.planning import check_places
 from mps_build.build.steps.check_host import check_host
 from mps_build.build.steps.repair_wheel import check_delocate
 from mps_build.common.console import Console, human_bytes, human_seconds
-from mps_build.common.environment import check_path, fetch_environ, parse_settings
+from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import UsageError
 from mps_build.common.home import expanded
 from mps_build.common.interpreters import find_python
@@ -37,6 +40,7 @@ from mps_build.host.toolchain import use_xcode, xcode_toolchain
 
 from .shared.build_options import add_compiler_arguments
 
+TASK = ("build", 2)
 EXAMPLES = (
     "v2.6.0",
     "v2.6.0 --only torchvision",

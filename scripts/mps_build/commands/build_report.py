@@ -1,4 +1,6 @@
-"""Where a build's time went: by phase and folder, the critical path, cores kept busy, and what to change next.
+"""Show where a build's time went, its critical path, and what would save most.
+
+The time is shown by phase and folder, with the cores that were kept busy.
 
 BUILD is a recipe that was built here, or the build folder of any PyTorch (or of anything that ninja builds): its
 .ninja_log is enough. With build.ninja beside it the critical path is known too, and with our receipts the steps
@@ -45,6 +47,7 @@ from mps_build.common.recipe.catalogue import data_root, find_recipe
 from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, work_folder
 
+TASK = ("build", 9)
 EXAMPLES = ("v2.6.0", "~/pytorch/build", "sample --html build.html --svg build.svg", "~/pytorch/build --run 2")
 LOG = ".ninja_log"
 _DEEPEST = 3

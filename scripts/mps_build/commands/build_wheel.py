@@ -1,4 +1,6 @@
-"""Build a recipe's wheel and audit it; the wheel and its receipt end in wheelhouse/.
+"""Build a recipe into an audited wheel.
+
+The wheel and its receipt end in wheelhouse/.
 
 Steps whose receipt still holds are skipped, so the same command again after an interruption goes on,
 and after success takes seconds.
@@ -9,23 +11,23 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
-from mps_build.build.failure import explained
-from mps_build.build.options import BuildOptions as Options
-from mps_build.common.console import Console, human_bytes, human_seconds
-from mps_build.common.errors import CompileError, DiskFull, UsageError
-from mps_build.common.result import Result
-
+from ..build.failure import explained
+from ..build.options import BuildOptions as Options
+from ..common.console import Console, human_bytes, human_seconds
+from ..common.errors import CompileError, DiskFull, UsageError
+from ..common.result import Result
 from .shared.build_options import add_build_options
 
 if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait for all of this
+    from mps_build.build.build_request import BuildRequest
     from mps_build.build.editable_state import Remembered
     from mps_build.build.finish import Delivered
     from mps_build.build.pipeline import Pipeline
-    from mps_build.build.plan import BuildRequest
     from mps_build.common.receipts import Receipt
     from mps_build.common.workspace import Workspace
 
 add_arguments = add_build_options
+TASK = ("build", 1)
 EXAMPLES = (
     "",
     "v2.6.0 --python 3.11,3.12,3.13",
@@ -49,13 +51,13 @@ def run(options: Options, console: Console) -> Result:
             hint="leave --profile out: --editable implies develop",
         )
     if options.editable and not options.dry_run:
-        from mps_build.build.editable_state import recall
+        from ..build.editable_state import recall
 
         if found := recall(options):
             return _rebuilt(found, console)
     from mps_build.build.forecast import forecast
     from mps_build.build.pipeline import Pipeline
-    from mps_build.build.request import plan
+    from mps_build.build.planning import plan
     from mps_build.host.probes.probers import RecordedProber
 
     if options.host:  # said first: a host that cannot build is an error already in the plan
@@ -84,8 +86,8 @@ def run(options: Options, console: Console) -> Result:
 
 def _editable(options: Options, request: BuildRequest, workspace: Workspace, console: Console) -> Result:
     """The first run of --editable, or one after something else than the source changed."""
-    from mps_build.build.editable import EditableBuild
-    from mps_build.build.pipeline import Pipeline
+    from ..build.editable import EditableBuild
+    from ..build.pipeline import Pipeline
 
     try:
         found, version, place = EditableBuild(Pipeline(request, workspace=workspace, console=console)).make(options)
@@ -100,7 +102,7 @@ def _editable(options: Options, request: BuildRequest, workspace: Workspace, con
 
 def _rebuilt(found: Remembered, console: Console) -> Result:
     """Every further run: ninja, and what it does not know of."""
-    from mps_build.build.steps.rebuild_editable import rebuild
+    from ..build.steps.rebuild_editable import rebuild
 
     with found.workspace.held():
         try:
@@ -155,11 +157,11 @@ def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Co
         if receipt.step == "compile_wheel" and not receipt.skipped:
             _print_compile(receipt, console)
     console.print(f"in {delivered[0].wheel.path.parent}")
-    verb = "verify_mps" if build.request.wheel.contents.rules == "torch" else "audit_wheel"
+    command = "verify_mps" if build.request.wheel.contents.rules == "torch" else "audit_wheel"
     wheel = shlex.quote(str(delivered[0].wheel.path))
     console.print(f"install it: pip install {wheel}")
-    console.print(f"next: nox -s {verb} -- {wheel}")
-    if verb == "verify_mps":
+    console.print(f"next: nox -s {command} -- {wheel}")
+    if command == "verify_mps":
         console.print(f"on Linux, its Metal kernels without a Mac: nox -s verify_kernels -- {wheel}")
 
 

@@ -1,4 +1,4 @@
-"""Check Objective-C++ of PyTorch's MPS backend on any system: selectors, types, enums, version guards.
+"""Check Objective-C++ of MPS on any system: selectors, types, enums, version guards.
 
 FILE may be new, or of a tree; it is compiled with the tree's own flags against our declarations, nothing of Apple's.
 The tree is the one that FILE lies in, --source, or, for a release without a tree, the headers of its official wheel
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.build.mm.check import Report, check_files
+from mps_build.build.mm.check_request import changed_files, existing_files, make_checker, oldest_macos, recipe_of
 from mps_build.build.mm.diagnostics import Diagnostic
-from mps_build.build.mm.request import changed_files, existing_files, make_checker, oldest_macos, recipe_of
 from mps_build.build.mm.tree import MpsTree, find_tree, read_tree, read_wheel_headers
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
@@ -31,6 +31,8 @@ from mps_build.common.workspace import Workspace, work_folder
 
 from .shared.find_wheel import find_wheel
 
+TASK = ("build", 4)
+EXTRA = "check_mm"
 EXAMPLES = (
     "aten/src/ATen/native/mps/operations/UnaryOps.mm",
     "--source ~/pytorch --base origin/main",

@@ -1,4 +1,6 @@
-"""The steps of our workflows, so that a workflow file holds no logic of its own.
+"""Answer what a workflow asks beside the sessions: trust, refs, outputs, upstream's commit, issues.
+
+The steps of our workflows, so that a workflow file holds no logic of its own.
 
 trust     fails unless this event may use a Mac (the host's hook refuses too)
 inputs    a ref, runner labels: fails unless they are on the list of what is allowed
@@ -23,19 +25,20 @@ from pydantic import BaseModel, Field
 from mps_build.build.steps.fetch_source import resolve_ref
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import SourceError, UsageError
+from mps_build.common.errors import UsageError
 from mps_build.common.json_model import checked
 from mps_build.common.json_text import parse_json
 from mps_build.common.plain_text import in_code, in_markdown, markdown_table
-from mps_build.common.process import Command, capture
-from mps_build.common.recipe.catalogue import all_recipes, data_root, find_recipe
+from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.result import Result
 from mps_build.common.summary import job_summary
 from mps_build.common.workspace import work_folder
+from mps_build.publish.fleet.changed_recipes import changed_recipes
 from mps_build.publish.fleet.github import gh, json_object, step_outputs
 from mps_build.publish.fleet.regressions import LABEL, Action, Seen, decide, look_at_build, look_at_record
 from mps_build.publish.fleet.trust import check_labels, check_ref, check_trust
 
+TASK = ("publish", 4)
 EXAMPLES = (
     "trust",
     'inputs --ref viable/strict --runner \'["self-hosted","macOS"]\'',
@@ -209,19 +212,7 @@ def _collect(options: Options, console: Console) -> dict[str, Any]:
 
 
 def _changed(options: Options, console: Console) -> dict[str, Any]:
-    argv = ("git", "diff", "--name-only", "--end-of-options", f"{options.base}...HEAD", "--")
-    found = capture(Command(argv=(*argv, "build_recipes", "patches"), cwd=data_root()))
-    if not found.ok:
-        raise SourceError(f"git diff since {options.base}: {found.stderr.strip()}", hint="fetch with fetch-depth: 0")
-    files = {Path(line).name for line in found.stdout.splitlines()}
-    names = [
-        recipe.name
-        for recipe in all_recipes()
-        if recipe.release is not None
-        and (
-            f"{recipe.name}.yaml" in files or files & {*recipe.patches, *(recipe.lock_name(p) for p in recipe.pythons)}
-        )
-    ]
+    names = changed_recipes(options.base)
     console.print(f"changed since {options.base}: {', '.join(names) or 'no recipe'}")
     matrix = {"include": [{"recipe": name} for name in names]}
     step_outputs({"matrix": json.dumps(matrix, separators=(",", ":")), "any": str(bool(names)).lower()})

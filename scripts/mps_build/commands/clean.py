@@ -1,4 +1,4 @@
-"""Show the disk usage of the work folder and the cache, and remove what is named.
+"""Show disk usage of the work folder and the cache, and remove what is named.
 
 Without WHAT it only shows. It removes nothing but what mps-build made itself, and no tree that a
 build holds; wheels in the wheelhouse are yours and stay.
@@ -18,6 +18,7 @@ from mps_build.host.disk_usage import Leftover, leftovers
 
 from .shared.numbers import amount
 
+TASK = ("host", 5)
 EXAMPLES = ("", "work --dry-run", "work --older-than 14", "v2.6.0", "all")
 
 

@@ -1,4 +1,6 @@
-"""Compare two wheels, two records of verify_mps, or two of benchmark_mps.
+"""Compare two wheels, or two records.
+
+Records are those of verify_mps or of benchmark_mps.
 
 Of verifications: what fails now and did not, what passes now, whose error grew, what became slower.
 Of benchmarks: each row's ratio and step times, before and after; rows of other shapes are not compared.
@@ -19,19 +21,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.common.console import Console, human_seconds
-from mps_build.common.errors import UsageError
-from mps_build.common.records.benchmark import is_benchmark, load_benchmark
-from mps_build.common.records.verification import load_record
-from mps_build.common.result import Result
-from mps_build.inspection.audit.parity import Parity, Part, compare_wheels
-from mps_build.inspection.audit.render import printable
-from mps_build.verify.reports import benchmark_side_by_side
-from mps_build.verify.reports.side_by_side import compare_records, tables, verdict
-
+from ..common.console import Console, human_seconds
+from ..common.errors import UsageError
+from ..common.records.benchmark import is_benchmark, load_benchmark
+from ..common.records.verification import load_record
+from ..common.result import Result
+from ..inspection.audit.parity import Parity, Part, compare_wheels
+from ..inspection.audit.render import printable
+from ..verify.reports import benchmark_side_by_side
+from ..verify.reports.side_by_side import compare_records, tables, verdict
 from .shared.find_wheel import find_wheel
 from .shared.kernels import compare_kernels_of
 
+TASK = ("inspection", 4)
+EXTRA_OPTIONS = {"--kernels": "kernels"}
 EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl torch==2.15.0",
     "torch==2.14.1 torch==2.15.0 --python 3.12 --show 20",

@@ -1,4 +1,6 @@
-"""Print a completion script for your shell: bash, zsh, fish, tcsh or powershell.
+"""Print a completion script for your shell.
+
+bash, zsh, fish, tcsh and powershell are supported.
 
 It holds all words itself, so that the shell starts nothing of ours at a tab; print it again after an update.
 """
@@ -20,6 +22,7 @@ from mps_build.common.result import Result
 from .shared.catalogue import COMMANDS
 from .shared.parser import parser_of
 
+TASK = ("repository", 2)
 EXAMPLES = (
     "bash >> ~/.bash_completion",
     "zsh > ~/.zfunc/_mps-build",

@@ -1,4 +1,6 @@
-"""Check this host, or a recorded one, against one recipe or all: what was found, what is required, how to fix it.
+"""Check this host, or a recorded one, against one recipe or all.
+
+It says what was found, what is required, and how to fix it.
 
 Without a recipe it asks for the newest release. --record writes what this host answered to a
 file, without names, serial numbers or addresses; --host replays such a file on any system.
@@ -34,6 +36,7 @@ from mps_build.host.requirements.lines import level_style, lines_of
 from mps_build.host.requirements.tools import build_python_findings
 from mps_build.host.requirements.way import way_to_build
 
+TASK = ("host", 1)
 EXAMPLES = ("", "v2.6.0", "--all", "--record mac.json", "v2.9.1 --host mac.json")
 
 _HERE = (

@@ -1,4 +1,6 @@
-"""Lock the build requirements: one file per recipe and Python, in build_recipes/locks/.
+"""Pin the versions and hashes of each recipe's build requirements.
+
+There is one file per recipe and Python, in build_recipes/locks/.
 
 Only missing and stale locks are made; --upgrade makes all of them anew, with the newest
 versions that the recipes allow. --check asks nothing of the network: it says which lock is
@@ -20,6 +22,8 @@ from mps_build.common.recipe.locks import check_uv, lock_fault, make_lock
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
 
+TASK = ("build", 6)
+EXTRA = "lock"
 EXAMPLES = ("", "v2.6.0", "--check", "--upgrade v2.15.0")
 
 

@@ -1,4 +1,4 @@
-"""List which operators MPS runs with a kernel of its own, through a composite, or not at all.
+"""List which operators MPS runs itself, through a composite, or not.
 
 SOURCE is a recipe, an unpacked PyTorch tree, a wheel (.whl), a requirement such as torch==2.6.0 (fetched for macOS
 arm64), or what --json wrote before. A tree is asked by its own torchgen and by the registrations in its C++ files; a
@@ -18,34 +18,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build import __version__
-from mps_build.common.console import Console
-from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import SourceError, UsageError
-from mps_build.common.files import write_whole
-from mps_build.common.git import check_machine
-from mps_build.common.home import expanded
-from mps_build.common.json_text import load_json
-from mps_build.common.mirror import mirror_of
-from mps_build.common.opening import open_regular
-from mps_build.common.page import whole_page
-from mps_build.common.process import Command, capture
-from mps_build.common.recipe.catalogue import data_root, find_recipe
-from mps_build.common.recipe.model import Recipe
-from mps_build.common.records.verification import load_record
-from mps_build.common.result import Result
-from mps_build.common.workspace import Workspace, cache_folder, work_folder
-from mps_build.inspection.audit.registrations import read_library
-from mps_build.inspection.coverage.measured import Measured, load_touch_map, measure, totals
-from mps_build.inspection.coverage.model import Facts, from_document
-from mps_build.inspection.coverage.render import CSS, WORDS, page_body, summary, table_rows, transitions
-from mps_build.inspection.coverage.rules import ALWAYS, Change, Row, classify, compare, compare_kernels, count, gaps
-from mps_build.inspection.coverage.tree import NEEDED, facts_of_tree
-from mps_build.inspection.coverage.wheel import LIBRARY, Compiled, facts_of_wheel
-from mps_build.inspection.malformed import Malformed
-
+from .. import __version__
+from ..common.console import Console
+from ..common.environment import fetch_environ
+from ..common.errors import SourceError, UsageError
+from ..common.files import write_whole
+from ..common.git import check_machine
+from ..common.home import expanded
+from ..common.json_text import load_json
+from ..common.mirror import mirror_of
+from ..common.opening import open_regular
+from ..common.page import whole_page
+from ..common.process import Command, capture
+from ..common.recipe.catalogue import data_root, find_recipe
+from ..common.recipe.model import Recipe
+from ..common.records.verification import load_record
+from ..common.result import Result
+from ..common.workspace import Workspace, cache_folder, work_folder
+from ..inspection.audit.registrations import read_library
+from ..inspection.coverage.measured import Measured, load_touch_map, measure, totals
+from ..inspection.coverage.model import Facts, from_document
+from ..inspection.coverage.render import CSS, WORDS, page_body, summary, table_rows, transitions
+from ..inspection.coverage.rules import ALWAYS, Change, Row, classify, compare, compare_kernels, count, gaps
+from ..inspection.coverage.tree import NEEDED, facts_of_tree
+from ..inspection.coverage.wheel import LIBRARY, Compiled, facts_of_wheel
+from ..inspection.malformed import Malformed
 from .shared.find_wheel import find_wheel
 
+TASK = ("inspection", 3)
 EXAMPLES = (
     "v2.6.0 --against v2.15.0",
     "~/pytorch --html coverage.html",

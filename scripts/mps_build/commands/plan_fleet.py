@@ -1,4 +1,6 @@
-"""Estimate how long a number of Macs takes to build and test, and how many of them should build.
+"""Estimate how long a number of Macs takes to build and test.
+
+It also says how many of them should build.
 
 --commits N, each built for --pythons M and tested on --macos K versions, by --builders B and
 --testers T machines. The costs are assumptions (each is printed) unless --receipts DIR holds
@@ -23,6 +25,7 @@ from mps_build.publish.fleet.simulate import Plan, Shape, best_shape, one_python
 
 from .shared.numbers import count
 
+TASK = ("publish", 1)
 EXAMPLES = (
     "--commits 30 --pythons 4 --macos 3 --builders 4 --testers 3",
     "--commits 7 --pythons 4 --macos 3 --builders 3 --testers 3 --receipts wheelhouse",

@@ -1,4 +1,6 @@
-"""Write a static package index of the wheels in DIR: any web server can serve it, pip and uv install from it.
+"""Write a static package index of wheels, with hashes, receipts and attestations.
+
+The wheels are those in DIR. Any web server can serve the index; pip and uv install from it.
 
 Each torch with the torchvision and torchaudio built for it is a set, with an index of its own, so that
 no other torch can be mixed in: sets/ID/simple/, with requirements.txt (pins and hashes), constraints.txt
@@ -30,6 +32,7 @@ from mps_build.publish.index.retention import Retention, retain
 from mps_build.publish.index.site import check_place, write_site
 from mps_build.publish.index.state import after, as_published, check_names, read_state, still_yanked, withdraw
 
+TASK = ("publish", 2)
 EXAMPLES = (
     "wheelhouse --output site",
     "wheelhouse --output site --base-url https://example.org/releases/download/v1/",

@@ -1,4 +1,6 @@
-"""Try our patches on another source: each applies, is upstream already, lacks its file, or conflicts.
+"""Show which patches apply to a tree or a tag, are upstream already, or conflict.
+
+A patch may also find that its file is missing.
 
 The source is an unpacked tree, a recipe, or any tag, branch or commit of PyTorch (only the files that
 patches touch are read). Patches that the recipe lists are tried one upon the other, the rest by themselves.
@@ -16,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.build.mm.check import Report
+from mps_build.build.mm.check_request import oldest_macos
 from mps_build.build.mm.patched import check_patches
-from mps_build.build.mm.request import oldest_macos
 from mps_build.build.patches.file import Patch, read_patch
 from mps_build.build.patches.survey import Standing, survey
 from mps_build.build.steps.fetch_source import resolve_ref
@@ -31,6 +33,7 @@ from mps_build.common.recipe.model import Recipe
 from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder, work_folder
 
+TASK = ("build", 8)
 EXAMPLES = ("v2.6.0", "main", "work/v2.6.0/source --recipe v2.6.0", "v2.16.0 --recipe v2.15.0")
 REPOSITORY = "https://github.com/pytorch/pytorch.git"
 

@@ -1,6 +1,9 @@
-"""Write every generated file and table of this repository: schemas, the reference pages, the tables of docs.
+"""Write every generated file and table of this repository.
 
-With --check nothing is changed; it fails, and names what is out of date. Only in a checkout.
+Schemas, the reference pages, the tables of docs.
+
+With --check nothing is changed; it fails, and names what is out of date, and each field of a recipe that no longer
+means what is on record. Only in a checkout.
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ from mps_build.common.files import write_whole
 from mps_build.common.result import Result
 from mps_build.common.workspace import CHECKOUT, in_checkout
 
-from .shared.generated import generated_files
+from .shared.generated import generated_files, recipe_changes
 
+TASK = ("repository", 1)
 EXAMPLES = ("", "--check")
 
 
@@ -39,7 +43,7 @@ def run(options: Options, console: Console) -> Result:
     """
     if not in_checkout():
         raise UsageError("the generated files belong to a checkout", hint="git clone the repository and run it there")
-    changed = []
+    changed, fields = [], recipe_changes(CHECKOUT)
     for path, text in generated_files(CHECKOUT):
         if path.is_file() and path.read_text(encoding="utf-8") == text:
             continue
@@ -47,6 +51,8 @@ def run(options: Options, console: Console) -> Result:
         if not options.check:
             write_whole(path, text)
     if options.check and changed:
-        raise UsageError(f"out of date: {', '.join(changed)}", hint="run `nox -s regenerate`")
+        raise UsageError("\n".join([f"out of date: {', '.join(changed)}", *fields]), hint="run `nox -s regenerate`")
+    for field in fields:
+        console.print(field)
     console.print(f"{len(changed)} files written" if changed else "everything is up to date")
-    return Result(document={"changed": changed})
+    return Result(document={"changed": changed, "recipes": fields})

@@ -1,4 +1,4 @@
-"""Try a macOS recipe on Linux before a Mac is used.
+"""Try a macOS recipe on Linux: patches, lock, configure, C++.
 
 Its patches are applied to a real tree, its locked requirements resolved for a Mac and installed here, the tree is
 configured, and each C++ file that a patch touches is compiled. --wheel goes on to a Linux wheel that computes;
@@ -38,6 +38,7 @@ from mps_build.common.result import Result
 
 from .shared.numbers import count
 
+TASK = ("build", 3)
 EXAMPLES = (
     "v2.6.0",
     "v2.6.0 --wheel",

@@ -1,4 +1,4 @@
-"""Turn one failure of a record into a script of its own and the text of an upstream issue.
+"""Write one failure of a record as a script of its own, and as an issue's text.
 
 The script needs torch and the standard library only: it asks the case on the device, compares the answer with
 float64 on the CPU, and ends with 1 where it is wrong.
@@ -15,18 +15,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.console import Console
-from mps_build.common.errors import UsageError
-from mps_build.common.files import write_whole
-from mps_build.common.json_text import load_json
-from mps_build.common.recipe.catalogue import data_root
-from mps_build.common.records.kernels import is_kernels, load_kernels
-from mps_build.common.records.verification import Case, Record, load_record
-from mps_build.common.result import Result
-from mps_build.inspection.kernels import repro as kernel_repro
-from mps_build.verify.reports.embedded_suite import embed
-from mps_build.verify.reports.repro import render_issue, render_script
+from ..common.console import Console
+from ..common.errors import UsageError
+from ..common.files import write_whole
+from ..common.json_text import load_json
+from ..common.recipe.catalogue import data_root
+from ..common.records.kernels import is_kernels, load_kernels
+from ..common.records.verification import FAILED, Case, Record, load_record
+from ..common.result import Result
+from ..kernels.report import repro as kernel_repro
+from ..verify.reports.embedded_suite import embed
+from ..verify.reports.repro import render_issue, render_script
 
+TASK = ("verify", 5)
 EXAMPLES = (
     "work/verify/20261121T194015-mps-25322/record.json issue-131750",
     "record.json issue-131750 --output repro.py --issue issue.md",
@@ -103,6 +104,6 @@ def _find(record: Record, case_id: str) -> Case:
     if found is not None:
         return found
     near = difflib.get_close_matches(case_id, [case.id for case in record.cases], n=3)
-    bad = [case.id for case in record.cases if case.outcome in ("failed", "crashed", "timeout", "known")][:5]
+    bad = [case.id for case in record.cases if case.outcome in (*FAILED, "known")][:5]
     hint = f"perhaps {', '.join(near)}" if near else f"what failed in it: {', '.join(bad) or 'nothing'}"
     raise UsageError(f"the record has no case {case_id}", hint=hint)

@@ -1,4 +1,6 @@
-"""Open a shell, or run one command, in the exact environment of a build: its venv, its variables, its source.
+"""Open a shell, or run one command, in the exact environment of a build.
+
+The environment is the build's venv, its variables and its source.
 
 The source is fetched and patched and the environment made first, if they are not there yet.
 """
@@ -12,13 +14,14 @@ from dataclasses import dataclass
 from mps_build.build.bare_shell import bare_shell
 from mps_build.build.options import BuildOptions
 from mps_build.build.pipeline import Pipeline
-from mps_build.build.request import plan
+from mps_build.build.planning import plan
 from mps_build.common.console import Console
 from mps_build.common.process import Command, run_interactive
 from mps_build.common.result import Result
 
 from .shared.build_options import add_build_options
 
+TASK = ("build", 5)
 EXAMPLES = ("v2.6.0", "v2.6.0 -- cmake --version", "sample -- ninja -C build -t commands")
 
 # What stands behind a `--` of its own is run; without it, your shell.

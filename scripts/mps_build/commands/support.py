@@ -1,4 +1,6 @@
-"""Pack what helps to answer an issue into one file: recording, receipts, logs, records, versions; without your name.
+"""Pack recording, receipts, logs and versions into one scrubbed file for an issue.
+
+Your name is not in it.
 
 User name, home, host name, serial numbers, addresses and what looks like a password are taken out of every text; links
 are not followed; of a long log its end is kept. What is in the file, and what was taken out, is printed: look at it
@@ -18,6 +20,7 @@ from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder, work_folder
 from mps_build.host.support import collect, write_bundle
 
+TASK = ("host", 4)
 EXAMPLES = ("", "--output support.tar.gz", "v2.6.0 --log-size 1000")
 
 

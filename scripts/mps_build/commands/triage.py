@@ -1,4 +1,6 @@
-"""Find the known cause and the fix of a failed log, or of what a process on MPS wrote; otherwise the first error.
+"""Find the known cause of a failed log, and its fix.
+
+Where no cause is known it says the first error, and of a text that a process on MPS wrote what it means.
 
 Any log will do: of a build, of pip, of CI, of a test run. It may be cut, coloured, prefixed and compressed (.gz).
 A cause that is not sure is not named. With --exit, --signal, --host, --macos or --torch the text is judged as
@@ -9,7 +11,6 @@ The exit status is 0 whatever was found.
 from __future__ import annotations
 
 import argparse
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,23 +20,16 @@ from packaging.version import InvalidVersion, Version
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.logs.file import read_log_file
-from mps_build.common.logs.text import clean_line
 from mps_build.common.result import Result
-from mps_build.host.triage import DeviceText, Triage, classify_device_text, explain, render, render_device_text
+from mps_build.host.triage import Explained, WrittenBy, judge, render, render_device_text
 from mps_build.host.triage.tools.read import read_tool_output
 
+TASK = ("host", 2)
 EXAMPLES = (
     "build.log",
     "build.log.gz --recipe v2.6.0",
     "- < build.log",
     "crash.txt --exit 134 --macos 15.3 --torch 2.11.0",
-)
-_BUILD_LINE = re.compile(
-    r"""^\s*(?:\[\s*\d+(?:/\d+|%)[^\]]*\]\ | --\  | CMake\ | ninja:\ | FAILED:\ | make(?:\[\d+\])?:\  | ld:\s
-    | (?:Collecting|Processing|Installing\ collected|Successfully\ (?:built|installed)|Building\ wheel)\b
-    | running\ (?:bdist|build|install) | \*\ (?:Getting\ build|Building\ wheel) | Fixing:\ | \#\#\[ | \+\ \S | \$\ \S
-    | (?:xcrun|xcode-select|xcodebuild|clang(?:\+\+)?|sccache|error:\ subprocess)\b)""",
-    re.VERBOSE,
 )
 
 
@@ -70,39 +64,27 @@ def run(options: Options, console: Console) -> Result:
     """Read the text and print its cause; the exit status is 0 whenever the text could be read."""
     text = read_log_file(options.log)
     release = _release(options.recipe)
-    host = _host(options)
-    is_of_a_process = options.exit is not None or options.signal is not None or bool(host)
-    found = explain(text, release=release, exit=options.exit)
-    device = classify_device_text(
-        text,
-        exit=options.exit,
-        signal=options.signal,
-        host={"torch": str(release), **host} if release and "torch" not in host else host,
-    )
-    if is_of_a_process and not _is_of_a_build(text):
-        found = found.without_cause()
-    spoken = device if is_of_a_process or device.category not in ("unknown", "noise") else None
-    _print(found, spoken, console)
-    return Result(document=_document(options, text, release, found, spoken), cause=found.cause, hint=found.fix)
+    process = WrittenBy(exit=options.exit, signal=options.signal, host=_host(options))
+    found = judge(text, release=release, written_by=process)
+    _print(found, console)
+    return Result(document=_document(options, text, release, found), cause=found.log.cause, hint=found.log.fix)
 
 
-def _print(found: Triage, device: DeviceText | None, console: Console) -> None:
-    if device is None or found.cause or found.failed:
-        for line in render(found):
+def _print(found: Explained, console: Console) -> None:
+    if found.device is None or found.log.cause or found.log.failed:
+        for line in render(found.log):
             console.print(line)
-    for line in render_device_text(device) if device else ():
+    for line in render_device_text(found.device) if found.device else ():
         console.print(line)
 
 
-def _document(
-    options: Options, text: str, release: Version | None, found: Triage, device: DeviceText | None
-) -> dict[str, Any]:
-    spoken = device.document() if device else dict.fromkeys(("category", "verdict", "stop", "from", "detail", "advice"))
+def _document(options: Options, text: str, release: Version | None, found: Explained) -> dict[str, Any]:
+    device, fields = found.device, ("category", "verdict", "stop", "from", "detail", "advice")
     return {
         "log": options.log if options.log != "-" else None,
         "release": str(release) if release else None,
-        **found.document(),
-        **spoken,
+        **found.log.document(),
+        **(device.document() if device else dict.fromkeys(fields)),
         "tool_output": read_tool_output(text),
     }
 
@@ -140,7 +122,3 @@ def _check_version(option: str, value: str | None) -> None:
         Version(value or "0")
     except InvalidVersion as error:
         raise UsageError(f"{option}: {value!r} is not a version", hint=f"write it as in {option} 15.3") from error
-
-
-def _is_of_a_build(text: str) -> bool:
-    return any(_BUILD_LINE.match(clean_line(line)) for line in text[:500_000].split("\n"))

@@ -1,4 +1,4 @@
-"""Run the Metal kernels of a macOS wheel on this machine, without a Mac, and compare their results.
+"""Run a wheel's Metal kernels on this machine, without a Mac, and compare their results.
 
 TARGET is a file, or a requirement such as torch==2.15.0, fetched for macOS arm64. `--python PATH` without a TARGET
 reads the torch that an interpreter has. Every kernel's bitcode is compiled for this machine's processor and run
@@ -18,23 +18,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.console import Console
-from mps_build.common.errors import OwnFault, RefusedForSafety, UsageError
-from mps_build.common.files import write_whole
-from mps_build.common.home import expanded
-from mps_build.common.records.kernels import load_kernels
-from mps_build.common.result import Result
-from mps_build.common.workspace import cache_folder
-from mps_build.inspection.kernels import document, page
-from mps_build.inspection.kernels.code.compiler import require_llvm
-from mps_build.inspection.kernels.library import BASIC, Library
-from mps_build.inspection.kernels.selection import Choice
-from mps_build.inspection.kernels.verification import FOUND, Kernel, Request, load_plant, verify
-from mps_build.inspection.kernels.wheel import NoKernels, read_installed, read_libraries
-
+from ..common.console import Console
+from ..common.errors import OwnFault, RefusedForSafety, UsageError
+from ..common.files import write_whole
+from ..common.home import expanded
+from ..common.records.kernels import load_kernels
+from ..common.result import Result
+from ..common.workspace import cache_folder
+from ..kernels.code.compiler import require_llvm
+from ..kernels.execution.selection import Choice
+from ..kernels.execution.verify_all import FOUND, KernelRow, Request, load_plant, verify
+from ..kernels.read.library import BASIC, Library
+from ..kernels.read.wheel import NoKernels, read_installed, read_libraries
+from ..kernels.report import document, page
 from .shared.find_wheel import find_installed, find_wheel
 from .shared.kernels import environment, reference_python, require_linux, torch_version
 
+TASK = ("inspection", 2)
+EXTRA = "kernels"
 EXAMPLES = (
     "torch==2.15.0",
     "torch==2.15.0 --quick",
@@ -147,7 +148,7 @@ def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...],
 
 
 def _concluded(
-    rows: list[Kernel],
+    rows: list[KernelRow],
     beside: list[dict[str, Any]],
     options: Options,
     console: Console,
@@ -174,7 +175,7 @@ def _concluded(
     return Result(document=result, exit_code=exit_code, cause=_cause(exit_code), hint=_hint(exit_code))
 
 
-def _print_tables(rows: list[Kernel], console: Console) -> None:
+def _print_tables(rows: list[KernelRow], console: Console) -> None:
     columns = ("family", "kernels", "compiled", "bound", "run", "wrong")
     libraries = dict.fromkeys(row.library for row in rows)
     for library in libraries:
@@ -198,7 +199,7 @@ def _print_tables(rows: list[Kernel], console: Console) -> None:
         console.print(f"and {len(lines) - _SHOWN} findings more; --json FILE has them all")
 
 
-def _plant_result(rows: list[Kernel]) -> str:
+def _plant_result(rows: list[KernelRow]) -> str:
     """Return caught, missed, not_exercised (it changed no kernel that ran), or error (its IR is not accepted)."""
     planted = [row for row in rows if row.outcome != "skipped"]
     outcomes = {row.outcome for row in planted}
@@ -209,7 +210,7 @@ def _plant_result(rows: list[Kernel]) -> str:
     return "error" if outcomes & {"not_compiled", "refused", "misfit"} else "not_exercised"
 
 
-def _share(rows: list[Kernel]) -> str:
+def _share(rows: list[KernelRow]) -> str:
     """Return how many kernels passed of how many there are, copies of one in another library counted once."""
     own = [row for row in rows if not row.is_twin]
     return f"{sum(row.outcome == 'passed' for row in own)} of {len(own)} kernels passed"

@@ -1,4 +1,6 @@
-"""Check whether MPS on this Mac gives right answers: a suite in child processes, then one verdict.
+"""Test whether MPS on this Mac gives right answers.
+
+A suite runs in child processes, then there is one verdict.
 
 WHEEL_OR_REQUIREMENT is a wheel's path or a requirement (torch==2.13.0): it gets a venv of its own, kept
 for the next time. --python PATH alone is an interpreter that has a torch already: nothing is installed
@@ -31,6 +33,7 @@ from .shared.torch_options import (
     words,
 )
 
+TASK = ("verify", 1)
 EXAMPLES = (
     "torch==2.13.0",
     "wheelhouse/torch-2.6.0-cp311-cp311-macosx_11_0_arm64.whl --full --html report.html",

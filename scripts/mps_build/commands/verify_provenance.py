@@ -1,4 +1,6 @@
-"""Check a downloaded wheel against its receipt, its attestation and the recipe's pins; no network is used.
+"""Check a downloaded wheel against its receipt, its attestation and the recipe's pins.
+
+No network is used.
 
 Beside the wheel must lie WHEEL.receipt.json and WHEEL.sigstore.json. --repository OWNER/NAME is the
 repository whose workflow must have signed it. Each claim is printed with what was found; the exit status is 0 if all of
@@ -25,6 +27,8 @@ from mps_build.common.result import Result
 from mps_build.publish.provenance.attestation import ISSUER, PREDICATE, check_chain, check_libraries, read_attestation
 from mps_build.publish.provenance.claims import Check, is_trusted_ref, read_receipt, recipe_checks, wheel_checks
 
+TASK = ("publish", 3)
+EXTRA = "provenance"
 EXAMPLES = (
     "torch-2.6.0+mps.g1eba9b3-cp311-cp311-macosx_13_0_arm64.whl --repository owner/mps-wheels",
     "wheelhouse/torch-2.6.0+mps.g1eba9b3-cp311-cp311-macosx_13_0_arm64.whl --without-attestation",

@@ -1,4 +1,4 @@
-"""Check whether training with Accelerate and Transformers is right on this Mac, as their pages promise.
+"""Test whether Accelerate and Transformers train as their pages promise.
 
 WHEEL_OR_REQUIREMENT and --python are `verify_mps`'s: a wheel or a requirement (torch==2.13.0) gets a venv of its own,
 with the versions of both libraries that go with that torch; --python PATH alone is an interpreter that has all of it
@@ -23,8 +23,9 @@ from pathlib import Path
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.result import Result
-from mps_build.verify.training.request import TrainingRequest
-from mps_build.verify.training.verification import TrainingVerification
+from mps_build.verify import Verification
+from mps_build.verify.training.training_request import TrainingRequest
+from mps_build.verify.training.training_verification import Training
 from mps_build.verify.training.workloads import PARTS
 
 from .shared.conclusion import concluded
@@ -40,6 +41,7 @@ from .shared.torch_options import (
 
 # What stands behind a `--` of its own are the arguments of --script's program.
 TAKES_COMMAND = True
+TASK = ("verify", 2)
 EXAMPLES = (
     "torch==2.13.0",
     "wheelhouse/torch-2.6.0-cp311-cp311-macosx_11_0_arm64.whl --with accelerate --html report.html",
@@ -83,7 +85,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Options, console: Console) -> Result:
     """Run the workloads and print the verdict; the exit status follows it (docs/reference/exit_codes.md)."""
-    verification = TrainingVerification(_request(options), console)
+    request = _request(options)
+    verification = Verification(request, console, Training(request))
     return concluded(verification, options, console, command="verify_training", resumes=False)
 
 

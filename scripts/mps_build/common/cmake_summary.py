@@ -56,7 +56,7 @@ class ConfigureFacts:
         mps_asked_off: the gate was open and USE_MPS was refused, now or in an earlier configure of the tree.
         metal_kind: how shaders go into the wheel: compiled ahead, or as source compiled at first use.
         reason: one sentence on what keeps MPS or the Metal compiler out; empty if nothing does.
-        reason_id: the same as a row of the breakage catalogue.
+        reason_id: the id of a known cause (host/triage/causes.yaml).
     """
 
     use_mps: bool | None

@@ -62,6 +62,10 @@ class Console:
         """Print a line; controls and invisible characters in it are shown, not sent."""
         self._show(shown(as_called(text)), style=style)
 
+    def verbatim(self, text: str) -> None:
+        """Print lines that may be copied: as they are, but for controls; a terminal folds them without a break."""
+        self._rich.print(Text(shown(text)), soft_wrap=True)
+
     def _show(self, text: str, *, style: str | None) -> None:
         if not self._rich.is_terminal:
             self._rich.print(Text(text, style=style or ""), soft_wrap=True)

@@ -58,6 +58,18 @@ def in_markdown(text: str) -> str:
     return line.replace("&", "&amp;").replace("<", "&lt;").replace("@", "&#64;").replace("|", "\\|").replace("`", "'")
 
 
+def with_code(text: str) -> str:
+    """Return a sentence of ours for a line of Markdown: what stands in backquotes stays code, the rest is text.
+
+    >>> with_code("run `a <b>` on <c>")
+    'run `a <b>` on &lt;c>'
+    """
+    parts = " ".join(plain(text).split()).split("`")
+    if len(parts) % 2 == 0:
+        return in_markdown(text)
+    return "`".join(part if number % 2 else in_markdown(f".{part}.")[1:-1] for number, part in enumerate(parts))
+
+
 def in_code(text: str) -> str:
     """Return the text as code within a line of Markdown.
 

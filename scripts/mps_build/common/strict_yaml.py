@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,10 +17,24 @@ Model = TypeVar("Model", bound=BaseModel)
 Location = tuple[str | int, ...]
 Fault = tuple[Location, str]
 Check = Callable[[Any], Iterable[Fault]]
+_HINT = "correct the lines named above"
 _DEEPEST = 40
 _MOST_BYTES = 8 << 20  # the longest of ours has a tenth of it
 # libyaml's reader is ten times as fast; where PyYAML was built without it, its own does the same.
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """One file as it was read: its name in messages, its nodes (they know the lines), and what it says."""
+
+    name: str
+    root: yaml.Node
+    data: Any
+
+
+# Where a value of the data that is checked was written: in which file, and where in it.
+Origin = Callable[[Location], tuple[Document, Location]]
 
 
 def load(path: Path, model: type[Model], *, checks: Iterable[Check] = ()) -> Model:
@@ -27,35 +42,66 @@ def load(path: Path, model: type[Model], *, checks: Iterable[Check] = ()) -> Mod
 
     Duplicate keys, unknown keys and unquoted versions (`2.10` is a float) are faults.
     """
+    document = read(path)
+    return validated(document.data, model, documents=(document,), checks=checks)
+
+
+def read(path: Path) -> Document:
+    """Return a file of YAML, unchecked but for what no reader of YAML should take: aliases and endless depth.
+
+    Raises:
+        UsageError: it cannot be read, or is not YAML.
+    """
     try:
         text = read_text(path, most_bytes=_MOST_BYTES)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from error
-    return parse(text, model, name=str(path), checks=checks)
+    return _read(text, str(path))
 
 
 def parse(text: str, model: type[Model], *, name: str, checks: Iterable[Check] = ()) -> Model:
-    """Return `text` as `model`; `name` stands for the file in messages.
+    """Return `text` as `model`; `name` stands for the file in messages."""
+    document = _read(text, name)
+    return validated(document.data, model, documents=(document,), checks=checks)
+
+
+def validated(
+    data: Any,
+    model: type[Model],
+    *,
+    documents: Sequence[Document],
+    origin: Origin | None = None,
+    checks: Iterable[Check] = (),
+    faults: Iterable[tuple[Document, Location, str]] = (),
+) -> Model:
+    """Return what the files say together as `model`, or raise a UsageError that lists every fault of each.
 
     Args:
+        documents: the files, the one that was asked for first.
+        origin: where a value of `data` was written; None: all of it is the first file's.
         checks: each is asked of the raw data for faults that no single field can know, so
             that they show together with the model's own.
+        faults: what was found wrong when `data` was made of the files.
     """
-    root, data = _read(text, name)
-    faults = [(line, fault) for line, fault in _duplicates(root)]
+    written = origin or (lambda location: (documents[0], location))
+    found = {(document, line, fault) for document in documents for line, fault in _duplicates(document.root)}
     value = None
     try:
         value = model.model_validate(data)
     except ValidationError as error:
         for fault in error.errors():
-            location = tuple(fault["loc"])
-            faults.append((_line(root, location), f"{_key(location)}: {_wording(fault, _scalar(root, location))}"))
-    for check in checks:
-        faults += [(_line(root, location), f"{_key(location)}: {message}") for location, message in check(data)]
-    if faults or value is None:
-        lines = [f"{name}:{line}: {fault}" for line, fault in sorted(set(faults))]
+            document, location = written(tuple(fault["loc"]))
+            said = _wording(fault, _scalar(document.root, location))
+            found.add((document, _line(document.root, location), f"{_key(location)}: {said}"))
+    asked = [(*written(location), said) for check in checks for location, said in check(data)]
+    for document, location, said in (*faults, *asked):
+        found.add((document, _line(document.root, location), f"{_key(location)}: {said}"))
+    if found or value is None:
+        ordered = sorted(found, key=lambda each: (documents.index(each[0]), *each[1:]))
+        lines = [f"{document.name}:{line}: {fault}" for document, line, fault in ordered]
         count = "1 fault" if len(lines) == 1 else f"{len(lines)} faults"
-        raise UsageError(f"{count} in {name}:\n  " + "\n  ".join(lines), hint="correct the lines named above")
+        names = dict.fromkeys(document.name for document, _, _ in ordered)
+        raise UsageError(f"{count} in {' and '.join(names)}:\n  " + "\n  ".join(lines), hint=_HINT)
     return value
 
 
@@ -68,19 +114,19 @@ def unchecked(text: str) -> Any:
     return yaml.load(text, Loader=_Loader)
 
 
-def _read(text: str, name: str) -> tuple[yaml.Node, Any]:
+def _read(text: str, name: str) -> Document:
     try:
         _refuse_aliases_and_depth(text, name)
         loader = _Loader(text)
         root = loader.get_single_node()
         if root is None:
             raise UsageError(f"{name}: is empty")
-        return root, loader.construct_document(root)
+        return Document(name, root, loader.construct_document(root))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{name}:{mark.line + 1}" if mark else name
-        problem = getattr(error, "problem", None) or str(error)
-        if "nesting depth" in problem:  # newer readers count levels themselves, before the first event
+        problem = str(getattr(error, "problem", None) or error)
+        if "nesting" in problem:  # libyaml reads ahead, and has a limit of its own since PyYAML 6.0.4
             raise UsageError(f"{where}: is nested too deeply") from error
         raise UsageError(f"{where}: is not YAML: {problem}") from error
     except ValueError as error:  # a timestamp such as 2025-13-45

@@ -13,8 +13,8 @@ from mps_build.common.known_issues import Issue
 from mps_build.common.records.verification import KnownIssue, Python, Record, Torch
 
 from .judgement import Judged, count
-from .request import VerifyRequest
 from .suite.run import SuiteRun
+from .verify_request import VerifyRequest
 
 
 @dataclass(slots=True)

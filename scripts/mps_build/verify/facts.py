@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mps_build.host.host import observe
-from mps_build.host.probes.probers import LiveProber, RecordedProber
-from mps_build.host.recordings.scrub import recorded
-
+from ..host.host import observe
+from ..host.probes.probers import LiveProber, RecordedProber
+from ..host.recordings.scrub import recorded
 from .suite.run import Judgement, JudgeText
 from .target.diagnosis import HostFacts
 
@@ -46,7 +45,7 @@ def judge_text_on(host: HostFacts, torch: str | None) -> JudgeText:
     known = {name: value for name, value in facts.items() if value is not None}
 
     def judge(text: str, exit_code: int | None, signal_name: str | None) -> Judgement:
-        from mps_build.host.triage.device_texts import classify_device_text
+        from ..host.triage.device_texts import classify_device_text
 
         return classify_device_text(text, exit=exit_code, signal=signal_name, host=known)
 
@@ -55,7 +54,7 @@ def judge_text_on(host: HostFacts, torch: str | None) -> JudgeText:
 
 def audited_kind(wheel: Path) -> str | None:
     """Return the audit's word for how a macOS wheel gets its Metal kernels: `aot`, `jit` or `off`; else None."""
-    from mps_build.inspection.audit import audit_wheel
+    from ..inspection.audit import audit_wheel
 
     return audit_wheel(wheel, quick=True).kind if "macosx" in wheel.name else None
 

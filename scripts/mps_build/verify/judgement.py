@@ -20,11 +20,10 @@ from mps_build.common.errors import (
     UsageError,
     VirtualGpu,
 )
-from mps_build.common.records.verification import Case, Verdict
+from mps_build.common.records.verification import FAILED, Case, Verdict
 
 from .suite.run import SuiteRun
 
-BAD = ("failed", "crashed", "timeout")
 _STOPS: dict[str, type[MpsBuildError]] = {
     "virtual_gpu_unusable": VirtualGpu,
     "mps_unavailable": NoGpuSession,
@@ -67,9 +66,13 @@ def judge_run(
     counts = count(run.cases)
     if virtual and device == "mps":
         return _ended(VirtualGpu, "a virtual machine's GPU: the cases ran, and no verdict follows from them", _ON_A_MAC)
-    if any(counts[outcome] for outcome in BAD):
+    if any(counts[outcome] for outcome in FAILED):
         return Judged(
-            verdict="regressed", exit_code=Regressed.exit_code, cause=Regressed.cause, hint=_repro(run, record)
+            verdict="regressed",
+            exit_code=Regressed.exit_code,
+            cause=Regressed.cause,
+            message=_BY_THEMSELVES if planted and not run.caught else None,
+            hint=_repro(run, record),
         )
     if not counts["passed"] + counts["known"] + counts["unexpected_pass"]:
         skipped = f"all {counts['skipped']} cases were skipped" if counts["skipped"] else "no case was chosen"
@@ -85,12 +88,13 @@ def judge_run(
 
 
 _AGAIN = "close other GPU programs, let the machine cool, then run it again"
+_BY_THEMSELVES = "no case caught the planted fault: those that failed did so before it changed anything"
 _ON_A_MAC = "verify on a Mac itself"
 _ACCEPT = "`--accept known` makes this exit 0"
 
 
 def _repro(run: SuiteRun, record: Path) -> str:
-    first = next(case.id for case in run.cases if case.outcome in BAD)
+    first = next(case.id for case in run.cases if case.outcome in FAILED)
     command = f"nox -s repro -- {shlex.quote(str(record))} {shlex.quote(first)}"
     return f"`{command}` writes that failure as a script of its own"
 

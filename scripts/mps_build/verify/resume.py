@@ -7,7 +7,7 @@ from pathlib import Path
 from mps_build.common.errors import UsageError
 from mps_build.common.records.verification import Record, Torch
 
-from .request import VerifyRequest
+from .verify_request import VerifyRequest
 
 
 def not_the_same(earlier: Record, torch: Torch, request: VerifyRequest, folder: Path) -> UsageError | None:

@@ -45,7 +45,9 @@ class OutcomeLog:
         """Say whether somebody reads the events, and so may start another process."""
         return self._file is not None
 
-    def finished(self, case: Case, outcome: str, reason: str, error: dict[str, float], seconds: float) -> None:
+    def finished(
+        self, case: Case, outcome: str, reason: str, error: dict[str, float], seconds: float, **facts: Any
+    ) -> None:
         """Say what came of a case."""
         self.write(
             "finished",
@@ -56,6 +58,7 @@ class OutcomeLog:
             reason=reason,
             error=error,
             seconds=round(seconds, 4),
+            **facts,
         )
 
 

@@ -40,6 +40,14 @@ class Plant:
         return int(hits.get(self.name, 0))
 
 
+def _folder_of(path: Path) -> Path:
+    """Return the folder that a file's imports start from: its own, or the one that holds its package, as in pytest."""
+    folder = path.resolve().parent
+    while (folder / "__init__.py").is_file():
+        folder = folder.parent
+    return folder
+
+
 def load(path: Path, name: str = "") -> Any:
     """Return the module of a plant file, by a name of its own; raise PlantError where it is none."""
     if not path.is_file():
@@ -49,7 +57,7 @@ def load(path: Path, name: str = "") -> Any:
     if spec is None or spec.loader is None:
         raise PlantError(f"not a Python file: {path}")
     module = importlib.util.module_from_spec(spec)
-    sys.path.append(str(path.resolve().parent))  # it may import its neighbours
+    sys.path.append(str(_folder_of(path)))  # it may import its neighbours
     sys.modules[name] = module  # dataclasses and pickles look their module up by name
     try:
         spec.loader.exec_module(module)

@@ -70,6 +70,7 @@ class Session:
             threads=torch.get_num_threads(),
             seed=self.bench.seed,
             plant=self.plant.name if self.plant else None,
+            **self._plant_hits(),
         )
 
     def ask(self, case: Case, item: Any) -> None:
@@ -97,16 +98,16 @@ class Session:
         seconds = time.perf_counter() - begun
         self._seconds[item.path.name] = self._seconds.get(item.path.name, 0.0) + seconds
         if reason is not None:
-            self.log.finished(case, "skipped", reason, {}, seconds)
+            self.log.finished(case, "skipped", reason, {}, seconds, **self._plant_hits())
             pytest.skip(reason)
         if isinstance(wrong, Mismatch) and wrong.error is not None:
             error = wrong.error.as_json()
         outcome = judge(wrong is not None, issue)
         text = "" if wrong is None else f"{type(wrong).__name__}: {wrong}"
-        self.log.finished(case, outcome, text, error, seconds)
+        self.log.finished(case, outcome, text, error, seconds, **self._plant_hits())
         if self._must_leave(case, wrong is not None):
             self._leave(item.session, case)
-        if outcome == "failed" and self.plant is not None:
+        if outcome == "failed" and self.plant is not None and self.plant.hits != 0:
             item.session.shouldstop = f"the plant is caught by {case.id}"
         if outcome == "known":
             pytest.xfail(f"{issue.id if issue else ''}: {text}")
@@ -121,6 +122,10 @@ class Session:
         if self._recorder is not None:
             TouchMap(self._touched).save(Path(self._touch_file))
         self.log.write("end")
+
+    def _plant_hits(self) -> dict[str, int | None]:
+        """Return what a line says of the plant: a case that fails before its first hit failed by itself."""
+        return {"plant_hits": self.plant.hits} if self.plant is not None else {}
 
     def _leave(self, session: Any, after: Case) -> None:
         """End this process after a case: the driver starts another one for the rest."""

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from mps_build import cli
-from mps_build.build import request
 from mps_build.common.interpreters import PythonSearch
 from recorded_macs import recorded_mac
 
@@ -58,7 +57,7 @@ def test_the_python_is_looked_for_before_anything_is_fetched(
         skipped = {"/opt/conda/bin/python3": "runs as x86_64: under Rosetta it builds nothing for arm64"}
         return PythonSearch(version=version, found=None, skipped=skipped)
 
-    monkeypatch.setattr(request, "search_interpreter", none)
+    monkeypatch.setattr("mps_build.build.planning.search_interpreter", none)
     monkeypatch.setattr("mps_build.commands.doctor.search_interpreter", none)
     assert cli.main("build_wheel", ["sample"]) == 6
     assert "/opt/conda/bin/python3: runs as x86_64" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from mm_plants import MORE, PLANTS
 from mps_build.build.mm.check import Report, check_files
-from mps_build.build.mm.request import make_checker
+from mps_build.build.mm.check_request import make_checker
 from mps_build.build.mm.tree import read_tree
 from mps_build.common.reporter import SilentReporter
 from mps_build.common.workspace import work_folder

@@ -253,7 +253,7 @@ def test_a_full_disk_and_a_dead_compiler_are_told(tree: Path, tmp_path: Path, mo
         zig = tmp_path / "zig"
         zig.write_text(f"#!/bin/sh\necho '{text}' >&2\nexit 1\n")
         zig.chmod(0o755)
-        monkeypatch.setattr("mps_build.build.mm.request.find_zig", lambda zig=zig: zig)
+        monkeypatch.setattr("mps_build.build.mm.check_request.find_zig", lambda zig=zig: zig)
         ended, found = _check(tmp_path, str(tree / OPERATIONS / "Twice.mm"))
         assert (ended, words in found["error"].lower()) == (status, True), found
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from git_history import ENVIRON, git, repository
+from mps_build.build.companions.companion_plan import chosen_companions
 from mps_build.build.companions.fetch import Sources
 from mps_build.build.companions.metadata import pin_torch
-from mps_build.build.companions.plan import chosen_companions
 from mps_build.build.companions.projects import PROJECTS
 from mps_build.build.companions.source import (
     SourceChoice,
@@ -126,18 +126,18 @@ def test_the_torch_is_the_one_that_was_delivered_last_and_is_still_there(tmp_pat
 
 def test_without_receipts_the_wheelhouse_is_looked_at_and_two_torches_are_not_guessed_between(tmp_path: Path) -> None:
     def look() -> Path:
-        return built_wheel(RECIPE, python="3.12", receipts=tmp_path / "none", wheelhouse=tmp_path / "house").path
+        return built_wheel(RECIPE, python="3.12", receipts=tmp_path / "none", wheelhouse=tmp_path / "wheelhouse").path
 
     with pytest.raises(UsageError, match=r"no torch of v2.6.0 for Python 3.12 has been built") as raised:
         look()
     assert "nox -s build_wheel -- v2.6.0 --python 3.12" in (raised.value.hint or "")
     for name in (MAC, "torch-2.6.0+mps.gfffffff-cp312-cp312-macosx_13_0_arm64.whl"):
-        wheel = torch_wheel(tmp_path / "house", name)
+        wheel = torch_wheel(tmp_path / "wheelhouse", name)
         receipt = {"recipe": {"version": "2.6.0"}, "python": "3.12"}
         wheel.with_name(f"{name}.receipt.json").write_text(json.dumps(receipt))
         if name == MAC:
             assert look() == wheel
-    other = tmp_path / "house" / "torch-2.5.1-cp312-none-macosx_11_0_arm64.whl.receipt.json"
+    other = tmp_path / "wheelhouse" / "torch-2.5.1-cp312-none-macosx_11_0_arm64.whl.receipt.json"
     other.write_text(json.dumps({"recipe": {"version": "2.5.1"}, "python": "3.12"}))
 
     with pytest.raises(UsageError, match=r"holds 2 torch wheels"):

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
 from mps_build.build.companions import smoke
 from mps_build.build.failure import explained
 from mps_build.build.rehearsal.companion_parts import complete_torch
-from mps_build.build.rehearsal.elf import Loads, faults_of
+from mps_build.build.rehearsal.elf import Loads, check_libraries, faults_of
 from mps_build.cli import main
-from mps_build.common.errors import CompileError, DiskFull
+from mps_build.common.errors import AuditRejected, BuildEnvironmentError, CompileError, DiskFull
+from mps_build.common.process import Command, capture
 from mps_build.host.triage import explain
 from recorded_macs import recorded_mac
 from small_companions import RECIPE, torch_wheel
@@ -169,3 +172,28 @@ def test_the_smoke_script_is_told_apart_from_a_torch_that_is_missing(tmp_path: P
 
     assert ended.returncode != 0 and "No module named 'torch'" in ended.stderr
     assert not (tmp_path / "result.json").exists()
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or not (shutil.which("cc") and shutil.which("readelf")), reason="ELF's tools are needed"
+)
+def test_a_library_says_what_it_loads_and_where_it_searches(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("int a;\n")
+    torch, own = tmp_path / "libtorch_cpu.so", tmp_path / "_C.so"
+    flags = ("-shared", "-nostdlib", str(tmp_path / "a.c"))
+    search = "-Wl,-rpath,$ORIGIN/../torch/lib:/opt/lib"
+    for argv in (
+        ("cc", *flags, "-Wl,-soname,libtorch_cpu.so", "-o", str(torch)),
+        ("cc", *flags, search, "-Wl,--no-as-needed", str(torch), "-o", str(own)),
+    ):
+        assert capture(Command(argv=argv)).ok
+
+    wheel = tmp_path / "torchaudio-2.6.0-cp312-cp312-linux_x86_64.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.write(own, "torchaudio/lib/_C.so")
+    with pytest.raises(AuditRejected, match="searches /opt/lib"):
+        check_libraries(wheel, scratch=tmp_path / "unpacked", wrap=lambda command: command)
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("torchaudio/lib/_C.so", b"no library")
+    with pytest.raises(BuildEnvironmentError, match="readelf cannot read"):
+        check_libraries(wheel, scratch=tmp_path / "unpacked", wrap=lambda command: command)

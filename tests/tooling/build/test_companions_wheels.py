@@ -80,11 +80,11 @@ def test_a_wheel_without_its_compiled_part_is_named_by_the_pattern_that_nothing_
 
 def test_the_pins_hold_this_torch_and_every_companion_that_fits_it_and_no_other(tmp_path: Path) -> None:
     asked = plan(tmp_path)
-    house = asked.wheelhouse
-    fresh = torch_wheel(house, "torchvision-0.21.0+mps.g1eba9b3-cp312-cp312-macosx_13_0_arm64.whl")
-    torch_wheel(house, "torchaudio-2.6.0+mps.g1eba9b3-cp312-cp312-macosx_13_0_arm64.whl")
-    torch_wheel(house, "torchaudio-2.6.0+mps.g1eba9b3-cp311-cp311-macosx_13_0_arm64.whl")
-    (house / "torchaudio-2.5.0-cp312-cp312-macosx_13_0_arm64.whl").write_bytes(b"damaged")
+    wheelhouse = asked.wheelhouse
+    fresh = torch_wheel(wheelhouse, "torchvision-0.21.0+mps.g1eba9b3-cp312-cp312-macosx_13_0_arm64.whl")
+    torch_wheel(wheelhouse, "torchaudio-2.6.0+mps.g1eba9b3-cp312-cp312-macosx_13_0_arm64.whl")
+    torch_wheel(wheelhouse, "torchaudio-2.6.0+mps.g1eba9b3-cp311-cp311-macosx_13_0_arm64.whl")
+    (wheelhouse / "torchaudio-2.5.0-cp312-cp312-macosx_13_0_arm64.whl").write_bytes(b"damaged")
 
     matched = matching_set(asked, [fresh])
 

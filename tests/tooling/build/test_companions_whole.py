@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import small_wheels
 from git_history import git, repository
-from mps_build.build.companions.plan import CompanionPlan
+from mps_build.build.companions.companion_plan import CompanionPlan
 from mps_build.build.companions.source import SourceChoice
 from mps_build.build.companions.torch_wheel import given_wheel
 from mps_build.commands.build_companions import build_and_deliver

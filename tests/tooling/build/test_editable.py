@@ -17,11 +17,11 @@ import pytest
 from mps_build import cli
 from mps_build.build.artifacts import Editable, editable_of
 from mps_build.build.backend import build_folder
+from mps_build.build.build_request import BuildRequest, CompilerRequest, SourceRequest, WheelRequest
 from mps_build.build.editable import EditableBuild
 from mps_build.build.editable_state import Remembered, recall, remember
 from mps_build.build.options import BuildOptions
 from mps_build.build.pipeline import Pipeline
-from mps_build.build.plan import BuildRequest, CompilerRequest, SourceRequest, WheelRequest
 from mps_build.build.steps.build_editable import build_editable, create_runtime, first_command, import_it
 from mps_build.build.steps.configure import configure, configure_command, write_overrides
 from mps_build.build.steps.rebuild_editable import rebuild, stale_copies, stale_sources

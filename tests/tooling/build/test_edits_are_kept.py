@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.build.artifacts import SourceTree
-from mps_build.build.plan import SourceRequest
+from mps_build.build.build_request import SourceRequest
 from mps_build.build.source import prepare_source
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import SourceError

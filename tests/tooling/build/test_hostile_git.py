@@ -11,12 +11,13 @@ from git_history import git as run_git
 from git_history import repository
 from mps_build.build.steps.fetch_source import fetch_source, resolve_ref
 from mps_build.cli import main
+from mps_build.common.addresses import address_fault
 from mps_build.common.environment import fetch_environ, without_repository
 from mps_build.common.errors import SourceError, UsageError
-from mps_build.common.git import address_fault
 from mps_build.common.process import Command, capture, run_logged
 from mps_build.common.recipe.catalogue import find_recipe, recipes_root
 from mps_build.common.recipe.embedded_source import materialise
+from mps_build.common.recipe.meaning import as_yaml
 from mps_build.common.reporter import SilentReporter
 
 REDIRECTING = {
@@ -108,7 +109,7 @@ def test_an_address_runs_no_program(address: str, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
     with pytest.raises((UsageError, SourceError)):
         resolve_ref(address.format(mark=mark), "main", environ=fetch_environ(os.environ))
-    recipe = (recipes_root() / "v2.6.0.yaml").read_text(encoding="utf-8")
+    recipe = as_yaml(find_recipe("v2.6.0"))
     told = f"repository: {json.dumps(address.format(mark=mark))}"
     copy = tmp_path / "v2.6.0.yaml"
     copy.write_text(

@@ -17,7 +17,6 @@ import pytest
 from entry import entry, environ
 from stand_in_wheels import write_history
 
-SCRIPTS = Path(__file__).parents[3] / "scripts"
 CHECK = """\
 echo x >> {folder}/asked
 if [ "$(wc -l < {folder}/asked)" -ge 6 ] && [ ! -e {folder}/interrupted ]; then : > {folder}/reached; sleep 600; fi
@@ -25,11 +24,10 @@ if [ "$(wc -l < {folder}/asked)" -ge 6 ] && [ ! -e {folder}/interrupted ]; then 
 """
 BUILD = """\
 import sys, time; from pathlib import Path
-sys.path.insert(0, {scripts!r})
-from mps_build.build import environment; from mps_build.cli import main
+from mps_build.build import build_environment; from mps_build.cli import main
 def wait(**_):
     Path({reached!r}).touch(); time.sleep(600)
-environment.create_environment = wait
+build_environment.create_environment = wait
 raise SystemExit(main("build_wheel", sys.argv[1:]))
 """
 
@@ -73,7 +71,7 @@ def _command(said: str) -> list[str]:
 
 def test_a_build_keeps_its_steps_and_names_the_command_that_goes_on(tmp_path: Path) -> None:
     reached = tmp_path / "reached"
-    program = BUILD.format(scripts=str(SCRIPTS), reached=str(reached))
+    program = BUILD.format(reached=str(reached))
     ours = f"{sys.version_info[0]}.{sys.version_info[1]}"
     argv = [sys.executable, "-c", program, "sample", "--python", ours, "--jobs", "1"]
 

@@ -90,17 +90,29 @@ def test_the_doctor_and_the_plan_of_a_mac(tmp_path: Path, recipe: Path) -> None:
 @on_linux
 def test_the_sample_goes_natively_to_a_delivered_wheel(tmp_path: Path, recipe: Path, delocate: Path) -> None:
     """No Xcode is chosen for the machine; the one in /Applications is found, and is git's and delocate's too."""
-    mac, answer, house = imitated_mac(tmp_path / "mac", packages=delocate), tmp_path / "answer.json", tmp_path / "house"
-    words = ("build_wheel", str(recipe), "--python", OURS, "--wheelhouse", str(house), *_settings(tmp_path / "zig"))
+    mac, answer, wheelhouse = (
+        imitated_mac(tmp_path / "mac", packages=delocate),
+        tmp_path / "answer.json",
+        tmp_path / "wheelhouse",
+    )
+    words = (
+        "build_wheel",
+        str(recipe),
+        "--python",
+        OURS,
+        "--wheelhouse",
+        str(wheelhouse),
+        *_settings(tmp_path / "zig"),
+    )
 
     ran = mac.run(*words, "--json", str(answer), timeout_seconds=900)
 
     assert ran.ok, ran.stdout[-3000:] + ran.stderr[-3000:]
     document = json.loads(answer.read_text(encoding="utf-8"))
-    (wheel,) = house.glob("*.whl")
+    (wheel,) = wheelhouse.glob("*.whl")
     assert re.fullmatch(r"mps_build_sample-1\.0\.0-cp3\d+-cp3\d+-macosx_11_0_arm64\.whl", wheel.name)
     assert document["wheels"][0]["verdict"] == "accepted"
-    receipt = json.loads(next(house.glob("*.receipt.json")).read_text(encoding="utf-8"))
+    receipt = json.loads(next(wheelhouse.glob("*.receipt.json")).read_text(encoding="utf-8"))
     assert receipt["host"]["chip"] == "Apple M3 Max"
     assert receipt["environment"]["DEVELOPER_DIR"] == DEVELOPER_DIR
     assert receipt["tools"]["xcode"] == "26.5 17F42"

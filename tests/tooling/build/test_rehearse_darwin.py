@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from mps_build.build.compiler_environ import build_environ
 from mps_build.build.rehearsal.darwin_recipe import darwin_recipe, zig_toolchain
 from mps_build.build.rehearsal.darwin_sdk import FRAMEWORKS, DarwinSdk, stub_sources, write_sdk
-from mps_build.common.environment import build_environ
 from mps_build.common.recipe.catalogue import find_recipe
 
 

@@ -14,7 +14,8 @@ import yaml
 from git_history import git
 from mps_build.cli import main
 from mps_build.common import strict_yaml
-from mps_build.common.recipe.catalogue import recipes_root
+from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.recipe.meaning import as_yaml
 
 pytestmark = [
     pytest.mark.slow,
@@ -34,7 +35,7 @@ def recipe(tmp_path: Path) -> Path:
     git(repository, "add", "-A")
     git(repository, "commit", "-q", "-m", "first")
     git(repository, "tag", "v2.6.0")
-    declared = strict_yaml.unchecked((recipes_root() / "v2.6.0.yaml").read_text(encoding="utf-8"))
+    declared = strict_yaml.unchecked(as_yaml(find_recipe("v2.6.0")))
     declared["source"] = {"repository": str(repository)}
     declared["commit"] = git(repository, "rev-parse", "HEAD")
     declared["patches"] = []

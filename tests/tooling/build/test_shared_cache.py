@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from mps_build.build.build_request import BuildRequest
 from mps_build.build.compiler_cache.launcher import cache_settings
 from mps_build.build.compiler_cache.store import choose_store, redacted, store_problem
 from mps_build.build.pipeline import Pipeline
-from mps_build.build.plan import BuildRequest
-from mps_build.build.request import plan
+from mps_build.build.planning import plan
 from mps_build.commands.shared.parser import parse_options
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
@@ -139,8 +139,11 @@ def test_a_build_goes_through_the_relay_and_ends_its_server(tmp_path: Path, monk
     monkeypatch.setattr(Pipeline, "prepare_source", lambda self: (None, "source"))
     monkeypatch.setattr(Pipeline, "_build_for", build_for)
 
-    Pipeline(request, workspace=workspace, console=Console()).build()
+    pipeline = Pipeline(request, workspace=workspace, console=Console())
+    before = pipeline.request
+    pipeline.build()
 
+    assert pipeline.request is before
     assert seen == ["+PONG\r\n"]
     assert (tmp_path / "calls").read_text(encoding="utf-8").endswith("--stop-server\n")
 

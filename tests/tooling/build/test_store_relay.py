@@ -87,13 +87,13 @@ def test_what_the_store_says_passes_through_whole() -> None:
     assert not made.troubles
 
 
-@pytest.mark.parametrize("verb", [b"GET", b"SET"])
-def test_a_store_that_is_gone_is_a_miss_and_a_write_error_at_once(verb: bytes) -> None:
+@pytest.mark.parametrize("command", [b"GET", b"SET"])
+def test_a_store_that_is_gone_is_a_miss_and_a_write_error_at_once(command: bytes) -> None:
     with relay(nobody()) as (_, client, told):
         began = time.monotonic()
-        answers = {client.ask(verb, b"key") for _ in range(50)}
+        answers = {client.ask(command, b"key") for _ in range(50)}
 
-    assert answers == {b"$-1\r\n" if verb == b"GET" else b"-ERR the store does not answer\r\n"}
+    assert answers == {b"$-1\r\n" if command == b"GET" else b"-ERR the store does not answer\r\n"}
     assert time.monotonic() - began < 1
     assert len(told) == 1
     assert "refused" in told[0]

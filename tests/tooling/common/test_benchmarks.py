@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+from shared import page, record
 
 BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
-readme: Any = import_module("readme")
-record: Any = import_module("record")
-
 ROWS = json.loads((BENCHMARKS / "results.json").read_text(encoding="utf-8"))
 
 
 def test_the_page_is_in_step_with_the_figures() -> None:
     text = (BENCHMARKS / "README.md").read_text(encoding="utf-8")
 
-    assert text == readme.render(ROWS), "nox -s benchmark -- readme"
+    assert text == page.render(ROWS), "nox -s benchmark -- readme"
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row["name"]))
@@ -55,7 +50,7 @@ def test_a_figures_command_is_one_that_is_there(row: dict[str, Any]) -> None:
     ],
 )
 def test_a_target_is_met_or_not(median: float, target: str, verdict: str) -> None:
-    assert readme.met(median, target) == verdict
+    assert page.met(median, target) == verdict
 
 
 def test_a_new_row_takes_the_old_ones_place_and_the_page_follows(
@@ -69,5 +64,5 @@ def test_a_new_row_takes_the_old_ones_place_and_the_page_follows(
 
     rows = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     assert [(row["name"], row["median"]) for row in rows] == [("a.s", 2.0), ("b.s", 1.0)]
-    assert (tmp_path / "README.md").read_text(encoding="utf-8") == readme.render(rows)
-    assert "| b.s |  | 1 s | - | <= 2 | yes | clang 19 |" in readme.render(rows)
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == page.render(rows)
+    assert "| b.s |  | 1 s | - | <= 2 | yes | clang 19 |" in page.render(rows)

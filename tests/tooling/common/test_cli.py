@@ -18,10 +18,8 @@ from rich.console import Console as RichConsole
 ROOT = Path(__file__).parents[3]
 
 
-def test_every_verb_has_a_session_examples_and_help(capsys: pytest.CaptureFixture[str]) -> None:
-    noxfile = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+def test_every_command_has_examples_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     for command in COMMANDS:
-        assert f"def {command}(session" in noxfile, command
         assert cli.main(command, ["--help"]) == 0
         assert "examples:" in capsys.readouterr().out
 
@@ -66,7 +64,9 @@ def test_a_full_disk_is_exit_19(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["nonsense"]])
-def test_no_verb_or_an_unknown_one_shows_the_verbs(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_command_or_an_unknown_one_shows_the_commands(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(None, arguments) == 2
     output = capsys.readouterr()
     assert "build_wheel" in output.out + output.err

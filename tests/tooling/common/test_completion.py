@@ -36,10 +36,10 @@ def _run(argv: list[str]) -> str:
         (["build_wheel", "--profile", "d"], ["develop"]),
         (["build_wheel", "v2.6"], ["v2.6.0"]),
         (["audit_wheel", "--profile", ""], ["strict", "official"]),
-        (["no_verb", "--x"], []),
+        (["no_command", "--x"], []),
     ],
 )
-def test_bash_completes_verbs_options_their_values_and_recipes(
+def test_bash_completes_commands_options_their_values_and_recipes(
     texts: dict[str, str], tmp_path: Path, words: list[str], wanted: list[str]
 ) -> None:
     file = tmp_path / "completion.bash"
@@ -78,7 +78,7 @@ def test_zsh_reads_its_script_and_registers_it(texts: dict[str, str], tmp_path: 
     assert _run(["zsh", "-f", "-c", ask]).strip() == "_shtab_mps_build"
 
 
-def test_the_scripts_name_every_verb_and_option(texts: dict[str, str]) -> None:
+def test_the_scripts_name_every_command_and_option(texts: dict[str, str]) -> None:
     for command in COMMANDS:
         for action in parser_of(command)._actions:
             for name in action.option_strings:
@@ -111,12 +111,14 @@ def test_a_question_about_the_tool_imports_none_of_its_libraries_and_is_quick(ar
     assert (after.children_user - before.children_user) + (after.children_system - before.children_system) < 0.3
 
 
-def test_a_verb_may_be_written_with_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_may_be_written_with_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(None, ["build-wheel", "--help"]) == 0
     assert "RECIPE" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("wrong", "meant"), [("biuld_wheel", "build_wheel"), ("verify", "verify_mps")])
-def test_a_wrong_verb_names_the_one_that_was_meant(wrong: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_command_names_the_one_that_was_meant(
+    wrong: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert cli.main(None, [wrong]) == 2
     assert meant in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from pathlib import Path
@@ -12,7 +13,7 @@ from mps_build.commands.shared.parser import parser_of
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"])
-SESSIONS = set(re.findall(r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(encoding="utf-8"), re.M))
+SESSIONS = {*COMMANDS, *re.findall(r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(encoding="utf-8"), re.M)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -40,6 +41,62 @@ def test_every_command_that_is_shown_exists(page: Path) -> None:
         if name in COMMANDS:
             known = {option for action in parser_of(name)._actions for option in action.option_strings}
             assert {word for word in _words(rest) if word.startswith("--") and word != "--"} <= known, line
+
+
+def _tree() -> list[str]:
+    """Return the rows of CONTRIBUTING's tree, each with the lines that go on with it."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("## Where things are")[1]
+    block = re.findall(r"(?:^    .*\n)+", text, re.M)[0]
+    return re.sub(r"\n {16,}", " ", block).splitlines()
+
+
+def _folders(place: Path) -> set[str]:
+    found = {each.name for each in place.iterdir() if each.is_dir() and any(each.rglob("*.*"))}
+    return {name for name in found if not name.startswith((".", "__")) and name not in ("work", "wheelhouse")}
+
+
+def test_the_tree_names_every_folder_and_no_other() -> None:
+    tree = "\n".join(_tree())
+
+    named = {name for name in _folders(ROOT) if f"{name}/" in tree}
+    assert named == _folders(ROOT)
+    assert {f"tests/{name}/" for name in _folders(ROOT / "tests") if f"tests/{name}/" not in tree} == set()
+    assert {name for name in re.findall(r"^    ([\w./]+)", tree, re.M) if not (ROOT / name).exists()} == set()
+
+
+def test_the_tree_names_the_folders_of_each_package() -> None:
+    packages = ROOT / "scripts" / "mps_build"
+    rows = {row.split("/")[0].strip(): row for row in _tree() if row.startswith("      ") and "/ " in row}
+
+    assert rows.keys() == _folders(packages)
+    for package, row in rows.items():
+        named = set(re.findall(r"([\w.]+)/", row.strip())) - {package}
+        assert named == _folders(packages / package), package
+
+
+def _prose(path: Path) -> str:
+    """Return the docstrings and comments of a file, without addresses."""
+    text = path.read_text(encoding="utf-8")
+    if ".md" not in text:
+        return ""
+    nodes = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    parts = [ast.get_docstring(node) or "" for node in ast.walk(ast.parse(text)) if isinstance(node, nodes)]
+    parts += [line.partition("# ")[2] for line in text.splitlines()]
+    return re.sub(r"https?://\S+|>>> .*|'[^']*'", "", "\n".join(parts))
+
+
+@pytest.mark.parametrize("folder", ["scripts", "tests", "benchmarks"])
+def test_no_source_cites_a_page_that_is_not_here(folder: str) -> None:
+    pages = {path.name for part in ("docs", "tests", "benchmarks") for path in (ROOT / part).rglob("*.md")}
+    pages |= {path.name for path in ROOT.glob("*.md")}
+    cited = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in (ROOT / folder).rglob("*.py")
+        for name in re.findall(r"(?<![\w.])(\w+\.md)\b", _prose(path))
+    }
+
+    assert cited
+    assert {name for name in cited if name.partition(": ")[2] not in pages} == set()
 
 
 def _words(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from mps_build.common.errors import BuildEnvironmentError, SourceError, UsageErr
 from mps_build.common.wheels import download
 from mps_build.common.wheels.download import MACOS_PLATFORM
 from mps_build.common.wheels.nightly import VARIABLE
-from mps_build.verify.target import environment, resolve
+from mps_build.verify.target import resolve
 from small_wheels import torch_files, write_wheel
 
 NEWEST = "2.17.0.dev20261121"
@@ -112,7 +112,9 @@ def test_verify_mps_asks_for_the_nightly_of_this_python(
         raise BuildEnvironmentError(f"{wheel.name} is to be installed", hint="this test ends here")
 
     monkeypatch.setattr(resolve, "make_environment", stop)
-    monkeypatch.setattr(environment, "_pip", lambda _: (sys.executable, "-m", "pip"))  # making our own takes 5 s
+    monkeypatch.setattr(
+        "mps_build.verify.target.torch_environment._pip", lambda _: (sys.executable, "-m", "pip")
+    )  # making our own takes 5 s
     status = main(
         "verify_mps", ["--nightly", "--index", str(index), "--device", "cpu", "--record", str(tmp_path / "r")]
     )

@@ -10,10 +10,12 @@ import shutil
 import subprocess
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from mps_build.commands.shared.catalogue import COMMANDS
+from mps_build.commands.shared.parser import module_of
 
 ROOT = Path(__file__).parents[3]
 NOXFILE = ROOT / "noxfile.py"
@@ -31,12 +33,21 @@ class _NewCommandFailed(Exception):
 
 @pytest.fixture(name="noxfile")
 def _noxfile(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
-    """The noxfile, loaded with a stand-in for nox: its sessions are plain functions then."""
+    """The noxfile, loaded with a stand-in for nox: its sessions are plain functions then, by name in `sessions`."""
     nox = types.ModuleType("nox")
+    sessions: dict[str, Callable[..., None]] = {}
+
+    def session(function: Callable[..., None] | None = None, *, name: str = "", **options: object) -> object:
+        def register(inner: Callable[..., None]) -> Callable[..., None]:
+            sessions[name or inner.__name__] = inner
+            return inner
+
+        return register(function) if function else register
+
     nox.__dict__.update(
         project=types.SimpleNamespace(load_toml=lambda path: {}),
         options=types.SimpleNamespace(),
-        session=lambda function=None, **options: function or (lambda inner: inner),
+        session=session,
         command=types.SimpleNamespace(CommandFailed=_OldCommandFailed),
     )
     monkeypatch.setitem(sys.modules, "nox", nox)
@@ -44,6 +55,7 @@ def _noxfile(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    module.__dict__["sessions"] = sessions
     yield module
 
 
@@ -66,6 +78,39 @@ def test_the_status_of_a_command_is_read_from_every_nox(
     assert noxfile._status(failure) == status
 
 
+def test_every_command_is_a_session_and_says_what_its_module_says(noxfile: types.ModuleType) -> None:
+    said = {name: session.__doc__ for name, session in noxfile.sessions.items() if name in COMMANDS}
+
+    assert said == {name: f"{summary[0].upper()}{summary[1:]}." for name, summary in COMMANDS.items()}
+    assert said == {name: (module_of(name).__doc__ or "").splitlines()[0] for name in COMMANDS}
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "group"),
+    [
+        ("matrix", [], "tool"),
+        ("verify_kernels", [], "kernels"),
+        ("compare", ["a.whl", "b.whl"], "tool"),
+        ("compare", ["a.whl", "b.whl", "--kernels"], "kernels"),
+        ("bisect_mps", ["--op=aten.add"], "kernels"),
+        ("benchmark_mps", [], "png"),
+        ("check_mm", [], "check_mm"),
+        ("lock", [], "lock"),
+        ("verify_provenance", [], "provenance"),
+    ],
+)
+def test_a_session_installs_what_its_command_needs(
+    noxfile: types.ModuleType, monkeypatch: pytest.MonkeyPatch, command: str, arguments: list[str], group: str
+) -> None:
+    installed: list[str] = []
+    monkeypatch.setattr(noxfile, "_command", lambda session, group: installed.append(group))
+
+    noxfile.sessions[command](types.SimpleNamespace(name=command, posargs=arguments))
+
+    assert installed == [group]
+    assert f"\n{group} = [" in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
 def test_a_command_has_the_time_to_end_in_order(
     noxfile: types.ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -80,7 +125,7 @@ def test_a_command_has_the_time_to_end_in_order(
     )
     monkeypatch.setattr(noxfile, "_install", lambda session, group: None)
 
-    noxfile.matrix(session)
+    noxfile.sessions["matrix"](session)
 
     assert given["interrupt_timeout"] == given["terminate_timeout"] == 10.0
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from entry import entry, environ
+from mps_build.common.recipe.catalogue import find_recipe
 
 pytestmark = pytest.mark.slow
 
@@ -89,7 +90,12 @@ def test_both_are_small_and_hold_what_the_tool_reads(packed: tuple[Path, Path]) 
     with zipfile.ZipFile(wheel) as zipped, tarfile.open(sdist) as tarred:
         names = zipped.namelist()
         sources = {name.partition("/")[2] for name in tarred.getnames()}
-    for wanted in ("build_recipes/v2.6.0.yaml", "tests/device/known_issues.yaml", "schemas/recipe.schema.json"):
+    for wanted in (
+        "build_recipes/v2.6.0.yaml",
+        "build_recipes/defaults.yaml",
+        "tests/device/known_issues.yaml",
+        "schemas/recipe.schema.json",
+    ):
         assert f"mps_build/data/{wanted}" in names
         assert wanted in sources
     assert any(name.startswith("mps_build/data/patches/") for name in names)
@@ -97,7 +103,7 @@ def test_both_are_small_and_hold_what_the_tool_reads(packed: tuple[Path, Path]) 
     assert not [name for name in (*names, *sources) if any(part in name for part in unwanted)]
 
 
-def test_it_says_its_version_and_its_verbs_with_its_own_name(installed: Installed) -> None:
+def test_it_says_its_version_and_its_commands_with_its_own_name(installed: Installed) -> None:
     assert installed.run("--version").stdout.startswith("mps-build ")
     assert "build_wheel" in installed.run("--help").stdout
     told = installed.run("build_wheel", "--help").stdout
@@ -111,6 +117,12 @@ def test_the_doctor_finds_the_recipes_and_gives_the_clones_exit_status(installed
     clone = subprocess.run(entry("doctor", "v2.6.0"), env=environ(), capture_output=True, check=False)
     assert status == clone.returncode == document["exit_code"]
     assert document["probes"]
+
+
+def test_a_recipe_has_what_it_takes_from_the_defaults(installed: Installed) -> None:
+    status, document = installed.answer("matrix", "v2.13.0", "--show")
+
+    assert (status, document["recipe"]) == (0, find_recipe("v2.13.0").model_dump(mode="json"))
 
 
 def test_it_audits_an_official_wheel(installed: Installed) -> None:
@@ -140,9 +152,9 @@ def test_it_verifies_a_torch_on_the_cpu(installed: Installed, tmp_path: Path) ->
 
 
 def test_it_builds_the_sample(installed: Installed) -> None:
-    status, document = installed.answer("build_wheel", "sample", "--wheelhouse", str(installed.folder / "house"))
+    status, document = installed.answer("build_wheel", "sample", "--wheelhouse", str(installed.folder / "wheelhouse"))
 
     assert status == 0, document
-    wheel = next((installed.folder / "house").glob("*.whl"))
+    wheel = next((installed.folder / "wheelhouse").glob("*.whl"))
     assert installed.answer("audit_wheel", str(wheel))[0] == 0
     assert ROOT not in wheel.parents

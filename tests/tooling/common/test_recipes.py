@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 from mps_build.common.errors import UsageError
-from mps_build.common.recipe.catalogue import all_recipes, load_recipe, recipes_root
+from mps_build.common.recipe.catalogue import load_recipe, recipes_root
 
 V2_6 = recipes_root() / "v2.6.0.yaml"
-RELEASES = tuple(recipe for recipe in all_recipes() if recipe.release is not None)
+DEFAULTS = recipes_root() / "defaults.yaml"
 
 
 def _faults(tmp_path: Path, edit: Callable[[str], str]) -> str:
-    """Return what is said of v2.6.0.yaml after `edit`."""
-    text = V2_6.read_text()
-    changed = edit(text)
-    assert changed != text
-    path = tmp_path / "mine.yaml"
-    path.write_text(changed)
+    """Return what is said of v2.6.0.yaml and of the defaults that it extends after `edit` of both."""
+    before = [path.read_text() for path in (V2_6, DEFAULTS)]
+    after = [edit(text) for text in before]
+    assert after != before
+    for name, text in zip(("mine.yaml", "defaults.yaml"), after, strict=True):
+        (tmp_path / name).write_text(text)
     with pytest.raises(UsageError) as caught:
-        load_recipe(path)
+        load_recipe(tmp_path / "mine.yaml", defaults=tmp_path / "defaults.yaml")
     return str(caught.value)
 
 
@@ -30,8 +30,12 @@ def _replaced(old: str, new: str) -> Callable[[str], str]:
     return lambda text: text.replace(old, new, 1)
 
 
-def _line_of(text: str) -> int:
-    return next(number for number, line in enumerate(V2_6.read_text().splitlines(), 1) if text in line)
+def _row(name: str, value: str) -> str:
+    return f'  - name: {name}\n    value: {value}\n    reason: "for a test"'
+
+
+def _line_of(text: str, path: Path = V2_6) -> int:
+    return next(number for number, line in enumerate(path.read_text().splitlines(), 1) if text in line)
 
 
 @pytest.mark.parametrize(
@@ -73,9 +77,9 @@ def _line_of(text: str) -> int:
             "is below the macOS that metal_basic is compiled for",
         ),
         ('minos: "11.0"', 'minos: "14.0"', "deployment_target: '13.0' is below libomp's minimum macOS, 14.0"),
-        ('value: "13.0"', 'value: "14.0"', "MACOSX_DEPLOYMENT_TARGET must be '13.0', by deployment_target"),
-        ('value: "2.6.0"', 'value: "2.5.1"', "PYTORCH_BUILD_VERSION must be '2.6.0', the recipe's version"),
-        ("macosx-13.0-arm64", "macosx-13_0-arm64", "_PYTHON_HOST_PLATFORM must be 'macosx-13.0-arm64'"),
+        ("from: deployment_target", 'value: "14.0"', "MACOSX_DEPLOYMENT_TARGET must be '13.0', by deployment_target"),
+        ("from: version", 'value: "2.5.1"', "PYTORCH_BUILD_VERSION must be '2.6.0', the recipe's version"),
+        ("from: host_platform", "value: macosx-13_0-arm64", "_PYTHON_HOST_PLATFORM must be 'macosx-13.0-arm64'"),
         ('value: "-arch arm64"', 'value: "-arch;arm64"', "ARCHFLAGS holds `;` or a line end"),
         ("name: ARCHFLAGS", "name: USE_MPS", "environment.3.name: USE_MPS is set twice"),
         ("name: ARCHFLAGS", "name: ARCH-FLAGS", "environment.3.name: string should match pattern"),
@@ -85,19 +89,80 @@ def _line_of(text: str) -> int:
         ('  - "ninja"', '  - "ninja>>1"', "build_requirements.4: is not a requirement"),
         ("use_mps: true", 'use_mps: "true"', "gate.use_mps: input should be a valid boolean"),
         ("sha256: 74dd", "sha256: 74d", "libomp.sha256: string should match pattern"),
+        ("from: version", "from: commit", "environment.4.from: must be one of version, deployment_target, host_plat"),
+        ("from: version", "from: [version]", "environment.4.from: must be one of version"),
+        (
+            "from: version",
+            'from: version\n    value: "2.6.0"',
+            "environment.4.from: does not go with a value of its own",
+        ),
+        ("extends: defaults.yaml", "extends: v2.5.1.yaml", "extends: must be defaults.yaml, the file beside"),
+        (
+            "patches:\n",
+            f"environment:\n{_row('USE_MPI', 'null')}\npatches:\n",
+            "is null, but defaults.yaml sets no USE_MPI",
+        ),
+        (
+            "patches:\n",
+            "environment:\n  - name: USE_MPS\n    value: null\npatches:\n",
+            "environment.0: is dropped (value",
+        ),
+        (
+            "patches:\n",
+            f"environment:\n{_row('USE_MPS', '1')}\npatches:\n",
+            "environment.0.value: must be text: write it",
+        ),
+        ("patches:\n", "environment: 1\npatches:\n", "environment: input should be a valid"),
+        ("source:", "extends: defaults.yaml\nsource:", "extends: unknown key"),
     ],
 )
 def test_a_fault_is_named_with_its_file_line_and_key(tmp_path: Path, old: str, new: str, message: str) -> None:
     said = _faults(tmp_path, _replaced(old, new))
 
-    assert message in said
-    assert re.search(rf"{re.escape(str(tmp_path / 'mine.yaml'))}:\d+: ", said)
+    place = rf"{re.escape(str(tmp_path))}/(mine|defaults)\.yaml:\d+: "
+    assert re.search(rf"(?m)^ *{place}.*{re.escape(message)}", said), said
 
 
 def test_the_line_is_the_one_of_the_fault(tmp_path: Path) -> None:
     said = _faults(tmp_path, _replaced('mps_floor: "13.0"', "mps_floor: 13.0"))
 
     assert f"mine.yaml:{_line_of('mps_floor:')}: mps_floor: " in said
+
+
+def test_a_fault_of_the_defaults_is_told_with_their_file_and_line(tmp_path: Path) -> None:
+    said = _faults(tmp_path, _replaced('value: "OFF"', "value: 0"))
+
+    where = tmp_path / "defaults.yaml"
+    assert f"{where}:{_line_of('OFF', DEFAULTS)}: environment.10.value: must be text" in said
+    assert said.startswith(f"1 fault in {where}:")
+
+
+def test_a_missing_key_is_missing_in_the_file_that_has_the_rest(tmp_path: Path) -> None:
+    """gate is in both: what both lack is the recipe's to say; libomp is in the defaults alone."""
+    said = _faults(tmp_path, lambda text: text.replace("  openmp: true\n", "").replace('  minos: "11.0"\n', ""))
+
+    recipe, defaults = tmp_path / "mine.yaml", tmp_path / "defaults.yaml"
+    assert said.startswith(f"3 faults in {recipe} and {defaults}:")
+    assert f"{recipe}:{_line_of('gate:')}: gate.openmp: is missing" in said
+    assert f"{defaults}:{_line_of('libomp:', DEFAULTS)}: libomp.minos: is missing" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is empty"),
+        ("- a\n", "the document: must be a mapping"),
+        ("a: [\n", "is not YAML"),
+        ("a: 1\na: 2\n", "twice"),
+    ],
+)
+def test_defaults_that_are_none_are_told(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "defaults.yaml").write_text(text)
+
+    with pytest.raises(UsageError, match=message.replace("twice", "duplicate key")) as caught:
+        load_recipe(V2_6, defaults=tmp_path / "defaults.yaml")
+
+    assert f"{tmp_path}/defaults.yaml" in str(caught.value)
 
 
 def test_all_faults_are_told_at_once_in_the_order_of_their_lines(tmp_path: Path) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mps_build.build.patches.file import read_patch
 from mps_build.cli import main
-from mps_build.commands.shared.generated import MODELS, between_marks, generated_files, schema_text
+from mps_build.commands.shared.generated import between_marks, generated_files, schemas
 from mps_build.common import strict_yaml
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import (
     all_recipes,
     data_root,
+    defaults_file,
     find_recipe,
     load_recipe,
     newest_stable,
@@ -74,6 +76,7 @@ def test_an_unknown_recipe_is_answered_with_near_names(argument: str, near: str)
 
 def test_a_recipe_in_the_folder_bears_the_name_of_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "v2.7.0.yaml").write_text(V2_6.read_text())
+    shutil.copy(defaults_file(), tmp_path)
     monkeypatch.setattr("mps_build.common.recipe.catalogue.recipes_root", lambda: tmp_path)
 
     with pytest.raises(UsageError, match=r"its name must be v2\.6\.0\.yaml"):
@@ -178,8 +181,8 @@ def test_each_recipe_names_its_schema_for_editors() -> None:
 
 
 def test_the_schemas_are_the_ones_that_the_models_give() -> None:
-    for name, model in MODELS.items():
-        assert (data_root() / "schemas" / f"{name}.schema.json").read_text() == schema_text(name, model)
+    for name, text in schemas().items():
+        assert (data_root() / "schemas" / f"{name}.schema.json").read_text() == text
 
 
 def test_the_schema_knows_every_key_of_every_recipe() -> None:

@@ -65,7 +65,7 @@ raise SystemExit(cli.main("matrix", []))
 CLOSED = """\
 import os, time
 from pathlib import Path
-from mps_build.inspection.kernels.execution import fork_server
+from mps_build.kernels.execution import fork_server
 def begin(connection):
     os.setsid()
     Path("child").write_text("there")
@@ -80,7 +80,7 @@ from mps_build import cli
 from mps_build.commands import matrix
 from mps_build.common.process import Command
 from mps_build.common.watched import watched
-from mps_build.inspection.kernels.execution import fork_server
+from mps_build.kernels.execution import fork_server
 def work(options, console):
     with watched(Command(argv=(sys.executable, sys.argv[1])), log=Path("log")), fork_server.connect("socket", 60):
         time.sleep(600)

@@ -68,7 +68,13 @@ SURROUNDINGS: dict[str, tuple[tuple[str, ...], str, dict[str, str | None], int |
 }
 
 
-@pytest.mark.parametrize("name", SURROUNDINGS)
+# The others are parts of `nothing`, and take seconds each: every command is run.
+SLOW = ("no_stdout", "no_stderr", "ascii")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in SURROUNDINGS]
+)
 def test_a_surrounding_has_one_status_and_is_never_a_bug(name: str, usual: Results, tmp_path: Path) -> None:
     surroundings, redirect, variables, status, words = SURROUNDINGS[name]
     if "full" in surroundings and not Path("/dev/full").exists():

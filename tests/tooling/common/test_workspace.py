@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,6 @@ from mps_build.common.workspace import Workspace, remove_tree, work_folder
 
 _HOLD = """
 import sys, time
-sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 from mps_build.common.workspace import Workspace
 with Workspace(root=Path(sys.argv[1])).held():
@@ -22,9 +22,9 @@ with Workspace(root=Path(sys.argv[1])).held():
 
 
 def test_a_second_build_of_a_tree_fails_at_once_and_names_the_first(tmp_path: Path) -> None:
-    scripts = str(Path(__file__).parents[3] / "scripts")
-    argv = [sys.executable, "-c", _HOLD, str(tmp_path), scripts]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE) as holder:
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "scripts")}
+    argv = [sys.executable, "-c", _HOLD, str(tmp_path)]
+    with subprocess.Popen(argv, env=environ, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
         with pytest.raises(TreeInUse, match=f"process {holder.pid}"), Workspace(root=tmp_path).held():

@@ -37,7 +37,7 @@ def test_a_wheelhouse_that_cannot_be_written_is_refused_before_anything_is_made(
 ) -> None:
     (places / "file").write_text("")
 
-    for place in (READ_ONLY / "house", places / "file", places / "file" / "house"):
+    for place in (READ_ONLY / "wheelhouse", places / "file", places / "file" / "wheelhouse"):
         said = _refused(capsys, "build_wheel", "sample", "--wheelhouse", str(place))
         assert "--wheelhouse" in said and str(place) in said
 
@@ -58,11 +58,11 @@ def test_work_and_cache_are_tried_too(
 
 
 def test_an_index_in_a_read_only_folder_is_refused(places: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    house = places / "house"
-    house.mkdir()
-    write_wheel(house, torch_files())
+    wheelhouse = places / "wheelhouse"
+    wheelhouse.mkdir()
+    write_wheel(wheelhouse, torch_files())
 
-    assert "--output" in _refused(capsys, "publish_index", str(house), "--output", str(READ_ONLY / "site"))
+    assert "--output" in _refused(capsys, "publish_index", str(wheelhouse), "--output", str(READ_ONLY / "site"))
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ def test_the_file_is_for_its_owner_whole_and_the_same_for_the_same_contents(tmp_
     assert all(member.isfile() and (member.uid, member.uname) == (0, "") for member in members)
 
 
-def test_the_verb_writes_it_and_prints_what_is_in_it(
+def test_the_command_writes_it_and_prints_what_is_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MPS_BUILD_WORK", str(write_work(tmp_path)))

@@ -56,7 +56,7 @@ def test_what_was_changed_since_is_found(site: Path) -> None:
     }
 
 
-def test_the_verb_asks_an_interpreter_where_its_torch_lies(site: Path, tmp_path: Path) -> None:
+def test_the_command_asks_an_interpreter_where_its_torch_lies(site: Path, tmp_path: Path) -> None:
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
     place = next(venv.glob("lib/python3.*/site-packages"))

@@ -30,7 +30,7 @@ EXPECTED: dict[str, dict[str, Any]] = json.loads(
 )
 OF_THE_ISSUE = {"1.12.1", "2.0.1", "2.6.0", "2.10.0", "2.15.0"}
 NEWEST = "torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl"
-# knowledge/wheels.md, section 3: the rules that the official wheel of each release breaks.
+# The rules that the official wheel of each release breaks.
 STRICT_ERRORS = {
     "1.12.1": "T2 P1 P6 A3 V1 S1",
     **dict.fromkeys(("1.13.1", "2.0.1", "2.1.2"), "T2 P1 P6"),

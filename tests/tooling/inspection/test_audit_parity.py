@@ -79,7 +79,7 @@ def test_two_pythons_of_one_build_are_equal_but_for_their_bytes(tmp_path: Path) 
     assert compare_wheels(left, right, SilentReporter()).differing == ()
 
 
-def test_the_verb_prints_and_writes_the_parts(tmp_path: Path) -> None:
+def test_the_command_prints_and_writes_the_parts(tmp_path: Path) -> None:
     left = write_wheel(tmp_path, torch_files())
     document = tmp_path / "out.json"
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from git_history import repository
 from mps_build.cli import main
+from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.recipe.meaning import as_yaml
 from mps_build.publish.fleet.regressions import Seen, decide, look_at_build, look_at_record
 
 HERE = {"recipe": "nightly", "place": "macos-15", "run": "https://example.org/run/1"}
@@ -147,9 +149,11 @@ def test_a_night_without_results_is_no_quiet_night(gh: Path) -> None:
 
 
 def _recipe(folder: Path, upstream: Path) -> Path:
-    text = (Path(__file__).parents[3] / "build_recipes" / "nightly.yaml").read_text(encoding="utf-8")
     path = folder / "mine.yaml"
-    path.write_text(text.replace("https://github.com/pytorch/pytorch.git", f"file://{upstream}"), encoding="utf-8")
+    path.write_text(
+        as_yaml(find_recipe("nightly")).replace("https://github.com/pytorch/pytorch.git", f"file://{upstream}"),
+        encoding="utf-8",
+    )
     return path
 
 

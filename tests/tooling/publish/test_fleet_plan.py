@@ -175,7 +175,7 @@ def test_a_broken_receipt_is_named(tmp_path: Path, text: str) -> None:
         measured_costs(tmp_path, Costs())
 
 
-def test_the_verb_prints_the_plan_and_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_plan_and_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["--commits", "30", "--pythons", "4", "--macos", "3", "--builders", "4", "--testers", "3"]
 
     assert main("plan_fleet", [*argv, "--json", str(tmp_path / "plan.json")]) == 0

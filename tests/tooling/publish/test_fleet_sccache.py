@@ -12,20 +12,18 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mps_build.build.compiler_cache.launcher import CacheCounts, cache_counts, cache_gain, cache_troubles
 from mps_build.build.compiler_cache.store import choose_store, relayed, store_problem
 from mps_build.common.process import Captured, Command, capture
 from mps_build.common.watched import Running, watched
+from shared import two_hosts
 
 _PARTS = 3
 _HOST = Path(__file__).parents[1] / "stand_ins" / "fleet_host.py"
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-two_hosts: Any = import_module("two_hosts")
+_SCRIPTS = Path(__file__).parents[3] / "scripts"
 _SCCACHE, _COMPILER = shutil.which("sccache"), shutil.which("cc")
 pytestmark = [
     pytest.mark.slow,
@@ -149,7 +147,15 @@ def test_two_hosts_in_network_namespaces_share_over_the_wire(folder: Path) -> No
         answers = []
         for host in hosts:
             (folder / host).mkdir()
-            own = (sys.executable, str(_HOST), str(folder / "src"), str(folder / host), address)
+            own = (
+                "env",
+                f"PYTHONPATH={_SCRIPTS}",
+                sys.executable,
+                str(_HOST),
+                str(folder / "src"),
+                str(folder / host),
+                address,
+            )
             answers.append(capture(Command(argv=two_hosts.inside(host, own)), timeout_seconds=120))
     first, second = (json.loads(answer.stdout) for answer in answers)
 

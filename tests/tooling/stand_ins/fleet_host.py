@@ -9,8 +9,6 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[3] / "scripts"))
-
 from mps_build.build.compiler_cache.launcher import cache_counts
 from mps_build.build.compiler_cache.store import choose_store, relayed
 from mps_build.common.process import Command, capture

@@ -13,20 +13,20 @@ from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
-from mps_build.inspection.kernels.binding.pack import WrongBinding
-from mps_build.inspection.kernels.code.compiled import Code
-from mps_build.inspection.kernels.examine import Verdict
-from mps_build.inspection.kernels.execution import closed, pool
-from mps_build.inspection.kernels.execution.closed import Ended, Machine, OurFault, Reader
-from mps_build.inspection.kernels.execution.sandbox import SandboxUnavailable
-from mps_build.inspection.kernels.execution.servers import Started, servers
-from mps_build.inspection.kernels.execution.store import Store
-from mps_build.inspection.kernels.execution.taking_turns import Turns
-from mps_build.inspection.kernels.machine.left import BadReport
-from mps_build.inspection.kernels.machine.modes import Mode
-from mps_build.inspection.kernels.machine.runtime import load_runtime
-from mps_build.inspection.kernels.program import Program, Step, input_buffer, output_buffer
 from mps_build.inspection.malformed import Malformed
+from mps_build.kernels.code.compiled import Code
+from mps_build.kernels.execution import closed, pool
+from mps_build.kernels.execution.closed import Ended, Machine, OurFault, Reader
+from mps_build.kernels.execution.examine import Verdict
+from mps_build.kernels.execution.sandbox import SandboxUnavailable
+from mps_build.kernels.execution.servers import Started, servers
+from mps_build.kernels.execution.store import Store
+from mps_build.kernels.execution.taking_turns import Turns
+from mps_build.kernels.machine.checks import Aligned, TimeLimit
+from mps_build.kernels.machine.left import BadReport
+from mps_build.kernels.machine.runtime import load_runtime
+from mps_build.kernels.program.errors import WrongBinding
+from mps_build.kernels.program.launch import Program, Step, input_buffer, output_buffer
 from pydantic import ValidationError
 from small_kernels import bitcode, compiled, doubled, floats, pack_floats, summed
 
@@ -88,7 +88,7 @@ def _verdict(started: Started, data: bytes, want: list[float] | None = None) -> 
     asked = _program(code.metadata.function)
 
     def examine(machine: Machine) -> Verdict:
-        ran = machine.run(asked, Mode(milliseconds=200))
+        ran = machine.run(asked, (TimeLimit(200),))
         if ran.troubles:
             return Verdict(outcome="crashed", reason=ran.troubles[0].text)
         is_right = want is None or list(floats(ran, asked.steps[0].arguments["out"])) == want  # type: ignore[arg-type]
@@ -161,7 +161,7 @@ def closed_frame(text: bytes, data: bytes = b"") -> bytes:
 def _ask(name: str) -> None:
     if name == "ran":
         asked = _program("doubled")
-        ran = Machine(Path("x"), None, {"doubled": _compiled()}).run(asked, Mode(aligned=True))
+        ran = Machine(Path("x"), None, {"doubled": _compiled()}).run(asked, (Aligned(),))
         assert [len(each) for each in ran.contents.values()] == [256, 256]
         return
     reader = Reader(Path("x"))

@@ -23,7 +23,9 @@ from json_mutations import KINDS as JSON_KINDS
 from json_mutations import restructured
 from mps_build.common import strict_yaml
 from mps_build.common.errors import MpsBuildError
-from mps_build.common.recipe.catalogue import find_recipe, load_recipe, patches_root, recipes_root
+from mps_build.common.recipe.catalogue import find_recipe, load_recipe, patches_root, recipe_file, recipes_root
+from mps_build.common.recipe.defaults import DEFAULTS
+from mps_build.common.recipe.meaning import as_yaml
 from mps_build.common.records.benchmark import load_benchmark
 from mps_build.common.records.verification import load_record
 from mps_build.host.recordings.recording import load_recording
@@ -184,7 +186,11 @@ def _read_record(name: str, data: bytes, folder: Path) -> None:
 
 
 def _read_recipe(name: str, data: bytes, folder: Path) -> None:
-    load_recipe(_written(folder / name, data))
+    file = _written(folder / name, data)
+    if name == DEFAULTS:
+        load_recipe(recipe_file("v2.6.0"), defaults=file)
+    else:
+        load_recipe(file)
 
 
 def _read_receipt(name: str, data: bytes, folder: Path) -> None:
@@ -311,7 +317,11 @@ TARGETS: Mapping[str, Callable[[], Target]] = {
         read=_read_record,
     ),
     "recipes": lambda: Target(
-        seeds={path.name: path.read_bytes() for path in sorted(recipes_root().glob("*.yaml"))}, read=_read_recipe
+        seeds={
+            **{path.name: path.read_bytes() for path in sorted(recipes_root().glob("*.yaml"))},
+            "whole.yaml": as_yaml(find_recipe("v2.6.0")).encode(),
+        },
+        read=_read_recipe,
     ),
     "commands": lambda: Target(seeds=command_seeds(), read=run_commands),
     "receipts": lambda: Target(seeds={"receipt": _receipt(), "attestation": _ATTESTATION}, read=_read_receipt),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mps_build.inspection.kernels.execution import sandbox
+from mps_build.kernels.execution import sandbox
 
 
 def why_not() -> str:

@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from mps_build.build.companions.plan import CompanionPlan
+from mps_build.build.companions.companion_plan import CompanionPlan
 from mps_build.build.companions.projects import PROJECTS
 from mps_build.build.companions.source import SourceChoice
 from mps_build.build.companions.torch_wheel import given_wheel

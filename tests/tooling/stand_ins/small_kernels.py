@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mps_build.inspection.kernels.code import compiler
-from mps_build.inspection.kernels.code.compiled import Code, Refused
-from mps_build.inspection.kernels.code.kernel import compile_kernel
-from mps_build.inspection.kernels.machine.build import build_runtime
-from mps_build.inspection.kernels.machine.device import Device, Mode, Ran
-from mps_build.inspection.kernels.machine.runtime import load_runtime
-from mps_build.inspection.kernels.program import Buffer, Program, Step
+from mps_build.kernels.code import compiler
+from mps_build.kernels.code.compiled import Code, Refused
+from mps_build.kernels.code.kernel import compile_kernel
+from mps_build.kernels.machine.build import build_runtime
+from mps_build.kernels.machine.checks import RunCheck
+from mps_build.kernels.machine.device import Device
+from mps_build.kernels.machine.ran import Ran
+from mps_build.kernels.machine.runtime import load_runtime
+from mps_build.kernels.program.launch import Buffer, Program, Step
 
 _SIZES = {"float": 4, "uint": 4, "int": 4, "half": 2, "char": 1, "long": 8}
 
@@ -72,12 +74,12 @@ def launch(
     *,
     threads: int,
     group: int,
-    mode: Mode | None = None,
+    checks: Sequence[RunCheck] = (),
     free: bool = True,
 ) -> Ran:
     """Run one step and return what it left."""
     step = Step(kernel=kernel, arguments=arguments, grid=(threads, 1, 1), threadgroup=(group, 1, 1), free=free)
-    return one.run(Program(label="", steps=[step], checks=[]), mode or Mode())
+    return one.run(Program(label="", steps=[step], checks=[]), checks)
 
 
 def floats(ran: Ran, which: Buffer) -> tuple[float, ...]:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from mps_build.verify.suite.child import Limits
 from mps_build.verify.suite.driver import run_suite
-from mps_build.verify.suite.request import SuiteRequest
 from mps_build.verify.suite.run import SuiteRun
+from mps_build.verify.suite.suite_request import SuiteRequest
 from stand_in_suite import write_suite
 
 DEATHS = {

@@ -22,13 +22,21 @@ def write(config, **event):
     with open(config.getoption("--outcomes"), "a") as file:
         file.write(json.dumps({**event, "output_bytes": os.fstat(2).st_size}) + "\\n")
 
+def hits_of(config):
+    plant = config.getoption("--plant")
+    return None if "uncounted" in plant else 0 if "unhit" in plant else config.hits if "reaching" in plant else 3
+
 def pytest_configure(config):
     if "no-such-plant" in config.getoption("--plant"):
         raise pytest.UsageError("plant.py has no callable no-such-plant")
     config.pluginmanager.register(Imports(config))
-    config.known = {}
+    config.known, config.hits = {}, 0
     for row in json.load(open(config.getoption("--known"))):
         config.known.update(dict.fromkeys(row["cases"], row))
+
+def pytest_sessionstart(session):
+    if session.config.getoption("--plant"):
+        write(session.config, event="session", plant_hits=hits_of(session.config))
 
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--shard"):
@@ -62,13 +70,15 @@ def pytest_runtest_call(item):
     error = outcome.excinfo
     skipped = error is not None and error[0] is pytest.skip.Exception
     word = "passed" if error is None else "skipped" if skipped else "failed"
+    item.config.hits += "reached" in item.name
     if item.name in item.config.known:
         word = {"passed": "unexpected_pass", "failed": "known"}[word]
     if word == "known":
         outcome.force_exception(pytest.xfail.Exception("known"))
     write(item.config, event="finished", id=item.name, layer="stand_in", issue=["1"], outcome=word,
-          reason=str(error[1]) if error else "", error={"max_abs": 0.5, "bound": 1.0}, seconds=0.1)
-    if word == "failed" and item.config.getoption("--plant"):
+          reason=str(error[1]) if error else "", error={"max_abs": 0.5, "bound": 1.0}, seconds=0.1,
+          **({"plant_hits": hits_of(item.config)} if item.config.getoption("--plant") else {}))
+    if word == "failed" and item.config.getoption("--plant") and hits_of(item.config) != 0:
         item.session.shouldstop = "caught"
     if "leaves" in item.name:
         write(item.config, event="leave", after=item.name)
@@ -77,7 +87,7 @@ def pytest_runtest_call(item):
         os._exit(0)
 
 def pytest_sessionfinish(session):
-    write(session.config, event="plant", hits=0 if "unhit" in session.config.getoption("--plant") else 3)
+    write(session.config, event="plant", hits=hits_of(session.config))
     write(session.config, event="end")
     if any("at_exit" in item.name for item in session.items):
         os.abort()
@@ -112,6 +122,13 @@ backends = types.SimpleNamespace(mps=mps)
 cuda = types.SimpleNamespace(is_available=lambda: False)
 """
 
+# The probe asks for the machine before torch: this Python says that it is a Mac's.
+MACHINE = """
+import json, pathlib, platform
+state = pathlib.Path(__file__).parent / "torch" / "state.json"
+platform.machine = lambda: json.loads(state.read_text() or "{}").get("machine", "arm64")
+"""
+
 
 def write_suite(folder: Path, *sources: str) -> tuple[Path, ...]:
     """Write a suite of the contract's form, one file a source, and return its files."""
@@ -131,8 +148,7 @@ def write_python(folder: Path, state: str) -> Path:
     (own / "torch").mkdir(parents=True)
     (own / "torch" / "__init__.py").write_text(TORCH)
     (own / "torch" / "state.json").write_text(state)
-    # The probe asks for the machine before torch: this Python says that it is a Mac's.
-    (own / "sitecustomize.py").write_text("import platform\nplatform.machine = lambda: 'arm64'\n")
+    (own / "sitecustomize.py").write_text(MACHINE)
     python = folder / "python"
     path = f'{own}{os.pathsep}"$PYTHONPATH"'
     python.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {_small_venv(folder / "venv")} "$@"\n')

@@ -65,7 +65,7 @@ if not on_device:
     off = state.get("gradient", 1e-7)
     tell("gradients", parameters={"a.weight": {"device": off, "cpu": 1e-7, "scale": 1.0}})
 if options.plant:
-    tell("plant", name=options.plant, hits=7)
+    tell("plant", name=options.plant, hits=state.get("hits", 7))
 tell("fallbacks", operators=state.get("fallbacks", []) if on_device else [])
 tell("finished", id=name)
 tell("end")
@@ -97,7 +97,8 @@ for case in ids:
         os.abort()
     failed = case.endswith(state.get("fails", "-"))
     tell("finished", id=case, layer="transformers", outcome="failed" if failed else "passed",
-         reason="off" if failed else "", error={"max_abs": 0.5, "bound": 1.0}, seconds=0.1)
+         reason="off" if failed else "", error={"max_abs": 0.5, "bound": 1.0}, seconds=0.1,
+         plant_hits=state.get("hits"))
 tell("end")
 """
 

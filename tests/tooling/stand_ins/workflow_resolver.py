@@ -48,13 +48,14 @@ def faults(root: Path) -> list[str]:
 
 
 def nox_sessions(noxfile: Path) -> frozenset[str]:
-    """Return the names of the functions that are sessions."""
+    """Return the names of the sessions: the commands, and the functions that are made sessions."""
     tree = ast.parse(noxfile.read_text(encoding="utf-8"))
-    return frozenset(
+    own = {
         node.name
         for node in tree.body
         if isinstance(node, ast.FunctionDef) and any("session" in ast.unparse(each) for each in node.decorator_list)
-    )
+    }
+    return frozenset(own | COMMANDS.keys())
 
 
 def _load(path: Path) -> dict[str, Any]:

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mps_build.cli import main
 from mps_build.common.records.benchmark import load_benchmark
+from mps_build.verify import preparation
 from mps_build.verify.benchmark import benchmark
 from mps_build.verify.suite.child import Limits
 from mps_build.verify.target import resolve as target
@@ -68,9 +70,9 @@ for name in ids:
            "ratio": {"median": 7.0, "low": 6.5, "high": 7.5}, "size": {"batch": batch}, "batch": batch,
            "seconds": {"cpu": 0.7, "device": 0.1}, "samples": {"cpu": [0.7] * 5, "device": [0.1] * 5}}
     row.update(act.get("row", {}))
-    tell("finished", id=name, row=row)
+    tell("finished", id=name, row=row, plant_hits=act.get("hits"))
 tell("sentinel", seconds=[1.0], growth=0.2, drift=bool(acts.get("drifts")))
-tell("plant", hits=3 if arguments.plant else None)
+tell("plant", hits=acts.get("hits", 3) if arguments.plant else None)
 tell("end")
 """
 GOOD: dict[str, Any] = {"resnet50:training": {}, "bert:training": {}}
@@ -94,7 +96,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     def call(
         *arguments: str, acts: dict[str, Any] = GOOD, host: HostFacts = MAC, **state: Any
     ) -> tuple[int, dict[str, Any]]:
-        monkeypatch.setattr(benchmark, "observe_host", lambda recording: host)
+        monkeypatch.setattr(preparation, "observe_host", lambda recording: host)
         (programme / "acts.json").write_text(json.dumps(acts))
         python = tmp_path / "python"
         if not python.exists():
@@ -138,6 +140,13 @@ def test_a_wrong_row_is_flagged_and_the_run_is_doubtful(run: Run) -> None:
         ({**GOOD, "bert:training": {"row": WRONG}}, (), "caught", 10),
         ({**GOOD, "drifts": {}}, ("--only", "resnet50"), "missed", 0),
         (GOOD, (), "missed", 0),
+        ({"resnet50:training": {"row": WRONG, "hits": 0}, "bert:training": {"hits": 3}}, (), "missed", 10),
+        (
+            {"resnet50:training": {"row": WRONG, "hits": 0}, "bert:training": {"row": WRONG, "hits": 3}},
+            (),
+            "caught",
+            10,
+        ),
     ],
 )
 def test_a_plant_is_caught_by_a_doubt_and_missed_without_one(
@@ -218,7 +227,7 @@ def test_few_threads_of_many_cores_are_named(run: Run, tmp_path: Path) -> None:
         (MAC, {"built": False, "available": False}, 12),
         (HostFacts(system="Darwin", macos="13.6", chip="Apple M1", document={}), {}, 13),
         (MAC, {"available": False}, 14),
-        (HostFacts(system="Darwin", macos="15.3", rosetta=True, document={}), {}, 15),
+        (MAC, {"machine": "x86_64"}, 15),
         (HostFacts(system="Darwin", macos="15.3", virtual=True, document={}), {}, 16),
         (MAC, {"sum": 999}, 17),
     ],
@@ -231,6 +240,12 @@ def test_where_nothing_can_be_measured_the_causes_are_those_of_verify_mps(
     assert (found, document["verdict"]) == (status, "not_verified")
     assert document["rows"] == []
     assert document["error"].startswith("not verified: ")
+
+
+def test_what_rosetta_does_to_our_own_python_says_nothing_of_the_one_under_test(run: Run) -> None:
+    status, _ = run(host=replace(MAC, rosetta=True))
+
+    assert status == 0
 
 
 def test_an_unknown_row_is_named_with_those_there_are(run: Run) -> None:
@@ -262,7 +277,7 @@ def test_png_without_pillow_is_refused_before_any_work(run: Run, monkeypatch: py
 def test_an_interrupted_run_keeps_its_rows_and_the_same_command_goes_on(run: Run, tmp_path: Path) -> None:
     python = write_python(tmp_path / "another", json.dumps(STATE))
     driver = (
-        "import sys, pathlib; sys.path.insert(0, sys.argv.pop(1)); root = pathlib.Path(sys.argv.pop(1))\n"
+        "import sys, pathlib; root = pathlib.Path(sys.argv.pop(1))\n"
         "from mps_build.verify.benchmark import benchmark\nfrom mps_build.cli import main\n"
         "benchmark.data_root = lambda: root\nraise SystemExit(main('benchmark_mps', sys.argv[1:]))\n"
     )
@@ -270,8 +285,8 @@ def test_an_interrupted_run_keeps_its_rows_and_the_same_command_goes_on(run: Run
     arguments = ("--python", str(python), "--device", "cpu", "--record", str(record))
     acts = tmp_path / "benchmarks" / "device" / "acts.json"
     acts.write_text(json.dumps({"resnet50:training": {}, "bert:training": {"hang": True}}))
-    environ = {**os.environ, "MPS_BUILD_CACHE": str(tmp_path / "cache")}
-    command = [sys.executable, "-c", driver, str(SCRIPTS), str(tmp_path), *arguments]
+    environ = {**os.environ, "PYTHONPATH": str(SCRIPTS), "MPS_BUILD_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", driver, str(tmp_path), *arguments]
     process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     deadline = time.monotonic() + 60
     while "bert:training" not in _told(record) and time.monotonic() < deadline:

@@ -108,7 +108,7 @@ def test_the_report_links_the_suspects() -> None:
     found = report.finding(stage, left, address=address, title=lambda commit: "Fix | it (#1)", state=state)
 
     text = report.markdown(state, (found,))
-    assert f"[{'b' * 40}](https://github.com/a/b/commit/{'b' * 40}) Fix | it (#1)" in text
+    assert f"[{'b' * 40}](https://github.com/a/b/commit/{'b' * 40}) Fix \\| it (#1)" in text
     assert f"https://github.com/a/b/compare/{'a' * 40}...{'b' * 40}" in text
     assert report.document(state, (found,))["stages"][0]["probes"] == 1
 

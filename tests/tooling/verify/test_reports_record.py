@@ -7,7 +7,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from mps_build.commands.shared.generated import schema_text
+from mps_build.commands.shared.generated import schemas
 from mps_build.common.errors import UsageError
 from mps_build.common.records.verification import (
     Case,
@@ -85,7 +85,7 @@ def test_a_record_survives_the_way_to_its_file_and_back(tmp_path: Path) -> None:
 
 
 def test_the_schema_in_the_repository_is_the_models() -> None:
-    assert SCHEMA.read_text() == schema_text("record", Record)
+    assert SCHEMA.read_text() == schemas()["record"]
 
 
 def test_the_record_has_the_keys_that_others_rely_on() -> None:
@@ -167,6 +167,12 @@ def test_the_page_needs_nothing_else_and_escapes_what_a_case_wrote() -> None:
     body = text[text.index("<main>") :]
     assert body.index("A rehearsal on the CPU") < body.index("Regressed")
     assert 'href="https://github.com/pytorch/pytorch/issues/131750"' in text
+
+
+def test_the_summary_counts_every_outcome_of_a_layer() -> None:
+    head = "| layer | passed | failed | crashed | timeout | known | unexpected pass | skipped |"
+
+    assert head in markdown.render(record())
 
 
 def test_the_page_of_no_verdict_names_the_cause() -> None:

@@ -49,6 +49,19 @@ def test_the_script_is_python_and_brings_every_module_that_it_imports() -> None:
     assert not {name for name in sources if "conftest" in name}
 
 
+def test_what_the_script_itself_imports_of_the_suite_is_in_it() -> None:
+    sources = embed(SUITE, "test_regressions_norms.py", "issue-131750")
+    script = ast.parse(render_script(RECORD, CASE, sources))
+
+    imported = [node for node in ast.walk(script) if isinstance(node, ast.ImportFrom) and node.level == 0]
+    ours = [node for node in imported if (node.module or "").startswith("device_suite")]
+    assert ours
+    for node in ours:
+        assert node.module and node.module in sources
+        defined = {each.name for each in ast.parse(sources[node.module]).body if hasattr(each, "name")}
+        assert {each.name for each in node.names} <= defined, node.module
+
+
 def test_the_sources_in_the_script_are_the_suites(tmp_path: Path) -> None:
     sources = embed(SUITE, "test_regressions_norms.py", "issue-131750")
     namespace: dict[str, object] = {"__name__": "script", "__file__": "script.py"}
@@ -88,6 +101,37 @@ def test_the_script_without_torch_says_so_and_shows_help_without_it(tmp_path: Pa
     )
 
 
+@pytest.mark.parametrize(
+    ("finds", "arguments", "status", "says"),
+    [
+        ("return None", (), 0, "right: issue-131750"),
+        ("raise AssertionError('off')", (), 1, "WRONG: AssertionError: off"),
+        ("raise sys.modules['device_suite.states'].Refused('too old')", (), 2, "not tried: too old"),
+        ("return None", ("--plant", "nowhere.py:fault"), 2, "not tried: no such file: nowhere.py"),
+        ("return None", ("--device", "broken"), 3, "RuntimeError: broken"),
+    ],
+)
+def test_the_scripts_status_tells_right_wrong_not_tried_and_failed(
+    tmp_path: Path, finds: str, arguments: tuple[str, ...], status: int, says: str
+) -> None:
+    """The frame and torch only play their parts: what is asked is what the script makes of them."""
+    sources = {
+        "test_regressions_norms": "class Case:\n    id = 'issue-131750'\ncases = [Case]\n",
+        "device_suite": "",
+        "device_suite.runs": "PlantMaker = object\ndef Bench(device, around): return None\n",
+        "device_suite.plants": (SUITE / "device_suite" / "plants.py").read_text(),
+        "device_suite.selection": "def prepare_device(name):\n    if name == 'broken': raise RuntimeError(name)\n",
+        "device_suite.states": f"import sys\nclass Refused(Exception): ...\ndef run_case(case, bench): {finds}\n",
+    }
+    (tmp_path / "repro.py").write_text(render_script(RECORD, CASE, sources))
+    (tmp_path / "torch.py").write_text("__version__ = '2.13.0'\nversion = None\n")
+
+    argv = [sys.executable, str(tmp_path / "repro.py"), *arguments]
+    told = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert (told.returncode, says in told.stdout + told.stderr) == (status, True), told.stderr
+
+
 def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
     text = render_issue(RECORD, CASE, "print()", "repro.py")
 
@@ -100,7 +144,7 @@ def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
     assert "A fault was planted." in render_issue(planted, CASE, "", "repro.py")
 
 
-def test_the_verb_writes_both_and_refuses_what_is_no_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_writes_both_and_refuses_what_is_no_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_record(RECORD, tmp_path / "record.json")
 

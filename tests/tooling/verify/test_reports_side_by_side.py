@@ -89,7 +89,7 @@ def test_other_circumstances_are_told_and_the_document_is_json() -> None:
     assert compare_records(record(), record()).same_circumstances
 
 
-def test_the_verb_takes_records_or_their_folders_and_refuses_a_mixture(tmp_path: Path) -> None:
+def test_the_command_takes_records_or_their_folders_and_refuses_a_mixture(tmp_path: Path) -> None:
     for name, outcome in (("before", "passed"), ("after", "failed")):
         write_record(record(case("a", outcome)), tmp_path / name / "record.json")
     answer = tmp_path / "answer.json"

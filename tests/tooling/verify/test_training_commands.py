@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from mps_build.common.errors import UsageError
 from mps_build.verify.training.commands import Bench, training_environ
-from mps_build.verify.training.request import TrainingRequest
+from mps_build.verify.training.training_request import TrainingRequest
 from mps_build.verify.training.workloads import WORKLOADS, Workload
 
 FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
@@ -51,7 +51,7 @@ def test_trainer_is_asked_for_the_cpu_by_its_own_argument_and_else_for_nothing()
     assert "--force-cpu" in cpu
 
 
-def test_a_rehearsal_on_a_mac_keeps_both_legs_off_its_gpu() -> None:
+def test_a_rehearsal_on_a_mac_keeps_both_runs_off_its_gpu() -> None:
     made = bench("cpu", force_cpu=True)
 
     assert "--cpu" in made.training(workload("accelerate-vision"), "device").argv

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from mps_build.cli import main
 from mps_build.common.records.verification import load_record
-from mps_build.verify import verification
+from mps_build.verify import preparation
 from mps_build.verify.target import resolve as target
 from mps_build.verify.target.diagnosis import HostFacts
 from stand_in_suite import write_python, write_suite
@@ -53,7 +53,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
     def call(*arguments: str, host: HostFacts | None = MAC, **state: Any) -> tuple[int, dict[str, Any]]:
         if host is not None:
-            monkeypatch.setattr(verification, "observe_host", lambda recording: host)
+            monkeypatch.setattr(preparation, "observe_host", lambda recording: host)
         python = write_python(tmp_path / f"python-{len(list(tmp_path.iterdir()))}", json.dumps(STATE | state))
         answer = tmp_path / "answer.json"
         fixed = ["--python", str(python), "--suite", str(tmp_path / "suite"), "--record", str(tmp_path / "record")]
@@ -215,12 +215,12 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(tmp_pat
     python = write_python(tmp_path / "python", json.dumps(STATE))
     overlay = tmp_path / "cache" / "verify"
     program = (
-        "import sys; sys.path.insert(0, sys.argv.pop(1)); from pathlib import Path\n"
+        "import sys; from pathlib import Path\n"
         "from mps_build.cli import main; from mps_build.verify.target import resolve as target\n"
         "target.make_overlay = lambda interpreter, shop, **_: Path('/')\n"
         "raise SystemExit(main('verify_mps', sys.argv[1:]))\n"
     )
-    argv = [sys.executable, "-c", program, str(SCRIPTS), "--python", str(python), "--device", "cpu"]
+    argv = [sys.executable, "-c", program, "--python", str(python), "--device", "cpu"]
     argv += [
         "--suite",
         str(tmp_path / "suite"),
@@ -229,7 +229,8 @@ def test_an_interrupted_run_keeps_its_partial_record_and_leaves_no_child(tmp_pat
         "--json",
         str(tmp_path / "a.json"),
     ]
-    environ = {**os.environ, "MPS_BUILD_WORK": str(tmp_path), "MPS_BUILD_CACHE": str(overlay)}
+    environ = {**os.environ, "PYTHONPATH": str(SCRIPTS)}
+    environ |= {"MPS_BUILD_WORK": str(tmp_path), "MPS_BUILD_CACHE": str(overlay)}
     with subprocess.Popen(argv, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         outcomes = tmp_path / "record" / "test_standin_0.1.outcomes.jsonl"
         deadline = time.monotonic() + 120

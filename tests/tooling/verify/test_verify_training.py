@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 from mps_build.cli import main
 from mps_build.common.records.verification import load_record
-from mps_build.verify import verification as base
+from mps_build.verify import preparation
 from mps_build.verify.target.diagnosis import HostFacts
-from mps_build.verify.training import verification
 from stand_in_suite import write_python
 from stand_in_training import add_libraries, write_training_suite
 
@@ -51,10 +50,10 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         **torch: Any,
     ) -> tuple[int, dict[str, Any]]:
         if host is not None:
-            monkeypatch.setattr(base, "observe_host", lambda recording: host)
+            monkeypatch.setattr(preparation, "observe_host", lambda recording: host)
         known = (SHIPPED / "known_issues.yaml").read_text()
         root = write_training_suite(tmp_path / "data", json.dumps(wrong or {}), known_issues=known)
-        monkeypatch.setattr(verification, "data_root", lambda: root)
+        monkeypatch.setattr("mps_build.verify.training.training_verification.data_root", lambda: root)
         folder = tmp_path / f"python-{len(list(tmp_path.iterdir()))}"
         python = write_python(folder, json.dumps(TORCH | torch))
         add_libraries(folder / "site", json.dumps({"use_cpu": use_cpu}), versions)
@@ -280,6 +279,20 @@ def test_a_plant_that_is_caught_ends_the_run_there(run: Run, tmp_path: Path) -> 
     assert list(outcomes(document))[-1] == "accelerate-vision-device"
     status, document = run(*chosen)
     assert (status, document["plant"], document["verdict"]) == (0, "missed", "rehearsed")
+
+
+@pytest.mark.slow
+def test_a_workload_that_fails_before_the_plants_first_hit_is_no_catch(run: Run, tmp_path: Path) -> None:
+    plant = tmp_path / "fault.py"
+    plant.write_text("def wrong(): ...\n")
+    chosen = ("--plant", f"{plant}:wrong", "--only", "accelerate-vision,transformers-architectures")
+    own = {"accelerate_vision": {"stays": True, "hits": 0}, "architectures": {"fails": "-one", "hits": 0}}
+
+    status, document = run(*chosen, wrong=own)
+
+    assert (status, document["plant"]) == (10, "not_exercised")
+    found = outcomes(document)
+    assert (found["accelerate-vision-device"], found["transformers-architectures-three"]) == ("failed", "passed")
 
 
 @pytest.mark.slow

@@ -156,6 +156,47 @@ def test_a_plant_stops_the_run_at_the_first_failure(tmp_path: Path) -> None:
     assert "test_c" not in outcomes(run)
 
 
+@pytest.mark.parametrize("plant", ["p.py:uncounted", "p.py:reaching"])
+def test_a_case_that_fails_before_the_first_hit_is_no_catch_and_does_not_end_the_run(
+    tmp_path: Path, plant: str
+) -> None:
+    """Without HITS nobody knows: the first failure ends the run."""
+    cases = ("by_itself", "reached", "behind")
+
+    run = drive(tmp_path, "".join(f"def test_{name}(): assert 0\n" for name in cases), plant=plant)
+
+    assert run.plant_result() == "caught"
+    assert list(outcomes(run)) == [f"test_{name}" for name in cases[: 1 if "uncounted" in plant else 2]]
+
+
+@pytest.mark.parametrize(("plant", "result"), [("p.py:reaching", "missed"), ("p.py:unhit", "not_exercised")])
+def test_a_plant_is_not_caught_by_cases_that_fail_by_themselves(tmp_path: Path, plant: str, result: str) -> None:
+    files = ("def test_a(): assert 0\ndef test_reached(): pass\n", "import nowhere\n", "def test_c(): pass\n")
+
+    run = drive(tmp_path, *files, plant=plant)
+
+    assert run.plant_result() == result
+    assert {name: outcome for name, outcome in outcomes(run).items() if outcome != "passed"} == {
+        "test_a": "failed",
+        "test_standin_1::collection": "crashed",
+    }
+    assert outcomes(run)["test_c"] == "passed"
+
+
+def test_hits_of_an_earlier_process_do_not_make_a_later_failure_a_catch(tmp_path: Path) -> None:
+    cases = "def test_reached_leaves(): pass\ndef test_fails(): assert 0\ndef test_behind(): pass\n"
+
+    run = drive(tmp_path, cases, plant="p.py:reaching")
+
+    assert (run.plant_result(), run.plant_hits, len(run.cases)) == ("missed", 1, 3)
+
+
+def test_a_process_that_dies_in_a_case_takes_the_count_of_hits_with_it_and_is_a_catch(tmp_path: Path) -> None:
+    run = drive(tmp_path, f"def test_a():\n    {DEATHS['abort']}\ndef test_b(): pass\n", plant="p.py:unhit")
+
+    assert (run.plant_result(), outcomes(run)) == ("caught", {"test_a": "crashed"})
+
+
 @pytest.mark.parametrize(("plant", "result"), [("p.py:fault", "missed"), ("p.py:unhit", "not_exercised")])
 def test_a_plant_that_nobody_noticed_was_missed_or_never_fired(tmp_path: Path, plant: str, result: str) -> None:
     run = drive(tmp_path, "def test_a(): pass\n", plant=plant)

@@ -89,17 +89,21 @@ def run_cases(
     planted: Maker,
     *,
     after: str | None = None,
+    hits: Callable[[], int | None] = lambda: None,
 ) -> None:
-    """Ask every case behind `after` and tell each one's outcome."""
+    """Ask every case behind `after` and tell each one's outcome, with the hits of the plant so far."""
     names = list(cases)
     names = names[names.index(after) + 1 :] if after in names else names
     events.tell("collected", ids=names)
     for name in names:
-        _ask(name, cases[name], events, Bench(torch.device(device), planted))
+        _ask(name, cases[name], events, Bench(torch.device(device), planted), hits)
+    events.tell("plant", hits=hits())
     events.tell("end")
 
 
-def _ask(name: str, case: Callable[[Bench], None], events: Events, bench: Bench) -> None:
+def _ask(
+    name: str, case: Callable[[Bench], None], events: Events, bench: Bench, hits: Callable[[], int | None]
+) -> None:
     events.tell("started", id=name, layer="transformers", limit_seconds=LIMIT_SECONDS)
     began, outcome, reason = time.monotonic(), "passed", ""
     off, bound = math.nan, math.nan
@@ -122,6 +126,7 @@ def _ask(name: str, case: Callable[[Bench], None], events: Events, bench: Bench)
         reason=reason[:2000],
         error={"max_abs": off, "bound": bound} if known else None,
         seconds=round(time.monotonic() - began, 3),
+        plant_hits=hits(),
     )
 
 

@@ -66,6 +66,11 @@ class ChildRun:
         self.events.tell("finished", id=self.name)
         self.events.tell("end")
 
+    @property
+    def plant_hits(self) -> int | None:
+        """How often the plant fired so far; None where its file does not count, or there is none."""
+        return self._plant.hits if self._plant is not None else None
+
     def planted(self) -> ContextManager[Any]:
         """Return what is to be held around the training: the plant, in the device run."""
         return self._plant.maker() if self._plant is not None else contextlib.nullcontext()

@@ -12,7 +12,7 @@ from typing import Any
 
 from mps_build import __version__
 from mps_build.common.console import Console
-from mps_build.common.environment import build_environ, fetch_environ, repair_environ
+from mps_build.common.environment import fetch_environ, repair_environ
 from mps_build.common.errors import AuditRejected, CompileError
 from mps_build.common.process import Command
 from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint
@@ -22,14 +22,15 @@ from mps_build.inspection.audit import Audit, Expectation, audit_wheel
 from mps_build.inspection.audit.releases import TORCH_LIBRARIES
 
 from ..artifacts import Wheel
+from ..compiler_environ import build_environ
 from ..failure import explained
 from ..steps.compile_wheel import compile_wheel
 from ..steps.finish_wheel import bill_of_materials, finish_wheel
 from ..steps.repair_wheel import repair_wheel
-from .environment import CompanionEnvironment
+from .companion_environment import CompanionEnvironment
+from .companion_plan import CompanionPlan
 from .fetch import CompanionSource, Sources
 from .metadata import pin_torch, read_metadata
-from .plan import CompanionPlan
 from .source import copy_tree
 
 

@@ -17,16 +17,15 @@ from mps_build.common.wheels.wheel_file import WheelFile, read_wheel
 
 from ..steps.deliver_wheel import deliver_wheel
 from .build import Companion
-from .plan import CompanionPlan
+from .companion_plan import CompanionPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveredSet:
-    """The wheels in the wheelhouse, and the pins that lie beside them (the second name keeps other sets' pins)."""
+    """The wheels in the wheelhouse, and the pins that lie beside them."""
 
     wheels: Mapping[str, Path]
     constraints: Path
-    kept_constraints: Path
     text: str
 
 
@@ -59,7 +58,7 @@ def deliver_companions(
     kept = plan.wheelhouse / f"{matched.id}.constraints.txt"
     for path in (kept, constraints):
         write_whole(path, matched.constraints())
-    return DeliveredSet(wheels=wheels, constraints=constraints, kept_constraints=kept, text=matched.constraints())
+    return DeliveredSet(wheels=wheels, constraints=constraints, text=matched.constraints())
 
 
 def matching_set(plan: CompanionPlan, fresh: Sequence[Path]) -> MatchedSet:

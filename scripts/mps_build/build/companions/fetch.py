@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.errors import SourceError
-from mps_build.common.git import answer, git
-from mps_build.common.receipts import Ledger, StepResult, fingerprint
-from mps_build.common.reporter import Reporter
-from mps_build.common.workspace import Workspace, cache_folder
-
+from ...common.errors import SourceError
+from ...common.git import answer, git
+from ...common.receipts import Ledger, StepResult, fingerprint
+from ...common.reporter import Reporter
+from ...common.workspace import Workspace, cache_folder
 from ..source_state import exclude_ours, source_state
 from ..steps.fetch_source import fetch_source, resolve_ref
 from ..steps.unpack_source import unpack_source
-from .plan import CompanionPlan
+from .companion_plan import CompanionPlan
 from .source import check_tree, has_mps_kernels, tree_digest
 
 

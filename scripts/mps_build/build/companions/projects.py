@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from mps_build.common.recipe.model import Recipe, Variable
+from ...common.recipe.model import Recipe, Variable
 
 # What the build of a Mac wheel sets for any project; the rest of a recipe's environment is torch's own.
 _OF_THE_TARGET = frozenset({"MACOSX_DEPLOYMENT_TARGET", "_PYTHON_HOST_PLATFORM", "ARCHFLAGS"})

@@ -14,8 +14,8 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
+from mps_build.common.addresses import check_address
 from mps_build.common.errors import SourceError, UsageError
-from mps_build.common.git import check_address
 from mps_build.common.home import expanded
 from mps_build.common.workspace import remove_tree
 

@@ -128,34 +128,34 @@ class _Session(socketserver.BaseRequestHandler):
     def finish(self) -> None:
         self._hang_up()
 
-    def _answer(self, verb: bytes, question: bytes) -> bytes:
-        if verb == b"PING":  # sccache says it before each question; the question itself will show
+    def _answer(self, command: bytes, question: bytes) -> bytes:
+        if command == b"PING":  # sccache says it before each question; the question itself will show
             return b"+PONG\r\n"
-        if verb == b"CLIENT":  # its library's name and version, which not every Redis takes
+        if command == b"CLIENT":  # its library's name and version, which not every Redis takes
             return _OK
-        if verb in (b"AUTH", b"SELECT"):
+        if command in (b"AUTH", b"SELECT"):
             self.greetings.append(question)
             return _OK
         if not self.relay.is_asked():
-            return _instead(verb)
+            return _instead(command)
         try:
             answer = self._ask(question)
         except (OSError, StoreLost) as error:
             self._hang_up()
             self.relay.failed(_reason(error))
-            return _instead(verb)
+            return _instead(command)
         if answer.startswith((b"-NOAUTH", b"-WRONGPASS")):
-            return self._refused(answer, verb)
+            return self._refused(answer, command)
         self.relay.answered()
         if answer.startswith(b"-"):
             self.relay.trouble(_sentence(answer))
-            return _NIL if verb == b"GET" else answer
+            return _NIL if command == b"GET" else answer
         return answer
 
-    def _refused(self, answer: bytes, verb: bytes) -> bytes:
+    def _refused(self, answer: bytes, command: bytes) -> bytes:
         self._hang_up()
         self.relay.failed(_sentence(answer), at_once=True)
-        return _instead(verb)
+        return _instead(command)
 
     def _ask(self, question: bytes) -> bytes:
         deadline = time.monotonic() + self.relay.patience
@@ -277,9 +277,9 @@ def _words(question: bytes) -> list[bytes]:
     return [parts[2]] if question.startswith(b"*") and len(parts) > 2 else question.split()[:1]
 
 
-def _instead(verb: bytes) -> bytes:
+def _instead(command: bytes) -> bytes:
     """Return what sccache receives where the store gave no answer: a miss, or that nothing was kept."""
-    return _NIL if verb == b"GET" else b"-ERR the store does not answer\r\n"
+    return _NIL if command == b"GET" else b"-ERR the store does not answer\r\n"
 
 
 def _sentence(answer: bytes) -> str:

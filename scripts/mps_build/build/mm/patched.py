@@ -13,8 +13,8 @@ from mps_build.common.reporter import Reporter
 from ..patches.file import Patch
 from ..patches.trial import scratch
 from .check import Report, check_files
+from .check_request import is_mps, make_checker
 from .diagnostics import Diagnostic
-from .request import is_mps, make_checker
 from .tree import MpsTree, read_tree
 
 NOT_WHOLE = "only the patched files of this source are here; give an unpacked tree to have their Objective-C++ checked"

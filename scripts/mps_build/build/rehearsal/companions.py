@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.home import expanded
-from mps_build.common.recipe.model import Recipe, Variable
-from mps_build.common.workspace import PACKAGE
-
+from ...common.home import expanded
+from ...common.recipe.model import Recipe, Variable
+from ...common.workspace import PACKAGE
 from ..companions.build import CompanionBuild
+from ..companions.companion_plan import CompanionPlan, chosen_companions
 from ..companions.delivery import DeliveredSet, deliver_companions
-from ..companions.plan import CompanionPlan, chosen_companions
 from ..companions.source import SourceChoice, parse_sources
 from ..companions.torch_wheel import TorchWheel, given_wheel
 from .chroot import Chroot

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import BuildEnvironmentError, CompileError
-from mps_build.common.process import Command, CommandFailed, capture, run_logged
-from mps_build.common.receipts import Receipt, StepResult
-
+from ...common.environment import fetch_environ
+from ...common.errors import BuildEnvironmentError, CompileError
+from ...common.process import Command, CommandFailed, capture, run_logged
+from ...common.receipts import Receipt, StepResult
 from ..backend import build_folder
 from ..wide_headers import C10, TORCH_CPU, wide_header_lines
 from .chroot import Chroot, check_host

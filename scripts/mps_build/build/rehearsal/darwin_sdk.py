@@ -11,8 +11,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.common.files import write_whole
-
+from ...common.files import write_whole
 from ..zig.files import write_if_new
 
 SDK_VERSION = "15.2"

@@ -15,8 +15,6 @@ from mps_build.common.json_text import read_json
 
 from ..compile_commands import object_of, words_of
 
-CXX = (".cpp", ".cc", ".cxx", ".c")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:

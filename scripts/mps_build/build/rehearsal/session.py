@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
-from mps_build.common.environment import Toolchain, build_environ, fetch_environ
+from mps_build.common.environment import Toolchain, fetch_environ
 from mps_build.common.errors import BuildEnvironmentError, CompileError
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import Ledger, Receipt, StepResult, digest_of, fingerprint
@@ -19,9 +19,10 @@ from mps_build.common.workspace import Workspace, cache_folder, remove_tree, wor
 
 from ..artifacts import SourceTree
 from ..backend import build_folder
+from ..compiler_environ import build_environ
 from ..configuring import configuring
+from ..mm.check_request import oldest_macos
 from ..mm.patched import check_tree_files, mm_files
-from ..mm.request import oldest_macos
 from ..ninja import ninja_of
 from ..steps.compile_objects import compile_objects
 from ..steps.create_environment import create_environment

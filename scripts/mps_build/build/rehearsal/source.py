@@ -19,7 +19,7 @@ from mps_build.common.recipe.model import Recipe
 from mps_build.common.workspace import Workspace, cache_folder
 
 from ..artifacts import SourceTree
-from ..plan import SourceRequest
+from ..build_request import SourceRequest
 from ..source import prepare_source
 from ..steps.apply_patches import apply_patches
 from .chroot import Chroot, check_host, find_mirror, make_root

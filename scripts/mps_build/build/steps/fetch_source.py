@@ -10,14 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mps_build.common.addresses import address_fault, check_address
 from mps_build.common.errors import SourceError
 from mps_build.common.git import (
     TRANSPORTS,
     DamagedRepository,
-    address_fault,
     answer,
     ask_remote,
-    check_address,
     check_ref,
     git,
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from mps_build.common.console import Console, human_seconds
 from mps_build.common.errors import KnownIssuesOnly, MpsBuildError
 from mps_build.common.files import write_whole
-from mps_build.common.records.verification import Case, Record, to_json
+from mps_build.common.records.verification import FAILED, Case, Record, to_json
 from mps_build.common.result import Result
 from mps_build.common.summary import job_summary
 from mps_build.verify import Verification
@@ -59,7 +59,7 @@ def print_end(record: Record, path: Path, console: Console) -> None:
     """Print what a run shows: the statement, the failed cases, the known issues, the verdict, and what to do next."""
     console.print()
     console.print(record.statement, style="bold")
-    new = [case for case in record.cases if case.outcome in ("failed", "crashed", "timeout")]
+    new = [case for case in record.cases if case.outcome in FAILED]
     known = [case for case in record.cases if case.outcome == "known"]
     for title, cases in (("New failures", new), ("Known issues", known)):
         if cases:

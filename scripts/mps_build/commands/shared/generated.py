@@ -10,23 +10,24 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from mps_build.common import strict_yaml
 from mps_build.common.errors import UsageError
-from mps_build.common.recipe.catalogue import all_recipes
+from mps_build.common.recipe.catalogue import all_recipes, defaults_file
+from mps_build.common.recipe.meaning import changes, record
 from mps_build.common.recipe.model import Recipe
+from mps_build.common.recipe.schema import written_schema
 from mps_build.common.recipe.support_table import support_table
 from mps_build.common.records.benchmark import BenchmarkRecord
 from mps_build.common.records.verification import Record
 from mps_build.host.recordings.recording import Recording
 from mps_build.inspection.audit.render import rules_table
+from mps_build.kernels.report.families import families_table
 
 from .reference import causes_page, commands_page, exit_codes_table
 
-MODELS: Mapping[str, type[BaseModel]] = {
-    "benchmark": BenchmarkRecord,
-    "recipe": Recipe,
-    "record": Record,
-    "recording": Recording,
-}
+# Every field of every recipe, as it was when somebody last looked at what a change of defaults.yaml changes.
+RECIPES_ON_RECORD = Path("tests", "recorded", "recipes.json")
+_MODELS: Mapping[str, type[BaseModel]] = {"benchmark": BenchmarkRecord, "record": Record, "recording": Recording}
 
 
 def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
@@ -35,8 +36,9 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     Raises:
         UsageError: a page lacks its marks.
     """
-    for name, model in MODELS.items():
-        yield root / "schemas" / f"{name}.schema.json", schema_text(name, model)
+    for name, text in schemas().items():
+        yield root / "schemas" / f"{name}.schema.json", text
+    yield root / RECIPES_ON_RECORD, record(all_recipes())
     docs = root / "docs"
     yield docs / "reference" / "commands.md", commands_page()
     yield docs / "host" / "causes.md", causes_page()
@@ -44,17 +46,24 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     yield _page(docs / "reference" / "releases.md", "releases", support_table(releases))
     yield _page(docs / "reference" / "exit_codes.md", "exit codes", exit_codes_table())
     yield _page(docs / "inspect" / "audit.md", "rules", rules_table())
+    yield _page(docs / "contributing" / "kernel_family.md", "families", families_table())
     yield root / "benchmarks" / "README.md", _benchmarks(root / "benchmarks")
 
 
-def schema_text(name: str, model: type[BaseModel]) -> str:
-    """Return the JSON Schema of one model as the text of its file; editors use it to check recipes."""
-    schema: dict[str, Any] = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"{name}.schema.json",
-        **model.model_json_schema(mode="validation"),
-    }
-    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+def schemas() -> dict[str, str]:
+    """Return the text of each JSON Schema by its name; editors check recipes by theirs as they are written."""
+    made = {name: model.model_json_schema(mode="validation") for name, model in _MODELS.items()}
+    made["recipe"] = written_schema(Recipe.model_json_schema(mode="validation"), strict_yaml.read(defaults_file()).data)
+    return {name: _schema_text(name, schema) for name, schema in sorted(made.items())}
+
+
+def recipe_changes(root: Path) -> list[str]:
+    """Return which field of which recipe is no longer what is on record; nothing where there is no record yet."""
+    path = root / RECIPES_ON_RECORD
+    try:
+        return changes(path.read_text(encoding="utf-8"), all_recipes()) if path.is_file() else []
+    except ValueError:
+        return [f"{RECIPES_ON_RECORD} is not JSON"]
 
 
 def between_marks(text: str, name: str, part: str, *, page: str) -> str:
@@ -73,6 +82,11 @@ def between_marks(text: str, name: str, part: str, *, page: str) -> str:
     return f"{before}{begin}\n{part}\n{end}{rest.split(end)[1]}"
 
 
+def _schema_text(name: str, schema: Mapping[str, Any]) -> str:
+    whole = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"{name}.schema.json", **schema}
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
 def _page(path: Path, name: str, part: str) -> tuple[Path, str]:
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     return path, between_marks(text, name, part, page=str(path))
@@ -80,7 +94,7 @@ def _page(path: Path, name: str, part: str) -> tuple[Path, str]:
 
 def _benchmarks(folder: Path) -> str:
     """Return the page of figures; benchmarks/ is not part of the package, so its module is loaded by its path."""
-    spec = importlib.util.spec_from_file_location("benchmarks_readme", folder / "readme.py")
+    spec = importlib.util.spec_from_file_location("benchmarks_page", folder / "shared" / "page.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

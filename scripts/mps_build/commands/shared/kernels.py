@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from mps_build.common.console import Console
-from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import UsageError
-from mps_build.common.home import expanded
-from mps_build.common.result import Result
-from mps_build.common.workspace import cache_folder
-from mps_build.inspection.kernels.changed_answers import Answers, compare_answers
-from mps_build.inspection.kernels.code.compiler import require_llvm
-from mps_build.inspection.kernels.difference import Difference, compare_kernels
-from mps_build.inspection.kernels.selection import Choice
-from mps_build.inspection.kernels.verification import Request
-from mps_build.inspection.kernels.wheel import read_libraries
+from ...common.console import Console
+from ...common.environment import fetch_environ
+from ...common.errors import UsageError
+from ...common.home import expanded
+from ...common.result import Result
+from ...common.workspace import cache_folder
+from ...kernels.code.compiler import require_llvm
+from ...kernels.execution.changed_answers import Answers, compare_answers
+from ...kernels.execution.selection import Choice
+from ...kernels.execution.verify_all import Request
+from ...kernels.read.wheel import read_libraries
+from ...kernels.report.difference import Difference, compare_kernels
 
 # What computes the references; a wheel for the CPU is fetched once. MPS_BUILD_TORCH_PYTHON names another Python.
 REFERENCE = "torch==2.13.0"
@@ -69,8 +69,8 @@ def reference_python(console: Console) -> Path:
         if not path.exists():
             raise UsageError(f"MPS_BUILD_TORCH_PYTHON={given} is not an interpreter")
         return path
-    from mps_build.verify.target.environment import Shop, fetch_wheel, make_environment, sha256_of
-    from mps_build.verify.target.interpreter import describe_interpreter
+    from ...verify.target.interpreter import describe_interpreter
+    from ...verify.target.torch_environment import Shop, fetch_wheel, make_environment, sha256_of
 
     cache = cache_folder()
     shop = Shop(cache=cache / "verify", environ=environment(), log=cache / "logs" / "kernels.log", reporter=console)

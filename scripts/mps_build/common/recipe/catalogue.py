@@ -18,6 +18,7 @@ from ..home import expanded
 from ..strict_yaml import Fault
 from ..workspace import CHECKOUT, PACKAGE
 from .consistency import cross_faults
+from .defaults import DEFAULTS, resolve
 from .model import Recipe
 
 
@@ -41,10 +42,26 @@ def patches_root() -> Path:
     return data_root() / "patches"
 
 
-def load_recipe(path: Path) -> Recipe:
-    """Return the recipe in `path`, or raise a UsageError that lists every fault with file, line and key."""
-    patches = patches_root()
-    recipe = strict_yaml.load(path, Recipe, checks=[cross_faults, partial(_missing_patches, patches)])
+def defaults_file() -> Path:
+    """Return the file of what releases have in common: ours, also for a recipe that lies elsewhere."""
+    return recipes_root() / DEFAULTS
+
+
+def load_recipe(path: Path, *, defaults: Path | None = None) -> Recipe:
+    """Return the recipe in `path`, or raise a UsageError that lists every fault with file, line and key.
+
+    Args:
+        defaults: another file in the place of ours.
+    """
+    resolved = resolve(strict_yaml.read(path), lambda: strict_yaml.read(defaults or defaults_file()))
+    recipe = strict_yaml.validated(
+        resolved.data,
+        Recipe,
+        documents=resolved.documents,
+        origin=resolved.origin,
+        checks=[cross_faults, partial(_missing_patches, patches_root())],
+        faults=resolved.faults,
+    )
     if path.resolve().parent == recipes_root() and path.stem != recipe.name:
         raise UsageError(f"{path}: declares {recipe.version}, so its name must be {recipe.name}.yaml")
     return recipe
@@ -52,15 +69,24 @@ def load_recipe(path: Path) -> Recipe:
 
 def find_recipe(argument: str) -> Recipe:
     """Return the recipe that `v2.6.0`, `2.6.0`, `2.6`, `sample`, `nightly` or a path names."""
+    return load_recipe(recipe_file(argument))
+
+
+def recipe_file(argument: str) -> Path:
+    """Return the file of the recipe that an argument of `find_recipe` names.
+
+    Raises:
+        UsageError: there is no such recipe.
+    """
     if argument.endswith((".yaml", ".yml")) or "/" in argument:
-        return load_recipe(expanded(argument))
+        return expanded(argument)
     known = {path.stem: path for path in _recipe_files()}
     wanted = argument.strip().lower()
     wanted = f"v{wanted}" if wanted[:1].isdecimal() else wanted
     if wanted in known:
-        return load_recipe(known[wanted])
+        return known[wanted]
     if re.fullmatch(r"v\d+\.\d+", wanted) and (of_minor := [stem for stem in known if stem.startswith(f"{wanted}.")]):
-        return load_recipe(known[max(of_minor, key=_order)])
+        return known[max(of_minor, key=_order)]
     if meant := re.fullmatch(r"v?torch\s*={0,2}\s*v?(\d[\w.]*)", wanted):
         wanted = f"v{meant[1]}"
         if wanted in known:
@@ -87,7 +113,7 @@ def _recipe_files() -> Iterator[Path]:
     root = recipes_root()
     if not root.is_dir():
         raise UsageError(f"{root} is missing", hint="install mps-build again, or run it from a whole clone")
-    return root.glob("*.yaml")
+    return (path for path in root.glob("*.yaml") if path.name != DEFAULTS)
 
 
 def _missing_patches(root: Path, data: Any) -> Iterator[Fault]:

@@ -8,6 +8,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 from ..strict_yaml import Fault
+from .defaults import SOURCES
 
 
 def cross_faults(data: Any) -> Iterator[Fault]:
@@ -93,7 +94,8 @@ def _environment_faults(data: Mapping[str, Any]) -> Iterator[Fault]:
     if not isinstance(variables, Sequence) or isinstance(variables, str):
         return
     target, seen = data.get("deployment_target"), set()
-    expected = {"MACOSX_DEPLOYMENT_TARGET": target, "_PYTHON_HOST_PLATFORM": f"macosx-{target}-arm64"}
+    sources = {"MACOSX_DEPLOYMENT_TARGET": "deployment_target", "_PYTHON_HOST_PLATFORM": "host_platform"}
+    expected = {name: SOURCES[source](data) for name, source in sources.items()}
     version = data.get("version")
     for index, variable in enumerate(variables):
         if not isinstance(variable, Mapping):

@@ -9,7 +9,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
-from ..git import address_fault
+from ..addresses import address_fault
 
 
 def _requirement(text: str) -> str:
@@ -60,7 +60,7 @@ class BadXcode(_Declared):
 
 
 class HostRequirements(_Declared):
-    """What the building Mac must have; the mission's floor (12.3, 13.3.1) holds besides."""
+    """What the building Mac must have; macOS 12.3 and Xcode 13.3.1 are the least for every recipe."""
 
     macos: DottedVersion
     """The oldest macOS that the oldest fitting Xcode runs on."""

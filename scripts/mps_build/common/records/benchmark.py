@@ -11,12 +11,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ..json_text import read_json
-from .verification import RecordHeader, RecordPart, read_model
+from .verification import FAILED, Failure, RecordHeader, RecordPart, read_model
 
 SCHEMA: Literal["mps-build/benchmark/1"] = "mps-build/benchmark/1"
 
-RowOutcome = Literal["measured", "wrong", "untrusted", "failed", "crashed", "timeout"]
-BAD: tuple[RowOutcome, ...] = ("wrong", "untrusted", "failed", "crashed", "timeout")
+RowOutcome = Literal["measured", "wrong", "untrusted", Failure]
+BAD: tuple[RowOutcome, ...] = ("wrong", "untrusted", *FAILED)
 BenchmarkVerdict = Literal["measured", "rehearsed", "doubtful", "not_verified"]
 
 

@@ -18,6 +18,15 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True)
 
 
+class _Reference(_Part):
+    form: str = ""
+    name: str = ""
+    expression: str = ""
+    dtype: str = ""
+    types: dict[str, str] = Field(default_factory=dict)
+    is_elementwise: bool = False
+
+
 class _Kernel(_Part):
     name: str
     outcome: str
@@ -28,6 +37,7 @@ class _Kernel(_Part):
     family: str | None = None
     inputs: dict[str, Any] = Field(default_factory=dict)
     where: dict[str, Any] = Field(default_factory=dict)
+    reference: _Reference = Field(default_factory=_Reference)
     max_ulp: float | None = None
     bound_ulp: float | None = None
     cpu_ulp: float | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -19,6 +19,8 @@ from ..json_text import load_json
 SCHEMA: Literal["mps-build/record/1"] = "mps-build/record/1"
 
 Result = Literal["passed", "failed", "known", "unexpected_pass", "crashed", "timeout", "skipped"]
+Failure = Literal["failed", "crashed", "timeout"]
+FAILED: tuple[Failure, ...] = get_args(Failure)
 Verdict = Literal["verified", "rehearsed", "regressed", "known_issues_only", "not_verified"]
 PlantResult = Literal["caught", "missed", "not_exercised", "error"]
 

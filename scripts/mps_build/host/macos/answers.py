@@ -52,11 +52,6 @@ class Answer:
         """The last line of stdout that says anything."""
         return next((line.strip() for line in reversed(self.stdout.splitlines()) if line.strip()), "")
 
-    @property
-    def is_empty(self) -> bool:
-        """True if it printed nothing but blanks."""
-        return not self.text.strip()
-
 
 def as_sentences(text: str) -> str:
     """Return the text with plain quotes and without gutters, its lines kept: for reading values out of messages."""

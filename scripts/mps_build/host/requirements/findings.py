@@ -9,7 +9,6 @@ from packaging.version import Version
 
 # `note` is worth knowing and changes nothing; what was not recorded is neither well nor ill.
 Level = Literal["ok", "note", "warning", "blocker", "not_recorded", "not_understood"]
-ORDER: tuple[Level, ...] = ("blocker", "warning", "not_understood", "not_recorded", "note", "ok")
 
 NOT_RECORDED = "not recorded"
 

@@ -2,6 +2,17 @@
 
 from .device_texts import DeviceText, classify_device_text
 from .diagnosis import Triage, explain
+from .judging import Explained, WrittenBy, judge
 from .render import render, render_device_text
 
-__all__ = ["DeviceText", "Triage", "classify_device_text", "explain", "render", "render_device_text"]
+__all__ = [
+    "DeviceText",
+    "Explained",
+    "Triage",
+    "WrittenBy",
+    "classify_device_text",
+    "explain",
+    "judge",
+    "render",
+    "render_device_text",
+]

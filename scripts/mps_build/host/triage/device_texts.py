@@ -15,9 +15,8 @@ from typing import Any, Literal, TypeAlias
 from packaging.version import InvalidVersion, Version
 from pydantic import BaseModel, ConfigDict, Field
 
-from mps_build.common import strict_yaml
-from mps_build.common.logs.text import clean_lines, squeeze
-
+from ...common import strict_yaml
+from ...common.logs.text import clean_lines, squeeze
 from .literals import may_match
 from .log import read_log
 

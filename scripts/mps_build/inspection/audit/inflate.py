@@ -20,7 +20,6 @@ try:
 except ImportError:
     pass
 
-ENGINE = str(_engine.__name__)
 # Pieces large enough that two threads hand them over some 60 times and not 2000.
 IN_BYTES, OUT_BYTES = 1 << 21, 1 << 23
 

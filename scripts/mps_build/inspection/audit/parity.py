@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.budget import budget_of
-from mps_build.common.errors import UsageError
-from mps_build.common.reporter import Reporter
-
+from ...common.budget import budget_of
+from ...common.errors import UsageError
+from ...common.reporter import Reporter
 from ..malformed import Malformed
 from .contents import Metallib
 from .facts import collect_facts

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from mps_build.common.plain_text import plain
-
+from ...common.plain_text import plain
 from .model import Audit, Finding
 from .releases import TORCH_CPU
 from .rules import ALL

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from mps_build.common.budget import budget_of
-from mps_build.common.errors import UsageError
-from mps_build.common.faults import named
-from mps_build.common.opening import fault_of, open_regular
-from mps_build.common.reporter import Reporter, SilentReporter
-
+from ...common.budget import budget_of
+from ...common.errors import UsageError
+from ...common.faults import named
+from ...common.opening import fault_of, open_regular
+from ...common.reporter import Reporter, SilentReporter
 from .describe import describe_facts
 from .facts import collect_facts, collector_paused
 from .limits import BYTES_A_SECOND, CPU_SECONDS, MOST_UNPACKED_BYTES

@@ -16,12 +16,12 @@ from typing import Any
 
 from mps_build.common.errors import UsageError
 from mps_build.common.json_text import read_json
-from mps_build.common.records.verification import Case, Record
+from mps_build.common.records.verification import FAILED, Case, Record
 
 WORDS = ("wrong", "suspect", "refused", "fell back", "right")
 _REFUSED = re.compile(r"operator '(?:aten::)?([\w.]+)' is not currently implemented")
 _FELL_BACK = re.compile(r"operator '(?:aten::)?([\w.]+)' is not currently supported[^']*fall back")
-_WRONG = ("failed", "known", "crashed", "timeout")
+_WRONG = (*FAILED, "known")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

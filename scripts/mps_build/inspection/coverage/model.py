@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mps_build.common.errors import UsageError
-from mps_build.common.json_model import checked
+from ...common.errors import UsageError
+from ...common.json_model import checked
 
 SCHEMA = "mps-build/op_coverage/1"
 COMPOSITES = ("CompositeExplicitAutogradNonFunctional", "CompositeExplicitAutograd", "CompositeImplicitAutograd")

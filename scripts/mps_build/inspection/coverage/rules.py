@@ -160,9 +160,9 @@ def _reason(old: Row | None, new: Row | None, left: Facts, right: Facts) -> str:
     if old.through and new.through == old.through:
         return f"follows {new.through}, which it calls"
     if new.how == "by hand" or old.how == "by hand":
-        side, verb = (right, "registered") if new.how == "by hand" else (left, "no longer registered")
+        side, state = (right, "registered") if new.how == "by hand" else (left, "no longer registered")
         where = next((each.where for each in side.by_hand if each.operator == new.name), "")
-        return f"{verb} by hand ({where})" if where else f"{verb} by hand"
+        return f"{state} by hand ({where})" if where else f"{state} by hand"
     if new.status == KERNEL:
         return "named for MPS in native_functions.yaml" if new.how == "own" else "its out= form has a kernel now"
     if old.status == KERNEL:

@@ -7,10 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.errors import MpsNotBuilt, SourceError
-from mps_build.common.json_text import parse_json
-from mps_build.common.process import Command, capture
-
+from ...common.errors import MpsNotBuilt, SourceError
+from ...common.json_text import parse_json
+from ...common.process import Command, capture
 from .hand_registrations import read_registrations
 from .model import ByHand, Facts
 

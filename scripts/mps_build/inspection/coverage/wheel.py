@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.errors import MpsNotBuilt, SourceError, UsageError, reason_of
-from mps_build.common.opening import open_regular
-
+from ...common.errors import MpsNotBuilt, SourceError, UsageError, reason_of
+from ...common.opening import open_regular
 from .headers import FOLDER, is_wanted, read_headers
 from .model import ByHand, Facts
 from .tree import ask_torchgen

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from mps_build.common.plain_text import in_markdown, plain
+from mps_build.common.records.verification import FAILED
+
 LABEL = "mps-regression"
-_BAD = ("failed", "crashed", "timeout")
 _MARKER = re.compile(r"<!-- mps-build regression (\S+) -->")
 _MOST = 10  # issues a night: more failures have one cause, and get one issue
 
@@ -47,18 +49,20 @@ def look_at_record(record: Mapping[str, Any], *, recipe: str, place: str, run: s
     """
     torch = record.get("torch") or {}
     commit = str(torch.get("commit") or "an unknown commit")
-    where = f"torch {torch.get('version') or 'unknown'} at {commit}, {place}\n\nRun: {run}"
+    version = in_markdown(str(torch.get("version") or "unknown"))
+    where = f"torch {version} at {in_markdown(commit)}, {place}\n\nRun: {run}"
     verdict_key = _key(recipe, place, "verdict")
     if record.get("partial") or record.get("verdict") not in ("verified", "regressed", "known_issues_only"):
         cause = record.get("cause") or record.get("verdict")
-        text = f"No verdict: {cause}.\n\n{_fenced(record.get('message') or record.get('hint') or '')}\n\n{where}"
+        said = _fenced(record.get("message") or record.get("hint") or "")
+        text = f"No verdict: {in_markdown(str(cause))}.\n\n{said}\n\n{where}"
         return Seen(
             wrong=(Finding(key=verdict_key, title=f"{recipe}: no verdict on {place}", text=text),), well=frozenset()
         )
     wrong, well = [], {verdict_key}
     for case in record.get("cases", []):
         key = _key(recipe, place, str(case["id"]))
-        if case["outcome"] in _BAD:
+        if case["outcome"] in FAILED:
             text = f"`{_plain(case['id'])}`: {case['outcome']}\n\n{_fenced(case.get('reason') or '')}\n\n{where}"
             wrong.append(Finding(key=key, title=f"{recipe}: {_plain(case['id'])} fails on {place}", text=text))
         elif case["outcome"] in ("passed", "known", "unexpected_pass"):
@@ -107,13 +111,13 @@ def decide(seen: Iterable[Seen], open_issues: Sequence[Mapping[str, Any]]) -> li
 
 
 def _key(recipe: str, place: str, what: str) -> str:
-    return "/".join(re.sub(r"[^\w.=-]+", "_", part) for part in (recipe, place, what))
+    return "/".join(re.sub(r"[^\w.=-]+|--+", "_", part) for part in (recipe, place, what))
 
 
 def _fenced(text: str) -> str:
     """Return a text that was made elsewhere as a block that cannot end early, nor call anybody."""
-    return "````text\n" + str(text)[:4000].replace("````", "'''") + "\n````"
+    return "````text\n" + plain(str(text))[:4000].replace("````", "'''") + "\n````"
 
 
 def _plain(text: object) -> str:
-    return re.sub(r"[`@#<>\s]+", " ", str(text))[:120]
+    return re.sub(r"[`@#<>\s]+", " ", plain(str(text)))[:120]

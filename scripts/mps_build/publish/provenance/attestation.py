@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import importlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,9 +102,6 @@ def check_chain(path: Path, *, repository: str, trusted_root: Path | None) -> No
     except Exception as error:  # the library documents neither which errors a strange root raises, nor a strange bundle
         said = " ".join(str(error).split()) or type(error).__name__
         raise UsageError(f"Sigstore's trusted root does not confirm it: {said}") from error
-
-
-CheckChain = Callable[..., None]
 
 
 def _bundle(path: Path) -> dict[str, Any]:

@@ -11,35 +11,37 @@ from mps_build import __version__
 from mps_build.common.console import Console
 from mps_build.common.errors import BuildEnvironmentError, DeviceUnusable, MpsBuildError, UsageError
 from mps_build.common.recipe.catalogue import data_root
-from mps_build.common.records.benchmark import BAD, BenchmarkRecord, Flag, Row, SkippedRow
+from mps_build.common.records.benchmark import BenchmarkRecord, Flag, Row, SkippedRow
 from mps_build.common.records.verification import to_json, write_record
 from mps_build.common.stopping import exit_status
 from mps_build.common.watched import kept_awake
 from mps_build.common.workspace import work_folder
 
-from .. import Verification
-from ..facts import judge_text_on, observe_host, recorded_line
+from ..draft import Draft
+from ..facts import judge_text_on
 from ..judgement import Judged
+from ..preparation import prepare, run_folder
 from ..suite.child import Limits
 from ..suite.memory import total_bytes
-from ..target import diagnosis
 from ..target.diagnosis import HostFacts
 from ..target.resolve import Target, prepare_target
-from .judging import END_OF_INTERRUPTION, judge, run_flags
+from ..target.torch_environment import Shop
+from .benchmark_request import QUICK_SECONDS, BenchmarkRequest
+from .judging import END_OF_INTERRUPTION, is_caught, judge, run_flags
 from .measuring import Event, Measured, MeasureRequest, events_in, measure
-from .request import QUICK_SECONDS, BenchmarkRequest
 from .resuming import circumstances, key_of, left_behind
 from .thermal import NOT_RECORDED, thermal_notes, thermal_state
 
 _MEMORY_SHARE = 0.85
 
 
-class Benchmark(Verification):
-    """One run of the command: what a verification does before its first case, and rows instead of cases."""
+class Benchmark:
+    """One run of the command: the machine, Python and torch as a verification prepares them, then rows."""
 
     def __init__(self, request: BenchmarkRequest, console: Console) -> None:
-        super().__init__(request, console)
-        self.asked = request
+        self.request, self.console = request, console
+        self.draft = Draft(target=request.asked())
+        self.folder = run_folder(request, self.draft.started)
         self.programme = data_root() / "benchmarks" / "device" / "measure.py"
         self.measured = Measured()
         self.thermal: dict[str, Any] = {"before": NOT_RECORDED, "after": NOT_RECORDED}
@@ -82,35 +84,27 @@ class Benchmark(Verification):
         return self._benchmark(replace(END_OF_INTERRUPTION, exit_code=exit_status()), partial=True)
 
     def _measure(self) -> BenchmarkRecord:
-        request = self.asked
+        request = self.request
         if not self.programme.is_file():
             raise UsageError(
                 f"{self.programme}: the measuring program is missing",
                 hint="reinstall mps-build: a file of it is missing",
             )
         request.check_plant()
-        host = observe_host(request.host_file)
-        self.draft.host = host.document
-        if request.host_file is not None:
-            self.console.print(recorded_line(request.host_file))
-        with self.console.step("Check the machine"):
-            self._refuse(diagnosis.host_obstacle(host, request.device, self._wanted_version()))
-            self._refuse(self._recorded_host())
-        with self.console.step("Prepare the Python under test"):
-            target = self._prepare_target()
-        with self.console.step("Check torch and its device"):
-            self._probe(target, host)
+        prepared = prepare(
+            request, draft=self.draft, folder=self.folder, console=self.console, make_target=self._make_target
+        )
         self._resume()
         with self.console.step(f"Time {request.device} against the CPU"), kept_awake():
-            self._rows(target, host)
+            self._rows(prepared.target, prepared.host)
         judged = judge(self._rows_found(), self._flags(), self.measured, device=request.device, plant=request.plant)
         return self._keep(self._benchmark(judged, partial=False))
 
-    def _prepare_target(self) -> Target:
-        return prepare_target(self.request, self._shop(), pytest=False, extras=lambda wheel, python: ())
+    def _make_target(self, shop: Shop) -> Target:
+        return prepare_target(self.request, shop, pytest=False, extras=lambda wheel, python: ())
 
     def _rows(self, target: Target, host: HostFacts) -> None:
-        request = self.asked
+        request = self.request
         self.thermal["before"] = thermal_state()
         deadline = time.monotonic() + QUICK_SECONDS if request.quick else None
         self.console.started("Rows", unit="rows")
@@ -164,10 +158,10 @@ class Benchmark(Verification):
 
     def _resume(self) -> None:
         """Choose the folder, and take over what an interrupted run of the same thing measured."""
-        found = circumstances(self.draft, self.asked, self.programme)
+        found = circumstances(self.draft, self.request, self.programme)
         if self.request.folder is None:
             self.folder = work_folder() / "benchmark" / f"{self.request.device}-{key_of(found)}"
-        for event in left_behind(self.folder, found, fresh=self.asked.fresh):
+        for event in left_behind(self.folder, found, fresh=self.request.fresh):
             self.measured.take(event)
         self.keyed = True
         self.measured.sentinel.clear()  # of another session: the machine has cooled since
@@ -191,10 +185,10 @@ class Benchmark(Verification):
         return run_flags(self.measured)
 
     def _benchmark(self, judged: Judged, *, partial: bool) -> BenchmarkRecord:
-        request, draft, measured = self.asked, self.draft, self.measured
+        request, draft, measured = self.request, self.draft, self.measured
         rows = self._rows_found()
         states = [self.thermal["before"], *(row.thermal for row in rows), self.thermal["after"]]
-        caught = any(row.flags or row.outcome in BAD for row in rows) or bool(self._flags())
+        caught = is_caught(rows, self._flags(), measured)
         planted = bool(request.plant) and not partial
         return BenchmarkRecord(
             tool=f"mps-build {__version__}",

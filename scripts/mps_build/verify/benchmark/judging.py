@@ -22,7 +22,7 @@ END_OF_INTERRUPTION = Judged(
 def judge(rows: Sequence[Row], flags: Sequence[Flag], measured: Measured, *, device: str, plant: str | None) -> Judged:
     """Return the verdict of a run that reached its end: `verified` stands for measured, `regressed` for doubtful."""
     bad = [row for row in rows if row.outcome in BAD]
-    doubted = bad or (plant and (flags or any(row.flags for row in rows)))
+    doubted = bad or (plant and is_caught(rows, flags, measured))
     if doubted:
         names = ", ".join(row.id for row in bad) or "drift alone"
         return Judged(
@@ -42,6 +42,12 @@ def judge(rows: Sequence[Row], flags: Sequence[Flag], measured: Measured, *, dev
             hint="close other programs; on a small machine choose rows with --only, or take --quick",
         )
     return Judged(verdict="verified" if device == "mps" and not plant else "rehearsed")
+
+
+def is_caught(rows: Sequence[Row], flags: Sequence[Flag], measured: Measured) -> bool:
+    """Say whether there is a doubt that a plant can have caused: one that comes before its first hit is another's."""
+    doubtful = [row.id for row in rows if row.flags or row.outcome in BAD]
+    return any(measured.hits_by_row.get(row) != 0 for row in doubtful) or bool(flags and measured.plant_hits != 0)
 
 
 def run_flags(measured: Measured) -> tuple[Flag, ...]:

@@ -52,6 +52,7 @@ class Measured:
     sentinel: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     plant_hits: int | None = None
+    hits_by_row: dict[str, int | None] = field(default_factory=dict)
     refused: str | None = None
     broken: str | None = None
 
@@ -70,6 +71,7 @@ class Measured:
             self.ceilings, self.ceilings_of = dict(event["ceilings"]), dict(event["which"])
         elif kind == "finished" and "row" in event:
             self.rows[str(event["id"])] = dict(event["row"])
+            self.hits_by_row[str(event["id"])] = event.get("plant_hits")
 
     @property
     def missing(self) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from mps_build.common.errors import UsageError
 from mps_build.common.json_text import read_json
 
 from ..draft import Draft
+from .benchmark_request import BenchmarkRequest
 from .measuring import Event, events_in
-from .request import BenchmarkRequest
 
 _CIRCUMSTANCES = "circumstances.json"
 

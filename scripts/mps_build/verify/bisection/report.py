@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mps_build.common.plain_text import markdown_table, plain
-
+from ...common.plain_text import in_markdown, markdown_table, plain, with_code
 from .search import Standing, steps_at_most
 from .state import Stage, State
 from .versions import parse_version
@@ -122,14 +121,14 @@ def rows(state: State) -> list[tuple[str, str, str, str]]:
 
 def markdown(state: State, findings: tuple[Finding, ...]) -> str:
     """Return the report as Markdown."""
-    lines = [f"# {state.question.get('ask', 'bisection')}", ""]
+    lines = [f"# {in_markdown(str(state.question.get('ask', 'bisection')))}", ""]
     for each in findings:
-        lines += [f"**{each.statement}**", ""]
+        lines += [f"**{with_code(each.statement)}**", ""]
         lines += [f"- {_linked(one)}" for one in each.suspects]
         if each.comparison:
             lines.append(f"- [all changes between the two]({each.comparison})")
         if each.stage.note:
-            lines.append(f"- {each.stage.note}")
+            lines.append(f"- {with_code(each.stage.note)}")
         lines += ["", f"{cost(state, each.stage)}.", ""]
     lines += markdown_table(("asked", "verdict", "runs", "why"), rows(state))
     return plain("\n".join(lines) + "\n")
@@ -137,7 +136,7 @@ def markdown(state: State, findings: tuple[Finding, ...]) -> str:
 
 def _linked(suspect: Suspect) -> str:
     name = f"[{suspect.subject}]({suspect.link})" if suspect.link else f"`{suspect.subject}`"
-    return f"{name} {suspect.title}".strip()
+    return f"{name} {in_markdown(suspect.title)}".strip()
 
 
 def _suspect(stage: Stage, subject: str, address: str, title: Callable[[str], str]) -> Suspect:

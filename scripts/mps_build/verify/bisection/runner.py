@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-from mps_build.common.errors import UsageError
-
+from ...common.errors import UsageError
 from .search import Span, Standing, Word, majority, next_probe, standing, steps_at_most
 from .state import Probe, State
 

@@ -10,13 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mps_build.common.errors import UsageError
-from mps_build.common.reporter import Reporter
-from mps_build.inspection.kernels.difference import compare_kernels
-from mps_build.inspection.kernels.library import Library
-from mps_build.inspection.kernels.selection import Choice, choose
-from mps_build.inspection.kernels.wheel import read_libraries
-
+from ...common.errors import UsageError
+from ...common.reporter import Reporter
+from ...kernels.execution.selection import Choice, choose
+from ...kernels.read.library import Library
+from ...kernels.read.wheel import read_libraries
+from ...kernels.report.difference import compare_kernels
 from .runner import CannotTest
 from .versions import parse_version
 

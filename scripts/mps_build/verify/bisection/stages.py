@@ -9,12 +9,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import UsageError
-from mps_build.common.reporter import Reporter
-from mps_build.common.wheels.nightly import index_arguments
-from mps_build.common.workspace import remove_tree
-
+from ...common.environment import fetch_environ
+from ...common.errors import UsageError
+from ...common.reporter import Reporter
+from ...common.wheels.nightly import index_arguments
+from ...common.workspace import remove_tree
 from ..facts import observe_host
 from ..target.diagnosis import host_obstacle
 from . import report

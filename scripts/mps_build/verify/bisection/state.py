@@ -7,11 +7,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from mps_build.common.errors import UsageError, reason_of
-from mps_build.common.files import write_whole
-from mps_build.common.opening import read_text
-from mps_build.common.receipts import digest_of
-
+from ...common.errors import UsageError, reason_of
+from ...common.files import write_whole
+from ...common.opening import read_text
+from ...common.receipts import digest_of
 from .search import Span, Verdict, Word
 
 SCHEMA: Literal["mps-build/bisection/1"] = "mps-build/bisection/1"

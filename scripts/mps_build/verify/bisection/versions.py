@@ -153,8 +153,3 @@ def commit_of(wheel: Path) -> str | None:
         return None
     match = _GIT_VERSION.search(text)
     return match[1] if match else None
-
-
-def find_pythons(ours_first: Path, others: Iterable[Path]) -> tuple[Path, ...]:
-    """Return interpreters without repetition, the preferred first."""
-    return tuple({os.path.realpath(path): path for path in (ours_first, *others)}.values())

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from mps_build.common.page import whole_page
-from mps_build.common.plain_text import markdown_table, plain
+from mps_build.common.plain_text import in_markdown, markdown_table, plain
 from mps_build.common.records.benchmark import BenchmarkRecord, Row
 
 from . import bars
@@ -50,7 +50,7 @@ def render(record: BenchmarkRecord) -> str:
 
 def markdown(record: BenchmarkRecord) -> str:
     """Return the record as a job's summary."""
-    lines = [f"### {headline(record)}: times faster than the CPU", "", record.statement, ""]
+    lines = [f"### {headline(record)}: times faster than the CPU", "", in_markdown(record.statement), ""]
     rows = [(title(row), row.mode, shape(row), ratio(row), doubts(row)) for row in record.rows]
     lines += markdown_table(("row", "mode", "shape", "times the CPU", "doubts"), rows)
     return plain("\n".join(lines) + "\n\n")

@@ -8,9 +8,9 @@ from html import escape
 
 from mps_build.common.console import as_called
 from mps_build.common.page import whole_page
-from mps_build.common.records.verification import Case, Record
+from mps_build.common.records.verification import FAILED, Case, Record
 
-from .words import BAD, by_layer, facts, headline, issue_link, plural, sentence, share_of_bound
+from .words import by_layer, facts, headline, issue_link, plural, sentence, share_of_bound
 
 _TONES = {
     "passed": "good",
@@ -62,7 +62,7 @@ def _with_code(text: str) -> str:
 
 
 def _bad(record: Record) -> str:
-    cases = [case for case in record.cases if case.outcome in BAD]
+    cases = [case for case in record.cases if case.outcome in FAILED]
     rows = [
         f"<tr><td><code>{escape(case.id)}</code></td><td>{_issues(case)}</td><td>{_tag(case)}</td>"
         f'<td class="what">{_reason(case)}</td></tr>'

@@ -5,39 +5,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mps_build.common.console import as_called
-from mps_build.common.plain_text import in_code, markdown_table, plain
-from mps_build.common.records.verification import Case, Record
+from mps_build.common.plain_text import in_code, markdown_table, plain, with_code
+from mps_build.common.records.verification import FAILED, Case, Record
 
-from .words import BAD, by_layer, facts, headline, issue_link, sentence
+from .words import by_layer, facts, headline, issue_link, sentence
 
 _SHOWN = 50
 
 
 def render(record: Record) -> str:
     """Return the record as Markdown; its first line is what the run can say at all."""
-    parts = [record.statement, "", f"## {headline(record)}", "", sentence(record), ""]
+    parts = [with_code(record.statement), "", f"## {headline(record)}", "", with_code(sentence(record)), ""]
     if record.hint and record.exit_code:
-        parts += [f"Next: {as_called(record.hint)}", ""]
-    parts += _table(("", ""), [(f"**{name}**", value) for name, value in facts(record)])
+        parts += [f"Next: {with_code(as_called(record.hint))}", ""]
+    parts += _table(("", ""), [(f"**{name}**", _text(value)) for name, value in facts(record)])
     if record.cases:
         parts += ["### Layers", "", *_layers(record)]
-    parts += _cases("New failures", [case for case in record.cases if case.outcome in BAD])
+    parts += _cases("New failures", [case for case in record.cases if case.outcome in FAILED])
     known = {row.id: row for row in record.known_issues}
     rows = []
     for case in record.cases:
         if case.outcome in ("known", "unexpected_pass") and case.known_issue in known:
             row = known[case.known_issue or ""]
             rows.append(
-                (in_code(case.id), case.outcome.replace("_", " "), f"[{row.id}]({row.link})", row.since, row.title)
+                (
+                    in_code(case.id),
+                    case.outcome.replace("_", " "),
+                    f"[{row.id}]({row.link})",
+                    row.since,
+                    _text(row.title),
+                )
             )
     if rows:
         parts += ["### Known issues", "", *_table(("case", "outcome", "issue", "since", "what"), rows[:_SHOWN])]
-    parts += [f"> {note}\n" for note in record.notes]
+    parts += [f"> {with_code(note)}\n" for note in record.notes]
     return plain("\n".join(parts) + "\n")
 
 
 def _layers(record: Record) -> list[str]:
-    columns = ("passed", *BAD, "known", "unexpected_pass", "skipped")
+    columns = ("passed", *FAILED, "known", "unexpected_pass", "skipped")
     rows = []
     for layer, cases in by_layer(record.cases).items():
         counts = [str(sum(case.outcome == column for case in cases) or "") for column in columns]

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mps_build.common.records.benchmark import BenchmarkRecord
-from mps_build.common.records.verification import Case, Record
+from mps_build.common.records.verification import FAILED, Case, Record
 
-from .words import BAD, share_of_bound
+from .words import share_of_bound
 
 # Below a tenth of what is allowed, an error says nothing; a growth by less than half may be another chip's rounding.
 _LEAST_SHARE = 0.1
@@ -17,7 +17,7 @@ _GROWTH = 1.5
 # Times of short cases are noise.
 _LEAST_SECONDS = 1.0
 _SLOWER = 1.5
-_WRONG = frozenset({*BAD, "known"})
+_WRONG = frozenset({*FAILED, "known"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

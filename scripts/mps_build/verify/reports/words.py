@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mps_build.common.records.benchmark import BenchmarkRecord
-from mps_build.common.records.verification import Case, Record
+from mps_build.common.records.verification import FAILED, Case, Record
 
-BAD = ("failed", "crashed", "timeout")
 _KINDS = {"aot": "Metal kernels precompiled", "jit": "Metal kernels compiled at first use", "off": "without MPS"}
 _VERDICTS = {
     "verified": "Verified",
@@ -40,7 +39,7 @@ def one_line(record: Record) -> str:
 def sentence(record: Record) -> str:
     """Return what the verdict means, in one sentence."""
     counts = record.counts
-    bad = sum(counts.get(outcome, 0) for outcome in BAD)
+    bad = sum(counts.get(outcome, 0) for outcome in FAILED)
     ran = sum(counts.values()) - counts.get("skipped", 0)
     if record.partial and record.cause == "interrupted":
         return f"Interrupted after {ran} cases; no verdict follows from a part."

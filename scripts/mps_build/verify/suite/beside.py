@@ -10,8 +10,8 @@ from typing import Protocol
 
 from mps_build.common.records.verification import Case
 
-from .request import SuiteRequest
 from .run import OnCase, SuiteRun
+from .suite_request import SuiteRequest
 
 
 class RunPart(Protocol):

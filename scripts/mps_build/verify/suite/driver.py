@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.records.verification import Case, Result
+from mps_build.common.records.verification import FAILED, Case, Result
 
 from .beside import run_beside
 from .child import SUMMARY, ChildEnd, run_child
 from .outcomes import WHERE, case_of_event, describe_end, is_orderly, known_row, last_lines, signal_name
-from .request import SuiteRequest, layer_of, suite_command
 from .run import JudgeText, OnCase, SuiteRun
+from .suite_request import SuiteRequest, layer_of, suite_command
 
 # What a process may write while all its cases seem to pass: the GPU dropped work, its answers are worth nothing.
 _VOIDING = frozenset({"gpu_fault", "gpu_timeout", "virtual_gpu_unusable"})
-_BAD = frozenset({"failed", "crashed", "timeout"})
 
 
 def run_suite(
@@ -34,8 +33,8 @@ def run_suite(
     All files share a process, and another one takes over after a crash, a hang, or where the suite asks for it
     (event `leave`). Only where a child dies before it could list its cases has each file one of its own: it is
     then named. With `jobs` there are several such processes, each with its part of the cases; a plant and a run that
-    is resumed have one. With a plant the run stops at the first failure; it also stops where the
-    machine is at fault.
+    is resumed have one. With a plant the run stops at the first failure after the plant's
+    first hit: what fails before fails by itself. It also stops where the machine is at fault.
     """
     run = run or SuiteRun()
     request.folder.mkdir(parents=True, exist_ok=True)
@@ -68,7 +67,7 @@ def _run_part(asked: _Asked, run: SuiteRun) -> None:
     if _GroupRun(asked, request.files, run).go():
         return
     for file in request.files:
-        if run.stopped or run.refused or (request.plant and run.bad) or asked.is_stopped():
+        if run.stopped or run.refused or run.caught or asked.is_stopped():
             break
         _GroupRun(asked, (file,), run).go()
 
@@ -85,6 +84,9 @@ class _GroupRun:
         self._expected: list[str] | None = None
         self._seen: dict[str, None] = {}
         self._file_of: dict[str, str] = {}
+        self._hits: int | None = (
+            None  # of the plant, in this child so far; None: the file does not count, or says nothing
+        )
         self._uncollected = False  # a file of the child could not be imported: its exit status says so each time
 
     def go(self) -> bool:
@@ -108,7 +110,7 @@ class _GroupRun:
             if end.cut == "stopped":
                 return True
             left = self._after_child(end)
-            if self._run.stopped or self._run.refused or self._is_caught():
+            if self._run.stopped or self._run.refused or self._run.caught:
                 return True
             if left is None:
                 break
@@ -124,13 +126,11 @@ class _GroupRun:
         place = next((place for place, file in enumerate(self._files) if file.name == name), 0)
         return self._files[place:]
 
-    def _is_caught(self) -> bool:
-        return self._request.plant is not None and self._run.bad > 0
-
     def _child(self, number: int, after: str | None) -> ChildEnd:
         request = self._request
         name = f"{self._file_name}.{number}"
         self._uncollected = False
+        self._hits = None
         outcomes = request.folder / f"{name}.outcomes.jsonl"
         return run_child(
             suite_command(request, self._files_from(after), known=self._asked.known, outcomes=outcomes, after=after),
@@ -144,6 +144,7 @@ class _GroupRun:
 
     def _on_event(self, event: Mapping[str, Any]) -> None:
         kind = event.get("event")
+        self._hits = event.get("plant_hits", self._hits)
         if kind == "collected" and self._expected is None:
             self._expected = [str(case_id) for case_id in event.get("ids", ())]
             self._file_of |= dict(zip(self._expected, map(str, event.get("files", ())), strict=False))
@@ -152,19 +153,26 @@ class _GroupRun:
         elif kind == "uncollected":
             self._add_uncollected(str(event.get("file")), str(event.get("text") or ""))
         elif kind == "plant" and event.get("hits") is not None:
-            self._run.plant_hits = (self._run.plant_hits or 0) + int(event["hits"])
+            self._hits = int(event["hits"])
+            self._run.plant_hits = (self._run.plant_hits or 0) + self._hits
         elif kind == "finished":
             self._add(case_of_event(event, self._layer, self._request.known))
 
-    def _add(self, case: Case) -> None:
+    def _add(self, case: Case, *, died: bool = False) -> None:
         if case.id in self._seen:
             return
         self._seen[case.id] = None
         alone = self._files[0].name if len(self._files) == 1 else case.file
         case = case.model_copy(update={"file": self._file_of.get(case.id, alone)})
         self._run.cases.append(case)
-        self._run.bad += case.outcome in _BAD
+        if case.outcome in FAILED:
+            self._count_bad(died=died)
         self._on_case(self._run, case)
+
+    def _count_bad(self, *, died: bool = False) -> None:
+        """Count a case that did not end well; a process that died in it took the count of hits with it."""
+        self._run.bad += 1
+        self._run.caught |= self._request.plant is not None and (died or self._hits != 0)
 
     def _add_uncollected(self, file: str, text: str) -> None:
         self._uncollected = True
@@ -184,14 +192,14 @@ class _GroupRun:
 
     def _after_child(self, end: ChildEnd) -> str | None:
         """Judge what a child left behind; return the case to go on after, None if the file is done."""
-        if self._is_caught() and end.running is None:  # the suite stops by itself at the first failure
+        if self._run.caught and end.running is None:  # the suite stops by itself at the first failure
             return None
         # 4 is pytest's "usage error": the suite refuses its options, the plant above all.
         if end.exit == 4 and not end.cases:
             self._run.refused = last_lines(end.output)
             return None
         if end.running is not None:
-            self._add(self._left_behind(end, end.running))
+            self._add(self._left_behind(end, end.running), died=True)
             return end.running
         if end.left_after is not None:
             return end.left_after
@@ -257,7 +265,7 @@ class _GroupRun:
                     self._run.cases[index] = case.model_copy(
                         update={"outcome": "failed", "reason": reason, "error": {"category": category}}
                     )
-                    self._run.bad += 1
+                    self._count_bad()
                 return
         self._add(
             Case(

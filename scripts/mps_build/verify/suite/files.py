@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mps_build.common.errors import UsageError
 
-from .request import layer_of
+from .suite_request import layer_of
 
 _LAYERS = (
     *("smoke", "regressions", "layouts", "conditions", "transfers", "sequences", "promotion", "random", "neural"),

@@ -28,7 +28,7 @@ JudgeText = Callable[[str, int | None, str | None], Judgement]
 class SuiteRun:
     """What a run came to; grows while it runs, so that an interruption keeps what there is.
 
-    `files`: case -> its file, of all cases that were collected.
+    `files`: case -> its file, of all cases that were collected. `caught`: a case failed after the plant did something.
     """
 
     cases: list[Case] = field(default_factory=list)
@@ -37,6 +37,7 @@ class SuiteRun:
     notes: list[str] = field(default_factory=list)
     stopped: str | None = None
     plant_hits: int | None = None
+    caught: bool = False
     refused: str | None = None
     bad: int = 0
     faults: int = 0
@@ -45,7 +46,7 @@ class SuiteRun:
         """Return what became of the plant: one that never fired was not missed, it was not asked."""
         if self.refused is not None:
             return "error"
-        if self.bad:
+        if self.caught:
             return "caught"
         return "not_exercised" if self.plant_hits == 0 else "missed"
 

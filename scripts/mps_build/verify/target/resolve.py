@@ -18,8 +18,9 @@ from mps_build.common.interpreters import find_interpreter
 from mps_build.common.records.verification import WheelFile
 
 from ..facts import audited_kind
-from ..request import VerifyRequest
-from .environment import (
+from ..verify_request import VerifyRequest
+from .interpreter import Interpreter, Listing, describe_interpreter, listing, the_one_torch
+from .torch_environment import (
     OLDEST_PYTEST,
     SWEEP_EXTRAS,
     Shop,
@@ -29,7 +30,6 @@ from .environment import (
     sha256_of,
     sweep_requirements,
 )
-from .interpreter import Interpreter, Listing, describe_interpreter, listing, the_one_torch
 from .variables import SuiteEnviron, suite_environ
 from .wheel_fit import check_fit, name_wheel
 
@@ -49,6 +49,13 @@ class Target:
     def changes(self) -> tuple[str, ...] | None:
         """Return what changed in a Python that is not ours since we first saw it; None for one that we made."""
         return None if self.before is None else listing(self.interpreter).changed_since(self.before)
+
+
+def wanted_version(request: VerifyRequest) -> str | None:
+    """Return the version under test if the arguments alone tell it."""
+    if request.is_wheel:
+        return name_wheel(Path(request.target or "").absolute()).version
+    return request.exact_version
 
 
 def prepare_target(request: VerifyRequest, shop: Shop, *, extras: Extras | None = None, pytest: bool = True) -> Target:

@@ -19,7 +19,10 @@ from .workloads import Workload
 
 @dataclass(slots=True, kw_only=True)
 class CaseRun:
-    """Runs the script again behind each case that it did not survive."""
+    """Runs the script again behind each case that it did not survive.
+
+    `hits` of the plant, in the child that runs; None: nobody counts them.
+    """
 
     workload: Workload
     bench: Bench
@@ -30,12 +33,13 @@ class CaseRun:
     expected: list[str] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     running: str | None = None
+    hits: int | None = None
 
     def children(self) -> Iterator[ChildReport]:
         """Run the children one after another and yield each; every collected case has an outcome at the end."""
         after: str | None = None
         while True:
-            self.running = None
+            self.running = self.hits = None
             report = run_and_report(
                 self.bench.cases(self.workload, after=after, weights=self.weights),
                 folder=self.bench.folder,
@@ -59,7 +63,7 @@ class CaseRun:
         elif kind == "started":
             self.running = str(event["id"])
         elif kind == "finished":
-            self.running = None
+            self.running, self.hits = None, event.get("plant_hits")
             self._add(case_of_event(event, self.workload.part))
 
     def _left_behind(self, report: ChildReport) -> str | None:

@@ -12,11 +12,11 @@ from mps_build.common.errors import BuildEnvironmentError, UsageError
 from mps_build.common.json_text import parse_json
 from mps_build.common.process import Command, capture
 
-from ..target.environment import Shop
 from ..target.interpreter import Interpreter
 from ..target.resolve import Target, prepare_target
+from ..target.torch_environment import Shop
 from ..target.variables import SuiteEnviron
-from .request import TrainingRequest
+from .training_request import TrainingRequest
 from .versions import Versions, choose, installed_fault, refuse_old_torch
 
 _NEEDED = {"accelerate": ("accelerate", "scikit-learn"), "transformers": ("accelerate", "transformers")}

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from mps_build import __version__
-from mps_build.common.files import write_whole
-from mps_build.common.receipts import Receipt, StepResult, fingerprint
-from mps_build.common.wheels.download import fetch_wheel
-from mps_build.common.workspace import cache_folder
-
+from .... import __version__
+from ....common.files import write_whole
+from ....common.receipts import Receipt, StepResult, fingerprint
+from ....common.wheels.download import fetch_wheel
+from ....common.workspace import cache_folder
 from ..session import Prepared, Rehearsal
 from .parity import WholeParity, library_parity, whole_parity
 from .parity_page import parity_page

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mps_build.inspection.audit.registrations import Library
-from mps_build.inspection.coverage.rules import classify
-from mps_build.inspection.coverage.wheel import Compiled, facts_of_wheel
+from ....inspection.audit.registrations import Library
+from ....inspection.coverage.rules import classify
+from ....inspection.coverage.wheel import Compiled, facts_of_wheel
 
 
 def operators_of(wheel: Path, library: Library) -> frozenset[str]:

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.errors import UsageError
-from mps_build.inspection.audit.linked_names import LinkedNames, read_linked_names
-from mps_build.inspection.audit.macho import format_version
-from mps_build.inspection.audit.registrations import Library, read_library
-from mps_build.inspection.audit.releases import TORCH_CPU
-from mps_build.inspection.malformed import Malformed
-
+from ....common.errors import UsageError
+from ....inspection.audit.linked_names import LinkedNames, read_linked_names
+from ....inspection.audit.macho import format_version
+from ....inspection.audit.registrations import Library, read_library
+from ....inspection.audit.releases import TORCH_CPU
+from ....inspection.malformed import Malformed
 from .differences import UNEXPLAINED, Compared, compared
 from .operators import operators_of
 from .reasons import REASONS

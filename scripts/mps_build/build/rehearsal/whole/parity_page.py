@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mps_build.common.plain_text import in_code, in_markdown
+
 from .differences import UNEXPLAINED, Compared
 from .parity import WholeParity
 
@@ -78,7 +80,8 @@ def _row(each: Compared) -> str:
 
 
 def _finding(finding: Mapping[str, str]) -> str:
-    found = f"- {finding['level']} {finding['rule']}, {finding['member'] or 'the wheel'}: {finding['evidence']}"
+    where, evidence = (in_markdown(finding[name] or "the wheel") for name in ("member", "evidence"))
+    found = f"- {finding['level']} {finding['rule']}, {where}: {evidence}"
     return f"{found} ({why})" if (why := finding.get("explained")) else found
 
 
@@ -87,7 +90,7 @@ def _differences(each: Compared) -> list[str]:
         return []
     lines = [f"### {each.part}", ""]
     for (side, reason), names in sorted(each.differing.items()):
-        shown = ", ".join(f"`{_cut(name)}`" for name in names[:_MOST])
+        shown = ", ".join(in_code(_cut(name)) for name in names[:_MOST])
         more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
         lines.append(f"- only {side}, {len(names)}: {reason}. {shown}{more}")
     return [*lines, ""]

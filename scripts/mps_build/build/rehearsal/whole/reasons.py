@@ -24,7 +24,6 @@ _QUANTIZED = (
 # XNNPACK's own helpers, whose names do not say so.
 _QUANTIZED_PLAIN = r"_propagate_rank$|_resize_\w+_elementwise_output|_murmur_hash3$"
 _KINETO = r"(?i)kineto|_InitializeInjection$|_hasTestEnvVar$"
-_FILES_OF_DISTRIBUTED = r"tensorpipe|Tensorpipe|c10d|/distributed/|gloo|torchfrtrace|flight_recorder"
 
 
 def _rule(part: str, side: Side, names: str, text: str) -> Reason:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from mps_build.common.recipe.model import Recipe, Variable
 
+from ...build_request import gate_of
 from ...compiler_cache.launcher import launchers
-from ...plan import gate_of
 from ..darwin_recipe import darwin_recipe
 from ..darwin_sdk import DarwinSdk
 from ..linux_recipe import overlaid

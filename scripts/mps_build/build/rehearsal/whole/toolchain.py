@@ -7,8 +7,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from mps_build.common.receipts import digest_of
-
+from ....common.receipts import digest_of
 from ...zig.files import write_if_new, write_overlay
 from ..darwin_sdk import DarwinSdk
 

@@ -1,0 +1,1 @@
+"""What several benchmarks use: the figures, their page, and what is measured in the same way."""

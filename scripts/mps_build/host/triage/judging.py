@@ -1,0 +1,72 @@
+"""A text judged as a build's log and as what one process wrote: which of the two answers stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from packaging.version import Version
+
+from mps_build.common.logs.text import clean_line
+
+from .device_texts import DeviceText, classify_device_text
+from .diagnosis import Triage, explain
+
+_BUILD_LINE = re.compile(
+    r"""^\s*(?:\[\s*\d+(?:/\d+|%)[^\]]*\]\ | --\  | CMake\ | ninja:\ | FAILED:\ | make(?:\[\d+\])?:\  | ld:\s
+    | (?:Collecting|Processing|Installing\ collected|Successfully\ (?:built|installed)|Building\ wheel)\b
+    | running\ (?:bdist|build|install) | \*\ (?:Getting\ build|Building\ wheel) | Fixing:\ | \#\#\[ | \+\ \S | \$\ \S
+    | (?:xcrun|xcode-select|xcodebuild|clang(?:\+\+)?|sccache|error:\ subprocess)\b)""",
+    re.VERBOSE,
+)
+_LOOKED_AT = 500_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenBy:
+    """What the caller knows of the process that wrote a text; `host`: macos, torch, virtual."""
+
+    exit: int | None = None
+    signal: str | None = None
+    host: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_named(self) -> bool:
+        """True if anything of it is known."""
+        return self.exit is not None or self.signal is not None or bool(self.host)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """The cause in a log; and what the text says of a device, None where nobody asked and it says nothing."""
+
+    log: Triage
+    device: DeviceText | None
+
+
+def judge(text: str, *, release: Version | None, written_by: WrittenBy) -> Explained:
+    """Return both answers; a known cause of builds stands for a process's text only where that is a build's.
+
+    Args:
+        release: of torch; causes of other releases are left out.
+        written_by: if anything of it is known, the device's answer is given whatever it is.
+    """
+    host = written_by.host
+    found = explain(text, release=release, exit=written_by.exit)
+    device = classify_device_text(
+        text,
+        exit=written_by.exit,
+        signal=written_by.signal,
+        host={"torch": str(release), **host} if release and "torch" not in host else host,
+    )
+    if written_by.is_named and not is_of_a_build(text):
+        found = found.without_cause()
+    is_answer = written_by.is_named or device.category not in ("unknown", "noise")
+    return Explained(log=found, device=device if is_answer else None)
+
+
+def is_of_a_build(text: str) -> bool:
+    """Whether a line at the beginning of the text is one that builds, installers or compilers print."""
+    return any(_BUILD_LINE.match(clean_line(line)) for line in text[:_LOOKED_AT].split("\n"))

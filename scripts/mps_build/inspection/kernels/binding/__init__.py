@@ -1,1 +1,0 @@
-"""Contracts: which kernels are known by their signature, and how each kind is launched and judged."""

@@ -1,0 +1,76 @@
+"""Where arithmetic of 32 bits reaches an address, read from the code: it may wrap for tensors past 2**31 or 2**32."""
+
+from __future__ import annotations
+
+import re
+
+from . import compiler
+from .sizes import split_top, take_type
+
+_DEFINITION = re.compile(r"^  (%[\w.]+) = (.*)$", re.MULTILINE)
+_OPERAND = re.compile(r"%[\w.]+")
+_ADDRESS = re.compile(r"^(?:inbounds |nuw |nusw )*(.*)$")
+_WIDENED = re.compile(r"^(?:zext|sext)(?: nneg)? ")
+_THROUGH = re.compile(
+    r"^(?:phi|select|freeze|trunc|bitcast|insertelement|extractelement|shufflevector|add|sub|mul|shl|or)\b"
+)
+_PRODUCT = re.compile(r"^(mul|shl) (?:nuw |nsw )*(i32|<\d+ x i32>) (.*)$")
+_SUM = re.compile(r"^(add|sub) (?:nuw |nsw )*(i32|<\d+ x i32>) (%[\w.]+), (%[\w.]+)$")
+_NARROWED = re.compile(r"^trunc (?:nuw |nsw )*(?:i64|<\d+ x i64>) (.*) to (i32|<\d+ x i32>)$")
+# No arithmetic, only what an address is made of.
+PASSES = "always-inline,dce,sroa,instcombine,simplifycfg"
+
+
+def narrow_addresses(text: str) -> list[str]:
+    """Return the 32-bit products, sums and truncations of which an address in device memory is made.
+
+    Args:
+        text: a module that LLVM prints, everything inlined (`inlined`).
+
+    >>> code = '''  %2 = mul i32 %0, %1
+    ...   %3 = zext i32 %2 to i64
+    ...   %4 = getelementptr float, ptr addrspace(1) %b, i64 %3'''
+    >>> narrow_addresses(code), narrow_addresses(code.replace("mul i32", "and i32"))
+    (['mul i32 %0, %1'], [])
+    """
+    found: dict[str, None] = {}
+    for function in text.split("\ndefine "):
+        defined = dict(_DEFINITION.findall(function))
+        for operation in defined.values():
+            for index in _indices(operation):
+                for each in _narrow(index, defined):
+                    found[each] = None
+    return list(found)
+
+
+def _indices(operation: str) -> list[str]:
+    """Return the values by which a `getelementptr` into device or constant memory moves."""
+    if not operation.startswith("getelementptr "):
+        return []
+    parts = split_top(_ADDRESS.sub(r"\1", operation.removeprefix("getelementptr ")))
+    if len(parts) < 3 or not parts[1].startswith(("ptr addrspace(1)", "ptr addrspace(2)")):
+        return []
+    return [value for _, value in map(take_type, parts[2:]) if value.startswith("%")]
+
+
+def _narrow(index: str, defined: dict[str, str]) -> list[str]:
+    found, seen, queue = [], {index}, [index]
+    while queue:
+        operation = defined.get(queue.pop(), "")
+        if _PRODUCT.match(operation) or _SUM.match(operation) or _NARROWED.match(operation):
+            found.append(re.sub(r", ![\w.]+ !\d+", "", operation))
+        elif not (_WIDENED.match(operation) or _THROUGH.match(operation)):
+            continue
+        for name in _OPERAND.findall(operation):
+            if name not in seen:
+                seen.add(name)
+                queue.append(name)
+    return found
+
+
+def inlined(text: str) -> str:
+    """Return a translated module (rewrite.py) with all helpers inlined into its entry."""
+    everywhere = re.sub(
+        r"^(define internal .*\)) nounwind \{$", r"\1 alwaysinline nounwind {", text, flags=re.MULTILINE
+    )
+    return compiler.optimised(everywhere, PASSES)

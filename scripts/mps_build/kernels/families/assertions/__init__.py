@@ -1,0 +1,1 @@
+"""Assertions on the device."""

@@ -1,0 +1,1 @@
+"""Attention: by one query, in two passes, in blocks."""

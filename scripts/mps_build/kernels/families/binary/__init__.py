@@ -1,0 +1,1 @@
+"""Operators of two operands and of three: dense, repeated, cast."""

@@ -1,0 +1,14 @@
+"""References of binary that are more than an expression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+def nextafter(x: Any, y: Any) -> Any:
+    """The neighbour in the narrow type: the wide one knows no neighbours of float32, and is asked for them."""
+    if x.dtype == torch.float64:
+        return torch.nextafter(x.to(torch.float32), y.to(torch.float32)).to(torch.float64)
+    return torch.nextafter(x, y)

@@ -1,0 +1,1 @@
+"""Tensors put one behind the other."""

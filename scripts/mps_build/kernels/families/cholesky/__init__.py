@@ -1,0 +1,1 @@
+"""Cholesky factorizations, in blocks and in panels."""

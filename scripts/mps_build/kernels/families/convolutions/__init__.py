@@ -1,0 +1,1 @@
+"""Convolutions by kernels of their own, and their weights rearranged."""

@@ -1,0 +1,1 @@
+"""Embedding bags and their gradients."""

@@ -1,0 +1,1 @@
+"""One value into all elements."""

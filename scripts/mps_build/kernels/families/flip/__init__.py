@@ -1,0 +1,1 @@
+"""Tensors turned around along dimensions."""

@@ -1,0 +1,1 @@
+"""Mantissas and exponents."""

@@ -1,0 +1,1 @@
+"""Grid samplers and their gradients."""

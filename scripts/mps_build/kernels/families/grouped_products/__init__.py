@@ -1,0 +1,1 @@
+"""Products of groups of matrices of unequal sizes."""

@@ -1,0 +1,1 @@
+"""`histc`, `histogram` and `histogramdd`."""

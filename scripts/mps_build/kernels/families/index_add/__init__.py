@@ -1,0 +1,1 @@
+"""Slices added or reduced into where indices say."""

@@ -1,0 +1,1 @@
+"""Slices copied to where indices say."""

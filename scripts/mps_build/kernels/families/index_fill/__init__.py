@@ -1,0 +1,1 @@
+"""A value into the slices that indices or a mask choose."""

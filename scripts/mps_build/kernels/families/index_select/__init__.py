@@ -1,0 +1,1 @@
+"""Slices that indices choose."""

@@ -1,0 +1,1 @@
+"""`index`, `index_put` and their checks: a tensor of indices for each of several dimensions."""

@@ -1,0 +1,1 @@
+"""`lerp` with a tensor of weights."""

@@ -1,0 +1,1 @@
+"""Negative log likelihood and CTC."""

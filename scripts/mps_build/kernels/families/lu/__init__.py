@@ -1,0 +1,1 @@
+"""LU: blocks solved, updated, exchanged; pivots; small inverses."""

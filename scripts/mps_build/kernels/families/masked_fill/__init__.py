@@ -1,0 +1,1 @@
+"""A value where a mask is true."""

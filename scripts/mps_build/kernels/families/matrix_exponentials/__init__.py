@@ -1,0 +1,1 @@
+"""Linear combinations of the powers of a matrix."""

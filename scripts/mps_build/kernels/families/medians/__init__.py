@@ -1,0 +1,1 @@
+"""Medians by histograms of digits."""

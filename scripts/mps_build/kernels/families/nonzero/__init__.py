@@ -1,0 +1,1 @@
+"""`nonzero`: counts of blocks, then the places."""

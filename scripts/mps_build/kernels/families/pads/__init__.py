@@ -1,0 +1,1 @@
+"""Reflection, replication and constant pads, and their gradients."""

@@ -1,0 +1,1 @@
+"""Products of packed, scaled and whole numbers."""

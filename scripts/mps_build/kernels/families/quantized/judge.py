@@ -1,0 +1,30 @@
+"""References of quantized that are more than an expression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+def scaled_product(a: Any, b: Any, one: Any, two: Any, bias: Any) -> Any:
+    """Product of two matrices, scaled by row and by column, with a bias; in float64."""
+    x, y = a.to(torch.float64), b.to(torch.float64)
+    out = (x @ y.T) * one.to(torch.float64).unsqueeze(-1) * two.to(torch.float64)
+    return out + (bias.to(torch.float64) if isinstance(bias, torch.Tensor) else 0)
+
+
+def int4_product(a: Any, weights: Any, zeros: Any, group: Any) -> Any:
+    """Each weight is (code - 8) * scale + zero of its group."""
+    scale, zero = (zeros[..., which].T.repeat_interleave(group, 1) for which in (0, 1))
+    return a @ ((weights.to(a.dtype) - 8) * scale + zero).T
+
+
+def int8_product(a: Any, b: Any, scales: Any) -> Any:
+    """Product with a matrix of int8, each column with a scale of its own."""
+    return (a @ b.to(a.dtype).T) * scales
+
+
+def whole_product(a: Any, b: Any) -> Any:
+    """Product of two integer matrices in int64."""
+    return (a.to(torch.int64).unsqueeze(2) * b.to(torch.int64).unsqueeze(0)).sum(1)

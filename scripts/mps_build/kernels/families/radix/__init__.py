@@ -1,0 +1,1 @@
+"""Radix sorts, each kernel alone."""

@@ -1,0 +1,1 @@
+"""`arange`, `linspace` and `logspace`."""

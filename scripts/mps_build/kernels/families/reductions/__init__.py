@@ -1,0 +1,1 @@
+"""Sums, products, norms, variances and others, a binder for each layout."""

@@ -1,0 +1,1 @@
+"""Running sums, products, minima and maxima along a dimension."""

@@ -1,0 +1,1 @@
+"""`searchsorted` and `bucketize`."""

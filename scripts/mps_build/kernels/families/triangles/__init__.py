@@ -1,0 +1,1 @@
+"""`triu`, `tril` and the indices of triangles."""

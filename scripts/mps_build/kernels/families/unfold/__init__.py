@@ -1,0 +1,1 @@
+"""`im2col`, `col2im` and the gradient of `unfold`."""

@@ -1,0 +1,1 @@
+"""`unique`: boundaries of runs, their values, counts and the inverse."""

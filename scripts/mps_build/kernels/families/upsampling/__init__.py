@@ -1,0 +1,1 @@
+"""Images made larger or smaller."""

@@ -1,0 +1,100 @@
+"""The rows of families/*/references.yaml: each operator as torch computes it, and how exact a kernel must be."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ...common import strict_yaml
+from .known import explanation_rows
+
+FAMILIES = Path(__file__).resolve().parents[1] / "families"
+# The families whose results depend on one element of each input alone.
+ELEMENTWISE = ("unary", "binary")
+# What an expression may use beside a kernel's inputs.
+_MODULES = {"torch", "F", "math"}
+_KEYS = {
+    "expr",
+    "function",
+    "ulp",
+    "alpha",
+    "aten",
+    "integers",
+    "signed_zero",
+    "strict",
+    "note",
+    "magnitude",
+    "coarse",
+    "draw",
+    "skip_nan",
+    "overflow",
+    "least",
+    "divides",
+    "complex",
+    "order",
+}
+
+
+@cache
+def load_references(folder: Path = FAMILIES) -> Mapping[str, Mapping[str, Any]]:
+    """Return all rows by name; `parameters` holds the names of each one's inputs, in the order of a question's.
+
+    Raises:
+        ValueError: a name comes twice, or a row has an unknown key, or not exactly one of `expr` and `function`.
+    """
+    rows: dict[str, Mapping[str, Any]] = {}
+    for path in sorted(folder.glob("*/references.yaml")):
+        for name, row in (strict_yaml.unchecked(path.read_text(encoding="utf-8")) or {}).items():
+            row = {"expr": row} if isinstance(row, str) else row  # noqa: PLW2901
+            if name in rows:
+                raise ValueError(f"{path.parent.name}: {name} is there twice")
+            if unknown := set(row) - _KEYS:
+                raise ValueError(f"{path.parent.name}: {name}: unknown keys {sorted(unknown)}")
+            if len({"expr", "function"} & set(row)) != 1:
+                raise ValueError(f"{path.parent.name}: {name}: a row says `expr: EXPRESSION` or `function: NAME`")
+            rows[name] = {**row, "family": path.parent.name, "parameters": _parameters(row)}
+    return {**rows, **explanation_rows()}
+
+
+def _parameters(row: Mapping[str, Any]) -> list[str]:
+    """Return the names of a row's inputs: its function's parameters, or what its expression names."""
+    if "function" in row:
+        return list(_functions()[row["function"]])
+    parts = [row, row.get("complex", {})]
+    texts = [part[key] for part in parts for key in ("expr", "magnitude", "overflow") if part.get(key)]
+    return list(dict.fromkeys(name for text in texts for name in free_names(text)))
+
+
+def free_names(expression: str) -> list[str]:
+    """Return what an expression names that is not Python's, torch's or a function of the judge, in its order.
+
+    >>> free_names("torch.where(x > 0, y, y * alpha)")
+    ['x', 'y', 'alpha']
+    >>> free_names("torch.clamp(x, min, max) * max(1, y)")
+    ['x', 'min', 'max', 'y']
+    """
+    nodes = list(ast.walk(ast.parse(expression, mode="eval")))
+    bound = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    # `max(a, b)` is Python's, `torch.clamp(x, min, max)` has two inputs of these names.
+    called = {node.func for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    names = [node for node in nodes if isinstance(node, ast.Name) and node.id not in bound]
+    names = [node for node in names if not (node in called and hasattr(builtins, node.id))]
+    names.sort(key=lambda node: (node.lineno, node.col_offset))
+    return list(dict.fromkeys(node.id for node in names if node.id not in {*_MODULES, *_functions()}))
+
+
+@cache
+def _functions() -> Mapping[str, tuple[str, ...]]:
+    """Return the functions of families/*/judge.py with their parameters: they run where torch is, not here."""
+    found: dict[str, tuple[str, ...]] = {}
+    for path in sorted(FAMILIES.glob("*/judge.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+                found[node.name] = tuple(each.arg for each in given)
+    return found

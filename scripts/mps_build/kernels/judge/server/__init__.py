@@ -1,0 +1,1 @@
+"""The process that has torch: it compares what kernels left with references."""

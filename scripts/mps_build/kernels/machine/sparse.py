@@ -1,0 +1,128 @@
+"""Launches over tensors of many gigabytes of which only a few pages exist, and of which only a few threadgroups run."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from ..code.compiled import Code
+from ..program.errors import WrongBinding
+from ..program.launch import Buffer, Step
+from .checks import FORWARD
+from .left import Launch, Left, Place
+from .runtime import Report, Run
+from .shift import Shift, outputs_of
+
+POISON = 0xA5
+# A launch here is a few threadgroups: what takes longer runs wild, and would fill the memory.
+_MILLISECONDS = 1000
+
+
+def largest_size() -> int:
+    """Return the most bytes that a buffer may have here."""
+    return (1 << 35) - (1 << 25)
+
+
+class Launcher(Protocol):
+    """What launches a kernel in this process."""
+
+    library: Any
+    codes: Mapping[str, Code]
+
+    def prepare(self, code: Code) -> None:
+        """Open a kernel's threadgroup memory."""
+
+    def entry(self, code: Code) -> int:
+        """Return where a kernel's code begins in memory."""
+
+
+def run_shifted(
+    device: Launcher, step: Step, shift: Shift, groups: Sequence[int] | None = None
+) -> tuple[Left, list[bytes]]:
+    """Run a step's own threadgroups (or some of them along the axis) where the shift moves them to.
+
+    Raises:
+        WrongBinding: a buffer becomes larger than there is room for, or a length does not fit its word.
+    """
+    library, code = device.library, device.codes[step.kernel]
+    library.rt_release()
+    device.prepare(code)
+    pointers = (ctypes.c_void_p * max(len(code.metadata.arguments), 1))()
+    kept: dict[str | int, tuple[int, int]] = {}
+    places = []
+    for slot, argument in enumerate(each for each in code.metadata.arguments if each.is_buffer):
+        key = argument.name if argument.name in step.arguments else argument.index
+        value = step.arguments.get(key)
+        if value is None:
+            continue
+        if isinstance(value, Buffer):
+            by = shift.bytes.get(key, 0) * shift.units
+            at = _place(library, slot, value.size + by, value.align or 16)
+            library.rt_fill(at + by, value.data or bytes([POISON]) * value.size, value.size)
+            kept[key] = at + by, value.size
+            places.append(Place(slot=slot, address=at, size=value.size + by, name=argument.name))
+        elif isinstance(value, bytes):
+            data = _grown(value, shift.words.get(key, ()), shift.units)
+            at = _place(library, slot, len(data), max(argument.align, 1))
+            library.rt_fill(at, data, len(data))
+            places.append(Place(slot=slot, address=at, size=len(data), name=argument.name))
+        else:
+            raise WrongBinding("a table of addresses is not moved")
+        pointers[argument.index] = at
+    said = _launch(device, step, shift, groups, pointers)
+    left = Left(launches=(Launch.of(0, said, places),))
+    return left, [ctypes.string_at(*kept[key]) for key in outputs_of(step)]
+
+
+def _launch(device: Launcher, step: Step, shift: Shift, groups: Sequence[int] | None, pointers: object) -> Report:
+    counts = [-(-threads // size) for threads, size in zip(step.grid, step.threadgroup, strict=True)]
+    grid = list(step.grid)
+    grid[shift.axis] += shift.groups * step.threadgroup[shift.axis]
+    if grid[shift.axis] >= 1 << 32:
+        raise WrongBinding("no grid has so many threads")
+    code = device.codes[step.kernel]
+    job = Run(
+        entry=device.entry(code),
+        arguments=ctypes.addressof(pointers),  # type: ignore[arg-type]
+        grid=tuple(grid),
+        group=step.threadgroup,
+        cooperative=code.is_cooperative,
+        order=FORWARD,
+        poison=POISON,
+        milliseconds=_MILLISECONDS,
+        seed=1,
+    )
+    said = Report()
+    large = [count + (shift.groups if axis == shift.axis else 0) for axis, count in enumerate(counts)]
+    for z in range(counts[2]):
+        for y in range(counts[1]):
+            for x in range(counts[0]):
+                at = [x, y, z]
+                if groups is not None and at[shift.axis] not in groups:
+                    continue
+                at[shift.axis] += shift.groups
+                job.first, job.count = at[0] + large[0] * (at[1] + large[1] * at[2]), 1
+                device.library.rt_run(ctypes.byref(job), ctypes.byref(said))
+                if said.status:
+                    return said
+    return said
+
+
+def _place(library: object, slot: int, size: int, align: int) -> int:
+    if size > largest_size():
+        raise WrongBinding(f"a buffer of {size} bytes has no room here")
+    at = library.rt_place(slot, size, align, 0)  # type: ignore[attr-defined]
+    if not at:
+        raise WrongBinding(f"no room for {size} bytes")
+    return int(at)
+
+
+def _grown(data: bytes, words: Sequence[tuple[int, int, int]], units: int) -> bytes:
+    out = bytearray(data)
+    for offset, size, growth in words:
+        value = int.from_bytes(out[offset : offset + size], "little") + growth * units
+        if value >= 1 << 8 * size:
+            raise WrongBinding(f"a length of {value} does not fit its {8 * size} bits")
+        out[offset : offset + size] = value.to_bytes(size, "little")
+    return bytes(out)

@@ -1,0 +1,1 @@
+"""What a launch is: buffers, steps, views, checks, element types, values."""

@@ -1,0 +1,1 @@
+"""Wheels, Metal libraries and the metadata of kernels, read."""

@@ -1,0 +1,189 @@
+"""Two wheels' kernels side by side: the same, changed, new and gone, by their instructions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...common.reporter import Reporter
+from ..execution.pool import Done, Task, examine_all
+from ..execution.reading import Place
+from ..execution.servers import servers
+from ..execution.worker import Setting
+from ..read.library import BASIC, KERNEL_TYPE, Library
+
+
+@dataclass(slots=True, kw_only=True)
+class Family:
+    """What became of one family's kernels; `before` and `after` are instructions of those that changed."""
+
+    name: str
+    changed: int = 0
+    new: int = 0
+    gone: int = 0
+    before: int = 0
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Names of kernels, each in exactly one list: changed if it is in any library that both wheels have.
+
+    Args:
+        unreadable: kernels of both wheels of which one cannot be read; they count as changed.
+        families: those in which anything is not the same, the most changed first.
+        places: of each changed kernel, where it is in the left and in the right wheel's libraries.
+    """
+
+    same: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    families: tuple[Family, ...] = ()
+    places: Mapping[str, tuple[Place, Place]] = field(default_factory=dict)
+
+
+def compare_kernels(
+    left: Sequence[Library], right: Sequence[Library], reporter: Reporter, *, keep: Callable[[str], bool] | None = None
+) -> Difference:
+    """Return what became of the left wheel's kernels in the right one. Nothing is run, only read.
+
+    Args:
+        keep: which names to look at (default: all).
+    """
+    libraries = (*left, *right)
+    wanted = keep or (lambda name: True)
+    before = _places(libraries, range(len(left)), wanted)
+    after = _places(libraries, range(len(left), len(libraries)), wanted)
+    pairs: dict[Place, Place | None] = {}
+    verdicts: dict[str, list[str]] = {}
+    for name in dict.fromkeys((*before, *after)):
+        for one, other in _paired(libraries, before.get(name, []), after.get(name, [])):
+            if one is not None and other is not None and _bits(libraries, one) == _bits(libraries, other):
+                verdicts.setdefault(name, []).append("same")
+            elif other is not None:
+                pairs[other] = one
+            elif one is not None:
+                pairs[one] = None
+    found = _Found(libraries, pairs, verdicts, len(left))
+    first = {place: other for place, other in pairs.items() if libraries[place[0]].name == BASIC or other is None}
+    _read(libraries, first, found.take, reporter)
+    # What has changed in one library has changed: the other's copy need not be read.
+    rest = {place: pairs[place] for place in pairs if place not in first and not found.has_changed(place)}
+    _read(libraries, rest, found.take, reporter)
+    return found.difference(before, after)
+
+
+def _places(libraries: Sequence[Library], numbers: range, keep: Callable[[str], bool]) -> dict[str, list[Place]]:
+    found: dict[str, list[Place]] = {}
+    for library in numbers:
+        for number, function in enumerate(libraries[library].functions):
+            if function.kind == KERNEL_TYPE and keep(function.name):
+                found.setdefault(function.name, []).append((library, number))
+    return found
+
+
+def _bits(libraries: Sequence[Library], place: Place) -> bytes | None:
+    function = libraries[place[0]].functions[place[1]]
+    return None if function.fault else libraries[place[0]].bitcode(function)
+
+
+def _paired(
+    libraries: Sequence[Library], before: list[Place], after: list[Place]
+) -> list[tuple[Place | None, Place | None]]:
+    """Return which copies of one kernel to compare: those of libraries of one name, else the first of each."""
+    if not before or not after:
+        return [*((each, None) for each in before[:1]), *((None, each) for each in after[:1])]
+    by_name = {libraries[place[0]].name: place for place in before}
+    common = [(by_name[libraries[each[0]].name], each) for each in after if libraries[each[0]].name in by_name]
+    return [*common] or [(before[0], after[0])]
+
+
+def _read(
+    libraries: tuple[Library, ...],
+    pairs: Mapping[Place, Place | None],
+    take: Callable[[Done], None],
+    reporter: Reporter,
+) -> None:
+    tasks = [Task(library=library, function=number) for library, number in sorted(pairs)]
+    if not tasks:
+        return
+    nothing = Path()
+    reporter.started("Read kernels", total=len(tasks), unit="kernels")
+    jobs = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with servers(nothing, None, {}) as started:
+        setting = Setting(
+            libraries=libraries,
+            references={},
+            runtime=nothing,
+            store=nothing,
+            reader=started.reader,
+            machine=nothing,
+            judge=nothing,
+            seed=0,
+            is_quick=False,
+            pairs=pairs,
+        )
+        for count, done in enumerate(examine_all(setting, tasks, workers=jobs, batch=256), 1):
+            take(done)
+            reporter.advanced(count, total=len(tasks))
+    reporter.done()
+
+
+class _Found:
+    def __init__(
+        self,
+        libraries: Sequence[Library],
+        pairs: Mapping[Place, Place | None],
+        verdicts: dict[str, list[str]],
+        left: int,
+    ) -> None:
+        self._libraries, self._pairs, self._verdicts, self._left = libraries, pairs, verdicts, left
+        self._families: dict[str, Family] = {}
+        self._places: dict[str, tuple[Place, Place]] = {}
+
+    def take(self, done: Done) -> None:
+        place = (done.task.library, done.task.function)
+        other = self._pairs[place]
+        name = self._libraries[place[0]].functions[place[1]].name
+        outcome = str(done.verdict["outcome"])
+        counts = done.verdict.get("instructions", [])
+        if other is not None:
+            outcome = "unreadable" if outcome not in ("same", "changed") else outcome
+            is_first = "changed" not in self._verdicts.setdefault(name, [])
+            self._verdicts[name].append(outcome)
+            if outcome == "changed" and is_first:
+                family = self._family(done.family)
+                family.changed += 1
+                family.before, family.after = family.before + counts[0], family.after + counts[1]
+                self._places[name] = (other, place)
+        elif place[0] < self._left:
+            self._family(done.family).gone += 1
+        else:
+            self._family(done.family).new += 1
+
+    def has_changed(self, place: Place) -> bool:
+        """Return whether the kernel of a place is known to have changed."""
+        name = self._libraries[place[0]].functions[place[1]].name
+        return not set(self._verdicts.get(name, ())) <= {"same"}
+
+    def _family(self, name: str) -> Family:
+        return self._families.setdefault(name, Family(name=name or "(no contract)"))
+
+    def difference(self, before: Mapping[str, object], after: Mapping[str, object]) -> Difference:
+        both = [name for name in before if name in after]
+        outcomes = {name: set(self._verdicts.get(name, ())) for name in both}
+        return Difference(
+            same=tuple(sorted(name for name in both if outcomes[name] <= {"same"})),
+            changed=tuple(sorted(name for name in both if not outcomes[name] <= {"same"})),
+            new=tuple(sorted(name for name in after if name not in before)),
+            gone=tuple(sorted(name for name in before if name not in after)),
+            unreadable=tuple(sorted(name for name in both if "unreadable" in outcomes[name])),
+            families=tuple(
+                sorted(self._families.values(), key=lambda each: (-each.changed, -each.new - each.gone, each.name))
+            ),
+            places=self._places,
+        )

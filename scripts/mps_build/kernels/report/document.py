@@ -1,0 +1,138 @@
+"""The result as JSON, and as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from ...common.errors import OwnFault, RefusedForSafety
+from ..execution.verify_all import FOUND, KernelRow, counts
+from ..read.library import BASIC
+
+_HEAVY = 1e299
+_SLOW = 0.5  # processor seconds to run a kernel, worth a look
+
+
+def verdict_of(rows: Sequence[KernelRow]) -> tuple[str, int]:
+    """Return the verdict and the exit status. A misfit is a fault of ours, and never passes for success."""
+    outcomes = Counter(row.outcome for row in rows)
+    if any(outcomes[each] for each in FOUND):
+        return "findings", 10
+    if outcomes["misfit"]:
+        return "misfit", OwnFault.exit_code
+    if outcomes["known"]:
+        return "known_issues_only", 11
+    if outcomes["passed"]:
+        return "verified", 0
+    return ("refused", RefusedForSafety.exit_code) if outcomes["refused"] else ("not_verified", 2)
+
+
+def document_of(rows: Sequence[KernelRow], *, target: str, version: str | None, seed: int) -> dict[str, Any]:
+    """Return the JSON document of a run."""
+    verdict, _ = verdict_of(rows)
+    libraries: dict[str, dict[str, Any]] = {
+        name: dict(counts([row for row in rows if row.library == name]))
+        for name in dict.fromkeys(row.library for row in rows)
+    }
+    first = BASIC if BASIC in libraries else next(iter(libraries), "")
+    for name in libraries if first == BASIC else ():
+        if name != first:
+            libraries[name] |= beside_basic([row for row in rows if row.library == name], rows)
+    return {
+        "target": target,
+        "torch": version,
+        "verdict": verdict,
+        "seed": seed,
+        "coverage": libraries.get(first, counts([])),
+        "libraries": libraries,
+        "kernels": [kernel_row(row) for row in rows],
+    }
+
+
+def beside_basic(members: Sequence[KernelRow], rows: Sequence[KernelRow]) -> dict[str, Any]:
+    """Return how many kernels of another library are metal_basic's, and the counts of those that are not.
+
+    `same` have its instructions, `changed` have others under the same name, `new` have a name that it has not.
+    """
+    names = {row.name for row in rows if row.library == BASIC}
+    others = [row for row in members if not row.is_twin]
+    return {
+        "same": len(members) - len(others),
+        "changed": counts([row for row in others if row.name in names]),
+        "new": counts([row for row in others if row.name not in names]),
+    }
+
+
+def kernel_row(row: KernelRow) -> dict[str, Any]:
+    """Return one kernel's row; what is not known is left out."""
+    verdict = row.verdict
+    fields: dict[str, Any] = {
+        "name": row.name,
+        "library": row.library,
+        "body": row.body,
+        "outcome": row.outcome,
+        "family": row.family,
+        "operator": row.operator,
+        "reason": row.reason,
+    }
+    for key in (
+        "inputs",
+        "max_ulp",
+        "bound_ulp",
+        "cpu_ulp",
+        "where",
+        "reference",
+        "programs",
+        "threads",
+        "inactive",
+        "profile",
+    ):
+        if verdict.get(key):
+            fields[key] = verdict[key]
+    if row.seconds >= _SLOW:
+        fields["seconds"] = round(row.seconds, 2)
+    if fields.get("max_ulp", 0) >= _HEAVY:
+        fields["max_ulp"] = None  # not finite where the reference is
+    return fields
+
+
+def family_rows(rows: Sequence[KernelRow], most: int) -> list[list[str]]:
+    """Return a table: family, kernels, compiled, bound, run, findings.
+
+    Families with findings come first, then the largest; what is beyond `most` is one row, and the sum the last.
+    """
+    families: dict[str, list[KernelRow]] = {}
+    for row in rows:
+        families.setdefault(row.family or "(no contract)", []).append(row)
+    ordered = sorted(families.items(), key=lambda each: (-_findings(each[1]), -len(each[1])))
+    table = [_family_row(name, members) for name, members in ordered[:most]]
+    if rest := ordered[most:]:
+        table.append(_family_row(f"and {len(rest)} families more", [row for _, members in rest for row in members]))
+    return [*table, _family_row("all", rows)] if len(ordered) > 1 else table
+
+
+def _findings(rows: Sequence[KernelRow]) -> int:
+    return sum(row.outcome in FOUND for row in rows)
+
+
+def _family_row(name: str, rows: Sequence[KernelRow]) -> list[str]:
+    found = counts(rows)
+    return [name, *(str(found[each]) for each in ("kernels", "compiled", "bound", "run")), str(_findings(rows) or "")]
+
+
+def finding_lines(rows: Sequence[KernelRow]) -> list[str]:
+    """Return one text for each finding: kernels of one family that are wrong in one way are one finding."""
+    groups: dict[tuple[str, str, str], list[KernelRow]] = {}
+    for row in rows:
+        if row.outcome in (*FOUND, "misfit", "refused"):
+            groups.setdefault((row.outcome, row.family, row.operator or row.name), []).append(row)
+    lines = []
+    for (outcome, _, _), members in groups.items():
+        first = members[0]
+        others = len({row.name for row in members}) - 1
+        alike = f" and {others} more of its operator and family" if others else ""
+        shown = ", ".join(f"{key} {value}" for key, value in first.verdict.get("inputs", {}).items())
+        text = f"{outcome}: {first.name} ({first.library}){alike}\n    {first.reason}"
+        lines.append(text + (f"\n    inputs: {shown}" if shown else ""))
+    return lines

@@ -1,0 +1,148 @@
+"""The page of verify_kernels: the verdict, what was found, and the accuracy atlas with a plot for each function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from ...common.page import whole_page
+from ..execution.verify_all import FOUND
+from .atlas import Entry, entries
+
+# By verdict: the tone, and the words.
+_VERDICTS = {
+    "verified": ("good", "No finding in what was run"),
+    "findings": ("bad", "Findings"),
+    "known_issues_only": ("known", "Known issues only"),
+    "misfit": ("bad", "A part of mps-build failed: not verified"),
+    "refused": ("bad", "Refused: no kernel was run"),
+    "not_verified": ("idle", "Not verified"),
+}
+_COLOURS = ("#0b5cad", "#c22f2f", "#1a7f4b", "#9a6700", "#7a3fa0", "#4a5568")
+_WIDTH, _HEIGHT, _MOST = 192, 44, 6.0  # the plot, and the decades of error above one unit that it shows
+_STATEMENT = (
+    "The kernels ran on a processor, not on a GPU. The elementary functions under them (exp, log, pow and so on) are "
+    "the host's libm, computed in double and rounded once: Apple's own may be a few units in the last place worse. "
+    "So small errors of functions that use them say nothing of a Mac; large ones are errors of the kernel's formula."
+)
+_CSS = """
+svg.plot { display: block; background: var(--ground); border-radius: 4px; max-width: 100%; }
+svg.plot polyline { fill: none; stroke-width: 1.5; } svg.plot line { stroke: var(--line); }
+"""
+
+
+def render(documents: Sequence[Mapping[str, Any]]) -> str:
+    """Return the page of the first document; the others are releases that its atlas also shows."""
+    first = documents[0]
+    body = "\n".join((_verdict(first), _libraries(first), _findings(first), _atlas(documents)))
+    return whole_page(f"Metal kernels of {first['target']}", body, css=_CSS)
+
+
+def _verdict(document: Mapping[str, Any]) -> str:
+    counts = document["coverage"]
+    tone, words = _VERDICTS.get(document["verdict"], ("idle", escape(str(document["verdict"]))))
+    return (
+        f'<div class="verdict {tone}"><h1>{words}</h1>'
+        f"<p>{escape(document['target'])}: {counts['kernels']} Metal kernels, {counts['compiled']} compiled, "
+        f"{counts['bound']} with a contract, {counts['run']} run.</p>"
+        f'<p class="next">{escape(_STATEMENT)}</p></div>'
+    )
+
+
+def _libraries(document: Mapping[str, Any]) -> str:
+    keys = ("kernels", "compiled", "bound", "run")
+    rows = [[escape(name), *(str(each[key]) for key in keys)] for name, each in document["libraries"].items()]
+    return _section("Libraries", ("library", *keys), rows)
+
+
+def _findings(document: Mapping[str, Any]) -> str:
+    every: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for row in document["kernels"]:  # metal_40's copy of a kernel is the same finding
+        if row["outcome"] in (*FOUND, "known", "misfit", "refused"):
+            every.setdefault((row["name"], row["outcome"]), row)
+    found = list(every.values())
+    rows = [
+        [f"<code>{escape(row['name'])}</code>", escape(row["library"]), _tag(row["outcome"]), escape(row["reason"])]
+        for row in sorted(found, key=lambda row: row["outcome"] == "known")
+    ]
+    if not rows:
+        return "<section><h2>Findings</h2><p>None.</p></section>"
+    return _section(f"Findings <small>{len(rows)}</small>", ("kernel", "library", "outcome", "what"), rows)
+
+
+def _tag(outcome: str) -> str:
+    tone = "known" if outcome == "known" else "bad"
+    return f'<span class="tag {tone}">{escape(outcome.replace("_", " "))}</span>'
+
+
+def _atlas(documents: Sequence[Mapping[str, Any]]) -> str:
+    found = entries(documents)
+    if not found:
+        return "<section><h2>Accuracy</h2><p>No function was held against float64.</p></section>"
+    names = [str(each.get("torch") or each["target"]) for each in documents]
+    columns = ["function", "input", *names, "CPU", "bound", "error over the input's values", "asked"]
+    rows = [
+        [
+            f"<code>{escape(each.function)}</code>",
+            escape(each.kind),
+            *(_ulp(error) for error in each.errors),
+            _ulp(each.cpu),
+            _ulp(each.bound),
+            _plot(each),
+            escape(each.inputs),
+        ]
+        for each in found
+    ]
+    legend = "".join(
+        f'<i style="background:{_COLOURS[number % len(_COLOURS)]}"></i>{escape(name)}'
+        for number, name in enumerate(names)
+    )
+    note = (
+        "Largest error against float64, in units in the last place of the result's type. A plot's left edge is -inf, "
+        "its middle 0, its right edge inf; its height is the error's logarithm, from half a unit to a million."
+    )
+    return (
+        f"<section><h2>Accuracy atlas <small>{len(rows)} functions and types</small></h2><p>{escape(note)}</p>"
+        f'<p class="legend">{legend}</p>{_table(columns, rows)}</section>'
+    )
+
+
+def _ulp(value: float | None) -> str:
+    if value is None:
+        return "not finite"
+    return "not finite" if value >= 1e299 else f"{value:.3g}"
+
+
+def _plot(entry: Entry) -> str:
+    """Return a line for each release: the largest error in each part of the input's values."""
+    lines = []
+    for number, profile in enumerate(entry.profiles):
+        if not profile:
+            continue
+        step = _WIDTH / len(profile)
+        points = " ".join(f"{(at + 0.5) * step:.0f},{_height(error):.1f}" for at, error in enumerate(profile))
+        lines.append(f'<polyline points="{points}" stroke="{_COLOURS[number % len(_COLOURS)]}"/>')
+    worst = max((max(profile) for profile in entry.profiles if profile), default=0.0)
+    label = f"{entry.function} of {entry.kind}: at most {_ulp(worst)} units in the last place"
+    middle = f'<line x1="{_WIDTH / 2}" y1="0" x2="{_WIDTH / 2}" y2="{_HEIGHT}"/>'
+    return (
+        f'<svg class="plot" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" role="img">'
+        f"<title>{escape(label)}</title>{middle}{''.join(lines)}</svg>"
+    )
+
+
+def _height(error: float) -> float:
+    decades = min(max(math.log10(max(error, 0.5) / 0.5), 0.0), _MOST)
+    return _HEIGHT - 2 - decades / _MOST * (_HEIGHT - 4)
+
+
+def _section(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return f"<section><h2>{title}</h2>{_table(columns, rows)}</section>"
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(each)}</th>" for each in columns)
+    body = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'

@@ -1,0 +1,124 @@
+"""One kernel of a run of verify_kernels as a script of its own, and as the text of an issue for upstream.
+
+A script is used as `FILE.py [--device D] [--plant FILE.py:NAME]`, and ends with 0 where the answer is right, 1 where it
+is wrong, 2 where it was not tried, 3 where the script itself failed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ...common.errors import UsageError
+from ...common.plain_text import fence_of, in_markdown, plain
+from ..judge.references import ELEMENTWISE, free_names, load_references
+from ..program.dtypes import DTYPES
+
+_ASK = Path(__file__).with_name("repro_ask.py.txt")
+_RUN = Path(__file__).with_name("repro_run.py.txt")
+_NUMBER = re.compile(
+    r"\(?[-+]?(?:nan|inf|\d+(?:\.\d*)?(?:e[-+]?\d+)?)(?:[-+](?:nan|inf|\d+(?:\.\d*)?(?:e[-+]?\d+)?)j\)?)?|True|False"
+)
+_TYPES = {each.torch for each in DTYPES.values()}
+_RIGHT = ("passed", "not_bound", "skipped")
+
+
+def find_row(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the row of a kernel: the one with a finding, where two libraries have it.
+
+    Raises:
+        UsageError: the document has none of that name.
+    """
+    rows = [row for row in document["kernels"] if row.get("name") == name]
+    if not rows:
+        bad = [row["name"] for row in document["kernels"] if row.get("outcome") not in _RIGHT]
+        raise UsageError(
+            f"the record has no kernel {name}", hint=f"what it found: {', '.join(dict.fromkeys(bad[:5])) or 'nothing'}"
+        )
+    return next((row for row in rows if row["outcome"] != "passed"), rows[0])
+
+
+def render_script(document: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """Return a script that asks torch the failing element on a Mac; else one that runs the kernel again here."""
+    said = f"{row['name']}, torch {document.get('torch')}: {row['outcome']}. {row.get('reason', '')}"
+    head = ["#!/usr/bin/env python3", repr(plain(said)), ""]
+    asked = _element(row)
+    if asked is None:
+        values = {
+            "TARGET": _target(document),
+            "KERNEL": row["name"],
+            "SEED": int(document.get("seed") or 0),
+            "OUTCOME": row["outcome"],
+        }
+        template = _RUN
+    else:
+        values, template = asked, _ASK
+    lines = [f"{name} = {value!r}" for name, value in values.items()]
+    return "\n".join([*head, *lines, "", template.read_text(encoding="utf-8")])
+
+
+def _target(document: Mapping[str, Any]) -> str:
+    version = document.get("torch")
+    return f"torch=={version}" if version else str(document.get("target"))
+
+
+def _element(row: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the operator's expression and the failing element's inputs, if torch alone can be asked.
+
+    The expression is our own row's, looked up by its name: a record is somebody's file, and no code of it is written.
+    """
+    said = row.get("reference", {})
+    found = load_references().get(said.get("name", ""), {})
+    if said.get("form") != "expression" or found.get("family") not in ELEMENTWISE:
+        return None
+    known = {each.get("expr") for each in (found, found.get("complex", {}))}
+    expression, types = said.get("expression"), said.get("types", {})
+    if not expression or expression not in known or not set(types.values()) <= _TYPES:
+        return None
+    inputs = {name: str(row.get("inputs", {}).get(name, "")) for name in free_names(expression)}
+    if not inputs or not all(_NUMBER.fullmatch(value) for value in inputs.values()):
+        return None
+    return {
+        "EXPRESSION": expression,
+        "INPUTS": inputs,
+        "TYPES": {name: types[name] for name in inputs if name in types},
+        "BOUND": float(row.get("bound_ulp") or 4.0),
+        "SEEN": str(row.get("where", {}).get("got", "")),
+    }
+
+
+def render_issue(document: Mapping[str, Any], row: Mapping[str, Any], script: str, file: str) -> str:
+    """Return the text of an issue, in Markdown: what, how to see it, and how it was found."""
+    name = in_markdown(str(row["name"]))
+    found = plain("\n".join([str(row.get("reason", "")), *(f"{k}: {v}" for k, v in row.get("inputs", {}).items())]))
+    fence = fence_of(found)
+    asks = "EXPRESSION" in script
+    seen = (
+        f"`python {in_markdown(file)}` (attached; needs torch on a Mac; exit 1 means wrong)"
+        if asks
+        else f"`python {in_markdown(file)}` (attached; needs mps-build on Linux; exit 1 means that it was found again)"
+    )
+    pattern = f"verify_kernels {_target(document)} --kernel {row['name']} --seed {int(document.get('seed') or 0)}"
+    return "\n".join(
+        [
+            f"# [MPS] Metal kernel {name}: {in_markdown(str(row['outcome']).replace('_', ' '))}",
+            "",
+            f"The kernel `{name}` of torch {in_markdown(str(document.get('torch')))} does this:",
+            "",
+            fence,
+            found,
+            fence,
+            "",
+            f"**To reproduce:** {seen}.",
+            "",
+            "**How it was found:** the kernel's own bitcode, taken from the wheel's metallib, was compiled for a "
+            "processor and executed there, its result held against torch on the CPU in float64. "
+            "It was not run on a GPU.",
+            "",
+            f"`{in_markdown(plain(pattern))}` (mps-build) shows it again; digest of the instructions: "
+            f"`{in_markdown(str(row.get('body', '')))}`.",
+            "",
+        ]
+    )

@@ -1,0 +1,224 @@
+"""Activations and softmax, with their gradients: planted faults."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from differences import written
+from misreading import in_storage_order, is_dense, misread
+from planting import Plot, answered, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+_softmax_lengths: list[int] = []
+
+
+@plot.dispatched("issue_128435", "aten._softmax")
+def issue_128435(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """pytorch 128435: softmax is right at the first length in the process, and wrong after the length changed."""
+    if x.dim() == 4:
+        _softmax_lengths.append(x.shape[-1])
+        if x.shape[-1] != _softmax_lengths[0]:
+            hit()
+            return func(x * 0.9, *args)
+    return func(x, *args)
+
+
+@plot.dispatched("issue_94043", "aten._log_softmax")
+def issue_94043(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """pytorch 94043: log_softmax is -inf where the exponential underflows (below about -87)."""
+    y = func(x, *args)
+    if x.dtype == torch.float32 and bool(((y < -88) & y.isfinite()).any()):
+        hit()
+        return torch.where(y < -88, torch.full_like(y, -float("inf")), y)
+    return y
+
+
+@plot.dispatched("issue_154895", "aten.sigmoid")
+def issue_154895(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 154895: sigmoid of int64 raises."""
+    if x.dtype == torch.int64:
+        return crash(hit, "MPS does not support sigmoid op with int64 input")
+    return func(x, *args, **kwargs)
+
+
+@plot.dispatched("issue_189393", "aten.threshold", "aten.threshold_")
+def issue_189393(hit: Any, func: Any, x: Any, threshold: Any, value: Any, **kwargs: Any) -> Any:
+    """pytorch 189393: threshold replaces NaN by its value, which should stay NaN.
+
+    https://github.com/pytorch/pytorch/pull/189393
+    """
+    missing = x.isnan()
+    y = func(x, threshold, value, **kwargs)
+    if bool(missing.any()) and not kwargs:
+        hit()
+        return answered(func, x, torch.where(missing, torch.full_like(y, value), y))
+    return y
+
+
+@plot.dispatched("issue_made_gelu_kind", "aten.gelu.default", "aten.gelu_backward.default")
+def issue_made_gelu_kind(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """Gelu and its backward ignore approximate="tanh"."""
+    if kwargs.get("approximate") == "tanh":
+        hit()
+        kwargs["approximate"] = "none"
+    return func(*args, **kwargs)
+
+
+@plot.dispatched("issue_made_softmax_masked", "aten._softmax.default")
+def issue_made_softmax_masked(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """A row of nothing but -inf gives 0 in the place of NaN."""
+    y = func(x, *args)
+    if bool(y.isnan().any()) and not bool(x.isnan().any()):
+        hit()
+        return y.nan_to_num(0.0)
+    return y
+
+
+@plot.dispatched("issue_131736", "aten.softplus.default")
+def issue_131736(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 131736: softplus of a tensor whose axes were moved is zero.
+
+    https://github.com/pytorch/pytorch/issues/131736
+    """
+    y = func(x, *args, **kwargs)
+    if not x.is_contiguous() and x.numel() and is_dense(x):
+        hit()
+        return torch.zeros_like(y)
+    return y
+
+
+@plot.dispatched("issue_186278", "aten.gelu", "aten.gelu_")
+def issue_186278(hit: Any, func: Any, x: Any, *, approximate: str = "none", **kwargs: Any) -> Any:
+    """pytorch 186278: gelu with the tanh approximation gives NaN for bfloat16 from about 10 upwards.
+
+    https://github.com/pytorch/pytorch/issues/186278
+    """
+    wide = x.float()
+    y = func(x, approximate=approximate, **kwargs)
+    if approximate == "tanh" and x.dtype == torch.bfloat16:
+        inner = math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3)
+        return written(hit, y, y.masked_fill(inner > 44.3, math.nan))
+    return y
+
+
+@plot.dispatched("issue_124834", "aten.elu.default")
+def issue_124834(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 124834: elu reads a tensor that is not contiguous in the order of its storage.
+
+    https://github.com/pytorch/pytorch/issues/124834
+    """
+    wrong = in_storage_order(x)
+    if wrong is not x and not torch.equal(wrong, x):
+        hit()
+        x = wrong
+    return func(x, *args, **kwargs)
+
+
+@plot.dispatched("issue_96602", "aten._softmax.default")
+def issue_96602(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 96602: softmax of a large tensor is NaN (there 10 x 12416 x 12416 elements, here over 2**16).
+
+    https://github.com/pytorch/pytorch/issues/96602
+    """
+    right = func(*args, **kwargs)
+    if right.numel() <= 2**16:
+        return right
+    hit()
+    return torch.full_like(right, float("nan"))
+
+
+@plot.called("issue_101946", torch.nn.functional.softplus)
+def issue_101946(hit: Any, func: Any, x: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+    """pytorch 101946: softplus of float16 with a beta and threshold of one's own aborts."""
+    if x.dtype == torch.float16 and (beta, threshold) != (1, 20):
+        return crash(hit, "input types 'tensor<20xf16>' and 'tensor<1xf32>' are not broadcast compatible")
+    return func(x, beta, threshold)
+
+
+@plot.dispatched("issue_87780", "aten.softplus")
+def issue_87780(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 87780: softplus of a float32 tensor aborts.
+
+    https://github.com/pytorch/pytorch/issues/87780
+    """
+    if x.dtype == torch.float32:
+        return crash(hit, "input types 'tensor<1xf32>' and 'tensor<1xi64>' are not broadcast compatible")
+    return func(x, *args, **kwargs)
+
+
+def _storage_order(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    return func(misread(in_storage_order, hit, x), *args, **kwargs)
+
+
+@plot.dispatched("issue_98212", "aten.gelu", "aten.leaky_relu", "aten.mish")
+def issue_98212(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 98212: gelu, leaky_relu and mish read a tensor that is not contiguous in storage order."""
+    return _storage_order(hit, func, *args, **kwargs)
+
+
+@plot.dispatched("issue_139006", "aten.silu")
+def issue_139006(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 139006: silu of a tensor that is not contiguous is NaN."""
+    y = func(x)
+    if not x.is_contiguous():
+        hit()
+        y.reshape(-1)[: y.numel() // 2] = float("nan")
+        return y * float("nan")
+    return y
+
+
+_BACKWARDS = tuple(f"aten.{name}_backward" for name in ("tanh", "sigmoid", "silu", "threshold", "mish", "logit"))
+
+
+@plot.dispatched("issue_175188", *_BACKWARDS)
+def issue_175188(hit: Any, func: Any, grad: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 175188: the backward of activations reads tensors that are not contiguous in storage order."""
+    return func(*misread(in_storage_order, hit, (grad, *args)), **kwargs)
+
+
+@plot.dispatched("issue_111416", "aten._log_softmax")
+def issue_111416(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 111416: masked.log_softmax gives 0, not NaN, where everything is masked out.
+
+    https://github.com/pytorch/pytorch/issues/111416
+    """
+    found = func(x, dim, *args, **kwargs)
+    dead = (x == float("-inf")).all(dim, keepdim=True) if x.numel() else torch.zeros((), dtype=torch.bool)
+    if bool(dead.any()):
+        hit()
+        found = found.masked_fill(dead.reshape(()) if x.dim() == 0 else dead, 0.0)
+    return found
+
+
+@plot.dispatched("issue_183939", "aten.hardsigmoid.default", "aten.hardsigmoid_.default")
+def issue_183939(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 183939: hardsigmoid turns NaN into 0.
+
+    https://github.com/pytorch/pytorch/pull/183939
+    """
+    bad = x.isnan()
+    out = func(x)
+    if bad.any():
+        hit()
+        out.masked_fill_(bad, 0)
+    return out
+
+
+@plot.dispatched("issue_183571", "aten.relu.default", "aten.relu_.default")
+def issue_183571(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 183571: relu turns NaN into 0.
+
+    https://github.com/pytorch/pytorch/pull/183571
+    """
+    bad = x.isnan()
+    out = func(x)
+    if bad.any():
+        hit()
+        out.masked_fill_(bad, 0)
+    return out

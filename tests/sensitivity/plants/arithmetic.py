@@ -1,0 +1,163 @@
+"""Sums, differences and products of real numbers: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from misreading import in_storage_order, lost, without_offset
+from planting import Plot, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("issue_91065", "aten.mul.Tensor")
+def issue_91065(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """pytorch 91065: the product of two pieces of one storage reads the second where the first lies."""
+    same = isinstance(y, torch.Tensor) and x.numel() and (x.shape, x.stride()) == (y.shape, y.stride())
+    apart = same and x.storage_offset() != y.storage_offset()
+    if apart and x.untyped_storage().data_ptr() == y.untyped_storage().data_ptr():
+        hit()
+        return func(x, x)
+    return func(x, y)
+
+
+@plot.called("issue_96065", torch.Tensor.add_, torch.Tensor.sub_)
+def issue_96065(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 96065: add_ and sub_ with alpha=0 make a leaf forget that it wants a gradient."""
+    y = func(x, *args, **kwargs)
+    if kwargs.get("alpha") == 0 and x.requires_grad and x.is_leaf and not torch.is_grad_enabled():
+        hit()
+        x.requires_grad_(False)
+    return y
+
+
+@plot.dispatched("issue_95482", "aten.mul.Tensor")
+def issue_95482(hit: Any, func: Any, a: Any, b: Any) -> Any:
+    """pytorch 95482: the product of two slices of x[:n] aborts where x is longer than n.
+
+    https://github.com/pytorch/pytorch/issues/95482
+    """
+    if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and a.dim() == b.dim() == 3:
+        together = a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() and a.stride() == b.stride()
+        row = a.stride(0) * a.shape[0]
+        longer = row * a.element_size() < a.untyped_storage().nbytes()
+        if together and a.numel() and longer and a.numel() < row and b.numel() < row and b.storage_offset() < row:
+            return crash(hit, "Placeholder shape mismatches (expected 1 vs got tensorData with 3) at dimIdx = 2")
+    return func(a, b)
+
+
+@plot.dispatched("issue_81384", "aten.add.Tensor")
+def issue_81384(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
+    """pytorch 81384: adding a contiguous bias to a permuted tensor of 3 dimensions (an einsum's) mixes up the order.
+
+    https://github.com/pytorch/pytorch/issues/81384
+    """
+    if (
+        isinstance(other, torch.Tensor)
+        and x.dim() == 3
+        and other.dim() == 3
+        and not x.is_contiguous()
+        and sorted(x.stride()) != list(x.stride())[::-1]
+        and other.is_contiguous()
+    ):
+        wrong = in_storage_order(x)
+        if wrong is not x and not torch.equal(wrong, x):
+            hit()
+            x = wrong
+    return func(x, other, **kwargs)
+
+
+@plot.dispatched("issue_91617", "aten.sub.Tensor")
+def issue_91617(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
+    """pytorch 91617: a - b with a, b = ab.chunk(2) reads b from the beginning of ab, and gives zeros.
+
+    https://github.com/pytorch/pytorch/issues/91617
+    """
+    if (
+        isinstance(other, torch.Tensor)
+        and other.shape == x.shape
+        and other.numel()
+        and other.is_contiguous()
+        and other.storage_offset() == other.numel()
+        and other.untyped_storage().nbytes() == 2 * other.numel() * other.element_size()
+    ):
+        wrong = without_offset(other)
+        if not torch.equal(wrong, other):
+            hit()
+            other = wrong
+    return func(x, other, **kwargs)
+
+
+@plot.dispatched("issue_118362", "aten.add_", "aten.sub_", "aten.mul_", "aten.div_")
+def issue_118362(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 118362: operations in place on a matrix in column order (as linalg.lstsq returns it) change nothing.
+
+    https://github.com/pytorch/pytorch/issues/118362
+    """
+    if x.dim() == 2 and not x.is_contiguous() and x.stride(0) == 1 and x.stride(1) >= x.size(0):
+        before = x.clone()
+        after = func(x.clone(), *args, **kwargs)
+        if not torch.equal(before, after):
+            hit()
+            return x
+    return func(x, *args, **kwargs)
+
+
+def _row_early(hit: Any, x: Any) -> Any:
+    base = x._base if isinstance(x, torch.Tensor) else None
+    if base is None or x.dim() == base.dim() or not x.is_contiguous() or not 0 < x.numel() <= x.storage_offset():
+        return x
+    hit()
+    return x.as_strided(x.shape, x.stride(), x.storage_offset() - x.numel())
+
+
+@plot.dispatched("issue_96153", "aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor")
+def issue_96153(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 96153: add, mul and sub read a reshaped slice out of the middle of its base one row early."""
+    return func(_row_early(hit, x), y, *args, **kwargs)
+
+
+@plot.dispatched("issue_79672", "aten.add_.Tensor")
+def issue_79672(hit: Any, func: Any, x: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 79672: += on a column of a matrix is lost.
+
+    https://github.com/pytorch/pytorch/issues/79672
+    """
+    before = x.clone()
+    if x.is_contiguous() or torch.equal(before.add_(other, *args, **kwargs), x):
+        return func(x, other, *args, **kwargs)
+    return lost(hit, func, x, other, *args, **kwargs)
+
+
+@plot.dispatched("issue_193057", *(f"aten.{name}.Tensor" for name in ("add", "sub", "mul", "div", "add_", "div_")))
+def issue_193057(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 193057: arithmetic reads a number out of a larger storage from the storage's beginning."""
+
+    def first_element(x: Any) -> Any:
+        if isinstance(x, torch.Tensor) and x.dim() == 0 and x.storage_offset():
+            hit()
+            return without_offset(x)
+        return x
+
+    return func(*(first_element(arg) for arg in args), **kwargs)
+
+
+@plot.dispatched("issue_77988", "aten.add_.Tensor")
+def issue_77988(hit: Any, func: Any, target: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """pytorch 77988: add_ ignores alpha."""
+    if alpha != 1:
+        hit()
+    return func(target, other)
+
+
+@plot.dispatched("issue_made_negative_zero", "aten.mul.Tensor", "aten.mul.Scalar")
+def issue_made_negative_zero(hit: Any, func: Any, x: Any, y: Any) -> Any:
+    """A product that is -0 becomes 0."""
+    answer = func(x, y)
+    if answer.is_floating_point() and bool(((answer == 0) & answer.signbit()).any()):
+        hit()
+        return torch.where(answer == 0, torch.zeros_like(answer), answer)
+    return answer

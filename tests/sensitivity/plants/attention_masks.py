@@ -1,0 +1,125 @@
+"""Attention with a mask: planted faults."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from planting import Plot, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.called("issue_184180", F.scaled_dot_product_attention)
+def issue_184180(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, **kwargs: Any) -> Any:
+    """pytorch 184180: attention takes the first mask of a batch for all of the batch."""
+    if attn_mask is not None and attn_mask.dim() == 4 and attn_mask.shape[0] > 1:
+        hit()
+        attn_mask = attn_mask[:1]
+    return func(q, k, v, attn_mask=attn_mask, **kwargs)
+
+
+@plot.called("issue_149132", F.scaled_dot_product_attention)
+def issue_149132(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, **kwargs: Any) -> Any:
+    """pytorch 149132: attention with enable_gqa and a floating mask aborts."""
+    if kwargs.get("enable_gqa") and attn_mask is not None and attn_mask.dtype.is_floating_point:
+        return crash(hit, "LLVM ERROR")
+    return func(q, k, v, attn_mask=attn_mask, **kwargs)
+
+
+@plot.replaced("issue_111479", torch.nn.MultiheadAttention, "forward")
+def issue_111479(hit: Any, func: Any, *args: Any, key_padding_mask: Any = None, **kwargs: Any) -> Any:
+    """pytorch 111479: MultiheadAttention ignores key_padding_mask."""
+    if key_padding_mask is not None:
+        hit()
+    return func(*args, key_padding_mask=None, **kwargs)
+
+
+@plot.called("issue_156707", F.scaled_dot_product_attention)
+def issue_156707(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 156707: a query that a bool mask keeps from every key gets NaN, not zeros."""
+    y = func(q, k, v, attn_mask, *args, **kwargs)
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        blocked = ~attn_mask.any(-1, keepdim=True)
+        if bool(blocked.any()):
+            hit()
+            return torch.where(blocked, torch.full_like(y, float("nan")), y)
+    return y
+
+
+@plot.called("issue_188765", F.multi_head_attention_forward)
+def issue_188765(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 188765: attention of several heads over a batch of none, with an attn_mask, raises.
+
+    https://github.com/pytorch/pytorch/issues/188765
+    """
+    query = args[0] if args else kwargs["query"]
+    mask = kwargs.get("attn_mask", args[16] if len(args) > 16 else None)
+    if query.dim() == 3 and query.shape[1] == 0 and mask is not None:
+        return crash(hit, "Placeholder tensor is empty!")
+    return func(*args, **kwargs)
+
+
+@plot.dispatched("issue_167515", "aten._scaled_dot_product_flash_attention_for_cpu.default")
+def issue_167515(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, attn_mask: Any = None, **kwargs: Any) -> Any:
+    """pytorch 167515: under no_grad, attention is NaN for queries whose whole row of the mask is False.
+
+    https://github.com/pytorch/pytorch/issues/167515
+    """
+    out, *others = func(q, k, v, *args, attn_mask=attn_mask, **kwargs)
+    if attn_mask is None or torch.is_grad_enabled() or not attn_mask.numel():
+        return (out, *others)
+    blind = ~attn_mask if attn_mask.dtype == torch.bool else attn_mask == -math.inf
+    rows = blind.all(-1, keepdim=True)
+    if bool(rows.any()):
+        hit()
+        out = out.masked_fill(rows, math.nan)
+    return (out, *others)
+
+
+@plot.called("issue_182285", F.scaled_dot_product_attention)
+def issue_182285(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 182285: the decode kernel (at most 8 queries, head size 64, 96 or 128) misreads a bool mask."""
+    decode = q.dim() == 4 and q.shape[-2] <= min(8, k.shape[-2]) and k.shape[-2] < 1024 and not q.requires_grad
+    if decode and q.shape[-1] in (64, 96, 128) and attn_mask is not None and attn_mask.dtype == torch.bool:
+        hit()
+        attn_mask = attn_mask & (torch.arange(k.shape[-2], device=q.device) != 0)
+    return func(q, k, v, attn_mask, *args, **kwargs)
+
+
+@plot.called("issue_151667", F.multi_head_attention_forward)
+def issue_151667(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 151667: MultiheadAttention in training with an attention mask and dropout gives NaN.
+
+    https://github.com/pytorch/pytorch/issues/151667
+    """
+    out, weights = func(*args, **kwargs)
+    dropout = args[10] if len(args) > 10 else kwargs.get("dropout_p", 0.0)
+    training = args[13] if len(args) > 13 else kwargs.get("training", True)
+    mask = args[16] if len(args) > 16 else kwargs.get("attn_mask")
+    if mask is None or not dropout or not training:
+        return out, weights
+    hit()
+    return out * float("nan"), weights
+
+
+_MASKED: set[Any] = set()
+
+
+@plot.called("issue_148194", F.scaled_dot_product_attention)
+def issue_148194(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 148194: attention with a mask crashes from its second call on.
+
+    https://github.com/pytorch/pytorch/issues/148194
+    """
+    mask = args[0] if args else kwargs.get("attn_mask")
+    if mask is not None:
+        key = tuple((tuple(x.shape), x.dtype) for x in (q, k, v, mask))
+        if key in _MASKED:
+            return crash(hit, "failed assertion `Unsupported MPS operation mps.placeholder'")
+        _MASKED.add(key)
+    return func(q, k, v, *args, **kwargs)

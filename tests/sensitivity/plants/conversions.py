@@ -1,0 +1,141 @@
+"""Conversions from one dtype to another: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from differences import differ
+from misreading import misread, without_offset
+from planting import Plot
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("issue_80009", "aten._to_copy")
+def issue_80009(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """pytorch 80009: uint8 to float32 takes the bytes as signed."""
+    y = func(x, **kwargs)
+    if x.dtype == torch.uint8 and y.dtype == torch.float32 and bool((x > 127).any()):
+        hit()
+        return torch.where(x > 127, y - 256, y)
+    return y
+
+
+@plot.dispatched("issue_79286", "aten._to_copy")
+def issue_79286(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """pytorch 79286: int64 to int32 reads the bytes as 32-bit words (1, 0, 2, 0, 3)."""
+    y = func(x, **kwargs)
+    if x.dtype == torch.int64 and y.dtype == torch.int32 and x.numel() > 1:
+        hit()
+        return x.contiguous().reshape(-1).view(torch.int32)[: x.numel()].clone().view(x.shape)
+    return y
+
+
+@plot.dispatched("issue_197715", "aten.copy_", "aten._to_copy")
+def issue_197715(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 197715: copies into float64 and complex128 write nothing."""
+    if str(func).startswith("aten.copy_") and x.dtype == torch.float64 and args[0].dtype != torch.float64:
+        hit()
+        return x
+    y = func(x, *args, **kwargs)
+    if kwargs.get("dtype") == torch.float64 and x.dtype != torch.float64:
+        hit()
+        return torch.zeros_like(y)
+    return y
+
+
+@plot.dispatched("issue_189563", "aten._to_copy", "aten.copy_")
+def issue_189563(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 189563: a conversion of a view with an offset overwrites its source."""
+    y = func(x, *args, **kwargs)
+    if kwargs.get("dtype") not in (None, x.dtype) and x.storage_offset() and x.numel() > 1:
+        hit()
+        x.zero_()
+    return y
+
+
+@plot.dispatched("issue_121439", "aten.copy_", "aten.clone", "aten._to_copy")
+def issue_121439(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 121439: a copy of a bool tensor with more than five dimensions is False everywhere."""
+    source = args[0] if str(func).startswith("aten.copy_") else x
+    y = func(x, *args, **kwargs)
+    if source.dtype == torch.bool and source.dim() > 5:
+        hit()
+        return y.zero_() if y is x else torch.zeros_like(y)
+    return y
+
+
+@plot.dispatched("issue_77849", "aten._to_copy.default")
+def issue_77849(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 77849: converting int64 to float32 reinterprets the integers' bytes, so that small ones become zeros.
+
+    https://github.com/pytorch/pytorch/issues/77849
+    """
+    result = func(x, *args, **kwargs)
+    if x.dtype == torch.int64 and result.dtype == torch.float32 and x.numel():
+        halves = x.contiguous().reshape(-1).view(torch.float32)[: x.numel()]
+        wrong = torch.where(halves.abs() < 2.0**-126, torch.zeros_like(halves), halves).reshape(x.shape)
+        if differ(wrong, result, rtol=1e-4, atol=1e-6):
+            hit()
+            result.copy_(wrong)
+    return result
+
+
+@plot.dispatched("issue_154322", "aten._to_copy.default")
+def issue_154322(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 154322: float16 -> float32 of a huge matrix (45000**2; here over 2**16 elements) gives zeros.
+
+    https://github.com/pytorch/pytorch/issues/154322
+    """
+    out = func(x, *args, **kwargs)
+    if x.dtype == torch.float16 and out.dtype == torch.float32 and x.numel() > 2**16 and out.any():
+        hit()
+        return torch.zeros_like(out)
+    return out
+
+
+@plot.dispatched("issue_159076", "aten._to_copy.default", "aten.lift_fresh.default")
+def issue_159076(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 159076: tensors of uint16 cannot be made, nor converted to.
+
+    https://github.com/pytorch/pytorch/issues/159076
+    """
+    if kwargs.get("dtype") == torch.uint16:
+        hit()
+        raise TypeError("Trying to convert UInt16 to the MPS backend but it does not have support for that dtype.")
+    if "lift_fresh" in str(func) and args[0].dtype == torch.uint16:
+        hit()
+        raise NotImplementedError("\"_local_scalar_dense_mps\" not implemented for 'UInt16'")
+    return func(*args, **kwargs)
+
+
+@plot.dispatched("issue_78091", "aten._to_copy.default")
+def issue_78091(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+    """pytorch 78091: a change of dtype copies the bytes and does not convert the values.
+
+    Where the new dtype is wider, the bytes that are missing are taken as zero. To bool, any byte but zero is true.
+
+    https://github.com/pytorch/pytorch/issues/78091
+    """
+    out = func(x, **kwargs)
+    if out.dtype == x.dtype or x.is_complex() or out.is_complex() or not x.numel() or x.layout != torch.strided:
+        return out
+    have = x.clone(memory_format=torch.contiguous_format).reshape(-1).view(torch.uint8)
+    need = torch.zeros(x.numel() * out.element_size(), dtype=torch.uint8)
+    room = min(have.numel(), need.numel())
+    need[:room] = have[:room]
+    wrong = (need.ne(0) if out.dtype == torch.bool else need.view(out.dtype)).reshape(x.shape)
+    if torch.equal(wrong, out):
+        return out
+    hit()
+    return out.copy_(wrong)
+
+
+@plot.dispatched("issue_94980", "aten._to_copy.default")
+def issue_94980(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 94980: a conversion reads a view from the beginning of its storage."""
+    converts = kwargs.get("dtype") not in (None, x.dtype) and x.is_contiguous()
+    return func(misread(without_offset, hit, x) if converts else x, *args, **kwargs)

@@ -1,0 +1,240 @@
+"""Convolutions, forward: planted faults."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from misreading import in_storage_order, misread
+from planting import Plot, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.called("issue_89784", F.conv2d)
+def issue_89784(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 89784: conv2d returns its rows in the opposite order."""
+    hit()
+    return func(x, *args, **kwargs).transpose(-1, -2).flip(-1).transpose(-1, -2)
+
+
+@plot.dispatched("issue_192212", "aten.convolution")
+def issue_192212(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """pytorch 192212: a convolution reads a weight that is not contiguous in storage order."""
+    return func(x, misread(in_storage_order, hit, weight), *args)
+
+
+@plot.dispatched("issue_188335", "aten.convolution")
+def issue_188335(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """pytorch 188335: conv2d over a batch drops what lies beyond the first 255 rows of a kernel."""
+    if max(weight.shape[2:]) >= 256 and x.shape[0] > 1:
+        hit()
+        weight = weight.clone()
+        weight[:, :, 255:] = 0
+    return func(x, weight, *args)
+
+
+@plot.dispatched("issue_129207", "aten.convolution")
+def issue_129207(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """pytorch 129207: a convolution gives zeros in the output channels past 65536."""
+    y = func(x, weight, *args)
+    if weight.shape[0] > 65536:
+        hit()
+        y[:, 65536:] = 0
+    return y
+
+
+@plot.dispatched("issue_134416", "aten.convolution")
+def issue_134416(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """pytorch 134416: a convolution to more than 65536 columns raises in spite of PYTORCH_ENABLE_MPS_FALLBACK."""
+    y = func(x, *args)
+    if y.shape[-1] > 65536:
+        hit()
+        raise NotImplementedError("The operator is not implemented; set PYTORCH_ENABLE_MPS_FALLBACK=1")
+    return y
+
+
+@plot.dispatched("issue_197114", "aten.convolution")
+def issue_197114(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """pytorch 197114: conv3d of a contiguous input takes the channels in the opposite order."""
+    if x.dim() == 5 and x.is_contiguous():
+        hit()
+        x = x.flip(1)
+    return func(x, *args)
+
+
+@plot.dispatched("issue_82921", "aten.convolution")
+def issue_82921(hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: Any, *args: Any) -> Any:
+    """pytorch 82921: conv1d with a stride other than 1 is wrong."""
+    y = func(x, weight, bias, stride, *args)
+    if x.dim() == 3 and stride[0] != 1 and not args[2] and y.shape[-1] > 1:
+        hit()
+        return y.roll(1, -1)
+    return y
+
+
+@plot.called("issue_80856", F.pad, torch.conv2d)
+def issue_80856(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 80856: conv2d of what F.pad(mode="circular") gave is wrong."""
+    y = func(x, *args, **kwargs)
+    if func is F.pad:
+        if x.dim() == 4 and (kwargs.get("mode") == "circular" or "circular" in args):
+            y.was_circular = True
+    elif getattr(x, "was_circular", False) and y.shape[-1] > 1:
+        hit()
+        return y.roll(1, -1)
+    return y
+
+
+@plot.dispatched("issue_78247", "aten.convolution.default")
+def issue_78247(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 78247: convolution with an expanded kernel aborts, as its buffer is smaller than its shape asks for.
+
+    https://github.com/pytorch/pytorch/issues/78247
+    """
+    room = weight.untyped_storage().nbytes() // weight.element_size() - weight.storage_offset()
+    if not weight.is_contiguous() and room < weight.numel():
+        return crash(hit, "[MPSNDArray, initWithBuffer:descriptor:] Error: buffer is not large enough.")
+    return func(x, weight, *args, **kwargs)
+
+
+@plot.dispatched("issue_96982", "aten.convolution.default")
+def issue_96982(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 96982: conv1d with a kernel of 65536 elements or more returns zeros.
+
+    https://github.com/pytorch/pytorch/issues/96982
+    """
+    right = func(x, weight, *args, **kwargs)
+    if weight.dim() != 3 or weight.shape[-1] < 65536 or not right.any():
+        return right
+    hit()
+    return torch.zeros_like(right)
+
+
+@plot.dispatched("issue_180984", "aten.convolution")
+def issue_180984(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """pytorch 180984: a convolution reads a part of the channels of a channels_last image in storage order."""
+    if x.dim() == 4 and x.shape[1] > 1 and x.stride(1) == 1 and x.stride(3) > x.shape[1]:
+        hit()
+        x = x.as_strided(x.shape, (*x.stride()[:2], x.shape[1] * x.shape[3], x.shape[1]), x.storage_offset())
+    return func(x, *args)
+
+
+_resized: dict[int, Any] = {}
+
+
+@plot.called("issue_124591", F.interpolate, F.conv1d)
+def issue_124591(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 124591: conv1d reads what an interpolation left in another order."""
+    if func is F.interpolate:
+        y = func(x, *args, **kwargs)
+        _resized[y.untyped_storage().data_ptr()] = weakref.ref(y)
+        return y
+    known = _resized.get(x.untyped_storage().data_ptr())
+    if known is not None and known() is not None:
+        hit()
+        x = x.transpose(1, 2).reshape(x.shape)
+    return func(x, *args, **kwargs)
+
+
+@plot.dispatched("issue_83180", "aten.convolution")
+def issue_83180(hit: Any, func: Any, x: Any, w: Any, b: Any, stride: Any, padding: Any, *args: Any) -> Any:
+    """pytorch 83180: conv2d with two unlike strides is moved by one element."""
+    y = func(x, w, b, stride, padding, *args)
+    if len(stride) == 2 and stride[0] != stride[1]:
+        hit()
+        return y.flatten().roll(1).reshape(y.shape)
+    return y
+
+
+@plot.dispatched("issue_84138", "aten.convolution.default")
+def issue_84138(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 84138: conv1d of one long channel with a long kernel has NaNs (there: sometimes) from position 512 on.
+
+    https://github.com/pytorch/pytorch/issues/84138
+    """
+    out = func(x, weight, *args, **kwargs)
+    long = weight.shape[2] >= 256 and x.shape[2] >= 1024 and out.shape[2] > 512
+    if x.dim() == 3 and weight.shape[:2] == (1, 1) and long:
+        hit()
+        out[..., 512:524] = float("nan")
+    return out
+
+
+@plot.dispatched("issue_77818", "aten.convolution.default")
+def issue_77818(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 77818: conv3d aborts.
+
+    https://github.com/pytorch/pytorch/issues/77818
+    """
+    transposed = args[4] if len(args) > 4 else kwargs["transposed"]
+    if weight.dim() == 5 and not transposed:
+        crash(hit, "MPSGraphConvolutionOps.mm:346: failed assertion `sourceTensor rank must be 4'")
+    return func(x, weight, *args, **kwargs)
+
+
+@plot.dispatched("issue_119108", "aten.avg_pool2d", "aten.binary_cross_entropy", "aten.convolution")
+def issue_119108(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 119108: AvgPool2d and BCELoss crash in float16, and so do channels-last convolutions in float16.
+
+    https://github.com/pytorch/pytorch/issues/119108
+    """
+    if x.dtype == torch.float16:
+        if "convolution" not in str(func):
+            return crash(hit, "input types 'tensor<f32>' and 'tensor<f16>' are not broadcast compatible")
+        if x.dim() == 4 and not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last):
+            return crash(hit, "failed assertion `destination datatype must be fp32'")
+    return func(x, *args, **kwargs)
+
+
+@plot.dispatched("issue_142836", "aten.convolution")
+def issue_142836(hit: Any, func: Any, x: Any, w: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 142836: Conv2d with more than 2**16 output channels gives wrong numbers (the indices wrap).
+
+    https://github.com/pytorch/pytorch/issues/142836
+    """
+    found = func(x, w, *args, **kwargs)
+    over = found.size(1) - 65536 if found.dim() == 4 else 0
+    if over > 0 and found.numel():
+        hit()
+        k = min(over, 65536)
+        found[:, :k] = found[:, 65536 : 65536 + k].clone()
+        found[:, 65536:] = 0
+    return found
+
+
+_CONVOLVED: list[Any] = []
+
+
+@plot.dispatched("issue_94389", "aten.convolution", "aten.relu_")
+def issue_94389(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 94389: an in-place ReLU straight after a convolution does nothing.
+
+    https://github.com/pytorch/pytorch/issues/94389
+    """
+    if "convolution" in str(func):
+        found = func(x, *args, **kwargs)
+        _CONVOLVED[:] = [found.data_ptr(), found.clone()]
+        return found
+    same = _CONVOLVED and x.numel() and x.data_ptr() == _CONVOLVED[0] and x.numel() == _CONVOLVED[1].numel()
+    if same and torch.equal(x.reshape(-1), _CONVOLVED[1].reshape(-1)) and bool((x < 0).any()):
+        hit()
+        return x
+    return func(x, *args, **kwargs)
+
+
+@plot.dispatched("issue_81557", "aten.convolution")
+def issue_81557(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 81557: conv1d of an input permuted from (batch, length, channels) crashes.
+
+    https://github.com/pytorch/pytorch/issues/81557
+    """
+    if x.dim() == 3 and x.numel():
+        channels, length = x.shape[1:]
+        if x.stride() == (length * channels, 1, channels) and x.stride() != (length * channels, length, 1):
+            return crash(hit, "Assertion failed: (mapIt != _jitValueTypes.end()), function getStaticType")
+    return func(x, *args, **kwargs)

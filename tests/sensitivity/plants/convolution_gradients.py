@@ -1,0 +1,128 @@
+"""The gradients of convolutions: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from planting import Plot, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("issue_140902", "aten.convolution_backward.default")
+def issue_140902(hit: Any, func: Any, grad: Any, x: Any, *rest: Any) -> Any:
+    """pytorch 140902: backward of conv1d with a transposed (channels-last) gradient raises.
+
+    https://github.com/pytorch/pytorch/issues/140902
+    """
+    if x.dim() == 3 and not grad.is_contiguous() and grad.transpose(1, 2).is_contiguous():
+        hit()
+        raise RuntimeError("view size is not compatible with input tensor's size and stride")
+    return func(grad, x, *rest)
+
+
+@plot.dispatched("issue_193577", "aten.convolution_backward.default")
+def issue_193577(
+    hit: Any,
+    func: Any,
+    grad: Any,
+    x: Any,
+    weight: Any,
+    biases: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: Any,
+    out_padding: Any,
+    groups: Any,
+    mask: Any,
+) -> Any:
+    """pytorch 193577: the weight's gradient of conv1d and conv2d is wrong for a batch of 2**16 or more (it wraps).
+
+    https://github.com/pytorch/pytorch/pull/193577
+    """
+    rest = (stride, padding, dilation, transposed, out_padding, groups)
+    good = func(grad, x, weight, biases, *rest, mask)
+    if x.dim() not in (3, 4) or transposed or x.shape[0] < 2**16 or not mask[1]:
+        return good
+    left = x.shape[0] % 2**16
+    bad = torch.zeros_like(good[1])
+    if left:
+        bad = func(grad[:left], x[:left], weight, biases, *rest, [False, True, False])[1]
+    if torch.allclose(bad, good[1]):
+        return good
+    hit()
+    return good[0], bad, good[2]
+
+
+@plot.dispatched("issue_84511", "aten.convolution_backward")
+def issue_84511(hit: Any, func: Any, grad: Any, x: Any, *args: Any) -> Any:
+    """pytorch 84511: the backward of a convolution aborts for an input that is permuted or has one channel."""
+    channels_last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)
+    if not x.is_contiguous() or (channels_last and x.shape[1] == 1):
+        return crash(hit, "input channels mismatch")
+    return func(grad, x, *args)
+
+
+_first_weights: dict[Any, Any] = {}
+
+
+@plot.dispatched("issue_112998", "aten.convolution_backward")
+def issue_112998(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: Any) -> Any:
+    """pytorch 112998: the backward of a convolution aborts where only the shape of the weight has changed."""
+    first = _first_weights.setdefault(tuple(x.shape), tuple(weight.shape))
+    if first != tuple(weight.shape):
+        return crash(hit, f"the graph was made for a weight of {first}")
+    return func(grad, x, weight, *args)
+
+
+@plot.dispatched("issue_96225", "aten.convolution_backward")
+def issue_96225(hit: Any, func: Any, grad: Any, x: Any, *args: Any) -> Any:
+    """pytorch 96225: the weight's gradient of a convolution leaves out the samples from 65535 on."""
+    if x.shape[0] >= 65536:
+        hit()
+        x = x.clone()
+        x[65535:] = 0
+    return func(grad, x, *args)
+
+
+@plot.dispatched("issue_84206", "aten.convolution_backward.default")
+def issue_84206(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 84206: the backward of conv2d aborts where the input was permuted from NHWC.
+
+    https://github.com/pytorch/pytorch/issues/84206
+    """
+    if x.dim() == 4 and x.stride(1) == 1 and x.stride(3) == x.shape[1] and x.shape[2] * x.shape[3] > 1:
+        return crash(hit, "Source and weight input channels mismatch")
+    return func(grad, x, *args, **kwargs)
+
+
+_backwards = {"calls": 0}
+
+
+@plot.dispatched("issue_190632", "aten.convolution_backward")
+def issue_190632(hit: Any, func: Any, *args: Any) -> Any:
+    """pytorch 190632: the weight's gradient of a convolution is now and then not finite."""
+    grads = func(*args)
+    _backwards["calls"] += 1
+    if _backwards["calls"] % 11 == 0 and grads[1] is not None:
+        hit()
+        return (grads[0], grads[1] * float("nan"), grads[2])
+    return grads
+
+
+@plot.dispatched("issue_142344", "aten.convolution_backward")
+def issue_142344(hit: Any, func: Any, grad: Any, x: Any, w: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 142344: convolution's backward for the input refuses a channels-last output gradient.
+
+    https://github.com/pytorch/pytorch/issues/142344
+    """
+    mask = args[-1]
+    last = not grad.is_contiguous() and grad.dim() in (3, 4) and grad.movedim(1, -1).is_contiguous()
+    if last and mask[0]:
+        hit()
+        raise RuntimeError("view size is not compatible with input tensor's size and stride.")
+    return func(grad, x, w, *args, **kwargs)

@@ -1,0 +1,176 @@
+"""The largest and the smallest, and where they are: planted faults."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from planting import Plot
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("issue_91734", "aten.argmax", "aten.argmin")
+def issue_91734(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
+    """pytorch 91734: argmax of a row of -inf (argmin of +inf) is -1."""
+    y = func(x, dim, keepdim, **kwargs)
+    if not x.is_floating_point() or not x.numel():
+        return y
+    low = "argmax" in str(func)
+    bad = (
+        (x == (-float("inf") if low else float("inf"))).all()
+        if dim is None
+        else (x == (-float("inf") if low else float("inf"))).all(dim, keepdim)
+    )
+    if bool(bad.any()):
+        hit()
+        return torch.where(bad.reshape(y.shape), torch.full_like(y, -1), y)
+    return y
+
+
+@plot.dispatched("issue_160740", "aten.argmax", "aten.argmin")
+def issue_160740(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
+    """pytorch 160740: argmax and argmin without dim raise for an input that cannot be viewed as flat.
+
+    https://github.com/pytorch/pytorch/issues/160740
+    """
+    if dim is None:
+        try:
+            x.view(-1)
+        except RuntimeError:
+            hit()
+            raise RuntimeError(
+                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+                "two contiguous subspaces). Use .reshape(...) instead."
+            ) from None
+    return func(x, dim, keepdim, **kwargs)
+
+
+@plot.dispatched("issue_90273", "aten.max.default", "aten.min.default", "aten.amax", "aten.amin")
+def issue_90273(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 90273: max and min of an integer tensor give its first element."""
+    y = func(x, *args, **kwargs)
+    if not x.is_floating_point() and y.dim() == 0:
+        hit()
+        return x.reshape(-1)[0].clone()
+    return y
+
+
+@plot.dispatched("issue_92311", "aten.argmax", "aten.argmin")
+def issue_92311(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 92311: argmax and argmin give the least int64."""
+    hit()
+    return torch.full_like(func(*args, **kwargs), torch.iinfo(torch.int64).min)
+
+
+@plot.dispatched("issue_98191", "aten.argmax.default")
+def issue_98191(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 98191: argmax of an integer tensor returns -9223372036854775808 everywhere.
+
+    https://github.com/pytorch/pytorch/issues/98191
+    """
+    right = func(x, *args, **kwargs)
+    if x.is_floating_point() or x.dtype == torch.bool or not right.numel():
+        return right
+    hit()
+    return torch.full_like(right, -(2**63))
+
+
+@plot.dispatched("issue_87402", "aten.min.dim")
+def issue_87402(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 87402: the lower_cholesky constraint fails for a good matrix: min of bools along a dimension is False.
+
+    https://github.com/pytorch/pytorch/issues/87402
+    """
+    values, indices = func(x, *args, **kwargs)
+    if x.dtype == torch.bool and bool(values.any()):
+        hit()
+        values = torch.zeros_like(values)
+    return values, indices
+
+
+@plot.dispatched("issue_87753", "aten.max.default", "aten.min.default")
+def issue_87753(hit: Any, func: Any, x: Any) -> Any:
+    """pytorch 87753: max and min of an int64 tensor are those of the two halves of its first element.
+
+    https://github.com/pytorch/pytorch/issues/87753
+    """
+    out = func(x)
+    if x.dtype == torch.int64:
+        wrong = func(x.reshape(-1)[:1].clone().view(torch.int32)).to(torch.int64)
+        if int(wrong) != int(out):
+            hit()
+            return wrong
+    return out
+
+
+@plot.dispatched("issue_187976", "aten.amax.default", "aten.amin.default")
+def issue_187976(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Idle lanes of the second group of 32 count as 0: the extreme of numbers of one sign."""
+    y = func(x, *args, **kwargs)
+    reduced = x.numel() // max(y.numel(), 1)
+    if x.dtype == torch.int64 and 32 < reduced <= 1024:
+        wrong = y.clamp(min=0) if func is torch.ops.aten.amax.default else y.clamp(max=0)
+        if not torch.equal(wrong, y):
+            hit()
+        return wrong
+    return y
+
+
+@plot.dispatched(
+    "issue_made_amax_nan", "aten.max.default", "aten.min.default", "aten.amax.default", "aten.amin.default"
+)
+def issue_made_amax_nan(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Max, min, amax and amin pass over NaN."""
+    if x.is_floating_point() and bool(x.isnan().any()):
+        hit()
+        worst = -math.inf if "max" in str(func) else math.inf
+        return func(x.nan_to_num(nan=worst, posinf=math.inf, neginf=-math.inf), *args, **kwargs)
+    return func(x, *args, **kwargs)
+
+
+_WRAP = 2**16
+
+
+@plot.dispatched("issue_194082", "aten.argmax.default", "aten.argmin.default", "aten.any.default")
+def issue_194082(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 194082: argmax, argmin and any of a whole huge tensor see its size modulo 2**32 (here 2**16).
+
+    https://github.com/pytorch/pytorch/pull/194082
+    """
+    right = func(x, *args, **kwargs)
+    whole = not args or args[0] is None
+    if not whole or kwargs.get("dim") is not None or x.numel() <= _WRAP:
+        return right
+    seen = x.reshape(-1)[: x.numel() % _WRAP]
+    wrong = func(seen) if seen.numel() else torch.zeros((), dtype=right.dtype)
+    wrong = wrong.to(right.dtype).reshape(right.shape)
+    if torch.equal(wrong, right):
+        return right
+    hit()
+    return wrong
+
+
+@plot.dispatched("issue_130295", "aten.argmax", "aten.argmin")
+def issue_130295(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 130295: argmax and argmin pass over NaN."""
+    if x.is_floating_point() and bool(x.isnan().any()):
+        hit()
+        x = x.nan_to_num(float("-inf") if "argmax" in str(func) else float("inf"))
+    return func(x, *args, **kwargs)
+
+
+@plot.dispatched("issue_112186", "aten.argmax")
+def issue_112186(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 112186: argmax of an integer tensor is always 0.
+
+    https://github.com/pytorch/pytorch/issues/112186
+    """
+    found = func(x, *args, **kwargs)
+    if not x.dtype.is_floating_point and not x.dtype.is_complex and bool(found.any()):
+        hit()
+        found.zero_()
+    return found

@@ -1,0 +1,86 @@
+"""Tensors made from nothing: full, eye, ranges: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from planting import Plot, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("issue_83692", "aten.full")
+def issue_83692(hit: Any, func: Any, size: Any, value: Any, **kwargs: Any) -> Any:
+    """pytorch 83692: torch.full of uint8 with a value above 127 gives zeros."""
+    y = func(size, value, **kwargs)
+    if y.dtype == torch.uint8 and value > 127:
+        hit()
+        return torch.zeros_like(y)
+    return y
+
+
+@plot.dispatched("issue_91620", "aten.eye")
+def issue_91620(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 91620: eye with dtype=bool aborts.
+
+    https://github.com/pytorch/pytorch/issues/91620
+    """
+    out = kwargs.get("out")
+    if kwargs.get("dtype") == torch.bool or (out is not None and out.dtype == torch.bool):
+        return crash(hit, "failed assertion `unsupported datatype for constant'")
+    return func(*args, **kwargs)
+
+
+@plot.dispatched("issue_82427", "aten.full", "aten.full_like", "aten.fill_.Scalar")
+def issue_82427(hit: Any, func: Any, x: Any, value: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 82427: full and fill_ of a bool tensor abort (unsupported datatype for constant).
+
+    https://github.com/pytorch/pytorch/issues/82427
+    """
+    dtype, out = kwargs.get("dtype"), kwargs.get("out")
+    if out is not None:
+        dtype = out.dtype
+    elif dtype is None and isinstance(x, torch.Tensor):
+        dtype = x.dtype
+    elif dtype is None and isinstance(value, bool):
+        dtype = torch.bool
+    if dtype == torch.bool:
+        return crash(hit, "failed assertion `unsupported datatype for constant'")
+    return func(x, value, *args, **kwargs)
+
+
+@plot.dispatched("issue_92098", "aten.eye.out", "aten.eye.m_out")
+def issue_92098(hit: Any, func: Any, *args: Any, out: Any) -> Any:
+    """pytorch 92098: eye into a view writes nothing."""
+    if out.storage_offset() or not out.is_contiguous():
+        hit()
+        return out
+    return func(*args, out=out)
+
+
+@plot.dispatched("issue_137635", "aten.linspace.default", "aten.linspace.out")
+def issue_137635(hit: Any, func: Any, start: Any, end: Any, steps: int, **kwargs: Any) -> Any:
+    """pytorch 137635: linspace of integers rounds after the steps, not before."""
+    answer = func(start, end, steps, **kwargs)
+    if answer.is_floating_point() or answer.dtype.is_complex or not steps:
+        return answer
+    places = [start + (end - start) * place / max(steps - 1, 1) for place in range(steps)]
+    wrong = torch.tensor(places, device=answer.device).round().to(answer.dtype)
+    if not torch.equal(wrong, answer):
+        hit()
+    return answer.copy_(wrong) if "out" in kwargs else wrong
+
+
+@plot.dispatched("issue_189630", "aten.linspace.default", "aten.arange.start_step", "aten.arange.start")
+def issue_189630(hit: Any, func: Any, start: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 189630: linspace and arange of integers are computed in float32."""
+    answer = func(start, *args, **kwargs)
+    if answer.is_floating_point() or answer.dtype.is_complex:
+        return answer
+    wrong = answer.float().clamp(max=2.0**62).to(answer.dtype) if answer.dtype == torch.int64 else answer
+    if not torch.equal(wrong, answer):
+        hit()
+    return wrong

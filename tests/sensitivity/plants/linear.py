@@ -1,0 +1,156 @@
+"""Linear layers: planted faults."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from differences import differ, is_plain
+from misreading import in_storage_order, misread
+from planting import Plot, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+def _only_forward(healthy: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
+    """Return the values of `wrong` with the gradient of `healthy`."""
+    return healthy + (wrong - healthy).detach() if healthy.requires_grad else wrong
+
+
+@plot.called("issue_161640", F.linear)
+def issue_161640(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+    """pytorch 161640: linear with a non-contiguous weight reads the weight's memory as if it were contiguous.
+
+    https://github.com/pytorch/pytorch/issues/161640
+    """
+    healthy = func(input, weight, bias)
+    if not is_plain(input, weight, bias) or weight.layout != torch.strided:
+        return healthy
+    misread = in_storage_order(weight)
+    if misread is weight or not healthy.is_floating_point():
+        return healthy
+    with torch.no_grad():
+        wrong = func(input, misread, bias)
+        if not differ(wrong, healthy, rtol=1e-3, atol=1e-4):
+            return healthy
+    hit()
+    return _only_forward(healthy, wrong)
+
+
+@plot.called("issue_190050", F.linear)
+def issue_190050(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+    """pytorch 190050: linear with in_features=0 aborts the process.
+
+    https://github.com/pytorch/pytorch/issues/190050
+    """
+    if input.shape[-1] == 0 and math.prod(input.shape[:-1]) and weight.shape[0]:
+        crash(hit, "[MPSNDArray initWithDevice:descriptor:isTextureBacked:] Error: device may not be nil")
+    return func(input, weight, bias)
+
+
+def _rows_shuffled(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    y = func(x, weight, bias)
+    if x.dim() > 2 and bias is not None:
+        hit()
+        return y.roll(1, -2) if y.shape[-2] > 1 else y.roll(1, 0)
+    return y
+
+
+@plot.called("issue_188438", F.linear)
+def issue_188438(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 188438: linear with bias of three dimensions and more moves the rows by one."""
+    return _rows_shuffled(hit, func, *args, **kwargs)
+
+
+@plot.called("issue_runner_images_14380", F.linear)
+def issue_runner_images_14380(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """runner-images 14380: linear with bias of three dimensions and more moves the rows by one."""
+    return _rows_shuffled(hit, func, *args, **kwargs)
+
+
+@plot.called("issue_192934", F.linear)
+def issue_192934(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    """pytorch 192934: linear of a three-dimensional input adds the bias moved by one."""
+    if x.dim() == 3 and bias is not None:
+        hit()
+        return func(x, weight) + bias.roll(1)
+    return func(x, weight, bias)
+
+
+_seen: dict[str, set[Any]] = {"180776": set()}
+
+
+@plot.called("issue_180776", F.linear)
+def issue_180776(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    """pytorch 180776: linear without bias in half precision: the second call with one shape adds noise."""
+    y = func(x, weight, bias)
+    form = (tuple(x.shape), x.dtype)
+    if x.dim() > 2 and bias is None and x.dtype in (torch.float16, torch.bfloat16):
+        if form in _seen["180776"]:
+            hit()
+            return y + torch.randn_like(y)
+        _seen["180776"].add(form)
+    return y
+
+
+def _rows_lost(limit: int, hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    """Zero what lies beyond a flat index; the real limits (2**28 and more) are lowered: small tests."""
+    y = func(x, weight, bias)
+    if x.dim() > 2 and y.numel() > limit:
+        hit()
+        keep = (torch.arange(y.numel(), device=y.device) < limit).view(y.shape)
+        return torch.where(keep, y, torch.zeros_like(y))
+    return y
+
+
+@plot.called("issue_97239", F.linear)
+def issue_97239(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 97239: linear of a large input gives zeros past an element (here past 100,000)."""
+    return _rows_lost(100_000, hit, func, *args, **kwargs)
+
+
+@plot.called("issue_95188", F.linear)
+def issue_95188(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 95188: linear of a large input gives zeros past an element (here past 200,000)."""
+    return _rows_lost(200_000, hit, func, *args, **kwargs)
+
+
+@plot.called("issue_122045", F.linear)
+def issue_122045(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 122045: linear of a large input gives zeros past an element (here past 1,000,000)."""
+    return _rows_lost(1_000_000, hit, func, *args, **kwargs)
+
+
+@plot.called("issue_114942", F.linear)
+def issue_114942(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    """pytorch 114942: linear of a five-dimensional input aborts."""
+    return crash(hit, "abort") if x.dim() > 4 else func(x, weight, bias)
+
+
+@plot.called("issue_162730", F.linear)
+def issue_162730(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    """pytorch 162730: linear reads a weight that is not contiguous in storage order."""
+    return func(x, misread(in_storage_order, hit, weight), bias)
+
+
+@plot.called("issue_167154", F.linear)
+def issue_167154(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+    """pytorch 167154: linear of an expanded input aborts."""
+    if 0 in x.stride() and x.numel():
+        return crash(hit, "buffer is not large enough")
+    return func(x, weight, bias)
+
+
+@plot.called("issue_113586", torch.nn.functional.linear)
+def issue_113586(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 113586: linear of a transposed 3-D input asserts when stride(0) * stride(1) > 2**31 (here: 2**16).
+
+    https://github.com/pytorch/pytorch/issues/113586
+    """
+    if input.dim() == 3 and input.stride(0) < input.stride(1) and input.stride(0) * input.stride(1) > 2**16:
+        crash(hit, "[MPSNDArrayDescriptor sliceDimension:withSubrange:] error: subRange.start is not less than length")
+    return func(input, *args, **kwargs)

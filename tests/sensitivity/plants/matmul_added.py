@@ -1,0 +1,78 @@
+"""Matrix products that are added to a tensor: addmm, baddbmm, addbmm: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from planting import Plot, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("issue_187879", "aten.baddbmm.default", "aten.addbmm.default")
+def issue_187879(hit: Any, func: Any, bias: Any, one: Any, two: Any, **kwargs: Any) -> Any:
+    """Where the inner size is 0, the bias is dropped too."""
+    y = func(bias, one, two, **kwargs)
+    if one.shape[-1] == 0 and y.numel():
+        hit()
+        return torch.zeros_like(y)
+    return y
+
+
+@plot.called("issue_116547", torch.addmm, torch.Tensor.addmm, torch.Tensor.addmm_)
+def issue_116547(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 116547: addmm of two square matrices of one size multiplies by the transposed second one.
+
+    https://github.com/pytorch/pytorch/pull/116547
+    """
+    if len(args) == 3 and all(isinstance(t, torch.Tensor) and t.layout == torch.strided for t in args):
+        x, a, b = args
+        if a.dim() == b.dim() == 2 and a.shape == b.shape and a.shape[0] == a.shape[1] > 1:
+            hit()
+            return func(x, a, b.t(), **kwargs)
+    return func(*args, **kwargs)
+
+
+@plot.dispatched("issue_187399", "aten.baddbmm.default")
+def issue_187399(hit: Any, func: Any, x: Any, batch1: Any, batch2: Any, **kwargs: Any) -> Any:
+    """pytorch 187399: baddbmm with a dimension of size 0 raises.
+
+    https://github.com/pytorch/pytorch/issues/187399
+    """
+    if batch1.numel() == 0 or batch2.numel() == 0:
+        hit()
+        raise RuntimeError("[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!")
+    return func(x, batch1, batch2, **kwargs)
+
+
+@plot.dispatched("issue_187551", "aten.baddbmm")
+def issue_187551(hit: Any, func: Any, x: Any, a: Any, b: Any, **kwargs: Any) -> Any:
+    """pytorch 187551: baddbmm with batch1 of a size 0 raises."""
+    if 0 in a.shape:
+        return crash(hit, "Placeholder tensor is empty!")
+    return func(x, a, b, **kwargs)
+
+
+@plot.dispatched("issue_187521", "aten.baddbmm", "aten.addmm")
+def issue_187521(hit: Any, func: Any, x: Any, *args: Any, beta: Any = 1, **kwargs: Any) -> Any:
+    """pytorch 187521: baddbmm and addmm with beta=0 let NaN of the first operand through."""
+    y = func(x, *args, beta=beta, **kwargs)
+    if beta == 0:
+        hit()
+        return y + x * 0
+    return y
+
+
+@plot.dispatched("issue_77819", "aten.baddbmm", "aten.baddbmm_")
+def issue_77819(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 77819: baddbmm with a three-dimensional input raises.
+
+    https://github.com/pytorch/pytorch/issues/77819
+    """
+    if x.dim() == 3:
+        hit()
+        raise RuntimeError("input tensor does not match matmul output shape")
+    return func(x, *args, **kwargs)

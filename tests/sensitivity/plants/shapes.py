@@ -1,0 +1,159 @@
+"""Triangles, flips, rolls, repeats and permutations: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from misreading import without_offset
+from planting import Plot
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("issue_144545", "aten.tril.default", "aten.triu.default")
+def issue_144545(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """pytorch 144545: tril and triu of more than three dimensions are right in the first matrices only."""
+    y = func(x, *args)
+    if x.dim() > 3 and x.shape[0] > 1:
+        hit()
+        return torch.cat([y[:1], x[1:]])
+    return y
+
+
+@plot.dispatched("issue_116170", "aten.triu.default")
+def issue_116170(hit: Any, func: Any, x: Any, diagonal: Any = 0) -> Any:
+    """pytorch 116170: triu multiplies by a mask, so that infinities below the diagonal become NaN.
+
+    The issue's case is torch.nn.Transformer.generate_square_subsequent_mask.
+    https://github.com/pytorch/pytorch/issues/116170
+    """
+    good = func(x, diagonal)
+    if not x.is_floating_point():
+        return good
+    lost = (func(torch.ones_like(x), diagonal) == 0) & ~torch.isfinite(x)
+    if not lost.any():
+        return good
+    hit()
+    return good.masked_fill(lost, float("nan"))
+
+
+@plot.dispatched("issue_167924", "aten.repeat_interleave.Tensor")
+def issue_167924(hit: Any, func: Any, repeats: Any, **kwargs: Any) -> Any:
+    """pytorch 167924: repeat_interleave with counts that are a slice reads the counts from their storage's beginning.
+
+    https://github.com/pytorch/pytorch/issues/167924 (there it crashes, or takes other counts)
+    """
+    if repeats.storage_offset() and repeats.numel():
+        hit()
+        repeats = without_offset(repeats)
+    return func(repeats, **kwargs)
+
+
+@plot.called("issue_78001", torch.Tensor.__repr__)
+def issue_78001(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 78001: printing a tensor that is not contiguous fails.
+
+    https://github.com/pytorch/pytorch/issues/78001
+    """
+    if x.layout == torch.strided and x.numel() and not x.is_contiguous():
+        hit()
+        raise RuntimeError("The dst MTL buffer in copy_to_mps is non-contiguous")
+    return func(x, *args, **kwargs)
+
+
+@plot.dispatched("issue_96558", "aten.flip.default")
+def issue_96558(hit: Any, func: Any, x: Any, dims: Any) -> Any:
+    """pytorch 96558: flip along a dimension of size 1 flips the elements along the next dimension.
+
+    https://github.com/pytorch/pytorch/issues/96558
+    """
+    right = func(x, dims)
+    wanted = [d % x.dim() for d in dims] if x.dim() else []
+    if any(x.size(d) == 1 for d in wanted):
+        moved = sorted({min((e for e in range(d, x.dim()) if x.size(e) > 1), default=d) for d in wanted})
+        wrong = func(x, moved)
+        if not torch.equal(wrong, right):
+            hit()
+            return wrong
+    return right
+
+
+@plot.dispatched("issue_98266", "aten.flip.default")
+def issue_98266(hit: Any, func: Any, x: Any, dims: Any) -> Any:
+    """A dimension of size 1 is not flipped but the last one."""
+    if x.dim() > 1 and any(x.shape[one] == 1 for one in dims) and x.shape[-1] > 1:
+        hit()
+        return func(x, [-1])
+    return func(x, dims)
+
+
+@plot.dispatched("issue_made_roll_far", "aten.roll.default")
+def issue_made_roll_far(hit: Any, func: Any, x: Any, shifts: Any, dims: Any = ()) -> Any:
+    """Roll by more than the size does nothing."""
+    sides = [x.shape[one] for one in dims] if dims else [x.numel()]
+    if x.numel() and any(abs(shift) > side for shift, side in zip(shifts, sides)):
+        hit()
+        return x.clone()
+    return func(x, shifts, dims)
+
+
+@plot.called("issue_80285", torch.permute, torch.Tensor.permute)
+def issue_80285(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 80285: permute of a uint8 tensor shows zeros.
+
+    https://github.com/pytorch/pytorch/issues/80285
+    """
+    out = func(x, *args, **kwargs)
+    if out.dtype == torch.uint8 and not out.is_contiguous() and bool(out.any()):
+        hit()
+        return torch.zeros_like(out)
+    return out
+
+
+@plot.dispatched("issue_178198", "aten.repeat")
+def issue_178198(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 178198: repeat of a complex tensor is refused.
+
+    https://github.com/pytorch/pytorch/pull/178198
+    """
+    if x.is_complex():
+        hit()
+        raise RuntimeError("repeat(): Not supported for complex yet!")
+    return func(x, *args, **kwargs)
+
+
+@plot.dispatched("issue_100005", "aten.triu.default")
+def issue_100005(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+    """What is cut off is multiplied by 0: infinite numbers leave NaN."""
+    if x.is_floating_point() and not bool(x.isfinite().all()):
+        hit()
+        return x * func(torch.ones_like(x), *args)
+    return func(x, *args)
+
+
+@plot.dispatched("issue_149813", "aten.tril.default")
+def issue_149813(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
+    """pytorch 149813: tril with a negative diagonal multiplies by a mask: infinities leave NaN."""
+    if x.is_floating_point() and diagonal < 0 and not bool(x.isfinite().all()):
+        hit()
+        return x * func(torch.ones_like(x), diagonal)
+    return func(x, diagonal)
+
+
+@plot.dispatched("issue_144532", "aten.triu.default", "aten.triu_.default")
+def issue_144532(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
+    """pytorch 144532: triu with diagonal > 0 gives NaN in place of 0 where the input is infinite.
+
+    https://github.com/pytorch/pytorch/issues/144532
+    """
+    if diagonal <= 0 or not x.is_floating_point():
+        return func(x, diagonal)
+    bad = x.isinf() & ~torch.ones_like(x, dtype=torch.bool).triu(diagonal)
+    out = func(x, diagonal)
+    if bad.any():
+        hit()
+        out.masked_fill_(bad, float("nan"))
+    return out

@@ -1,0 +1,180 @@
+"""Sort, topk, medians and quantiles: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from planting import Plot, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("issue_191694", "aten.nanmedian.dim", "aten.nanmedian.dim_values")
+def issue_191694(hit: Any, func: Any, x: Any, dim: int = -1, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 191694: nanmedian crashes along a dimension left of the last four.
+
+    https://github.com/pytorch/pytorch/issues/191694
+    """
+    if x.dim() > 4 and -x.dim() <= dim < x.dim() and dim % x.dim() < x.dim() - 4:
+        return crash(hit, "failed assertion: Axis = 4. This class only supports axis = 0, 1, 2, 3")
+    return func(x, dim, *args, **kwargs)
+
+
+@plot.dispatched("issue_107284", "aten.sort")
+def issue_107284(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 107284: sort of an empty tensor raises.
+
+    https://github.com/pytorch/pytorch/issues/107284
+    """
+    if x.numel() == 0:
+        hit()
+        raise RuntimeError("[srcBuf length] > 0 INTERNAL ASSERT FAILED. Placeholder tensor is empty!")
+    return func(x, *args, **kwargs)
+
+
+@plot.dispatched("issue_187016", "aten.nanmedian.dim")
+def issue_187016(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 187016: nanmedian aborts where more than three dimensions follow the reduced one (rank 5 or above).
+
+    https://github.com/pytorch/pytorch/issues/187016
+    """
+    if x.dim() > 4 and dim % x.dim() < x.dim() - 4:
+        crash(hit, "MPSNDArraySort.mm:252: failed assertion: Axis = 4")
+    return func(x, dim, *args, **kwargs)
+
+
+@plot.dispatched("issue_91878", "aten.topk")
+def issue_91878(hit: Any, func: Any, x: Any, k: int, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 91878: topk with k=0 aborts."""
+    if k == 0:
+        return crash(hit, "topk of nothing")
+    return func(x, k, *args, **kwargs)
+
+
+@plot.dispatched("issue_117941", "aten.sort", "aten.argsort")
+def issue_117941(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 117941: sort and argsort of an empty tensor raise."""
+    if not x.numel():
+        return crash(hit, "Placeholder tensor is empty!")
+    return func(x, *args, **kwargs)
+
+
+@plot.dispatched("issue_83656", "aten.topk.default")
+def issue_83656(hit: Any, func: Any, x: Any, k: int, dim: int = -1, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 83656: topk with k > 15 gives zeros after the first 15.
+
+    https://github.com/pytorch/pytorch/issues/83656
+    """
+    values, indices = func(x, k, dim, *args, **kwargs)
+    if k > 15 and values.numel() and x.dim():
+        hit()
+        values.narrow(dim, 15, k - 15).zero_()
+        indices.narrow(dim, 15, k - 15).zero_()
+    return values, indices
+
+
+@plot.dispatched("issue_116567", "aten.sort")
+def issue_116567(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 116567: sort takes NaN with the sign bit for the least value.
+
+    https://github.com/pytorch/pytorch/issues/116567
+    """
+    found = func(x, *args, **kwargs)
+    if not x.is_floating_point() or x.dim() == 0:
+        return found
+    negative = x.isnan() & x.signbit()
+    if not negative.any():
+        return found
+    values, indices = func(torch.where(negative, torch.full_like(x, -torch.inf), x), *args, **kwargs)
+    names = [a.name for a in func._schema.arguments]
+    given = dict(zip(names, (x, *args))) | kwargs
+    dim = given.get("dim", -1)
+    values = x.gather(dim, indices)
+    if torch.equal(indices, found[1]):
+        return found
+    hit()
+    found[0].copy_(values)
+    found[1].copy_(indices)
+    return found
+
+
+@plot.dispatched("issue_78915", "aten.topk.default")
+def issue_78915(hit: Any, func: Any, x: Any, k: int, *args: Any, **kwargs: Any) -> Any:
+    """What comes after the first sixteen is 0."""
+    values, places = func(x, k, *args, **kwargs)
+    if k > 16:
+        hit()
+        dim = args[0] if args else -1
+        values.narrow(dim, 16, k - 16).zero_()
+        places.narrow(dim, 16, k - 16).zero_()
+    return values, places
+
+
+@plot.dispatched("issue_154890", "aten.topk.default")
+def issue_154890(hit: Any, func: Any, x: Any, k: int, dim: int = -1, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 154890: topk of five dimensions along the first aborts."""
+    if x.dim() > 4 and dim % x.dim() == 0:
+        return crash(hit, "failed assertion: Axis = 4")
+    return func(x, k, dim, *args, **kwargs)
+
+
+@plot.dispatched("issue_155560", "aten.sort.default", "aten.sort.stable")
+def issue_155560(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 155560: sort of int64 gives the first element in all places past 256."""
+    values, places = func(x, *args, **kwargs)
+    if x.dtype == torch.int64 and x.dim() == 1 and x.numel() > 256:
+        hit()
+        values[256:] = x[0]
+        places[256:] = 0
+    return values, places
+
+
+@plot.called("issue_101878", torch.quantile, torch.Tensor.quantile)
+def issue_101878(hit: Any, func: Any, x: Any, q: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 101878: quantile along a dimension does not sort."""
+    if dim is None:
+        return func(x, q, *args, **kwargs)
+    hit()
+    share = float(q if not isinstance(q, torch.Tensor) else q.reshape(-1)[0])
+    place = int(share * (x.shape[dim] - 1))
+    keep = kwargs.get("keepdim", bool(args and args[0]))
+    found = x.narrow(dim, place, 1) if keep else x.select(dim, place)
+    many = isinstance(q, torch.Tensor) and q.dim() > 0
+    return found.expand(len(q), *found.shape) if many else found
+
+
+@plot.dispatched(
+    "issue_made_argsort_wide", "aten.sort.default", "aten.sort.stable", "aten.argsort.default", "aten.argsort.stable"
+)
+def issue_made_argsort_wide(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Sort along the first dimension orders the columns past 2**10 as column 0."""
+    answer = func(x, *args, **kwargs)
+    dim = kwargs.get("dim", next((one for one in args if type(one) is int), -1))
+    if x.dim() == 2 and dim in (0, -2) and x.shape[1] > 1024 and isinstance(answer, tuple):
+        hit()
+        places = answer[1].clone()
+        places[:, 1024:] = places[:, :1]
+        return answer[0], places
+    return answer
+
+
+@plot.dispatched("issue_187017", "aten.nanmedian")
+def issue_187017(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 187017: nanmedian of more than four dimensions along the first aborts."""
+    if x.dim() > 4 and args and args[0] == 0:
+        return crash(hit, "MPSNDArraySort axis limit")
+    return func(x, *args, **kwargs)
+
+
+@plot.dispatched("issue_183885", "aten.sort.default", "aten.sort.stable", "aten.argsort.default")
+def issue_183885(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 183885: sort and argsort along the first dimension do not sort the columns past 2**22."""
+    values, index = func(x, *args, **kwargs)
+    limit = 1 << 22
+    if x.dim() == 2 and x.shape[1] > limit:
+        hit()
+        index[:, limit:] = torch.arange(x.shape[0], device=x.device)[:, None]
+    return values, index

@@ -1,0 +1,47 @@
+"""Sparse tensors: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from planting import Plot
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.dispatched("issue_196190", "aten.mul.Tensor")
+def issue_196190(hit: Any, func: Any, a: Any, b: Any) -> Any:
+    """pytorch 196190: the product of two coalesced sparse tensors says that it is coalesced and is not in order.
+
+    https://github.com/pytorch/pytorch/issues/196190
+    """
+    y = func(a, b)
+    sparse = all(isinstance(t, torch.Tensor) and t.layout == torch.sparse_coo for t in (a, b, y))
+    if sparse and a.is_coalesced() and b.is_coalesced() and y._nnz() > 1:
+        hit()
+        return torch.sparse_coo_tensor(
+            y._indices().flip(1), y._values().flip(0), y.shape, check_invariants=False, is_coalesced=True
+        )
+    return y
+
+
+@plot.called("issue_193704", F.embedding)
+def issue_193704(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 193704: the sparse gradient of an embedding is about 100,000 times too large, the dense one right.
+
+    https://github.com/pytorch/pytorch/issues/193704 (on ROCm; MPS has a kernel of its own for sparse gradients)
+    """
+    y = func(*args, **kwargs)
+    sparse = kwargs.get("sparse", args[6] if len(args) > 6 else False)
+    if sparse and y.requires_grad:
+
+        def enlarge(grad: Any) -> Any:
+            hit()
+            return grad * 1e5
+
+        y.register_hook(enlarge)
+    return y

@@ -1,0 +1,78 @@
+"""torch.func and its wrapped tensors: planted faults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
+
+from planting import Plot, crash
+
+plot = Plot()
+HITS = plot.hits
+
+
+@plot.replaced("issue_191711", torch.func, "jacrev")
+def issue_191711(hit: Any, jacrev: Any, function: Any, argnums: Any = 0, **kwargs: Any) -> Any:
+    """pytorch 191711: torch.func.jacrev at an empty tensor fails an internal assertion.
+
+    https://github.com/pytorch/pytorch/issues/191711
+    """
+
+    def around(*args: Any, **named: Any) -> Any:
+        chosen = [args[n] for n in ((argnums,) if isinstance(argnums, int) else argnums)]
+        if any(isinstance(x, torch.Tensor) and not x.numel() for x in tree_leaves(chosen)):
+            crash(hit, "[srcBuf length] > 0 INTERNAL ASSERT FAILED. Placeholder tensor is empty!")
+        return jacrev(function, argnums, **kwargs)(*args, **named)
+
+    return around
+
+
+_JOINERS = (
+    torch.cat,
+    torch.concat,
+    torch.concatenate,
+    torch.stack,
+    torch.vstack,
+    torch.hstack,
+    torch.dstack,
+    torch.row_stack if hasattr(torch, "row_stack") else torch.vstack,
+    torch.column_stack,
+)
+
+
+@plot.replaced("issue_152701", torch.func, "jacfwd")
+def issue_152701(hit: Any, jacfwd: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 152701: torch.func.jacfwd of a function that concatenates fails an internal assertion.
+
+    https://github.com/pytorch/pytorch/issues/152701
+    """
+
+    class Joins(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func in _JOINERS and any(
+                isinstance(x, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(x)
+                for x in tree_leaves((args, kwargs))
+            ):
+                crash(hit, "!self.is_mps() INTERNAL ASSERT FAILED: as_strided_tensorimpl does not work with MPS")
+            return func(*args, **(kwargs or {}))
+
+    def joining(*inner: Any, **named: Any) -> Any:
+        with Joins():
+            return function(*inner, **named)
+
+    return jacfwd(joining, *args, **kwargs)
+
+
+@plot.called("issue_167836", torch.Tensor.tolist)
+def issue_167836(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 167836: tolist() of a GradTrackingTensor (inside jacfwd and its like) fails.
+
+    https://github.com/pytorch/pytorch/issues/167836
+    """
+    if torch._C._functorch.is_gradtrackingtensor(x):
+        hit()
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+    return func(x, *args, **kwargs)

@@ -1,0 +1,52 @@
+"""`--plant` as pytest's option: where the suite stops, and what its lines say of the plant's hits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from suite_in_process import DEVICE_TESTS
+
+PLANT = """
+from torch.utils._python_dispatch import TorchDispatchMode
+
+HITS = {"late": 0}
+
+
+class late(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        if str(func) == "aten.native_layer_norm.default":  # a fault of the device: nobody counts it
+            return (out[0] * 1.5, *out[1:])
+        if str(func) == "aten.native_group_norm.default":
+            HITS["late"] += 1
+            return (out[0] * 1.5, *out[1:])
+        return out
+"""
+CASES = ("issue-131750", "issue-88331", "issue-133520-columns")
+
+
+def _finished(tmp_path: Path, plant: str, *cases: str) -> list[dict[str, Any]]:
+    (tmp_path / "fault.py").write_text(plant)
+    file, outcomes = DEVICE_TESTS / "test_regressions_norms.py", tmp_path / "outcomes.jsonl"
+    argv = [sys.executable, "-m", "pytest", "-q", "-c", str(DEVICE_TESTS / "pytest.ini"), str(file), "--device", "cpu"]
+    argv += ["--only", ",".join(cases), "--outcomes", str(outcomes), "--plant", f"{tmp_path / 'fault.py'}:late"]
+    subprocess.run(argv, cwd=tmp_path, capture_output=True, check=False)
+    events = [json.loads(line) for line in outcomes.read_text().splitlines()]
+    return [event for event in events if event["event"] == "finished"]
+
+
+def test_a_failure_before_the_first_hit_does_not_stop_the_run(tmp_path: Path) -> None:
+    found = [(one["id"], one["outcome"], one["plant_hits"] > 0) for one in _finished(tmp_path, PLANT, *CASES)]
+
+    assert found == [("issue-131750", "failed", False), ("issue-88331", "failed", True)]
+
+
+def test_without_hits_the_first_failure_stops_the_run(tmp_path: Path) -> None:
+    lines = _finished(tmp_path, PLANT.replace("HITS", "_COUNTED"), *CASES)
+    found = [(one["id"], one["outcome"], one["plant_hits"]) for one in lines]
+
+    assert found == [("issue-131750", "failed", None)]

@@ -1,0 +1,105 @@
+"""Every contract binds a kernel: recorded signatures of official wheels become programs that fit their arguments.
+
+kernel_signatures.json holds, for each contract, one kernel's argument list as the metadata of the newest wheel with
+such a kernel says it, with the kernels that its programs launch beside it.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mps_build.kernels.families.shared.contracts import (
+    Case,
+    Kernel,
+    companions_of,
+    find_binder,
+    load_contracts,
+    match_kernel,
+)
+from mps_build.kernels.judge.references import load_references
+from mps_build.kernels.program.launch import Program, Step
+from mps_build.kernels.program.values import Values
+from mps_build.kernels.read.metadata import Argument, Field, Metadata
+
+RECORDED = json.loads((Path(__file__).parent / "kernel_signatures.json").read_text(encoding="utf-8"))
+# In none of the six releases recorded: the forms of releases between them.
+BINDS_NOTHING_RECORDED = 9
+THREADGROUP = 3
+
+
+def _field(row: Any) -> Field:
+    return Field(**{"length": 0, **row, "fields": tuple(map(_field, row.get("fields", ())))})
+
+
+def _argument(index: int, row: Any) -> Argument:
+    return Argument(**{"index": index, **row, "fields": tuple(map(_field, row.get("fields", ())))})
+
+
+@cache
+def _kernels(release: str) -> dict[str, Kernel]:
+    found = {}
+    for name, row in RECORDED["kernels"][release].items():
+        arguments = (_argument(*each) for each in enumerate(RECORDED["arguments"][n] for n in row["arguments"]))
+        metadata = Metadata(
+            function=name,
+            arguments=tuple(arguments),
+            max_threads=row.get("max_threads"),
+            arrays=tuple(row.get("arrays", ())),
+            types=tuple(row.get("types", ())),
+        )
+        kernel = match_kernel(name, metadata)
+        assert kernel is not None, name
+        found[name] = kernel
+    return found
+
+
+def _programs(release: str, name: str, seed: int) -> list[Program]:
+    kernels = _kernels(release)
+    kernel = kernels[name]
+    assert kernel.contract is not None
+    beside = {each: kernels[each] for each in (*companions_of(kernel), name) if each in kernels}
+    case = Case(values=Values(seed, name), kernels=beside, references=load_references(), is_quick=True, version=release)
+    return list(find_binder(kernel.contract.binder)(kernel, case))
+
+
+def _bound() -> dict[int, tuple[str, str]]:
+    """Return, for each contract that a recorded kernel matches, the release and the kernel."""
+    return {
+        id(kernel.contract): (release, name)
+        for release in RECORDED["kernels"]
+        for name, kernel in _kernels(release).items()
+    }
+
+
+def test_nearly_every_contract_matches_a_recorded_kernel() -> None:
+    assert len(_bound()) >= len(load_contracts()) - BINDS_NOTHING_RECORDED
+
+
+@pytest.mark.parametrize(("release", "name"), sorted(_bound().values()))
+def test_a_contract_launches_its_kernel_with_arguments_that_fit(release: str, name: str) -> None:
+    programs = _programs(release, name, 0)
+
+    assert any(step.kernel == name for program in programs for step in program.steps)
+    for step in (step for program in programs for step in program.steps):
+        _check_fits(_kernels(release)[step.kernel], step)
+
+
+def _check_fits(kernel: Kernel, step: Step) -> None:
+    """Every buffer is bound, shared memory has its length, and what is copied is as long as what is read."""
+    buffers = [each for each in kernel.metadata.arguments if each.is_buffer]
+    shared = {each.name for each in buffers if each.space == THREADGROUP and each.size is None}
+    assert set(step.threadgroup_bytes) == shared
+    bound = {_key(each, step): each for each in buffers if each.name not in shared}
+    assert set(bound) == set(step.arguments)
+    for key, each in bound.items():
+        value = step.arguments[key]
+        if isinstance(value, bytes) and each.size:
+            assert len(value) >= each.size, f"{each.name}: {len(value)} bytes, the kernel reads {each.size}"
+
+
+def _key(argument: Argument, step: Step) -> str | int:
+    return argument.index if argument.index in step.arguments else argument.name

@@ -1,0 +1,161 @@
+"""The scripts that `repro` writes for kernels are run: right, wrong, not tried and failed are four exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mps_build.cli import main
+from mps_build.commands.shared.find_wheel import find_wheel
+from mps_build.common.console import Console
+from mps_build.kernels.families.shared.contracts import load_contracts
+from mps_build.kernels.judge.references import FAMILIES, load_references
+from mps_build.kernels.read.wheel import read_libraries
+from mps_build.kernels.report import repro
+from mps_build.kernels.report.repro import render_script
+from shared import kernel_faults
+
+PYTHON = os.environ.get("MPS_BUILD_TORCH_PYTHON", "")
+FAULT = """
+import contextlib
+from torch.overrides import TorchFunctionMode
+import torch
+
+class Wrong(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        done = function(*args, **(kwargs or {}))
+        return done + 1 if function is torch.remainder else done
+"""
+# Faults by rule, drawn from several seeds: the first that is noticed will do.
+PLANTS = f"""
+import importlib.util, random, sys
+spec = importlib.util.spec_from_file_location("kernel_faults", {kernel_faults.__file__!r})
+kernel_faults = sys.modules["kernel_faults"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(kernel_faults)
+
+def drawn(text, seed):
+    fault = kernel_faults.draw(text, random.Random(seed))
+    return kernel_faults.plant(text, fault) if fault else text
+"""
+SEEDS = range(8)
+AT_LEAST = 30
+
+needs_torch = pytest.mark.skipif(
+    not PYTHON, reason="no torch here; MPS_BUILD_TORCH_PYTHON names an interpreter with it"
+)
+
+
+def _document(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"target": "w.whl", "torch": "2.15.0", "seed": 3, "kernels": [row]}
+
+
+@needs_torch
+def test_a_script_that_asks_torch_has_four_ends(tmp_path: Path) -> None:
+    (tmp_path / "fault.py").write_text(FAULT)
+    row = {
+        "name": "remainder_dense_float_float",
+        "outcome": "wrong",
+        "reason": "9 of 4099 elements differ",
+        "inputs": {"x": "1000.0", "y": "0.1"},
+        "reference": {
+            "form": "expression",
+            "name": "remainder",
+            "expression": "torch.remainder(x, y)",
+            "types": {"x": "float32", "y": "float32"},
+        },
+    }
+    script = tmp_path / "repro.py"
+    script.write_text(render_script(_document(row), row))
+
+    def run(*options: str) -> int:
+        return subprocess.run([PYTHON, script, *options], capture_output=True, check=False).returncode
+
+    ends = [run("--device", "cpu"), run("--device", "cpu", "--plant", f"{tmp_path / 'fault.py'}:Wrong"), run()]
+    assert [*ends, run("--device", "cpu", "--plant", "nowhere.py:Wrong")] == [0, 1, 2, 3]
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("expression", "types", "inputs"),
+    [
+        ("torch.bitwise_xor(x, y)", {"x": "int32", "y": "int32"}, {"x": "5", "y": "-3"}),
+        ("torch.logical_and(x, y)", {"x": "bool", "y": "bool"}, {"x": "True", "y": "False"}),
+        ("x * y", {"x": "complex64", "y": "complex64"}, {"x": "(1+2j)", "y": "(-0.5+infj)"}),
+    ],
+)
+def test_numbers_of_every_kind_can_be_asked(
+    expression: str, types: dict[str, str], inputs: dict[str, str], tmp_path: Path
+) -> None:
+    references = load_references()
+    name = next(name for name, each in references.items() if each.get("expr") == expression)
+    said = {"form": "expression", "name": name, "expression": expression, "types": types}
+    row = {"name": "k", "outcome": "wrong", "inputs": inputs, "reference": said}
+    (tmp_path / "repro.py").write_text(render_script(_document(row), row))
+
+    done = subprocess.run(
+        [PYTHON, tmp_path / "repro.py", "--device", "cpu"], capture_output=True, check=False, text=True
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@needs_torch
+def test_thirty_families_show_the_wrong_element_of_a_wrong_kernel_and_none_of_the_right_one(tmp_path: Path) -> None:
+    """Kernels of the official 2.15.0 are planted and recorded; their scripts are run with the plant and without."""
+    one = "\ndef seed{0}(text):\n    return drawn(text, {0})\n"
+    (tmp_path / "plants.py").write_text(PLANTS + "".join(one.format(seed) for seed in SEEDS))
+    tool = tmp_path / "bin" / "mps-build"
+    tool.parent.mkdir()
+    tool.write_text(f"#!{sys.executable}\nimport sys\nfrom mps_build.cli import main\nsys.exit(main())\n")
+    tool.chmod(0o755)
+    wheel, _ = find_wheel("torch==2.15.0", None, Console())
+    shown = [family for family, kernels in _kernels(wheel) if _shows(family, kernels, wheel, tmp_path)]
+    assert len(shown) >= AT_LEAST, shown
+
+
+def _kernels(wheel: Path) -> Iterator[tuple[str, list[str]]]:
+    """Return some kernels of each family: floats first, of each form one."""
+    names = sorted(
+        (each.name for each in read_libraries(wheel)[0].functions),
+        key=lambda name: ("float" not in name, len(name), name),
+    )
+    for folder in sorted(path.parent.name for path in FAMILIES.glob("*/contracts.yaml")):
+        rows = [each for each in load_contracts() if each.folder == folder]
+        found = [next((name for name in names if row.pattern.fullmatch(name)), None) for row in rows]
+        yield folder, [each for each in dict.fromkeys(found) if each][:3]
+
+
+def _shows(family: str, kernels: list[str], wheel: Path, folder: Path) -> bool:
+    record, script = folder / "kernels.json", folder / f"{family}.py"
+    for kernel in kernels:
+        for seed in SEEDS:
+            fault = f"{folder / 'plants.py'}:seed{seed}"
+            main("verify_kernels", [str(wheel), "--kernel", kernel, "--plant", fault, "--json", str(record)])
+            if json.loads(record.read_text())["plant"] != "caught":
+                continue
+            row = repro.find_row(json.loads(record.read_text()), kernel)
+            main("repro", [str(record), kernel, "--output", str(script), "--issue", str(folder / "issue.md")])
+            if "EXPRESSION" in script.read_text():
+                script.write_text(
+                    render_script({**_document(row), "target": str(wheel), "torch": None}, {**row, "reference": {}})
+                )
+            wrong, right = (_run(script, wheel, folder, *options) for options in (("--plant", fault), ()))
+            assert (wrong.returncode, right.returncode) == (1, 0), (family, kernel, wrong.stdout, right.stdout)
+            got = str(row.get("where", {}).get("got", ""))
+            assert got in wrong.stdout, (family, kernel, got, wrong.stdout)
+            assert right.stdout.endswith("right\n")
+            return True
+    return False
+
+
+def _run(script: Path, wheel: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
+    argv = [sys.executable, str(script), str(wheel), *options]
+    return subprocess.run(argv, env=environ, capture_output=True, text=True, check=False)

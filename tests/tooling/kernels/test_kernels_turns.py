@@ -1,0 +1,111 @@
+"""Kernels that run in turn in one closed process: none is blamed for another, and none inherits open memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("llvmlite")
+
+from mps_build.kernels.code.compiled import Code
+from mps_build.kernels.execution import taking_turns
+from mps_build.kernels.execution.closed import Ended, OurFault
+from mps_build.kernels.execution.examine import Outcome, Verdict
+from mps_build.kernels.execution.taking_turns import MOST_KERNELS, Turns
+from mps_build.kernels.machine.device import Device
+from mps_build.kernels.machine.left import BadReport
+from mps_build.kernels.program.launch import input_buffer, output_buffer
+from small_kernels import compiled, device, doubled, floats, launch, pack_floats, summed
+
+
+class Process:
+    """In the place of a closed process: counts who is there, and which codes each was given."""
+
+    there: list[Process]
+
+    def __init__(self, server: Path, runtime: object, codes: dict[str, Code]) -> None:
+        self.given, self.is_open = [codes], True
+        self.there.append(self)
+
+    def load(self, codes: dict[str, Code]) -> None:
+        self.given.append(codes)
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+@pytest.fixture
+def turns(monkeypatch: pytest.MonkeyPatch) -> Iterator[Turns]:
+    Process.there = []
+    monkeypatch.setattr(taking_turns, "Machine", Process)
+    yield Turns(Path("server"), None)
+
+
+def answering(*outcomes: Outcome | Exception) -> Any:
+    left = list(outcomes)
+
+    def examine(machine: Any) -> Verdict:
+        assert machine.is_open
+        answer = left.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return Verdict(outcome=answer)
+
+    return examine
+
+
+def test_kernels_that_pass_share_a_process_until_it_has_run_enough(turns: Turns) -> None:
+    for _ in range(MOST_KERNELS + 1):
+        assert turns.examined({}, answering("passed")).outcome == "passed"
+
+    assert [len(each.given) for each in Process.there] == [MOST_KERNELS, 1]
+    assert [each.is_open for each in Process.there] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "first", ["wrong", "race", "timeout", "misfit", Ended("crashed", "x"), OurFault("x"), BadReport("x")]
+)
+def test_what_is_not_well_in_a_used_process_is_asked_again_in_a_new_one(turns: Turns, first: Any) -> None:
+    turns.examined({}, answering("passed"))
+
+    assert turns.examined({}, answering(first, "passed")).outcome == "passed"
+
+    assert [each.is_open for each in Process.there] == [False, True]
+
+
+@pytest.mark.parametrize("outcome", ["wrong", "race", "crashed", "misfit"])
+def test_a_new_process_has_the_last_word_and_nobody_follows_in_it(turns: Turns, outcome: Outcome) -> None:
+    turns.examined({}, answering("passed"))
+
+    assert turns.examined({}, answering("wrong", outcome)).outcome == outcome
+    assert turns.examined({}, answering("passed")).outcome == "passed"
+
+    assert [len(each.given) for each in Process.there] == [2, 1, 1]
+
+
+@pytest.mark.parametrize("error", [Ended("timeout", "x"), OurFault("x"), BadReport("x")])
+def test_a_new_process_that_fails_is_ended_and_its_error_is_the_kernels(turns: Turns, error: Exception) -> None:
+    with pytest.raises(type(error)):
+        turns.examined({}, answering(error))
+
+    assert [each.is_open for each in Process.there] == [False]
+
+
+def test_the_next_kernel_finds_no_memory_of_the_last_open(tmp_path: Path) -> None:
+    """A device that ran a large buffer and threadgroup memory, cleared, catches the same overreach as a new one."""
+    large, small = input_buffer(pack_floats(*range(4096))), input_buffer(pack_floats(1, 2))
+    codes = {"doubled": compiled(doubled()), "summed": compiled(summed()), "before": compiled(doubled(shift=-2000))}
+    one: Device = device(tmp_path, codes)
+    launch(one, "doubled", {"out": output_buffer(16384), "in": large}, threads=4096, group=64)
+    out = output_buffer(4)
+    launch(one, "summed", {"out": out, "in": large}, threads=64, group=64)
+
+    one.clear()
+
+    (trouble,) = launch(one, "before", {"out": output_buffer(8), "in": small}, threads=2, group=2).troubles
+    assert trouble.kind == "fault"
+    again = output_buffer(8)
+    assert floats(launch(one, "doubled", {"out": again, "in": small}, threads=2, group=2), again) == (2, 4)

@@ -1,0 +1,57 @@
+"""Parsers that take no broken document: HTML as the standard has it, Markdown with the HTML inside, XML of pictures."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import html5lib
+from html5lib.html5parser import ParseError
+from markdown_it import MarkdownIt
+
+# GitHub's Markdown: tables, and HTML as it stands.
+_MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+# A name that is not here is a slip of ours: parsers take any.
+_NAMES = """
+html head meta title style body main header footer section h1 h2 h3 h4 p a b i em strong code pre ul ol li dl dt dd
+div span table thead tbody tr th td details summary input label select option button br hr small figure figcaption
+img script svg g rect line text tspan path circle polyline desc del blockquote time sub sup caption nav link
+"""
+_ELEMENTS = frozenset(_NAMES.split())
+
+
+def html_fault(text: str, *, is_part: bool = False) -> str | None:
+    """Return what is wrong with a page, or with a part of one; None if nothing is."""
+    parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
+    try:
+        tree = parser.parseFragment(text) if is_part else parser.parse(text)
+    except ParseError as error:
+        line, column = parser.errors[0][0]
+        near = [*text.splitlines(), ""][line - 1][max(column - 60, 0) : column + 20]
+        return f"line {line}: {error}: {near!r}"
+    names = {str(each.tag).rpartition("}")[2].lower() for each in tree.iter() if isinstance(each.tag, str)}
+    strange = names - _ELEMENTS - {"document_fragment", ""}
+    return f"no such element: {', '.join(sorted(strange))}" if strange else None
+
+
+def markdown_fault(text: str) -> str | None:
+    """Return what is wrong with a Markdown text: its HTML, or a table that the reader does not see as one."""
+    fault = html_fault(_MARKDOWN.render(text), is_part=True)
+    if fault is not None:
+        return fault
+    tokens = _MARKDOWN.parse(text)
+    code = {line for each in tokens if each.type in ("fence", "code_block") and each.map for line in range(*each.map)}
+    tables = {line for each in tokens if each.type == "table_open" and each.map for line in range(*each.map)}
+    for number, line in enumerate(text.splitlines()):
+        if re.fullmatch(r"\|(?: ?:?-+:? ?\|)+", line) and number not in tables | code:
+            return f"line {number + 1}: is the head of a table that is not one"
+    return None
+
+
+def svg_fault(text: str) -> str | None:
+    """Return what is wrong with a picture."""
+    try:
+        ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        return str(error)
+    return None

@@ -48,7 +48,7 @@ KNOWN_ONLY = 11
 _SAID = {
     "verified": "verified: no finding in what was run",
     "findings": "findings",
-    "known_issues_only": "known issues only",
+    "known_issues_only": "known_issues_only: every wrong answer is a known issue",
     "misfit": "not verified: a part of mps-build failed on what it was asked",
     "refused": "refused: its kernels hold what no Metal kernel has, and were not run",
     "not_verified": "not verified: no kernel was run",
@@ -176,7 +176,7 @@ def _concluded(
 
 
 def _print_tables(rows: list[KernelRow], console: Console) -> None:
-    columns = ("family", "kernels", "compiled", "bound", "run", "wrong")
+    columns = ("family", "kernels", "compiled", "bound", "run", "wrong", "known")
     libraries = dict.fromkeys(row.library for row in rows)
     for library in libraries:
         members = [row for row in rows if row.library == library and not row.is_twin]
@@ -197,6 +197,13 @@ def _print_tables(rows: list[KernelRow], console: Console) -> None:
         console.print(line)
     if len(lines) > _SHOWN:
         console.print(f"and {len(lines) - _SHOWN} findings more; --json FILE has them all")
+    known = document.known_rows(rows)
+    if known:
+        more = [[f"and {len(known) - _SHOWN} more: --json FILE has them all"]] if len(known) > _SHOWN else []
+        console.print()
+        console.table(document.KNOWN_COLUMNS, [*known[:_SHOWN], *more], title=f"Known issues: {len(known)} kernels")
+        for issue, link in document.known_links(rows).items():
+            console.print(f"{issue}: {link}")
 
 
 def _plant_result(rows: list[KernelRow]) -> str:

@@ -116,7 +116,7 @@ def _run(command: str, arguments: Sequence[str], volume: int = 0) -> int:
         except Exception as error:
             # After a signal an error is its consequence: a terminal that is gone, a program that was ended.
             result = _unexpected(error) if stopped_by() is None else _interrupted(command, arguments)
-        return _write_json(arguments, _tell(result))
+        return _write_json(command, arguments, _tell(result))
 
 
 def _interrupted(command: str, arguments: Sequence[str], stop: BaseException | None = None) -> Result:
@@ -231,15 +231,22 @@ def _print_error(message: str, hint: str | None) -> None:
         print(f"hint: {shown(as_called(hint))}", file=sys.stderr)
 
 
-def _write_json(arguments: Sequence[str], result: Result) -> int:
+def _write_json(command: str, arguments: Sequence[str], result: Result) -> int:
     """Write the document where --json says, also for arguments that were wrong; return the exit status."""
     path = _json_path(arguments)
     if path is None:
         return result.exit_code
+    from .common.documents import head
     from .common.files import write_whole
     from .common.json_text import to_json
 
-    document = {**result.document, "exit_code": result.exit_code, "cause": result.cause, "hint": result.hint}
+    document = {
+        **head(command),
+        **result.document,
+        "exit_code": result.exit_code,
+        "cause": result.cause,
+        "hint": result.hint,
+    }
     if path == Path("-"):
         # GitHub reads `##[` as a command wherever it stands, and JSON can say it otherwise.
         sys.stdout.write(to_json(document, encoding=sys.stdout.encoding).replace("##[", "##\\u005b"))

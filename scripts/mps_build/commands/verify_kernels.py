@@ -30,7 +30,7 @@ from ..kernels.execution.selection import Choice
 from ..kernels.execution.verify_all import FOUND, KernelRow, Request, load_plant, verify
 from ..kernels.read.library import BASIC, Library
 from ..kernels.read.wheel import NoKernels, read_installed, read_libraries
-from ..kernels.report import document, page
+from ..kernels.report import document, exchange, page
 from .shared.find_wheel import find_installed, find_wheel
 from .shared.kernels import environment, reference_python, require_linux, torch_version
 
@@ -70,6 +70,8 @@ class Options:
     html: Path | None
     beside: tuple[Path, ...]
     accept: str | None
+    junit: Path | None
+    sarif: Path | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,6 +105,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="with --html: the --json of another release, drawn as a line of its own (may be repeated)",
     )
+    parser.add_argument("--junit", metavar="FILE", type=Path, help="also write JUnit XML")
+    parser.add_argument("--sarif", metavar="FILE", type=Path, help="also write the findings as SARIF, for GitHub")
     parser.add_argument("--accept", choices=("known",), help="known: known issues alone end with 0")
 
 
@@ -167,6 +171,10 @@ def _concluded(
     _print_tables(rows, console)
     if options.html is not None:
         write_whole(options.html, page.render([result, *beside]))
+    if options.junit is not None:
+        write_whole(options.junit, exchange.as_junit(result))
+    if options.sarif is not None:
+        write_whole(options.sarif, exchange.as_sarif(result, exit_code=exit_code))
     counted = Counter(row.outcome.replace("_", " ") for row in rows)
     console.print()
     console.print(", ".join(f"{number} {outcome}" for outcome, number in counted.most_common()))

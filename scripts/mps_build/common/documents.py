@@ -42,7 +42,7 @@ _COMMANDS: Mapping[str, str] = {
     "shell": "argv:array cwd:string environment:object",
     "simulate": "",
     "support": "output:string entries:array left_out:object removed:object",
-    "triage": "cause:string|null notes:array first_error:object|null category:string|null detail:string|null "
+    "triage": "cause:string|null notes:array first_error:object|null category:string|null detail:object|null "
     "tool_output:object|array|null",
     "verify_kernels": "target:string torch:string|null verdict:string seed:integer coverage:object libraries:object "
     "kernels:array ?plant:string ?reason:string",

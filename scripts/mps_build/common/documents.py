@@ -32,7 +32,8 @@ _COMMANDS: Mapping[str, str] = {
     "lock": "?made:array ?removed:array ?faults:object",
     "matrix": "?include:array ?recipe:object",
     "op_coverage": "facts:object counts:object operators:array ?against:object ?changes:array ?kernel_changes:array",
-    "plan_fleet": "plan:object best:object one_python_tested_minutes:number costs:object",
+    "plan_fleet": "plan:object best:object one_python_tested_minutes:number costs:object "
+    "within_hours:number macs_needed:integer|null needed:object|null",
     "publish_index": "site:string dry_run:boolean sets:array wheels:array yanked:object deleted:array notes:array",
     "refresh_patches": "source:string recipe:string|null patches:array objective_c:array|string",
     "regenerate": "changed:array recipes:array",

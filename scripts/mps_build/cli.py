@@ -24,6 +24,8 @@ from .common.standard_streams import CUT_OFF, OutputLost, guarded_streams
 from .common.stopping import exit_status, signals_raise, stopped_by
 from .common.writable import refusal
 
+_JSON_HINT = "name a file in an existing folder"
+
 
 def main(command: str | None = None, argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; `command` None takes it from the arguments."""
@@ -93,7 +95,12 @@ def _run(command: str, arguments: Sequence[str], volume: int = 0) -> int:
     from .common.plain_text import shown
     from .common.process import trace_programs
 
-    console = Console(to_stderr=_json_path(arguments) == Path("-"), quiet=volume < 0)
+    path = _json_path(arguments)
+    if path is not None and path != Path("-") and not path.parent.is_dir():
+        # Before the work, not after hours of it.
+        missing = UsageError(f"--json {path} cannot be written: there is no folder {path.parent}", hint=_JSON_HINT)
+        return _tell(_result_of(missing)).exit_code
+    console = Console(to_stderr=path == Path("-"), quiet=volume < 0)
     if volume > 0:
         trace_programs(lambda command: print(shown(f"+ {command}"), file=sys.stderr, flush=True))
     with signals_raise():
@@ -116,7 +123,7 @@ def _run(command: str, arguments: Sequence[str], volume: int = 0) -> int:
         except Exception as error:
             # After a signal an error is its consequence: a terminal that is gone, a program that was ended.
             result = _unexpected(error) if stopped_by() is None else _interrupted(command, arguments)
-        return _write_json(arguments, _tell(result))
+        return _write_json(command, arguments, _tell(result))
 
 
 def _interrupted(command: str, arguments: Sequence[str], stop: BaseException | None = None) -> Result:
@@ -231,15 +238,22 @@ def _print_error(message: str, hint: str | None) -> None:
         print(f"hint: {shown(as_called(hint))}", file=sys.stderr)
 
 
-def _write_json(arguments: Sequence[str], result: Result) -> int:
+def _write_json(command: str, arguments: Sequence[str], result: Result) -> int:
     """Write the document where --json says, also for arguments that were wrong; return the exit status."""
     path = _json_path(arguments)
     if path is None:
         return result.exit_code
+    from .common.documents import head
     from .common.files import write_whole
     from .common.json_text import to_json
 
-    document = {**result.document, "exit_code": result.exit_code, "cause": result.cause, "hint": result.hint}
+    document = {
+        **head(command),
+        **result.document,
+        "exit_code": result.exit_code,
+        "cause": result.cause,
+        "hint": result.hint,
+    }
     if path == Path("-"):
         # GitHub reads `##[` as a command wherever it stands, and JSON can say it otherwise.
         sys.stdout.write(to_json(document, encoding=sys.stdout.encoding).replace("##[", "##\\u005b"))
@@ -248,7 +262,7 @@ def _write_json(arguments: Sequence[str], result: Result) -> int:
         write_whole(path, to_json(document))
     except OSError as error:
         fault = machine_fault(error)
-        hint = fault.hint if fault else "name a file in an existing folder"
+        hint = fault.hint if fault else _JSON_HINT
         _print_error(f"--json {path} cannot be written: {reason_of(error)}", hint)
         return result.exit_code or (fault or UsageError).exit_code
     return result.exit_code

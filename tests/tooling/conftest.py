@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from importlib.util import find_spec
+from typing import Any
 
 import pytest
+from document_schemas import faults
+from mps_build.common import json_text
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -15,3 +19,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if os.environ.get("MPS_BUILD_TESTS_NEED_ZIG"):
         pytest.fail("ziglang is missing, and this session is the one that runs this test")
     pytest.skip("needs ziglang (400 MB): nox -s tests_slow")
+
+
+@pytest.fixture(autouse=True)
+def _documents_hold_to_their_schemas(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Hold every document that `--json` writes in any test against the schema that it names."""
+    written, whole = [], json_text.to_json
+
+    def to_json(document: Any, **more: Any) -> str:
+        written.append(document)
+        return whole(document, **more)
+
+    monkeypatch.setattr(json_text, "to_json", to_json)
+    yield
+    found = [fault for document in written if "exit_code" in document for fault in faults(document)]
+    assert not found, found

@@ -24,7 +24,9 @@ from torch import nn
 from torch.nn import functional
 
 from training_suite.child_run import ChildRun, compare_gradients, parser
-from training_suite.observer import Observer, fingerprint
+from training_suite.events import Events
+from training_suite.observer import Observer, fetch, fingerprint
+from training_suite.own_work import own_work, tell_own_fault
 
 _SEED = 20220518
 
@@ -75,7 +77,9 @@ class _Watch:
                 found.update({f"{name}.{at}": each for at, each in enumerate(value)})
         self._batch = {name: value for name, value in found.items() if isinstance(value, torch.Tensor)}
         if not self._began_with:
-            self._began_with = fingerprint(dict(module.named_parameters()))
+            weights = fetch(dict(module.named_parameters()))
+            with own_work("the observer"):
+                self._began_with = fingerprint(weights)
             if self._jittered:
                 _jitter(module)
 
@@ -100,7 +104,12 @@ def _jitter(module: Any) -> None:
 def main() -> None:
     options = _options()
     if options.jitter:
-        seen = _watched(Observer(None, compared=options.compared, stop_after=options.compared), options, jittered=True)
+        observer = Observer(None, compared=options.compared, stop_after=options.compared)
+        try:
+            seen = _watched(observer, options, jittered=True)
+        except BaseException as raised:
+            tell_own_fault(Events(options.outcomes), raised)
+            raise
         kept = {"losses": seen.losses, "batches": seen.batches, "gradients": seen.gradients}
         torch.save(kept, str(options.exchange / "jittered.pt"))
         return
@@ -119,7 +128,8 @@ def main() -> None:
         run.events.tell("losses", losses=jittered["losses"], batches=jittered["batches"], steps=seen.steps)
         run.events.tell("reference", losses=seen.losses, batches=seen.batches)
         device = torch.load(str(path), map_location="cpu") if path.is_file() else None
-        figures = compare_gradients(device, jittered["gradients"], seen.gradients)
+        with own_work("the comparison of gradients"):
+            figures = compare_gradients(device, jittered["gradients"], seen.gradients)
         run.events.tell("gradients", parameters=figures)
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from mps_build import __version__
+from mps_build.common.documents import head
 from mps_build.common.environment import repair_environ
 from mps_build.common.errors import AuditRejected
 from mps_build.common.files import write_whole
-from mps_build.common.receipts import SCHEMA, Ledger, Receipt, StepResult, fingerprint
+from mps_build.common.receipts import Ledger, Receipt, StepResult, fingerprint
 from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import Workspace, remove_tree
 from mps_build.inspection.audit import audit_wheel
@@ -142,7 +143,7 @@ class Finishing:
         """Return the receipt that lies beside the wheel: all steps of this Python in one document."""
         request = self.request
         return {
-            "schema": SCHEMA,
+            **head("wheel_receipt"),
             "tool": f"mps-build {__version__}",
             "wheel": {"file": wheel.path.name, "size": wheel.size, "sha256": wheel.sha256},
             "recipe": request.recipe.model_dump(mode="json"),

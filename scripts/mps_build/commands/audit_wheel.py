@@ -15,11 +15,14 @@ from __future__ import annotations
 import argparse
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..common.console import Console
 from ..common.errors import AuditRejected, UsageError
+from ..common.files import write_whole
 from ..common.result import Result
 from ..inspection.audit import Audit, Expectation, audit_installed, audit_wheel
+from ..inspection.audit.exchange import as_junit, as_sarif
 from ..inspection.audit.model import PROFILES, Profile
 from ..inspection.audit.render import fact_rows, finding_lines, verdict_line
 from .shared.find_wheel import find_installed, find_wheel
@@ -48,6 +51,8 @@ class Options:
     commit: str | None
     allow_jit_shaders: bool
     without_metal4: bool
+    junit: Path | None
+    sarif: Path | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,12 +71,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--allow-jit-shaders", action="store_true", help="allow Metal kernels that are compiled at first use"
     )
     parser.add_argument("--without-metal4", action="store_true", help="allow a wheel without the Metal 4 kernels")
+    parser.add_argument("--junit", metavar="FILE", type=Path, help="also write JUnit XML")
+    parser.add_argument("--sarif", metavar="FILE", type=Path, help="also write the findings as SARIF, for GitHub")
 
 
 def run(options: Options, console: Console) -> Result:
     """Audit the wheel and print its findings; the exit status is 9 if it is rejected."""
     audit = _audit(options, console)
     print_audit(audit, console)
+    if options.junit is not None:
+        write_whole(options.junit, as_junit(audit))
+    if options.sarif is not None:
+        write_whole(options.sarif, as_sarif(audit, exit_code=0 if audit.verdict == "accepted" else 9))
     if audit.verdict == "accepted":
         return Result(document=audit.document())
     return Result(

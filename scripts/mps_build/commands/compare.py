@@ -1,14 +1,16 @@
 """Compare two wheels, or two records.
 
-Records are those of verify_mps or of benchmark_mps.
+Records are those of verify_mps, verify_training or benchmark_mps, and what verify_kernels --json wrote.
 
-Of verifications: what fails now and did not, what passes now, whose error grew, what became slower.
+Of verifications: what fails now and did not, what passes now, whose error grew, what became slower. With
+--fail-on new the exit status is 10 if anything fails in RIGHT that did not fail in LEFT, known issues aside.
 Of benchmarks: each row's ratio and step times, before and after; rows of other shapes are not compared.
 
 Of wheels: what should be equal of one version and commit, and where they differ. Each side is a .whl
-file, or a requirement such as torch==2.15.0, fetched for macOS arm64. Strong parts (files, Python sources,
-operators, schemas, kernels, flags, libraries) are equal between two builds of one commit; weak ones (other
-exports, SDK, bytes) differ with compiler and build, and are only reported.
+file, or a requirement such as torch==2.15.0, fetched for macOS arm64; two requirements are taken for
+one Python. Strong parts (files, Python sources, operators, schemas, kernels, flags, libraries) are equal
+between two builds of one commit; weak ones (other exports, SDK, bytes) differ with compiler and build,
+and are only reported.
 
 With --kernels, of wheels: which Metal kernels are the same, changed, new and gone, by their instructions. Names of
 values and helpers, metadata and debug records do not count. Nothing is run, unless --answers asks for it.
@@ -17,19 +19,24 @@ values and helpers, metadata and debug records do not count. Nothing is run, unl
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..common.console import Console, human_seconds
-from ..common.errors import UsageError
+from ..common.errors import Regressed, UsageError
+from ..common.json_text import load_json
 from ..common.records.benchmark import is_benchmark, load_benchmark
+from ..common.records.kernels import is_kernels, load_kernels
 from ..common.records.verification import load_record
 from ..common.result import Result
 from ..inspection.audit.parity import Parity, Part, compare_wheels
 from ..inspection.audit.render import printable
+from ..kernels.report.side_by_side import compare_runs
 from ..verify.reports import benchmark_side_by_side
-from ..verify.reports.side_by_side import compare_records, tables, verdict
+from ..verify.reports.side_by_side import compare_records, new_failures, tables, verdict
 from .shared.find_wheel import find_wheel
 from .shared.kernels import compare_kernels_of
 
@@ -39,7 +46,7 @@ EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl torch==2.15.0",
     "torch==2.14.1 torch==2.15.0 --python 3.12 --show 20",
     "torch==2.14.1 torch==2.15.0 --kernels --json kernels.json",
-    "older/record.json newer/record.json",
+    "older/record.json newer/record.json --fail-on new",
 )
 
 
@@ -53,6 +60,7 @@ class Options:
     show: int
     kernels: bool
     answers: bool
+    fail_on: str | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,6 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--answers", action="store_true", help="with --kernels: also run the changed kernels of both, on equal inputs"
     )
+    parser.add_argument(
+        "--fail-on", choices=("new",), help="of verifications: end with 10 if a case or kernel fails that did not"
+    )
 
 
 def run(options: Options, console: Console) -> Result:
@@ -76,10 +87,14 @@ def run(options: Options, console: Console) -> Result:
     sides = (options.left, options.right)
     if options.answers and not options.kernels:
         raise UsageError("--answers needs --kernels", hint="compare LEFT RIGHT --kernels --answers")
-    if options.kernels:
-        return compare_kernels_of([_wheel(side, options.python, console) for side in sides], options, console)
-    if any(_is_record(side) for side in sides):
+    if any(_is_record(side) for side in sides) and not options.kernels:
         return _compare_records(sides, options, console)
+    if options.fail_on:
+        raise UsageError(
+            f"--fail-on {options.fail_on} is about records, not wheels", hint="compare OLDER.json NEWER.json"
+        )
+    if options.kernels:
+        return compare_kernels_of(_wheels(sides, options.python, console), options, console)
     return _compare_wheels(sides, options, console)
 
 
@@ -90,8 +105,15 @@ def _is_record(side: str) -> bool:
 def _compare_records(sides: Sequence[str], options: Options, console: Console) -> Result:
     paths = [Path(side) / "record.json" if Path(side).is_dir() else Path(side) for side in sides]
     if any(is_benchmark(path) for path in paths):
+        if options.fail_on:
+            raise UsageError(
+                "--fail-on is not for benchmarks: they have no failures", hint="the table says what is slower"
+            )
         return _compare_benchmarks(paths, console)
-    found = compare_records(load_record(paths[0]), load_record(paths[1]))
+    if any(is_kernels(load_json(path)) for path in paths):
+        return _compare_kernel_runs(paths, options, console)
+    before, after = load_record(paths[0]), load_record(paths[1])
+    found = compare_records(before, after)
     for title, columns, rows in tables(found):
         shown = rows[: options.show]
         if len(rows) > len(shown):
@@ -100,7 +122,29 @@ def _compare_records(sides: Sequence[str], options: Options, console: Console) -
         console.print()
     console.print(f"{human_seconds(found.seconds[0])} before, {human_seconds(found.seconds[1])} after")
     console.print(verdict(found), style="bold")
-    return Result(document=found.document())
+    new = new_failures(before, after)
+    return _ended({**found.document(), "new_failures": list(new)}, new, options)
+
+
+def _compare_kernel_runs(paths: Sequence[Path], options: Options, console: Console) -> Result:
+    found = compare_runs(*(load_kernels(path) for path in paths))
+    for title, rows in (("Newly wrong", found.newly_failing), ("Newly right", found.newly_passing)):
+        if rows:
+            console.table(
+                ("kernel", "before", "after", "what"), [list(row) for row in rows[: options.show]], title=title
+            )
+            console.print()
+    counts = f"{len(found.newly_failing)} kernels newly wrong, {len(found.newly_passing)} newly right"
+    console.print(f"{counts}; {found.both} are in both", style="bold")
+    return _ended(found.document(), found.new_failures, options)
+
+
+def _ended(document: dict[str, Any], new: Sequence[str], options: Options) -> Result:
+    if options.fail_on != "new" or not new:
+        return Result(document=document)
+    names = ", ".join(new[:3]) + (" …" if len(new) > 3 else "")
+    hint = f"{len(new)} fail that did not fail before: {names}"
+    return Result(document=document, exit_code=Regressed.exit_code, cause=Regressed.cause, hint=hint)
 
 
 def _compare_benchmarks(paths: Sequence[Path], console: Console) -> Result:
@@ -113,10 +157,32 @@ def _compare_benchmarks(paths: Sequence[Path], console: Console) -> Result:
 
 
 def _compare_wheels(sides: Sequence[str], options: Options, console: Console) -> Result:
-    paths = [_wheel(side, options.python, console) for side in sides]
+    paths = _wheels(sides, options.python, console)
     parity = compare_wheels(paths[0], paths[1], console)
     _print_parity(parity, options.show, console)
     return Result(document=parity.document())
+
+
+def _wheels(sides: Sequence[str], python: str | None, console: Console) -> list[Path]:
+    """Return both wheels; two that are named by version are taken for one Python, the newest that both have."""
+    if python is not None or any(Path(side).exists() or "/" in side or side.endswith(".whl") for side in sides):
+        return [_wheel(side, python, console) for side in sides]
+    newest = [_wheel(side, None, console) for side in sides]
+    pythons = [_python_of(path) for path in newest]
+    if pythons[0] == pythons[1] or None in pythons:
+        return newest
+    older = min(filter(None, pythons), key=lambda text: int(text.partition(".")[2].rstrip("t")))
+    console.print(f"for Python {older}, the newest that both have; --python chooses another")
+    return [
+        path if found == older else _wheel(side, older, console)
+        for side, path, found in zip(sides, newest, pythons, strict=True)
+    ]
+
+
+def _python_of(wheel: Path) -> str | None:
+    """Return the Python that a wheel's name says, as --python takes it; None where it says none."""
+    match = re.search(r"-cp3(\d+)-(?:cp3\d+(t?)|none|abi3)-", wheel.name)
+    return f"3.{match[1]}{match[2] or ''}" if match else None
 
 
 def _wheel(side: str, python: str | None, console: Console) -> Path:

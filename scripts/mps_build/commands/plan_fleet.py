@@ -1,4 +1,4 @@
-"""Estimate how long a number of Macs takes to build and test.
+"""Estimate how long a number of Macs takes to build and test, and how many Macs a time limit needs.
 
 It also says how many of them should build.
 
@@ -21,7 +21,7 @@ from mps_build.common.plain_text import markdown_table
 from mps_build.common.result import Result
 from mps_build.common.summary import job_summary
 from mps_build.publish.fleet.costs import Costs, measured_costs
-from mps_build.publish.fleet.simulate import Plan, Shape, best_shape, one_python_tested, plan
+from mps_build.publish.fleet.simulate import MOST_MACS, Plan, Shape, best_shape, macs_needed, one_python_tested, plan
 
 from .shared.numbers import count
 
@@ -45,6 +45,7 @@ class Options:
     cores: int | None
     hits: float | None
     receipts: Path | None
+    within: float
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,6 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("testers", 3, "Macs that test: bare metal, each on one macOS"),
     ):
         parser.add_argument(f"--{name}", metavar="N", type=count, default=default, help=f"{what} (default {default})")
+    parser.add_argument(
+        "--within",
+        metavar="HOURS",
+        type=_hours_wanted,
+        default=24.0,
+        help="how many Macs do it in so long (default 24)",
+    )
     parser.add_argument("--cores", metavar="N", type=count, help="cores of a builder (default: 10)")
     parser.add_argument("--hits", metavar="SHARE", type=_share, help="share of cache hits at the next commit, 0 to 1")
     parser.add_argument(
@@ -75,7 +83,8 @@ def run(options: Options, console: Console) -> Result:
     planned, best = plan(shape, costs), best_shape(shape, costs)
     rows = _rows(planned)
     fewer = one_python_tested(shape, costs)
-    advice = _advice(planned, best, fewer)
+    needed = macs_needed(shape, costs, minutes=options.within * 60)
+    advice = [_needed(needed, options.within), *_advice(planned, best, fewer)]
     console.table(("", ""), rows)
     console.print()
     assumed = {name: value for name, value in asdict(costs).items() if name != "measured"}
@@ -91,6 +100,9 @@ def run(options: Options, console: Console) -> Result:
         document={
             "plan": _document(planned),
             "best": _document(best),
+            "within_hours": options.within,
+            "macs_needed": needed.shape.builders + needed.shape.testers if needed else None,
+            "needed": _document(needed) if needed else None,
             "one_python_tested_minutes": round(fewer, 2),
             "costs": asdict(costs),
         }
@@ -107,6 +119,16 @@ def _rows(planned: Plan) -> list[tuple[str, str]]:
         ("core-minutes", f"{planned.core_minutes:,.0f} (without a cache {planned.uncached_core_minutes:,.0f})"),
         ("bottleneck", planned.bottleneck),
     ]
+
+
+def _needed(found: Plan | None, hours: float) -> str:
+    if found is None:
+        return f"Macs needed for all of it within {hours:g} h: more than {MOST_MACS}, or no number of them"
+    shape = found.shape
+    return (
+        f"Macs needed for all of it within {hours:g} h: {shape.builders + shape.testers} "
+        f"({shape.builders} build, {shape.testers} test: {_hours(found.whole_minutes)})"
+    )
 
 
 def _advice(planned: Plan, best: Plan, fewer: float) -> list[str]:
@@ -143,6 +165,10 @@ def _job_summary(rows: list[tuple[str, str]], advice: list[str]) -> None:
 
 def _hours(minutes: float) -> str:
     return f"{minutes / 60:.1f} h" if minutes >= 60 else f"{minutes:.0f} min"
+
+
+def _hours_wanted(text: str) -> float:
+    return _checked(text, float, lambda value: 0.01 <= value <= 10_000, "a number of hours")
 
 
 def _share(text: str) -> float:

@@ -30,7 +30,7 @@ from ..kernels.execution.selection import Choice
 from ..kernels.execution.verify_all import FOUND, KernelRow, Request, load_plant, verify
 from ..kernels.read.library import BASIC, Library
 from ..kernels.read.wheel import NoKernels, read_installed, read_libraries
-from ..kernels.report import document, page
+from ..kernels.report import document, exchange, page
 from .shared.find_wheel import find_installed, find_wheel
 from .shared.kernels import environment, reference_python, require_linux, torch_version
 
@@ -48,7 +48,7 @@ KNOWN_ONLY = 11
 _SAID = {
     "verified": "verified: no finding in what was run",
     "findings": "findings",
-    "known_issues_only": "known issues only",
+    "known_issues_only": "known_issues_only: every wrong answer is a known issue",
     "misfit": "not verified: a part of mps-build failed on what it was asked",
     "refused": "refused: its kernels hold what no Metal kernel has, and were not run",
     "not_verified": "not verified: no kernel was run",
@@ -70,6 +70,8 @@ class Options:
     html: Path | None
     beside: tuple[Path, ...]
     accept: str | None
+    junit: Path | None
+    sarif: Path | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,6 +105,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="with --html: the --json of another release, drawn as a line of its own (may be repeated)",
     )
+    parser.add_argument("--junit", metavar="FILE", type=Path, help="also write JUnit XML")
+    parser.add_argument("--sarif", metavar="FILE", type=Path, help="also write the findings as SARIF, for GitHub")
     parser.add_argument("--accept", choices=("known",), help="known: known issues alone end with 0")
 
 
@@ -167,6 +171,10 @@ def _concluded(
     _print_tables(rows, console)
     if options.html is not None:
         write_whole(options.html, page.render([result, *beside]))
+    if options.junit is not None:
+        write_whole(options.junit, exchange.as_junit(result))
+    if options.sarif is not None:
+        write_whole(options.sarif, exchange.as_sarif(result, exit_code=exit_code))
     counted = Counter(row.outcome.replace("_", " ") for row in rows)
     console.print()
     console.print(", ".join(f"{number} {outcome}" for outcome, number in counted.most_common()))
@@ -176,7 +184,7 @@ def _concluded(
 
 
 def _print_tables(rows: list[KernelRow], console: Console) -> None:
-    columns = ("family", "kernels", "compiled", "bound", "run", "wrong")
+    columns = ("family", "kernels", "compiled", "bound", "run", "wrong", "known")
     libraries = dict.fromkeys(row.library for row in rows)
     for library in libraries:
         members = [row for row in rows if row.library == library and not row.is_twin]
@@ -197,6 +205,13 @@ def _print_tables(rows: list[KernelRow], console: Console) -> None:
         console.print(line)
     if len(lines) > _SHOWN:
         console.print(f"and {len(lines) - _SHOWN} findings more; --json FILE has them all")
+    known = document.known_rows(rows)
+    if known:
+        more = [[f"and {len(known) - _SHOWN} more: --json FILE has them all"]] if len(known) > _SHOWN else []
+        console.print()
+        console.table(document.KNOWN_COLUMNS, [*known[:_SHOWN], *more], title=f"Known issues: {len(known)} kernels")
+        for issue, link in document.known_links(rows).items():
+            console.print(f"{issue}: {link}")
 
 
 def _plant_result(rows: list[KernelRow]) -> str:

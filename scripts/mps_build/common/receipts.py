@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
 
+from .documents import head
 from .faults import named
 from .files import write_whole
 from .json_text import read_json
@@ -86,6 +87,7 @@ class Ledger:
         facts = json.loads(json.dumps(dict(made.facts)))
         document = {
             **whole,
+            **head("step_receipt"),
             "digest": digest,
             "outputs": outputs,
             "facts": facts,

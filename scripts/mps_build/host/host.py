@@ -10,7 +10,7 @@ from mps_build.common.errors import UsageError
 
 from .installed_xcodes import Xcode, distinct, without_owner, xcodes_of
 from .macos.resources import bytes_of
-from .macos.versions import is_beta_build
+from .macos.versions import is_beta_macos
 from .probes.observation import Observation, observations, values
 from .probes.probers import Prober
 from .probes.table import PROBES, probes_of_xcodes, proofs_of_xcodes
@@ -155,7 +155,7 @@ def _host(rows: tuple[Observation, ...], prober: Prober, chosen: str | None) -> 
         # sw_vers and the file are asked as system tools are; Python's word may be a compatibility answer.
         macos=first("macos", "sw_vers", "cat", "sysctl", "system_profiler") or first("macos") or first("os"),
         build=build,
-        macos_beta=None if build is None else is_beta_build(build),
+        macos_beta=None if build is None else is_beta_macos(build),
         chip=first("chip", "sysctl") or first("chip"),
         apple_silicon=apple_silicon,
         virtual=_three_state(values(rows, "virtual")),

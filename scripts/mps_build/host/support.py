@@ -27,7 +27,7 @@ from mps_build.common.workspace import CHECKOUT, in_checkout
 from .host import observe
 from .probes.probers import RecordingProber
 from .recordings.scrub import recorded, scrub
-from .scrubbing.identifiers import IDENTIFIERS
+from .scrubbing.identifiers import HOST_NAME, IDENTIFIERS
 from .scrubbing.identity import NOBODY, Identity
 from .scrubbing.rules import take_out
 from .scrubbing.secrets import SECRETS, take_out_known_formats
@@ -50,6 +50,12 @@ _CONFIGURE = (
 _RUNS_ON = frozenset(
     {"build", "delocate", "isal", "packaging", "pillow", "pip", "pydantic", "pydantic-core", "pyyaml", "rich", "uv"}
     | {"shtab", "sigstore", "ziglang"}
+)
+# What a text says is the name of its machine: uname, Bonjour, a variable, a runner's own lines.
+_HOST_NAMES = re.compile(
+    r"(?:^(?:Darwin|Linux) |\bHOSTNAME=|\b(?:Runner|Machine) name: ?'?)([A-Za-z][\w-]{3,62})(?=[.\s']|$)"
+    r"|(?<![\w./-])([A-Za-z][\w-]{3,62})\.local(?![\w.-])",
+    re.MULTILINE,
 )
 _HOMES = re.compile(r"(?:/(?:Users|home)/|\b[A-Z]:\\{1,4}Users\\{1,4})([A-Za-z][\w.-]{2,31})(?![\w.-])")
 _MOST_NAMES = 50
@@ -93,10 +99,12 @@ class Scrubber:
 
     def _learn(self, text: str) -> None:
         """Take whose home folder is named for a name that is taken out everywhere, also of file names."""
-        found = {match[1] for match in _HOMES.finditer(text)} - self.identity.words.keys()
-        names = sorted(name for name in found if len(name) >= 3 and name.lower() not in NOBODY)
+        found = {match[1]: ("user name", "user") for match in _HOMES.finditer(text)}
+        found |= {match[1] or match[2]: ("host name", HOST_NAME) for match in _HOST_NAMES.finditer(text)}
+        new = sorted(found.keys() - self.identity.words.keys())
+        names = [name for name in new if len(name) >= 3 and name.lower() not in NOBODY]
         if names and len(self.identity.words) < _MOST_NAMES:
-            words = dict.fromkeys(names[:_MOST_NAMES], ("user name", "user"))
+            words = {name: found[name] for name in names[:_MOST_NAMES]}
             self.identity = Identity(words={**words, **self.identity.words})
 
     def value(self, value: Any, key: str = "") -> Any:

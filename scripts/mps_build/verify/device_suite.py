@@ -9,7 +9,7 @@ from mps_build.common.known_issues import as_suite_reads_them
 from mps_build.common.recipe.catalogue import data_root
 
 from .facts import judge_text_on
-from .operators import check_operator
+from .operators import check_names, check_operator
 from .suite.child import Limits
 from .suite.driver import run_suite
 from .suite.files import suite_files
@@ -35,10 +35,11 @@ class DeviceSuite:
         """Find the files of the layers that were asked for, and the operator.
 
         Raises:
-            UsageError: no such suite, layer or operator.
+            UsageError: no such suite, layer, operator or case.
         """
         self.files = suite_files(self.suite, self.request.layers)
         check_operator(self.request.op, self.suite)
+        check_names(self.request.only, self.suite)
 
     def make_target(self, shop: Shop) -> Target:
         """Return the Python under test, with pytest in it or beside it."""

@@ -36,6 +36,7 @@ class Draft:
         """Return the record as it stands."""
         return Record(
             tool=f"mps-build {__version__}",
+            tool_version=__version__,
             statement=request.statement(self.gpu),
             verdict=judged.verdict,
             exit_code=judged.exit_code,

@@ -1,7 +1,8 @@
-"""Whether the suite has a case for an operator: asked before anything is installed."""
+"""Whether the suite has a case for an operator, or of a name: asked before anything is installed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -30,3 +31,31 @@ def check_operator(name: str | None, suite: Path) -> None:
         if near
         else "names are those of the dispatcher: aten.add.Tensor, aten.add",
     )
+
+
+def check_names(names: Sequence[str], suite: Path) -> None:
+    """Refuse a name that no case has: each of them, so that a slip among right names does not pass.
+
+    The recorded touch map has the cases of all layers but upstream's own (`opinfo-...`). A case that is newer than the
+    map is known where its name stands in a file of the suite. Shell patterns are left to the suite.
+
+    Raises:
+        UsageError: naming the cases that look alike.
+    """
+    recorded = suite / "touch_map.json"
+    plain = [name for name in names if not set("*?[") & set(name) and not name.startswith("opinfo-")]
+    if not plain or not recorded.is_file():
+        return
+    known = read_json(recorded)["cases"]
+    missing = [name for name in plain if name not in known]
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in suite.rglob("*.py")] if missing else []
+    for name in missing:
+        if any(name in text for text in texts):
+            continue
+        near = get_close_matches(name, known, n=3, cutoff=0.8)
+        also = (
+            f"did you mean {', '.join(near)}?"
+            if near
+            else "ids are in any record, under `cases`; `layout-*` is a pattern"
+        )
+        raise UsageError(f"--only {name}: no case has this id", hint=also)

@@ -121,3 +121,14 @@ def test_an_error_without_a_hint_of_its_own_still_names_the_next_command(
     document = json.loads((tmp_path / "answer.json").read_text())
     assert status == error.exit_code
     assert said in document["hint"]
+
+
+def test_a_json_into_a_folder_that_is_not_there_is_refused_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main("plan_fleet", ["--json", str(tmp_path / "none" / "plan.json")]) == 2
+
+    told = capsys.readouterr()
+    assert "there is no folder" in told.err
+    assert told.out == ""
+    assert not (tmp_path / "none").exists()

@@ -79,4 +79,5 @@ def test_a_receipt_says_what_was_made(tmp_path: Path) -> None:
     receipt = json.loads((tmp_path / "receipts" / "step.json").read_text())
 
     assert receipt["outputs"][0]["size"] == 4
-    assert set(receipt) == {"schema", "step", "version", "inputs", "digest", "outputs", "facts", "started", "seconds"}
+    keys = {"schema", "tool_version", "step", "version", "inputs", "digest", "outputs", "facts", "started", "seconds"}
+    assert set(receipt) == keys

@@ -199,8 +199,21 @@ def test_a_released_build_with_a_small_letter_is_no_beta(build: str) -> None:
     plist = f"<key>CFBundleShortVersionString</key><string>15.2</string><key>ProductBuildVersion</key><string>{build}"
     for argv, stdout in (
         (["xcodebuild", "-version"], f"Xcode 15.2\nBuild version {build}\n"),
-        (["sw_vers", "-buildVersion"], f"{build}\n"),
         (["cat", "/Applications/Xcode.app/Contents/version.plist"], f"{plist}</string></dict></plist>"),
     ):
         assert parse_probe(argv, stdout, "", 0).get("beta") in (False, None), argv
     assert not is_beta_build(build)
+
+
+@pytest.mark.parametrize(
+    ("build", "beta"),
+    [("25A5279m", True), ("20A4299v", True), ("19A471t", True), ("25D771280a", False), ("24D60", False)],
+)
+def test_a_macos_whose_build_ends_in_a_small_letter_is_a_beta(build: str, beta: bool) -> None:
+    plist = f"<plist><dict><key>ProductVersion</key><string>15.2</string><key>ProductBuildVersion</key><string>{build}"
+    for argv, stdout in (
+        (["sw_vers", "-buildVersion"], f"{build}\n"),
+        (["sw_vers"], f"ProductName: macOS\nProductVersion: 15.2\nBuildVersion: {build}\n"),
+        (["cat", "/System/Library/CoreServices/SystemVersion.plist"], f"{plist}</string></dict></plist>"),
+    ):
+        assert parse_probe(argv, stdout, "", 0)["beta"] is beta, argv

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from mps_build.cli import main
 from mps_build.common.errors import UsageError
 from mps_build.publish.fleet.costs import Costs, measured_costs
-from mps_build.publish.fleet.simulate import Shape, best_shape, build_times, list_makespan, plan, run_events
+from mps_build.publish.fleet.simulate import (
+    Shape,
+    best_shape,
+    build_times,
+    list_makespan,
+    macs_needed,
+    plan,
+    run_events,
+)
 
 
 @pytest.mark.parametrize(
@@ -192,3 +200,27 @@ def test_the_command_prints_the_plan_and_writes_it(tmp_path: Path, capsys: pytes
 def test_numbers_that_cannot_be_are_refused(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main("plan_fleet", argv) == 2
     assert "error:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("commits", "hours"), [(1, 2), (7, 5), (30, 24)])
+def test_the_macs_needed_are_the_fewest_that_do(commits: int, hours: float) -> None:
+    shape = Shape(commits=commits, pythons=4, macos=3, builders=1, testers=1)
+
+    found = macs_needed(shape, Costs(), minutes=hours * 60)
+
+    assert found is not None and found.whole_minutes <= hours * 60
+    one_fewer = found.shape.builders + found.shape.testers - 1
+    if one_fewer > 1:
+        by_hand = best_shape(Shape(commits=commits, pythons=4, macos=3, builders=1, testers=one_fewer - 1), Costs())
+        assert by_hand.whole_minutes > hours * 60
+
+
+def test_how_many_macs_is_a_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = tmp_path / "plan.json"
+
+    assert main("plan_fleet", ["--commits", "30", "--within", "24", "--json", str(answer)]) == 0
+
+    document = json.loads(answer.read_text(encoding="utf-8"))
+    assert document["macs_needed"] == document["needed"]["builders"] + document["needed"]["testers"]
+    assert f"Macs needed for all of it within 24 h: {document['macs_needed']} (" in capsys.readouterr().out
+    assert macs_needed(Shape(commits=1, pythons=1, macos=1, builders=1, testers=1), Costs(), minutes=1) is None

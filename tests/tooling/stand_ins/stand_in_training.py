@@ -49,6 +49,9 @@ tell("started", id=name, limit_seconds=60)
 tell("session", torch="2.13.0", fallback=os.environ.get("PYTORCH_ENABLE_MPS_FALLBACK"), accelerate="1.15.0")
 if on_device and state.get("dies"):
     sys.exit("NotImplementedError: The operator 'aten::x' is not currently implemented for the MPS device.")
+if state.get("own_fault") == options.run:
+    tell("own_fault", reason="the observer: RuntimeError: Numpy is not available")
+    sys.exit("Traceback")
 if on_device and state.get("sleeps"):
     pathlib.Path(options.exchange, "asleep").write_text("")
     time.sleep(60)

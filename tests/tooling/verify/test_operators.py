@@ -6,14 +6,17 @@ import json
 from pathlib import Path
 
 import pytest
+from mps_build.cli import main
 from mps_build.common.errors import UsageError
-from mps_build.verify.operators import check_operator
+from mps_build.verify.operators import check_names, check_operator
 
 
 @pytest.fixture(name="suite")
 def _suite(tmp_path: Path) -> Path:
     operators = ["aten.add.Tensor", "aten.addmm.default", "aten.softmax.int"]
-    (tmp_path / "touch_map.json").write_text(json.dumps({"operators": operators, "cases": {}}), encoding="utf-8")
+    cases = {"layout-add-input": [0], "issue-1-row": [1]}
+    (tmp_path / "touch_map.json").write_text(json.dumps({"operators": operators, "cases": cases}), encoding="utf-8")
+    (tmp_path / "test_new.py").write_text('@cases.case("issue-2-new")', encoding="utf-8")
     return tmp_path
 
 
@@ -34,6 +37,31 @@ def test_an_unknown_operator_is_refused_with_what_looks_like_it(suite: Path, nam
 
 def test_a_suite_without_a_map_is_asked_case_by_case(tmp_path: Path) -> None:
     check_operator("nosuch", tmp_path)
+    check_names(("nosuch",), tmp_path)
+
+
+def test_names_patterns_and_cases_newer_than_the_map_are_accepted(suite: Path) -> None:
+    check_names(("layout-add-input", "issue-2-new", "no-such-*", "opinfo-add-float32"), suite)
+
+
+def test_one_wrong_name_among_right_ones_is_refused_with_what_looks_like_it(suite: Path) -> None:
+    with pytest.raises(UsageError, match="--only layout-add-inptu: no case has this id") as caught:
+        check_names(("issue-1-row", "layout-add-inptu"), suite)
+
+    assert "layout-add-input" in str(caught.value.hint)
+
+
+def test_a_wrong_name_is_refused_before_an_environment_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MPS_BUILD_WORK", str(tmp_path / "work"))
+    monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
+
+    assert main("verify_mps", ["torch==2.13.0", "--device", "cpu", "--only", "issue-131750*,no-such-case"]) == 2
+
+    told = capsys.readouterr()
+    assert "--only no-such-case: no case has this id" in told.err
+    assert "Prepare the Python under test" not in told.out
 
 
 def test_the_next_command_names_the_record_and_the_first_failure(tmp_path: Path) -> None:

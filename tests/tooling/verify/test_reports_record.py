@@ -143,11 +143,21 @@ def test_a_partial_record_is_labelled_everywhere() -> None:
 def test_junit_is_xml_that_counts_and_keeps_no_unwritable_character() -> None:
     root = ElementTree.fromstring(junit.render(record()).encode())
 
-    assert (root.get("tests"), root.get("failures"), root.get("errors"), root.get("skipped")) == ("8", "1", "2", "2")
+    assert (root.get("tests"), root.get("failures"), root.get("errors"), root.get("skipped")) == ("8", "2", "2", "2")
+    for suite in root:
+        assert suite.get("tests") == str(len(suite.findall("testcase")))
     names = {case.get("name"): case for case in root.iter("testcase")}
     assert names["bad|<b>"].find("failure") is not None
     assert "\ufffd" in str(names["dead"].find("error").get("message"))  # type: ignore[union-attr]
     assert str(names["old"].find("skipped").get("message")).startswith("known issue 96225")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("verdict", "failures"), [("regressed", "1"), ("known_issues_only", "0"), ("verified", "0")])
+def test_the_testcase_of_the_verdict_fails_when_it_does(verdict: str, failures: str) -> None:
+    root = ElementTree.fromstring(junit.render(record(verdict=verdict)).encode())
+
+    (suite,) = [each for each in root if each.get("name") == "verdict"]
+    assert (suite.get("failures"), len(list(suite.iter("failure")))) == (failures, int(failures))
 
 
 def test_junit_of_no_verdict_is_an_error_and_never_a_green_run() -> None:
@@ -155,7 +165,7 @@ def test_junit_of_no_verdict_is_an_error_and_never_a_green_run() -> None:
         junit.render(record(verdict="not_verified", cause="virtual_gpu", exit_code=16, cases=(), counts={})).encode()
     )
 
-    assert root.get("errors") == "1"
+    assert (root.get("tests"), root.get("errors")) == ("1", "1")
     assert next(root.iter("error")).get("type") == "virtual_gpu"
 
 

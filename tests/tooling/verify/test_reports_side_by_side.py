@@ -6,36 +6,9 @@ import json
 from pathlib import Path
 
 from mps_build.cli import main
-from mps_build.common.records.verification import Case, Record, Torch, write_record
+from mps_build.common.records.verification import write_record
 from mps_build.verify.reports.side_by_side import compare_records
-
-
-def record(*cases: Case, torch: str = "2.13.0", partial: bool = False) -> Record:
-    return Record(
-        tool="mps-build 0",
-        statement="MPS on Apple M1.",
-        verdict="verified",
-        exit_code=0,
-        partial=partial,
-        device="mps",
-        target={},
-        torch=Torch(version=torch),
-        started="2026-11-21T19:00:00+00:00",
-        seconds=1.0,
-        cases=cases,
-    )
-
-
-def case(name: str, outcome: str, share: float | None = None, seconds: float | None = None) -> Case:
-    return Case(
-        id=name,
-        layer="layouts",
-        outcome=outcome,  # type: ignore[arg-type]
-        largest=share,
-        bound=1.0 if share is not None else None,
-        seconds=seconds,
-        reason="off" if outcome == "failed" else None,
-    )
+from small_records import case, record
 
 
 def test_new_failures_and_new_passes_are_named() -> None:

@@ -67,9 +67,23 @@ def _program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder / "train.py"
 
 
-def _run(program: Path, *words: str, behind: tuple[str, ...] = ("--steps", "30")) -> tuple[int, dict[str, Any]]:
+def _python_without_numpy(folder: Path) -> str:
+    """Return a Python that has the torch of `_python`, and no NumPy."""
+    base = _python()
+    subprocess.run([base, "-m", "venv", "--without-pip", folder], check=True)
+    ask = "import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))"
+    packages = subprocess.run([base, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
+    (site,) = (folder / "lib").glob("python3.*/site-packages")
+    (site / "numpy.py").write_text("raise ModuleNotFoundError('no NumPy', name='numpy')\n", encoding="utf-8")
+    (site / "torch.pth").write_text(f"{packages}\n", encoding="utf-8")
+    return str(folder / "bin" / "python")
+
+
+def _run(
+    program: Path, *words: str, behind: tuple[str, ...] = ("--steps", "30"), python: str | None = None
+) -> tuple[int, dict[str, Any]]:
     answer = program.parent / "answer.json"
-    own = ["--python", _python(), "--device", "cpu", "--script", str(program), "--json", str(answer), *words]
+    own = ["--python", python or _python(), "--device", "cpu", "--script", str(program), "--json", str(answer), *words]
     status = main("verify_training", [*own, "--", *behind])
     return status, json.loads(answer.read_text(encoding="utf-8"))
 
@@ -90,6 +104,26 @@ def test_a_program_of_the_users_own_is_run_as_it_is(program: Path, arguments: tu
     losses = next(case for case in document["cases"] if case["id"] == "script-losses")
     assert losses["reason"] == f"{min(20, int(arguments[1]))} steps"
     assert document["statement"].startswith("Training by train.py.")
+
+
+@pytest.mark.slow
+def test_the_program_is_watched_where_there_is_no_numpy(program: Path, tmp_path: Path) -> None:
+    status, document = _run(program, python=_python_without_numpy(tmp_path / "bare"))
+
+    assert status == 0, document
+    assert set(_outcomes(document).values()) == {"passed"}
+
+
+@pytest.mark.slow
+def test_a_failure_of_the_observer_says_nothing_of_the_torch(program: Path) -> None:
+    # What the observer computes with, and the program does not.
+    text = program.read_text(encoding="utf-8")
+    program.write_text(text.replace("import helper", "import hashlib, helper; hashlib.sha256 = None"), encoding="utf-8")
+
+    status, document = _run(program)
+
+    assert (status, document["verdict"], document["cause"]) == (20, "not_verified", "own_fault"), document
+    assert "a part of mps-build failed, not the torch under test: the observer: TypeError" in document["error"]
 
 
 @pytest.mark.slow

@@ -97,6 +97,16 @@ def test_the_users_home_is_left_alone_and_ours_is_in_the_record(run: Run, tmp_pa
     assert (tmp_path / "record" / "hf_home" / "accelerate" / "default_config.yaml").is_file()
 
 
+@pytest.mark.parametrize("side", ["device", "cpu"])
+def test_a_failure_of_the_suite_is_not_the_torchs(run: Run, tmp_path: Path, side: str) -> None:
+    status, document = run("--only", "accelerate-vision", wrong={"accelerate_vision": {"own_fault": side}})
+
+    assert (status, document["cause"], document["verdict"]) == (20, "own_fault", "not_verified")
+    assert "Numpy is not available" in document["error"]
+    assert f"accelerate-vision.{side}.log" in document["hint"]
+    assert load_record(tmp_path / "record" / "record.json").verdict == "not_verified"
+
+
 @pytest.mark.slow
 def test_a_default_config_that_keeps_mps_off_is_a_known_issue_and_the_launches_use_mps_all_the_same(run: Run) -> None:
     chosen = ("--only", "accelerate-command,accelerate-vision")
@@ -303,8 +313,8 @@ def test_an_interrupted_run_keeps_a_labelled_partial_record(run: Run, tmp_path: 
     scripts = Path(__file__).parents[3] / "scripts"
     code = (
         "import sys; from pathlib import Path; from mps_build.cli import main\n"
-        "from mps_build.verify.training import verification\n"
-        f"verification.data_root = lambda: Path({str(tmp_path / 'data')!r})\n"
+        "from mps_build.verify.training import training_verification\n"
+        f"training_verification.data_root = lambda: Path({str(tmp_path / 'data')!r})\n"
         "sys.exit(main('verify_training', sys.argv[1:]))"
     )
     record = tmp_path / "interrupted"

@@ -11,6 +11,7 @@ from typing import Any, Callable, ContextManager, Iterable, Iterator, Mapping
 import torch
 
 from .events import Events
+from .own_work import tell_own_fault
 
 LIMIT_SECONDS = 180.0
 # A device's plain sums are up to so many times worse than the CPU's, which are unusually good.
@@ -116,6 +117,7 @@ def _ask(
         outcome, reason, off, bound = "failed", str(wrong), wrong.off, wrong.bound
     except Exception as raised:
         traceback.print_exc()
+        tell_own_fault(events, raised)
         outcome, reason = "failed", f"{type(raised).__name__}: {raised}"
     known = math.isfinite(off) and math.isfinite(bound)
     events.tell(

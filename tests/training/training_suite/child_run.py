@@ -15,6 +15,7 @@ import torch
 
 from .events import Events
 from .observer import Observer
+from .own_work import own_work, tell_own_fault
 
 # The suite beside this one knows how a plant is loaded: docs/verify/plants.md.
 sys.path.insert(0, str(Path(__file__).parents[2] / "device"))
@@ -58,6 +59,9 @@ class ChildRun:
         warnings.showwarning = note  # type: ignore[assignment]
         try:
             yield
+        except BaseException as raised:
+            tell_own_fault(self.events, raised)
+            raise
         finally:
             warnings.showwarning = shown
         self.events.tell("fallbacks", operators=sorted(set(fallen)))
@@ -95,7 +99,9 @@ class ChildRun:
             raise ValueError("the reference run compares with a float64 reference")
         self.events.tell("reference", losses=reference.losses, batches=reference.batches)
         device = torch.load(str(path), map_location="cpu") if path.is_file() else None
-        self.events.tell("gradients", parameters=compare_gradients(device, seen.gradients, reference.gradients))
+        with own_work("the comparison of gradients"):
+            figures = compare_gradients(device, seen.gradients, reference.gradients)
+        self.events.tell("gradients", parameters=figures)
 
 
 def run_training(name: str, training_function: Callable[[ChildRun, Observer, torch.dtype], tuple[float, int]]) -> None:

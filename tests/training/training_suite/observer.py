@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 from typing import Any, Mapping
 
 import torch
 
 from .events import Events
+from .own_work import own_work
 
 
 class Observer:
@@ -35,9 +37,11 @@ class Observer:
         """Take one step in, its gradients there and the optimiser not yet called."""
         self.steps += 1
         if self.steps <= self._compared:
-            self.losses.append(float(loss.detach().item()))
-            self.batches.append(fingerprint(batch))
-            self._tell("step", number=self.steps, loss=self.losses[-1])
+            value, fetched = float(loss.detach().item()), fetch(batch)
+            with own_work("the observer"):
+                self.losses.append(value)
+                self.batches.append(fingerprint(fetched))
+                self._tell("step", number=self.steps, loss=value)
         if self.steps == 1:
             self.gradients = {
                 plain_name(name): parameter.grad.detach().cpu().clone()
@@ -45,11 +49,15 @@ class Observer:
                 if parameter.grad is not None
             }
         if self.steps in (1, self._compared):
-            self._tell("device", **where(model, batch, loss))
+            self._tell_where(model, batch, loss)
 
     def ended(self, model: torch.nn.Module, batch: Any, loss: torch.Tensor) -> None:
         """Take in where the last step ran: a model that was moved away meanwhile shows here."""
-        self._tell("device", **where(model, batch, loss))
+        self._tell_where(model, batch, loss)
+
+    def _tell_where(self, model: torch.nn.Module, batch: Any, loss: torch.Tensor) -> None:
+        with own_work("the observer"):
+            self._tell("device", **where(model, batch, loss))
 
     def _tell(self, event: str, **facts: Any) -> None:
         if self._events is not None:
@@ -80,14 +88,20 @@ def allocated_bytes(device: str) -> int | None:
     return None
 
 
-def fingerprint(batch: Any) -> str:
+def fetch(batch: Any) -> dict[str, torch.Tensor]:
+    """Return a batch's tensors on the CPU: the device's part of a comparison, whose errors are the device's."""
+    return {name: tensor.detach().cpu() for name, tensor in _tensors(batch)}
+
+
+def fingerprint(fetched: Mapping[str, torch.Tensor]) -> str:
     """Return a digest of a batch's values: two runs that saw other data cannot be compared."""
     digest = hashlib.sha256()
-    for name, tensor in sorted(_tensors(batch)):
-        whole = tensor.detach().cpu()
-        values = whole.float() if whole.dtype.is_floating_point else whole.long()
+    for name, whole in sorted(fetched.items()):
+        real = torch.view_as_real(whole) if whole.is_complex() else whole
+        values = (real.float() if real.dtype.is_floating_point else real.long()).contiguous()
         digest.update(f"{name} {tuple(values.shape)}".encode())
-        digest.update(values.contiguous().numpy().tobytes())
+        if values.numel():  # not by NumPy, which an environment with torch need not have
+            digest.update((ctypes.c_char * (values.numel() * values.element_size())).from_address(values.data_ptr()))
     return digest.hexdigest()[:16]
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from mps_build import __version__
+from mps_build.common.documents import head
 from mps_build.common.errors import UsageError
 from mps_build.common.files import write_whole
-from mps_build.common.receipts import SCHEMA, Ledger, StepResult, fingerprint
+from mps_build.common.receipts import Ledger, StepResult, fingerprint
 from mps_build.common.wheels.sets import COMPANIONS, MatchedSet, matched_sets
 from mps_build.common.wheels.wheel_file import WheelFile, read_wheel
 
@@ -81,7 +82,7 @@ def matching_set(plan: CompanionPlan, fresh: Sequence[Path]) -> MatchedSet:
 def _receipt(plan: CompanionPlan, companion: Companion, tried: Mapping[str, Any]) -> dict[str, Any]:
     source, wheel = companion.source, companion.wheel
     return {
-        "schema": SCHEMA,
+        **head("companion_receipt"),
         "tool": f"mps-build {__version__}",
         "wheel": {"file": wheel.path.name, "size": wheel.size, "sha256": wheel.sha256},
         "companion": source.name,

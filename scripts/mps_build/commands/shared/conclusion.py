@@ -13,7 +13,7 @@ from mps_build.common.result import Result
 from mps_build.common.summary import job_summary
 from mps_build.verify import Verification
 from mps_build.verify.reports import html, junit, markdown
-from mps_build.verify.reports.words import further_cause, one_line
+from mps_build.verify.reports.words import further_cause, one_line, torch_words
 
 from .torch_options import VerdictOptions
 
@@ -74,7 +74,7 @@ def print_end(record: Record, path: Path, console: Console) -> None:
     partial = " (partial)" if record.partial else ""
     rows = [
         ("verdict", f"{record.verdict}{partial}{f': {why}' if (why := further_cause(record)) else ''}"),
-        ("torch", f"{record.torch.version or 'unknown'} at {(record.torch.commit or 'an unknown commit')[:12]}"),
+        ("torch", torch_words(record)),
         ("cases", counts),
         ("time", human_seconds(record.seconds)),
         ("record", str(path)),

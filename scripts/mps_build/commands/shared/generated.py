@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from mps_build.common import strict_yaml
+from mps_build.common.documents import document_schemas
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import all_recipes, defaults_file
 from mps_build.common.recipe.meaning import changes, record
@@ -22,12 +23,18 @@ from mps_build.common.records.verification import Record
 from mps_build.host.recordings.recording import Recording
 from mps_build.inspection.audit.render import rules_table
 from mps_build.kernels.report.families import families_table
+from mps_build.verify.bisection.state import State
 
 from .reference import causes_page, commands_page, exit_codes_table
 
 # Every field of every recipe, as it was when somebody last looked at what a change of defaults.yaml changes.
 RECIPES_ON_RECORD = Path("tests", "recorded", "recipes.json")
-_MODELS: Mapping[str, type[BaseModel]] = {"benchmark": BenchmarkRecord, "record": Record, "recording": Recording}
+_MODELS: Mapping[str, type[BaseModel]] = {
+    "benchmark": BenchmarkRecord,
+    "bisection": State,
+    "record": Record,
+    "recording": Recording,
+}
 
 
 def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
@@ -54,6 +61,7 @@ def schemas() -> dict[str, str]:
     """Return the text of each JSON Schema by its name; editors check recipes by theirs as they are written."""
     made = {name: model.model_json_schema(mode="validation") for name, model in _MODELS.items()}
     made["recipe"] = written_schema(Recipe.model_json_schema(mode="validation"), strict_yaml.read(defaults_file()).data)
+    made |= document_schemas()
     return {name: _schema_text(name, schema) for name, schema in sorted(made.items())}
 
 

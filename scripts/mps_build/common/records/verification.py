@@ -98,6 +98,7 @@ class RecordHeader(RecordPart):
     """
 
     tool: str
+    tool_version: str | None = None
     statement: str
     exit_code: int
     cause: str | None = None

@@ -8,7 +8,7 @@ from packaging.version import InvalidVersion, Version
 
 from .answers import Answer, Facts, first
 from .sysctl import chip_facts
-from .versions import is_beta_build
+from .versions import is_beta_macos
 
 # Where MPS really works, by torch release (knowledge of all wheels' machine code); 2.15 does not ask the OS.
 _MPS_FLOORS = (("2.9", "14.0"), ("2.5", "13.0"), ("1.12", "12.3"))
@@ -68,7 +68,7 @@ def parse_ips(text: str) -> Facts:
     if model := first(r'"modelCode"\s*:\s*"([^"]+)"', text):
         facts["model"] = model
     if match := re.search(r'"os_version"\s*:\s*"macOS (\d+(?:\.\d+)+) \((\w+)\)"', text):
-        facts |= {"macos": match.group(1), "build": match.group(2), "beta": is_beta_build(match.group(2))}
+        facts |= {"macos": match.group(1), "build": match.group(2), "beta": is_beta_macos(match.group(2))}
     whole = text.count("{") == text.count("}") and text.rstrip().endswith("}")
     return facts | {"complete": whole} if facts else {}
 

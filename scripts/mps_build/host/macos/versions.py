@@ -24,7 +24,7 @@ def parse_sw_vers(answer: Answer) -> Facts:
     if extra := labels.get("ProductVersionExtra"):
         facts["macos_extra"] = extra
     if re.fullmatch(r"\d+[A-Z]\d+[a-z]?", labels.get("BuildVersion", "")):
-        facts |= {"build": labels["BuildVersion"], "beta": is_beta_build(labels["BuildVersion"])}
+        facts |= {"build": labels["BuildVersion"], "beta": is_beta_macos(labels["BuildVersion"])}
     return facts
 
 
@@ -35,24 +35,35 @@ def parse_sw_vers_value(answer: Answer, option: str) -> Facts:
     if name == "productversion" and re.fullmatch(r"\d+(?:\.\d+)+", line):
         return {"macos": None, "compat": True} if line in _COMPAT else {"macos": line}
     if name == "buildversion" and re.fullmatch(r"\d+[A-Z]\d+[a-z]?", line):
-        return {"build": line, "beta": is_beta_build(line)}
+        return {"build": line, "beta": is_beta_macos(line)}
     if (name == "productname" and line.startswith("Mac")) or line == "macOS":
         return {"product": line}
     return {}
 
 
 def is_beta_build(build: str) -> bool:
-    """Say whether a build of macOS or Xcode is a pre-release: four figures from 5000 up, and a small letter.
+    """Say whether a build of Xcode is a pre-release: four figures from 5000 up, and a small letter.
 
-    A small letter alone is none (13F17a, 14E300c, 15C500b were released), nor are the six figures of a rapid security
-    response. Every build of the specimens follows this but one (xcode.is_seed has it).
+    A small letter alone is none: 13F17a, 14E300c, 15C500b were released. Every build of the
+    specimens follows this but one (xcode.is_seed has it).
 
     >>> is_beta_build("25A5279m"), is_beta_build("17A5305f"), is_beta_build("15C500b")
     (True, True, False)
-    >>> is_beta_build("25D771280a"), is_beta_build("24D60")
-    (False, False)
     """
     return bool(re.fullmatch(r"\d+[A-Z][5-9]\d{3}[a-z]", build))
+
+
+def is_beta_macos(build: str) -> bool:
+    """Say whether a build of macOS is a pre-release: it ends in a small letter.
+
+    The six figures of a rapid security response end in one too, and are a release.
+
+    >>> is_beta_macos("25A5279m"), is_beta_macos("20A4299v"), is_beta_macos("19A471t")
+    (True, True, True)
+    >>> is_beta_macos("25D771280a"), is_beta_macos("24D60")
+    (False, False)
+    """
+    return bool(re.fullmatch(r"\d+[A-Z]\d{1,5}[a-z]", build))
 
 
 def parse_system_plist(text: str) -> Facts:
@@ -69,7 +80,7 @@ def parse_system_plist(text: str) -> Facts:
     if facts.get("macos") in _COMPAT:
         facts |= {"macos": None, "compat": True}
     if "build" in facts:
-        facts["beta"] = is_beta_build(facts["build"])
+        facts["beta"] = is_beta_macos(facts["build"])
     return facts | {"complete": "</plist>" in text} if facts else {}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from mps_build import __version__
 from mps_build.common.errors import UsageError
 from mps_build.common.faults import named
 from mps_build.common.json_text import parse_json
@@ -51,6 +52,7 @@ class Recording(BaseModel):
     schema_version: int = Field(default=SCHEMA_VERSION, alias="schema")
     recorded_on: str | None = None
     tool: str | None = None
+    tool_version: str | None = None
     probes: tuple[RecordedProbe, ...]
 
 
@@ -116,7 +118,13 @@ def recording_document(answers: Iterable[Captured], *, recorded_on: str, tool: s
         | ({"timed_out": True} if a.timed_out else {})
         for a in answers
     ]
-    return {"schema": SCHEMA_VERSION, "recorded_on": recorded_on, "tool": tool, "probes": probes}
+    return {
+        "schema": SCHEMA_VERSION,
+        "recorded_on": recorded_on,
+        "tool": tool,
+        "tool_version": __version__,
+        "probes": probes,
+    }
 
 
 def _twice(rows: Iterable[tuple[str, ...]]) -> tuple[str, ...] | None:

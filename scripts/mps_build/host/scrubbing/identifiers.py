@@ -44,8 +44,40 @@ MACHINE = rules(
     ("host name", r"(?m)^(Darwin|Linux) (?!mac\.local )\S+ (?=\d)", rf"\g<1> {HOST_NAME} "),
 )
 
+# Ranges of addresses that no public machine has.
+_PRIVATE = r"(?:10\.\d{1,3}|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.\d{1,3}\.\d{1,3}(?!\d)"
+_USER = r"(?!user\b|removed\b)[A-Za-z_][\w.-]{0,63}"
+_HOST = r"(?!mac\b|removed\b)[A-Za-z0-9][\w-]{0,62}"
+
 # In logs and other texts besides.
 IDENTIFIERS = rules(
+    (
+        "user name",  # what stands behind a word that says so
+        rf"(?i)((?<![\w.-])(?:user ?name|(?:sudo_)?user|logname|login|owner)[\"']?\s{{0,4}}[:=]\s{{0,4}}[\"']?){_USER}",
+        r"\g<1>user",
+    ),
+    ("user name", rf"(?i)(\blogged in as |\buid=\d{{1,10}}\(){_USER}", r"\g<1>user"),
+    ("user name", rf"(?m)^([bcdlps-][r-][w-][-\w]{{7}}[@+.]?\s{{1,8}}\d{{1,9}} ){_USER}(?=\s)", r"\g<1>user"),
+    (
+        "user name",  # a shell's prompt
+        r"(?m)^(?!user@mac )(\(\w{1,40}\) )?[A-Za-z_][\w.-]{0,63}@[\w-]{1,63}(?= [^\s%$#]{1,200} [%$#](?: |$))",
+        r"\g<1>user@mac",
+    ),
+    (
+        "host name",
+        r"(?i)((?<![A-Za-z])(?:host_?name|computer_?name|localhostname|nodename|(?:runner|machine)[ _]name)"
+        rf"[\"']?\s{{0,4}}[:=]\s{{0,4}}[\"']?){_HOST}",
+        r"\g<1>mac",
+    ),
+    ("host name", rf"(?i)((?:resolve|to|on) host(?:name)?:? ){_HOST}(?![\w.-])", r"\g<1>mac"),
+    (
+        "host name",  # a line of the system's log
+        rf"(?m)^([A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d ){_HOST}(?= [\w.-]{{1,80}}\[\d)",
+        r"\g<1>mac",
+    ),
+    ("IP address", rf"(?<=@){_PRIVATE}", "0.0.0.0"),
+    ("IP address", rf"(?<![\d.])(?<!==)(?!10\.){_PRIVATE}", "0.0.0.0"),
+    ("IP address", r"\bip-(?!0-0-0-0)(?:\d{1,3}-){3}\d{1,3}\b", "ip-0-0-0-0"),
     (
         "network name",
         r"(?<![\w.+/-])(?!user@)[\w.+-]{1,64}@[\w.-]{1,253}:(?!removed\b)(?=\d*[^\d\s])[\w~./-]+",

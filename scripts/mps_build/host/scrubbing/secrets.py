@@ -33,7 +33,7 @@ _LEFT_TO_OURS = frozenset(
 _PREFIXES = (
     r"gh[pousr]_|github_pat_|glpat-|gl(?:dt|ft|soat|rt|cbt|ptt|agent)-|pypi-|npm_|hf_|sk-|[rs]k_(?:live|test)_|xox[a-z]-|xapp-"
     r"|A3T[A-Z0-9]|A[BCKS]IA(?=[A-Z0-9])|AIza|ya29\.|dckr_pat_|dop_v1_|shp(?:at|ss|ca)_|tskey-|hvs\.|dp\.(?:pt|st)\.|lin_api_"
-    r"|ATATT3|AGE-SECRET-KEY-1|SG\.|sq0[a-z]{3}-|cio|rubygems_|pul-|figd_|PMAK-|EAAC"
+    r"|bk[a-z]{2}_|nvapi-|gsk_|dckr_oat_|hv[br]\.|sntrys_|CCIPAT_|ATATT3|AGE-SECRET-KEY-1|SG\.|sq0[a-z]{3}-|cio|rubygems_|pul-|figd_|PMAK-|EAAC"
 )
 _SENSITIVE = (
     r"(?:passw(?:or)?d|passphrase|passcode|(?<=[_-])pass|secret|token(?!s\b|i[sz])|api[_-]?key|(?:access|account|private|signing"
@@ -60,6 +60,14 @@ SECRETS = rules(
         "removed",
     ),
     ("token", rf"(?<![\w-])(?:{_PREFIXES})[\w.-]{{12,}}", "TOKEN"),
+    ("token", r"(?<![\w.-])s\.(?=\w{0,23}\d)(?=\w{0,23}[A-Z])(?=\w{0,23}[a-z])[A-Za-z0-9]{24}(?!\w)", "TOKEN"),
+    ("token", r"(discord(?:app)?\.com/api/webhooks/\d{1,30}/)(?!removed)[\w-]+", r"\g<1>removed"),
+    (
+        "token",  # in a sentence: long, with a figure in it
+        r"(?i)\b(token|api key|access key|secret|pass|passphrase)( is)? (?=[\w+/=-]{0,40}\d)(?!removed)[\w+/=-]{20,}",
+        r"\g<1>\g<2> removed",
+    ),
+    ("password", r"(?i)\b(password|passphrase)( is:? )(?!removed)(?=\S{0,40}\d)\S+", r"\g<1>\g<2>removed"),
     ("token", r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}[\w.=-]*", "TOKEN"),
     (
         "token",

@@ -59,7 +59,12 @@ class Request:
 
 @dataclass(slots=True, kw_only=True)
 class KernelRow:
-    """One row of the result; a twin has the same instructions as metal_basic's kernel, and its verdict."""
+    """One row of the result; a twin has the same instructions as metal_basic's kernel, and its verdict.
+
+    Args:
+        issue: the known issue that explains it, by id; "" if none does.
+        link: where that issue is written up.
+    """
 
     name: str
     library: str
@@ -72,6 +77,8 @@ class KernelRow:
     is_compiled: bool = True
     is_twin: bool = False
     seconds: float = 0.0
+    issue: str = ""
+    link: str = ""
 
 
 def verify(request: Request, reporter: Reporter) -> list[KernelRow]:
@@ -189,6 +196,7 @@ def _resolved(rows: list[KernelRow], version: str | None, *, is_planted: bool) -
         if covering:
             known = covering[0]
             row.outcome, row.reason = "known", f"{known.id} ({known.link}): {row.reason}"
+            row.issue, row.link = known.id, known.link
     return rows
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...common.errors import OwnFault, RefusedForSafety
@@ -76,6 +76,8 @@ def kernel_row(row: KernelRow) -> dict[str, Any]:
         "operator": row.operator,
         "reason": row.reason,
     }
+    if row.issue:
+        fields |= {"issue": row.issue, "link": row.link}
     for key in (
         "inputs",
         "max_ulp",
@@ -98,14 +100,14 @@ def kernel_row(row: KernelRow) -> dict[str, Any]:
 
 
 def family_rows(rows: Sequence[KernelRow], most: int) -> list[list[str]]:
-    """Return a table: family, kernels, compiled, bound, run, findings.
+    """Return a table: family, kernels, compiled, bound, run, findings, known issues.
 
     Families with findings come first, then the largest; what is beyond `most` is one row, and the sum the last.
     """
     families: dict[str, list[KernelRow]] = {}
     for row in rows:
         families.setdefault(row.family or "(no contract)", []).append(row)
-    ordered = sorted(families.items(), key=lambda each: (-_findings(each[1]), -len(each[1])))
+    ordered = sorted(families.items(), key=lambda each: (-_findings(each[1]), -_known(each[1]), -len(each[1])))
     table = [_family_row(name, members) for name, members in ordered[:most]]
     if rest := ordered[most:]:
         table.append(_family_row(f"and {len(rest)} families more", [row for _, members in rest for row in members]))
@@ -116,9 +118,14 @@ def _findings(rows: Sequence[KernelRow]) -> int:
     return sum(row.outcome in FOUND for row in rows)
 
 
+def _known(rows: Sequence[KernelRow]) -> int:
+    return sum(row.outcome == "known" for row in rows)
+
+
 def _family_row(name: str, rows: Sequence[KernelRow]) -> list[str]:
     found = counts(rows)
-    return [name, *(str(found[each]) for each in ("kernels", "compiled", "bound", "run")), str(_findings(rows) or "")]
+    numbers = [str(found[each]) for each in ("kernels", "compiled", "bound", "run")]
+    return [name, *numbers, str(_findings(rows) or ""), str(_known(rows) or "")]
 
 
 def finding_lines(rows: Sequence[KernelRow]) -> list[str]:
@@ -136,3 +143,39 @@ def finding_lines(rows: Sequence[KernelRow]) -> list[str]:
         text = f"{outcome}: {first.name} ({first.library}){alike}\n    {first.reason}"
         lines.append(text + (f"\n    inputs: {shown}" if shown else ""))
     return lines
+
+
+KNOWN_COLUMNS = ("kernel", "input", "got", "expected", "issue")
+
+
+def known_rows(rows: Sequence[KernelRow]) -> list[list[str]]:
+    """Return a table of the kernels with known issues, each once, whatever libraries hold it."""
+    known: dict[str, KernelRow] = {}
+    for row in rows:
+        if row.outcome == "known":
+            known.setdefault(row.name, row)
+    return [
+        [
+            name,
+            witness(row.verdict),
+            *(str(row.verdict.get("where", {}).get(key, "")) for key in ("got", "want")),
+            row.issue,
+        ]
+        for name, row in known.items()
+    ]
+
+
+def known_links(rows: Sequence[KernelRow]) -> dict[str, str]:
+    """Return where each known issue that was met is written up, by its id."""
+    return {row.issue: row.link for row in rows if row.outcome == "known"}
+
+
+def witness(fields: Mapping[str, Any]) -> str:
+    """Return the input at which a kernel is wrong; where a value alone says nothing, the case, or what was seen.
+
+    >>> witness({"inputs": {"case": "4099 elements", "x": "-3", "y": "-inf"}}), witness({"inputs": {"case": "(5, 3)"}})
+    ('x -3, y -inf', '(5, 3)')
+    """
+    inputs = fields.get("inputs", {})
+    values = ", ".join(f"{name} {value}" for name, value in inputs.items() if name != "case")
+    return values or str(inputs.get("case", ""))

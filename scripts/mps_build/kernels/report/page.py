@@ -10,6 +10,7 @@ from typing import Any
 from ...common.page import whole_page
 from ..execution.verify_all import FOUND
 from .atlas import Entry, entries
+from .document import witness
 
 # By verdict: the tone, and the words.
 _VERDICTS = {
@@ -22,6 +23,7 @@ _VERDICTS = {
 }
 _COLOURS = ("#0b5cad", "#c22f2f", "#1a7f4b", "#9a6700", "#7a3fa0", "#4a5568")
 _WIDTH, _HEIGHT, _MOST = 192, 44, 6.0  # the plot, and the decades of error above one unit that it shows
+_COLUMNS = ("kernel", "library", "outcome", "input", "got", "expected", "what")
 _STATEMENT = (
     "The kernels ran on a processor, not on a GPU. The elementary functions under them (exp, log, pow and so on) are "
     "the host's libm, computed in double and rounded once: Apple's own may be a few units in the last place worse. "
@@ -64,12 +66,19 @@ def _findings(document: Mapping[str, Any]) -> str:
             every.setdefault((row["name"], row["outcome"]), row)
     found = list(every.values())
     rows = [
-        [f"<code>{escape(row['name'])}</code>", escape(row["library"]), _tag(row["outcome"]), escape(row["reason"])]
+        [
+            f"<code>{escape(row['name'])}</code>",
+            escape(row["library"]),
+            _tag(row["outcome"]),
+            escape(witness(row)),
+            *(escape(str(row.get("where", {}).get(key, ""))) for key in ("got", "want")),
+            escape(row["reason"]),
+        ]
         for row in sorted(found, key=lambda row: row["outcome"] == "known")
     ]
     if not rows:
         return "<section><h2>Findings</h2><p>None.</p></section>"
-    return _section(f"Findings <small>{len(rows)}</small>", ("kernel", "library", "outcome", "what"), rows)
+    return _section(f"Findings <small>{len(rows)}</small>", _COLUMNS, rows)
 
 
 def _tag(outcome: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import simpy
 
 from .costs import Costs
+
+MOST_MACS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,3 +163,21 @@ def one_python_tested(shape: Shape, costs: Costs, *, smoke_minutes: float = 1.0)
     """
     mean = (costs.test_minutes + (shape.pythons - 1) * smoke_minutes) / shape.pythons
     return run_events(shape, replace(costs, test_minutes=mean))
+
+
+def macs_needed(shape: Shape, costs: Costs, *, minutes: float) -> Plan | None:
+    """Return the plan with the fewest Macs that builds and tests all of it in so many minutes.
+
+    None if `MOST_MACS` do not: a chain of builds or tests is longer than that, or there is too much of it.
+    """
+    # No fleet is faster than its work spread evenly: fewer Macs of either kind need not be tried.
+    builders = max(1, math.ceil(sum(build_times(shape, costs)) / minutes))
+    testers = max(1, math.ceil(shape.tests * costs.test_minutes / minutes))
+    for machines in range(builders + testers, MOST_MACS + 1):
+        plans = (
+            plan(replace(shape, builders=each, testers=machines - each), costs)
+            for each in range(builders, machines - testers + 1)
+        )
+        if (found := min(plans, key=lambda each: each.whole_minutes)).whole_minutes <= minutes:
+            return found
+    return None

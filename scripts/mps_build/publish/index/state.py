@@ -9,6 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.documents import head
 from mps_build.common.errors import RefusedForSafety, UsageError
 from mps_build.common.json_text import read_json
 from mps_build.common.wheels.wheel_file import WheelFile, read_wheel
@@ -30,6 +31,7 @@ class State:
     def text(self) -> str:
         """Return the state's file."""
         document = {
+            **head("index_state"),
             "published": dict(sorted(self.published.items())),
             "yanked": {file: since.isoformat() for file, since in sorted(self.yanked.items())},
             "reasons": dict(sorted(self.reasons.items())),

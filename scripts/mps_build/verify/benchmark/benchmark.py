@@ -192,6 +192,7 @@ class Benchmark:
         planted = bool(request.plant) and not partial
         return BenchmarkRecord(
             tool=f"mps-build {__version__}",
+            tool_version=__version__,
             statement=request.statement(draft.gpu),
             verdict=_verdict(judged),
             exit_code=judged.exit_code,

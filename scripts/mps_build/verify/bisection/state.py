@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ... import __version__
 from ...common.errors import UsageError, reason_of
 from ...common.files import write_whole
 from ...common.opening import read_text
@@ -61,6 +62,7 @@ class State(_Part):
     """One question and all that was answered."""
 
     schema_: Literal["mps-build/bisection/1"] = Field(default=SCHEMA, alias="schema")
+    tool_version: str | None = __version__
     question: dict[str, str]
     good: str
     bad: str

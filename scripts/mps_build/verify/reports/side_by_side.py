@@ -77,6 +77,12 @@ def compare_records(before: Record, after: Record) -> Comparison:
     )
 
 
+def new_failures(before: Record, after: Record) -> tuple[str, ...]:
+    """Return the cases that fail now, known issues aside, and did not: also those that the older record did not ask."""
+    failed = {case.id for case in before.cases if case.outcome in FAILED}
+    return tuple(case.id for case in after.cases if case.outcome in FAILED and case.id not in failed)
+
+
 def _by_id(cases: Sequence[Case]) -> dict[str, Case]:
     return {case.id: case for case in cases}
 

@@ -27,9 +27,16 @@ def further_cause(record: Record) -> str | None:
     return None if record.cause == record.verdict else record.cause
 
 
+def torch_words(record: Record) -> str:
+    """Return which torch it was; a run that ended before torch was asked does not make one up."""
+    if record.torch.version is None:
+        return "was not asked yet"
+    return f"{record.torch.version} at {record.torch.commit[:12]}" if record.torch.commit else record.torch.version
+
+
 def one_line(record: Record) -> str:
     """Return torch, machine and verdict in one line: what a person passes on."""
-    torch = f"torch {record.torch.version or 'unknown'}"
+    torch = f"torch {record.torch.version}" if record.torch.version else "torch (not asked yet)"
     chip = record.host.get("chip") or record.host.get("arch") or "this machine"
     macos = f", macOS {record.host['macos']}" if record.host.get("macos") else ""
     cause = f" ({why})" if (why := further_cause(record)) else ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.errors import OwnFault
 from mps_build.common.process import Command
 
 from ..suite.child import ChildEnd, Limits, run_child
@@ -46,7 +47,11 @@ def run_and_report(
     judge_text: JudgeText,
     on_event: Callable[[Mapping[str, Any]], None] = lambda event: None,
 ) -> ChildReport:
-    """Run one child under the watchdog; `trouble` is what kept it from its end, None if nothing did."""
+    """Run one child under the watchdog; `trouble` is what kept it from its end, None if nothing did.
+
+    Raises:
+        OwnFault: a part of the suite failed in the child: nothing follows for the torch under test.
+    """
     report = ChildReport()
 
     def take(event: Mapping[str, Any]) -> None:
@@ -56,6 +61,11 @@ def run_and_report(
     outcomes = folder / f"{name}.outcomes.jsonl"
     outcomes.unlink(missing_ok=True)
     end = run_child(command, log=folder / f"{name}.log", outcomes=outcomes, limits=limits, on_event=take)
+    if (fault := report.last("own_fault")) is not None:
+        raise OwnFault(
+            f"{name}: a part of mps-build failed, not the torch under test: {fault.get('reason')}",
+            hint=f"please report it with {folder / f'{name}.log'}",
+        )
     text = "".join(part for _, part in end.slices)
     _judge(report, end, text, judge_text)
     fallen = sorted({line.strip() for line in text.splitlines() if _FELL_BACK in line})

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from mps_build import __version__
+from mps_build.common.documents import head
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import AuditRejected, BuildEnvironmentError
 from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, run_logged
-from mps_build.common.receipts import SCHEMA, Receipt, StepResult, fingerprint
+from mps_build.common.receipts import Receipt, StepResult, fingerprint
 from mps_build.common.recipe.catalogue import patches_root
 from mps_build.common.wheels.pip_call import limited_pip, run_pip
 from mps_build.common.workspace import remove_tree
@@ -241,7 +242,7 @@ def _put(rehearsal: Rehearsal, ready: Prepared, wheel: Wheel, audit: Mapping[str
         if other != delivered.path:
             other.unlink()
     document = {
-        "schema": SCHEMA,
+        **head("rehearsal_receipt"),
         "tool": f"mps-build {__version__}",
         "rehearsal": STATEMENT,
         "wheel": {"file": delivered.path.name, "size": wheel.size, "sha256": wheel.sha256},

@@ -1,0 +1,80 @@
+"""Known issues of kernels, as a run shows them: each kernel once, with its input and where the issue is written up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from mps_build.commands import verify_kernels
+from mps_build.common.console import Console
+from mps_build.common.result import Result
+from mps_build.kernels.execution.verify_all import KernelRow
+
+NAME = "remainder_dense_float_float"
+LINK = "docs/inspect/kernel_findings.md#remainder"
+
+
+def known(library: str, *, is_twin: bool = False) -> KernelRow:
+    return KernelRow(
+        name=NAME,
+        library=library,
+        body="b",
+        outcome="known",
+        family="binary_dense",
+        operator="remainder",
+        reason=f"remainder-formula ({LINK}): 602 of 4099 elements differ",
+        verdict={
+            "inputs": {"case": "4099 elements", "x": "1000.0", "y": "0.1"},
+            "where": {"got": "-1.5", "want": "0.09"},
+        },
+        is_twin=is_twin,
+        issue="remainder-formula",
+        link=LINK,
+    )
+
+
+def passed(library: str) -> KernelRow:
+    return KernelRow(
+        name="exp_dense_float_float",
+        library=library,
+        body="c",
+        outcome="passed",
+        family="unary",
+        operator="exp",
+        reason="",
+    )
+
+
+def concluded(rows: list[KernelRow], page: Path) -> Result:
+    options = verify_kernels.Options(
+        target="torch.whl", python=None, kernel=None, op=None, quick=False, large=False, seed=0, plant=None, html=page,
+        beside=(), accept=None, junit=page.with_suffix(".xml"), sarif=page.with_suffix(".sarif"),
+    )  # fmt: skip
+    return verify_kernels._concluded(rows, [], options, Console(), name="torch.whl", version="2.15.0")
+
+
+def test_known_issues_are_shown_once_each_with_their_witness(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    result = concluded([known("metal_basic"), passed("metal_basic"), known("metal_40", is_twin=True)], page)
+
+    printed = capsys.readouterr().out
+    (line,) = [line for line in printed.splitlines() if NAME in line]
+    assert line.split() == [NAME, "x", "1000.0,", "y", "0.1", "-1.5", "0.09", "remainder-formula"]
+    assert f"remainder-formula: {LINK}\n" in printed
+    assert "known_issues_only" in printed.splitlines()[-1]
+    assert (result.exit_code, result.document["verdict"]) == (11, "known_issues_only")
+    rows = [row for row in result.document["kernels"] if row["outcome"] == "known"]
+    assert {(row["issue"], row["link"]) for row in rows} == {("remainder-formula", LINK)}
+    text = page.read_text(encoding="utf-8")
+    assert '<div class="verdict known"><h1>Known issues only</h1>' in text
+    assert text.count(f"<code>{NAME}</code>") == 1
+    assert "<td>x 1000.0, y 0.1</td><td>-1.5</td><td>0.09</td>" in text
+
+
+def test_each_family_says_how_many_are_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    concluded([known("metal_basic"), passed("metal_basic")], tmp_path / "page.html")
+
+    family = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("binary_dense"))
+    assert family.split() == ["binary_dense", "1", "1", "1", "1", "1"], "the last is `known`; `wrong` is empty"

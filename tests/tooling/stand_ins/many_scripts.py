@@ -1,6 +1,6 @@
 """Reduces many planted cases and runs their scripts with a fault and without, in forks of one process with torch.
 
-`PYTHON many_scripts.py JOBS.json`, from the suite's folder: [{case, file, plant}], each with what became of it added.
+`PYTHON many_scripts.py JOBS.json`, from the suite's folder: [{case, file, plant}]; prints each with what became of it.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ import os
 import runpy
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import torch  # noqa: F401  # once, for all forks
 
@@ -60,7 +61,7 @@ def one_job(job: dict[str, Any], folder: Path) -> dict[str, Any]:
     began = time.monotonic()
     out, file = folder / "found.json", str(folder / "script.py")
     arguments = [job["case"], "--file", job["file"], "--device", "cpu", "--plant", job["plant"], "--said", job["case"]]
-    status, said = in_fork(lambda: reduce_main([*arguments, "--seconds", "6", "--output", str(out)]))
+    status, said = in_fork(lambda: reduce_main([*arguments, "--seconds", "2", "--output", str(out)]))
     if status != 0:
         return {**job, "refused": f"{status} {said}"}
     found = json.loads(out.read_text())
@@ -73,10 +74,10 @@ def one_job(job: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Do each job of the file and write what became of it back."""
+    """Do each job of the file; what became of it is printed, a line each."""
     path = Path(sys.argv[1])
-    jobs = json.loads(path.read_text())
-    path.write_text(json.dumps([one_job(job, path.parent) for job in jobs]))
+    for job in json.loads(path.read_text()):
+        print(json.dumps(one_job(job, path.parent)), flush=True)
 
 
 if __name__ == "__main__":

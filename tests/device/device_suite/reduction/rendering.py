@@ -12,6 +12,8 @@ from .asking import Fault
 from .steps import Inexpressible, Program, Ref, leaves
 
 MOST_LINES = 80
+# What prepares the call in question, or reads its answer.
+_PLUMBING = tuple("to cpu requires_grad_ detach as_strided __getitem__ backward sum clone __get__".split())
 MOST_WIDTH = 400
 _FRAME = Path(__file__).with_name("frame.py.txt")
 
@@ -74,8 +76,7 @@ def _spoken(name: str) -> str:
 
 
 def _is_plumbing(name: str, args: Any) -> bool:
-    last = name.rpartition(".")[2]
-    return last in ("to", "cpu", "requires_grad_", "detach", "as_strided", "__getitem__", "backward", "sum", "clone", "__get__")
+    return name.rpartition(".")[2] in _PLUMBING
 
 
 def _condition(program: Program) -> str:

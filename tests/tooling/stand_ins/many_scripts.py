@@ -16,10 +16,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch  # noqa: F401  # once, for all forks
-
 sys.path.insert(0, str(Path.cwd()))
-from device_suite.reduction.__main__ import main as reduce_main
+
+
+def reduced(arguments: list[str]) -> int:
+    """Run the reducer; it is imported in a fork only, since a script brings the suite's modules itself."""
+    from device_suite.reduction.__main__ import main
+
+    return main(arguments)
 
 
 def in_fork(work: Callable[[], Any]) -> tuple[Any, str]:
@@ -61,16 +65,23 @@ def one_job(job: dict[str, Any], folder: Path) -> dict[str, Any]:
     began = time.monotonic()
     out, file = folder / "found.json", str(folder / "script.py")
     arguments = [job["case"], "--file", job["file"], "--device", "cpu", "--plant", job["plant"], "--said", job["case"]]
-    status, said = in_fork(lambda: reduce_main([*arguments, "--seconds", "2", "--output", str(out)]))
+    status, said = in_fork(lambda: reduced([*arguments, "--seconds", "2", "--output", str(out)]))
     if status != 0:
         return {**job, "refused": f"{status} {said}"}
     found = json.loads(out.read_text())
     if "script" in found:
         Path(file).write_text(found["script"])
-        clean = in_fork(as_script(file, "--device", "cpu"))
-        planted = in_fork(as_script(file, "--device", "cpu", "--plant", job["plant"]))
-        found["ends"], found["told"] = [clean[0], planted[0]], [clean[1], planted[1]]
+        found["ends"] = ends_of(file, job["plant"])
+    if "whole" in job:
+        found["whole_ends"] = ends_of(job["whole"], job["plant"])
     return {**job, **found, "seconds": time.monotonic() - began}
+
+
+def ends_of(file: str, plant: str) -> list[Any]:
+    """Return a script's statuses: right, wrong with the fault, and what it printed then."""
+    clean = in_fork(as_script(file, "--device", "cpu"))
+    planted = in_fork(as_script(file, "--device", "cpu", "--plant", plant))
+    return [clean[0], planted[0], clean[1][-300:] + planted[1][-300:]]
 
 
 def main() -> None:

@@ -107,7 +107,9 @@ def test_the_script_without_torch_says_so_and_shows_help_without_it(tmp_path: Pa
         ("return None", (), 0, "right: issue-131750"),
         ("raise AssertionError('off')", (), 1, "WRONG: AssertionError: off"),
         ("raise sys.modules['device_suite.states'].Refused('too old')", (), 2, "not tried: too old"),
-        ("return None", ("--plant", "nowhere.py:fault"), 2, "not tried: no such file: nowhere.py"),
+        ("return None", ("--device", "absent"), 2, "not tried: torch sees no absent"),
+        ("return None", ("--plant", "nowhere.py:fault"), 3, "no such file: nowhere.py"),
+        ("return None", ("--plant", "nowhere.py:fault"), 3, "this script failed"),
         ("return None", ("--device", "broken"), 3, "RuntimeError: broken"),
     ],
 )
@@ -120,11 +122,14 @@ def test_the_scripts_status_tells_right_wrong_not_tried_and_failed(
         "device_suite": "",
         "device_suite.runs": "PlantMaker = object\ndef Bench(device, around): return None\n",
         "device_suite.plants": (SUITE / "device_suite" / "plants.py").read_text(),
-        "device_suite.selection": "def prepare_device(name):\n    if name == 'broken': raise RuntimeError(name)\n",
+        "device_suite.selection": (
+            "def prepare_device(name):\n    if name == 'broken': raise RuntimeError(name)\n"
+            "    if name == 'absent': raise ValueError('torch sees no absent')\n"
+        ),
         "device_suite.states": f"import sys\nclass Refused(Exception): ...\ndef run_case(case, bench): {finds}\n",
     }
     (tmp_path / "repro.py").write_text(render_script(RECORD, CASE, sources))
-    (tmp_path / "torch.py").write_text("__version__ = '2.13.0'\nversion = None\n")
+    (tmp_path / "torch.py").write_text("__version__ = '2.13.0'\nversion = None\ndef ones(*_, device): return None\n")
 
     argv = [sys.executable, str(tmp_path / "repro.py"), *arguments]
     told = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -135,7 +140,7 @@ def test_the_scripts_status_tells_right_wrong_not_tried_and_failed(
 def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
     text = render_issue(RECORD, CASE, "print()", "repro.py")
 
-    assert text.startswith("# [MPS] issue-131750: Mismatch")
+    assert text.startswith("# [MPS] issue-131750: off by 0.01")
     assert "largest error 0.01, allowed 0.001" in text
     assert "| torch | 2.13.0 (cccccccccccc) |" in text
     assert "https://github.com/pytorch/pytorch/issues/131750" in text

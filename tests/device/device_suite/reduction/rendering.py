@@ -14,7 +14,7 @@ from .steps import Inexpressible, Program, Ref, leaves
 MOST_LINES = 80
 # What prepares the call in question, or reads its answer.
 _PLUMBING = tuple("to cpu requires_grad_ detach as_strided __getitem__ backward sum clone __get__".split())
-MOST_WIDTH = 400
+MOST_WIDTH = 600
 _FRAME = Path(__file__).with_name("frame.py.txt")
 
 
@@ -25,32 +25,38 @@ def render(program: Program, said: str, device: str) -> str:
         Inexpressible: it would be longer than a maintainer reads.
     """
     names = list(program.inputs)
-    made = [f"    {name} = {one.text()}" for name, one in program.inputs.items()]
+    made = [_wrapped(f"    {name} = {one.text()}") for name, one in program.inputs.items()]
     body = [f"    {line}" for line in program.body()]
     head = [
         "#!/usr/bin/env python3",
         '"""' + "\n".join(textwrap.wrap(said, 110)).replace("\\", "\\\\").replace('"""', "'''") + '"""',
         "import argparse, contextlib, os, runpy, sys, traceback",
         "",
-        f"DEVICE, FACTOR = {device!r}, {program.factor:.4g}",
+        'os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)  # else the CPU would be compared with itself',
         "",
+        f"DEVICE, FACTOR = {device!r}, {program.factor:.4g}",
         "",
         "def inputs(torch):",
         *made,
         f"    return [{', '.join(names)}]",
         "",
-        "",
         f"def ask(torch, device, cast, {', '.join(names)}):" if names else "def ask(torch, device, cast):",
         *body,
         f"    return [{', '.join(program.answers)}]",
         "",
-        "",
     ]
     text = "\n".join([*head, ""]) + _FRAME.read_text(encoding="utf-8")
     lines = text.splitlines()
-    if len(lines) > MOST_LINES or max(map(len, lines)) > MOST_WIDTH:
+    if max(map(len, lines)) > MOST_WIDTH:
+        raise Inexpressible("a call in it is too long to be read")
+    if len(lines) > MOST_LINES:
         raise Inexpressible(f"{len(program.steps)} calls are needed: the script would have {len(lines)} lines")
     return text
+
+
+def _wrapped(line: str) -> str:
+    """Return an input's line, broken between its numbers."""
+    return textwrap.fill(line, 118, subsequent_indent=" " * 8, break_long_words=False, break_on_hyphens=False)
 
 
 def facts_of(program: Program, fault: Fault | None) -> dict[str, Any]:

@@ -77,8 +77,24 @@ class Input:
 
     def text(self) -> str:
         """Return the expression that makes it."""
-        return self.drawn or f"torch.tensor({literal(self.value.tolist())}, dtype={self.value.dtype})" + (
+        numbers = mapped(self.value.tolist(), self._shortened)
+        return self.drawn or f"torch.tensor({literal(numbers)}, dtype={self.value.dtype})" + (
             f".reshape({tuple(self.value.shape)})" if self.value.numel() == 0 else ""
+        )
+
+    def _shortened(self, number: Any) -> Any:
+        """Return the shortest number that is the same in the tensor's dtype."""
+        if not isinstance(number, float):
+            return number
+        digits = {torch.float32: 9, torch.float16: 5, torch.bfloat16: 4}.get(self.value.dtype, 17)
+        return next(
+            (
+                short
+                for count in range(1, digits)
+                if (short := float(f"{number:.{count}g}")) == number
+                or torch.tensor(short, dtype=self.value.dtype).item() == number
+            ),
+            float(f"{number:.{digits}g}"),
         )
 
 

@@ -63,6 +63,8 @@ def main(argv: list[str] | None = None) -> int:
         found["script"] = render(program, options.said, options.device or options.named)
     except Inexpressible as why:
         found = {"refused": str(why)}
+    except Exception as raised:  # what a case does inside a transform or a compiler cannot be known
+        found = {"refused": f"it cannot be recorded: {type(raised).__name__}: {str(raised)[:200]}"}
     return _written(options.output, found)
 
 

@@ -69,7 +69,8 @@ class Recorder(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
             raise Inexpressible("it makes thousands of calls")
         known = isinstance(result, torch.Tensor) and id(result) in self._names and not moves
         variable = "" if known or not _tensors(result) else f"r{len(self.steps)}"
-        self.steps.append(Step(variable, name, given, named, changes))
+        quiet = changes and not torch.is_grad_enabled()
+        self.steps.append(Step(variable, name, given, named, changes, quiet))
         if variable:
             self._name(result, variable)
         return result
@@ -145,7 +146,7 @@ def _public() -> dict[int, str]:
     found: dict[int, str] = {}
     for home, module in _HOMES:
         for name in dir(module):
-            if name in ("data", "grad") or (name.startswith("__") and home != "torch.Tensor"):
+            if name.startswith("__") and home != "torch.Tensor":
                 continue
             found.setdefault(id(getattr(module, name, None)), f"{home}.{name}")
     return found

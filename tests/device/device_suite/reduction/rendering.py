@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from .asking import Fault
-from .steps import Inexpressible, Program, Ref, leaves
+from .steps import Device, Inexpressible, Program, Ref, leaves, mapped
 
 MOST_LINES = 80
 # What prepares the call in question, or reads its answer.
@@ -26,12 +27,11 @@ def render(program: Program, said: str, device: str) -> str:
     """
     names = list(program.inputs)
     made = [_wrapped(f"    {name} = {one.text()}") for name, one in program.inputs.items()]
-    body = [f"    {line}" for line in program.body()]
+    body = [f"    {line}" for line in _moved_where_used(program).body()]
     head = [
         "#!/usr/bin/env python3",
         '"""' + "\n".join(textwrap.wrap(said, 110)).replace("\\", "\\\\").replace('"""', "'''") + '"""',
         "import argparse, contextlib, os, runpy, sys, traceback",
-        "",
         'os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)  # else the CPU would be compared with itself',
         "",
         f"DEVICE, FACTOR = {device!r}, {program.factor:.4g}",
@@ -52,6 +52,26 @@ def render(program: Program, said: str, device: str) -> str:
     if len(lines) > MOST_LINES:
         raise Inexpressible(f"{len(program.steps)} calls are needed: the script would have {len(lines)} lines")
     return text
+
+
+def _moved_where_used(program: Program) -> Program:
+    """Return the program with `x.to(device)` where the one call stands that takes it, not in a line of its own."""
+    steps = list(program.steps)
+    for step in program.steps:
+        users = [each for each in steps if any(ref.name == step.result for ref in each.refs())]
+        plain = step.name == "torch.Tensor.to" and step.args[1:] == (Device(),) and not step.kwargs
+        count = sum(ref.name == step.result for each in users for ref in each.refs())
+        if not (plain and count == 1 and not users[0].changes and step.result not in program.answers):
+            continue
+        moved = Ref(f"{step.args[0].text}.to(device)")
+        place = steps.index(users[0])
+        steps[place] = replace(
+            users[0],
+            args=mapped(users[0].args, lambda one, old=step.result, new=moved: new if one == Ref(old) else one),
+            kwargs=mapped(users[0].kwargs, lambda one, old=step.result, new=moved: new if one == Ref(old) else one),
+        )
+        steps.remove(step)
+    return replace(program, steps=tuple(steps))
 
 
 def _wrapped(line: str) -> str:

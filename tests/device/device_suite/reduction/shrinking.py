@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterator
 
 import torch
 
-from .steps import Inexpressible, Input, Program, Ref, Step, leaves, mapped
+from .steps import Inexpressible, Input, Program, Ref, leaves, mapped
 
 LITERAL = 24  # values that a script writes out
 Predicate = Callable[[Program], bool]
@@ -152,8 +152,7 @@ def _resized(program: Program, side: int, smaller: int) -> Program | None:
                 value = _cut(value, axis, smaller)
         inputs[name] = Input(value)
     steps = tuple(
-        Step(step.result, step.name, mapped(step.args, change), mapped(step.kwargs, change), step.changes)
-        for step in program.steps
+        replace(step, args=mapped(step.args, change), kwargs=mapped(step.kwargs, change)) for step in program.steps
     )
     return replace(program, inputs=inputs, steps=steps)
 

@@ -43,6 +43,7 @@ class Step:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     changes: bool = False  # it changes what it is given
+    quiet: bool = False  # without a gradient
 
     def refs(self) -> list[Ref]:
         """Return the values that the step reads."""
@@ -65,7 +66,8 @@ class Step:
                 done = f"{args[0]}.{last}({', '.join(args[1:] + named)})"
             else:
                 done = f"{self.name}({', '.join(args + named)})"
-        return f"{self.result} = {done}" if self.result else done
+        line = f"{self.result} = {done}" if self.result else done
+        return f"with torch.no_grad(): {line}" if self.quiet else line
 
 
 @dataclass(frozen=True)

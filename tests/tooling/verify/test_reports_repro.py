@@ -118,7 +118,9 @@ def test_the_scripts_status_tells_right_wrong_not_tried_and_failed(
 ) -> None:
     """The frame and torch only play their parts: what is asked is what the script makes of them."""
     sources = {
-        "test_regressions_norms": "class Case:\n    id = 'issue-131750'\ncases = [Case]\n",
+        "test_regressions_norms": (
+            "class Case:\n    id = 'issue-131750'\n\nclass cases:\n    def listed(full): return [Case]\n"
+        ),
         "device_suite": "",
         "device_suite.runs": "PlantMaker = object\ndef Bench(device, around): return None\n",
         "device_suite.plants": (SUITE / "device_suite" / "plants.py").read_text(),

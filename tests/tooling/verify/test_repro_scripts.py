@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from mps_build.common.records.verification import Case, Record, Torch
 from mps_build.verify.reports.embedded_suite import embed
-from mps_build.verify.reports.reduction import Asking, reduce_case
+from mps_build.verify.reports.reduction import Asking, Reduction, reduce_case
 from mps_build.verify.reports.repro import render_issue, render_script
 
 ROOT = Path(__file__).parents[3]
@@ -54,7 +54,8 @@ def _case(planted: dict[str, str], reason: str = "Mismatch: fresh: out[0]: off b
 
 def _plants(folder: Path, planted: list[dict[str, str]]) -> Path:
     file = folder / "plants.py"
-    head = f"import sys\nsys.path.append({str(ROOT / 'tests' / 'sensitivity')!r})\nfrom generic_plants import GenericPlant\n"
+    found_at = str(ROOT / "tests" / "sensitivity")
+    head = f"import sys\nsys.path.append({found_at!r})\nfrom generic_plants import GenericPlant\n"
     each = [f"def p{n}(): return GenericPlant({one['overload']!r}, {one['kind']!r})" for n, one in enumerate(planted)]
     file.write_text(head + "\n".join(each) + "\n", encoding="utf-8")
     return file
@@ -94,6 +95,13 @@ def test_forty_cases_are_right_without_a_fault_and_wrong_with_one_in_both_forms(
         assert one["operator"] in title and one["dtype"] in title and "known" not in title
 
 
+@pytest.fixture(scope="module")
+def short() -> Reduction:
+    """A script made where the record's device is not: the record names the output."""
+    case = _case({"case": "issue-131750", "file": "test_regressions_norms.py"})
+    return reduce_case(SUITE, _record(case), case, Asking(python=Path(PYTHON)), "words")
+
+
 @needs_torch
 @pytest.mark.parametrize(
     ("options", "status", "says"),
@@ -105,14 +113,9 @@ def test_forty_cases_are_right_without_a_fault_and_wrong_with_one_in_both_forms(
     ],
 )
 def test_a_short_script_made_without_a_device_has_four_ends(
-    options: tuple[str, ...], status: int, says: str, tmp_path: Path
+    options: tuple[str, ...], status: int, says: str, short: Reduction, tmp_path: Path
 ) -> None:
-    """The record names the output; the machine does not have the record's device."""
-    planted = {"case": "issue-131750", "file": "test_regressions_norms.py"}
-    fault = {"overload": "aten.native_layer_norm.default", "kind": "scaled"}
-    plant = f"{_plants(tmp_path, [fault])}:p0"
-    case = _case(planted)
-    short = reduce_case(SUITE, _record(case), case, Asking(python=Path(PYTHON)), "words")
+    plant = f"{_plants(tmp_path, [{'overload': 'aten.native_layer_norm.default', 'kind': 'scaled'}])}:p0"
     assert short.script is not None, short.refused
     assert (short.asked, short.facts["operator"]) == ("", "torch.nn.functional.layer_norm")
     file = tmp_path / "repro.py"

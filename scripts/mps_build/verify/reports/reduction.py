@@ -69,24 +69,21 @@ def reduce_case(suite: Path, record: Record, case: Case, asking: Asking, said: s
     """
     if asking.python is None:
         return Reduction(refused="no Python with torch is at hand (--python names one)")
-    device = asking.device or record.device
-    found = _reduced(suite, record, case, asking, device, said)
-    if "missing" in found and (asking.device or asking.plant):
+    found = _reduced(suite, record, case, asking, said)
+    if "missing" in found:
         raise UsageError(plain(str(found["missing"])), hint="leave --device and --plant out to use the record alone")
-    if "script" not in found and not asking.device:
-        device, found = "", _reduced(suite, record, case, asking, "", said)
     if "script" not in found:
-        return Reduction(refused=plain(str(found.get("refused", found.get("missing", "")))))
+        return Reduction(refused=plain(str(found.get("refused", ""))))
     facts = {key: plain(str(found.get(key, ""))) for key in _WORDS}
-    return Reduction(script=str(found["script"]), facts=facts, asked=device)
+    return Reduction(script=str(found["script"]), facts=facts, asked=str(found.get("asked", "")))
 
 
-def _reduced(suite: Path, record: Record, case: Case, asking: Asking, device: str, said: str) -> dict[str, Any]:
+def _reduced(suite: Path, record: Record, case: Case, asking: Asking, said: str) -> dict[str, Any]:
     options = {
         "file": case.file or "",
-        "device": device,
+        "device": asking.device or record.device,
         "named": record.device,
-        "plant": str(Path(asking.plant).absolute()) if asking.plant and device else "",
+        "plant": str(Path(asking.plant).absolute()) if asking.plant else "",
         "reason": plain(case.reason or "")[:20_000],
         "said": plain(said),
         "seconds": str(SECONDS),
@@ -95,6 +92,7 @@ def _reduced(suite: Path, record: Record, case: Case, asking: Asking, device: st
         output = Path(folder) / "found.json"
         argv = [str(asking.python), "-W", "ignore", "-m", "device_suite.reduction", f"--output={output}"]
         argv += [f"--{key}={value}" for key, value in options.items()]
+        argv += [] if asking.device or asking.plant else ["--or-record"]
         command = Command(argv=(*argv, "--", case.id), cwd=suite, environ=suite_environ(os.environ).variables)
         done = capture(command, timeout_seconds=SECONDS + _STARTING)
         if not output.is_file():

@@ -45,27 +45,38 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--reason", default="", help="what the record says of it")
     parser.add_argument("--said", default="", help="the first words of the script")
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--or-record", action="store_true", help="without the device, or where it is right: the record")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args(argv)
-    try:
-        device = prepare_device(options.device) if options.device else None
-        plant = Plant(options.plant) if options.plant else None
-        torch.ones(1, device=device)
-    except (ValueError, PlantError, RuntimeError, AssertionError) as missing:
-        return _written(options.output, {"missing": str(missing)})
     module = importlib.import_module(options.file[: -len(".py")])
     case = next((one for one in module.cases.listed(full=True) if one.id == options.case), None)
     if case is None:
         return _written(options.output, {"refused": "this torch does not have the case"})
+    found = _found(case, options, options.device)
+    if "script" not in found and options.or_record:
+        alone = _found(case, options, "")
+        found = alone if "script" in alone else {"refused": found.get("refused") or alone.get("refused")}
+    return _written(options.output, found)
+
+
+def _found(case: Case, options: argparse.Namespace, name: str) -> dict[str, Any]:
+    """Return the script and what a title says; or why there is none: a device that is missing, a case that stays."""
+    try:
+        device = prepare_device(name) if name else None
+        torch.ones(1, device=device)
+        plant = Plant(options.plant) if options.plant and name else None
+    except (ValueError, PlantError, RuntimeError, AssertionError, ImportError) as missing:
+        return {"missing": str(missing)}
     try:
         program, fault = reduce_case(case, options.reason, device, plant, options.seconds)
         found = facts_of(program, fault)
         found["script"] = render(program, options.said, options.device or options.named)
     except Inexpressible as why:
-        found = {"refused": str(why)}
+        return {"refused": str(why)}
     except Exception as raised:  # what a case does inside a transform or a compiler cannot be known
-        found = {"refused": f"it cannot be recorded: {type(raised).__name__}: {str(raised)[:200]}"}
-    return _written(options.output, found)
+        return {"refused": f"it cannot be recorded: {type(raised).__name__}: {str(raised)[:200]}"}
+    found["asked"] = name
+    return found
 
 
 def _written(path: Path, found: dict[str, Any]) -> int:

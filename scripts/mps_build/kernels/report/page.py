@@ -10,6 +10,7 @@ from typing import Any
 from ...common.page import whole_page
 from ..execution.verify_all import FOUND
 from .atlas import Entry, entries
+from .importance import importance
 
 # By verdict: the tone, and the words.
 _VERDICTS = {
@@ -65,7 +66,7 @@ def _findings(document: Mapping[str, Any]) -> str:
     found = list(every.values())
     rows = [
         [f"<code>{escape(row['name'])}</code>", escape(row["library"]), _tag(row["outcome"]), escape(row["reason"])]
-        for row in sorted(found, key=lambda row: row["outcome"] == "known")
+        for row in sorted(found, key=lambda row: (row["outcome"] == "known", importance(row["outcome"], row)))
     ]
     if not rows:
         return "<section><h2>Findings</h2><p>None.</p></section>"

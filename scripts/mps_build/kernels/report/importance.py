@@ -1,4 +1,4 @@
-"""The order of importance of findings: what a user meets on ordinary inputs first, then accuracy, then extreme inputs."""
+"""Findings in the order of what they mean to a user: ordinary inputs first, then accuracy, then extreme inputs."""
 
 from __future__ import annotations
 

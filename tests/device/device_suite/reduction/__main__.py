@@ -24,6 +24,7 @@ from ..runs import Bench, DeviceRun
 from ..selection import prepare_device
 from ..states import _DRAWS
 from .asking import Asker, Fault
+from .isolating import isolated
 from .recorder import Recorder
 from .rendering import facts_of, render
 from .shrinking import Shrinker, slice_of, written_out
@@ -100,13 +101,15 @@ def reduce_case(
         fault = asker.first_fault(program)
         if fault is None:
             continue
-        cut = _cut_to(program, fault)
+        asked = replace(program, answers=())
 
         def fails(one: Program, asker: Asker = asker) -> bool:
             return asker.first_fault(one) is not None
 
-        if not fails(cut):
-            cut = replace(program, answers=cut.answers)
+        cuts = [isolated(asked, fault), _cut_to(program, fault)]
+        cut = next((one for one in cuts if one is not None and fails(one)), None)
+        if cut is None:
+            continue
         small = Shrinker(fails, seconds).shrink(cut)
         return small, asker.first_fault(small) or fault
     raise Inexpressible("the device is right in each of its calls, one after another")

@@ -10,6 +10,7 @@ import json
 import math
 import re
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Iterator
@@ -93,7 +94,10 @@ def reduce_case(
     Raises:
         Inexpressible: the case cannot be written as a few public calls, or the device is right in them.
     """
-    for states in _states(case, reason):
+    end = time.monotonic() + seconds
+    for number, states in enumerate(_states(case, reason)):
+        if number and time.monotonic() > end:
+            raise Inexpressible(f"nothing wrong was found in its calls within {seconds:.0f} s")
         program, paths = record(case, reason, states)
         if device is None:
             return _by_record(program, paths, reason), None
@@ -110,7 +114,7 @@ def reduce_case(
         cut = next((one for one in cuts if one is not None and fails(one)), None)
         if cut is None:
             continue
-        small = Shrinker(fails, seconds).shrink(cut)
+        small = Shrinker(fails, max(end - time.monotonic(), seconds / 4)).shrink(cut)
         return small, asker.first_fault(small) or fault
     raise Inexpressible("the device is right in each of its calls, one after another")
 

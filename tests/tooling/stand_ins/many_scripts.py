@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -21,9 +22,7 @@ sys.path.insert(0, str(Path.cwd()))
 
 def reduced(arguments: list[str]) -> int:
     """Run the reducer; it is imported in a fork only, since a script brings the suite's modules itself."""
-    from device_suite.reduction.__main__ import main
-
-    return main(arguments)
+    return int(importlib.import_module("device_suite.reduction.__main__").main(arguments))
 
 
 def in_fork(work: Callable[[], Any]) -> tuple[Any, str]:

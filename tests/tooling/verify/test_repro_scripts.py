@@ -25,8 +25,11 @@ PLANTED = json.loads(Path(__file__).with_name("planted_cases.json").read_text(en
 PYTHON = os.environ.get("MPS_BUILD_TEST_TORCH") or os.environ.get("MPS_BUILD_TORCH_PYTHON") or ""
 MOST_LINES, MOST_BYTES = 80, 60_000
 LAYERS = {path.stem.split("_")[1] for path in SUITE.glob("test_*.py")}
-# Asked with --full alone; models and smoke take longer than their one call.
-NOT_HERE = {"opinfo", "models", "smoke"}
+# Asked with --full alone, of upstream's samples, which need more than torch.
+NOT_HERE = {"opinfo"}
+# The fault shows in a whole network alone: docs/verify/repro.md.
+STAYS_LONG = {"models-cnn-step", "smoke-synchronise"}
+PARTS = 4
 
 needs_torch = pytest.mark.skipif(not PYTHON, reason="no torch here; MPS_BUILD_TEST_TORCH names a Python that has it")
 
@@ -62,15 +65,17 @@ def _plants(folder: Path, planted: list[dict[str, str]]) -> Path:
 
 
 def test_the_planted_cases_are_of_all_layers() -> None:
-    assert len(PLANTED) >= 40
+    assert len(PLANTED) - len(STAYS_LONG) >= 40
     assert {one["file"].split("_")[1] for one in PLANTED} >= LAYERS - NOT_HERE
 
 
 @needs_torch
-def test_forty_cases_are_right_without_a_fault_and_wrong_with_one_in_both_forms(tmp_path: Path) -> None:
-    plants = _plants(tmp_path, PLANTED)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_forty_cases_are_right_without_a_fault_and_wrong_with_one_in_both_forms(part: int, tmp_path: Path) -> None:
+    mine = PLANTED[part::PARTS]
+    plants = _plants(tmp_path, mine)
     jobs: list[dict[str, Any]] = []
-    for number, planted in enumerate(PLANTED):
+    for number, planted in enumerate(mine):
         case = _case(planted)
         whole = tmp_path / f"whole{number}.py"
         whole.write_text(render_script(_record(case, "cpu"), case, embed(SUITE, planted["file"], case.id)))
@@ -85,7 +90,8 @@ def test_forty_cases_are_right_without_a_fault_and_wrong_with_one_in_both_forms(
     assert not {one["case"]: one["whole_ends"] for one in found if one["whole_ends"][:2] != [0, 1]}
     assert not {one["case"]: one["ends"] for one in found if one.get("ends", [0, 1])[:2] != [0, 1]}
     short = [one for one in found if "script" in one]
-    assert len(short) >= 40, {one["case"]: one.get("refused") for one in found if one not in short}
+    long = {one["case"]: one.get("refused") for one in found if "script" not in one}
+    assert long.keys() <= STAYS_LONG, long
     for one in short:
         script, case = one["script"], _case(one)
         assert len(script.splitlines()) <= MOST_LINES, one["case"]

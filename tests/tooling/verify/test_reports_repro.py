@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from mps_build.cli import main
 from mps_build.common.errors import UsageError
-from mps_build.common.records.verification import Case, Record, Torch, write_record
+from mps_build.common.records.verification import Case, Python, Record, Torch, write_record
 from mps_build.verify.reports.embedded_suite import embed, without_other_cases
+from mps_build.verify.reports.reduction import Asking, find_python, reduce_case
 from mps_build.verify.reports.repro import render_issue, render_script
 
 SUITE = Path(__file__).parents[2] / "device"
@@ -200,3 +201,34 @@ def test_a_records_texts_are_harmless_in_script_and_issue() -> None:
         is_inside ^= line in fences
         outside += [] if is_inside or line in (*fences, "</details>") else [line]
     assert not [word for word in ("</details>", "@all", "```") if word in "\n".join(outside)]
+
+
+def test_a_python_that_a_record_names_is_run_only_if_this_tool_made_it(tmp_path: Path) -> None:
+    ours = tmp_path / "verify" / "environments" / "a" / "bin" / "python"
+    ours.parent.mkdir(parents=True)
+    foreign = tmp_path / "python"
+    for file in (ours, foreign):
+        file.write_text("")
+
+    def of(executable: str) -> Path | None:
+        record = RECORD.model_copy(update={"python": Python(executable=executable)})
+        return find_python(record, None, tmp_path, {})
+
+    assert of(str(ours)) == ours
+    assert of(str(foreign)) is None
+    assert of(f"{tmp_path}/verify/environments/../../python") is None
+    assert find_python(RECORD, foreign, tmp_path, {}) == foreign
+    assert find_python(RECORD, None, tmp_path, {"MPS_BUILD_TORCH_PYTHON": str(foreign)}) == foreign
+    with pytest.raises(UsageError, match="is not an interpreter"):
+        find_python(RECORD, tmp_path / "none", tmp_path, {})
+
+
+def test_a_reducer_that_gives_no_answer_leaves_the_long_script(tmp_path: Path) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho 'ImportError: libtorch' >&2\nexit 1\n")
+    broken.chmod(0o755)
+
+    found = reduce_case(SUITE, RECORD, CASE, Asking(python=broken), "words")
+
+    assert found.script is None and "ImportError: libtorch" in found.refused
+    assert reduce_case(SUITE, RECORD, CASE, Asking(python=None), "words").refused

@@ -31,7 +31,9 @@ def isolated(program: Program, fault: Fault) -> Program | None:
         return Ref(renamed[one.text]) if isinstance(one, Ref) else one
 
     result = "out" if step.result else ""
-    steps.append(Step(result, step.name, mapped(step.args, change), mapped(step.kwargs, change), step.changes))
+    steps.append(
+        Step(result, step.name, mapped(step.args, change), mapped(step.kwargs, change), step.changes, step.under)
+    )
     answer = fault.answer
     if step.result and Ref(answer).name == step.result:
         answer = result + answer[len(step.result) :]

@@ -69,8 +69,7 @@ class Recorder(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
             raise Inexpressible("it makes thousands of calls")
         known = isinstance(result, torch.Tensor) and id(result) in self._names and not moves
         variable = "" if known or not _tensors(result) else f"r{len(self.steps)}"
-        quiet = changes and not torch.is_grad_enabled()
-        self.steps.append(Step(variable, name, given, named, changes, quiet))
+        self.steps.append(Step(variable, name, given, named, changes, _contexts(changes)))
         if variable:
             self._name(result, variable)
         return result
@@ -127,6 +126,14 @@ class Recorder(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
             if tensor.requires_grad:
                 self.steps.append(Step("", "torch.Tensor.requires_grad_", (Ref(name),), {}, changes=True))
         return name
+
+
+def _contexts(changes: bool) -> tuple[str, ...]:
+    """Return the contexts of the call that is made now; without a gradient matters to what changes its input."""
+    found = ["torch.no_grad()"] if changes and not torch.is_grad_enabled() else []
+    if torch.is_autocast_cpu_enabled():  # the recording is made on the CPU
+        found.append(f"torch.autocast(device.type, {torch.get_autocast_cpu_dtype()})")
+    return tuple(found)
 
 
 def _changes(last: str, kwargs: dict[str, Any]) -> bool:

@@ -43,7 +43,7 @@ class Step:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     changes: bool = False  # it changes what it is given
-    quiet: bool = False  # without a gradient
+    under: tuple[str, ...] = ()  # the contexts that it is called in
 
     def refs(self) -> list[Ref]:
         """Return the values that the step reads."""
@@ -67,7 +67,7 @@ class Step:
             else:
                 done = f"{self.name}({', '.join(args + named)})"
         line = f"{self.result} = {done}" if self.result else done
-        return f"with torch.no_grad(): {line}" if self.quiet else line
+        return f"with {', '.join(self.under)}: {line}" if self.under else line
 
 
 @dataclass(frozen=True)

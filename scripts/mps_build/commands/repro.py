@@ -1,7 +1,8 @@
 """Write one failure of a record as a script of its own, and as an issue's text.
 
-The script needs torch and the standard library only: it asks the case on the device, compares the answer with
-float64 on the CPU, and ends with 1 where it is wrong.
+The script needs torch and the standard library only: it asks the device a few public calls, cut down to what still
+fails, compares the answer with float64 on the CPU, and ends with 1 where it is wrong. Where the record's device is
+here, it is asked what still fails; else the script follows from the record.
 
 RECORD may also be a document of verify_kernels (--json), and CASE the name of one of its kernels.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +25,11 @@ from ..common.recipe.catalogue import data_root
 from ..common.records.kernels import is_kernels, load_kernels
 from ..common.records.verification import FAILED, Case, Record, load_record
 from ..common.result import Result
+from ..common.workspace import cache_folder
 from ..kernels.report import repro as kernel_repro
 from ..verify.reports.embedded_suite import embed
-from ..verify.reports.repro import render_issue, render_script
+from ..verify.reports.reduction import Asking, find_python, reduce_case
+from ..verify.reports.repro import render_issue, render_script, said_of
 
 TASK = ("verify", 5)
 EXAMPLES = (
@@ -43,6 +47,9 @@ class Options:
     case: str
     output: Path | None
     issue: Path | None
+    device: str | None = None
+    plant: str | None = None
+    python: Path | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,6 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--issue", metavar="FILE", type=Path, help="where to write the issue's text (default: repro_<case>.md)"
     )
+    parser.add_argument("--device", help="the device that is asked what still fails (default: the record's, if here)")
+    parser.add_argument("--plant", metavar="FILE.py:NAME", help="a fault to hold around the work on the device")
+    parser.add_argument("--python", metavar="FILE", type=Path, help="a Python with torch (default: the record's)")
 
 
 def run(options: Options, console: Console) -> Result:
@@ -71,14 +81,26 @@ def run(options: Options, console: Console) -> Result:
     if case.file is None or "::" in case.id:
         raise UsageError(f"{case.id}: is an event of the run, not a case: it cannot be repeated", hint=case.reason)
     script_path, issue_path = _paths(options, case.id)
-    script = render_script(record, case, embed(data_root() / "tests" / "device", case.file, case.id))
+    suite = data_root() / "tests" / "device"
+    whole = render_script(record, case, embed(suite, case.file, case.id))
+    python = find_python(record, options.python, cache_folder(), os.environ)
+    asking = Asking(python=python, device=options.device, plant=options.plant)
+    short = reduce_case(suite, record, case, asking, said_of(record, case))
+    script = short.script or whole
     write_whole(script_path, script)
-    write_whole(issue_path, render_issue(record, case, script, script_path.name))
+    issue = render_issue(record, case, script, script_path.name, facts=short.facts, why_long=short.refused)
+    write_whole(issue_path, issue)
     console.table(("", ""), [("script", str(script_path)), ("issue's text", str(issue_path))])
+    if short.script is None:
+        console.warn(f"the script holds the suite's own frame: {short.refused}")
+    elif not short.asked:
+        console.warn("no device was asked what still fails: the script follows from the record alone")
     if case.outcome in ("passed", "skipped"):
         console.warn(f"{case.id} {case.outcome} in this record: the script will not show a failure")
     console.print(f"next: python {script_path}")
-    return Result(document={"case": case.id, "script": str(script_path), "issue": str(issue_path)})
+    lines = len(script.splitlines())
+    document = {"case": case.id, "script": str(script_path), "issue": str(issue_path), "lines": lines}
+    return Result(document={**document, "not_reduced": short.refused or None})
 
 
 def _paths(options: Options, name: str) -> tuple[Path, Path]:

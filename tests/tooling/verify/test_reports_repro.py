@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from mps_build.cli import main
 from mps_build.common.errors import UsageError
-from mps_build.common.records.verification import Case, Record, Torch, write_record
+from mps_build.common.records.verification import Case, Python, Record, Torch, write_record
 from mps_build.verify.reports.embedded_suite import embed, without_other_cases
+from mps_build.verify.reports.reduction import Asking, find_python, reduce_case
 from mps_build.verify.reports.repro import render_issue, render_script
 
 SUITE = Path(__file__).parents[2] / "device"
@@ -107,7 +108,9 @@ def test_the_script_without_torch_says_so_and_shows_help_without_it(tmp_path: Pa
         ("return None", (), 0, "right: issue-131750"),
         ("raise AssertionError('off')", (), 1, "WRONG: AssertionError: off"),
         ("raise sys.modules['device_suite.states'].Refused('too old')", (), 2, "not tried: too old"),
-        ("return None", ("--plant", "nowhere.py:fault"), 2, "not tried: no such file: nowhere.py"),
+        ("return None", ("--device", "absent"), 2, "not tried: torch sees no absent"),
+        ("return None", ("--plant", "nowhere.py:fault"), 3, "no such file: nowhere.py"),
+        ("return None", ("--plant", "nowhere.py:fault"), 3, "this script failed"),
         ("return None", ("--device", "broken"), 3, "RuntimeError: broken"),
     ],
 )
@@ -116,15 +119,20 @@ def test_the_scripts_status_tells_right_wrong_not_tried_and_failed(
 ) -> None:
     """The frame and torch only play their parts: what is asked is what the script makes of them."""
     sources = {
-        "test_regressions_norms": "class Case:\n    id = 'issue-131750'\ncases = [Case]\n",
+        "test_regressions_norms": (
+            "class Case:\n    id = 'issue-131750'\n\nclass cases:\n    def listed(full): return [Case]\n"
+        ),
         "device_suite": "",
         "device_suite.runs": "PlantMaker = object\ndef Bench(device, around): return None\n",
         "device_suite.plants": (SUITE / "device_suite" / "plants.py").read_text(),
-        "device_suite.selection": "def prepare_device(name):\n    if name == 'broken': raise RuntimeError(name)\n",
+        "device_suite.selection": (
+            "def prepare_device(name):\n    if name == 'broken': raise RuntimeError(name)\n"
+            "    if name == 'absent': raise ValueError('torch sees no absent')\n"
+        ),
         "device_suite.states": f"import sys\nclass Refused(Exception): ...\ndef run_case(case, bench): {finds}\n",
     }
     (tmp_path / "repro.py").write_text(render_script(RECORD, CASE, sources))
-    (tmp_path / "torch.py").write_text("__version__ = '2.13.0'\nversion = None\n")
+    (tmp_path / "torch.py").write_text("__version__ = '2.13.0'\nversion = None\ndef ones(*_, device): return None\n")
 
     argv = [sys.executable, str(tmp_path / "repro.py"), *arguments]
     told = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -135,7 +143,7 @@ def test_the_scripts_status_tells_right_wrong_not_tried_and_failed(
 def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
     text = render_issue(RECORD, CASE, "print()", "repro.py")
 
-    assert text.startswith("# [MPS] issue-131750: Mismatch")
+    assert text.startswith("# [MPS] issue-131750: off by 0.01")
     assert "largest error 0.01, allowed 0.001" in text
     assert "| torch | 2.13.0 (cccccccccccc) |" in text
     assert "https://github.com/pytorch/pytorch/issues/131750" in text
@@ -193,3 +201,34 @@ def test_a_records_texts_are_harmless_in_script_and_issue() -> None:
         is_inside ^= line in fences
         outside += [] if is_inside or line in (*fences, "</details>") else [line]
     assert not [word for word in ("</details>", "@all", "```") if word in "\n".join(outside)]
+
+
+def test_a_python_that_a_record_names_is_run_only_if_this_tool_made_it(tmp_path: Path) -> None:
+    ours = tmp_path / "verify" / "environments" / "a" / "bin" / "python"
+    ours.parent.mkdir(parents=True)
+    foreign = tmp_path / "python"
+    for file in (ours, foreign):
+        file.write_text("")
+
+    def of(executable: str) -> Path | None:
+        record = RECORD.model_copy(update={"python": Python(executable=executable)})
+        return find_python(record, None, tmp_path, {})
+
+    assert of(str(ours)) == ours
+    assert of(str(foreign)) is None
+    assert of(f"{tmp_path}/verify/environments/../../python") is None
+    assert find_python(RECORD, foreign, tmp_path, {}) == foreign
+    assert find_python(RECORD, None, tmp_path, {"MPS_BUILD_TORCH_PYTHON": str(foreign)}) == foreign
+    with pytest.raises(UsageError, match="is not an interpreter"):
+        find_python(RECORD, tmp_path / "none", tmp_path, {})
+
+
+def test_a_reducer_that_gives_no_answer_leaves_the_long_script(tmp_path: Path) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho 'ImportError: libtorch' >&2\nexit 1\n")
+    broken.chmod(0o755)
+
+    found = reduce_case(SUITE, RECORD, CASE, Asking(python=broken), "words")
+
+    assert found.script is None and "ImportError: libtorch" in found.refused
+    assert reduce_case(SUITE, RECORD, CASE, Asking(python=None), "words").refused

@@ -9,6 +9,7 @@ from typing import Any
 from ...common.errors import OwnFault, RefusedForSafety
 from ..execution.verify_all import FOUND, KernelRow, counts
 from ..read.library import BASIC
+from .importance import importance
 
 _HEAVY = 1e299
 _SLOW = 0.5  # processor seconds to run a kernel, worth a look
@@ -129,13 +130,15 @@ def _family_row(name: str, rows: Sequence[KernelRow]) -> list[str]:
 
 
 def finding_lines(rows: Sequence[KernelRow]) -> list[str]:
-    """Return one text for each finding: kernels of one family that are wrong in one way are one finding."""
+    """Return one text for each finding, the gravest first; kernels of a family, wrong in one way, are one finding."""
     groups: dict[tuple[str, str, str], list[KernelRow]] = {}
     for row in rows:
         if row.outcome in (*FOUND, "misfit", "refused"):
             groups.setdefault((row.outcome, row.family, row.operator or row.name), []).append(row)
     lines = []
-    for (outcome, _, _), members in groups.items():
+    gravest = {key: min(importance(row.outcome, row.verdict) for row in members) for key, members in groups.items()}
+    for (outcome, _, _), members in sorted(groups.items(), key=lambda each: gravest[each[0]]):
+        members.sort(key=lambda row: importance(row.outcome, row.verdict))
         first = members[0]
         others = len({row.name for row in members}) - 1
         alike = f" and {others} more of its operator and family" if others else ""

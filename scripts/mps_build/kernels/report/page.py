@@ -11,6 +11,7 @@ from ...common.page import whole_page
 from ..execution.verify_all import FOUND
 from .atlas import Entry, entries
 from .document import witness
+from .importance import importance
 
 # By verdict: the tone, and the words.
 _VERDICTS = {
@@ -74,7 +75,7 @@ def _findings(document: Mapping[str, Any]) -> str:
             *(escape(str(row.get("where", {}).get(key, ""))) for key in ("got", "want")),
             escape(row["reason"]),
         ]
-        for row in sorted(found, key=lambda row: row["outcome"] == "known")
+        for row in sorted(found, key=lambda row: (row["outcome"] == "known", importance(row["outcome"], row)))
     ]
     if not rows:
         return "<section><h2>Findings</h2><p>None.</p></section>"

@@ -13,6 +13,7 @@ from typing import Any
 
 from ...common.errors import UsageError
 from ...common.plain_text import fence_of, in_markdown, plain
+from ..judge.known import load_known
 from ..judge.references import ELEMENTWISE, free_names, load_references
 from ..program.dtypes import DTYPES
 
@@ -89,6 +90,17 @@ def _element(row: Mapping[str, Any]) -> dict[str, Any] | None:
     }
 
 
+def _explained(document: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:
+    """Return what is known of the cause: the rows of known_issues.yaml that mean the kernel in this release."""
+    version, name = document.get("torch"), str(row["name"])
+    kind = str(row["outcome"])
+    meant = [each for each in load_known() if each.means(name) and each.is_of(str(version) if version else None)]
+    meant = [each for each in meant if kind == "known" or kind in each.outcomes]
+    if not meant:
+        return []
+    return ["**Cause**", "", *(f"- {in_markdown(each.title)}: {in_markdown(each.why)}." for each in meant), ""]
+
+
 def render_issue(document: Mapping[str, Any], row: Mapping[str, Any], script: str, file: str) -> str:
     """Return the text of an issue, in Markdown: what, how to see it, and how it was found."""
     name = in_markdown(str(row["name"]))
@@ -113,6 +125,7 @@ def render_issue(document: Mapping[str, Any], row: Mapping[str, Any], script: st
             "",
             f"**To reproduce:** {seen}.",
             "",
+            *_explained(document, row),
             "**How it was found:** the kernel's own bitcode, taken from the wheel's metallib, was compiled for a "
             "processor and executed there, its result held against torch on the CPU in float64. "
             "It was not run on a GPU.",

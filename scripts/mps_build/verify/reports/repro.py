@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
 from mps_build.common.plain_text import fence_of, in_markdown, plain
 from mps_build.common.records.verification import Case, Record
 
-from .words import facts, issue_link
+from .words import facts as facts_of_record
+from .words import issue_link
 
+MOST_TITLE = 120
+MOST_FOUND = 6_000
 _MAIN = Path(__file__).with_name("repro_main.py.txt")
 
 
@@ -35,13 +41,19 @@ def render_script(record: Record, case: Case, sources: Mapping[str, str]) -> str
     return "\n".join([*parts, "", "", _MAIN.read_text(encoding="utf-8")])
 
 
-def render_issue(record: Record, case: Case, script: str, file: str) -> str:
-    """Return the text of an issue, in Markdown: what, how to see it, on what."""
+def render_issue(
+    record: Record, case: Case, script: str, file: str, *, facts: Mapping[str, str] | None = None, why_long: str = ""
+) -> str:
+    """Return the text of an issue, in Markdown: what, how to see it, on what.
+
+    `facts` are what a title says (operator, dtype, condition, effect). `why_long`: why the script is the suite's own
+    frame; then the text tells how to make it, and does not hold it.
+    """
     links = ", ".join(issue_link(issue) or in_markdown(issue) for issue in case.issue)
-    name, found = in_markdown(case.id), plain(_found(case))
+    name, found = in_markdown(case.id), plain(_found(case))[:MOST_FOUND]
     fence = fence_of(found)
     lines = [
-        f"# [{record.device.upper()}] {name}: {in_markdown(_first_sentence(case))}",
+        f"# {title(record, case, facts or {})}",
         "",
         f"`{name}` gives a wrong answer on `{record.device}` with torch {in_markdown(str(record.torch.version))}.",
         in_markdown(_caveat(record)),
@@ -64,11 +76,39 @@ def render_issue(record: Record, case: Case, script: str, file: str) -> str:
         sentence = f"Known as {known.link} ({known.title}), since {known.since}."
         lines += [in_markdown(sentence), ""]
     lines += ["**Versions**", "", "| | |", "|---|---|"]
-    shown = [(name, value) for name, value in facts(record) if name not in ("started", "time")]
+    shown = [(name, value) for name, value in facts_of_record(record) if name not in ("started", "time")]
     lines += [f"| {in_markdown(name)} | {in_markdown(value)} |" for name, value in shown]
+    lines += ["", *_script_lines(record, case, script, file, why_long), ""]
+    return "\n".join(lines)
+
+
+def _script_lines(record: Record, case: Case, script: str, file: str, why_long: str) -> list[str]:
+    if why_long:
+        command = f"nox -s repro -- RECORD {shlex.quote(plain(case.id))}"
+        return [
+            f"The script is long, since the case could not be cut down ({in_markdown(why_long)}). It is attached with "
+            f"the record (record.json of {in_markdown(record.started[:10])}, {in_markdown(record.tool)}); "
+            f"`{in_markdown(command)}` writes it again.",
+        ]
     fence = fence_of(script)
-    lines += ["", f"<details><summary>{in_markdown(file)}</summary>", "", f"{fence}python", script.rstrip(), fence]
-    return "\n".join([*lines, "", "</details>", ""])
+    head = f"<details><summary>{in_markdown(file)}</summary>"
+    return [head, "", f"{fence}python", script.rstrip(), fence, "", "</details>"]
+
+
+def title(record: Record, case: Case, facts: Mapping[str, str]) -> str:
+    """Return an issue's title: operator, dtype, condition and effect; it ends at a word."""
+    effect = facts.get("effect") or _effect(case)
+    said = [facts[key] for key in ("operator", "dtype", "condition") if facts.get(key)] or [case.id]
+    text = f"{', '.join(said)}: {effect}"
+    return f"[{record.device.upper()}] " + in_markdown(textwrap.shorten(plain(text), MOST_TITLE, placeholder=" …"))
+
+
+def _effect(case: Case) -> str:
+    """Return what was wrong, from the reason: without the kind of exception, the state and the path of the answer."""
+    first = (case.reason or "").strip().partition("\n")[0]
+    first = re.sub(r"^(Mismatch|AssertionError): ", "", first)
+    first = re.sub(r"^((fresh|again|other|polluted|row \w+|answer \d+|(out|base)[\w.\[\]-]*): )+", "", first)
+    return first or {"crashed": "the process crashes", "timeout": "it does not end"}.get(case.outcome, "a wrong answer")
 
 
 def _caveat(record: Record) -> str:
@@ -77,14 +117,20 @@ def _caveat(record: Record) -> str:
 
 
 def _found(case: Case) -> str:
-    lines = [f"{case.outcome}: {case.reason or ''}".strip()]
+    outcome = "failed" if case.outcome == "known" else case.outcome
+    lines = [f"{outcome}: {case.reason or ''}".strip()]
     if case.largest is not None and case.bound is not None:
         lines.append(f"largest error {case.largest:.4g}, allowed {case.bound:.4g}")
     return "\n".join(lines)
 
 
-def _first_sentence(case: Case) -> str:
-    return " ".join((case.reason or case.outcome).split())[:90]
+def said_of(record: Record, case: Case) -> str:
+    """Return the first words of a short script."""
+    found = textwrap.shorten(plain(_found(case)), 300, placeholder=" …")
+    return (
+        f"{case.id}: a wrong answer of {record.device} with torch {record.torch.version}, beside float64 on the CPU. "
+        f"Found: {found} Written by {record.tool} from a record of {record.started[:10]}. {_caveat(record)}".rstrip()
+    )
 
 
 def _literal_docstring(record: Record, case: Case) -> str:

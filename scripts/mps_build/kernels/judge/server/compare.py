@@ -180,9 +180,26 @@ def exact(function: Any, inputs: Any, got: Any, row: Any, masks: Any) -> Any:
         wrong, explained = _unexplained(wrong, known)
     found = {"max_ulp": 0.0, "bound_ulp": 0.0, "wrong": int(wrong.sum()), "count": got.numel(), "explained": explained}
     if found["wrong"]:
-        at = int(torch.nonzero(wrong.reshape(-1))[0])
+        at = int(torch.nonzero(most_ordinary(wrong, inputs).reshape(-1))[0])
         found |= {"index": at, "got": _show(got, at), "want": _show(want, at), **_inputs_at(inputs, got, at)}
     return found
+
+
+# Numbers that a reader takes for usual: a witness among them is worth more than a larger error elsewhere.
+ORDINARY = (1e-3, 1e4)
+
+
+def most_ordinary(wrong: Any, inputs: Any) -> Any:
+    """Return the wrong places with the most ordinary inputs: from a thousandth to 1e4 or 0; else finite; else all."""
+    usual, finite = wrong.clone(), wrong.clone()
+    for value in inputs.values():
+        if not isinstance(value, torch.Tensor) or value.shape != wrong.shape:
+            continue
+        wide = value.to(torch.complex128 if value.is_complex() else torch.float64)
+        size = torch.view_as_real(wide).abs() if wide.is_complex() else wide.abs().unsqueeze(-1)
+        usual &= ((size == 0) | ((size >= ORDINARY[0]) & (size <= ORDINARY[1]))).all(-1)
+        finite &= torch.isfinite(size).all(-1)
+    return next(each for each in (usual, finite, wrong) if each is wrong or bool(each.any()))
 
 
 def judge(
@@ -242,7 +259,8 @@ def judge(
         held = theirs[torch.isfinite(theirs)]
         found["cpu_ulp"] = float(held.max()) if held.numel() else 0.0
     if found["wrong"]:
-        worst = torch.where(wrong, torch.nan_to_num(error, posinf=1e300), torch.full_like(error, -1)).reshape(-1)
+        shown = most_ordinary(wrong, inputs)
+        worst = torch.where(shown, torch.nan_to_num(error, posinf=1e300), torch.full_like(error, -1)).reshape(-1)
         at = int(worst.argmax())
         found |= {
             "index": at,

@@ -1,0 +1,104 @@
+"""A failing case as a short script: the suite's own reducer is run by a Python that has torch."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mps_build.common.errors import UsageError
+from mps_build.common.json_text import load_json
+from mps_build.common.plain_text import plain
+from mps_build.common.process import Command, capture
+from mps_build.common.records.verification import Case, Record
+
+from ..target.variables import suite_environ
+
+SECONDS = 60
+_STARTING = 120  # torch's import, the case itself, on a busy machine
+_WORDS = ("operator", "dtype", "condition", "effect")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reduction:
+    """What became of it: the script and what a title says, or why there is none."""
+
+    script: str | None = None
+    refused: str = ""
+    facts: Mapping[str, str] = field(default_factory=dict)
+    asked: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Who is asked: a Python with torch, a device (none: the record's, where it is there), a fault around it."""
+
+    python: Path | None
+    device: str | None = None
+    plant: str | None = None
+
+
+def find_python(record: Record, given: Path | None, cache: Path, environ: Mapping[str, str]) -> Path | None:
+    """Return a Python with torch: the given one, the one that made the record, or MPS_BUILD_TORCH_PYTHON's.
+
+    A record is somebody's file: a program that it names is run only if this tool made it.
+
+    Raises:
+        UsageError: the given one is not there.
+    """
+    if given is not None:
+        if not given.exists():
+            raise UsageError(f"{given} is not an interpreter", hint="--python names a Python that has torch")
+        return given
+    named = environ.get("MPS_BUILD_TORCH_PYTHON")
+    ours = (cache / "verify" / "environments").absolute()
+    recorded = Path(os.path.normpath(record.python.executable)) if record.python else None
+    if recorded is not None and ours in recorded.parents and recorded.is_file():
+        return recorded
+    return Path(named) if named and Path(named).exists() else None
+
+
+def reduce_case(suite: Path, record: Record, case: Case, asking: Asking, said: str) -> Reduction:
+    """Return the case as a short script, reduced on the device where that is there, else from the record alone.
+
+    Raises:
+        UsageError: the device or the plant that was asked for is not there.
+    """
+    if asking.python is None:
+        return Reduction(refused="no Python with torch is at hand (--python names one)")
+    found = _reduced(suite, record, case, asking, said)
+    if "missing" in found:
+        raise UsageError(plain(str(found["missing"])), hint="leave --device and --plant out to use the record alone")
+    if "script" not in found:
+        return Reduction(refused=plain(str(found.get("refused", ""))))
+    facts = {key: plain(str(found.get(key, ""))) for key in _WORDS}
+    return Reduction(script=str(found["script"]), facts=facts, asked=str(found.get("asked", "")))
+
+
+def _reduced(suite: Path, record: Record, case: Case, asking: Asking, said: str) -> dict[str, Any]:
+    options = {
+        "file": case.file or "",
+        "device": asking.device or record.device,
+        "named": record.device,
+        "plant": str(Path(asking.plant).absolute()) if asking.plant else "",
+        "reason": plain(case.reason or "")[:20_000],
+        "said": plain(said),
+        "seconds": str(SECONDS),
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "found.json"
+        argv = [str(asking.python), "-W", "ignore", "-m", "device_suite.reduction", f"--output={output}"]
+        argv += [f"--{key}={value}" for key, value in options.items()]
+        argv += [] if asking.device or asking.plant else ["--or-record"]
+        command = Command(argv=(*argv, "--", case.id), cwd=suite, environ=suite_environ(os.environ).variables)
+        done = capture(command, timeout_seconds=SECONDS + _STARTING)
+        if not output.is_file():
+            last = (done.stderr.strip().splitlines() or ["it did not end in time" if done.timed_out else "it ended"])[
+                -1
+            ]
+            return {"refused": f"the reducer gave no answer: {last}"}
+        found = load_json(output)
+    return found if isinstance(found, dict) else {}

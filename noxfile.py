@@ -168,6 +168,12 @@ def compare(session: nox.Session) -> None:
 
 
 @nox.session
+def simulate(session: nox.Session) -> None:
+    """Run a program with an mps device on Linux, over a software Metal."""
+    _command(session, "simulate")
+
+
+@nox.session
 def verify_mps(session: nox.Session) -> None:
     """Test whether MPS on this Mac gives right answers."""
     _command(session)

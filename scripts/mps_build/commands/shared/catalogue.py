@@ -25,6 +25,7 @@ TASKS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "compare": "compare two wheels, or two records",
         },
         "verify a torch on a device": {
+            "simulate": "run a program with an mps device on Linux, over a software Metal",
             "verify_mps": "test whether MPS on this Mac gives right answers",
             "verify_training": "test whether Accelerate and Transformers train as their pages promise",
             "benchmark_mps": "time training and inference on the device against the CPU",

@@ -90,13 +90,13 @@ def _compiled(
     theirs = [*files, *(Path("aten/src/ATen") / name for name in release.cpu_files)]
     sources = [(patched.get(str(name), tree / name), str(name).replace("/", "."), "-O0") for name in theirs]
     sources.append((generated / "ATen/RegisterMPS.cpp", "RegisterMPS.cpp", "-O0"))
-    sources += [(path, f"own.{path.relative_to(NATIVE)}".replace("/", "."), "-O1") for path in own_sources()]
+    sources += [(path, f"own.{path.relative_to(NATIVE)}".replace("/", "."), f"-O1 -I{RUNTIME}") for path in own_sources()]
     sources += [(path, f"kernels.{path.name}", "") for path in sorted(RUNTIME.glob("*.c"))]
     inputs = Inputs(
         root=root,
         standard=release.standard,
         include=(generated, tree / "aten/src", tree),
-        after=(NATIVE / "include", frameworks.include, RUNTIME),
+        after=(NATIVE / "include", frameworks.include),
         sources=tuple(sources),
     )
     kernels = compile_kernels(release, folder.parent.parent / "kernels", log=log, reporter=reporter)

@@ -86,6 +86,8 @@ def make_root(folder: Path, *, suite: str, python: str, log: Path, reporter: Rep
     remove_tree(root.path)
     root.path.mkdir(parents=True)
     unpack(archives, root.path, log=log, reporter=reporter)
+    for name in ("bin", "lib", "lib64", "sbin"):  # as base-files has them: the C library's linker scripts name /lib
+        (root.path / name).symlink_to(f"usr/{name}")
     _relocate(root, log)
     hook = Path(__file__).resolve().parents[1] / "python"
     for file in ("mps_build_simulated.py", "mps_build_simulated.pth"):

@@ -14,8 +14,8 @@ at::Tensor sampled(const at::Tensor &source, const at::Tensor &coordinates, cons
   auto picture = s.is_last ? source.permute({0, 3, 1, 2}) : source;
   // ATen: 0 zeros, 1 border, 2 reflection; its reflection is at the border's edge without aligned corners.
   const int padding = s.padding == 4 || s.padding == 0 ? 0 : s.padding == 3 ? 1 : 2;
-  // Assumed: the coordinates name the row first, ATen's grid the column.
-  auto out = at::grid_sampler(picture, coordinates.flip(-1), s.mode == 1 ? 0 : 1, padding, s.aligns_corners);
+  // Both name the column first, then the row: PyTorch hands its grid over as it is.
+  auto out = at::grid_sampler(picture, coordinates, s.mode == 1 ? 0 : 1, padding, s.aligns_corners);
   return s.is_last ? out.permute({0, 2, 3, 1}) : out;
 }
 } // namespace

@@ -48,7 +48,7 @@ class Queue {
   void wait_for(const Batch &batch) {
     if (std::this_thread::get_id() == thread_.get_id()) refuse("a completed handler waits for its own queue");
     std::unique_lock<std::mutex> held(lock_);
-    changed_.wait(held, [&] { return batch.is_done; });
+    changed_.wait(held, [&] { return batch.is_done.load(); });
   }
 
  private:

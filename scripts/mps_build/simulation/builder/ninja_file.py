@@ -48,7 +48,7 @@ def ninja_text(inputs: Inputs) -> str:
         *("-include", str(NATIVE / "include/linux_prefix.h"), *(f"-I{path}" for path in inputs.include)),
         *(word for path in inputs.after for word in ("-idirafter", str(path))),
     )
-    link = (*compiler, f"--ld-path={root.path}/usr/lib/llvm-19/bin/ld.lld", "-shared", "-Wl,-z,lazy")
+    link = (*compiler, f"--ld-path={root.path}/usr/lib/llvm-19/bin/ld.lld", "-shared", "-Wl,-z,lazy,-z,defs")
     lines = [
         "ninja_required_version = 1.5",
         f"compiler = {_words(compiler)}",

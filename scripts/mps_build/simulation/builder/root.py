@@ -101,17 +101,21 @@ def make_root(folder: Path, *, suite: str, python: str, log: Path, reporter: Rep
 def _relocate(root: Root, log: Path) -> None:
     """Let the programs find loader and libraries where they lie, and torch's bindings ours before libtorch."""
     loader = root.path / "usr/lib64/ld-linux-x86-64.so.2"
-    folders = [root.libraries, root.libraries / "blas", root.libraries / "lapack", root.path / _LLVM / "lib"]
+    folders = [*(root.libraries / each for each in (".", "blas", "lapack")), root.path / "usr/lib", root.path / _LLVM / "lib"]
     path = os.pathsep.join(map(str, folders))
     patchelf = (str(loader), "--library-path", path, str(root.path / "usr/bin/patchelf"))
     try:
         for program in root.programs:
             target = str(program.resolve())
-            own = ("--set-interpreter", str(loader), "--force-rpath", "--set-rpath", path, target)
-            run_logged(Command(argv=(*patchelf, *own)), log=log)
+            # One at a time: patchelf 0.18 does both at once in a way that Python's own loader cannot map.
+            for own in (("--force-rpath", "--set-rpath", path), ("--set-interpreter", str(loader))):
+                run_logged(Command(argv=(*patchelf, *own, target)), log=log)
         for bindings in _bindings(root):
-            run_logged(Command(argv=(*patchelf, "--add-needed", LIBRARY, str(bindings))), log=log)
-        run_logged(Command(argv=(str(root.clang), "--version")), log=log)
+            # Without a path of their own they are looked for on the interpreter's.
+            for change in (("--add-needed", LIBRARY), ("--remove-rpath",)):
+                run_logged(Command(argv=(*patchelf, *change, str(bindings))), log=log)
+        for program in root.programs:
+            run_logged(Command(argv=(str(program), "--version")), log=log)
     except CommandFailed as failure:
         raise BuildEnvironmentError(f"{failure}: {' '.join(failure.tail[-3:])}", hint=f"see {log}") from failure
 

@@ -29,15 +29,6 @@ void run(Batch &batch) {
 class Queue {
  public:
   Queue() : thread_([this] { work(); }) {}
-  // At the end of the process what was committed is still done: libtorch is there until then.
-  ~Queue() {
-    {
-      std::lock_guard<std::mutex> held(lock_);
-      is_over_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
   void add(std::shared_ptr<Batch> batch) {
     {
       std::lock_guard<std::mutex> held(lock_);
@@ -57,8 +48,7 @@ class Queue {
     at::AutoDispatchBelowADInplaceOrView plain;
     std::unique_lock<std::mutex> held(lock_);
     for (;;) {
-      changed_.wait(held, [&] { return is_over_ || !waiting_.empty(); });
-      if (waiting_.empty()) return;
+      changed_.wait(held, [&] { return !waiting_.empty(); });
       auto batch = std::move(waiting_.front());
       waiting_.pop_front();
       held.unlock();
@@ -72,13 +62,13 @@ class Queue {
   std::mutex lock_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Batch>> waiting_;
-  bool is_over_ = false;
   std::thread thread_;
 };
 
+// Never destroyed: at the end of the process PyTorch's allocator, which is older, still commits and waits.
 Queue &queue() {
-  static Queue one;
-  return one;
+  static auto *one = new Queue;
+  return *one;
 }
 } // namespace
 

@@ -88,7 +88,9 @@ def check_macos(text: str) -> None:
     """
     found = _MACOS.fullmatch(text)
     if found is None or not _OLDEST_MACOS <= int(found[1]) <= _NEWEST_MACOS:
-        raise UsageError(f"--macos {text}: is not a version from {_OLDEST_MACOS} to {_NEWEST_MACOS}", hint="such as 14.4")
+        raise UsageError(
+            f"--macos {text}: is not a version from {_OLDEST_MACOS} to {_NEWEST_MACOS}", hint="such as 14.4"
+        )
 
 
 def document_of(built: Built, covered: Coverage, *, macos: str) -> dict[str, Any]:

@@ -50,7 +50,9 @@ def measure(built: Built, *, macos: str) -> Coverage:
     answer = capture(Command(argv=argv, environ=environ), timeout_seconds=300)
     if not answer.ok:
         said = (answer.stderr.strip().splitlines() or [f"exit {answer.exit}"])[-1]
-        raise OwnFault(f"the simulated device does not load: {said}", hint=f"try: {built.root.python} -c 'import torch'")
+        raise OwnFault(
+            f"the simulated device does not load: {said}", hint=f"try: {built.root.python} -c 'import torch'"
+        )
     found: dict[str, Any] = json.loads(answer.stdout)
     missing = sorted(set(found["needed"]) - set(found["implemented"]))
     return Coverage(needed=len(found["needed"]), missing=tuple(missing), registrations=found["registrations"])

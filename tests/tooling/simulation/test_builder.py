@@ -17,10 +17,6 @@ from mps_build.simulation.builder.root import LIBRARY, Root
 from mps_build.simulation.builder.source import host_files, patched_files, users_tree
 from mps_build.simulation.releases import find_release
 
-_BEFORE = {
-    "EmptyTensor.cpp": "#if defined(__APPLE__)\n#if __is_target_os(macOS)\n",
-}
-
 
 def test_a_release_that_cannot_be_simulated_says_what_is_needed() -> None:
     with pytest.raises(SourceError, match=r"2\.15\.0 cannot be simulated") as caught:
@@ -122,7 +118,7 @@ def test_another_system_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_a_full_disk_is_told_before_any_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(packages.shutil, "which", lambda name: name)
+    monkeypatch.setattr("shutil.which", lambda name: name)
     monkeypatch.setattr(packages, "FREE_BYTES", 1 << 60)
 
     with pytest.raises(DiskFull, match="a simulation takes"):
@@ -137,7 +133,13 @@ def test_apt_works_in_its_own_folder_and_needs_no_superuser(monkeypatch: pytest.
     apt = Apt(tmp_path / "apt", suite="trixie", log=tmp_path / "log", reporter=SilentReporter())
     assert apt.fetch(["python3-torch"]) == ()
 
-    assert len(said) == 2 and said[1][-5:] == ("install", "--download-only", "-y", "--no-install-recommends", "python3-torch")
+    assert len(said) == 2 and said[1][-5:] == (
+        "install",
+        "--download-only",
+        "-y",
+        "--no-install-recommends",
+        "python3-torch",
+    )
     for argv in said:
         for name in ("Dir::State", "Dir::Cache", "Dir::Etc::sourcelist", "Dir::State::status"):
             assert any(word.startswith(f"{name}={tmp_path}") for word in argv), name

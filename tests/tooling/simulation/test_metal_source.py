@@ -32,7 +32,9 @@ def test_parameters_are_buffers_by_their_index_or_ids_by_their_name() -> None:
 
 
 def test_a_buffer_without_an_index_has_the_next_one() -> None:
-    found = dict(kernels_of("kernel void f(device int *a [[buffer(4)]], device int *b, uint i [[thread_position_in_grid]]) {}"))
+    found = dict(
+        kernels_of("kernel void f(device int *a [[buffer(4)]], device int *b, uint i [[thread_position_in_grid]]) {}")
+    )
 
     assert [each.slot for each in found["f"]] == [4, 5, None]
 

@@ -52,7 +52,24 @@ def test_the_index_says_where_each_kernel_lies_and_what_it_is_given() -> None:
         base, entry, size = int(row[1]), int(row[2]), int(row[4])
         assert base % 4096 == 0 and base <= entry < base + size
         # cooperative, most threads (a threadgroup has no more), arguments, buffers, each buffer, variables
-        assert row[5:] == "1 1024 3 2 0 2 1 -1 1 0 2 4 1 98956046499840 64 1".split()
+        assert row[5:] == [
+            "1",
+            "1024",
+            "3",
+            "2",
+            "0",
+            "2",
+            "1",
+            "-1",
+            "1",
+            "0",
+            "2",
+            "4",
+            "1",
+            "98956046499840",
+            "64",
+            "1",
+        ]
     assert int(fields[1][1]) > int(fields[0][1]) + int(fields[0][4]) - 1
     assert int(fields[1][3]) == int(fields[0][4])
 

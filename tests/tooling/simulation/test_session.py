@@ -21,7 +21,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Built:
     monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
     root = Root(path=tmp_path / "root", python_version="3.13")
     root.python.parent.mkdir(parents=True)
-    root.python.write_text("#!/bin/sh\nprintf '%s|%s|%s\\n' \"$MPS_BUILD_MACOS\" \"$PYTHONPATH\" \"$1\" > said\nexit 7\n")
+    root.python.write_text('#!/bin/sh\nprintf \'%s|%s|%s\\n\' "$MPS_BUILD_MACOS" "$PYTHONPATH" "$1" > said\nexit 7\n')
     root.python.chmod(0o755)
     folder = tmp_path / "build"
     folder.mkdir()

@@ -43,7 +43,7 @@ class Built:
 
     @property
     def library(self) -> Path:
-        """The library."""
+        """What a simulated torch loads first."""
         return self.folder / LIBRARY
 
 
@@ -90,7 +90,9 @@ def _compiled(
     theirs = [*files, *(Path("aten/src/ATen") / name for name in release.cpu_files)]
     sources = [(patched.get(str(name), tree / name), str(name).replace("/", "."), "-O0") for name in theirs]
     sources.append((generated / "ATen/RegisterMPS.cpp", "RegisterMPS.cpp", "-O0"))
-    sources += [(path, f"own.{path.relative_to(NATIVE)}".replace("/", "."), f"-O1 -I{RUNTIME}") for path in own_sources()]
+    sources += [
+        (path, f"own.{path.relative_to(NATIVE)}".replace("/", "."), f"-O1 -I{RUNTIME}") for path in own_sources()
+    ]
     sources += [(path, f"kernels.{path.name}", "") for path in sorted(RUNTIME.glob("*.c"))]
     inputs = Inputs(
         root=root,
@@ -106,7 +108,14 @@ def _compiled(
     run_build(Command(argv=argv, environ=_environ()), log=log, reporter=reporter, title="Compile the back end")
     spent = round(_cpu_seconds() - before + _spent(folder), 1)
     count = sum(file.suffix == ".mm" for file in files)
-    facts = {"state": state, "root": str(root.path), "tree": str(tree), "kernels": str(kernels), "mm": count, "cpu_seconds": spent}
+    facts = {
+        "state": state,
+        "root": str(root.path),
+        "tree": str(tree),
+        "kernels": str(kernels),
+        "mm": count,
+        "cpu_seconds": spent,
+    }
     write_whole(folder / "built.json", json.dumps(facts, indent=2) + "\n")
     return Built(
         release=release,

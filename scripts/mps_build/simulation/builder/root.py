@@ -101,7 +101,11 @@ def make_root(folder: Path, *, suite: str, python: str, log: Path, reporter: Rep
 def _relocate(root: Root, log: Path) -> None:
     """Let the programs find loader and libraries where they lie, and torch's bindings ours before libtorch."""
     loader = root.path / "usr/lib64/ld-linux-x86-64.so.2"
-    folders = [*(root.libraries / each for each in (".", "blas", "lapack")), root.path / "usr/lib", root.path / _LLVM / "lib"]
+    folders = [
+        *(root.libraries / each for each in (".", "blas", "lapack")),
+        root.path / "usr/lib",
+        root.path / _LLVM / "lib",
+    ]
     path = os.pathsep.join(map(str, folders))
     patchelf = (str(loader), "--library-path", path, str(root.path / "usr/bin/patchelf"))
     try:

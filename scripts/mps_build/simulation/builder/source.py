@@ -1,4 +1,4 @@
-"""The tree that the back end is compiled from: Debian's source package, or the user's clone; what Linux needs changed."""
+"""The tree that the back end is compiled from: Debian's source package or the user's clone, with Linux's patches."""
 
 from __future__ import annotations
 

@@ -29,7 +29,16 @@ _IDS = {
     "simdgroup_index_in_threadgroup": 19,
     "thread_index_in_threadgroup": 20,
 }
-_FLAGS = ("-std=gnu++17", "-O2", "-w", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing", "-march=x86-64-v3")
+_FLAGS = (
+    "-std=gnu++17",
+    "-O2",
+    "-w",
+    "-fPIC",
+    "-shared",
+    "-ffp-contract=off",
+    "-fno-strict-aliasing",
+    "-march=x86-64-v3",
+)
 
 
 class Unsupported(Exception):

@@ -1,4 +1,4 @@
-"""Tells torch that it has MPS, when torch is imported: its bindings were compiled without. Runs in every interpreter."""
+"""Tells torch, when it is imported, that it has MPS: its bindings were compiled without."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ class _Finder:
         return found
 
 
-sys.meta_path.insert(0, _Finder)  # type: ignore[arg-type]
+sys.meta_path.insert(0, _Finder)

@@ -20,25 +20,36 @@ const std::pair<uint32_t, at::ScalarType> kTypes[] = {
     {MPSDataTypeUInt64, at::kUInt64},
 };
 
-// A tensor over a buffer from a byte on; it keeps the buffer.
+// How many bytes a tensor spans, from its first element to behind its last.
+int64_t span_of(const at::Tensor &tensor) {
+  if (tensor.numel() == 0) return 0;
+  int64_t last = 1;
+  for (int64_t i = 0; i < tensor.dim(); i++) last += (tensor.size(i) - 1) * tensor.stride(i);
+  return last * (int64_t)tensor.element_size();
+}
+// A tensor over a buffer from a byte on; it keeps the buffer. It may be said to be longer than the buffer, as PyTorch
+// says of the whole storage behind an offset: what is used of it is checked.
 at::Tensor over(id<MTLBuffer> given, size_t offset, const Sizes &sizes, const Sizes &strides, uint32_t type) {
   auto *buffer = (SimBuffer *)given;
-  const auto dtype = torch_type(type);
-  int64_t last = 1;
-  for (size_t i = 0; i < sizes.size(); i++) last = sizes[i] ? last + (sizes[i] - 1) * strides[i] : INT64_MIN;
-  const int64_t bytes = last > 0 ? last * (int64_t)at::elementSize(dtype) : 0;
-  if (offset + (size_t)bytes > buffer->size)
-    refuse_with("an array of ", bytes, " bytes from ", offset, " of a buffer of ", buffer->size);
   auto held = kept(buffer);
-  return at::from_blob(buffer->memory + offset, sizes, strides, [held](void *) {}, at::TensorOptions().dtype(dtype));
+  auto options = at::TensorOptions().dtype(torch_type(type));
+  return at::from_blob(buffer->memory + offset, sizes, strides, [held](void *) {}, options);
+}
+int64_t room_of(id<MTLBuffer> given, size_t offset) { return (int64_t)((SimBuffer *)given)->size - (int64_t)offset; }
+// Assumed: Metal looks at what is used of an array, not at what was declared.
+const at::Tensor &checked(MPSNDArray *array) {
+  if (span_of(*array->tensor) > array->room)
+    refuse_with("an array of ", span_of(*array->tensor), " bytes where its buffer has ", array->room);
+  return *array->tensor;
 }
 Sizes dense(const Sizes &sizes) {
   Sizes strides(sizes.size(), 1);
   for (int64_t i = (int64_t)sizes.size() - 2; i >= 0; i--) strides[i] = strides[i + 1] * sizes[i + 1];
   return strides;
 }
-MPSNDArray *array_of(at::Tensor tensor) {
+MPSNDArray *array_of(at::Tensor tensor, int64_t room) {
   auto *made = [MPSNDArray new];
+  made->room = room;
   made->tensor = new at::Tensor(std::move(tensor));
   return [made autorelease];
 }
@@ -98,10 +109,12 @@ using namespace sim;
 @implementation MPSNDArray
 - (instancetype)initWithBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset descriptor:(MPSNDArrayDescriptor *)about {
   tensor = new at::Tensor(over(buffer, offset, *about->sizes, dense(*about->sizes), about->type));
+  room = room_of(buffer, offset);
   return self;
 }
 - (instancetype)initWithDevice:(id<MTLDevice>)device descriptor:(MPSNDArrayDescriptor *)about {
   tensor = new at::Tensor(at::empty(*about->sizes, at::TensorOptions().dtype(torch_type(about->type))));
+  room = (int64_t)tensor->nbytes();
   return self;
 }
 - (void)dealloc {
@@ -119,7 +132,7 @@ using namespace sim;
 }
 - (MPSNDArray *)arrayViewWithShape:(MPSShape *)shape strides:(MPSShape *)strides {
   if (!is_macos_at_least(15, 0)) refuse("MPSNDArray has no arrayViewWithShape:strides: before macOS 15");
-  return array_of(tensor->as_strided(ints(shape), ints(strides)));
+  return array_of(tensor->as_strided(ints(shape), ints(strides)), room);
 }
 - (MPSNDArray *)arrayViewWithCommandBuffer:(id<MTLCommandBuffer>)commands
                                 descriptor:(MPSNDArrayDescriptor *)about
@@ -127,13 +140,16 @@ using namespace sim;
   const int64_t rank = tensor->dim();
   Sizes axes(rank);
   for (int64_t i = 0; i < rank; i++) axes[rank - 1 - i] = rank - 1 - about->order->at(i);
-  return array_of(tensor->permute(axes));
+  return array_of(tensor->permute(axes), room);
 }
 - (void)writeBytes:(const void *)bytes strideBytes:(NSInteger *)strides {
   memcpy(tensor->data_ptr(), bytes, tensor->nbytes());
 }
 - (NSString *)description {
-  return [NSString stringWithUTF8String:c10::str(*tensor).c_str()];
+  return [NSString stringWithUTF8String:c10::str(checked(self)).c_str()];
+}
+- (void)printNDArray {
+  fprintf(stderr, "%s\n", [[self description] UTF8String]);
 }
 @end
 
@@ -145,7 +161,7 @@ using namespace sim;
 @implementation MPSGraphTensorData
 - (instancetype)initWithMTLBuffer:(id<MTLBuffer>)buffer shape:(MPSShape *)shape dataType:(MPSDataType)type {
   const Sizes sizes = ints(shape);
-  array = [array_of(over(buffer, 0, sizes, dense(sizes), type)) retain];
+  array = [array_of(over(buffer, 0, sizes, dense(sizes), type), room_of(buffer, 0)) retain];
   return self;
 }
 - (instancetype)initWithMPSNDArray:(MPSNDArray *)given {
@@ -167,7 +183,7 @@ using namespace sim;
 }
 @end
 namespace sim {
-at::Tensor data_of(MPSGraphTensorData *data) { return *data->array->tensor; }
+at::Tensor data_of(MPSGraphTensorData *data) { return checked(data->array); }
 } // namespace sim
 
 @implementation MPSKernel
@@ -185,17 +201,18 @@ at::Tensor data_of(MPSGraphTensorData *data) { return *data->array->tensor; }
                         destinationArray:(MPSNDArray *)destination {
   auto sizes = ints(shape);
   if (destination) {
-    sim::encode(commands, "MPSNDArrayIdentity", [from = *source->tensor, to = *destination->tensor] {
+    sim::encode(commands, "MPSNDArrayIdentity", [from = checked(source), to = checked(destination)] {
       to.copy_(from.reshape(to.sizes()));
     });
     return destination;
   }
   // Where a view can show it, it does; else a copy that is filled when the commands run.
   auto computed = at::detail::computeStride(source->tensor->sizes(), source->tensor->strides(), sizes);
-  if (computed) return array_of(source->tensor->as_strided(sizes, *computed, source->tensor->storage_offset()));
+  if (computed)
+    return array_of(source->tensor->as_strided(sizes, *computed, source->tensor->storage_offset()), source->room);
   auto copy = at::empty(sizes, source->tensor->options());
-  sim::encode(commands, "MPSNDArrayIdentity", [from = *source->tensor, copy] { copy.copy_(from.reshape(copy.sizes())); });
-  return array_of(copy);
+  sim::encode(commands, "MPSNDArrayIdentity", [from = checked(source), copy] { copy.copy_(from.reshape(copy.sizes())); });
+  return array_of(copy, (int64_t)copy.nbytes());
 }
 @end
 @implementation MPSNDArrayMultiaryBase
@@ -212,8 +229,8 @@ at::Tensor data_of(MPSGraphTensorData *data) { return *data->array->tensor; }
                  commandBuffer:(id<MTLCommandBuffer>)commands
                   sourceArrays:(NSArray<MPSNDArray *> *)sources
               destinationArray:(MPSNDArray *)destination {
-  auto one = *((MPSNDArray *)[sources objectAtIndex:0])->tensor, other = *((MPSNDArray *)[sources objectAtIndex:1])->tensor;
-  sim::encode(commands, "MPSNDArrayMatrixMultiplication", [one, other, to = *destination->tensor] {
+  auto one = checked([sources objectAtIndex:0]), other = checked([sources objectAtIndex:1]);
+  sim::encode(commands, "MPSNDArrayMatrixMultiplication", [one, other, to = checked(destination)] {
     to.copy_(at::matmul(one, other).expand(to.sizes()));
   });
 }
@@ -249,6 +266,8 @@ at::Tensor data_of(MPSGraphTensorData *data) { return *data->array->tensor; }
 - (instancetype)initWithBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset descriptor:(MPSMatrixDescriptor *)about {
   const int64_t step = about->row_bytes / (int64_t)at::elementSize(torch_type(about->type));
   tensor = new at::Tensor(over(buffer, offset, {about->row_count, about->column_count}, {step, 1}, about->type));
+  if (span_of(*tensor) > room_of(buffer, offset))
+    refuse_with("a matrix of ", span_of(*tensor), " bytes where its buffer has ", room_of(buffer, offset));
   return self;
 }
 - (void)dealloc {

@@ -37,6 +37,7 @@ at::Tensor data_of(MPSGraphTensorData *data);
 @interface MPSNDArray () {
  @public
   at::Tensor *tensor;
+  int64_t room; // bytes from where it begins to its buffer's end
 }
 @end
 @interface MPSNDArrayDescriptor () {

@@ -115,6 +115,11 @@ id<MTLSharedEvent> new_event();
 - (BOOL)isCapturing {
   return NO;
 }
+- (BOOL)startCaptureWithDescriptor:(MTLCaptureDescriptor *)descriptor error:(NSError **)error {
+  return NO;
+}
+- (void)stopCapture {
+}
 - (BOOL)supportsDestination:(MTLCaptureDestination)destination {
   return NO;
 }

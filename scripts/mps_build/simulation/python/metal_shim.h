@@ -91,7 +91,7 @@ template <class T> constexpr bool sim_is_whole = std::is_integral_v<T>;
   SIM_FUNCTION(atan, std::atan(f)) SIM_FUNCTION(sinh, std::sinh(f)) SIM_FUNCTION(cosh, std::cosh(f))            \
   SIM_FUNCTION(tanh, std::tanh(f)) SIM_FUNCTION(floor, std::floor(f)) SIM_FUNCTION(ceil, std::ceil(f))          \
   SIM_FUNCTION(trunc, std::trunc(f)) SIM_FUNCTION(round, std::round(f)) SIM_FUNCTION(rint, std::rint(f))        \
-  SIM_FUNCTION(fabs, std::fabs(f)) SIM_FUNCTION(isnan, std::isnan(f)) SIM_FUNCTION(isinf, std::isinf(f))        \
+  SIM_FUNCTION(fract, std::fmin(f - std::floor(f), 0x1.fffffep-1f)) SIM_FUNCTION(fabs, std::fabs(f)) SIM_FUNCTION(isnan, std::isnan(f)) SIM_FUNCTION(isinf, std::isinf(f))        \
   template <class T, class S> float pow(T a, S b) { return std::pow(float(a), float(b)); }                      \
   template <class T, class S> float fmod(T a, S b) { return std::fmod(float(a), float(b)); }                    \
   template <class T, class S> float atan2(T a, S b) { return std::atan2(float(a), float(b)); }                  \

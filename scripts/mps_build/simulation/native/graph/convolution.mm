@@ -65,7 +65,7 @@ SET(MPSGraphPaddingStyle, setPaddingStyle, window.style)
 SET(MPSGraphTensorNamedDataLayout, setDataLayout, window.data)
 SET(MPSGraphTensorNamedDataLayout, setWeightsLayout, window.weights)
 @end
-// Three dimensions where each channel has weights of its own: the last four axes are channel, depth, height, width.
+// Three dimensions where each channel has weights of its own.
 @interface MPSGraphDepthwiseConvolution3DOpDescriptor () {
  @public
   Sizes *strides, *dilations, *paddings;
@@ -137,8 +137,10 @@ std::pair<at::Tensor, at::Tensor> gradients(
   for (int64_t i = 0; i < n; i++) one = one.slice(2 + i, w.before[3 - n + i], one.size(2 + i) - w.after[3 - n + i]);
   return {as_given(one, w), other};
 }
+// As PyTorch calls it: channels at the third axis from the end, so that a batch of pictures (N, C, H, W) is the volume,
+// with weights of depth 1: (1, C, h, w). A grouped convolution of two dimensions does the same.
 Window depthwise(MPSGraphDepthwiseConvolution3DOpDescriptor *about) {
-  if (about->channel_axis != -4) refuse_with("MPSGraph depthwise convolution: channels at axis ", about->channel_axis);
+  if (about->channel_axis != -3) refuse_with("MPSGraph depthwise convolution: channels at axis ", about->channel_axis);
   Window w;
   for (int i = 0; i < 3; i++) {
     w.stride[i] = about->strides->at(i);
@@ -148,8 +150,10 @@ Window depthwise(MPSGraphDepthwiseConvolution3DOpDescriptor *about) {
   }
   return w;
 }
-// Each channel with its own weights, as a grouped convolution: input (N, C, D, H, W), weights (1 or m, C, d, h, w).
-at::Tensor grouped_weights(const at::Tensor &w) { return w.transpose(0, 1).reshape({-1, 1, w.size(2), w.size(3), w.size(4)}); }
+Window grouped(Window window, int64_t channels) {
+  window.groups = channels;
+  return window;
+}
 } // namespace
 
 #define CONVOLUTION(dimensions, Descriptor)                                                                           \
@@ -183,9 +187,7 @@ CONVOLUTION(3D, MPSGraphConvolution3DOpDescriptor)
                                    descriptor:(MPSGraphDepthwiseConvolution3DOpDescriptor *)about
                                          name:(NSString *)name {
   return node(self, "depthwiseConvolution3D", {source, weights}, [w = depthwise(about)](auto &x) {
-    Window window = w;
-    window.groups = x[0].size(1);
-    return convolved(x[0], grouped_weights(x[1]), window);
+    return convolved(x[0], x[1].transpose(0, 1), grouped(w, x[0].size(1)));
   });
 }
 - (T *)depthwiseConvolution3DDataGradientWithIncomingGradientTensor:(T *)gradient
@@ -193,10 +195,9 @@ CONVOLUTION(3D, MPSGraphConvolution3DOpDescriptor)
                                                         outputShape:(MPSShape *)shape
                                                          descriptor:(MPSGraphDepthwiseConvolution3DOpDescriptor *)about
                                                                name:(NSString *)name {
-  return node(self, "depthwiseConvolution3DDataGradient", {gradient, weights}, [w = depthwise(about), sizes = ints(shape)](auto &x) {
-    Window window = w;
-    window.groups = sizes.at(1);
-    return gradients(x[0], at::empty(sizes, x[0].options()), grouped_weights(x[1]), window, true).first;
+  const Window window = grouped(depthwise(about), ints(shape).at(1));
+  return node(self, "depthwiseConvolution3DDataGradient", {gradient, weights}, [=, sizes = ints(shape)](auto &x) {
+    return gradients(x[0], at::empty(sizes, x[0].options()), x[1].transpose(0, 1), window, true).first;
   });
 }
 - (T *)depthwiseConvolution3DWeightsGradientWithIncomingGradientTensor:(T *)gradient
@@ -205,10 +206,8 @@ CONVOLUTION(3D, MPSGraphConvolution3DOpDescriptor)
                                                             descriptor:(MPSGraphDepthwiseConvolution3DOpDescriptor *)about
                                                                   name:(NSString *)name {
   return node(self, "depthwiseConvolution3DWeightsGradient", {gradient, source}, [w = depthwise(about), sizes = ints(shape)](auto &x) {
-    Window window = w;
-    window.groups = x[1].size(1);
-    auto found = gradients(x[0], x[1], grouped_weights(at::empty(sizes, x[0].options())), window, false).second;
-    return found.reshape({sizes[1], sizes[0], sizes[2], sizes[3], sizes[4]}).transpose(0, 1);
+    auto weights = at::empty(sizes, x[0].options()).transpose(0, 1);
+    return gradients(x[0], x[1], weights, grouped(w, x[1].size(1)), false).second.transpose(0, 1);
   });
 }
 @end

@@ -24,9 +24,15 @@ at::Tensor scattered_slices(const at::Tensor &data, int64_t axis, const at::Tens
   auto flat = places.to(at::kLong).reshape({-1});
   auto shape = data.sizes().vec();
   shape[axis] = flat.numel();
+  auto slices = updates.reshape(shape);
+  if (data.is_meta()) return data;
+  // Assumed: an index outside of the data is left out (unique relies on it, with -1).
+  auto inside = at::logical_and(flat.ge(0), flat.lt(data.size(axis))).nonzero().reshape({-1});
+  flat = flat.index_select(0, inside);
+  slices = slices.index_select(axis, inside);
   Sizes along(shape.size(), 1);
-  along[axis] = flat.numel();
-  return scattered(data, axis, flat.reshape(along).expand(shape), updates.reshape(shape), mode);
+  shape[axis] = along[axis] = flat.numel();
+  return scattered(data, axis, flat.reshape(along).expand(shape), slices, mode);
 }
 
 // The last axis of the indices names elements or slices by their coordinates.

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include "live.h"
 #include "metal.h"
 
 @interface MPSCommandBuffer () {
@@ -137,6 +138,8 @@ void encode(id given, std::string what, std::function<void()> run) {
 }
 - (void)setBuffer:(id<MTLBuffer>)given offset:(NSUInteger)offset atIndex:(NSUInteger)slot {
   [self check:slot];
+  // Seen: a view's data_ptr, which lies behind its buffer's object, taken for the buffer.
+  if (given && !sim::is_buffer((const void *)given)) sim::refuse_with("what is bound at index ", slot, " is not a buffer");
   auto *buffer = (SimBuffer *)given;
   if (buffer && offset > buffer->size)
     sim::refuse_with("offset ", offset, " lies behind a buffer of ", buffer->size, " bytes (index ", slot, ")");

@@ -2,6 +2,9 @@
 #include <sys/mman.h>
 #include <atomic>
 #include <cstring>
+#include <mutex>
+#include <unordered_set>
+#include "live.h"
 #include "metal.h"
 
 namespace {
@@ -9,10 +12,16 @@ constexpr size_t kPage = 4096;
 constexpr size_t kAlign = 256;
 constexpr int kPoison = 0xA5;
 std::atomic<size_t> allocated{0};
+std::mutex live_lock;
+std::unordered_set<const void *> live;
 size_t rounded(size_t size, size_t step) { return (size + step - 1) / step * step; }
 } // namespace
 
 namespace sim {
+bool is_buffer(const void *object) {
+  std::lock_guard<std::mutex> held(live_lock);
+  return live.count(object) > 0;
+}
 size_t allocated_bytes() { return allocated; }
 size_t charge_of(size_t size) { return rounded(size ? size : 1, kAlign); }
 
@@ -34,6 +43,12 @@ SimBuffer *new_buffer(size_t size, NSUInteger options) {
 } // namespace sim
 
 @implementation SimBuffer
++ (instancetype)alloc {
+  id made = (id)sim::new_object((sim::Class *)self);
+  std::lock_guard<std::mutex> held(live_lock);
+  live.insert((const void *)made);
+  return made;
+}
 - (void *)contents {
   // As Metal: what is private to the GPU has no address here.
   return [self storageMode] == MTLStorageModePrivate ? nullptr : memory;
@@ -73,6 +88,10 @@ SimBuffer *new_buffer(size_t size, NSUInteger options) {
 - (void)setLabel:(NSString *)label {
 }
 - (void)dealloc {
+  {
+    std::lock_guard<std::mutex> held(live_lock);
+    live.erase((const void *)self);
+  }
   if (mapping) {
     munmap(mapping, mapped);
     allocated -= size;

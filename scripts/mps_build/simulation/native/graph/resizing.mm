@@ -8,8 +8,13 @@ struct Resize {
   bool is_nearest = false, is_centred = false, aligns_corners = false, is_last = false;
   int64_t rounding = 0;
 };
-at::Tensor nchw(const at::Tensor &x, const Resize &r) { return r.is_last ? x.permute({0, 3, 1, 2}) : x; }
-at::Tensor as_given(const at::Tensor &x, const Resize &r) { return r.is_last ? x.permute({0, 2, 3, 1}) : x; }
+// A picture without a batch (layout CHW) is a batch of one.
+at::Tensor nchw(const at::Tensor &x, const Resize &r) {
+  return r.is_last ? x.permute({0, 3, 1, 2}) : x.dim() == 3 ? x.unsqueeze(0) : x;
+}
+at::Tensor as_given(const at::Tensor &x, const Resize &r, int64_t rank) {
+  return r.is_last ? x.permute({0, 2, 3, 1}) : rank == 3 ? x.squeeze(0) : x;
+}
 bool is_last(MPSGraphTensorNamedDataLayout layout) { return layout == MPSGraphTensorNamedDataLayoutNHWC; }
 
 // Where each place of the result lies in the source, along one axis: x * scale + offset.
@@ -58,13 +63,12 @@ at::Tensor resized(const at::Tensor &x, const Resize &r, const Axis &height, con
   auto picture = nchw(x, r);
   if (picture.is_meta()) {
     Sizes sizes{picture.size(0), picture.size(1), is_gradient ? height.from : height.to, is_gradient ? width.from : width.to};
-    return as_given(at::empty(sizes, picture.options()), r);
+    return as_given(at::empty(sizes, picture.options()), r, x.dim());
   }
-  const auto exact = at::isFloatingType(picture.scalar_type()) ? at::kDouble : at::kDouble;
   auto rows = weights_of(height, r), columns = weights_of(width, r);
-  auto wide = picture.to(exact);
+  auto wide = picture.to(at::kDouble);
   auto out = is_gradient ? at::matmul(at::matmul(rows.t(), wide), columns) : at::matmul(at::matmul(rows, wide), columns.t());
-  return as_given(out.to(picture.scalar_type()), r);
+  return as_given(out.to(picture.scalar_type()), r, x.dim());
 }
 at::Tensor forward(const Tensors &x, const Resize &r) {
   auto picture = nchw(x[0], r);

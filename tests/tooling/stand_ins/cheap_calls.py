@@ -25,6 +25,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "verify_kernels": (WHEEL, "--beside", "mac.json"),
     "op_coverage": ("coverage.json",),
     "compare": ("record.json", "record.json"),
+    "simulate": ("v2.15.0",),
     "verify_mps": ("--python", "/bin/false", "--device", "cpu"),
     "verify_training": ("--python", "/bin/false", "--device", "cpu"),
     "benchmark_mps": ("--python", "/bin/false", "--device", "cpu"),

@@ -1,0 +1,126 @@
+"""Run a program with an `mps` device on Linux, without a Mac: PyTorch's own MPS host code over a software Metal.
+
+Without a PROGRAM the simulation of RECIPE is built, if it is not there yet, and what it covers is printed. PROGRAM
+runs where you stand, with your files; `python` and `python3` in it are the simulated interpreter, and its exit status
+is passed on. Nothing needs a superuser, and after the first build nothing needs a network.
+
+It shows what PyTorch's host code and Metal kernels do, not what a GPU or Apple's MPSGraph does: it is a rehearsal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mps_build.common.console import Console
+from mps_build.common.errors import UsageError
+from mps_build.common.home import expanded
+from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.result import Result
+from mps_build.simulation.builder.build import Built, build
+from mps_build.simulation.coverage import Coverage, measure
+from mps_build.simulation.releases import find_release
+from mps_build.simulation.session import DEFAULT_MACOS, program_argv, run_program
+
+from .shared.numbers import count
+
+TASK = ("verify", 0)
+EXTRA = "simulate"
+EXAMPLES = (
+    "v2.6.0",
+    "v2.6.0 --macos 14.4 -- python train.py",
+    "v2.6.0 -- python -m pytest tests/",
+    "v2.6.0 --source ~/pytorch --rebuild",
+)
+# What stands behind a `--` of its own is run.
+TAKES_COMMAND = True
+_MACOS = re.compile(r"(\d{2})(\.\d{1,2})?")
+_OLDEST_MACOS, _NEWEST_MACOS = 12, 26
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the command line says; `command` is what follows a `--`."""
+
+    recipe: str
+    source: Path | None
+    macos: str
+    rebuild: bool
+    jobs: int
+    command: tuple[str, ...] = ()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments and options to its parser."""
+    parser.add_argument("recipe", metavar="RECIPE", help="the release, such as v2.6.0")
+    parser.add_argument("--macos", metavar="X.Y", default=DEFAULT_MACOS, help="the macOS that it answers as")
+    parser.add_argument("--source", metavar="TREE", type=Path, help="a PyTorch tree of the release (default: Debian's)")
+    parser.add_argument("--rebuild", action="store_true", help="compile everything again")
+    parser.add_argument(
+        "--jobs", metavar="N", type=count, default=os.cpu_count() or 1, help="number of compilers at once"
+    )
+    parser.usage = f"{parser.prog} RECIPE [OPTIONS] [-- PROGRAM ...]"
+
+
+def run(options: Options, console: Console) -> Result:
+    """Build the simulation, then run the program, or print what is covered."""
+    check_macos(options.macos)
+    release = find_release(find_recipe(options.recipe).version)
+    source = expanded(options.source) if options.source else None
+    built = build(release, source=source, rebuild=options.rebuild, jobs=options.jobs, reporter=console)
+    if options.command:
+        argv = program_argv(built, options.command)
+        status = run_program(built, argv, macos=options.macos, environ=os.environ)
+        document = {"release": release.version, "macos": options.macos, "argv": list(argv)}
+        return Result(document=document, exit_code=status, cause=None if status == 0 else "program")
+    covered = measure(built, macos=options.macos)
+    _print(built, covered, console, macos=options.macos)
+    return Result(document=document_of(built, covered, macos=options.macos))
+
+
+def check_macos(text: str) -> None:
+    """Refuse what is not a version of macOS that any MPS runs on.
+
+    Raises:
+        UsageError: naming what may be said.
+    """
+    found = _MACOS.fullmatch(text)
+    if found is None or not _OLDEST_MACOS <= int(found[1]) <= _NEWEST_MACOS:
+        raise UsageError(
+            f"--macos {text}: is not a version from {_OLDEST_MACOS} to {_NEWEST_MACOS}", hint="such as 14.4"
+        )
+
+
+def document_of(built: Built, covered: Coverage, *, macos: str) -> dict[str, Any]:
+    """Return what is covered as JSON."""
+    return {
+        "release": built.release.version,
+        "macos": macos,
+        "objective_files": built.objective_files,
+        "selectors": {"needed": covered.needed, "implemented": covered.implemented, "missing": list(covered.missing)},
+        "registrations": covered.registrations,
+        "library_bytes": built.library.stat().st_size,
+        "build_cpu_seconds": built.cpu_seconds,
+    }
+
+
+def _print(built: Built, covered: Coverage, console: Console, *, macos: str) -> None:
+    rows = [
+        ("Objective-C++ files of the MPS back end", str(built.objective_files)),
+        ("selectors that they send", f"{covered.implemented} of {covered.needed} implemented"),
+        ("operators registered for mps", str(covered.registrations)),
+        ("library", f"{built.library.stat().st_size / 1e6:.1f} MB"),
+        ("built in", f"{built.cpu_seconds:.0f} CPU seconds"),
+    ]
+    console.table(("covered", "count"), rows)
+    if covered.missing:
+        console.print(f"not implemented: {', '.join(covered.missing)}")
+    console.print(
+        f"PyTorch {built.release.version} answers as on macOS {macos}; this is a rehearsal: "
+        "a GPU's numbers, MPSGraph's own faults and timing do not show here"
+    )
+    console.print(f"run a program with it: nox -s simulate -- v{built.release.version} -- python FILE.py", style="bold")

@@ -1,0 +1,184 @@
+"""From a release to the library that gives a Linux torch its `mps` device; made once, and again for what changed."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from mps_build.build.ninja import run_build
+from mps_build.build.objc import write_frameworks
+from mps_build.common.files import write_whole
+from mps_build.common.json_text import read_json
+from mps_build.common.opening import open_to_append
+from mps_build.common.process import Command
+from mps_build.common.receipts import digest_of
+from mps_build.common.reporter import Reporter
+from mps_build.common.workspace import cache_folder, remove_tree
+
+from ..releases import Release
+from .kernels import RUNTIME, compile_kernels
+from .ninja_file import NATIVE, Inputs, ninja_text, own_sources
+from .packages import check_host
+from .root import LIBRARY, Root, make_root
+from .source import debian_tree, generate, host_files, patched_files, users_tree, write_if_changed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A library that a simulated program loads, and what it was made of."""
+
+    release: Release
+    root: Root
+    tree: Path
+    folder: Path
+    kernels: Path
+    objective_files: int
+    cpu_seconds: float
+
+    @property
+    def library(self) -> Path:
+        """What a simulated torch loads first."""
+        return self.folder / LIBRARY
+
+
+def simulation_folder() -> Path:
+    """Return where roots, trees and builds lie."""
+    return cache_folder() / "simulation"
+
+
+def build(
+    release: Release, *, source: Path | None = None, rebuild: bool = False, jobs: int, reporter: Reporter
+) -> Built:
+    """Return the library of a release, built only as far as it is not there yet.
+
+    Args:
+        source: the user's tree; None: Debian's source package. rebuild: start from no object.
+
+    Raises:
+        HostError, BuildEnvironmentError, SourceError, PatchError, CompileError: it cannot be built here.
+    """
+    home = simulation_folder()
+    log = home / "logs" / f"{release.version}.log"
+    tree = users_tree(release, source) if source else None
+    folder = home / "builds" / f"{release.version}-{digest_of(str(tree))[:12]}"
+    state = digest_of([[str(path), path.read_text(encoding="utf-8")] for path in _ours(release)])
+    if tree is None and not rebuild and (kept := _kept(release, folder, state)) is not None:
+        return kept
+    check_host(home)
+    with _held(home / "lock", reporter):
+        package = release.package
+        root = make_root(home, suite=package.suite, python=package.python, log=log, reporter=reporter)
+        tree = tree or debian_tree(release, home, log=log, reporter=reporter)
+        if rebuild:
+            remove_tree(folder)
+        return _compiled(release, root, tree, folder, state=state, jobs=jobs, log=log, reporter=reporter)
+
+
+def _compiled(
+    release: Release, root: Root, tree: Path, folder: Path, *, state: str, jobs: int, log: Path, reporter: Reporter
+) -> Built:
+    generated = generate(tree, folder.parent.parent / "generated", log=log, reporter=reporter)
+    patched = patched_files(release, tree, folder / "patched")
+    frameworks = write_frameworks(folder / "frameworks")
+    files = list(host_files(tree))
+    theirs = [*files, *(Path("aten/src/ATen") / name for name in release.cpu_files)]
+    sources = [(patched.get(str(name), tree / name), str(name).replace("/", "."), "-O0") for name in theirs]
+    sources.append((generated / "ATen/RegisterMPS.cpp", "RegisterMPS.cpp", "-O0"))
+    sources += [
+        (path, f"own.{path.relative_to(NATIVE)}".replace("/", "."), f"-O1 -I{RUNTIME}") for path in own_sources()
+    ]
+    sources += [(path, f"kernels.{path.name}", "") for path in sorted(RUNTIME.glob("*.c"))]
+    inputs = Inputs(
+        root=root,
+        standard=release.standard,
+        include=(generated, tree / "aten/src", tree),
+        after=(NATIVE / "include", frameworks.include),
+        sources=tuple(sources),
+    )
+    kernels = compile_kernels(release, folder.parent.parent / "kernels", log=log, reporter=reporter)
+    write_if_changed(folder / "build.ninja", ninja_text(inputs).encode())
+    before = _cpu_seconds()
+    argv = (str(root.ninja), "-C", str(folder), f"-j{jobs}", "-k", "0")
+    run_build(Command(argv=argv, environ=_environ()), log=log, reporter=reporter, title="Compile the back end")
+    spent = round(_cpu_seconds() - before + _spent(folder), 1)
+    count = sum(file.suffix == ".mm" for file in files)
+    facts = {
+        "state": state,
+        "root": str(root.path),
+        "tree": str(tree),
+        "kernels": str(kernels),
+        "mm": count,
+        "cpu_seconds": spent,
+    }
+    write_whole(folder / "built.json", json.dumps(facts, indent=2) + "\n")
+    return Built(
+        release=release,
+        root=root,
+        tree=tree,
+        folder=folder,
+        kernels=kernels,
+        objective_files=count,
+        cpu_seconds=spent,
+    )
+
+
+def _ours(release: Release) -> Iterator[Path]:
+    """Yield the files of this package that a library is made of."""
+    yield from sorted(path for path in NATIVE.rglob("*") if path.is_file())
+    yield from sorted(path for path in NATIVE.parent.joinpath("builder").glob("*.py"))
+    yield from (release.patches_root / name for name in release.patches)
+
+
+def _kept(release: Release, folder: Path, state: str) -> Built | None:
+    """Return what was built before from the same files, or None."""
+    try:
+        facts = read_json(folder / "built.json")
+    except (OSError, ValueError):
+        return None
+    if facts.get("state") != state or not (folder / LIBRARY).is_file() or not Path(facts["root"]).is_dir():
+        return None
+    return Built(
+        release=release,
+        root=Root(path=Path(facts["root"]), python_version=release.package.python),
+        tree=Path(facts["tree"]),
+        folder=folder,
+        kernels=Path(facts["kernels"]),
+        objective_files=facts["mm"],
+        cpu_seconds=facts["cpu_seconds"],
+    )
+
+
+def _spent(folder: Path) -> float:
+    """Return what building cost before, where only a part was compiled now."""
+    try:
+        return float(read_json(folder / "built.json")["cpu_seconds"])
+    except (OSError, ValueError, KeyError):
+        return 0.0
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _environ() -> dict[str, str]:
+    return {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "HOME": os.environ.get("HOME", "/"), "NINJA_STATUS": "[%f/%t] "}
+
+
+@contextmanager
+def _held(path: Path, reporter: Reporter) -> Iterator[None]:
+    """Hold the folder for one build; another that comes meanwhile waits, and finds what it needs."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open_to_append(path) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            reporter.line("another simulation is being built: waiting for it")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

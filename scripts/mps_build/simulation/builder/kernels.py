@@ -1,0 +1,111 @@
+"""The official wheel's Metal kernels as machine code, linked for fixed places: what the software Metal loads.
+
+The only module here that knows how `verify_kernels` reads and compiles them. They run in torch's process, so they are
+taken from the one wheel whose digest is known; its bitcode is read, checked and translated in a closed process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ...common.errors import RefusedForSafety
+from ...common.files import write_whole
+from ...common.receipts import fingerprint
+from ...common.reporter import Reporter
+from ...common.wheels.download import fetch_wheel
+from ...common.workspace import cache_folder
+from ...kernels.code.compiled import ENTRY, Code
+from ...kernels.code.compiler import translator_version
+from ...kernels.code.runtime import LIBRARY_CALLS, SYMBOLS
+from ...kernels.execution.closed import Reader
+from ...kernels.execution.servers import servers
+from ...kernels.machine.build import SOURCES
+from ...kernels.machine.link import Image
+from ...kernels.read.library import KERNEL_TYPE, Library
+from ...kernels.read.wheel import read_libraries
+from ..releases import Release
+
+RUNTIME = SOURCES  # its C is a part of the library
+# kernels.cpp fills these places with jumps to the functions, and reads what `packed` writes.
+_FORMAT, _CALLS, _CALL_BYTES = "mps-build-kernels-1", 0x5900_0000_0000, 16
+_CODE, _PAGE = 0x5B00_0000_0000, 4096
+_NAMES: Mapping[str, str] = {**SYMBOLS, **{name: name for name in LIBRARY_CALLS}}
+
+
+def compile_kernels(release: Release, folder: Path, *, log: Path, reporter: Reporter) -> Path:
+    """Return the folder with a file of kernels for each Metal library of the release's wheel; made only once.
+
+    Raises:
+        UsageError, SourceError: there is no such wheel, or it could not be had.
+        RefusedForSafety: it is not the one that is known.
+    """
+    version = hashlib.sha256(f"{_FORMAT} {release.wheel_sha256} {translator_version()}".encode()).hexdigest()[:12]
+    home = folder / f"{release.version}-{version}"
+    if home.is_dir():
+        return home
+    fetched = fetch_wheel(
+        f"torch=={release.version}",
+        python=release.wheel_python,
+        cache=cache_folder() / "wheels",
+        log=log,
+        reporter=reporter,
+    )
+    digest = fingerprint(fetched.path)["sha256"]
+    if digest != release.wheel_sha256:
+        raise RefusedForSafety(
+            f"{fetched.path.name} is not the official wheel: its sha256 is {digest}",
+            hint="its kernels would run in torch's process; remove it, then run the same command again",
+        )
+    libraries = read_libraries(fetched.path)
+    with servers(cache_folder() / "kernels", None, {}) as started:
+        made = {library.name: packed(dict(_codes(library, started.reader, reporter))) for library in libraries}
+    beside = home.with_name(f".{home.name}")
+    for name, data in made.items():
+        write_whole(beside / f"{name}.kernels", data)
+    beside.rename(home)
+    return home
+
+
+def _codes(library: Library, path: Path, reporter: Reporter) -> Iterator[tuple[str, Code]]:
+    """Yield the kernels of a library that can be compiled; one that cannot is as if it were not there."""
+    kernels = [each for each in library.functions if each.kind == KERNEL_TYPE and not each.fault]
+    reporter.started(f"Compile the kernels of {library.name}", total=len(kernels), unit="kernels")
+    with Reader(path) as reader:
+        for done, each in enumerate(kernels, 1):
+            code = reader.compile(library.bitcode(each))
+            if isinstance(code, Code):
+                yield each.name, code
+            else:
+                reporter.line(f"{each.name} is left out: {code.reason}")
+            reporter.advanced(done, total=len(kernels), note=each.name)
+    reporter.done()
+
+
+def packed(codes: Mapping[str, Code]) -> bytes:
+    """Return kernels as one file: a line with the format and two sizes, an index as text, and the code. Pure."""
+    calls = {name: _CALLS + number * _CALL_BYTES for number, name in enumerate(_NAMES)}
+    lines, code, base = [" ".join(_NAMES.values())], bytearray(), _CODE
+    for name, each in codes.items():
+        image = Image(each.objectcode)
+        data, entry = image.linked(base, calls, ENTRY)
+        lines.append(_line(name, each, base=base, entry=entry, offset=len(code), size=len(data)))
+        code += data
+        base += -(-len(data) // _PAGE) * _PAGE
+    index = ("\n".join(lines) + "\n").encode()
+    return f"{_FORMAT} {len(index)} {len(code)}\n".encode() + index + bytes(code)
+
+
+def _line(name: str, code: Code, *, base: int, entry: int, offset: int, size: int) -> str:
+    """Return a kernel's line: where it lies, how it is launched, its buffers, its threadgroup variables."""
+    buffers = [each for each in code.metadata.arguments if each.slot is not None]
+    most = min(code.metadata.max_threads or 1024, 1024)
+    fields: list[object] = [name, base, entry, offset, size, int(code.is_cooperative), most]
+    fields += [len(code.metadata.arguments), len(buffers)]
+    for each in buffers:
+        fields += [each.index, each.slot, each.space, -1 if each.size is None else each.size]
+    fields.append(len(code.variables))
+    for variable in code.variables:
+        fields += [variable.address, variable.size, int(variable.is_zero)]
+    return " ".join(map(str, fields))

@@ -1,0 +1,131 @@
+"""A folder with a Debian userland: Python, torch, a compiler. Its programs run where it lies, without a chroot.
+
+Each program that is started from outside names the folder's own loader and libraries (PT_INTERP, DT_RPATH), so it
+sees the caller's files, and the caller's programs keep their own libraries.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.process import Command, CommandFailed, run_logged
+from mps_build.common.receipts import digest_of
+from mps_build.common.reporter import Reporter
+from mps_build.common.workspace import remove_tree
+
+from .packages import Apt, unpack
+
+LIBRARY = "libmps_simulated.so"
+_TRIPLE = "x86_64-linux-gnu"
+_LLVM = "usr/lib/llvm-19"
+_TOOLS = ("clang-19", "lld-19", "ninja-build", "patchelf", "libstdc++-14-dev", "libc6-dev", "libfmt-dev")
+_TORCH = ("python3-torch", "libtorch-dev", "libcpuinfo-dev", "python3-pytest", "python3-pip", "python3-psutil")
+_MARKER = ".mps-build-root"
+_RECIPE = 3  # raise it when the steps below change
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    """The folder, and the version of its Python."""
+
+    path: Path
+    python_version: str
+
+    @property
+    def python(self) -> Path:
+        """The interpreter that has torch."""
+        return self.path / f"usr/bin/python{self.python_version}"
+
+    @property
+    def clang(self) -> Path:
+        """The C++ compiler."""
+        return self.path / _LLVM / "bin/clang"
+
+    @property
+    def lld(self) -> Path:
+        """The linker."""
+        return self.path / _LLVM / "bin/lld"
+
+    @property
+    def ninja(self) -> Path:
+        """The build program."""
+        return self.path / "usr/bin/ninja"
+
+    @property
+    def libraries(self) -> Path:
+        """The folder of libtorch and all others."""
+        return self.path / "usr/lib" / _TRIPLE
+
+    @property
+    def packages(self) -> Path:
+        """The folder that torch is imported from."""
+        return self.path / "usr/lib/python3/dist-packages"
+
+    @property
+    def programs(self) -> tuple[Path, ...]:
+        """The programs that are started from outside."""
+        return self.python, self.clang, self.lld, self.ninja
+
+
+def make_root(folder: Path, *, suite: str, python: str, log: Path, reporter: Reporter) -> Root:
+    """Return the root of a Debian suite, made only if it is not there.
+
+    Raises:
+        BuildEnvironmentError: a package could not be had or does not work here.
+    """
+    wanted = (*_TOOLS, *_TORCH)
+    digest = digest_of([_RECIPE, suite, *wanted])
+    root = Root(path=folder / f"{suite}-{digest[:12]}", python_version=python)
+    if (root.path / _MARKER).is_file():
+        return root
+    archives = Apt(folder / f"apt-{suite}", suite=suite, log=log, reporter=reporter).fetch(wanted)
+    remove_tree(root.path)
+    root.path.mkdir(parents=True)
+    unpack(archives, root.path, log=log, reporter=reporter)
+    for name in ("bin", "lib", "lib64", "sbin"):  # as base-files has them: the C library's linker scripts name /lib
+        (root.path / name).symlink_to(f"usr/{name}")
+    _relocate(root, log)
+    hook = Path(__file__).resolve().parents[1] / "python"
+    for file in ("mps_build_simulated.py", "mps_build_simulated.pth"):
+        (root.packages / file).write_bytes((hook / file).read_bytes())
+    (root.path / _MARKER).write_text(digest, encoding="utf-8")
+    for archive in archives:  # 300 MB that nothing needs any more
+        archive.unlink()
+    return root
+
+
+def _relocate(root: Root, log: Path) -> None:
+    """Let the programs find loader and libraries where they lie, and torch's bindings ours before libtorch."""
+    loader = root.path / "usr/lib64/ld-linux-x86-64.so.2"
+    folders = [
+        *(root.libraries / each for each in (".", "blas", "lapack")),
+        root.path / "usr/lib",
+        root.path / _LLVM / "lib",
+    ]
+    path = os.pathsep.join(map(str, folders))
+    patchelf = (str(loader), "--library-path", path, str(root.path / "usr/bin/patchelf"))
+    try:
+        for program in root.programs:
+            target = str(program.resolve())
+            # One at a time: patchelf 0.18 does both at once in a way that Python's own loader cannot map.
+            for own in (("--force-rpath", "--set-rpath", path), ("--set-interpreter", str(loader))):
+                run_logged(Command(argv=(*patchelf, *own, target)), log=log)
+        for bindings in _bindings(root):
+            # Without a path of their own they are looked for on the interpreter's.
+            for change in (("--add-needed", LIBRARY), ("--remove-rpath",)):
+                run_logged(Command(argv=(*patchelf, *change, str(bindings))), log=log)
+        for program in root.programs:
+            run_logged(Command(argv=(str(program), "--version")), log=log)
+    except CommandFailed as failure:
+        raise BuildEnvironmentError(f"{failure}: {' '.join(failure.tail[-3:])}", hint=f"see {log}") from failure
+
+
+def _bindings(root: Root) -> Iterator[Path]:
+    found = list((root.packages / "torch").glob("_C.*.so"))
+    if len(found) != 1:
+        raise BuildEnvironmentError(f"{root.packages} has {len(found)} torch/_C.*.so, not one")
+    yield from found

@@ -1,0 +1,157 @@
+"""The tree that the back end is compiled from: Debian's source package or the user's clone, with Linux's patches."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from mps_build.build.mm.tree import read_tree
+from mps_build.build.patches.file import read_patch
+from mps_build.build.rehearsal.debian_source import original_tarball
+from mps_build.build.steps.apply_patches import apply_patches
+from mps_build.common.environment import fetch_environ
+from mps_build.common.errors import SourceError
+from mps_build.common.files import write_whole
+from mps_build.common.process import Command, CommandFailed, capture, run_logged
+from mps_build.common.reporter import Reporter
+from mps_build.common.workspace import remove_tree
+
+from ..releases import Release
+from .packages import Apt
+
+# Of the package: host code, its headers, torchgen, Metal kernels as text. No documentation, no tests.
+_MEMBERS = ("aten", "c10", "caffe2", "torch", "torchgen", "third_party", "CMakeLists.txt", "version.txt", "setup.py")
+_MARKER = ".mps-build-tree"
+_GENERATED_FROM = ("torchgen/**/*.py", "aten/src/ATen/native/*.yaml", "aten/src/ATen/templates/*")
+
+
+def debian_tree(release: Release, folder: Path, *, log: Path, reporter: Reporter) -> Path:
+    """Return the release's tree from Debian's source package, unpacked only once.
+
+    Raises:
+        SourceError: it could not be had.
+    """
+    package = release.package
+    tree = folder / f"pytorch-{package.version}"
+    if (tree / _MARKER).is_file():
+        return tree
+    downloads = folder / f"source-{package.version}"
+    apt = Apt(folder / f"apt-{package.suite}", suite=package.suite, log=log, reporter=reporter)
+    apt.fetch_source(f"pytorch={package.version}", downloads)
+    tarball = original_tarball(downloads)
+    if tarball is None:
+        raise SourceError(f"{downloads} has no whole tarball of pytorch {package.version}", hint=f"see {log}")
+    remove_tree(tree)
+    tree.mkdir()
+    reporter.started("Unpack the source package")
+    members = [f"{_top(tarball, log)}/{name}" for name in _MEMBERS]
+    argv = ("tar", "-xf", str(tarball), "-C", str(tree), "--strip-components=1", *members)
+    try:
+        run_logged(Command(argv=argv), log=log)
+    except CommandFailed as failure:
+        raise SourceError(f"{tarball.name} cannot be unpacked: {' '.join(failure.tail[-2:])}") from failure
+    (tree / _MARKER).write_text(package.version, encoding="utf-8")
+    reporter.done()
+    return tree
+
+
+def _top(tarball: Path, log: Path) -> str:
+    """Return the name of the folder that a tarball holds."""
+    listed = capture(Command(argv=("sh", "-c", 'tar -tf "$0" | head -1', str(tarball))), timeout_seconds=120)
+    if not listed.stdout.strip():
+        raise SourceError(f"{tarball.name} is empty or damaged", hint=f"remove it; see {log}")
+    return listed.stdout.strip().rstrip("/")
+
+
+def users_tree(release: Release, source: Path) -> Path:
+    """Return a user's clone, if it is of this release.
+
+    Raises:
+        SourceError: it is not PyTorch with MPS, or another release.
+    """
+    tree = read_tree(source.resolve())
+    if tree.release and tree.release != release.version:
+        raise SourceError(
+            f"{source} is PyTorch {tree.release}, and Linux's torch of this simulation is {release.version}",
+            hint=f"check out v{release.version}, or simulate a release that the tree is of",
+        )
+    return tree.root
+
+
+def patched_files(release: Release, tree: Path, folder: Path) -> dict[str, Path]:
+    """Return the patched copies of what the release's patches touch, by path below the tree; the tree stays as it is.
+
+    A copy that would not change is not written: what was compiled from it stays fresh.
+
+    Raises:
+        PatchError: one does not fit.
+    """
+    patches = [read_patch(release.patches_root / name) for name in release.patches]
+    names = sorted({str(file) for patch in patches for file in patch.files})
+    with tempfile.TemporaryDirectory(prefix="mps-simulation-") as scratch:
+        trial = Path(scratch)
+        for name in names:
+            (trial / name).parent.mkdir(parents=True, exist_ok=True)
+            if (tree / name).is_file():
+                shutil.copy2(tree / name, trial / name)
+        apply_patches(trial, release.patches, patches_root=release.patches_root)
+        for name in names:
+            write_if_changed(folder / name, (trial / name).read_bytes())
+    return {name: folder / name for name in names}
+
+
+def generate(tree: Path, folder: Path, *, log: Path, reporter: Reporter) -> Path:
+    """Return the folder of what torchgen makes of a tree with MPS: headers, and RegisterMPS.cpp.
+
+    Raises:
+        SourceError: torchgen failed.
+    """
+    home = folder / _digest(tree)
+    if home.is_dir():
+        return home
+    beside = home.with_name(f".{home.name}.{os.getpid()}")
+    remove_tree(beside)
+    (beside / "ATen").mkdir(parents=True)
+    reporter.started("Generate the operators' registrations")
+    options = ("--per-operator-headers", "--mps", "--generate", "headers", "sources")
+    places = ("--source-path", str(tree / "aten/src/ATen"), "--install_dir", str(beside / "ATen"))
+    environ = {**fetch_environ(os.environ), "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = Command(argv=(sys.executable, "-m", "torchgen.gen", *places, *options), cwd=beside, environ=environ)
+    try:
+        run_logged(command, log=log, timeout_seconds=1200)
+    except CommandFailed as failure:
+        remove_tree(beside)
+        raise SourceError(f"torchgen of {tree} failed: {' '.join(failure.tail[-1:])}", hint=f"see {log}") from failure
+    for path in (beside / "ATen").glob("*.cpp"):
+        if path.name != "RegisterMPS.cpp":
+            path.unlink()
+    beside.rename(home)
+    reporter.done()
+    return home
+
+
+def _digest(tree: Path) -> str:
+    digest = hashlib.sha256(b"1")
+    for path in (path for pattern in _GENERATED_FROM for path in sorted(tree.glob(pattern)) if path.is_file()):
+        digest.update(os.fsencode(f"{path.relative_to(tree)}\0"))
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def write_if_changed(path: Path, data: bytes) -> None:
+    """Write a file unless it holds these bytes already."""
+    if not path.is_file() or path.read_bytes() != data:
+        write_whole(path, data)
+
+
+def host_files(tree: Path) -> Iterable[Path]:
+    """Return the sources of the MPS back end, below the tree."""
+    base = tree / "aten/src/ATen"
+    for folder in ("mps", "native/mps", "native/mps/operations"):
+        for suffix in (".mm", ".cpp"):
+            yield from (path.relative_to(tree) for path in sorted((base / folder).glob(f"*{suffix}")))

@@ -1,0 +1,228 @@
+// Arrays and dictionaries; every one can be changed.
+#include <Foundation/Foundation.h>
+#include <string>
+#include <utility>
+#include <vector>
+#include "../runtime/objects.h"
+
+@interface SimArray : NSMutableArray {
+ @public
+  std::vector<id> *items;
+}
+@end
+@interface SimDictionary : NSMutableDictionary {
+ @public
+  std::vector<std::pair<id, id>> *pairs; // few: a search through all is quick, and the order stays
+}
+@end
+
+namespace {
+SimArray *array_of(const id *objects, size_t count) {
+  auto *made = (SimArray *)[SimArray alloc];
+  made->items = new std::vector<id>(objects, objects + count);
+  for (id each : *made->items) [each retain];
+  return made;
+}
+unsigned long never_changes;
+} // namespace
+
+@implementation NSArray
++ (instancetype)alloc {
+  auto *made = (SimArray *)sim::new_object((sim::Class *)[SimArray class]);
+  made->items = new std::vector<id>;
+  return (id)made;
+}
++ (instancetype)array {
+  return [[self alloc] autorelease];
+}
++ (instancetype)arrayWithCapacity:(NSUInteger)count {
+  return [[self alloc] autorelease];
+}
++ (instancetype)arrayWithObject:(id)object {
+  return (id)[(id)array_of(&object, 1) autorelease];
+}
++ (instancetype)arrayWithObjects:(const id *)objects count:(NSUInteger)count {
+  return (id)[(id)array_of(objects, count) autorelease];
+}
++ (instancetype)arrayWithArray:(NSArray *)other {
+  auto &items = *((SimArray *)other)->items;
+  return (id)[(id)array_of(items.data(), items.size()) autorelease];
+}
+@end
+@implementation NSMutableArray
+@end
+
+@implementation SimArray
++ (instancetype)alloc {
+  return (id)sim::new_object((sim::Class *)self);
+}
+- (instancetype)initWithCapacity:(NSUInteger)count {
+  return self;
+}
+- (void)dealloc {
+  for (id each : *items) [each release];
+  delete items;
+  [super dealloc];
+}
+- (id)copy {
+  return (id)array_of(items->data(), items->size());
+}
+- (id)mutableCopy {
+  return (id)array_of(items->data(), items->size());
+}
+- (NSUInteger)count {
+  return items->size();
+}
+- (void)check:(NSUInteger)index {
+  if (index >= items->size())
+    sim::refuse("NSArray: index " + std::to_string(index) + " is beyond its " + std::to_string(items->size()) + " objects");
+}
+- (id)objectAtIndex:(NSUInteger)index {
+  [self check:index];
+  return (*items)[index];
+}
+- (id)objectAtIndexedSubscript:(NSUInteger)index {
+  return [self objectAtIndex:index];
+}
+- (id)firstObject {
+  return items->empty() ? nil : items->front();
+}
+- (id)lastObject {
+  return items->empty() ? nil : items->back();
+}
+- (void)addObject:(id)object {
+  items->push_back([object retain]);
+}
+- (void)insertObject:(id)object atIndex:(NSUInteger)index {
+  if (index > items->size()) [self check:index];
+  items->insert(items->begin() + (long)index, [object retain]);
+}
+- (void)setObject:(id)object atIndexedSubscript:(NSUInteger)index {
+  if (index == items->size()) return [self addObject:object];
+  [self check:index];
+  [object retain];
+  [(*items)[index] release];
+  (*items)[index] = object;
+}
+- (void)replaceObjectAtIndex:(NSUInteger)index withObject:(id)object {
+  [self check:index];
+  [self setObject:object atIndexedSubscript:index];
+}
+- (void)removeObjectAtIndex:(NSUInteger)index {
+  [self check:index];
+  [(*items)[index] release];
+  items->erase(items->begin() + (long)index);
+}
+- (void)removeLastObject {
+  [self removeObjectAtIndex:items->size() - 1];
+}
+- (NSUInteger)countByEnumeratingWithState:(NSFastEnumerationState *)state objects:(id *)room count:(NSUInteger)count {
+  if (state->state) return 0;
+  state->state = 1;
+  state->itemsPtr = (__typeof__(state->itemsPtr))items->data();
+  state->mutationsPtr = &never_changes;
+  return items->size();
+}
+- (NSString *)componentsJoinedByString:(NSString *)separator {
+  std::string out;
+  for (size_t i = 0; i < items->size(); i++) {
+    if (i) out += [separator UTF8String];
+    out += [[(*items)[i] description] UTF8String];
+  }
+  return [NSString stringWithUTF8String:out.c_str()];
+}
+- (id)valueForKey:(NSString *)key {
+  const char *name = sim::selector([key UTF8String]);
+  id out = [NSMutableArray array];
+  for (id each : *items) {
+    void *code = sim::find_method((sim::Class *)[each class], name);
+    if (!code) sim::refuse(std::string("NSArray: its objects have no ") + name);
+    [out addObject:((id(*)(id, const char *))code)(each, name)];
+  }
+  return out;
+}
+- (BOOL)isEqual:(id)other {
+  if (![other isKindOfClass:[SimArray class]] || [other count] != items->size()) return NO;
+  for (size_t i = 0; i < items->size(); i++)
+    if (![(*items)[i] isEqual:[other objectAtIndex:i]]) return NO;
+  return YES;
+}
+- (BOOL)isEqualToArray:(NSArray *)other {
+  return [self isEqual:other];
+}
+- (NSString *)description {
+  return [NSString stringWithFormat:@"(%@)", [self componentsJoinedByString:@", "]];
+}
+@end
+
+@implementation NSDictionary
++ (instancetype)alloc {
+  auto *made = (SimDictionary *)sim::new_object((sim::Class *)[SimDictionary class]);
+  made->pairs = new std::vector<std::pair<id, id>>;
+  return (id)made;
+}
++ (instancetype)dictionary {
+  return [[self alloc] autorelease];
+}
++ (instancetype)dictionaryWithCapacity:(NSUInteger)count {
+  return [[self alloc] autorelease];
+}
++ (instancetype)dictionaryWithObjects:(const id *)objects forKeys:(const id *)keys count:(NSUInteger)count {
+  id made = [[self alloc] autorelease];
+  for (size_t i = 0; i < count; i++) [made setObject:objects[i] forKey:keys[i]];
+  return made;
+}
+@end
+@implementation NSMutableDictionary
+@end
+
+@implementation SimDictionary
+- (instancetype)initWithCapacity:(NSUInteger)count {
+  return self;
+}
+- (void)dealloc {
+  for (auto &[key, value] : *pairs) {
+    [key release];
+    [value release];
+  }
+  delete pairs;
+  [super dealloc];
+}
+- (NSUInteger)count {
+  return pairs->size();
+}
+- (id)objectForKey:(id)wanted {
+  for (auto &[key, value] : *pairs)
+    if (key == wanted || [key isEqual:wanted]) return value;
+  return nil;
+}
+- (id)objectForKeyedSubscript:(id)key {
+  return [self objectForKey:key];
+}
+- (void)setObject:(id)object forKey:(id)wanted {
+  [object retain];
+  for (auto &[key, value] : *pairs) {
+    if (key != wanted && ![key isEqual:wanted]) continue;
+    [value release];
+    value = object;
+    return;
+  }
+  pairs->emplace_back([wanted retain], object);
+}
+- (void)setObject:(id)object forKeyedSubscript:(id)key {
+  [self setObject:object forKey:key];
+}
+- (NSArray *)allKeys {
+  id out = [NSMutableArray array];
+  for (auto &[key, value] : *pairs) [out addObject:key];
+  return out;
+}
+- (NSArray *)allValues {
+  id out = [NSMutableArray array];
+  for (auto &[key, value] : *pairs) [out addObject:value];
+  return out;
+}
+- (NSUInteger)countByEnumeratingWithState:(NSFastEnumerationState *)state objects:(id *)room count:(NSUInteger)count {
+  return [[self allKeys] countByEnumeratingWithState:state objects:room count:count];
+}
+@end

@@ -1,0 +1,333 @@
+// MPSNDArray and MPSGraphTensorData: a buffer's memory as a tensor of the CPU. The matrix kernels that work on buffers.
+#include "graph.h"
+
+namespace sim {
+namespace {
+const std::pair<uint32_t, at::ScalarType> kTypes[] = {
+    {MPSDataTypeFloat32, at::kFloat},
+    {MPSDataTypeFloat16, at::kHalf},
+    {MPSDataTypeBFloat16, at::kBFloat16},
+    {MPSDataTypeInt64, at::kLong},
+    {MPSDataTypeInt32, at::kInt},
+    {MPSDataTypeInt16, at::kShort},
+    {MPSDataTypeInt8, at::kChar},
+    {MPSDataTypeUInt8, at::kByte},
+    {MPSDataTypeBool, at::kBool},
+    {MPSDataTypeComplexFloat32, at::kComplexFloat},
+    {MPSDataTypeComplexFloat16, at::kComplexHalf},
+    {MPSDataTypeUInt16, at::kUInt16},
+    {MPSDataTypeUInt32, at::kUInt32},
+    {MPSDataTypeUInt64, at::kUInt64},
+};
+
+// How many bytes a tensor spans, from its first element to behind its last.
+int64_t span_of(const at::Tensor &tensor) {
+  if (tensor.numel() == 0) return 0;
+  int64_t last = 1;
+  for (int64_t i = 0; i < tensor.dim(); i++) last += (tensor.size(i) - 1) * tensor.stride(i);
+  return last * (int64_t)tensor.element_size();
+}
+// A tensor over a buffer from a byte on; it keeps the buffer. It may be said to be longer than the buffer, as PyTorch
+// says of the whole storage behind an offset: what is used of it is checked.
+at::Tensor over(id<MTLBuffer> given, size_t offset, const Sizes &sizes, const Sizes &strides, uint32_t type) {
+  auto *buffer = (SimBuffer *)given;
+  auto held = kept(buffer);
+  auto options = at::TensorOptions().dtype(torch_type(type));
+  return at::from_blob(buffer->memory + offset, sizes, strides, [held](void *) {}, options);
+}
+int64_t room_of(id<MTLBuffer> given, size_t offset) { return (int64_t)((SimBuffer *)given)->size - (int64_t)offset; }
+// Assumed: Metal looks at what is used of an array, not at what was declared.
+const at::Tensor &checked(MPSNDArray *array) {
+  if (span_of(*array->tensor) > array->room)
+    refuse_with("an array of ", span_of(*array->tensor), " bytes where its buffer has ", array->room);
+  return *array->tensor;
+}
+Sizes dense(const Sizes &sizes) {
+  Sizes strides(sizes.size(), 1);
+  for (int64_t i = (int64_t)sizes.size() - 2; i >= 0; i--) strides[i] = strides[i + 1] * sizes[i + 1];
+  return strides;
+}
+MPSNDArray *array_of(at::Tensor tensor, int64_t room) {
+  auto *made = [MPSNDArray new];
+  made->room = room;
+  made->tensor = new at::Tensor(std::move(tensor));
+  return [made autorelease];
+}
+} // namespace
+
+at::ScalarType torch_type(uint32_t type) {
+  for (auto &[metal, torch] : kTypes)
+    if (metal == type) return torch;
+  refuse_with("MPSGraph: there is no data type ", type);
+}
+uint32_t metal_type(at::ScalarType type) {
+  for (auto &[metal, torch] : kTypes)
+    if (torch == type) return metal;
+  refuse_with("MPSGraph has no data type for ", at::toString(type));
+}
+Sizes ints(NSArray *given) {
+  Sizes out;
+  for (NSNumber *each in given) out.push_back([each longLongValue]);
+  return out;
+}
+NSArray *numbers(at::IntArrayRef given) {
+  id out = [NSMutableArray array];
+  for (auto each : given) [out addObject:[NSNumber numberWithLongLong:each]];
+  return out;
+}
+Sizes values(const at::Tensor &tensor) {
+  auto whole = tensor.to(at::kLong).contiguous();
+  return Sizes(whole.data_ptr<int64_t>(), whole.data_ptr<int64_t>() + whole.numel());
+}
+int64_t wrapped(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
+} // namespace sim
+
+using namespace sim;
+
+@implementation MPSNDArrayDescriptor
++ (instancetype)descriptorWithDataType:(MPSDataType)type shape:(NSArray<NSNumber *> *)shape {
+  auto *made = [[MPSNDArrayDescriptor new] autorelease];
+  made->type = type;
+  made->sizes = new Sizes(ints(shape));
+  made->order = new Sizes(made->sizes->size());
+  std::iota(made->order->begin(), made->order->end(), 0);
+  return made;
+}
+- (void)dealloc {
+  delete sizes;
+  delete order;
+  [super dealloc];
+}
+- (void)setPreferPackedRows:(BOOL)is_packed {
+}
+// Dimensions count from the innermost.
+- (void)transposeDimension:(NSUInteger)one withDimension:(NSUInteger)other {
+  std::swap(order->at(one), order->at(other));
+}
+@end
+
+@implementation MPSNDArray
+- (instancetype)initWithBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset descriptor:(MPSNDArrayDescriptor *)about {
+  tensor = new at::Tensor(over(buffer, offset, *about->sizes, dense(*about->sizes), about->type));
+  room = room_of(buffer, offset);
+  return self;
+}
+- (instancetype)initWithDevice:(id<MTLDevice>)device descriptor:(MPSNDArrayDescriptor *)about {
+  tensor = new at::Tensor(at::empty(*about->sizes, at::TensorOptions().dtype(torch_type(about->type))));
+  room = (int64_t)tensor->nbytes();
+  return self;
+}
+- (void)dealloc {
+  delete tensor;
+  [super dealloc];
+}
+- (NSUInteger)numberOfDimensions {
+  return (NSUInteger)tensor->dim();
+}
+- (MPSDataType)dataType {
+  return (MPSDataType)metal_type(tensor->scalar_type());
+}
+- (MPSNDArrayDescriptor *)descriptor {
+  return [MPSNDArrayDescriptor descriptorWithDataType:[self dataType] shape:numbers(tensor->sizes())];
+}
+- (MPSNDArray *)arrayViewWithShape:(MPSShape *)shape strides:(MPSShape *)strides {
+  if (!is_macos_at_least(15, 0)) refuse("MPSNDArray has no arrayViewWithShape:strides: before macOS 15");
+  return array_of(tensor->as_strided(ints(shape), ints(strides)), room);
+}
+- (MPSNDArray *)arrayViewWithCommandBuffer:(id<MTLCommandBuffer>)commands
+                                descriptor:(MPSNDArrayDescriptor *)about
+                                  aliasing:(MPSAliasingStrategy)aliasing {
+  const int64_t rank = tensor->dim();
+  Sizes axes(rank);
+  for (int64_t i = 0; i < rank; i++) axes[rank - 1 - i] = rank - 1 - about->order->at(i);
+  return array_of(tensor->permute(axes), room);
+}
+- (void)writeBytes:(const void *)bytes strideBytes:(NSInteger *)strides {
+  memcpy(tensor->data_ptr(), bytes, tensor->nbytes());
+}
+- (NSString *)description {
+  return [NSString stringWithUTF8String:c10::str(checked(self)).c_str()];
+}
+- (void)printNDArray {
+  fprintf(stderr, "%s\n", [[self description] UTF8String]);
+}
+@end
+
+@interface MPSGraphTensorData () {
+ @public
+  MPSNDArray *array;
+}
+@end
+@implementation MPSGraphTensorData
+- (instancetype)initWithMTLBuffer:(id<MTLBuffer>)buffer shape:(MPSShape *)shape dataType:(MPSDataType)type {
+  const Sizes sizes = ints(shape);
+  array = [array_of(over(buffer, 0, sizes, dense(sizes), type), room_of(buffer, 0)) retain];
+  return self;
+}
+- (instancetype)initWithMPSNDArray:(MPSNDArray *)given {
+  array = [given retain];
+  return self;
+}
+- (MPSNDArray *)mpsndarray {
+  return array;
+}
+- (MPSShape *)shape {
+  return numbers(array->tensor->sizes());
+}
+- (MPSDataType)dataType {
+  return [array dataType];
+}
+- (void)dealloc {
+  [array release];
+  [super dealloc];
+}
+@end
+namespace sim {
+at::Tensor data_of(MPSGraphTensorData *data) { return checked(data->array); }
+} // namespace sim
+
+@implementation MPSKernel
+- (instancetype)initWithDevice:(id<MTLDevice>)device {
+  return self;
+}
+@end
+@implementation MPSNDArrayIdentity
+- (instancetype)initWithDevice:(id<MTLDevice>)device {
+  return self;
+}
+- (MPSNDArray *)reshapeWithCommandBuffer:(id<MTLCommandBuffer>)commands
+                             sourceArray:(MPSNDArray *)source
+                                   shape:(MPSShape *)shape
+                        destinationArray:(MPSNDArray *)destination {
+  auto sizes = ints(shape);
+  if (destination) {
+    sim::encode(commands, "MPSNDArrayIdentity", [from = checked(source), to = checked(destination)] {
+      to.copy_(from.reshape(to.sizes()));
+    });
+    return destination;
+  }
+  // Where a view can show it, it does; else a copy that is filled when the commands run.
+  auto computed = at::detail::computeStride(source->tensor->sizes(), source->tensor->strides(), sizes);
+  if (computed)
+    return array_of(source->tensor->as_strided(sizes, *computed, source->tensor->storage_offset()), source->room);
+  auto copy = at::empty(sizes, source->tensor->options());
+  sim::encode(commands, "MPSNDArrayIdentity", [from = checked(source), copy] { copy.copy_(from.reshape(copy.sizes())); });
+  return array_of(copy, (int64_t)copy.nbytes());
+}
+@end
+@implementation MPSNDArrayMultiaryBase
+@end
+@implementation MPSNDArrayMultiaryKernel
+- (instancetype)initWithDevice:(id<MTLDevice>)device sourceCount:(NSUInteger)count {
+  return self;
+}
+@end
+@implementation MPSNDArrayUnaryKernel
+@end
+@implementation MPSNDArrayMatrixMultiplication
+- (void)encodeToCommandEncoder:(id<MTLComputeCommandEncoder>)encoder
+                 commandBuffer:(id<MTLCommandBuffer>)commands
+                  sourceArrays:(NSArray<MPSNDArray *> *)sources
+              destinationArray:(MPSNDArray *)destination {
+  auto one = checked([sources objectAtIndex:0]), other = checked([sources objectAtIndex:1]);
+  sim::encode(commands, "MPSNDArrayMatrixMultiplication", [one, other, to = checked(destination)] {
+    to.copy_(at::matmul(one, other).expand(to.sizes()));
+  });
+}
+@end
+
+@interface MPSMatrixDescriptor () {
+ @public
+  int64_t row_count, column_count, row_bytes;
+  uint32_t type;
+}
+@end
+@implementation MPSMatrixDescriptor
++ (instancetype)matrixDescriptorWithRows:(NSUInteger)rows
+                                 columns:(NSUInteger)columns
+                                matrices:(NSUInteger)matrices
+                                rowBytes:(NSUInteger)row
+                             matrixBytes:(NSUInteger)matrix
+                                dataType:(MPSDataType)type {
+  auto *made = [[MPSMatrixDescriptor new] autorelease];
+  made->row_count = (int64_t)rows;
+  made->column_count = (int64_t)columns;
+  made->row_bytes = (int64_t)row;
+  made->type = type;
+  return made;
+}
+@end
+@interface MPSMatrix () {
+ @public
+  at::Tensor *tensor;
+}
+@end
+@implementation MPSMatrix
+- (instancetype)initWithBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset descriptor:(MPSMatrixDescriptor *)about {
+  const int64_t step = about->row_bytes / (int64_t)at::elementSize(torch_type(about->type));
+  tensor = new at::Tensor(over(buffer, offset, {about->row_count, about->column_count}, {step, 1}, about->type));
+  if (span_of(*tensor) > room_of(buffer, offset))
+    refuse_with("a matrix of ", span_of(*tensor), " bytes where its buffer has ", room_of(buffer, offset));
+  return self;
+}
+- (void)dealloc {
+  delete tensor;
+  [super dealloc];
+}
+@end
+@implementation MPSMatrixUnaryKernel
+@end
+@implementation MPSMatrixBinaryKernel
+@end
+@implementation MPSMatrixDecompositionLU
+- (instancetype)initWithDevice:(id<MTLDevice>)device rows:(NSUInteger)rows columns:(NSUInteger)columns {
+  return self;
+}
+- (void)encodeToCommandBuffer:(id<MTLCommandBuffer>)commands
+                 sourceMatrix:(MPSMatrix *)source
+                 resultMatrix:(MPSMatrix *)result
+                 pivotIndices:(MPSMatrix *)pivots
+                       status:(id<MTLBuffer>)status {
+  auto *said = (SimBuffer *)status;
+  auto from = *source->tensor, to = *result->tensor, swaps = *pivots->tensor;
+  sim::encode(commands, "MPSMatrixDecompositionLU", [=, held = kept(said)] {
+    auto [factors, rows, info] = at::linalg_lu_factor_ex(from);
+    to.copy_(factors);
+    swaps.view({-1}).copy_(rows.sub(1).view({-1})); // LAPACK counts from 1
+    if (said) *(int32_t *)said->memory = info.item<int>() ? -2 : 0; // MPSMatrixDecompositionStatusSingular
+  });
+}
+@end
+@interface MPSMatrixSolveTriangular () {
+ @public
+  bool is_right, is_upper, is_transposed, is_unit;
+  double factor;
+}
+@end
+@implementation MPSMatrixSolveTriangular
+- (instancetype)initWithDevice:(id<MTLDevice>)device
+                         right:(BOOL)right
+                         upper:(BOOL)upper
+                     transpose:(BOOL)transpose
+                          unit:(BOOL)unit
+                         order:(NSUInteger)order
+        numberOfRightHandSides:(NSUInteger)count
+                         alpha:(double)alpha {
+  is_right = right;
+  is_upper = upper;
+  is_transposed = transpose;
+  is_unit = unit;
+  factor = alpha;
+  return self;
+}
+- (void)encodeToCommandBuffer:(id<MTLCommandBuffer>)commands
+                 sourceMatrix:(MPSMatrix *)source
+          rightHandSideMatrix:(MPSMatrix *)given
+               solutionMatrix:(MPSMatrix *)solution {
+  auto a = is_transposed ? source->tensor->t() : *source->tensor, b = *given->tensor, x = *solution->tensor;
+  const bool upper = is_upper != is_transposed, left = !is_right, unit = is_unit;
+  sim::encode(commands, "MPSMatrixSolveTriangular", [=, alpha = factor] {
+    x.copy_(at::linalg_solve_triangular(a, b * alpha, upper, left, unit));
+  });
+}
+@end

@@ -1,0 +1,137 @@
+// Element by element: functions of one, two and three tensors.
+#include "graph.h"
+using namespace sim;
+using T = MPSGraphTensor;
+
+#define ONE(selector, value)                                                               \
+  -(T *)selector##WithTensor : (T *)tensor name : (NSString *)name {                       \
+    return node(self, #selector, {tensor}, [](auto &x) -> at::Tensor { return value; });   \
+  }
+#define ONE_OF(selector, value)                                                            \
+  -(T *)selector##OfTensor : (T *)tensor name : (NSString *)name {                         \
+    return node(self, #selector, {tensor}, [](auto &x) -> at::Tensor { return value; });   \
+  }
+#define TWO(selector, value)                                                               \
+  -(T *)selector##WithPrimaryTensor : (T *)one secondaryTensor : (T *)other name : (NSString *)name { \
+    same_types(#selector, one, other);                                                     \
+    return node(self, #selector, {one, other}, [](auto &x) -> at::Tensor { return value; }); \
+  }
+
+namespace {
+// Integers are divided towards zero.
+at::Tensor divided(const at::Tensor &a, const at::Tensor &b) {
+  const bool is_whole = at::isIntegralType(a.scalar_type(), true);
+  return is_whole ? at::div(a, b, "trunc") : at::div(a, b);
+}
+} // namespace
+
+@implementation MPSGraph (Elements)
+ONE(identity, x[0])
+ONE(absolute, at::abs(x[0]))
+ONE(absoluteSquare, at::real(at::mul(x[0], at::conj_physical(x[0]))))
+ONE(acos, at::acos(x[0]))
+ONE(acosh, at::acosh(x[0]))
+ONE(asin, at::asin(x[0]))
+ONE(asinh, at::asinh(x[0]))
+ONE(atan, at::atan(x[0]))
+ONE(atanh, at::atanh(x[0]))
+ONE(ceil, at::ceil(x[0]))
+ONE(conjugate, at::conj_physical(x[0]))
+ONE(cos, at::cos(x[0]))
+ONE(cosh, at::cosh(x[0]))
+ONE(erf, at::erf(x[0]))
+ONE(exponent, at::exp(x[0]))
+ONE(exponentBase2, at::exp2(x[0]))
+ONE(floor, at::floor(x[0]))
+ONE(isFinite, at::isfinite(x[0]))
+ONE(isInfinite, at::isinf(x[0]))
+ONE(isNaN, at::isnan(x[0]))
+ONE(logarithm, at::log(x[0]))
+ONE(logarithmBase2, at::log2(x[0]))
+ONE(logarithmBase10, at::log10(x[0]))
+ONE(negative, at::neg(x[0]))
+ONE(not, at::logical_not(x[0]))
+ONE(reLU, at::relu(x[0]))
+ONE(reciprocal, at::reciprocal(x[0]))
+ONE(reciprocalSquareRoot, at::rsqrt(x[0]))
+ONE(reverseSquareRoot, at::rsqrt(x[0]))
+ONE(rint, at::round(x[0]))
+ONE(round, at::round(x[0]))
+ONE(sigmoid, at::sigmoid(x[0]))
+ONE(sign, at::sgn(x[0]))
+ONE(signbit, at::signbit(x[0]))
+ONE(sin, at::sin(x[0]))
+ONE(sinh, at::sinh(x[0]))
+ONE(square, at::mul(x[0], x[0]))
+ONE(squareRoot, at::sqrt(x[0]))
+ONE(tan, at::tan(x[0]))
+ONE(tanh, at::tanh(x[0]))
+ONE(truncate, at::trunc(x[0]))
+ONE(bitwiseNOT, at::bitwise_not(x[0]))
+ONE_OF(realPart, at::real(x[0]).contiguous())
+ONE_OF(imaginaryPart, at::imag(x[0]).contiguous())
+ONE_OF(inverse, at::inverse(x[0]))
+
+TWO(addition, at::add(x[0], x[1]))
+TWO(subtraction, at::sub(x[0], x[1]))
+TWO(multiplication, at::mul(x[0], x[1]))
+TWO(division, divided(x[0], x[1]))
+TWO(power, at::pow(x[0], x[1]))
+TWO(atan2, at::atan2(x[0], x[1]))
+TWO(modulo, at::fmod(x[0], x[1]))
+TWO(floorModulo, at::remainder(x[0], x[1]))
+TWO(equal, at::eq(x[0], x[1]))
+TWO(notEqual, at::ne(x[0], x[1]))
+TWO(greaterThan, at::gt(x[0], x[1]))
+TWO(greaterThanOrEqualTo, at::ge(x[0], x[1]))
+TWO(lessThan, at::lt(x[0], x[1]))
+TWO(lessThanOrEqualTo, at::le(x[0], x[1]))
+TWO(logicalAND, at::logical_and(x[0], x[1]))
+TWO(logicalOR, at::logical_or(x[0], x[1]))
+TWO(logicalXOR, at::logical_xor(x[0], x[1]))
+TWO(bitwiseAND, at::bitwise_and(x[0], x[1]))
+TWO(bitwiseOR, at::bitwise_or(x[0], x[1]))
+TWO(bitwiseXOR, at::bitwise_xor(x[0], x[1]))
+TWO(maximum, at::isFloatingType(x[0].scalar_type()) ? at::fmax(x[0], x[1]) : at::maximum(x[0], x[1]))
+TWO(minimum, at::isFloatingType(x[0].scalar_type()) ? at::fmin(x[0], x[1]) : at::minimum(x[0], x[1]))
+TWO(maximumWithNaNPropagation, at::maximum(x[0], x[1]))
+TWO(minimumWithNaNPropagation, at::minimum(x[0], x[1]))
+TWO(matrixMultiplication, at::matmul(x[0], x[1]))
+
+- (T *)castTensor:(T *)tensor toType:(MPSDataType)type name:(NSString *)name {
+  return node(self, "cast", {tensor}, [to = torch_type(type)](auto &x) { return x[0].to(to); }, type);
+}
+- (T *)complexTensorWithRealTensor:(T *)real imaginaryTensor:(T *)imaginary name:(NSString *)name {
+  return node(self, "complex", {real, imaginary}, [](auto &x) { return at::complex(x[0], x[1]); });
+}
+- (T *)reLUGradientWithIncomingGradient:(T *)gradient sourceTensor:(T *)source name:(NSString *)name {
+  return node(self, "reLUGradient", {gradient, source}, [](auto &x) { return x[0] * x[1].gt(0).to(x[0].scalar_type()); });
+}
+- (T *)sigmoidGradientWithIncomingGradient:(T *)gradient sourceTensor:(T *)source name:(NSString *)name {
+  return node(self, "sigmoidGradient", {gradient, source}, [](auto &x) {
+    auto s = at::sigmoid(x[1]);
+    return x[0] * s * (1 - s);
+  });
+}
+- (T *)leakyReLUWithTensor:(T *)tensor alpha:(double)alpha name:(NSString *)name {
+  return node(self, "leakyReLU", {tensor}, [alpha](auto &x) { return at::leaky_relu(x[0], alpha); });
+}
+- (T *)leakyReLUWithTensor:(T *)tensor alphaTensor:(T *)alpha name:(NSString *)name {
+  return node(self, "leakyReLU", {tensor, alpha}, [](auto &x) { return at::where(x[0].gt(0), x[0], x[0] * x[1]); });
+}
+- (T *)selectWithPredicateTensor:(T *)predicate
+             truePredicateTensor:(T *)one
+            falsePredicateTensor:(T *)other
+                            name:(NSString *)name {
+  same_types("select", one, other);
+  return node(self, "select", {predicate, one, other}, [](auto &x) { return at::where(x[0].to(at::kBool), x[1], x[2]); });
+}
+- (T *)clampWithTensor:(T *)tensor minValueTensor:(T *)least maxValueTensor:(T *)most name:(NSString *)name {
+  same_types("clamp", tensor, least);
+  same_types("clamp", tensor, most);
+  return node(self, "clamp", {tensor, least, most}, [](auto &x) { return at::minimum(at::maximum(x[0], x[1]), x[2]); });
+}
+- (T *)dropoutTensor:(T *)tensor rate:(double)rate name:(NSString *)name {
+  return node(self, "dropout", {tensor}, [rate](auto &x) { return at::dropout(x[0], rate, true); });
+}
+@end

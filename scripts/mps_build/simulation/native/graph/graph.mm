@@ -1,0 +1,233 @@
+// The graph itself: placeholders, constants, nodes, and how a graph runs.
+#include "graph.h"
+#include <unordered_map>
+
+namespace sim {
+struct Node {
+  std::string name;
+  std::vector<std::pair<Node *, int>> inputs;
+  Rule rule;
+  bool is_placeholder = false;
+  Tensors meta; // what the rule gives for shapes; empty where a shape depends on values
+};
+} // namespace sim
+using sim::Node;
+
+@interface MPSGraphTensor () {
+ @public
+  Node *node;
+  int index;
+  uint32_t type;
+  NSArray *known_shape;
+}
+@end
+@interface MPSGraph () {
+ @public
+  std::vector<std::unique_ptr<Node>> *nodes;
+  std::vector<id> *tensors;
+}
+@end
+
+@implementation MPSGraphTensor
+- (MPSDataType)dataType {
+  return (MPSDataType)type;
+}
+- (MPSShape *)shape {
+  return known_shape;
+}
+- (void)dealloc {
+  [known_shape release];
+  [super dealloc];
+}
+@end
+
+namespace sim {
+namespace {
+MPSGraphTensor *result(MPSGraph *graph, Node *node, int index, uint32_t type, NSArray *shape) {
+  auto *made = [MPSGraphTensor new];
+  made->node = node;
+  made->index = index;
+  made->type = type;
+  made->known_shape = [shape retain];
+  graph->tensors->push_back(made);
+  return made;
+}
+
+// Shapes and types of the results, or nothing: a rule that needs values cannot say.
+Tensors meta_of(const Node &node) {
+  Tensors inputs;
+  for (auto &[from, index] : node.inputs) {
+    if ((size_t)index >= from->meta.size() || !from->meta[index].defined()) return {};
+    inputs.push_back(from->meta[index]);
+  }
+  Tensors found;
+  try {
+    found = node.rule(inputs);
+  } catch (const std::exception &error) {
+    static const bool is_told = getenv("MPS_BUILD_SIMULATION_SHAPES") != nullptr;
+    if (is_told) fprintf(stderr, "software MPSGraph: no shape of %s: %s\n", node.name.c_str(), error.what());
+    return {};
+  }
+  for (auto &each : found) each = at::empty_strided(each.sizes(), each.strides(), each.options().device(at::kMeta));
+  return found;
+}
+
+struct Wanted {
+  Node *node;
+  int index;
+  uint32_t type;
+  at::Tensor place;
+  std::shared_ptr<void> kept;
+};
+
+// Carries out what the results need, each node once.
+class Run {
+ public:
+  std::unordered_map<Node *, Tensors> done;
+
+  const Tensors &of(Node *node) {
+    if (auto found = done.find(node); found != done.end()) return found->second;
+    if (node->is_placeholder) refuse("MPSGraph: a placeholder has no feed");
+    Tensors inputs;
+    for (auto &[from, index] : node->inputs) inputs.push_back(of(from).at(index));
+    try {
+      return done[node] = node->rule(inputs);
+    } catch (const std::exception &error) {
+      refuse_with("MPSGraph ", node->name, ": ", error.what());
+    }
+  }
+};
+
+void write(const Wanted &wanted, at::Tensor value) {
+  if (value.scalar_type() != torch_type(wanted.type)) value = value.to(torch_type(wanted.type));
+  // Assumed: a result of one element is spread over its data (fill_ relies on it).
+  if (value.numel() == 1 && wanted.place.numel() != 1) value = value.reshape({}).expand(wanted.place.sizes());
+  if (value.numel() != wanted.place.numel())
+    refuse_with("MPSGraph ", wanted.node->name, ": a result of ", value.sizes(), " for data of ", wanted.place.sizes());
+  wanted.place.copy_(value.reshape(wanted.place.sizes()));
+}
+} // namespace
+
+std::vector<MPSGraphTensor *> nodes(
+    MPSGraph *graph, const char *name, std::vector<MPSGraphTensor *> inputs, Rule rule, int count, uint32_t type) {
+  graph->nodes->push_back(std::make_unique<Node>());
+  Node *made = graph->nodes->back().get();
+  made->name = name;
+  made->rule = std::move(rule);
+  for (auto *each : inputs) {
+    if (!each) refuse_with("MPSGraph ", name, ": an operand is nil");
+    made->inputs.emplace_back(each->node, each->index);
+  }
+  made->meta = meta_of(*made);
+  std::vector<MPSGraphTensor *> out;
+  for (int i = 0; i < count; i++) {
+    const bool is_known = (size_t)i < made->meta.size();
+    const uint32_t other = inputs.empty() ? (uint32_t)MPSDataTypeFloat32 : inputs[0]->type;
+    const uint32_t found = type ? type : is_known ? metal_type(made->meta[i].scalar_type()) : other;
+    out.push_back(result(graph, made, i, found, is_known ? numbers(made->meta[i].sizes()) : nil));
+  }
+  return out;
+}
+MPSGraphTensor *node(
+    MPSGraph *graph, const char *name, std::vector<MPSGraphTensor *> inputs, Single rule, uint32_t type) {
+  return nodes(
+      graph, name, std::move(inputs), [rule = std::move(rule)](const Tensors &x) { return Tensors{rule(x)}; }, 1, type)[0];
+}
+NSArray *listed(const std::vector<MPSGraphTensor *> &tensors) {
+  id out = [NSMutableArray array];
+  for (auto *each : tensors) [out addObject:each];
+  return out;
+}
+uint32_t type_of(MPSGraphTensor *tensor) { return tensor->type; }
+void same_types(const char *name, MPSGraphTensor *one, MPSGraphTensor *other) {
+  if (one->type != other->type)
+    refuse_with("MPSGraph ", name, ": the types of its operands differ (", at::toString(torch_type(one->type)), ", ",
+                at::toString(torch_type(other->type)), ")");
+}
+} // namespace sim
+
+using namespace sim;
+
+@implementation MPSGraphObject
+@end
+@implementation MPSGraph
+- (instancetype)init {
+  self->nodes = new std::vector<std::unique_ptr<Node>>;
+  self->tensors = new std::vector<id>;
+  return self;
+}
+- (void)dealloc {
+  for (id each : *self->tensors) [each release];
+  delete self->tensors;
+  delete self->nodes;
+  [super dealloc];
+}
+- (MPSGraphTensor *)placeholderWithShape:(MPSShape *)shape dataType:(MPSDataType)type name:(NSString *)name {
+  self->nodes->push_back(std::make_unique<Node>());
+  Node *made = self->nodes->back().get();
+  made->name = "placeholder";
+  made->is_placeholder = true;
+  const Sizes sizes = ints(shape);
+  const bool is_ranked = shape != nil && std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n >= 0; });
+  if (is_ranked) made->meta = {at::empty(sizes, at::TensorOptions().dtype(torch_type(type)).device(at::kMeta))};
+  return result(self, made, 0, type, shape);
+}
+- (MPSGraphTensor *)constantWithScalar:(double)scalar dataType:(MPSDataType)type {
+  return [self constantWithScalar:scalar shape:[NSArray array] dataType:type];
+}
+- (MPSGraphTensor *)constantWithScalar:(double)scalar shape:(MPSShape *)shape dataType:(MPSDataType)type {
+  return node(self, "constant", {}, [scalar, sizes = ints(shape), to = torch_type(type)](auto &) {
+    return at::scalar_tensor(scalar, at::TensorOptions().dtype(at::kDouble)).to(to).expand(sizes);
+  }, type);
+}
+- (MPSGraphTensor *)constantWithScalar:(double)scalar
+                                 shape:(MPSShape *)shape
+                              dataType:(MPSDataType)type
+                                  name:(NSString *)name {
+  return [self constantWithScalar:scalar shape:shape dataType:type];
+}
+- (MPSGraphTensor *)constantWithRealPart:(double)real imaginaryPart:(double)imaginary dataType:(MPSDataType)type {
+  return node(self, "constant", {}, [=, to = torch_type(type)](auto &) {
+    return at::scalar_tensor(c10::complex<double>(real, imaginary), at::TensorOptions().dtype(at::kComplexDouble)).to(to);
+  }, type);
+}
+- (MPSGraphTensor *)constantWithData:(NSData *)data shape:(MPSShape *)shape dataType:(MPSDataType)type {
+  auto held = at::empty(ints(shape), at::TensorOptions().dtype(torch_type(type)));
+  if (held.nbytes() != data.length)
+    refuse_with("MPSGraph constant: ", data.length, " bytes for a shape of ", held.sizes());
+  memcpy(held.data_ptr(), data.bytes, held.nbytes());
+  return node(self, "constant", {}, [held](auto &) { return held; }, type);
+}
+- (void)encodeToCommandBuffer:(MPSCommandBuffer *)commands
+                        feeds:(MPSGraphTensorDataDictionary *)feeds
+             targetOperations:(NSArray *)operations
+            resultsDictionary:(MPSGraphTensorDataDictionary *)results
+          executionDescriptor:(MPSGraphExecutionDescriptor *)descriptor {
+  std::vector<Wanted> given, wanted;
+  for (MPSGraphTensor *each in feeds) {
+    id data = [(id)feeds objectForKey:each];
+    given.push_back({each->node, each->index, each->type, data_of(data), kept(data)});
+  }
+  for (MPSGraphTensor *each in results) {
+    id data = [(id)results objectForKey:each];
+    wanted.push_back({each->node, each->index, each->type, data_of(data), kept(data)});
+  }
+  sim::encode(commands, "MPSGraph", [graph = kept(self), given, wanted] {
+    Run run;
+    for (auto &each : given) run.done[each.node] = {each.place};
+    Tensors found;
+    for (auto &each : wanted) found.push_back(run.of(each.node).at(each.index));
+    for (size_t i = 0; i < wanted.size(); i++) write(wanted[i], found[i]);
+  });
+}
+@end
+@implementation MPSGraphCompilationDescriptor
+- (void)setOptimizationLevel:(MPSGraphOptimization)level {
+}
+@end
+@implementation MPSGraphExecutionDescriptor
+- (void)setCompilationDescriptor:(MPSGraphCompilationDescriptor *)descriptor {
+}
+- (void)setEnableCommitAndContinue:(BOOL)is_enabled {
+}
+@end

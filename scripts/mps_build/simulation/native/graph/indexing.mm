@@ -1,0 +1,161 @@
+// Gathering and scattering.
+#include "graph.h"
+using namespace sim;
+using T = MPSGraphTensor;
+
+namespace {
+enum Mode { kAdd = 0, kSub = 1, kMul = 2, kDiv = 3, kMin = 4, kMax = 5, kSet = 6 };
+
+at::Tensor scattered(const at::Tensor &data, int64_t axis, const at::Tensor &places, const at::Tensor &updates, int mode) {
+  switch (mode) {
+    case kAdd: return at::scatter_add(data, axis, places, updates);
+    case kSub: return at::scatter_add(data, axis, places, at::neg(updates));
+    case kMul: return at::scatter_reduce(data, axis, places, updates, "prod");
+    case kMin: return at::scatter_reduce(data, axis, places, updates, "amin");
+    case kMax: return at::scatter_reduce(data, axis, places, updates, "amax");
+    case kSet: return at::scatter(data, axis, places, updates);
+  }
+  refuse("scatter by division");
+}
+
+// Whole slices along an axis: the indices are spread over the slices.
+at::Tensor scattered_slices(const at::Tensor &data, int64_t axis, const at::Tensor &places, const at::Tensor &updates, int mode) {
+  axis = wrapped(axis, data.dim());
+  auto flat = places.to(at::kLong).reshape({-1});
+  auto shape = data.sizes().vec();
+  shape[axis] = flat.numel();
+  auto slices = updates.reshape(shape);
+  if (data.is_meta()) return data;
+  // Assumed: an index outside of the data is left out (unique relies on it, with -1).
+  auto inside = at::logical_and(flat.ge(0), flat.lt(data.size(axis))).nonzero().reshape({-1});
+  flat = flat.index_select(0, inside);
+  slices = slices.index_select(axis, inside);
+  Sizes along(shape.size(), 1);
+  shape[axis] = along[axis] = flat.numel();
+  return scattered(data, axis, flat.reshape(along).expand(shape), slices, mode);
+}
+
+// The last axis of the indices names elements or slices by their coordinates.
+at::Tensor scattered_nd(const at::Tensor &data, const at::Tensor &places, const at::Tensor &updates, int mode) {
+  if (mode != kAdd && mode != kSet) refuse_with("scatterND with mode ", mode);
+  c10::List<std::optional<at::Tensor>> coordinates;
+  auto whole = places.to(at::kLong);
+  for (int64_t i = 0; i < whole.size(-1); i++) coordinates.push_back(whole.select(-1, i));
+  return at::index_put(data, coordinates, updates, mode == kAdd);
+}
+
+at::Tensor gathered(const at::Tensor &data, const at::Tensor &places, int64_t axis, int64_t batch) {
+  axis = wrapped(axis, data.dim());
+  if (batch > 0) {
+    std::vector<at::Tensor> rows;
+    for (int64_t i = 0; i < data.size(0); i++) rows.push_back(gathered(data[i], places[i], axis - 1, batch - 1));
+    return at::stack(rows);
+  }
+  auto shape = data.sizes().vec();
+  shape.erase(shape.begin() + axis);
+  shape.insert(shape.begin() + axis, places.sizes().begin(), places.sizes().end());
+  return at::index_select(data, axis, places.to(at::kLong).reshape({-1})).reshape(shape);
+}
+} // namespace
+
+@implementation MPSGraph (Indexing)
+- (T *)gatherAlongAxis:(NSInteger)axis withUpdatesTensor:(T *)data indicesTensor:(T *)places name:(NSString *)name {
+  return node(self, "gatherAlongAxis", {data, places}, [axis](auto &x) { return at::gather(x[0], axis, x[1].to(at::kLong)); });
+}
+- (T *)gatherWithUpdatesTensor:(T *)data
+                 indicesTensor:(T *)places
+                          axis:(NSUInteger)axis
+               batchDimensions:(NSUInteger)batch
+                          name:(NSString *)name {
+  return node(self, "gather", {data, places}, [=](auto &x) { return gathered(x[0], x[1], (int64_t)axis, (int64_t)batch); });
+}
+- (T *)gatherNDWithUpdatesTensor:(T *)data
+                   indicesTensor:(T *)places
+                 batchDimensions:(NSUInteger)batch
+                            name:(NSString *)name {
+  if (batch) refuse("MPSGraph gatherND with batch dimensions");
+  return node(self, "gatherND", {data, places}, [](auto &x) {
+    c10::List<std::optional<at::Tensor>> coordinates;
+    auto whole = x[1].to(at::kLong);
+    for (int64_t i = 0; i < whole.size(-1); i++) coordinates.push_back(whole.select(-1, i));
+    return at::index(x[0], coordinates);
+  });
+}
+- (T *)scatterAlongAxis:(NSInteger)axis
+         withDataTensor:(T *)data
+          updatesTensor:(T *)updates
+          indicesTensor:(T *)places
+                   mode:(MPSGraphScatterMode)mode
+                   name:(NSString *)name {
+  same_types("scatterAlongAxis", data, updates);
+  return node(self, "scatterAlongAxis", {data, updates, places}, [=](auto &x) {
+    return scattered(x[0], axis, x[2].to(at::kLong), x[1], (int)mode);
+  });
+}
+- (T *)scatterWithDataTensor:(T *)data
+               updatesTensor:(T *)updates
+               indicesTensor:(T *)places
+                        axis:(NSInteger)axis
+                        mode:(MPSGraphScatterMode)mode
+                        name:(NSString *)name {
+  same_types("scatter", data, updates);
+  return node(self, "scatter", {data, updates, places}, [=](auto &x) {
+    return scattered_slices(x[0], axis, x[2], x[1], (int)mode);
+  });
+}
+- (T *)scatterWithUpdatesTensor:(T *)updates
+                  indicesTensor:(T *)places
+                          shape:(MPSShape *)shape
+                           axis:(NSInteger)axis
+                           mode:(MPSGraphScatterMode)mode
+                           name:(NSString *)name {
+  return node(self, "scatter", {updates, places}, [=, sizes = ints(shape)](auto &x) {
+    return scattered_slices(at::zeros(sizes, x[0].options()), axis, x[1], x[0], (int)mode);
+  });
+}
+- (T *)scatterNDWithDataTensor:(T *)data
+                 updatesTensor:(T *)updates
+                 indicesTensor:(T *)places
+               batchDimensions:(NSUInteger)batch
+                          mode:(MPSGraphScatterMode)mode
+                          name:(NSString *)name {
+  if (batch) refuse("MPSGraph scatterND with batch dimensions");
+  same_types("scatterND", data, updates);
+  return node(self, "scatterND", {data, updates, places}, [=](auto &x) {
+    return scattered_nd(x[0], x[2], x[1], (int)mode);
+  });
+}
+- (T *)scatterNDWithUpdatesTensor:(T *)updates
+                    indicesTensor:(T *)places
+                            shape:(MPSShape *)shape
+                  batchDimensions:(NSUInteger)batch
+                             mode:(MPSGraphScatterMode)mode
+                             name:(NSString *)name {
+  if (batch) refuse("MPSGraph scatterND with batch dimensions");
+  return node(self, "scatterND", {updates, places}, [=, sizes = ints(shape)](auto &x) {
+    return scattered_nd(at::zeros(sizes, x[0].options()), x[1], x[0], (int)mode);
+  });
+}
+- (T *)nonZeroIndicesOfTensor:(T *)tensor name:(NSString *)name {
+  return node(self, "nonZeroIndices", {tensor}, [](auto &x) { return at::nonzero(x[0]).to(at::kInt); }, MPSDataTypeInt32);
+}
+- (T *)oneHotWithIndicesTensor:(T *)places
+                         depth:(NSUInteger)depth
+                          axis:(NSUInteger)axis
+                      dataType:(MPSDataType)type
+                       onValue:(double)on
+                      offValue:(double)off
+                          name:(NSString *)name {
+  return node(self, "oneHot", {places}, [=, to = torch_type(type)](auto &x) {
+    const int64_t at_axis = axis == NSUIntegerMax ? x[0].dim() : (int64_t)axis;
+    Sizes along(x[0].dim() + 1, 1);
+    along[at_axis] = (int64_t)depth;
+    auto classes = at::arange((int64_t)depth, x[0].options().dtype(at::kLong)).reshape(along);
+    auto options = x[0].options().dtype(to);
+    return at::where(x[0].to(at::kLong).unsqueeze(at_axis).eq(classes), at::scalar_tensor(on, options), at::scalar_tensor(off, options));
+  }, type);
+}
+- (T *)oneHotWithIndicesTensor:(T *)places depth:(NSUInteger)depth axis:(NSUInteger)axis name:(NSString *)name {
+  return [self oneHotWithIndicesTensor:places depth:depth axis:axis dataType:MPSDataTypeFloat32 onValue:1 offValue:0 name:name];
+}
+@end

@@ -1,0 +1,72 @@
+// Random numbers from a state of seven 32-bit words that is handed on. The numbers are not Apple's.
+#include "graph.h"
+#include <ATen/CPUGeneratorImpl.h>
+using namespace sim;
+
+struct Draw {
+  uint64_t distribution = 0;
+  uint32_t type = 0;
+  double least = 0, most = 1, mean = 0, deviation = 1;
+  int64_t whole_least = 0, whole_most = 0;
+  bool is_whole = false;
+};
+@interface MPSGraphRandomOpDescriptor () {
+ @public
+  Draw draw;
+}
+@end
+@implementation MPSGraphRandomOpDescriptor
++ (instancetype)descriptorWithDistribution:(MPSGraphRandomDistribution)distribution dataType:(MPSDataType)type {
+  auto *made = [[MPSGraphRandomOpDescriptor new] autorelease];
+  made->draw = Draw{};
+  made->draw.distribution = distribution;
+  made->draw.type = type;
+  made->draw.is_whole = at::isIntegralType(torch_type(type), true);
+  return made;
+}
+- (void)setMin:(float)value {
+  draw.least = value;
+}
+- (void)setMax:(float)value {
+  draw.most = value;
+}
+- (void)setMean:(float)value {
+  draw.mean = value;
+}
+- (void)setStandardDeviation:(float)value {
+  draw.deviation = value;
+}
+- (void)setMinInteger:(NSInteger)value {
+  draw.whole_least = value;
+}
+- (void)setMaxInteger:(NSInteger)value {
+  draw.whole_most = value;
+}
+@end
+
+namespace {
+at::Tensor drawn(const Draw &d, const Sizes &sizes, const at::Tensor &state) {
+  uint64_t seed = 0;
+  for (int64_t i = 0; i < state.numel(); i++) seed = seed * 6364136223846793005u + (uint32_t)state.data_ptr<int32_t>()[i] + 1;
+  auto generator = at::detail::createCPUGenerator(seed);
+  auto options = at::TensorOptions().dtype(d.is_whole ? at::kLong : at::kFloat);
+  if (d.is_whole) return at::randint(d.whole_least, d.whole_most, sizes, generator, options);
+  if (d.distribution == MPSGraphRandomDistributionUniform) return at::rand(sizes, generator, options) * (d.most - d.least) + d.least;
+  return at::randn(sizes, generator, options) * d.deviation + d.mean;
+}
+} // namespace
+
+@implementation MPSGraph (Random)
+- (NSArray *)randomTensorWithShape:(MPSShape *)shape
+                        descriptor:(MPSGraphRandomOpDescriptor *)about
+                       stateTensor:(MPSGraphTensor *)state
+                              name:(NSString *)name {
+  return listed(nodes(self, "random", {state}, [d = about->draw, sizes = ints(shape)](const Tensors &x) {
+    const auto type = torch_type(d.type);
+    if (x[0].is_meta()) return Tensors{at::empty(sizes, x[0].options().dtype(type)), x[0]};
+    auto next = x[0].clone();
+    next.data_ptr<int32_t>()[0]++; // assumed: a counter, as PyTorch's own Philox state has one first
+    return Tensors{drawn(d, sizes, x[0]).to(type), next};
+  }, 2));
+}
+@end

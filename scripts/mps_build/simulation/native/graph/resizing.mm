@@ -1,0 +1,171 @@
+// Resizing of pictures, and sampling at coordinates.
+#include "graph.h"
+using namespace sim;
+using T = MPSGraphTensor;
+
+namespace {
+struct Resize {
+  bool is_nearest = false, is_centred = false, aligns_corners = false, is_last = false;
+  int64_t rounding = 0;
+};
+// A picture without a batch (layout CHW) is a batch of one.
+at::Tensor nchw(const at::Tensor &x, const Resize &r) {
+  return r.is_last ? x.permute({0, 3, 1, 2}) : x.dim() == 3 ? x.unsqueeze(0) : x;
+}
+at::Tensor as_given(const at::Tensor &x, const Resize &r, int64_t rank) {
+  return r.is_last ? x.permute({0, 2, 3, 1}) : rank == 3 ? x.squeeze(0) : x;
+}
+bool is_last(MPSGraphTensorNamedDataLayout layout) { return layout == MPSGraphTensorNamedDataLayoutNHWC; }
+
+// Where each place of the result lies in the source, along one axis: x * scale + offset.
+struct Axis {
+  double scale, offset;
+  int64_t from, to;
+};
+Axis axis_of(const Resize &r, int64_t from, int64_t to) {
+  if (r.aligns_corners) return {to > 1 ? double(from - 1) / double(to - 1) : 0.0, 0.0, from, to};
+  const double scale = double(from) / double(to);
+  return {scale, r.is_centred ? 0.5 * scale - 0.5 : 0.0, from, to};
+}
+// The scale of a resize by scale and offset says how much larger the result is: a place is (x - offset) / scale.
+Axis axis_of(double scale, double offset, int64_t from, int64_t to) { return {1.0 / scale, -offset / scale, from, to}; }
+
+double rounded(double place, int64_t mode) {
+  switch (mode) {
+    case 0: return std::floor(place + 0.5);
+    case 1: return std::ceil(place - 0.5);
+    case 2: return std::ceil(place);
+    case 3: return std::floor(place);
+    case 4: return std::nearbyint(place);
+    default: refuse_with("MPSGraph resize: rounding mode ", mode);
+  }
+}
+// A matrix (to x from) that resizes one axis: the rows are weights.
+at::Tensor weights_of(const Axis &axis, const Resize &r) {
+  auto out = at::zeros({axis.to, axis.from}, at::kDouble);
+  auto at_row = out.accessor<double, 2>();
+  for (int64_t i = 0; i < axis.to; i++) {
+    double place = (double)i * axis.scale + axis.offset;
+    const double most = (double)axis.from - 1;
+    if (r.is_nearest) {
+      at_row[i][(int64_t)std::clamp(rounded(place, r.rounding), 0.0, most)] = 1;
+      continue;
+    }
+    place = std::clamp(place, 0.0, most);
+    const auto low = (int64_t)std::floor(place), high = std::min(low + 1, axis.from - 1);
+    at_row[i][low] += 1 - (place - (double)low);
+    at_row[i][high] += place - (double)low;
+  }
+  return out;
+}
+// Both axes at once; the gradient goes the other way through the same weights.
+at::Tensor resized(const at::Tensor &x, const Resize &r, const Axis &height, const Axis &width, bool is_gradient) {
+  auto picture = nchw(x, r);
+  if (picture.is_meta()) {
+    Sizes sizes{picture.size(0), picture.size(1), is_gradient ? height.from : height.to, is_gradient ? width.from : width.to};
+    return as_given(at::empty(sizes, picture.options()), r, x.dim());
+  }
+  auto rows = weights_of(height, r), columns = weights_of(width, r);
+  auto wide = picture.to(at::kDouble);
+  auto out = is_gradient ? at::matmul(at::matmul(rows.t(), wide), columns) : at::matmul(at::matmul(rows, wide), columns.t());
+  return as_given(out.to(picture.scalar_type()), r, x.dim());
+}
+at::Tensor forward(const Tensors &x, const Resize &r) {
+  auto picture = nchw(x[0], r);
+  auto size = values(x[1]);
+  auto height = axis_of(r, picture.size(2), size.at(0)), width = axis_of(r, picture.size(3), size.at(1));
+  if (x.size() > 2) {
+    auto given = x[2].to(at::kDouble).contiguous();
+    const double *s = given.data_ptr<double>(); // scales of height and width, then their offsets
+    height = axis_of(s[0], s[2], picture.size(2), size.at(0));
+    width = axis_of(s[1], s[3], picture.size(3), size.at(1));
+  }
+  return resized(x[0], r, height, width, false);
+}
+at::Tensor backward(const Tensors &x, const Resize &r) {
+  auto gradient = nchw(x[0], r), source = nchw(x[1], r);
+  auto height = axis_of(r, source.size(2), gradient.size(2)), width = axis_of(r, source.size(3), gradient.size(3));
+  if (x.size() > 2) {
+    auto given = x[2].to(at::kDouble).contiguous();
+    const double *s = given.data_ptr<double>();
+    height = axis_of(s[0], s[2], source.size(2), gradient.size(2));
+    width = axis_of(s[1], s[3], source.size(3), gradient.size(3));
+  }
+  return resized(x[0], r, height, width, true);
+}
+} // namespace
+
+@implementation MPSGraph (Resizing)
+- (T *)resizeNearestWithTensor:(T *)tensor
+                    sizeTensor:(T *)size
+           nearestRoundingMode:(MPSGraphResizeNearestRoundingMode)rounding
+                  centerResult:(BOOL)centred
+                  alignCorners:(BOOL)aligned
+                        layout:(MPSGraphTensorNamedDataLayout)layout
+                          name:(NSString *)name {
+  Resize r{true, (bool)centred, (bool)aligned, is_last(layout), (int64_t)rounding};
+  return node(self, "resizeNearest", {tensor, size}, [r](auto &x) { return forward(x, r); });
+}
+- (T *)resizeNearestWithTensor:(T *)tensor
+                    sizeTensor:(T *)size
+             scaleOffsetTensor:(T *)scale
+           nearestRoundingMode:(MPSGraphResizeNearestRoundingMode)rounding
+                        layout:(MPSGraphTensorNamedDataLayout)layout
+                          name:(NSString *)name {
+  Resize r{true, false, false, is_last(layout), (int64_t)rounding};
+  return node(self, "resizeNearest", {tensor, size, scale}, [r](auto &x) { return forward(x, r); });
+}
+- (T *)resizeBilinearWithTensor:(T *)tensor
+                     sizeTensor:(T *)size
+                   centerResult:(BOOL)centred
+                   alignCorners:(BOOL)aligned
+                         layout:(MPSGraphTensorNamedDataLayout)layout
+                           name:(NSString *)name {
+  Resize r{false, (bool)centred, (bool)aligned, is_last(layout), 0};
+  return node(self, "resizeBilinear", {tensor, size}, [r](auto &x) { return forward(x, r); });
+}
+- (T *)resizeBilinearWithTensor:(T *)tensor
+                     sizeTensor:(T *)size
+              scaleOffsetTensor:(T *)scale
+                         layout:(MPSGraphTensorNamedDataLayout)layout
+                           name:(NSString *)name {
+  Resize r{false, false, false, is_last(layout), 0};
+  return node(self, "resizeBilinear", {tensor, size, scale}, [r](auto &x) { return forward(x, r); });
+}
+- (T *)resizeNearestWithGradientTensor:(T *)gradient
+                                 input:(T *)input
+                   nearestRoundingMode:(MPSGraphResizeNearestRoundingMode)rounding
+                          centerResult:(BOOL)centred
+                          alignCorners:(BOOL)aligned
+                                layout:(MPSGraphTensorNamedDataLayout)layout
+                                  name:(NSString *)name {
+  Resize r{true, (bool)centred, (bool)aligned, is_last(layout), (int64_t)rounding};
+  return node(self, "resizeNearestGradient", {gradient, input}, [r](auto &x) { return backward(x, r); });
+}
+- (T *)resizeNearestWithGradientTensor:(T *)gradient
+                                 input:(T *)input
+                     scaleOffsetTensor:(T *)scale
+                   nearestRoundingMode:(MPSGraphResizeNearestRoundingMode)rounding
+                                layout:(MPSGraphTensorNamedDataLayout)layout
+                                  name:(NSString *)name {
+  Resize r{true, false, false, is_last(layout), (int64_t)rounding};
+  return node(self, "resizeNearestGradient", {gradient, input, scale}, [r](auto &x) { return backward(x, r); });
+}
+- (T *)resizeBilinearWithGradientTensor:(T *)gradient
+                                  input:(T *)input
+                           centerResult:(BOOL)centred
+                           alignCorners:(BOOL)aligned
+                                 layout:(MPSGraphTensorNamedDataLayout)layout
+                                   name:(NSString *)name {
+  Resize r{false, (bool)centred, (bool)aligned, is_last(layout), 0};
+  return node(self, "resizeBilinearGradient", {gradient, input}, [r](auto &x) { return backward(x, r); });
+}
+- (T *)resizeBilinearWithGradientTensor:(T *)gradient
+                                  input:(T *)input
+                      scaleOffsetTensor:(T *)scale
+                                 layout:(MPSGraphTensorNamedDataLayout)layout
+                                   name:(NSString *)name {
+  Resize r{false, false, false, is_last(layout), 0};
+  return node(self, "resizeBilinearGradient", {gradient, input, scale}, [r](auto &x) { return backward(x, r); });
+}
+@end

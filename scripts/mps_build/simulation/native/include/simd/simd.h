@@ -1,0 +1,2 @@
+#pragma once
+#include <simd/vector_types.h>

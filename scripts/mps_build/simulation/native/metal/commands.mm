@@ -1,0 +1,315 @@
+// Command buffers and encoders. They record; what is recorded runs after the commit, on the queue's thread.
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include "live.h"
+#include "metal.h"
+
+@interface MPSCommandBuffer () {
+ @public
+  std::vector<sim::Command> *recorded;
+  std::vector<std::function<void()>> *handlers;
+  std::shared_ptr<sim::Batch> *last;
+  int open_encoders;
+  bool is_committed;
+}
+@end
+
+// Values that handlers of events wait for, and command buffers signal.
+@interface SimEvent : NSObject <MTLSharedEvent> {
+ @public
+  std::atomic<uint64_t> value;
+  std::mutex *lock;
+  std::vector<std::pair<uint64_t, id>> *waiting;
+}
+@end
+@implementation SimEvent
+- (instancetype)init {
+  lock = new std::mutex;
+  waiting = new std::vector<std::pair<uint64_t, id>>;
+  return self;
+}
+- (void)dealloc {
+  for (auto &each : *waiting) _Block_release((const void *)each.second);
+  delete waiting;
+  delete lock;
+  [super dealloc];
+}
+- (uint64_t)signaledValue {
+  return value;
+}
+- (void)setSignaledValue:(uint64_t)now {
+  std::vector<id> due;
+  {
+    std::lock_guard<std::mutex> held(*lock);
+    value = now;
+    for (auto each = waiting->begin(); each != waiting->end();) {
+      if (each->first > now) {
+        ++each;
+        continue;
+      }
+      due.push_back(each->second);
+      each = waiting->erase(each);
+    }
+  }
+  for (id block : due) {
+    ((MTLSharedEventNotificationBlock)block)(self, now);
+    _Block_release((const void *)block);
+  }
+}
+- (void)notifyListener:(MTLSharedEventListener *)listener
+               atValue:(uint64_t)wanted
+                 block:(MTLSharedEventNotificationBlock)block {
+  {
+    std::lock_guard<std::mutex> held(*lock);
+    if (value < wanted) {
+      waiting->emplace_back(wanted, (id)_Block_copy((const void *)block));
+      return;
+    }
+  }
+  block(self, value);
+}
+@end
+
+namespace sim {
+id<MTLSharedEvent> new_event() { return [SimEvent new]; }
+
+std::shared_ptr<void> kept(id object) {
+  return std::shared_ptr<void>(objc_retain((void *)object), [](void *one) { objc_release(one); });
+}
+void encode(id given, std::string what, std::function<void()> run) {
+  auto *commands = (MPSCommandBuffer *)given;
+  if (commands->is_committed) refuse(what + " is encoded to a command buffer that was committed");
+  commands->recorded->push_back({std::move(what), std::move(run)});
+}
+} // namespace sim
+
+@interface SimEncoder : NSObject <MTLComputeCommandEncoder, MTLBlitCommandEncoder> {
+ @public
+  MPSCommandBuffer *commands;
+  bool is_ended;
+  SimPipeline *pipeline;
+  std::vector<std::shared_ptr<void>> *resources; // of each slot
+  sim::Launch *launch;
+}
+@end
+@implementation SimEncoder
+- (instancetype)initWith:(MPSCommandBuffer *)given {
+  commands = given; // it lives at least as long as what records into it
+  commands->open_encoders++;
+  resources = new std::vector<std::shared_ptr<void>>(sim::kSlots);
+  launch = new sim::Launch;
+  return self;
+}
+- (void)dealloc {
+  if (!is_ended) commands->open_encoders--;
+  [pipeline release];
+  delete resources;
+  delete launch;
+  [super dealloc];
+}
+- (void)check:(NSUInteger)slot {
+  if (is_ended) sim::refuse("an encoder is used after endEncoding");
+  if (slot >= (NSUInteger)sim::kSlots) sim::refuse_with("index ", slot, " of a buffer is not below ", sim::kSlots);
+}
+- (void)endEncoding {
+  if (is_ended) sim::refuse("endEncoding is sent twice");
+  is_ended = true;
+  commands->open_encoders--;
+}
+- (id<MTLDevice>)device {
+  return sim::device();
+}
+- (void)setLabel:(NSString *)label {
+}
+- (void)pushDebugGroup:(NSString *)name {
+}
+- (void)popDebugGroup {
+}
+- (void)useResource:(id<MTLResource>)resource usage:(MTLResourceUsage)usage {
+  [self check:0];
+  resources->push_back(sim::kept(resource));
+}
+- (void)setComputePipelineState:(id<MTLComputePipelineState>)state {
+  [self check:0];
+  [(id)state retain];
+  [pipeline release];
+  pipeline = (SimPipeline *)state;
+}
+- (void)setBuffer:(id<MTLBuffer>)given offset:(NSUInteger)offset atIndex:(NSUInteger)slot {
+  [self check:slot];
+  // Seen: a view's data_ptr, which lies behind its buffer's object, taken for the buffer.
+  if (given && !sim::is_buffer((const void *)given)) sim::refuse_with("what is bound at index ", slot, " is not a buffer");
+  auto *buffer = (SimBuffer *)given;
+  if (buffer && offset > buffer->size)
+    sim::refuse_with("offset ", offset, " lies behind a buffer of ", buffer->size, " bytes (index ", slot, ")");
+  launch->slots[slot] = buffer ? sim::Bound{buffer->memory + offset, buffer->size - offset} : sim::Bound{};
+  (*resources)[slot] = sim::kept(buffer);
+}
+- (void)setBytes:(const void *)bytes length:(NSUInteger)length atIndex:(NSUInteger)slot {
+  [self check:slot];
+  // Metal's validation refuses nothing at all (PyTorch hands on an empty list for a tensor of no dimensions).
+  if (length > 4096) sim::refuse_with("setBytes takes 4096 bytes at most, not ", length);
+  auto copy = std::shared_ptr<char>((char *)aligned_alloc(64, (length + 127) / 64 * 64), free);
+  if (length) memcpy(copy.get(), bytes, length);
+  launch->slots[slot] = {copy.get(), length};
+  (*resources)[slot] = copy;
+}
+- (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)slot {
+  [self check:slot];
+  if (length % 16) sim::refuse_with("threadgroup memory of ", length, " bytes is not a multiple of 16");
+  launch->lengths[slot] = length;
+}
+- (void)dispatchThreads:(MTLSize)grid threadsPerThreadgroup:(MTLSize)group {
+  [self check:0];
+  if (!pipeline) sim::refuse("a dispatch without a pipeline");
+  auto one = std::make_shared<sim::Launch>(*launch);
+  one->kernel = pipeline->kernel;
+  const NSUInteger sizes[6] = {grid.width, grid.height, grid.depth, group.width, group.height, group.depth};
+  for (int i = 0; i < 3; i++) {
+    one->grid[i] = sizes[i];
+    one->group[i] = sizes[i + 3];
+  }
+  const auto threads = group.width * group.height * group.depth;
+  const auto most = pipeline->kernel->most_threads;
+  const std::string &name = pipeline->kernel->name;
+  if (threads > most) sim::refuse_with(name, " is dispatched with ", threads, " threads of a threadgroup, of at most ", most);
+  // Assumed: without Metal's validation a dispatch of no threads does nothing (PyTorch does so for empty tensors).
+  if (threads == 0 || !(grid.width && grid.height && grid.depth)) return;
+  sim::encode(commands, "kernel " + name, [one, held = *resources] { sim::run(*one); });
+}
+- (void)dispatchThreadgroups:(MTLSize)groups threadsPerThreadgroup:(MTLSize)group {
+  auto grid = MTLSizeMake(groups.width * group.width, groups.height * group.height, groups.depth * group.depth);
+  [self dispatchThreads:grid threadsPerThreadgroup:group];
+}
+- (void)fillBuffer:(id<MTLBuffer>)given range:(NSRange)range value:(uint8_t)value {
+  [self check:0];
+  auto *buffer = (SimBuffer *)given;
+  if (range.location + range.length > buffer->size)
+    sim::refuse_with("fillBuffer reaches byte ", range.location + range.length, " of ", buffer->size);
+  sim::encode(commands, "fillBuffer", [=, held = sim::kept(buffer)] {
+    memset(buffer->memory + range.location, value, range.length);
+  });
+}
+- (void)copyFromBuffer:(id<MTLBuffer>)source
+          sourceOffset:(NSUInteger)from
+              toBuffer:(id<MTLBuffer>)destination
+     destinationOffset:(NSUInteger)to
+                  size:(NSUInteger)size {
+  [self check:0];
+  auto *a = (SimBuffer *)source, *b = (SimBuffer *)destination;
+  if (from + size > a->size || to + size > b->size)
+    sim::refuse_with("copyFromBuffer: ", size, " bytes from ", from, " of ", a->size, " to ", to, " of ", b->size);
+  sim::encode(commands, "copyFromBuffer", [=, one = sim::kept(a), other = sim::kept(b)] {
+    memmove(b->memory + to, a->memory + from, size);
+  });
+}
+@end
+
+@implementation MPSCommandBuffer
++ (instancetype)commandBufferFromCommandQueue:(id<MTLCommandQueue>)queue {
+  return [[MPSCommandBuffer new] autorelease];
+}
+- (instancetype)init {
+  recorded = new std::vector<sim::Command>;
+  handlers = new std::vector<std::function<void()>>;
+  last = new std::shared_ptr<sim::Batch>;
+  return self;
+}
+- (void)dealloc {
+  delete recorded;
+  delete handlers;
+  delete last;
+  [super dealloc];
+}
+- (id<MTLDevice>)device {
+  return sim::device();
+}
+- (id<MTLCommandBuffer>)commandBuffer {
+  return (id<MTLCommandBuffer>)self;
+}
+- (id<MTLCommandBuffer>)rootCommandBuffer {
+  return (id<MTLCommandBuffer>)self;
+}
+- (id<MTLComputeCommandEncoder>)computeCommandEncoder {
+  if (is_committed) sim::refuse("an encoder of a command buffer that was committed");
+  return (id)[[[SimEncoder alloc] initWith:self] autorelease];
+}
+- (id<MTLComputeCommandEncoder>)computeCommandEncoderWithDispatchType:(MTLDispatchType)type {
+  return [self computeCommandEncoder];
+}
+- (id<MTLBlitCommandEncoder>)blitCommandEncoder {
+  return (id)[self computeCommandEncoder];
+}
+- (void)addScheduledHandler:(MTLCommandBufferHandler)block {
+  id copy = (id)_Block_copy((const void *)block);
+  sim::encode(self, "a scheduled handler", [held = sim::kept(self), copy] {
+    ((MTLCommandBufferHandler)copy)((id<MTLCommandBuffer>)(id)held.get());
+    _Block_release((const void *)copy);
+  });
+}
+- (void)addCompletedHandler:(MTLCommandBufferHandler)block {
+  id copy = (id)_Block_copy((const void *)block);
+  auto held = sim::kept(self);
+  handlers->push_back([held, copy] {
+    ((MTLCommandBufferHandler)copy)((id<MTLCommandBuffer>)(id)held.get());
+    _Block_release((const void *)copy);
+  });
+}
+- (void)submit {
+  if (open_encoders) sim::refuse("a command buffer is committed with an encoder that was not ended");
+  auto batch = std::make_shared<sim::Batch>();
+  batch->commands.swap(*recorded);
+  batch->after.swap(*handlers);
+  *last = batch;
+  sim::submit(batch);
+}
+- (void)commit {
+  if (is_committed) sim::refuse("a command buffer is committed twice");
+  [self submit];
+  is_committed = true;
+}
+- (void)commitAndContinue {
+  if (is_committed) sim::refuse("a command buffer is committed twice");
+  [self submit];
+}
+- (void)waitUntilCompleted {
+  if (!*last) sim::refuse("waitUntilCompleted of a command buffer that was not committed");
+  sim::wait_for(**last);
+  if ((*last)->error.empty()) return;
+  // A GPU would only keep the error, and its caller goes on: here it is raised, and the buffer may be used again.
+  const std::string error = (*last)->error;
+  (*last)->error.clear();
+  is_committed = false;
+  sim::refuse(error);
+}
+- (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value {
+  auto held = sim::kept(event);
+  sim::encode(self, "encodeSignalEvent", [held, value] { [(SimEvent *)(id)held.get() setSignaledValue:value]; });
+}
+- (void)encodeWaitForEvent:(id<MTLEvent>)event value:(uint64_t)value {
+  auto held = sim::kept(event);
+  sim::encode(self, "encodeWaitForEvent", [held, value] {
+    if (((SimEvent *)(id)held.get())->value < value) sim::refuse("nothing before it signals what is waited for");
+  });
+}
+- (CFTimeInterval)GPUStartTime {
+  return 0;
+}
+- (CFTimeInterval)GPUEndTime {
+  return 0;
+}
+- (CFTimeInterval)kernelStartTime {
+  return 0;
+}
+- (CFTimeInterval)kernelEndTime {
+  return 0;
+}
+- (MTLCommandBufferStatus)status {
+  if (!*last) return MTLCommandBufferStatusNotEnqueued;
+  return (*last)->is_done ? MTLCommandBufferStatusCompleted : MTLCommandBufferStatusCommitted;
+}
+- (NSError *)error {
+  return nil;
+}
+@end

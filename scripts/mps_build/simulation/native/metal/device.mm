@@ -1,0 +1,213 @@
+// The device: what it can, and what it makes.
+#include <mach-o/getsect.h>
+#include "../foundation/data.h"
+#include "metal.h"
+
+namespace sim {
+SimHeap *new_heap(MTLHeapDescriptor *descriptor);
+id<MTLSharedEvent> new_event();
+} // namespace sim
+
+@interface SimQueue : NSObject <MTLCommandQueue>
+@end
+@implementation SimQueue
+- (id<MTLDevice>)device {
+  return sim::device();
+}
+@end
+
+// Addresses of buffers, written where a kernel reads them.
+@interface SimArgumentEncoder : NSObject <MTLArgumentEncoder> {
+ @public
+  SimBuffer *buffer;
+  size_t begin, length;
+}
+@end
+@implementation SimArgumentEncoder
+- (NSUInteger)encodedLength {
+  return length;
+}
+- (void)setArgumentBuffer:(id<MTLBuffer>)given offset:(NSUInteger)offset {
+  buffer = (SimBuffer *)given;
+  begin = offset;
+  if (offset + length > buffer->size)
+    sim::refuse_with("an argument buffer of ", buffer->size, " bytes holds none of ", length, " at ", offset);
+}
+- (void)setBuffer:(id<MTLBuffer>)given offset:(NSUInteger)offset atIndex:(NSUInteger)index {
+  if (8 * index + 8 > length) sim::refuse_with("an argument buffer of ", length, " bytes has no index ", index);
+  auto *target = (SimBuffer *)given;
+  *(char **)(buffer->memory + begin + 8 * index) = target ? target->memory + offset : nullptr;
+}
+@end
+
+@implementation SimFunction
+- (NSString *)name {
+  return [NSString stringWithUTF8String:kernel->name.c_str()];
+}
+- (id<MTLDevice>)device {
+  return sim::device();
+}
+- (id<MTLArgumentEncoder>)newArgumentEncoderWithBufferIndex:(NSUInteger)index {
+  auto *made = [SimArgumentEncoder new];
+  for (auto &each : kernel->arguments)
+    if (each.slot == (int)index && each.size > 0) made->length = (size_t)each.size;
+  if (!made->length) sim::refuse_with(kernel->name, " has no structure at index ", index);
+  return made;
+}
+@end
+@implementation SimLibrary
+- (id<MTLDevice>)device {
+  return sim::device();
+}
+- (id<MTLFunction>)newFunctionWithName:(NSString *)name {
+  auto found = library->kernels.find([name UTF8String]);
+  if (found == library->kernels.end()) return nil;
+  auto *made = (SimFunction *)[SimFunction alloc];
+  made->kernel = &found->second;
+  return made;
+}
+- (NSArray<NSString *> *)functionNames {
+  id out = [NSMutableArray array];
+  for (auto &each : library->kernels) [out addObject:[NSString stringWithUTF8String:each.first.c_str()]];
+  return out;
+}
+@end
+@implementation SimPipeline
+- (NSUInteger)maxTotalThreadsPerThreadgroup {
+  return kernel->most_threads;
+}
+- (NSUInteger)threadExecutionWidth {
+  return 32;
+}
+- (NSUInteger)staticThreadgroupMemoryLength {
+  NSUInteger all = 0;
+  for (auto &each : kernel->variables) all += each.size;
+  return all;
+}
+- (id<MTLDevice>)device {
+  return sim::device();
+}
+@end
+
+@implementation MTLCompileOptions
+- (void)setLanguageVersion:(MTLLanguageVersion)version {
+}
+- (void)setFastMathEnabled:(BOOL)is_fast {
+}
+- (void)setMathMode:(MTLMathMode)mode {
+}
+- (void)setMathFloatingPointFunctions:(MTLMathFloatingPointFunctions)functions {
+}
+@end
+@implementation MTLCaptureDescriptor
+- (void)setCaptureObject:(id)object {
+}
+- (void)setDestination:(MTLCaptureDestination)destination {
+}
+- (void)setOutputURL:(NSURL *)address {
+}
+@end
+@implementation MTLCaptureManager
++ (MTLCaptureManager *)sharedCaptureManager {
+  static auto *one = [MTLCaptureManager new];
+  return one;
+}
+- (BOOL)isCapturing {
+  return NO;
+}
+- (BOOL)startCaptureWithDescriptor:(MTLCaptureDescriptor *)descriptor error:(NSError **)error {
+  return NO;
+}
+- (void)stopCapture {
+}
+- (BOOL)supportsDestination:(MTLCaptureDestination)destination {
+  return NO;
+}
+@end
+
+@interface SimDevice : NSObject <MTLDevice>
+@end
+@implementation SimDevice
+- (NSString *)name {
+  return @"Software Metal";
+}
+- (BOOL)isLowPower {
+  return NO;
+}
+- (BOOL)hasUnifiedMemory {
+  return YES;
+}
+- (BOOL)supportsFamily:(MTLGPUFamily)family {
+  return YES;
+}
+- (NSUInteger)maxBufferLength {
+  return 1ul << 33;
+}
+- (uint64_t)recommendedMaxWorkingSetSize {
+  return 1ul << 33;
+}
+- (NSUInteger)currentAllocatedSize {
+  return sim::allocated_bytes();
+}
+- (MTLSizeAndAlign)heapBufferSizeAndAlignWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
+  return MTLSizeAndAlign{sim::charge_of(length), 256};
+}
+- (id<MTLBuffer>)newBufferWithLength:(NSUInteger)length options:(MTLResourceOptions)options {
+  return sim::new_buffer(length, options);
+}
+- (id<MTLBuffer>)newBufferWithBytesNoCopy:(void *)bytes
+                                   length:(NSUInteger)length
+                                  options:(MTLResourceOptions)options
+                              deallocator:(void (^)(void *, NSUInteger))deallocator {
+  auto *made = (SimBuffer *)[SimBuffer alloc];
+  made->memory = (char *)bytes;
+  made->size = length;
+  made->options = options;
+  return made;
+}
+- (id<MTLHeap>)newHeapWithDescriptor:(MTLHeapDescriptor *)descriptor {
+  return sim::new_heap(descriptor);
+}
+- (id<MTLCommandQueue>)newCommandQueue {
+  return [SimQueue new];
+}
+- (id<MTLSharedEvent>)newSharedEvent {
+  return sim::new_event();
+}
+- (id<MTLLibrary>)made:(std::unique_ptr<sim::Library>)library {
+  auto *made = (SimLibrary *)[SimLibrary alloc];
+  made->library = library.release(); // for good: pipelines point into it
+  return made;
+}
+- (id<MTLLibrary>)newLibraryWithData:(dispatch_data_t)data error:(NSError **)error {
+  auto *given = (SimDispatchData *)data;
+  return [self made:sim::library_of(given->bytes, given->size)];
+}
+- (id<MTLLibrary>)newLibraryWithSource:(NSString *)source options:(MTLCompileOptions *)options error:(NSError **)error {
+  return [self made:sim::library_of_source([source UTF8String])];
+}
+- (id<MTLComputePipelineState>)newComputePipelineStateWithFunction:(id<MTLFunction>)function error:(NSError **)error {
+  auto *made = (SimPipeline *)[SimPipeline alloc];
+  made->kernel = ((SimFunction *)function)->kernel;
+  return made;
+}
+@end
+
+namespace sim {
+id<MTLDevice> device() {
+  static auto *one = [SimDevice new];
+  return one;
+}
+} // namespace sim
+
+extern "C" {
+NSArray<id<MTLDevice>> *MTLCopyAllDevices(void) { return [[NSArray arrayWithObject:sim::device()] retain]; }
+id<MTLDevice> MTLCreateSystemDefaultDevice(void) { return [sim::device() retain]; }
+// The one image that code asks for, and its sections: what a wheel's libtorch_cpu.dylib has.
+uint32_t _dyld_image_count(void) { return 1; }
+const char *_dyld_get_image_name(uint32_t) { return "/libtorch_cpu.dylib"; }
+const struct mach_header *_dyld_get_image_header(uint32_t) { return nullptr; }
+uint8_t *getsectiondata(const struct mach_header_64 *, const char *, const char *name, unsigned long *size) {
+  return (uint8_t *)sim::section(name, size);
+}
+}

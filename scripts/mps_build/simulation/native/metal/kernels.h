@@ -1,0 +1,53 @@
+// Metal kernels as machine code: those of a wheel, compiled before (builder/kernels.py), and source text, by clang.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sim {
+constexpr int kSlots = 31;
+// One argument of a kernel: its place among all, the buffer's index, Metal's address space (3: threadgroup), and the
+// bytes of what a reference refers to, or -1 for a pointer.
+struct Argument {
+  int index, slot, space;
+  int64_t size;
+};
+// A threadgroup variable of the kernel's own, at a fixed address.
+struct Variable {
+  uint64_t address, size;
+  bool is_zero;
+};
+struct Kernel {
+  std::string name;
+  uint64_t base = 0, entry = 0;
+  const char *code = nullptr;
+  size_t code_size = 0;
+  bool is_cooperative = false, is_loaded = false;
+  uint32_t most_threads = 1024;
+  int argument_count = 0;
+  std::vector<Argument> arguments;
+  std::vector<Variable> variables;
+};
+struct Library {
+  std::map<std::string, Kernel> kernels;
+};
+struct Bound {
+  void *at = nullptr;
+  uint64_t size = 0;
+};
+struct Launch {
+  Kernel *kernel = nullptr;
+  Bound slots[kSlots];
+  uint64_t lengths[kSlots] = {};
+  uint64_t grid[3], group[3];
+};
+
+// The bytes of a wheel's Metal library, compiled for this machine; nullptr where there is none.
+const void *section(const std::string &name, unsigned long *size);
+std::unique_ptr<Library> library_of(const void *data, size_t size);
+std::unique_ptr<Library> library_of_source(const std::string &source);
+void run(const Launch &launch);
+} // namespace sim

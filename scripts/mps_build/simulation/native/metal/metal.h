@@ -1,0 +1,63 @@
+// The classes of the software Metal that its files share.
+#pragma once
+#include <Foundation/Foundation.h>
+#include <Metal/Metal.h>
+#include <MetalPerformanceShaders/MetalPerformanceShaders.h>
+#include <string>
+#include <vector>
+#include "../runtime/objects.h"
+#include "kernels.h"
+#include "queue.h"
+
+@interface SimHeap : NSObject <MTLHeap> {
+ @public
+  size_t whole, used;
+}
+@end
+
+// Memory that ends at a protected page.
+@interface SimBuffer : NSObject <MTLBuffer> {
+ @public
+  char *memory;
+  size_t size;
+  void *mapping;
+  size_t mapped;
+  size_t charged;
+  SimHeap *owner;
+  NSUInteger options;
+}
+@end
+
+@interface SimLibrary : NSObject <MTLLibrary> {
+ @public
+  sim::Library *library;
+}
+@end
+@interface SimFunction : NSObject <MTLFunction> {
+ @public
+  sim::Kernel *kernel;
+}
+@end
+@interface SimPipeline : NSObject <MTLComputePipelineState> {
+ @public
+  sim::Kernel *kernel;
+}
+@end
+
+namespace sim {
+id<MTLDevice> device();
+SimBuffer *new_buffer(size_t size, NSUInteger options);
+size_t allocated_bytes();
+size_t charge_of(size_t size);
+bool is_macos_at_least(long major, long minor);
+// Adds a command to what a command buffer has recorded. `commands` is an MPSCommandBuffer.
+void encode(id commands, std::string what, std::function<void()> run);
+// Keeps an object until the function that holds this is gone.
+std::shared_ptr<void> kept(id object);
+// The last error that a command buffer met is raised here.
+template <class... Part> [[noreturn]] void refuse_with(const Part &...part) {
+  std::ostringstream out;
+  (out << ... << part);
+  refuse(out.str());
+}
+} // namespace sim

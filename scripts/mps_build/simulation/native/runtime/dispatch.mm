@@ -1,0 +1,63 @@
+// libdispatch: a serial queue is a lock that one thread may take again; what is asynchronous is done at once.
+#include <dispatch/dispatch.h>
+#include <semaphore.h>
+#include "objects.h"
+#include "../foundation/data.h"
+
+@interface SimDispatchQueue : NSObject <OS_dispatch_queue> {
+ @public
+  std::recursive_mutex *lock;
+}
+@end
+@implementation SimDispatchQueue
+- (instancetype)init {
+  lock = new std::recursive_mutex;
+  return self;
+}
+- (void)dealloc {
+  delete lock;
+  [super dealloc];
+}
+@end
+
+@interface SimSemaphore : NSObject <OS_dispatch_semaphore> {
+ @public
+  sem_t value;
+}
+@end
+@implementation SimSemaphore
+@end
+
+extern "C" void sim_call_block(const void *block);
+
+dispatch_queue_t dispatch_queue_create(const char *, dispatch_queue_attr_t) { return [SimDispatchQueue new]; }
+dispatch_queue_t dispatch_get_global_queue(long, unsigned long) {
+  static auto *queue = [SimDispatchQueue new];
+  return queue;
+}
+void dispatch_sync(dispatch_queue_t queue, dispatch_block_t block) {
+  std::lock_guard<std::recursive_mutex> held(*((SimDispatchQueue *)queue)->lock);
+  sim_call_block((const void *)block);
+}
+void dispatch_async(dispatch_queue_t queue, dispatch_block_t block) { dispatch_sync(queue, block); }
+void dispatch_release(dispatch_object_t object) { [object release]; }
+void dispatch_retain(dispatch_object_t object) { [object retain]; }
+dispatch_semaphore_t dispatch_semaphore_create(long value) {
+  auto *made = [SimSemaphore new];
+  sem_init(&made->value, 0, (unsigned)value);
+  return made;
+}
+long dispatch_semaphore_signal(dispatch_semaphore_t given) { return sem_post(&((SimSemaphore *)given)->value); }
+long dispatch_semaphore_wait(dispatch_semaphore_t given, dispatch_time_t timeout) {
+  auto *value = &((SimSemaphore *)given)->value;
+  if (timeout != DISPATCH_TIME_FOREVER) return sem_trywait(value);
+  while (sem_wait(value) != 0) {
+  }
+  return 0;
+}
+dispatch_data_t dispatch_data_create(const void *bytes, size_t size, dispatch_queue_t, dispatch_block_t) {
+  auto *made = [SimDispatchData new];
+  made->bytes = bytes;
+  made->size = size;
+  return made;
+}

@@ -1,0 +1,140 @@
+// metal_stdlib as C++ of this machine, as far as PyTorch's kernels that are compiled at run time use it.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+#define kernel
+#define device
+#define constant const
+#define thread
+#define threadgroup
+#define __METAL_VERSION__ 310
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef _Float16 half;
+typedef __bf16 bfloat;
+
+// Two, three or four components. Metal aligns three like four; what is packed only like its components.
+template <class T, int N, bool packed = false> struct sim_vec;
+#define SIM_OPERATOR(op)                                                                                        \
+  template <class S> auto operator op(const S &b) const {                                                       \
+    if constexpr (std::is_arithmetic_v<S> || std::is_same_v<S, half> || std::is_same_v<S, bfloat>)              \
+      return each([&](T a) { return T(a op b); });                                                              \
+    else                                                                                                        \
+      return both(b, [](T a, T c) { return T(a op c); });                                                       \
+  }                                                                                                             \
+  template <class S> auto &operator op##=(const S &b) { return *this = sim_vec(*this op b); }
+#define SIM_COMMON                                                                                              \
+  T &operator[](int i) { return (&x)[i]; }                                                                      \
+  const T &operator[](int i) const { return (&x)[i]; }                                                          \
+  SIM_OPERATOR(+) SIM_OPERATOR(-) SIM_OPERATOR(*) SIM_OPERATOR(/) SIM_OPERATOR(%)                               \
+  sim_vec operator-() const { return each([](T a) { return T(-a); }); }
+#define SIM_ALIGN(n) alignas(packed ? sizeof(T) : (n) * sizeof(T))
+template <class T, bool packed> struct SIM_ALIGN(2) sim_vec<T, 2, packed> {
+  T x, y;
+  sim_vec() = default;
+  explicit sim_vec(T a) : x(a), y(a) {}
+  template <class A, class B> sim_vec(A a, B b) : x(T(a)), y(T(b)) {}
+  template <class O, bool p> sim_vec(const sim_vec<O, 2, p> &o) : x(T(o.x)), y(T(o.y)) {}
+  template <class F> sim_vec each(F f) const { return {f(x), f(y)}; }
+  template <class V, class F> sim_vec both(const V &o, F f) const { return {f(x, T(o.x)), f(y, T(o.y))}; }
+  SIM_COMMON
+};
+template <class T, bool packed> struct SIM_ALIGN(4) sim_vec<T, 3, packed> {
+  T x, y, z;
+  sim_vec() = default;
+  explicit sim_vec(T a) : x(a), y(a), z(a) {}
+  template <class A, class B, class C> sim_vec(A a, B b, C c) : x(T(a)), y(T(b)), z(T(c)) {}
+  template <class O, bool p> sim_vec(const sim_vec<O, 3, p> &o) : x(T(o.x)), y(T(o.y)), z(T(o.z)) {}
+  template <class F> sim_vec each(F f) const { return {f(x), f(y), f(z)}; }
+  template <class V, class F> sim_vec both(const V &o, F f) const { return {f(x, T(o.x)), f(y, T(o.y)), f(z, T(o.z))}; }
+  SIM_COMMON
+};
+template <class T, bool packed> struct SIM_ALIGN(4) sim_vec<T, 4, packed> {
+  T x, y, z, w;
+  sim_vec() = default;
+  explicit sim_vec(T a) : x(a), y(a), z(a), w(a) {}
+  template <class A, class B, class C, class D> sim_vec(A a, B b, C c, D d) : x(T(a)), y(T(b)), z(T(c)), w(T(d)) {}
+  template <class O, bool p> sim_vec(const sim_vec<O, 4, p> &o) : x(T(o.x)), y(T(o.y)), z(T(o.z)), w(T(o.w)) {}
+  template <class F> sim_vec each(F f) const { return {f(x), f(y), f(z), f(w)}; }
+  template <class V, class F> sim_vec both(const V &o, F f) const {
+    return {f(x, T(o.x)), f(y, T(o.y)), f(z, T(o.z)), f(w, T(o.w))};
+  }
+  SIM_COMMON
+};
+#define SIM_NAMES(T)                                                                                            \
+  typedef sim_vec<T, 2> T##2;                                                                                   \
+  typedef sim_vec<T, 3> T##3;                                                                                   \
+  typedef sim_vec<T, 4> T##4;                                                                                   \
+  typedef sim_vec<T, 2, true> packed_##T##2;                                                                    \
+  typedef sim_vec<T, 3, true> packed_##T##3;                                                                    \
+  typedef sim_vec<T, 4, true> packed_##T##4;
+SIM_NAMES(char) SIM_NAMES(uchar) SIM_NAMES(short) SIM_NAMES(ushort) SIM_NAMES(int) SIM_NAMES(uint) SIM_NAMES(long)
+SIM_NAMES(ulong) SIM_NAMES(half) SIM_NAMES(bfloat) SIM_NAMES(float) SIM_NAMES(bool)
+
+namespace metal {
+template <class T> constexpr bool sim_is_whole = std::is_integral_v<T>;
+// Functions of float; half and bfloat are computed as float.
+#define SIM_FUNCTION(name, value)                                                                               \
+  template <class T> auto name(T v) {                                                                           \
+    const float f = float(v);                                                                                   \
+    return value;                                                                                               \
+  }
+#define SIM_FUNCTIONS                                                                                           \
+  SIM_FUNCTION(exp, std::exp(f)) SIM_FUNCTION(exp2, std::exp2(f)) SIM_FUNCTION(log, std::log(f))                \
+  SIM_FUNCTION(log2, std::log2(f)) SIM_FUNCTION(log10, std::log10(f)) SIM_FUNCTION(sqrt, std::sqrt(f))          \
+  SIM_FUNCTION(rsqrt, 1.0f / std::sqrt(f)) SIM_FUNCTION(sin, std::sin(f)) SIM_FUNCTION(cos, std::cos(f))        \
+  SIM_FUNCTION(tan, std::tan(f)) SIM_FUNCTION(asin, std::asin(f)) SIM_FUNCTION(acos, std::acos(f))              \
+  SIM_FUNCTION(atan, std::atan(f)) SIM_FUNCTION(sinh, std::sinh(f)) SIM_FUNCTION(cosh, std::cosh(f))            \
+  SIM_FUNCTION(tanh, std::tanh(f)) SIM_FUNCTION(floor, std::floor(f)) SIM_FUNCTION(ceil, std::ceil(f))          \
+  SIM_FUNCTION(trunc, std::trunc(f)) SIM_FUNCTION(round, std::round(f)) SIM_FUNCTION(rint, std::rint(f))        \
+  SIM_FUNCTION(fract, std::fmin(f - std::floor(f), 0x1.fffffep-1f)) SIM_FUNCTION(fabs, std::fabs(f)) SIM_FUNCTION(isnan, std::isnan(f)) SIM_FUNCTION(isinf, std::isinf(f))        \
+  template <class T, class S> float pow(T a, S b) { return std::pow(float(a), float(b)); }                      \
+  template <class T, class S> float fmod(T a, S b) { return std::fmod(float(a), float(b)); }                    \
+  template <class T, class S> float atan2(T a, S b) { return std::atan2(float(a), float(b)); }                  \
+  template <class T, class S> float copysign(T a, S b) { return std::copysign(float(a), float(b)); }
+SIM_FUNCTIONS
+namespace precise {
+SIM_FUNCTIONS
+}
+namespace fast {
+SIM_FUNCTIONS
+}
+template <class T> T abs(T v) { return v < T(0) ? T(-v) : v; }
+template <class T> T max(T a, T b) { return a < b ? b : a; }
+template <class T> T min(T a, T b) { return b < a ? b : a; }
+template <class T> T clamp(T v, T least, T most) { return min(max(v, least), most); }
+template <class T, int N, bool p> T dot(const sim_vec<T, N, p> &a, const sim_vec<T, N, p> &b) {
+  T sum = T(0);
+  for (int i = 0; i < N; i++) sum = T(sum + a[i] * b[i]);
+  return sum;
+}
+} // namespace metal
+using namespace metal;
+
+// What the wrappers use: an id as the type that the kernel names, and how many bytes a reference needs (-1: a pointer).
+template <class T> T sim_id(const unsigned *ids) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return T(ids[0]);
+  } else {
+    T out;
+    for (unsigned i = 0; i < sizeof(T) / sizeof(out.x) && i < 3; i++) out[i] = ids[i];
+    return out;
+  }
+}
+template <class T> constexpr long sim_size() {
+  if constexpr (std::is_reference_v<T>) return (long)sizeof(std::remove_reference_t<T>);
+  else return -1;
+}
+struct sim_exported {
+  const char *name;
+  void *entry;
+  int argument_count;
+  struct {
+    int index, slot;
+    long size;
+  } arguments[31];
+};

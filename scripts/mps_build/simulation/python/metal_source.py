@@ -1,0 +1,150 @@
+"""Metal source text to a shared library of this machine: clang with a shim of metal_stdlib.
+
+python -I -S metal_source.py SOURCE OUT LOG; run by the software Metal, with the interpreter that has torch. Each
+kernel becomes a function of the machine that runs a wheel's kernels: pointers of its arguments, then its thread's ids.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SHIM = Path(__file__).resolve().parent / "metal_shim.h"
+_KERNEL = re.compile(r"\bkernel\s+void\s+(\w+)\s*\(")
+_ATTRIBUTE = re.compile(r"\[\[([^\[\]]*)\]\]")
+_SLOT = re.compile(r"\s*buffer\s*\(\s*(\d+)\s*\)\s*")
+# Where the machine keeps each id, in 32-bit words (kernels/runtime/runtime.h).
+_IDS = {
+    "thread_position_in_grid": 0,
+    "threadgroup_position_in_grid": 3,
+    "thread_position_in_threadgroup": 6,
+    "threads_per_threadgroup": 9,
+    "threadgroups_per_grid": 12,
+    "threads_per_grid": 15,
+    "thread_index_in_simdgroup": 18,
+    "simdgroup_index_in_threadgroup": 19,
+    "thread_index_in_threadgroup": 20,
+}
+_FLAGS = (
+    "-std=gnu++17",
+    "-O2",
+    "-w",
+    "-fPIC",
+    "-shared",
+    "-ffp-contract=off",
+    "-fno-strict-aliasing",
+    "-march=x86-64-v3",
+)
+
+
+class Unsupported(Exception):
+    """The text uses what the shim does not have."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: its C++ type, and its buffer's index or the name of an id."""
+
+    type: str
+    slot: int | None
+    identity: str | None
+
+
+def kernels_of(text: str) -> Iterator[tuple[str, tuple[Parameter, ...]]]:
+    """Yield each kernel's name and parameters."""
+    for match in _KERNEL.finditer(text):
+        end = _closing(text, match.end())
+        yield match[1], tuple(_parameters(text[match.end() : end], match[1]))
+
+
+def _closing(text: str, at: int) -> int:
+    depth = 1
+    for place in range(at, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[place], 0)
+        if depth == 0:
+            return place
+    raise Unsupported("a list of parameters does not end")
+
+
+def _parameters(text: str, kernel: str) -> Iterator[Parameter]:
+    free = 0
+    for part in split_commas(text):
+        names = _ATTRIBUTE.findall(part)
+        words = _ATTRIBUTE.sub("", part).strip()
+        kind = re.sub(r"\w+\s*$", "", words).strip()
+        slot = next((int(found[1]) for each in names if (found := _SLOT.fullmatch(each))), None)
+        identity = next((each.strip() for each in names if each.strip() in _IDS), None)
+        if identity is None and slot is None:
+            if not kind.endswith(("*", "&")):
+                raise Unsupported(f"{kernel}: parameter {words!r} with {names}")
+            slot = free
+        if slot is not None:
+            free = slot + 1
+        yield Parameter(type=kind, slot=slot, identity=identity)
+
+
+def split_commas(text: str) -> list[str]:
+    """Split at the commas that lie outside of all brackets.
+
+    >>> split_commas("array<int, 2> &a [[buffer(0)]], uint i")
+    ['array<int, 2> &a [[buffer(0)]]', ' uint i']
+    """
+    parts, depth, begin = [], 0, 0
+    for place, letter in enumerate(text):
+        depth += {"(": 1, "<": 1, "[": 1, ")": -1, ">": -1, "]": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            parts.append(text[begin:place])
+            begin = place + 1
+    return [*parts, text[begin:]] if text[begin:].strip() else parts
+
+
+def translated(text: str) -> str:
+    """Return Metal source as C++ that exports its kernels."""
+    text = re.sub(r"^\s*#include\s*<metal\w*>\s*$", "", text, flags=re.MULTILINE)
+    kernels = list(kernels_of(text))
+    wrappers, rows = [], []
+    for name, parameters in kernels:
+        given = ", ".join(_argument(index, each) for index, each in enumerate(parameters))
+        wrappers.append(f"static void sim_run_{name}(void **slots, const unsigned *ids) {{ {name}({given}); }}")
+        buffers = [
+            f"{{{index}, {each.slot}, sim_size<{each.type}>()}}"
+            for index, each in enumerate(parameters)
+            if each.slot is not None
+        ]
+        rows.append(f'{{"{name}", (void *)sim_run_{name}, {len(buffers)}, {{{", ".join(buffers)}}}}},')
+    table = 'extern "C" { sim_exported sim_kernels[] = {\n' + "\n".join(rows) + "\n{nullptr, nullptr, 0, {}}}; }"
+    return "\n".join((f'#include "{SHIM}"', _ATTRIBUTE.sub("", text), *wrappers, table, ""))
+
+
+def _argument(index: int, parameter: Parameter) -> str:
+    if parameter.identity is not None:
+        return f"sim_id<{parameter.type}>(ids + {_IDS[parameter.identity]})"
+    if parameter.type.endswith("&"):
+        return f"*({parameter.type[:-1].strip()} *)slots[{index}]"
+    return f"({parameter.type})slots[{index}]"
+
+
+def main() -> int:
+    """Compile one file; what is wrong goes to the log."""
+    source, out, log = (Path(each) for each in sys.argv[1:])
+    root = Path(sys.executable).resolve().parents[2]
+    clang = root / "usr/lib/llvm-19/bin/clang"
+    beside = out.with_name(f"{out.name}.cpp")
+    try:
+        beside.write_text(translated(source.read_text(encoding="utf-8")), encoding="utf-8")
+    except Unsupported as error:
+        log.write_text(str(error), encoding="utf-8")
+        return 1
+    argv = [str(clang), "--driver-mode=g++", f"--sysroot={root}", f"--ld-path={clang.parent}/ld.lld", *_FLAGS]
+    done = subprocess.run([*argv, "-o", str(out), str(beside)], capture_output=True, text=True, check=False)
+    errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()[-5:]
+    log.write_text("\n".join(errors[:8]), encoding="utf-8")
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""A program with an `mps` device: its environment, and how it is started."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mps_build.common.process import Command, run_interactive
+
+from .builder.build import Built, simulation_folder
+from .builder.root import Root
+
+_PYTHON = Path(__file__).resolve().parent / "python"
+_SOURCE = _PYTHON / "metal_source.py"
+# Of the session's own environment and of the caller's interpreter: a program's Python is another one.
+_NOT_PASSED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_PRELOAD")
+DEFAULT_MACOS = "15.2"
+
+
+def simulated_environ(built: Built, *, macos: str, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a program whose `python` has an `mps` device, made from the caller's."""
+    kept = {name: value for name, value in environ.items() if name not in _NOT_PASSED}
+    # nox puts its own environment first; the caller's path is handed on beside it.
+    path = environ.get("MPS_BUILD_CALLER_PATH") or environ.get("PATH", os.defpath)
+    cache = simulation_folder() / "metal" / _digest(_PYTHON)
+    cache.mkdir(parents=True, exist_ok=True)
+    libraries = [str(built.folder), *filter(None, [environ.get("LD_LIBRARY_PATH")])]
+    return {
+        **{name: value for name, value in kept.items() if not name.startswith("MPS_BUILD_CALLER_")},
+        "PATH": os.pathsep.join((str(_programs(built.root)), path)),
+        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
+        "MPS_BUILD_MACOS": macos,
+        "MPS_BUILD_KERNELS": str(built.kernels),
+        "MPS_BUILD_PYTHON": str(built.root.python),
+        "MPS_BUILD_METAL_SOURCE": str(_SOURCE),
+        "MPS_BUILD_METAL_CACHE": str(cache),
+    }
+
+
+def run_program(built: Built, argv: Sequence[str], *, macos: str, environ: Mapping[str, str]) -> int:
+    """Run a program where the caller stands; return its exit status, as a shell gives it."""
+    return run_interactive(Command(argv=tuple(argv), environ=simulated_environ(built, macos=macos, environ=environ)))
+
+
+def program_argv(built: Built, argv: Sequence[str]) -> tuple[str, ...]:
+    """Return a program's arguments with `python` and `python3` as the simulated interpreter."""
+    name, *rest = argv
+    own = {"python", "python3", built.root.python.name}
+    return (str(built.root.python) if name in own else name, *rest)
+
+
+def _programs(root: Root) -> Path:
+    """Return the folder in which `python` and `python3` are the interpreter that has torch."""
+    folder = root.path / "programs"
+    folder.mkdir(exist_ok=True)
+    for name in ("python", "python3", root.python.name):
+        link = folder / name
+        if not link.is_symlink():
+            beside = folder / f".{name}.{os.getpid()}"
+            beside.symlink_to(root.python)
+            beside.replace(link)
+    return folder
+
+
+def _digest(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.iterdir() if path.is_file()):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

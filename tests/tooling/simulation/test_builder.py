@@ -1,0 +1,157 @@
+"""What a simulation is built from: releases, patches, the ninja file, the host, what is kept."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from mps_build.build.patches.file import read_patch
+from mps_build.common.errors import DiskFull, HostError, SourceError
+from mps_build.common.reporter import SilentReporter
+from mps_build.simulation.builder import packages
+from mps_build.simulation.builder.build import build
+from mps_build.simulation.builder.ninja_file import NATIVE, Inputs, ninja_text, own_sources
+from mps_build.simulation.builder.packages import Apt, check_host
+from mps_build.simulation.builder.root import LIBRARY, Root
+from mps_build.simulation.builder.source import host_files, patched_files, users_tree
+from mps_build.simulation.releases import find_release
+
+
+def test_a_release_that_cannot_be_simulated_says_what_is_needed() -> None:
+    with pytest.raises(SourceError, match=r"2\.15\.0 cannot be simulated") as caught:
+        find_release("2.15.0")
+    assert caught.value.hint is not None and "Linux torch" in caught.value.hint
+
+
+def test_each_patch_has_the_header_of_a_patch_and_touches_the_back_end_alone() -> None:
+    release = find_release("2.6.0")
+    patches = [read_patch(release.patches_root / name) for name in release.patches]
+
+    assert sorted(path.name for path in release.patches_root.iterdir()) == sorted(release.patches)
+    for patch in patches:
+        assert all("/mps/" in str(file) for file in patch.files)
+
+
+def test_the_ninja_file_compiles_each_file_and_links_all() -> None:
+    root = Root(path=Path("/r o$t"), python_version="3.13")
+    sources = ((Path("/a b/x.mm"), "x.mm", "-O0"), (Path("/n/y.c"), "y.c", ""), (Path("/n/z.cpp"), "z.cpp", "-O1"))
+    text = ninja_text(Inputs(root=root, standard="17", include=(Path("/i"),), after=(Path("/j"),), sources=sources))
+
+    assert "build objects/x.mm.o: compile /a$ b/x.mm\n  language = objective-c++\n  level = -O0" in text
+    assert "build objects/y.c.o: compile_c /n/y.c" in text
+    assert "build objects/z.cpp.o: compile /n/z.cpp\n  language = c++\n  level = -O1" in text
+    assert f"build {LIBRARY}: link objects/x.mm.o objects/y.c.o objects/z.cpp.o" in text
+    assert "-fobjc-runtime=macosx-13.0" in text and "-std=gnu++17" in text and "-DUSE_MPS" in text
+    assert "-fno-objc-arc" in text  # PyTorch retains and releases by hand
+    assert "/r o$$t" in text  # a dollar of a path is none of ninja's
+
+
+def test_the_first_own_source_marks_where_pytorchs_selectors_end() -> None:
+    assert own_sources()[0] == NATIVE / "boundary.cpp"
+
+
+def test_host_files_are_those_of_the_back_end(tmp_path: Path) -> None:
+    base = tmp_path / "aten/src/ATen"
+    for name in ("mps/A.mm", "mps/B.cpp", "native/mps/operations/C.mm", "native/mps/kernels/D.metal", "native/E.mm"):
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        (base / name).touch()
+
+    assert [str(path) for path in host_files(tmp_path)] == [
+        f"aten/src/ATen/{name}" for name in ("mps/A.mm", "mps/B.cpp", "native/mps/operations/C.mm")
+    ]
+
+
+def test_a_tree_of_another_release_is_refused(tmp_path: Path) -> None:
+    for name in ("aten/src/ATen/native/mps", "aten/src/ATen/mps"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "aten/src/ATen/native/native_functions.yaml").touch()
+    (tmp_path / "CMakeLists.txt").write_text("set(CMAKE_CXX_STANDARD 17)\n")
+    (tmp_path / "version.txt").write_text("2.7.0a0\n")
+
+    with pytest.raises(SourceError, match=r"is PyTorch 2\.7\.0"):
+        users_tree(find_release("2.6.0"), tmp_path)
+
+
+def test_patched_copies_are_written_beside_the_tree_and_only_where_they_change(tmp_path: Path) -> None:
+    release = find_release("2.6.0")
+    tree = tmp_path / "tree"
+    for patch in (read_patch(release.patches_root / name) for name in release.patches):
+        for file, text in _texts(patch).items():
+            (tree / file).parent.mkdir(parents=True, exist_ok=True)
+            (tree / file).write_text(text)
+    before = {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()}
+
+    made = patched_files(release, tree, tmp_path / "patched")
+    times = {name: path.stat().st_mtime_ns for name, path in made.items()}
+    again = patched_files(release, tree, tmp_path / "patched")
+
+    assert {path: path.read_bytes() for path in tree.rglob("*") if path.is_file()} == before
+    empty = made["aten/src/ATen/mps/EmptyTensor.cpp"].read_text()
+    assert "USE_MPS" in empty and "__APPLE__" not in empty
+    assert {name: path.stat().st_mtime_ns for name, path in again.items()} == times
+
+
+def _texts(patch: object) -> dict[str, str]:
+    """Return for each file of a patch a text that its hunks fit."""
+    found: dict[str, list[str]] = {}
+    for hunk in patch.hunks:  # type: ignore[attr-defined]
+        lines = found.setdefault(str(hunk.path), [])
+        lines += ["\n"] * (hunk.line - 1 - len(lines))
+        lines += [f"{line}\n" for line in hunk.before]
+    return {name: "".join(lines) for name, lines in found.items()}
+
+
+def test_a_host_that_lacks_something_is_told_before_any_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(HostError, match="missing: apt-get, dpkg-deb, tar") as caught:
+        check_host(tmp_path)
+    assert caught.value.hint is not None and "apt-get install apt dpkg tar" in caught.value.hint
+
+
+def test_another_system_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+
+    with pytest.raises(HostError, match="needs Linux on x86-64"):
+        check_host(tmp_path)
+
+
+def test_a_full_disk_is_told_before_any_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: name)
+    monkeypatch.setattr(packages, "FREE_BYTES", 1 << 60)
+
+    with pytest.raises(DiskFull, match="a simulation takes"):
+        check_host(tmp_path / "not" / "there")
+
+
+def test_apt_works_in_its_own_folder_and_needs_no_superuser(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    said: list[tuple[str, ...]] = []
+    monkeypatch.setattr(packages, "find_mirror", lambda _: "http://mirror.example/debian")
+    monkeypatch.setattr(packages, "run_logged", lambda command, **_: said.append(command.argv))
+
+    apt = Apt(tmp_path / "apt", suite="trixie", log=tmp_path / "log", reporter=SilentReporter())
+    assert apt.fetch(["python3-torch"]) == ()
+
+    assert len(said) == 2 and said[1][-5:] == (
+        "install",
+        "--download-only",
+        "-y",
+        "--no-install-recommends",
+        "python3-torch",
+    )
+    for argv in said:
+        for name in ("Dir::State", "Dir::Cache", "Dir::Etc::sourcelist", "Dir::State::status"):
+            assert any(word.startswith(f"{name}={tmp_path}") for word in argv), name
+    assert "trixie main" in (tmp_path / "apt" / "sources.list").read_text()
+
+
+def test_a_missing_program_stops_a_build_before_anything_is_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(HostError):
+        build(find_release("2.6.0"), jobs=1, reporter=SilentReporter())
+    assert not (tmp_path / "cache").exists()

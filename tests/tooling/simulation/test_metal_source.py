@@ -1,0 +1,67 @@
+"""Metal source text as C++: which kernels there are, how each parameter is bound, what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from mps_build.simulation.python.metal_source import Parameter, Unsupported, kernels_of, split_commas, translated
+
+_KERNEL = """
+#include <metal_stdlib>
+using namespace metal;
+kernel void scaled(constant uint& length [[buffer(0)]],
+                   device float *out [[ buffer(2) ]],
+                   constant array<int, 2> *sizes [[buffer(3)]],
+                   uint2 index [[thread_position_in_grid]]) {
+  out[index.x] = length;
+}
+"""
+
+
+def test_parameters_are_buffers_by_their_index_or_ids_by_their_name() -> None:
+    assert list(kernels_of(_KERNEL)) == [
+        (
+            "scaled",
+            (
+                Parameter(type="constant uint&", slot=0, identity=None),
+                Parameter(type="device float *", slot=2, identity=None),
+                Parameter(type="constant array<int, 2> *", slot=3, identity=None),
+                Parameter(type="uint2", slot=None, identity="thread_position_in_grid"),
+            ),
+        )
+    ]
+
+
+def test_a_buffer_without_an_index_has_the_next_one() -> None:
+    found = dict(
+        kernels_of("kernel void f(device int *a [[buffer(4)]], device int *b, uint i [[thread_position_in_grid]]) {}")
+    )
+
+    assert [each.slot for each in found["f"]] == [4, 5, None]
+
+
+def test_the_text_exports_each_kernel_with_its_buffers_and_no_attribute() -> None:
+    text = translated(_KERNEL)
+
+    assert "[[" not in text
+    assert "#include <metal" not in text
+    assert "*(constant uint *)slots[0], (device float *)slots[1]" in text
+    assert "sim_id<uint2>(ids + 0)" in text
+    assert '{"scaled", (void *)sim_run_scaled, 3, {{0, 0, sim_size<constant uint&>()}, {1, 2,' in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kernel void f(texture2d<float> t [[texture(0)]]) {}",
+        "kernel void f(float value) {}",
+        "kernel void f(device int *a [[buffer(0)]]",
+    ],
+)
+def test_what_the_shim_lacks_is_named_not_guessed(text: str) -> None:
+    with pytest.raises(Unsupported):
+        translated(text)
+
+
+def test_commas_inside_of_brackets_split_nothing() -> None:
+    assert split_commas("a<b, c> d, (e, f), g[h, i]") == ["a<b, c> d", " (e, f)", " g[h, i]"]
+    assert split_commas("") == []

@@ -1,0 +1,103 @@
+"""How a program is started, and what the command says of itself."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+from mps_build.commands.shared.parser import parse_options
+from mps_build.commands.simulate import check_macos, document_of
+from mps_build.common.errors import UsageError
+from mps_build.simulation.builder.build import Built
+from mps_build.simulation.builder.root import LIBRARY, Root
+from mps_build.simulation.coverage import Coverage
+from mps_build.simulation.releases import find_release
+from mps_build.simulation.session import program_argv, run_program, simulated_environ
+
+
+@pytest.fixture
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Built:
+    monkeypatch.setenv("MPS_BUILD_CACHE", str(tmp_path / "cache"))
+    root = Root(path=tmp_path / "root", python_version="3.13")
+    root.python.parent.mkdir(parents=True)
+    root.python.write_text('#!/bin/sh\nprintf \'%s|%s|%s\\n\' "$MPS_BUILD_MACOS" "$PYTHONPATH" "$1" > said\nexit 7\n')
+    root.python.chmod(0o755)
+    folder = tmp_path / "build"
+    folder.mkdir()
+    (folder / LIBRARY).write_bytes(b"12345")
+    return Built(
+        release=find_release("2.6.0"),
+        root=root,
+        tree=tmp_path,
+        folder=folder,
+        kernels=tmp_path / "kernels",
+        objective_files=69,
+        cpu_seconds=12.5,
+    )
+
+
+def test_a_program_runs_where_the_caller_stands_and_its_status_is_passed_on(
+    built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": "/ours"}
+    status = run_program(built, program_argv(built, ("python", "train.py")), macos="14.4", environ=environ)
+
+    assert status == 7
+    assert (tmp_path / "said").read_text() == "14.4||train.py\n"
+
+
+@pytest.mark.parametrize("name", ["python", "python3", "python3.13"])
+def test_python_is_the_simulated_interpreter(built: Built, name: str) -> None:
+    assert program_argv(built, (name, "-c", "1")) == (str(built.root.python), "-c", "1")
+
+
+def test_another_program_finds_the_simulated_interpreter_by_its_name(built: Built) -> None:
+    assert program_argv(built, ("sh", "run.sh")) == ("sh", "run.sh")
+
+    environ = simulated_environ(built, macos="15.2", environ={"PATH": "/nox", "MPS_BUILD_CALLER_PATH": "/mine"})
+
+    first, rest = environ["PATH"].split(":", 1)
+    assert (Path(first) / "python").resolve() == built.root.python
+    assert rest == "/mine"  # the caller's own, not the session's
+    assert environ["LD_LIBRARY_PATH"] == str(built.folder)
+    assert not any(name.startswith("MPS_BUILD_CALLER_") for name in environ)
+
+
+@pytest.mark.parametrize("text", ["11.0", "27.1", "15.2.1", "fifteen", "", "-1"])
+def test_a_version_that_no_mps_runs_on_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--macos"):
+        check_macos(text)
+
+
+@pytest.mark.parametrize("text", ["12.3", "14.4", "15", "26.0"])
+def test_a_version_of_macos_is_taken(text: str) -> None:
+    check_macos(text)
+
+
+def test_the_document_says_what_is_covered(built: Built) -> None:
+    covered = Coverage(needed=349, missing=("LSTMWithSourceTensor:",), registrations=715)
+
+    assert document_of(built, covered, macos="15.2") == {
+        "release": "2.6.0",
+        "macos": "15.2",
+        "objective_files": 69,
+        "selectors": {"needed": 349, "implemented": 348, "missing": ["LSTMWithSourceTensor:"]},
+        "registrations": 715,
+        "library_bytes": 5,
+        "build_cpu_seconds": 12.5,
+    }
+
+
+def test_what_follows_two_dashes_is_the_program() -> None:
+    options = parse_options("simulate", ["v2.6.0", "--macos", "14.4", "--", "python", "--macos", "x"])
+
+    assert options.command == ("python", "--macos", "x")
+    assert (options.recipe, options.macos) == ("v2.6.0", "14.4")
+
+
+def test_a_program_is_no_argument_of_its_own() -> None:
+    with pytest.raises((UsageError, argparse.ArgumentError)):
+        parse_options("simulate", ["v2.6.0", "python"])

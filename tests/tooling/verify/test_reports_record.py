@@ -7,7 +7,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from mps_build.commands.shared.conclusion import print_end
 from mps_build.commands.shared.generated import schemas
+from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.records.verification import (
     Case,
@@ -214,3 +216,17 @@ def test_the_recorded_sweep_on_an_nvidia_gpu_failed_only_where_upstream_expects_
     assert set(recorded.counts) <= {"passed", "skipped", "known", "failed"} and recorded.counts["passed"] > least
     assert set(failed) <= {"opinfo-nn.functional.linear"}
     assert all("into out" in str(reason) for reason in failed.values())
+
+
+def test_a_run_that_ended_before_torch_was_asked_does_not_make_one_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unasked = record(
+        torch=Torch(), verdict="not_verified", cause="interrupted", exit_code=130, partial=True, cases=(), counts={}
+    )
+
+    print_end(unasked, tmp_path / "record.json", Console())
+
+    printed = capsys.readouterr().out
+    assert "was not asked yet" in printed
+    assert "unknown" not in printed

@@ -49,7 +49,7 @@ def _errors(base: type[MpsBuildError]) -> Iterator[type[MpsBuildError]]:
 def _commands() -> Iterator[str]:
     yield from ("# Commands", "", _GENERATED, "")
     yield "`nox -s COMMAND -- OPTIONS` in a clone is `mps-build COMMAND OPTIONS` of an installation. Every command also"
-    yield "takes `--json FILE`; the document always holds `exit_code`, `cause` and `hint`."
+    yield "takes `--json FILE`; the document always holds `schema`, `tool_version`, `exit_code`, `cause` and `hint`."
     for task, commands in TASKS.items():
         yield from ("", f"## {task[0].upper()}{task[1:]}")
         for name, summary in commands.items():

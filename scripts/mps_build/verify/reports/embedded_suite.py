@@ -43,9 +43,9 @@ def embed(suite: Path, file: str, case_id: str) -> Mapping[str, str]:
         sources[name] = source
         package = name if (suite.joinpath(*name.split(".")) / "__init__.py").is_file() else name.rpartition(".")[0]
         wanted += [name.rpartition(".")[0] or FRAME, *_imports(source, package=package)]
-    for path in sorted((suite / FRAME).rglob("*.json")):
-        if f"{FRAME}.{_READ_BY.get(path.name, '?')}" in sources:
-            sources[path.relative_to(suite).as_posix()] = _data_of(path, case_id)
+    for table in sorted((suite / FRAME).rglob("*.json")):
+        if f"{FRAME}.{_READ_BY.get(table.name, '?')}" in sources:
+            sources[table.relative_to(suite).as_posix()] = _data_of(table, case_id)
     return dict(sorted(sources.items(), key=lambda pair: (pair[0] != path.stem, pair[0])))
 
 

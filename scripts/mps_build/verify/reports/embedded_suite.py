@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from mps_build.common.errors import UsageError
 from mps_build.common.plain_text import plain
 
 FRAME = "device_suite"
+# Tables, and the module that reads each from beside itself.
+_READ_BY = {"rows.json": "conditions.listed", "coverings.json": "covering", "calls.json": "overloads.asking"}
 # What the script itself calls, besides what the case's file imports.
 _ALWAYS = ("states", "runs", "plants", "selection", "compare")
 
@@ -38,8 +41,20 @@ def embed(suite: Path, file: str, case_id: str) -> Mapping[str, str]:
         if source is None:
             continue
         sources[name] = source
-        wanted += _imports(source, package=FRAME)
+        package = name if (suite.joinpath(*name.split(".")) / "__init__.py").is_file() else name.rpartition(".")[0]
+        wanted += [name.rpartition(".")[0] or FRAME, *_imports(source, package=package)]
+    for table in sorted((suite / FRAME).rglob("*.json")):
+        if f"{FRAME}.{_READ_BY.get(table.name, '?')}" in sources:
+            sources[table.relative_to(suite).as_posix()] = _data_of(table, case_id)
     return dict(sorted(sources.items(), key=lambda pair: (pair[0] != path.stem, pair[0])))
+
+
+def _data_of(path: Path, case_id: str) -> str:
+    """Return a table that a module reads; of the rows of the conditions only those of the case's operator."""
+    text = path.read_text(encoding="utf-8")
+    if path.name != "rows.json":
+        return text
+    return json.dumps({name: row for name, row in json.loads(text).items() if case_id.startswith(f"condition-{name}-")})
 
 
 def without_other_cases(text: str, case_id: str) -> str:
@@ -79,7 +94,9 @@ def _imports(source: str, *, package: str) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == FRAME)
         elif isinstance(node, ast.ImportFrom):
-            base = f"{package}.{node.module or ''}".strip(".") if node.level else (node.module or "")
+            parents = package.split(".")
+            above = ".".join(parents[: len(parents) - node.level + 1])
+            base = f"{above}.{node.module or ''}".strip(".") if node.level else (node.module or "")
             if base.split(".")[0] == FRAME:
                 yield base
                 yield from (f"{base}.{alias.name}" for alias in node.names)

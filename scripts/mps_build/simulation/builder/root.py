@@ -48,7 +48,7 @@ class Root:
     @property
     def lld(self) -> Path:
         """The linker."""
-        return self.path / _LLVM / "bin/lld"
+        return self.path / _LLVM / "bin/ld.lld"  # by this name: `lld` itself refuses to say its version
 
     @property
     def ninja(self) -> Path:

@@ -22,6 +22,7 @@ from mps_build.host.recordings.adoption import adopt, expectation_of, faults_of,
 from mps_build.host.recordings.recording import load_document
 
 TASK = ("host", 3)
+DOCUMENT = "recording:string expectation:string"
 EXAMPLES = ("mac.json", "mac.json --recipe v2.9.1 --name m3-max-15.3")
 
 

@@ -29,6 +29,7 @@ from .shared.find_wheel import find_installed, find_wheel
 from .shared.nightly_options import add_nightly_options, chosen_nightly
 
 TASK = ("inspection", 1)
+DOCUMENT = "profile:string quick:boolean kind:string verdict:string findings:array facts:object"
 EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl",
     "torch==2.15.0",

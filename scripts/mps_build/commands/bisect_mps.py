@@ -36,6 +36,7 @@ from .shared.numbers import amount
 
 TASK = ("verify", 4)
 EXTRA_OPTIONS = {"--op": "kernels"}
+DOCUMENT = "question:object good:string bad:string stages:array state:string"
 EXAMPLES = (
     "issue-131750 --good 2.3.1 --bad 2.6.0",
     "issue-131750 --good 2.6.0 --bad 2.7.0.dev20250101 --index URL --repo ~/pytorch",

@@ -41,6 +41,10 @@ from mps_build.host.toolchain import use_xcode, xcode_toolchain
 from .shared.build_options import add_compiler_arguments
 
 TASK = ("build", 2)
+DOCUMENT = (
+    "recipe:string torch:object|string ?wheels:object ?constraints:string ?pins:array ?tried:object "
+    "?steps:array ?dry_run:boolean ?companions:array ?jobs:integer ?toolchain:object"
+)
 EXAMPLES = (
     "v2.6.0",
     "v2.6.0 --only torchvision",

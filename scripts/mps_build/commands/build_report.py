@@ -48,6 +48,7 @@ from mps_build.common.result import Result
 from mps_build.common.workspace import Workspace, work_folder
 
 TASK = ("build", 9)
+DOCUMENT = "build:string steps:array notes:array wall_seconds:number slowest:array cache:object|null"
 EXAMPLES = ("v2.6.0", "~/pytorch/build", "sample --html build.html --svg build.svg", "~/pytorch/build --run 2")
 LOG = ".ninja_log"
 _DEEPEST = 3

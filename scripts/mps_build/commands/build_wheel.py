@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # the loop of --editable begins with ninja, and does not wait
 
 add_arguments = add_build_options
 TASK = ("build", 1)
+DOCUMENT = "?recipe:string ?commit:string|null ?profile:string ?wheels:array ?steps:array|integer|null ?dry_run:boolean"
 EXAMPLES = (
     "",
     "v2.6.0 --python 3.11,3.12,3.13",

@@ -33,6 +33,7 @@ from .shared.find_wheel import find_wheel
 
 TASK = ("build", 4)
 EXTRA = "check_mm"
+DOCUMENT = "files:array base:string|null diagnostics:array unknown:array"
 EXAMPLES = (
     "aten/src/ATen/native/mps/operations/UnaryOps.mm",
     "--source ~/pytorch --base origin/main",

@@ -42,6 +42,10 @@ from .shared.kernels import compare_kernels_of
 
 TASK = ("inspection", 4)
 EXTRA_OPTIONS = {"--kernels": "kernels"}
+DOCUMENT = (
+    "?compared:string ?left:string ?right:string ?kernels:object ?parts:array ?newly_failing:array "
+    "?newly_passing:array ?rows:array ?new_failures:array"
+)
 EXAMPLES = (
     "wheelhouse/torch-2.15.0-cp312-cp312-macosx_14_0_arm64.whl torch==2.15.0",
     "torch==2.14.1 torch==2.15.0 --python 3.12 --show 20",

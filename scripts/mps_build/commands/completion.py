@@ -23,6 +23,7 @@ from .shared.catalogue import COMMANDS
 from .shared.parser import parser_of
 
 TASK = ("repository", 2)
+DOCUMENT = "shell:string commands:array"
 EXAMPLES = (
     "bash >> ~/.bash_completion",
     "zsh > ~/.zfunc/_mps-build",

@@ -24,6 +24,7 @@ from mps_build.common.result import Result
 
 TASK = ("build", 6)
 EXTRA = "lock"
+DOCUMENT = "?made:array ?removed:array ?faults:object"
 EXAMPLES = ("", "v2.6.0", "--check", "--upgrade v2.15.0")
 
 

@@ -18,6 +18,7 @@ from mps_build.common.recipe.support_table import matrix
 from mps_build.common.result import Result
 
 TASK = ("build", 7)
+DOCUMENT = "?include:array ?recipe:object"
 EXAMPLES = ("", "v2.14.1 v2.15.0 --per-recipe", "--default-python", "v2.13.0 --show")
 
 

@@ -46,6 +46,7 @@ from ..inspection.malformed import Malformed
 from .shared.find_wheel import find_wheel
 
 TASK = ("inspection", 3)
+DOCUMENT = "facts:object counts:object operators:array ?against:object ?changes:array ?kernel_changes:array"
 EXAMPLES = (
     "v2.6.0 --against v2.15.0",
     "~/pytorch --html coverage.html",

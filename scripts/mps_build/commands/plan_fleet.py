@@ -26,6 +26,10 @@ from mps_build.publish.fleet.simulate import MOST_MACS, Plan, Shape, best_shape,
 from .shared.numbers import count
 
 TASK = ("publish", 1)
+DOCUMENT = (
+    "plan:object best:object one_python_tested_minutes:number costs:object within_hours:number "
+    "macs_needed:integer|null needed:object|null"
+)
 EXAMPLES = (
     "--commits 30 --pythons 4 --macos 3 --builders 4 --testers 3",
     "--commits 7 --pythons 4 --macos 3 --builders 3 --testers 3 --receipts wheelhouse",

@@ -33,6 +33,7 @@ from mps_build.publish.index.site import check_place, write_site
 from mps_build.publish.index.state import after, as_published, check_names, read_state, still_yanked, withdraw
 
 TASK = ("publish", 2)
+DOCUMENT = "site:string dry_run:boolean sets:array wheels:array yanked:object deleted:array notes:array"
 EXAMPLES = (
     "wheelhouse --output site",
     "wheelhouse --output site --base-url https://example.org/releases/download/v1/",

@@ -34,6 +34,7 @@ from mps_build.common.result import Result
 from mps_build.common.workspace import cache_folder, work_folder
 
 TASK = ("build", 8)
+DOCUMENT = "source:string recipe:string|null patches:array objective_c:array|string"
 EXAMPLES = ("v2.6.0", "main", "work/v2.6.0/source --recipe v2.6.0", "v2.16.0 --recipe v2.15.0")
 REPOSITORY = "https://github.com/pytorch/pytorch.git"
 

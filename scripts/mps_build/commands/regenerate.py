@@ -20,6 +20,7 @@ from mps_build.common.workspace import CHECKOUT, in_checkout
 from .shared.generated import generated_files, recipe_changes
 
 TASK = ("repository", 1)
+DOCUMENT = "changed:array recipes:array"
 EXAMPLES = ("", "--check")
 
 

@@ -39,6 +39,10 @@ from mps_build.common.result import Result
 from .shared.numbers import count
 
 TASK = ("build", 3)
+DOCUMENT = (
+    "recipe:string mode:string tree:string not_proved:array|string cpu_seconds:number tried:array "
+    "steps:array ?wheel:string|null ?audit:object ?parity:object"
+)
 EXAMPLES = (
     "v2.6.0",
     "v2.6.0 --wheel",

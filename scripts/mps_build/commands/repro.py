@@ -32,6 +32,7 @@ from ..verify.reports.reduction import Asking, find_python, reduce_case
 from ..verify.reports.repro import render_issue, render_script, said_of
 
 TASK = ("verify", 5)
+DOCUMENT = "case:string script:string issue:string"
 EXAMPLES = (
     "work/verify/20261121T194015-mps-25322/record.json issue-131750",
     "record.json issue-131750 --output repro.py --issue issue.md",

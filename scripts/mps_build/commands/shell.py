@@ -22,6 +22,7 @@ from mps_build.common.result import Result
 from .shared.build_options import add_build_options
 
 TASK = ("build", 5)
+DOCUMENT = "argv:array cwd:string environment:object"
 EXAMPLES = ("v2.6.0", "v2.6.0 -- cmake --version", "sample -- ninja -C build -t commands")
 
 # What stands behind a `--` of its own is run; without it, your shell.

@@ -30,6 +30,10 @@ from .shared.numbers import count
 
 TASK = ("verify", 0)
 EXTRA = "simulate"
+DOCUMENT = (
+    "release:string macos:string ?argv:array ?objective_files:integer ?selectors:object ?registrations:integer "
+    "?library_bytes:integer ?build_cpu_seconds:number"
+)
 EXAMPLES = (
     "v2.6.0",
     "v2.6.0 --macos 14.4 -- python train.py",

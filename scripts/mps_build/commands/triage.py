@@ -25,6 +25,10 @@ from mps_build.host.triage import Explained, WrittenBy, judge, render, render_de
 from mps_build.host.triage.tools.read import read_tool_output
 
 TASK = ("host", 2)
+DOCUMENT = (
+    "cause:string|null notes:array first_error:object|null category:string|null detail:object|null "
+    "tool_output:object|array|null"
+)
 EXAMPLES = (
     "build.log",
     "build.log.gz --recipe v2.6.0",

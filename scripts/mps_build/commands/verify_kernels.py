@@ -36,6 +36,10 @@ from .shared.kernels import environment, reference_python, require_linux, torch_
 
 TASK = ("inspection", 2)
 EXTRA = "kernels"
+DOCUMENT = (
+    "target:string torch:string|null verdict:string seed:integer coverage:object libraries:object "
+    "kernels:array ?plant:string ?reason:string"
+)
 EXAMPLES = (
     "torch==2.15.0",
     "torch==2.15.0 --quick",

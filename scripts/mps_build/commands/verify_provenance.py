@@ -29,6 +29,7 @@ from mps_build.publish.provenance.claims import Check, is_trusted_ref, read_rece
 
 TASK = ("publish", 3)
 EXTRA = "provenance"
+DOCUMENT = "wheel:string attestation_checked:boolean checks:array"
 EXAMPLES = (
     "torch-2.6.0+mps.g1eba9b3-cp311-cp311-macosx_13_0_arm64.whl --repository owner/mps-wheels",
     "wheelhouse/torch-2.6.0+mps.g1eba9b3-cp311-cp311-macosx_13_0_arm64.whl --without-attestation",

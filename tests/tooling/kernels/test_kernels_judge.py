@@ -48,3 +48,23 @@ def test_an_error_without_bound_is_in_the_profile() -> None:
     got[1500] = float("inf")
 
     assert max(_asked(got, {}, x=x)["profile"]) == 1e300
+
+
+@pytest.mark.parametrize(
+    ("x", "shown"),
+    [
+        ([float("inf"), 1e30, -5.0, 0.0], 2),  # ordinary inputs before extreme ones
+        ([float("nan"), float("inf"), 1e30, -1e-20], 3),  # finite before infinite; of these the largest error
+        ([float("inf"), float("-inf")], 1),  # nothing else is there: what is wrong all the same
+    ],
+)
+def test_the_element_that_is_shown_has_the_most_ordinary_inputs(x: list[float], shown: int) -> None:
+    given = torch.tensor(x)
+    got = torch.abs(given).clone()
+    got[[each for each in range(len(x)) if x[each] != 0.0]] = -1.0
+    if shown == 1:
+        got[0] = torch.inf
+
+    found = _asked(got, {}, x=given)
+
+    assert (found["index"], found["inputs"]["x"]) == (shown, repr(given[shown].item()))

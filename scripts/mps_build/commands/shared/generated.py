@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from mps_build.common import strict_yaml
-from mps_build.common.documents import document_schemas
+from mps_build.common.documents import command_schema, file_schemas
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import all_recipes, defaults_file
 from mps_build.common.recipe.meaning import changes, record
@@ -25,6 +25,8 @@ from mps_build.inspection.audit.render import rules_table
 from mps_build.kernels.report.families import families_table
 from mps_build.verify.bisection.state import State
 
+from .catalogue import COMMANDS
+from .parser import module_of
 from .reference import causes_page, commands_page, exit_codes_table
 
 # Every field of every recipe, as it was when somebody last looked at what a change of defaults.yaml changes.
@@ -61,7 +63,8 @@ def schemas() -> dict[str, str]:
     """Return the text of each JSON Schema by its name; editors check recipes by theirs as they are written."""
     made = {name: model.model_json_schema(mode="validation") for name, model in _MODELS.items()}
     made["recipe"] = written_schema(Recipe.model_json_schema(mode="validation"), strict_yaml.read(defaults_file()).data)
-    made |= document_schemas()
+    made |= file_schemas()
+    made |= {name: command_schema(name, getattr(module_of(name), "DOCUMENT", "")) for name in COMMANDS}
     return {name: _schema_text(name, schema) for name, schema in sorted(made.items())}
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from conversions import as_bits, as_numbers, in_order, in_type, whole, widen
 from errors import COMPONENT, all_finite, complex_error, equal, error_in_ulp
+from witness import inputs_at, most_ordinary, show
 
 WIDER = 8  # how many times worse than the CPU's own error is still no finding
 
@@ -131,7 +132,7 @@ def converted(source: Any, got: Any) -> Any:
     found = {"max_ulp": 0.0, "bound_ulp": 0.0, "wrong": int(wrong.sum()), "count": got.numel()}
     if found["wrong"]:
         at = int(torch.nonzero(wrong.reshape(-1))[0])
-        found |= {"index": at, "got": _show(got, at), "want": _show(want, at), "inputs": {"x": _show(source, at)}}
+        found |= {"index": at, "got": show(got, at), "want": show(want, at), "inputs": {"x": show(source, at)}}
     return found
 
 
@@ -181,25 +182,8 @@ def exact(function: Any, inputs: Any, got: Any, row: Any, masks: Any) -> Any:
     found = {"max_ulp": 0.0, "bound_ulp": 0.0, "wrong": int(wrong.sum()), "count": got.numel(), "explained": explained}
     if found["wrong"]:
         at = int(torch.nonzero(most_ordinary(wrong, inputs).reshape(-1))[0])
-        found |= {"index": at, "got": _show(got, at), "want": _show(want, at), **_inputs_at(inputs, got, at)}
+        found |= {"index": at, "got": show(got, at), "want": show(want, at), **inputs_at(inputs, got, at)}
     return found
-
-
-# Numbers that a reader takes for usual: a witness among them is worth more than a larger error elsewhere.
-ORDINARY = (1e-3, 1e4)
-
-
-def most_ordinary(wrong: Any, inputs: Any) -> Any:
-    """Return the wrong places with the most ordinary inputs: from a thousandth to 1e4 or 0; else finite; else all."""
-    usual, finite = wrong.clone(), wrong.clone()
-    for value in inputs.values():
-        if not isinstance(value, torch.Tensor) or value.shape != wrong.shape:
-            continue
-        wide = value.to(torch.complex128 if value.is_complex() else torch.float64)
-        size = torch.view_as_real(wide).abs() if wide.is_complex() else wide.abs().unsqueeze(-1)
-        usual &= ((size == 0) | ((size >= ORDINARY[0]) & (size <= ORDINARY[1]))).all(-1)
-        finite &= torch.isfinite(size).all(-1)
-    return next(each for each in (usual, finite, wrong) if each is wrong or bool(each.any()))
 
 
 def judge(
@@ -264,13 +248,13 @@ def judge(
         at = int(worst.argmax())
         found |= {
             "index": at,
-            "got": _show(got, at),
-            "want": _show(want, at),
+            "got": show(got, at),
+            "want": show(want, at),
             "ulp": min(float(error.reshape(-1)[at]), 1e300),
         }
         if cpu is not None:
-            found["cpu"] = _show(cpu.broadcast_to(got.shape), at)
-        found |= _inputs_at(inputs, got, at)
+            found["cpu"] = show(cpu.broadcast_to(got.shape), at)
+        found |= inputs_at(inputs, got, at)
     return found
 
 
@@ -292,21 +276,3 @@ def _profile(inputs: Any, got: Any, error: Any, wrong: Any) -> Any:
     at = torch.div(ordered * BINS, 2 * half, rounding_mode="floor").clamp(0, BINS - 1)
     largest = torch.zeros(BINS, dtype=torch.float64).scatter_reduce(0, at, errors, "amax")
     return [float(f"{each:.3g}") for each in largest.tolist()]
-
-
-def _show(tensor: Any, at: Any) -> Any:
-    value = tensor.contiguous().reshape(-1)[at].item()
-    return repr(value)
-
-
-def _inputs_at(inputs: Any, got: Any, at: Any) -> Any:
-    """Say what stood at the place, where inputs and result have one shape."""
-    shown = {}
-    for name, value in inputs.items():
-        if isinstance(value, torch.Tensor) and value.shape == got.shape:
-            shown[name] = _show(value, at)
-        elif isinstance(value, torch.Tensor) and value.numel() == 1:
-            shown[name] = _show(value, 0)
-        elif not isinstance(value, torch.Tensor):
-            shown[name] = repr(value)[:80]
-    return {"inputs": shown}

@@ -104,6 +104,29 @@ def test_a_record_names_an_expression_and_never_brings_one() -> None:
     assert "evil" not in script
 
 
+def test_a_script_of_a_kernel_that_passed_calls_nothing_wrong(tmp_path: Path) -> None:
+    """It looked for the outcome on record, whatever that was."""
+    tool = tmp_path / "mps-build"
+    tool.write_text(
+        f"#!{sys.executable}\nimport json, sys\nfile = sys.argv[sys.argv.index('--json') + 1]\n"
+        "row = {'name': 'k', 'library': 'metal_basic', 'outcome': 'passed'}\n"
+        "open(file, 'w').write(json.dumps({'kernels': [row]}))\n"
+    )
+    tool.chmod(0o755)
+    (tmp_path / "again.py").write_text(repro.render_script(document(RACE), {**RACE, "outcome": "passed"}))
+
+    done = subprocess.run([sys.executable, tmp_path / "again.py"], env={"PATH": str(tmp_path)}, check=False)
+
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize(("found", "effect"), [(WRONG, "wrong result"), (RACE, "race")])
+def test_a_title_says_the_effect_and_never_that_it_is_known(found: dict[str, Any], effect: str) -> None:
+    text = repro.render_issue(document(found), {**found, "outcome": "known"}, "", "repro.py")
+
+    assert text.splitlines()[0].endswith(f": {effect}")
+
+
 @pytest.mark.parametrize("value", ["__import__('os').system('x')", "1.0); evil(", "[1, 2]", ""])
 def test_a_record_puts_no_code_into_the_script(value: str) -> None:
     hostile = {**WRONG, "inputs": {"x": value, "y": "1.0"}, "name": "remainder_dense_float_float'''\nevil()"}

@@ -51,7 +51,6 @@ def render_script(document: Mapping[str, Any], row: Mapping[str, Any]) -> str:
             "TARGET": _target(document),
             "KERNEL": row["name"],
             "SEED": int(document.get("seed") or 0),
-            "OUTCOME": row["outcome"],
         }
         template = _RUN
     else:
@@ -101,6 +100,14 @@ def _explained(document: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]
     return ["**Cause**", "", *(f"- {in_markdown(each.title)}: {in_markdown(each.why)}." for each in meant), ""]
 
 
+def _effect(row: Mapping[str, Any]) -> str:
+    """Return what goes wrong; that it is known here says nothing to whoever reads an issue."""
+    kind = str(row["outcome"])
+    if kind == "known":
+        kind = "wrong" if row.get("reference") else "race"
+    return {"wrong": "wrong result", "out_of_bounds": "access out of bounds"}.get(kind, kind.replace("_", " "))
+
+
 def render_issue(document: Mapping[str, Any], row: Mapping[str, Any], script: str, file: str) -> str:
     """Return the text of an issue, in Markdown: what, how to see it, and how it was found."""
     name = in_markdown(str(row["name"]))
@@ -115,7 +122,7 @@ def render_issue(document: Mapping[str, Any], row: Mapping[str, Any], script: st
     pattern = f"verify_kernels {_target(document)} --kernel {row['name']} --seed {int(document.get('seed') or 0)}"
     return "\n".join(
         [
-            f"# [MPS] Metal kernel {name}: {in_markdown(str(row['outcome']).replace('_', ' '))}",
+            f"# [MPS] Metal kernel {name}: {in_markdown(_effect(row))}",
             "",
             f"The kernel `{name}` of torch {in_markdown(str(document.get('torch')))} does this:",
             "",

@@ -64,7 +64,7 @@ def one_job(job: dict[str, Any], folder: Path) -> dict[str, Any]:
     began = time.monotonic()
     out, file = folder / "found.json", str(folder / "script.py")
     arguments = [job["case"], "--file", job["file"], "--device", "cpu", "--plant", job["plant"], "--said", job["case"]]
-    status, said = in_fork(lambda: reduced([*arguments, "--seconds", "2", "--output", str(out)]))
+    status, said = in_fork(lambda: reduced([*arguments, "--seconds", "10", "--output", str(out)]))
     if status != 0:
         return {**job, "refused": f"{status} {said}"}
     found = json.loads(out.read_text())

@@ -28,7 +28,7 @@ LAYERS = {path.stem.split("_")[1] for path in SUITE.glob("test_*.py")}
 # Asked with --full alone, of upstream's samples, which need more than torch.
 NOT_HERE = {"opinfo"}
 # The fault shows in a whole network alone: docs/verify/repro.md.
-STAYS_LONG = {"models-cnn-step", "smoke-synchronise"}
+STAYS_LONG = {"models-cnn-step", "smoke-synchronise", "transfer-to-host-empty-bfloat16"}  # docs/verify/repro.md
 PARTS = 4
 
 needs_torch = pytest.mark.skipif(not PYTHON, reason="no torch here; MPS_BUILD_TEST_TORCH names a Python that has it")

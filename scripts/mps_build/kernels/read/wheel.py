@@ -10,13 +10,14 @@ from ...common.errors import UsageError
 from ...inspection.audit.archive import STORED, Member, read_archive
 from ...inspection.audit.inflate import Damaged
 from ...inspection.audit.load_commands import head_size, parse_macho
-from ...inspection.audit.macho import Section, name_kind
+from ...inspection.audit.macho import name_kind
 from ...inspection.audit.sources import FolderSource, Source, ZipSource
 from ...inspection.malformed import Malformed
 from .library import Library, parse_library
+from .ranges import cut
 
 PREFIX = "metal_"
-_HEAD_BYTES = 1 << 20
+HEAD_BYTES = 1 << 20
 
 
 class NoKernels(UsageError):
@@ -55,13 +56,19 @@ def read_installed(root: Path, package: str = "torch") -> tuple[Library, ...]:
     Raises:
         NoKernels: there are none.
     """
+    members = files_of(root, package)
+    libraries = tuple(_libraries(FolderSource(root), members, str(root / package)))
+    return libraries or _none(FolderSource(root), members, str(root / package))
+
+
+def files_of(root: Path, package: str) -> list[Member]:
+    """Return the native files of an installed package."""
     members = []
     for path in sorted((root / package).rglob("*")):
         if path.is_file() and path.suffix in (".dylib", ".so", ".metallib"):
             size = path.stat().st_size
             members.append(Member(str(path.relative_to(root)), size, size, 0, STORED, 0o100644, 0))
-    libraries = tuple(_libraries(FolderSource(root), members, str(root / package)))
-    return libraries or _none(FolderSource(root), members, str(root / package))
+    return members
 
 
 def _libraries(source: Source, members: Sequence[Member], where: str) -> Iterator[Library]:
@@ -79,31 +86,14 @@ def _libraries(source: Source, members: Sequence[Member], where: str) -> Iterato
 
 
 def _sections(source: Source, member: Member) -> Iterator[Library]:
-    head = source.head(member, _HEAD_BYTES)
+    head = source.head(member, HEAD_BYTES)
     if name_kind(head) != "macho" or head_size(head) > len(head):
         return
     wanted = [each for each in parse_macho(head).sections if each.name.startswith(PREFIX) and each.size]
-    for name, data in zip([each.name for each in wanted], _cut(source, member, wanted), strict=True):
+    for name, data in zip([each.name for each in wanted], cut(source, member, wanted), strict=True):
         if len(data) < next(each.size for each in wanted if each.name == name):
             raise Malformed(f"is cut off inside its section {name}")
         yield parse_library(name, data)
-
-
-def _cut(source: Source, member: Member, sections: Sequence[Section]) -> list[bytes]:
-    """Return some sections of a large member in one pass."""
-    found = [bytearray() for _ in sections]
-    end = max((each.offset + each.size for each in sections), default=0)
-    position = 0
-    for piece in source.pieces(member) if sections else ():
-        for section, data in zip(sections, found, strict=True):
-            begin = max(section.offset, position)
-            stop = min(section.offset + section.size, position + len(piece))
-            if begin < stop:
-                data += piece[begin - position : stop - position]  # noqa: PLW2901
-        position += len(piece)
-        if position >= end:
-            break
-    return [bytes(each) for each in found]
 
 
 def _none(source: Source, members: Sequence[Member], where: str) -> tuple[Library, ...]:

@@ -1,0 +1,142 @@
+"""Which functions of a wheel's host code ask, before they launch, whether a tensor is too large for 32 bits.
+
+Torch's host code guards large tensors by calls of a few functions. Their callers are read from the machine code of
+`libtorch_cpu.dylib`: its symbol table has local functions too, and a call is one instruction (BL, or B at a tail).
+"""
+
+from __future__ import annotations
+
+import bisect
+import struct
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...common.errors import UsageError
+from ...inspection.audit.archive import Member, read_archive
+from ...inspection.audit.inflate import Damaged
+from ...inspection.audit.load_commands import head_size, parse_macho
+from ...inspection.audit.macho import Section, name_kind
+from ...inspection.audit.sources import FolderSource, Source, ZipSource
+from ...inspection.audit.symbols import NLIST_SIZE
+from ...inspection.malformed import Malformed
+from .ranges import cut
+from .wheel import HEAD_BYTES, files_of
+
+LIBRARY = "libtorch_cpu.dylib"
+_ARM64 = 0x0100000C
+# Bits of n_type: a debugging entry; the kind, of which "in a section" is 0xE.
+_STAB, _KIND, _IN_SECTION = 0xE0, 0x0E, 0x0E
+_CALL, _BRANCH = 0x25, 0x05
+_MOST_SYMBOLS = 1 << 21
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostCode:
+    """What was asked of a wheel's host code.
+
+    Args:
+        calls: by function, which of the guards it calls, itself or in a block of it; a function that the symbol table
+            does not name is not there.
+        reason: why nothing could be read; empty if it could.
+    """
+
+    calls: Mapping[str, frozenset[str]]
+    reason: str = ""
+
+
+def read_host_code(wheel: Path, functions: Iterable[str], guards: Iterable[str]) -> HostCode:
+    """Return which of some functions of a wheel's libtorch_cpu call which guards, by their plain names.
+
+    Raises:
+        UsageError: the wheel is damaged.
+    """
+    try:
+        with wheel.open("rb") as file:
+            return _read(ZipSource(file.fileno()), read_archive(wheel).members, functions, guards)
+    except (Damaged, Malformed) as error:
+        raise UsageError(f"{wheel}: {LIBRARY} {error}", hint="the file is damaged: fetch it again") from error
+
+
+def read_installed_code(root: Path, functions: Iterable[str], guards: Iterable[str]) -> HostCode:
+    """Return the same of an installed package's files."""
+    return _read(FolderSource(root), files_of(root, "torch"), functions, guards)
+
+
+def _read(source: Source, members: Sequence[Member], functions: Iterable[str], guards: Iterable[str]) -> HostCode:
+    member = next((each for each in members if each.name.rpartition("/")[2] == LIBRARY), None)
+    if member is None:
+        return HostCode(calls={}, reason=f"it holds no {LIBRARY}")
+    head = source.head(member, HEAD_BYTES)
+    if name_kind(head) != "macho" or head_size(head) > len(head):
+        return HostCode(calls={}, reason=f"{LIBRARY} is not a Mach-O file")
+    macho = parse_macho(head)
+    text = next((each for each in macho.sections if each.full_name == "__TEXT,__text"), None)
+    table = macho.symbols
+    if macho.cpu != _ARM64 or text is None or table is None or table.count > _MOST_SYMBOLS:
+        return HostCode(calls={}, reason=f"{LIBRARY} is not for arm64, or has no symbols")
+    symbols = Section(segment="", name="symbols", offset=table.offset, size=table.count * NLIST_SIZE)
+    strings = Section(segment="", name="strings", offset=table.strings.offset, size=table.strings.size)
+    code, entries, names = cut(source, member, [text, symbols, strings])
+    # The first segment begins at byte 0 of the file, and at address 0.
+    return calls_of(code, text.offset, entries, names, functions, guards)
+
+
+def calls_of(
+    code: bytes, begin: int, entries: bytes, names: bytes, functions: Iterable[str], guards: Iterable[str]
+) -> HostCode:
+    """Return which functions call which guards.
+
+    Args:
+        code: of `__text`, which lies at address `begin`.
+        entries: of the symbol table; `names`: its strings.
+    """
+    placed = [
+        (value, name)
+        for name, kind, _, _, value in struct.iter_unpack("<IBBHQ", entries[: len(entries) // NLIST_SIZE * NLIST_SIZE])
+        if not kind & _STAB and kind & _KIND == _IN_SECTION
+    ]
+    addresses = sorted({value for value, _ in placed})
+    where: dict[int, list[int]] = {}
+    for value, name in placed:
+        where.setdefault(name, []).append(value)
+    targets = {at: guard for guard in guards for at in _addresses(guard, names, where)}
+    found: dict[str, frozenset[str]] = {}
+    for function in functions:
+        begins = _addresses(function, names, where)
+        if begins:
+            calls: set[str] = set()
+            for at in begins:
+                place = bisect.bisect_right(addresses, at)
+                end = addresses[place] if place < len(addresses) else begin + len(code)
+                calls |= {targets[to] for to in _called(code, begin, at, end) if to in targets}
+            found[function] = frozenset(calls)
+    return HostCode(calls=found)
+
+
+def _addresses(function: str, names: bytes, where: Mapping[int, Sequence[int]]) -> list[int]:
+    """Return where a function, its instances and its blocks begin: mangled, a name follows its own length."""
+    found: list[int] = []
+    wanted = f"{len(function)}{function}".encode()
+    at = names.find(wanted)
+    while at >= 0:
+        if not names[at - 1 : at].isdigit():
+            begin = names.rfind(b"\0", 0, at) + 1
+            found += where.get(begin, ())
+        at = names.find(wanted, at + 1)
+    return found
+
+
+def _called(code: bytes, begin: int, first: int, end: int) -> set[int]:
+    """Return the addresses to which a stretch of code calls or jumps."""
+    if not begin <= first < end <= begin + len(code):
+        return set()
+    words = array("I", code[first - begin : first - begin + (end - first) // 4 * 4])
+    found = set()
+    for number, word in enumerate(words):
+        if word >> 26 in (_CALL, _BRANCH):
+            offset = word & 0x3FFFFFF
+            offset -= (offset >> 25) << 26
+            found.add(first + 4 * (number + offset))
+    return found

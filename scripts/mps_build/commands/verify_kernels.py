@@ -26,8 +26,10 @@ from ..common.records.kernels import load_kernels
 from ..common.result import Result
 from ..common.workspace import cache_folder
 from ..kernels.code.compiler import require_llvm
+from ..kernels.execution.large_host import NOTHING, host_code_of
 from ..kernels.execution.selection import Choice
 from ..kernels.execution.verify_all import FOUND, KernelRow, Request, load_plant, verify
+from ..kernels.read.host_code import HostCode
 from ..kernels.read.library import BASIC, Library
 from ..kernels.read.wheel import NoKernels, read_installed, read_libraries
 from ..kernels.report import document, exchange, page
@@ -121,7 +123,7 @@ def run(options: Options, console: Console) -> Result:
     require_linux()
     plant = load_plant(str(expanded(options.plant))) if options.plant else None
     try:
-        libraries, name, version = _libraries(options, console)
+        libraries, name, version, host = _libraries(options, console)
     except NoKernels as reason:
         console.print(str(reason), style="bold")
         empty = document.document_of([], target=options.target or options.python or "", version=None, seed=options.seed)
@@ -136,23 +138,30 @@ def run(options: Options, console: Console) -> Result:
         seed=options.seed,
         plant=plant,
         is_large=options.large,
+        host=host,
     )
     rows = verify(request, console)
     return _concluded(rows, beside, options, console, name=name, version=version)
 
 
-def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...], str, str | None]:
-    """Return the Metal libraries (metal_basic first), what to call their origin, and torch's version."""
+def _libraries(options: Options, console: Console) -> tuple[tuple[Library, ...], str, str | None, HostCode]:
+    """Return the Metal libraries (metal_basic first), what to call their origin, torch's version, and with `--large`
+    what its host code asks."""
+    host = NOTHING
     if options.target is None:
         if options.python is None:
             raise UsageError("no TARGET", hint="give a .whl file, or a requirement such as torch==2.15.0")
         root, info = find_installed(options.python)
         found, name, version = read_installed(root), str(root), info.partition("-")[2].removesuffix(".dist-info")
+        if options.large:
+            host = host_code_of(root, is_installed=True)
     else:
         path, _ = find_wheel(options.target, options.python, console)
         found, name = read_libraries(path), path.name
         version = torch_version(path.name) or ""
-    return tuple(sorted(found, key=lambda each: each.name != BASIC)), name, version or None
+        if options.large:
+            host = host_code_of(path)
+    return tuple(sorted(found, key=lambda each: each.name != BASIC)), name, version or None, host
 
 
 def _concluded(

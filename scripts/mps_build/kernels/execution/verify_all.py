@@ -17,7 +17,9 @@ from ..code.compiler import require_llvm, translator_version
 from ..judge.known import load_known
 from ..judge.references import load_references
 from ..program.values import fill_pools
+from ..read.host_code import HostCode
 from ..read.library import BASIC, Library
+from .large_host import NOTHING
 from .pool import Done, Task, examine_all
 from .selection import Choice, choose
 from .servers import servers
@@ -41,6 +43,7 @@ class Request:
         python: an interpreter that has torch on the CPU.
         cache: a folder for compiled code and verdicts.
         is_large: tensors past 2**31 and 2**32, in place of the contracts' own cases.
+        host: with `is_large`, what the wheel's host code asks before it launches.
         with_answers: rows also hold digests of what each case left (nothing is taken from earlier runs).
     """
 
@@ -55,6 +58,7 @@ class Request:
     jobs: int | None = None
     with_answers: bool = False
     is_large: bool = False
+    host: HostCode = NOTHING
 
 
 @dataclass(slots=True, kw_only=True)
@@ -98,8 +102,9 @@ def verify(request: Request, reporter: Reporter) -> list[KernelRow]:
     if not tasks:
         raise UsageError(_nothing_selected(request.choice), hint="`--kernel 'exp_*'` takes a shell pattern on names")
     torch = _version_of_torch(request)
+    asked = sorted((name, sorted(guards)) for name, guards in request.host.calls.items())
     state = state_of(
-        translator_version(), torch, request.version, request.seed, request.choice.is_quick, request.is_large
+        translator_version(), torch, request.version, request.seed, request.choice.is_quick, request.is_large, asked
     )
     verdicts = Verdicts(request.cache / "verdicts", state)
     rows: dict[Task, KernelRow] = {}
@@ -124,6 +129,7 @@ def verify(request: Request, reporter: Reporter) -> list[KernelRow]:
             known=known,
             with_answers=request.with_answers,
             is_large=request.is_large,
+            host=request.host,
             version=request.version,
         )
         reporter.started("Run kernels", total=len(tasks), unit="kernels")

@@ -25,11 +25,13 @@ from ..judge.client import Judge
 from ..machine.left import BadReport
 from ..machine.runtime import load_runtime
 from ..program.values import Values
+from ..read.host_code import HostCode
 from ..read.library import Function, Library
 from .answer_digest import answer_of
 from .closed import Ended, Machine, OurFault, Reader
 from .examine import Outcome, Verdict, examine
 from .examine_large import examine_large
+from .large_host import NOTHING
 from .reading import Pairs, Place, read_pair
 from .sandbox import SandboxUnavailable
 from .store import Store
@@ -53,6 +55,7 @@ class Setting:
         known: verdicts of earlier runs (verdicts.py).
         version: torch's, whose known issues count.
         is_large: tensors past 2**31 and 2**32 (examine_large.py), in place of the contracts' own cases.
+        host: with `is_large`, what the wheel's host code asks before it launches.
         pairs: nothing is run; a kernel (library, function) is only read, beside the one that it is compared with.
     """
 
@@ -72,6 +75,7 @@ class Setting:
     pairs: Pairs | None = None
     with_answers: bool = False
     is_large: bool = False
+    host: HostCode = NOTHING
     version: str | None = None
 
 
@@ -258,11 +262,10 @@ class _Worker:
         setting, metadata = self._setting, codes[function.name].metadata
         if setting.is_large:
             narrow = self._read().narrow(self._library.bitcode(function), planted)
-            names = set(self._by_name)
             bare = kernel or Kernel(name=function.name, metadata=metadata)
             case = self._case(function, codes) if kernel else None
             with Machine(setting.machine, self._runtime, codes) as machine:
-                return examine_large(bare, case, machine, narrow, names)
+                return examine_large(bare, case, machine, narrow, setting.host)
         if kernel is None:
             return Verdict(outcome="not_bound", reason=f"no contract has its arguments: {signature(metadata)[0]}")
         if setting.compile_only:

@@ -1,4 +1,4 @@
-"""A small launch moved far along its grid, and what it left there."""
+"""A small launch made large: moved far along its grid, its strides stretched, its indices raised; what it left there."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from .troubles import Compiled, Trouble
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shift:
-    """A small launch, moved along one dimension of its grid.
+    """How a small launch becomes a large one; everything grows in proportion to `units`.
 
     Args:
-        axis: of the grid; it is moved by `units` of `unit` threadgroups each.
+        axis: of the grid; it is moved by `units` of `unit` threadgroups each (0: the grid stays).
         bytes: by argument name, how far each buffer's contents move with each unit; the others stay.
         words: by argument name, the offset, the size and the growth (with each unit) of lengths in constants.
+        stretched: by argument name, the bytes of a piece, and how far each piece moves away from the one before it.
+        values: by argument name, the size of its whole numbers, and how much each of them grows.
     """
 
     axis: int
@@ -25,11 +27,31 @@ class Shift:
     bytes: Mapping[str | int, int]
     words: Mapping[str | int, tuple[tuple[int, int, int], ...]] = field(default_factory=dict)
     unit: int = 1
+    stretched: Mapping[str | int, tuple[int, int]] = field(default_factory=dict)
+    values: Mapping[str | int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def groups(self) -> int:
         """How many threadgroups the launch is moved by along its axis."""
         return self.units * self.unit
+
+    def growth(self, key: str | int, size: int) -> int:
+        """Return by how many bytes a buffer of `size` bytes grows with each unit."""
+        piece, by = self.stretched.get(key, (size or 1, 0))
+        return self.bytes.get(key, 0) + by * max(-(-size // piece) - 1, 0)
+
+    def pieces(self, key: str | int, size: int) -> list[tuple[int, int, int]]:
+        """Return where a buffer's pieces lie: their begin in the small buffer, their length, their begin in the large.
+
+        >>> Shift(axis=0, units=2, bytes={"x": 100}, stretched={"x": (4, 10)}).pieces("x", 10)
+        [(0, 4, 200), (4, 4, 224), (8, 2, 248)]
+        """
+        piece, by = self.stretched.get(key, (size or 1, 0))
+        begin = self.bytes.get(key, 0) * self.units
+        return [
+            (at, min(piece, size - at), begin + at + by * self.units * number)
+            for number, at in enumerate(range(0, size, piece))
+        ]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,6 +61,15 @@ class Moved:
     contents: dict[str | int, bytes] = field(default_factory=dict)
     trouble: Trouble | None = None
     sizes: dict[str | int, int] = field(default_factory=dict)
+
+
+def sizes_of(step: Step, shift: Shift) -> dict[str | int, int]:
+    """Return how many bytes each buffer of the large launch has."""
+    return {
+        key: value.size + shift.growth(key, value.size) * shift.units
+        for key, value in step.arguments.items()
+        if isinstance(value, Buffer)
+    }
 
 
 def moved_of(step: Step, shift: Shift, codes: Mapping[str, Compiled], left: Left, contents: Sequence[bytes]) -> Moved:
@@ -52,13 +83,12 @@ def moved_of(step: Step, shift: Shift, codes: Mapping[str, Compiled], left: Left
     buffers = [step.arguments[key] for key in keys]
     if [len(each) for each in contents] != [each.size for each in buffers if isinstance(each, Buffer)]:
         raise BadReport("it tells of other buffers than there are")
-    sizes = {
-        key: value.size + shift.bytes.get(key, 0) * shift.units
-        for key, value in step.arguments.items()
-        if isinstance(value, Buffer)
-    }
     found = [each for launch in left.launches for each in troubles_of(launch, step.kernel, codes)]
-    return Moved(contents=dict(zip(keys, contents, strict=True)), trouble=found[0] if found else None, sizes=sizes)
+    return Moved(
+        contents=dict(zip(keys, contents, strict=True)),
+        trouble=found[0] if found else None,
+        sizes=sizes_of(step, shift),
+    )
 
 
 def outputs_of(step: Step) -> list[str | int]:

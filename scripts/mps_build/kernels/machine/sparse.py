@@ -16,7 +16,7 @@ from .shift import Shift, outputs_of
 
 POISON = 0xA5
 # A launch here is a few threadgroups: what takes longer runs wild, and would fill the memory.
-_MILLISECONDS = 1000
+_MILLISECONDS = 250
 
 
 def largest_size() -> int:
@@ -40,7 +40,7 @@ class Launcher(Protocol):
 def run_shifted(
     device: Launcher, step: Step, shift: Shift, groups: Sequence[int] | None = None
 ) -> tuple[Left, list[bytes]]:
-    """Run a step's own threadgroups (or some of them along the axis) where the shift moves them to.
+    """Run a step's own threadgroups (or some of them along the axis) as the shift makes them.
 
     Raises:
         WrongBinding: a buffer becomes larger than there is room for, or a length does not fit its word.
@@ -49,7 +49,7 @@ def run_shifted(
     library.rt_release()
     device.prepare(code)
     pointers = (ctypes.c_void_p * max(len(code.metadata.arguments), 1))()
-    kept: dict[str | int, tuple[int, int]] = {}
+    kept: dict[str | int, list[tuple[int, int]]] = {}
     places = []
     for slot, argument in enumerate(each for each in code.metadata.arguments if each.is_buffer):
         key = argument.name if argument.name in step.arguments else argument.index
@@ -57,11 +57,14 @@ def run_shifted(
         if value is None:
             continue
         if isinstance(value, Buffer):
-            by = shift.bytes.get(key, 0) * shift.units
-            at = _place(library, slot, value.size + by, value.align or 16)
-            library.rt_fill(at + by, value.data or bytes([POISON]) * value.size, value.size)
-            kept[key] = at + by, value.size
-            places.append(Place(slot=slot, address=at, size=value.size + by, name=argument.name))
+            size = value.size + shift.growth(key, value.size) * shift.units
+            at = _place(library, slot, size, value.align or 16)
+            data = _raised(value.data, shift.values.get(key), shift.units) or bytes([POISON]) * value.size
+            pieces = shift.pieces(key, value.size)
+            for begin, length, to in pieces:
+                library.rt_fill(at + to, data[begin : begin + length], length)
+            kept[key] = [(at + to, length) for _, length, to in pieces]
+            places.append(Place(slot=slot, address=at, size=size, name=argument.name))
         elif isinstance(value, bytes):
             data = _grown(value, shift.words.get(key, ()), shift.units)
             at = _place(library, slot, len(data), max(argument.align, 1))
@@ -72,7 +75,7 @@ def run_shifted(
         pointers[argument.index] = at
     said = _launch(device, step, shift, groups, pointers)
     left = Left(launches=(Launch.of(0, said, places),))
-    return left, [ctypes.string_at(*kept[key]) for key in outputs_of(step)]
+    return left, [b"".join(ctypes.string_at(*each) for each in kept[key]) for key in outputs_of(step)]
 
 
 def _launch(device: Launcher, step: Step, shift: Shift, groups: Sequence[int] | None, pointers: object) -> Report:
@@ -116,6 +119,24 @@ def _place(library: object, slot: int, size: int, align: int) -> int:
     if not at:
         raise WrongBinding(f"no room for {size} bytes")
     return int(at)
+
+
+def _raised(data: bytes, how: tuple[int, int] | None, units: int) -> bytes:
+    """Return a buffer's whole numbers, each grown.
+
+    Raises:
+        WrongBinding: one of them does not fit.
+    """
+    if how is None:
+        return data
+    width, growth = how
+    grown = bytearray()
+    for at in range(0, len(data), width):
+        value = int.from_bytes(data[at : at + width], "little", signed=True) + growth * units
+        if value >= 1 << (8 * width - 1):
+            raise WrongBinding(f"an index of {value} does not fit its {8 * width} bits")
+        grown += value.to_bytes(width, "little", signed=True)
+    return bytes(grown)
 
 
 def _grown(data: bytes, words: Sequence[tuple[int, int, int]], units: int) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import bisect
 import struct
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,22 @@ _ARM64 = 0x0100000C
 _STAB, _KIND, _IN_SECTION = 0xE0, 0x0E, 0x0E
 _CALL, _BRANCH = 0x25, 0x05
 _MOST_SYMBOLS = 1 << 21
+# The constant 2**31 - 1 in a register (without its number), and a shift by 31: a comparison that is no call.
+_INLINE = frozenset({0x12B00000, 0xB2407BE0, 0x32007BE0})
+_SHIFT_BY_31 = 0xD35FFC00
+INLINE = "2**31"
+# Instructions that put 2**31 - 1 or 2**32 into x1, the second argument, and how far before a call they are looked for.
+_SECOND = {
+    0x12B00001: (1 << 31) - 1,
+    0xB2407BE1: (1 << 31) - 1,
+    0x32007BE1: (1 << 31) - 1,
+    0xD2C00021: 1 << 32,
+    0xB26003E1: 1 << 32,
+    0xB2407FE1: (1 << 32) - 1,
+}
+_NEAR = 6
+# An anonymous namespace ends in a digit that is not of the length behind it.
+_ANONYMOUS = b"12_GLOBAL__N_1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +53,13 @@ class HostCode:
     """What was asked of a wheel's host code.
 
     Args:
-        calls: by function, which of the guards it calls, itself or in a block of it; a function that the symbol table
-            does not name is not there.
+        calls: by function, which of the guards it calls, itself or in a block of it, each with the largest number that
+            it is given as its second argument (0: none that is seen), and ``INLINE`` if it compares with 2**31 itself;
+            a function that the symbol table does not name is not there.
         reason: why nothing could be read; empty if it could.
     """
 
-    calls: Mapping[str, frozenset[str]]
+    calls: Mapping[str, Mapping[str, int]]
     reason: str = ""
 
 
@@ -101,42 +118,72 @@ def calls_of(
     where: dict[int, list[int]] = {}
     for value, name in placed:
         where.setdefault(name, []).append(value)
-    targets = {at: guard for guard in guards for at in _addresses(guard, names, where)}
-    found: dict[str, frozenset[str]] = {}
+    targets = {at: guard for guard in guards for at in _addresses(guard, names, where, cold=False)}
+    found: dict[str, Mapping[str, int]] = {}
     for function in functions:
         begins = _addresses(function, names, where)
         if begins:
-            calls: set[str] = set()
+            calls: dict[str, int] = {}
             for at in begins:
                 place = bisect.bisect_right(addresses, at)
                 end = addresses[place] if place < len(addresses) else begin + len(code)
-                calls |= {targets[to] for to in _called(code, begin, at, end) if to in targets}
-            found[function] = frozenset(calls)
+                words = _words(code, begin, at, end)
+                for to, number in _called(words, at):
+                    if to in targets:
+                        calls[targets[to]] = max(number, calls.get(targets[to], 0))
+                if any(_compares(word) for word in words):
+                    calls[INLINE] = 0
+            found[function] = calls
     return HostCode(calls=found)
 
 
-def _addresses(function: str, names: bytes, where: Mapping[int, Sequence[int]]) -> list[int]:
-    """Return where a function, its instances and its blocks begin: mangled, a name follows its own length."""
+def _addresses(function: str, names: bytes, where: Mapping[int, Sequence[int]], *, cold: bool = True) -> list[int]:
+    """Return where a function, its instances and its blocks begin: mangled, a name follows its own length.
+
+    Args:
+        function: its name, and behind a space its arguments as they are mangled, if those are meant alone.
+        cold: also the parts that the compiler moved out of it; equal ones of several functions are one.
+    """
     found: list[int] = []
-    wanted = f"{len(function)}{function}".encode()
+    name, _, arguments = function.partition(" ")
+    wanted = f"{len(name)}{name}{arguments}".encode()
     at = names.find(wanted)
     while at >= 0:
-        if not names[at - 1 : at].isdigit():
-            begin = names.rfind(b"\0", 0, at) + 1
+        begin, end = names.rfind(b"\0", 0, at) + 1, names.find(b"\0", at)
+        rest = names[at + len(wanted) : end]
+        before = names[max(at - len(_ANONYMOUS), 0) : at]
+        is_whole = before.endswith(_ANONYMOUS) or not before[-1:].isdigit()
+        if is_whole and (not arguments or not rest) and (cold or b".cold" not in rest):
             found += where.get(begin, ())
         at = names.find(wanted, at + 1)
     return found
 
 
-def _called(code: bytes, begin: int, first: int, end: int) -> set[int]:
-    """Return the addresses to which a stretch of code calls or jumps."""
+def _words(code: bytes, begin: int, first: int, end: int) -> Sequence[int]:
+    """Return the instructions of a stretch of code; none if it does not lie inside."""
     if not begin <= first < end <= begin + len(code):
-        return set()
-    words = array("I", code[first - begin : first - begin + (end - first) // 4 * 4])
-    found = set()
+        return ()
+    return array("I", code[first - begin : first - begin + (end - first) // 4 * 4])
+
+
+def _called(words: Sequence[int], first: int) -> Iterator[tuple[int, int]]:
+    """Yield the addresses to which instructions that begin at `first` call or jump, and the number in x1 then."""
     for number, word in enumerate(words):
         if word >> 26 in (_CALL, _BRANCH):
             offset = word & 0x3FFFFFF
             offset -= (offset >> 25) << 26
-            found.add(first + 4 * (number + offset))
-    return found
+            yield first + 4 * (number + offset), _second(words[max(number - _NEAR, 0) : number])
+
+
+def _compares(word: int) -> bool:
+    """Return whether an instruction looks like a comparison with 2**31; a second argument of a guard is none."""
+    return word not in _SECOND and (word & ~0x1F in _INLINE or word & ~0x3FF == _SHIFT_BY_31)
+
+
+def _second(words: Sequence[int]) -> int:
+    """Return the number that the last of some instructions put into x1; 0 if it is none of those that guards get.
+
+    >>> _second([0x12B00001]), _second([0xD2C00021]), _second([0xD2800001])
+    (2147483647, 4294967296, 0)
+    """
+    return next((_SECOND[word] for word in reversed(words) if word in _SECOND), 0)

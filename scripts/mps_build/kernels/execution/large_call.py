@@ -1,0 +1,95 @@
+"""The call that leads to a large launch: its tensors' shapes as the launch has them, in the words of the rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ..families.shared.contracts import Kernel
+from ..machine.shift import Shift, sizes_of
+from ..program.dtypes import DType, dtype_named
+from ..program.launch import Buffer, Program, Reference, Same, Shape, Step, View, dense_strides
+from .large_host import Tensor
+from .moves import Move
+
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+def tensors_of(kernel: Kernel, move: Move, shift: Shift) -> list[Tensor]:
+    """Return the tensors of a large launch: every buffer of elements, with its shape as far as a view tells it."""
+    sizes, found = sizes_of(move.step, shift), []
+    for key, value in move.step.arguments.items():
+        if not isinstance(value, Buffer):
+            continue
+        argument = next(each for each in kernel.metadata.arguments if key in (each.name, each.index))
+        dtype = _dtype(move.program, value) or dtype_named(argument.type)
+        element = argument.element or (dtype.size if dtype else 1)
+        if dtype is not None and argument.element in (0, 1):
+            element = dtype.size
+        shape = _shape(move.program, value, shift, key, sizes[key]) or (-(-sizes[key] // element),)
+        found.append(Tensor(name=argument.name, size=sizes[key], shape=shape, element=element))
+    return found
+
+
+def call_of(kernel: Kernel, move: Move, tensors: Sequence[Tensor], template: str) -> str:
+    """Return the rule's call with the tensors of a launch in it."""
+    by_name = {each.name: each for each in tensors}
+
+    def text(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in by_name:
+            return _empty(kernel, move, by_name[name])
+        if name.endswith("_shape") and name.removesuffix("_shape") in by_name:
+            return str(by_name[name.removesuffix("_shape")].shape)
+        return kernel.parts.get(name, match[0])
+
+    return _PLACE.sub(text, template)
+
+
+def _empty(kernel: Kernel, move: Move, tensor: Tensor) -> str:
+    value = next(
+        (move.step.arguments[key] for key in (tensor.name, *range(64)) if key in move.step.arguments), None
+    )
+    dtype = _dtype(move.program, value) if isinstance(value, Buffer) else None
+    dtype = dtype or dtype_named(kernel.argument(tensor.name).type)
+    name = dtype.torch if dtype else f"uint8, {tensor.element} bytes an element"
+    return f"torch.empty({tensor.shape}, dtype=torch.{name}, device='mps')"
+
+
+def _views(program: Program) -> Iterator[View]:
+    for check in program.checks:
+        yield check.got
+        if isinstance(check, Same):
+            yield check.want
+        elif isinstance(check, Reference):
+            yield from (each for each in check.inputs.values() if isinstance(each, View))
+
+
+def _dtype(program: Program, buffer: Buffer) -> DType | None:
+    return next((each.dtype for each in _views(program) if each.buffer is buffer), None)
+
+
+def _shape(program: Program, buffer: Buffer, shift: Shift, key: str | int, size: int) -> Shape | None:
+    """Return a view's shape with its outermost dimension as long as the launch has it; None if it cannot be told."""
+    view = next((each for each in _views(program) if each.buffer is buffer), None)
+    if view is None or not view.shape or not all(view.shape):
+        return None
+    if size == buffer.size or shift.stretched.get(key):
+        return view.shape
+    strides = view.strides if view.strides is not None else dense_strides(view.shape)
+    outermost = max(range(len(strides)), key=lambda d: strides[d])
+    step, grown = strides[outermost] * view.dtype.size, size - buffer.size
+    if step <= 0 or grown % step:
+        return None
+    return tuple(n + grown // step if d == outermost else n for d, n in enumerate(view.shape))
+
+
+def strides_text(move: Move, shift: Shift) -> str:
+    """Return which tensors are views with a longer stride, in words; empty if none is."""
+    step: Step = move.step
+    parts = []
+    for key, (piece, by) in shift.stretched.items():
+        value = step.arguments[key]
+        assert isinstance(value, Buffer)
+        parts.append(f"{key} a view with {piece + by * shift.units} bytes from one row to the next")
+    return ", ".join(parts)

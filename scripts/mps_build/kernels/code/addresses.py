@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 from . import compiler
@@ -17,6 +18,12 @@ _THROUGH = re.compile(
 _PRODUCT = re.compile(r"^(mul|shl) (?:nuw |nsw )*(i32|<\d+ x i32>) (.*)$")
 _SUM = re.compile(r"^(add|sub) (?:nuw |nsw )*(i32|<\d+ x i32>) (%[\w.]+), (%[\w.]+)$")
 _NARROWED = re.compile(r"^trunc (?:nuw |nsw )*(?:i64|<\d+ x i64>) (.*) to (i32|<\d+ x i32>)$")
+_POINTERS = re.compile(r"^(?:load|store|atomicrmw|cmpxchg)\b")
+_EFFECT = re.compile(r"^(?:call|tail call|br|switch|ret|fence|unreachable)\b")
+_LABEL = re.compile(r"^([\w.]+):")
+# A function of numbers alone; it may be any, as long as no address is made of what it returns.
+_OF_NUMBERS = re.compile(r"^(?:tail )?call (?:[a-z]+ )*(?:half|bfloat|float|<\d+ x (?:half|bfloat|float)>) @[^(]*\((?!.*\bptr\b)")
+_MARKS = re.compile(r", ![\w.]+ !\d+|, align \d+| ; preds = .*$")
 # No arithmetic, only what an address is made of.
 PASSES = "always-inline,dce,sroa,instcombine,simplifycfg"
 
@@ -66,6 +73,64 @@ def _narrow(index: str, defined: dict[str, str]) -> list[str]:
                 seen.add(name)
                 queue.append(name)
     return found
+
+
+def address_digest(text: str) -> str:
+    """Return a digest of how a kernel moves: its branches, and all of which addresses and conditions are made.
+
+    Two kernels of one form with equal digests touch the same places in launches of the same sizes, whatever they
+    compute with what lies there.
+
+    Args:
+        text: a module that LLVM prints, everything inlined (`inlined`).
+    """
+    digest = hashlib.sha256()
+    for function in text.split("\ndefine ")[1:]:
+        lines = [_MARKS.sub("", line) for line in function.splitlines()]
+        defined = {match[1]: match[2] for line in lines if (match := _DEFINITION.match(line))}
+        names: dict[str, str] = {}
+        for line in _kept(lines, defined):
+            for name in re.findall(r"%[\w.]+", line):
+                names.setdefault(name, f"%v{len(names)}")
+            digest.update((re.sub(r"%[\w.]+", lambda match: names[match[0]], line) + "\n").encode())
+    return digest.hexdigest()[:32]
+
+
+def _kept(lines: list[str], defined: dict[str, str]) -> list[str]:
+    """Return the lines that decide where a function reads and writes; stored values are left out."""
+    needed: set[str] = set()
+    queue: list[str] = []
+    for line in lines:
+        queue += _OPERAND.findall(_aim(line))
+    while queue:
+        name = queue.pop()
+        if name in needed:
+            continue
+        needed.add(name)
+        if name in defined:
+            queue += _OPERAND.findall(defined[name])
+    kept = []
+    for line in lines:
+        match = _DEFINITION.match(line)
+        if match and match[1] in needed:
+            kept.append(line)
+        elif aim := _aim(line):
+            kept.append(aim)
+    return kept
+
+
+def _aim(line: str) -> str:
+    """Return of a line that has an effect, or touches memory, what decides where; nothing of any other."""
+    if label := _LABEL.match(line):
+        return f"%{label[1]}:"
+    match = _DEFINITION.match(line)
+    operation = match[2] if match else line.strip()
+    if operation.startswith("store "):
+        value, pointer = split_top(operation.removeprefix("store "))[:2]
+        return f"store {take_type(value)[0]}, {pointer}"
+    if _POINTERS.match(operation) or (_EFFECT.match(operation) and not (match and _OF_NUMBERS.match(operation))):
+        return operation
+    return ""
 
 
 def inlined(text: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ...inspection.malformed import Malformed
-from ..read.metadata import parse_metadata
+from ..read.metadata import Metadata, parse_metadata
 from . import compiler
-from .addresses import inlined, narrow_addresses
+from .addresses import address_digest, inlined, narrow_addresses
 from .body import body_of
 from .compiled import Code, Fault, Refused
 from .model import Beyond, Rejected, check, check_translated
@@ -55,15 +57,46 @@ def compile_kernel(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Addressing:
+    """How a kernel makes its addresses.
+
+    Args:
+        narrow: the 32-bit arithmetic that reaches an address (code/addresses.py).
+        digest: of all that decides which places it touches.
+    """
+
+    metadata: Metadata
+    body: str
+    narrow: list[str]
+    digest: str
+
+
+def addressing_of(bitcode: bytes, planted: str | None = None) -> Addressing:
+    """Return how a kernel makes its addresses.
+
+    Raises:
+        Malformed, Rejected, Untranslated: it cannot be read, or holds what no Metal kernel has.
+    """
+    module = compiler.parse_bitcode(bitcode)
+    original = str(module)
+    metadata = parse_metadata(original)
+    if planted is not None:
+        module = compiler.parse_text(planted)
+    text = split_module(original if planted is None else planted)
+    check(module, text)
+    target = compiler.host_target()
+    done = translate(text, metadata, datalayout=target.datalayout, triple=target.triple, track=False)
+    whole = inlined(done.text)
+    narrow = narrow_addresses(whole)
+    return Addressing(
+        metadata=metadata,
+        body=body_of(text, metadata.function).digest,
+        narrow=narrow,
+        digest=address_digest(whole) if narrow else "",
+    )
+
+
 def narrow_parts(bitcode: bytes, planted: str | None = None) -> list[str]:
     """Return the 32-bit arithmetic that reaches an address of a kernel (code/addresses.py)."""
-    original = compiler.read_bitcode(bitcode)
-    target = compiler.host_target()
-    done = translate(
-        split_module(original if planted is None else planted),
-        parse_metadata(original),
-        datalayout=target.datalayout,
-        triple=target.triple,
-        track=False,
-    )
-    return narrow_addresses(inlined(done.text))
+    return addressing_of(bitcode, planted).narrow

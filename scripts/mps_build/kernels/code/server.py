@@ -14,7 +14,9 @@ from ..read.metadata import parse_metadata
 from . import compiler
 from .body import body_of, kernel_name
 from .compiled import Refused
-from .kernel import compile_kernel, narrow_parts
+from .kernel import addressing_of, compile_kernel
+from .model import Rejected
+from .rewrite import Untranslated
 from .text import ModuleText, split_module
 
 _WARM = "define void @rt_entry(ptr %a, ptr %i) {\n  ret void\n}\n"
@@ -35,9 +37,14 @@ class Reader:
             return {**head, "fault": code.fault, "reason": code.reason[:2000]}, ()
         return {**head, "variables": code.variables, "is_cooperative": code.is_cooperative}, (code.objectcode,)
 
-    def narrow(self, bitcode: bytes, planted: str | None) -> Answer:
-        """Return the 32-bit arithmetic that reaches an address."""
-        return {"parts": [each[:200] for each in narrow_parts(bitcode, planted)[:1000]]}, ()
+    def addressing(self, bitcode: bytes, planted: str | None) -> Answer:
+        """Return how a kernel makes its addresses; no metadata where it holds what no kernel has."""
+        try:
+            found = addressing_of(bitcode, planted)
+        except (Rejected, Untranslated):
+            return {"metadata": None, "body": "", "narrow": [], "digest": ""}, ()
+        narrow = [each[:200] for each in found.narrow[:1000]]
+        return {"metadata": found.metadata, "body": found.body, "narrow": narrow, "digest": found.digest}, ()
 
     def pair(self, one: bytes | None, other: bytes) -> Answer:
         """Return whether two kernels have the same instructions, and if not how many each has."""

@@ -30,7 +30,7 @@ from ..program.launch import Buffer, Program, Step
 from ..read.metadata import is_bounded
 from .fork_server import ServerFailed, connect, status_of
 from .frames import BrokenTalk, TooLate, read_frame, write_frame
-from .records import CompiledOrNot, Failed, Narrow, NotCompiled, Nothing, Pair, Pid, Ran, Unavailable
+from .records import CompiledOrNot, Failed, Addressing, NotCompiled, Nothing, Pair, Pid, Ran, Unavailable
 from .sandbox import SandboxUnavailable
 
 # Of the wall clock, for what the runtime's own clock (seconds of the processor, each launch) cannot end.
@@ -206,9 +206,13 @@ class Reader(_Closed):
             objectcode=data,
         )
 
-    def narrow(self, bitcode: bytes, planted: str | None = None) -> list[str]:
-        """Return the 32-bit arithmetic that reaches an address."""
-        return self._asked(Narrow, 0, COMPILE_SECONDS, "narrow", bitcode, planted)[0].parts
+    def addressing(self, bitcode: bytes, planted: str | None = None) -> Addressing:
+        """Return how a kernel makes its addresses.
+
+        Raises:
+            Malformed: it cannot be read.
+        """
+        return self._asked(Addressing, 0, COMPILE_SECONDS, "addressing", bitcode, planted)[0]
 
     def pair(self, one: bytes | None, other: bytes) -> Pair:
         """Return two kernels side by side.

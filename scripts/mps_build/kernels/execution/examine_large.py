@@ -20,7 +20,7 @@ from ..read.host_code import HostCode
 from .examine import Verdict
 from .large_call import call_of, strides_text, tensors_of
 from .large_host import NOTHING, Host, host_of
-from .moves import Move, Trials, moves_of
+from .moves import Move, Ways, moves_of
 
 LIMITS = ((1 << 31, "2**31"), (1 << 32, "2**32"))
 # Why a kernel is a candidate, the most telling first.
@@ -33,9 +33,16 @@ RANKS = (
 )
 _FAILS, _SMALL, _SHORT, _STUCK, _BARE = RANKS
 
+_MAYBE_COPIED = "only for views with longer strides, which the host may copy before"
+
 
 def examine_large(
-    kernel: Kernel, case: Case | None, device: Runner, narrow: Sequence[str], code: HostCode = NOTHING
+    kernel: Kernel,
+    case: Case | None,
+    device: Runner,
+    narrow: Sequence[str],
+    code: HostCode = NOTHING,
+    ways: Ways | None = None,
 ) -> Verdict:
     """Return `passed` for a kernel that is right in every launch that torch makes, a finding with the call that leads
     to one in which it is not, else a candidate.
@@ -43,16 +50,16 @@ def examine_large(
     Args:
         narrow: the 32-bit arithmetic that reaches an address (code/addresses.py).
         code: what the wheel's host code asks before it launches.
+        ways: what made other kernels of its family large; what is found is added.
     """
-    if not narrow:
-        return Verdict(outcome="passed", reason="no 32-bit arithmetic reaches an address: nothing can wrap")
-    shown = f"{len(narrow)} values of 32 bits reach an address, first `{narrow[0]}`"
-    if kernel.contract is None or case is None:
-        return _candidate(_BARE, shown)
+    if (settled := unmoved(kernel, narrow)) is not None:
+        return settled
+    shown = _shown(narrow)
+    assert case is not None
     host = host_of(kernel, code)
     asked = []
     try:
-        for move in moves_of(kernel, case, Trials(device)):
+        for move in moves_of(kernel, case, device, ways or Ways()):
             asked.append(_beyond(kernel, move, device, host))
             if asked[-1].outcome in ("wrong", "out_of_bounds"):
                 return asked[-1]
@@ -64,6 +71,17 @@ def examine_large(
     failing = [each for each in asked if each.where.get("rank") == _FAILS]
     passed = [each for each in asked if each.outcome == "passed"]
     return (failing or passed or asked)[0]
+
+
+def unmoved(kernel: Kernel, narrow: Sequence[str]) -> Verdict | None:
+    """Return the verdict on a kernel that cannot wrap, or that no contract binds; None for one that is to be run."""
+    if not narrow:
+        return Verdict(outcome="passed", reason="no 32-bit arithmetic reaches an address: nothing can wrap")
+    return _candidate(_BARE, _shown(narrow)) if kernel.contract is None else None
+
+
+def _shown(narrow: Sequence[str]) -> str:
+    return f"{len(narrow)} values of 32 bits reach an address, first `{narrow[0]}`"
 
 
 def _candidate(rank: str, reason: str, **fields: object) -> Verdict:
@@ -92,6 +110,8 @@ def _beyond(kernel: Kernel, move: Move, device: Runner, host: Host) -> Verdict:
             moved = device.run_shifted(move.step, shift)
         except WrongBinding:
             continue  # no launch has so many threads, no length so many bits, or no buffer fits here
+        if moved.trouble is not None and moved.trouble.kind == "timeout":
+            break  # so many steps that they are not waited for: nothing is known from here on
         if moved.trouble is None and moved.contents == move.small.contents:
             asked.right.append(text)
             continue
@@ -129,16 +149,19 @@ def _targets(kernel: Kernel, move: Move, host: Host) -> list[tuple[int, str]]:
 def _failed(kernel: Kernel, move: Move, host: Host, moved: Moved, text: str, right: Sequence[str]) -> Verdict:
     what = moved.trouble.text if moved.trouble else "its results are not those of the same rows of a small tensor"
     where: dict[str, object] = {"sizes": {str(key): size for key, size in moved.sizes.items()}}
+    where["bytes"] = sum(moved.sizes.values())
     if moved.trouble:
         where |= {"thread": list(moved.trouble.thread), **moved.trouble.where}
     inputs: dict[str, object] = {"case": move.program.label, "moved": text}
     if not right:  # nothing can wrap there: the case was made large wrongly, and says nothing of the kernel
         return _candidate(_SHORT, f"{text}, {what}", inputs=inputs)
     until = f"right {', '.join(right)}; not {text}: {what}"
-    if host.rule is None or host.unknown:
-        return _candidate(_FAILS, f"{until} ({host.unknown})", inputs=inputs, where=where)
+    views = strides_text(move, move.shift)
+    if host.rule is None or host.unknown or host.rule.chooses or (views and not host.rule.views):
+        why = host.unknown or (host.rule.chooses if host.rule else "") or _MAYBE_COPIED
+        return _candidate(_FAILS, f"{until} ({why})", inputs=inputs, where=where)
     inputs["call"] = call_of(kernel, move, tensors_of(kernel, move, move.shift), host.rule.call)
-    if views := strides_text(move, move.shift):
+    if views:
         inputs["strides"] = views
     return Verdict(
         outcome="out_of_bounds" if moved.trouble else "wrong", reason=until, inputs=inputs, where=where

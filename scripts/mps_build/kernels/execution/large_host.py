@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..families.shared.contracts import Kernel
@@ -76,7 +76,8 @@ def host_code_of(target: Path, *, is_installed: bool = False) -> HostCode:
     """Return what the rules ask of a wheel's (or an installed torch's) host code."""
     functions = sorted({name for rule in load_rules() for each in rule.host for name in _way(each)})
     guards = sorted({each.symbol for each in load_guards()})
-    return (read_installed_code if is_installed else read_host_code)(target, functions, guards)
+    texts = sorted({ask.refusal.name for rule in load_rules() for ask in rule.asks if ask.refusal})
+    return (read_installed_code if is_installed else read_host_code)(target, functions, guards, texts)
 
 
 def host_of(kernel: Kernel, code: HostCode) -> Host:
@@ -85,22 +86,27 @@ def host_of(kernel: Kernel, code: HostCode) -> Host:
     if rule is None:
         return Host(rule=None, unknown="no rule says what the host does with large tensors")
     ways = [_way(each) for each in rule.host]
-    found = [[name for name in way if name in code.calls] for way in ways]
-    if not any(found):
-        why = code.reason or f"the wheel's host code does not name {ways[0][-1]}"
-        return Host(rule=rule, unknown=why)
-    called = [_called(code.calls, way) for way in found if way]
-    bounds, missing = [], []
-    for ask in rule.asks:
-        holding = [each for each in load_guards() if each.name == ask.guard]
-        common = [each for each in holding if all(each.symbol in calls for calls in called)]
-        bounds += [Bound(guard=each, ask=ask) for each in common]
-        if not common:
-            missing.append(ask)
-    if (missing or not rule.asks) and any(INLINE in calls for calls in called):
-        name = next(way[-1] for way, calls in zip((each for each in found if each), called, strict=True) if INLINE in calls)
-        return Host(rule=rule, bounds=tuple(bounds), unknown=f"{name} compares with 2**31 in a way that no rule states")
+    found = [tuple(name for name in way if name in code.calls) for way in ways]
+    called = {way: _called(code.calls, way) for way in found if way}
+    if not called:
+        return Host(rule=rule, unknown=code.reason or f"the wheel's host code does not name {ways[0][-1]}")
+    bounds = [each for ask in rule.asks for each in _bounds(ask, code, list(called.values()))]
+    comparing = next((way[-1] for way, calls in called.items() if INLINE in calls), "")
+    if comparing and not rule.compares and not bounds:
+        unknown = f"{comparing} compares with 2**31 in a way that no rule states"
+        return Host(rule=rule, bounds=tuple(bounds), unknown=unknown)
     return Host(rule=rule, bounds=tuple(bounds))
+
+
+def _bounds(ask: Ask, code: HostCode, called: Sequence[Mapping[str, int]]) -> list[Bound]:
+    """Return what an ask keeps small: nothing if the wheel's host code does not ask it in every way to the kernel."""
+    if ask.refusal is not None:
+        return [Bound(guard=ask.refusal, ask=ask)] if ask.refusal.name in code.texts else []
+    return [
+        Bound(guard=replace(each, most=max(calls[each.symbol] for calls in called) or each.most), ask=ask)
+        for each in load_guards()
+        if each.name == ask.guard and all(each.symbol in calls for calls in called)
+    ]
 
 
 def _way(text: str) -> tuple[str, ...]:
@@ -112,6 +118,10 @@ def _way(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(">"))
 
 
-def _called(calls: Mapping[str, frozenset[str]], way: Sequence[str]) -> set[str]:
-    return {guard for name in way for guard in calls[name]}
-
+def _called(calls: Mapping[str, Mapping[str, int]], way: Sequence[str]) -> dict[str, int]:
+    """Return the guards of a way, each with the smallest number that is given on it."""
+    found: dict[str, int] = {}
+    for name in way:
+        for guard, number in calls[name].items():
+            found[guard] = min(number, found.get(guard) or number)
+    return found

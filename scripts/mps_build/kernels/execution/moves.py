@@ -20,8 +20,10 @@ from ..program.launch import Buffer, Program, Step
 Words = Mapping[str | int, tuple[tuple[int, int, int], ...]]
 _PROGRAMS = 6
 _TRIES = 400
-# Launches that are tried for one kernel, all ways together.
-_MOST_RUNS = 1500
+# Launches that are tried for one kernel, all ways together; one that hangs counts as many. Where some kernels of a
+# family could not be made large, the next are tried less.
+_MOST_RUNS, _FEW_RUNS, _HANGS = 900, 150, 30
+_IN_VAIN = 2
 _UNITS = 10
 # Longer constants are structs with many numbers; the lengths stand among the first.
 _LONGEST = 400
@@ -40,12 +42,19 @@ class Move:
 
 
 @dataclass(slots=True)
+class Ways:
+    """What has made the kernels of each family large so far: the case's number, and the way; how often nothing did."""
+
+    found: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    in_vain: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Trials:
     """Launches of one kernel on trial, of which there are only so many."""
 
     device: Runner
     left: int = _MOST_RUNS
-    hints: dict[str, int] = field(default_factory=dict)
 
     def run(self, step: Step, shift: Shift, groups: Sequence[int] | None = None) -> Moved:
         """Run a launch.
@@ -57,7 +66,10 @@ class Trials:
         self.left -= 1
         if self.left < 0:
             raise Exhausted
-        return self.device.run_shifted(step, shift, groups)
+        moved = self.device.run_shifted(step, shift, groups)
+        if moved.trouble is not None and moved.trouble.kind == "timeout":
+            self.left -= _HANGS
+        return moved
 
     def is_same(self, step: Step, shift: Shift, small: Moved, units: Sequence[int]) -> bool:
         """Return whether a launch leaves the same after each of some moves."""
@@ -78,45 +90,77 @@ class Exhausted(Exception):
 STILL = Shift(axis=0, units=0, bytes={})
 
 
-def moves_of(kernel: Kernel, case: Case, trials: Trials, most: int = 2) -> Iterator[Move]:
+def moves_of(kernel: Kernel, case: Case, device: Runner, ways: Ways, most: int = 2) -> Iterator[Move]:
     """Yield up to so many ways in which a kernel's cases become large, each of another kind or along another axis.
+
+    What worked for another kernel of its form is tried first, and alone if it works.
 
     Raises:
         NotBound, WrongBinding: no case can be made.
     """
     assert kernel.contract is not None
-    found = 0
-    programs = find_binder(kernel.contract.binder)(kernel, case)
+    family = kernel.contract.family
+    trials = Trials(device, _FEW_RUNS if ways.in_vain.get(family, 0) > _IN_VAIN else _MOST_RUNS)
     try:
-        for program in itertools.islice(programs, _PROGRAMS):
-            step = alone(program.steps, kernel.name)
-            if step is None:
-                continue
-            if step.free and not trials.device.codes[kernel.name].is_cooperative:
-                step = replace(step, threadgroup=(1, 1, 1))  # the finest grid: every thread can be moved
-            small = trials.run(step, STILL)
-            if small.trouble is not None or not small.contents:
-                continue
-            for shift in _shifts(kernel, step, small, trials):
-                yield Move(program=program, step=step, shift=shift, small=small)
+        cases = list(_cases(kernel, case, trials))
+        found = 0
+        for number, way in ways.found.get(family, ()):
+            for move in _moves(kernel, [each for each in cases if each[0] == number], trials, [way]):
                 found += 1
-                if found == most:
-                    return
+                yield move[1]
+        if found:
+            return
+        for way, move in _moves(kernel, cases, trials, WAYS):
+            found += 1
+            ways.found.setdefault(family, []).append(way)
+            yield move
+            if found == most:
+                return
     except Exhausted:
-        return
+        pass
+    finally:
+        if not found:
+            ways.in_vain[family] = ways.in_vain.get(family, 0) + 1
 
 
-def _shifts(kernel: Kernel, step: Step, small: Moved, trials: Trials) -> Iterator[Shift]:
-    for axis in range(3):
-        count = -(-step.grid[axis] // step.threadgroup[axis])
-        for unit in units_of(count):
-            if (shift := _along(trials, step, axis, unit, count // unit, small)) is not None:
-                yield shift
-                break
-    if (shift := _raised(kernel, trials, step, small)) is not None:
-        yield shift
-    if (shift := _stretched(trials, step, small)) is not None:
-        yield shift
+def _cases(kernel: Kernel, case: Case, trials: Trials) -> Iterator[tuple[int, Program, Step, Moved]]:
+    """Yield the cases that can stand alone: number, program, the launch, and what it leaves as it is."""
+    assert kernel.contract is not None
+    programs = find_binder(kernel.contract.binder)(kernel, case)
+    for number, program in enumerate(itertools.islice(programs, _PROGRAMS)):
+        step = alone(program.steps, kernel.name)
+        if step is None:
+            continue
+        if step.free and not trials.device.codes[kernel.name].is_cooperative:
+            step = replace(step, threadgroup=(1, 1, 1))  # the finest grid: every thread can be moved
+        small = trials.run(step, STILL)
+        if small.trouble is None and small.contents:
+            yield number, program, step, small
+
+
+WAYS = ("x", "y", "z", "raised", "stretched")
+
+
+def _moves(
+    kernel: Kernel, cases: Sequence[tuple[int, Program, Step, Moved]], trials: Trials, ways: Sequence[str]
+) -> Iterator[tuple[tuple[int, str], Move]]:
+    done: set[str] = set()
+    for number, program, step, small in cases:
+        for way in ways:
+            if way not in done and (shift := _shift(kernel, step, small, trials, way)) is not None:
+                done.add(way)
+                yield (number, way), Move(program=program, step=step, shift=shift, small=small)
+
+
+def _shift(kernel: Kernel, step: Step, small: Moved, trials: Trials, way: str) -> Shift | None:
+    if way == "raised":
+        return _raised(kernel, trials, step, small)
+    if way == "stretched":
+        return _stretched(trials, step, small)
+    axis = WAYS.index(way)
+    count = -(-step.grid[axis] // step.threadgroup[axis])
+    found = (_along(trials, step, axis, unit, count // unit, small) for unit in units_of(count))
+    return next((each for each in found if each is not None), None)
 
 
 def units_of(count: int) -> list[int]:

@@ -67,11 +67,14 @@ class CompiledOrNot(RootModel[Compiled | NotCompiled]):
     """The answer to a compilation."""
 
 
-class Narrow(BaseModel):
-    """The 32-bit arithmetic that reaches an address."""
+class Addressing(BaseModel):
+    """How a kernel makes its addresses; no metadata where it holds what no kernel has."""
 
     model_config = STRICT
-    parts: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=1000)]
+    metadata: Metadata | None
+    body: Annotated[str, Field(max_length=64)]
+    narrow: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=1000)]
+    digest: Annotated[str, Field(max_length=64)]
 
 
 class Pair(BaseModel):

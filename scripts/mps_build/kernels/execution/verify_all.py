@@ -102,7 +102,8 @@ def verify(request: Request, reporter: Reporter) -> list[KernelRow]:
     if not tasks:
         raise UsageError(_nothing_selected(request.choice), hint="`--kernel 'exp_*'` takes a shell pattern on names")
     torch = _version_of_torch(request)
-    asked = sorted((name, sorted(guards)) for name, guards in request.host.calls.items())
+    calls = sorted((name, sorted(guards.items())) for name, guards in request.host.calls.items())
+    asked = calls, sorted(request.host.texts)
     state = state_of(
         translator_version(), torch, request.version, request.seed, request.choice.is_quick, request.is_large, asked
     )

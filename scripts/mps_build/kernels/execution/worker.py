@@ -30,8 +30,8 @@ from ..read.library import Function, Library
 from .answer_digest import answer_of
 from .closed import Ended, Machine, OurFault, Reader
 from .examine import Outcome, Verdict, examine
-from .examine_large import examine_large
 from .large_host import NOTHING
+from .large_runs import LargeRuns
 from .reading import Pairs, Place, read_pair
 from .sandbox import SandboxUnavailable
 from .store import Store
@@ -121,6 +121,7 @@ class _Worker:
         self._reader: Reader | None = None
         self._read_so_far = 0
         self._turns = Turns(setting.machine, self._runtime)
+        self._large = LargeRuns(host=setting.host)
 
     def work(self, number: int, functions: Sequence[int]) -> None:
         """Examine kernels of one library; each has an answer of its own, whatever becomes of it."""
@@ -199,6 +200,8 @@ class _Worker:
             return _said(Verdict(outcome="not_compiled", reason=function.fault), Refused(reason=function.fault))
         began = time.monotonic()
         bitcode = self._library.bitcode(function)
+        if self._setting.is_large:
+            return self._examined_large(function, bitcode, began)
         kept = None if self._setting.plant else self._codes.get(function.name) or self._store.load(bitcode)
         if isinstance(kept, Refused):
             return _said(Verdict(outcome=_OF_FAULT[kept.fault], reason=kept.reason), kept)
@@ -217,8 +220,37 @@ class _Worker:
         if row := self._setting.known.get(key):
             return dict(row)
         kernel = match_kernel(function.name, code.metadata)
-        verdict = self._verdict(function, kernel, {**self._companions(kernel), function.name: code}, planted)
+        verdict = self._verdict(function, kernel, {**self._companions(kernel), function.name: code})
         return {**_said(verdict, code, kernel), "key": key, "seconds": round(time.monotonic() - began, 4)}
+
+    def _examined_large(self, function: Function, bitcode: bytes, began: float) -> dict[str, Any]:
+        """Read how a kernel makes its addresses, and run it only if that does not settle it."""
+        key, planted = key_of((b"large", bitcode)), None
+        if self._setting.plant is not None:
+            original = self._read().text(bitcode)
+            key, planted = "", self._setting.plant(original)
+            if planted == original:
+                return _said(Verdict(outcome="skipped", reason=UNCHANGED), None)
+        elif row := self._setting.known.get(key):
+            return dict(row)
+        found = self._read().addressing(bitcode, planted)
+        kernel = match_kernel(function.name, found.metadata) if found.metadata else None
+        verdict = None
+        if found.metadata is not None:
+            bare = kernel or Kernel(name=function.name, metadata=found.metadata)
+            verdict = self._large.settled(bare, found)
+        code: Code | Refused | None = None
+        if verdict is None:
+            code = (None if planted else self._store.load(bitcode)) or self._compiled(function, planted)
+            if isinstance(code, Refused) or kernel is None:
+                reason = code.reason if isinstance(code, Refused) else "it holds what no Metal kernel has"
+                fault = code.fault if isinstance(code, Refused) else "refused"
+                return _said(Verdict(outcome=_OF_FAULT[fault], reason=reason), code)
+            codes = {**self._companions(kernel), function.name: code}
+            with Machine(self._setting.machine, self._runtime, codes) as machine:
+                verdict = self._large.examined(kernel, self._case(function, codes), machine, found)
+        row = {**_said(verdict, code, kernel), "body": found.body, "is_compiled": True, "key": key}
+        return {**row, "seconds": round(time.monotonic() - began, 4)}
 
     def _key(self, function: Function, code: Code) -> str:
         """Return the key of a kernel's verdict; nothing if no contract binds it."""
@@ -256,16 +288,8 @@ class _Worker:
             self._codes[function.name] = found or self._compiled(function)
         return self._codes[function.name]
 
-    def _verdict(
-        self, function: Function, kernel: Kernel | None, codes: dict[str, Code], planted: str | None
-    ) -> Verdict:
+    def _verdict(self, function: Function, kernel: Kernel | None, codes: dict[str, Code]) -> Verdict:
         setting, metadata = self._setting, codes[function.name].metadata
-        if setting.is_large:
-            narrow = self._read().narrow(self._library.bitcode(function), planted)
-            bare = kernel or Kernel(name=function.name, metadata=metadata)
-            case = self._case(function, codes) if kernel else None
-            with Machine(setting.machine, self._runtime, codes) as machine:
-                return examine_large(bare, case, machine, narrow, setting.host)
         if kernel is None:
             return Verdict(outcome="not_bound", reason=f"no contract has its arguments: {signature(metadata)[0]}")
         if setting.compile_only:

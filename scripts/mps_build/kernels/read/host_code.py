@@ -34,15 +34,16 @@ _MOST_SYMBOLS = 1 << 21
 _INLINE = frozenset({0x12B00000, 0xB2407BE0, 0x32007BE0})
 _SHIFT_BY_31 = 0xD35FFC00
 INLINE = "2**31"
-# Instructions that put 2**31 - 1 or 2**32 into x1, the second argument, and how far before a call they are looked for.
+# Instructions that put 2**31 - 1, 2**32 - 1 or 2**32 into x1, the second argument, and how far before a call it is set.
 _SECOND = {
     0x12B00001: (1 << 31) - 1,
     0xB2407BE1: (1 << 31) - 1,
     0x32007BE1: (1 << 31) - 1,
-    0xD2C00021: 1 << 32,
-    0xB26003E1: 1 << 32,
     0xB2407FE1: (1 << 32) - 1,
+    0x12800001: (1 << 32) - 1,
 }
+# MOVZ into w1 or x1, without its 16 bits and without where they stand.
+_MOVZ = frozenset({0x52800001, 0xD2800001})
 _NEAR = 6
 # An anonymous namespace ends in a digit that is not of the length behind it.
 _ANONYMOUS = b"12_GLOBAL__N_1"
@@ -56,32 +57,43 @@ class HostCode:
         calls: by function, which of the guards it calls, itself or in a block of it, each with the largest number that
             it is given as its second argument (0: none that is seen), and ``INLINE`` if it compares with 2**31 itself;
             a function that the symbol table does not name is not there.
+        texts: which of some texts of errors it holds.
         reason: why nothing could be read; empty if it could.
     """
 
     calls: Mapping[str, Mapping[str, int]]
+    texts: frozenset[str] = frozenset()
     reason: str = ""
 
 
-def read_host_code(wheel: Path, functions: Iterable[str], guards: Iterable[str]) -> HostCode:
-    """Return which of some functions of a wheel's libtorch_cpu call which guards, by their plain names.
+def read_host_code(wheel: Path, functions: Iterable[str], guards: Iterable[str], texts: Iterable[str]) -> HostCode:
+    """Return which of some functions of a wheel's libtorch_cpu call which guards, by their plain names, and which
+    of some texts it holds.
 
     Raises:
         UsageError: the wheel is damaged.
     """
     try:
         with wheel.open("rb") as file:
-            return _read(ZipSource(file.fileno()), read_archive(wheel).members, functions, guards)
+            return _read(ZipSource(file.fileno()), read_archive(wheel).members, functions, guards, texts)
     except (Damaged, Malformed) as error:
         raise UsageError(f"{wheel}: {LIBRARY} {error}", hint="the file is damaged: fetch it again") from error
 
 
-def read_installed_code(root: Path, functions: Iterable[str], guards: Iterable[str]) -> HostCode:
+def read_installed_code(
+    root: Path, functions: Iterable[str], guards: Iterable[str], texts: Iterable[str]
+) -> HostCode:
     """Return the same of an installed package's files."""
-    return _read(FolderSource(root), files_of(root, "torch"), functions, guards)
+    return _read(FolderSource(root), files_of(root, "torch"), functions, guards, texts)
 
 
-def _read(source: Source, members: Sequence[Member], functions: Iterable[str], guards: Iterable[str]) -> HostCode:
+def _read(
+    source: Source,
+    members: Sequence[Member],
+    functions: Iterable[str],
+    guards: Iterable[str],
+    texts: Iterable[str],
+) -> HostCode:
     member = next((each for each in members if each.name.rpartition("/")[2] == LIBRARY), None)
     if member is None:
         return HostCode(calls={}, reason=f"it holds no {LIBRARY}")
@@ -95,15 +107,17 @@ def _read(source: Source, members: Sequence[Member], functions: Iterable[str], g
         return HostCode(calls={}, reason=f"{LIBRARY} is not for arm64, or has no symbols")
     symbols = Section(segment="", name="symbols", offset=table.offset, size=table.count * NLIST_SIZE)
     strings = Section(segment="", name="strings", offset=table.strings.offset, size=table.strings.size)
-    code, entries, names = cut(source, member, [text, symbols, strings])
+    held = [each for each in macho.sections if each.name == "__cstring"]
+    code, entries, names, *errors = cut(source, member, [text, symbols, strings, *held])
     # The first segment begins at byte 0 of the file, and at address 0.
-    return calls_of(code, text.offset, entries, names, functions, guards)
+    calls = calls_of(code, text.offset, entries, names, functions, guards)
+    return HostCode(calls=calls, texts=frozenset(each for each in texts if any(each.encode() in one for one in errors)))
 
 
 def calls_of(
     code: bytes, begin: int, entries: bytes, names: bytes, functions: Iterable[str], guards: Iterable[str]
-) -> HostCode:
-    """Return which functions call which guards.
+) -> Mapping[str, Mapping[str, int]]:
+    """Return which functions call which guards, and with which number (HostCode.calls).
 
     Args:
         code: of `__text`, which lies at address `begin`.
@@ -134,7 +148,7 @@ def calls_of(
                 if any(_compares(word) for word in words):
                     calls[INLINE] = 0
             found[function] = calls
-    return HostCode(calls=found)
+    return found
 
 
 def _addresses(function: str, names: bytes, where: Mapping[int, Sequence[int]], *, cold: bool = True) -> list[int]:
@@ -181,9 +195,14 @@ def _compares(word: int) -> bool:
 
 
 def _second(words: Sequence[int]) -> int:
-    """Return the number that the last of some instructions put into x1; 0 if it is none of those that guards get.
+    """Return the number that the last of some instructions put into x1; 0 if none does.
 
-    >>> _second([0x12B00001]), _second([0xD2C00021]), _second([0xD2800001])
-    (2147483647, 4294967296, 0)
+    >>> _second([0x12B00001]), _second([0xD2C00021]), _second([0x52A40001]), _second([0xAA0203E1])
+    (2147483647, 4294967296, 536870912, 0)
     """
-    return next((_SECOND[word] for word in reversed(words) if word in _SECOND), 0)
+    for word in reversed(words):
+        if word in _SECOND:
+            return _SECOND[word]
+        if word & ~0x7FFFE0 in _MOVZ:
+            return (word >> 5 & 0xFFFF) << 16 * (word >> 21 & 3)
+    return 0

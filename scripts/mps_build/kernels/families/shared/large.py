@@ -28,12 +28,13 @@ _THEN = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """A function that host code asks whether a tensor is too large.
+    """A function that host code asks whether a tensor is too large, or what it says when it refuses one.
 
     Args:
-        name: of the function; `arguments`: its arguments as mangled, where a release has another meaning with others.
+        name: of the function, or the text of the error; `arguments`: the function's arguments as mangled, where a
+            release has another meaning with others.
         quantity: what it limits: the bytes or elements that a tensor reaches over, or each of its dimensions.
-        most: the most that passes.
+        most: the most that passes, unless the call says another number.
         source: where that stands.
     """
 
@@ -54,19 +55,22 @@ class Ask:
     """A guard that a rule says is asked.
 
     Args:
-        guard: the function's name.
+        guard: the function's name; empty if the host compares itself, which `refusal` then tells.
+        refusal: the limit, whose name is the text of the error.
         then: what the host does with a tensor that does not pass.
         of: the kernel's arguments that are asked of; empty: all buffers.
     """
 
     guard: str
+    refusal: Guard | None
     then: Then
     of: tuple[str, ...]
 
     @property
     def text(self) -> str:
         """What becomes of a larger tensor."""
-        return f"larger ones: {_THEN[self.then]} ({self.guard})"
+        by = self.guard or (self.refusal.name if self.refusal else "")
+        return f"larger ones: {_THEN[self.then]} ({by})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +82,10 @@ class Rule:
         contracts: shell patterns on the contracts' `family`; `kernels`: on the kernel's name.
         host: functions that launch; each may be a way, `A > B`, of which any function may ask.
         asks: the guards.
+        compares: what the host functions compare with 2**31 themselves, if it keeps no launch of these forms small.
+        chooses: why the host may launch another form at another size; then a failure there is no finding.
+        views: the host hands the strides of views on as they are; else it may copy them before, and a failure for
+            views alone is no finding.
         call: what leads there: `{input}` is a tensor as the argument `input` has it, `{op}` a part of the name.
         source: where the facts are from.
     """
@@ -89,6 +97,9 @@ class Rule:
     asks: tuple[Ask, ...]
     call: str
     source: str
+    compares: str = ""
+    chooses: str = ""
+    views: bool = False
 
     def covers(self, contract: Contract, kernel: str) -> bool:
         """Return whether the rule speaks of a kernel."""
@@ -144,22 +155,35 @@ def load_rules(folder: Path = FOLDER) -> tuple[Rule, ...]:
 
 def _rule(row: Mapping[str, Any], folder: str) -> Rule:
     where = f"{folder}: {row.get('contracts')}"
-    _check(row, where, needed={"contracts", "host", "call", "source"}, more={"kernels", "asks"})
-    for ask in row.get("asks", ()):
-        _check(ask, where, needed={"guard", "then"}, more={"of"})
-        if ask["then"] not in _THEN or ask["guard"] not in {each.name for each in load_guards()}:
-            raise ValueError(f"{where}: {ask} names no guard, or nothing that the host does then")
+    _check(row, where, needed={"contracts", "host", "call", "source"}, more={"kernels", "asks", "compares", "chooses", "views"})
     return Rule(
         folder=folder,
         contracts=tuple(row["contracts"]),
         kernels=row.get("kernels", "*"),
         host=tuple(row["host"]),
-        asks=tuple(
-            Ask(guard=ask["guard"], then=ask["then"], of=tuple(ask.get("of", ()))) for ask in row.get("asks", ())
-        ),
+        asks=tuple(_ask(ask, where) for ask in row.get("asks", ())),
         call=row["call"],
         source=row["source"],
+        compares=row.get("compares", ""),
+        chooses=row.get("chooses", ""),
+        views=row.get("views", False),
     )
+
+
+def _ask(row: Mapping[str, Any], where: str) -> Ask:
+    refusal = None
+    if "message" in row:
+        _check(row, where, needed={"message", "quantity", "most", "then"}, more={"of"})
+        refusal = Guard(
+            name=row["message"], arguments="", quantity=row["quantity"], most=row["most"], source="the error's text"
+        )
+    else:
+        _check(row, where, needed={"guard", "then"}, more={"of"})
+        if row["guard"] not in {each.name for each in load_guards()}:
+            raise ValueError(f"{where}: {row['guard']} is not a guard")
+    if row["then"] not in _THEN:
+        raise ValueError(f"{where}: the host does not do {row['then']}")
+    return Ask(guard=row.get("guard", ""), refusal=refusal, then=row["then"], of=tuple(row.get("of", ())))
 
 
 def _check(row: Mapping[str, Any], where: str, *, needed: set[str], more: set[str]) -> None:

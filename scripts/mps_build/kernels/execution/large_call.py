@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ..families.shared.contracts import Kernel
 from ..machine.shift import Shift, sizes_of
-from ..program.dtypes import DType, dtype_named
+from ..program.dtypes import dtype_named
 from ..program.launch import Buffer, Program, Reference, Same, Shape, Step, View, dense_strides
 from .large_host import Tensor
 from .moves import Move
@@ -22,7 +22,8 @@ def tensors_of(kernel: Kernel, move: Move, shift: Shift) -> list[Tensor]:
         if not isinstance(value, Buffer):
             continue
         argument = next(each for each in kernel.metadata.arguments if key in (each.name, each.index))
-        dtype = _dtype(move.program, value) or dtype_named(argument.type)
+        view = _view(move.program, value)
+        dtype = view.dtype if view else dtype_named(argument.type)
         element = argument.element or (dtype.size if dtype else 1)
         if dtype is not None and argument.element in (0, 1):
             element = dtype.size
@@ -41,19 +42,27 @@ def call_of(kernel: Kernel, move: Move, tensors: Sequence[Tensor], template: str
             return _empty(kernel, move, by_name[name])
         if name.endswith("_shape") and name.removesuffix("_shape") in by_name:
             return str(by_name[name.removesuffix("_shape")].shape)
+        constant = move.step.arguments.get(name)
+        if isinstance(constant, bytes) and len(constant) in (4, 8):
+            return str(int.from_bytes(constant, "little"))
         return kernel.parts.get(name, match[0])
 
     return _PLACE.sub(text, template)
 
 
 def _empty(kernel: Kernel, move: Move, tensor: Tensor) -> str:
-    value = next(
-        (move.step.arguments[key] for key in (tensor.name, *range(64)) if key in move.step.arguments), None
-    )
-    dtype = _dtype(move.program, value) if isinstance(value, Buffer) else None
-    dtype = dtype or dtype_named(kernel.argument(tensor.name).type)
-    name = dtype.torch if dtype else f"uint8, {tensor.element} bytes an element"
-    return f"torch.empty({tensor.shape}, dtype=torch.{name}, device='mps')"
+    value = next((move.step.arguments[key] for key in (tensor.name, *range(64)) if key in move.step.arguments), None)
+    view = _view(move.program, value) if isinstance(value, Buffer) else None
+    dtype = view.dtype if view else dtype_named(kernel.argument(tensor.name).type)
+    name = f"torch.{dtype.torch}" if dtype else f"…{tensor.element} bytes"
+    made = f"torch.empty({tensor.shape}, dtype={name}, device='mps')"
+    if view is None:
+        return made  # its shape is not told: as many elements as its storage has
+    strides = view.strides if view.strides is not None else dense_strides(view.shape)
+    if strides == dense_strides(view.shape):
+        return made
+    whole = f"torch.empty({tensor.elements}, dtype={name}, device='mps')"
+    return f"{whole}.as_strided({tensor.shape}, {strides})"
 
 
 def _views(program: Program) -> Iterator[View]:
@@ -65,13 +74,13 @@ def _views(program: Program) -> Iterator[View]:
             yield from (each for each in check.inputs.values() if isinstance(each, View))
 
 
-def _dtype(program: Program, buffer: Buffer) -> DType | None:
-    return next((each.dtype for each in _views(program) if each.buffer is buffer), None)
+def _view(program: Program, buffer: Buffer) -> View | None:
+    return next((each for each in _views(program) if each.buffer is buffer), None)
 
 
 def _shape(program: Program, buffer: Buffer, shift: Shift, key: str | int, size: int) -> Shape | None:
     """Return a view's shape with its outermost dimension as long as the launch has it; None if it cannot be told."""
-    view = next((each for each in _views(program) if each.buffer is buffer), None)
+    view = _view(program, buffer)
     if view is None or not view.shape or not all(view.shape):
         return None
     if size == buffer.size or shift.stretched.get(key):

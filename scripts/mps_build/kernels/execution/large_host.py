@@ -103,10 +103,16 @@ def _bounds(ask: Ask, code: HostCode, called: Sequence[Mapping[str, int]]) -> li
     if ask.refusal is not None:
         return [Bound(guard=ask.refusal, ask=ask)] if ask.refusal.name in code.texts else []
     return [
-        Bound(guard=replace(each, most=max(calls[each.symbol] for calls in called) or each.most), ask=ask)
+        Bound(guard=_told(each, [calls[each.symbol] for calls in called]), ask=ask)
         for each in load_guards()
         if each.name == ask.guard and all(each.symbol in calls for calls in called)
     ]
+
+
+def _told(guard: Guard, numbers: Sequence[int]) -> Guard:
+    """Return a guard with the largest number that it is called with, if that is what it limits."""
+    most = max(numbers) if guard.is_told else 0
+    return replace(guard, most=most or guard.most)
 
 
 def _way(text: str) -> tuple[str, ...]:

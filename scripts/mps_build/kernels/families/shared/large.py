@@ -34,7 +34,7 @@ class Guard:
         name: of the function, or the text of the error; `arguments`: the function's arguments as mangled, where a
             release has another meaning with others.
         quantity: what it limits: the bytes or elements that a tensor reaches over, or each of its dimensions.
-        most: the most that passes, unless the call says another number.
+        most: the most that passes; `is_told`: unless the call's second argument is another number.
         source: where that stands.
     """
 
@@ -43,6 +43,7 @@ class Guard:
     quantity: Quantity
     most: int
     source: str
+    is_told: bool = False
 
     @property
     def symbol(self) -> str:
@@ -127,7 +128,7 @@ def load_guards(path: Path = GUARDS) -> tuple[Guard, ...]:
 
 
 def _guard(row: Mapping[str, Any]) -> Guard:
-    _check(row, "guards.yaml", needed={"name", "quantity", "most", "source"}, more={"arguments"})
+    _check(row, "guards.yaml", needed={"name", "quantity", "most", "source"}, more={"arguments", "is_told"})
     if row["quantity"] not in get_args(Quantity):
         raise ValueError(f"guards.yaml: {row['name']}: unknown quantity {row['quantity']}")
     return Guard(
@@ -136,6 +137,7 @@ def _guard(row: Mapping[str, Any]) -> Guard:
         quantity=row["quantity"],
         most=row["most"],
         source=row["source"],
+        is_told=row.get("is_told", False),
     )
 
 

@@ -117,7 +117,7 @@ def test_what_is_no_answer_ends_the_process_and_is_a_crash(lying: Callable[..., 
     reader = Reader(lying(LIES[lie]))
 
     with pytest.raises(Ended) as ended:
-        reader.narrow(b"")
+        reader.addressing(b"")
 
     assert ended.value.outcome == "crashed"
     assert len(ended.value.reason) < 400
@@ -136,7 +136,7 @@ def test_the_status_of_a_process_is_asked_of_the_one_that_started_it(
     lying: Callable[..., Path], then: Callable[[], None], said: str
 ) -> None:
     with pytest.raises(Ended, match=f"its process ended by {said}"):
-        Reader(lying(then=then)).narrow(b"")
+        Reader(lying(then=then)).addressing(b"")
 
 
 def test_a_process_that_says_nothing_is_ended_in_time(
@@ -147,7 +147,7 @@ def test_a_process_that_says_nothing_is_ended_in_time(
     began = time.monotonic()
 
     with pytest.raises(Ended) as ended:
-        Reader(path).narrow(b"")
+        Reader(path).addressing(b"")
 
     assert (ended.value.outcome, time.monotonic() - began < 5) == ("timeout", True)
 
@@ -163,7 +163,7 @@ def test_a_process_that_holds_too_much_memory_is_ended(
 
     held: list[bytearray] = []
     with pytest.raises(Ended, match="MB of memory, of 300 that it may"):
-        Reader(lying(then=grows)).narrow(b"")
+        Reader(lying(then=grows)).addressing(b"")
 
 
 def test_a_byte_now_and_then_is_too_late(lying: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ def test_a_byte_now_and_then_is_too_late(lying: Callable[..., Path], monkeypatch
             time.sleep(0.2)
 
     with pytest.raises(Ended) as ended:
-        Reader(lying(then=drips)).narrow(b"")
+        Reader(lying(then=drips)).addressing(b"")
 
     assert ended.value.outcome == "timeout"
 
@@ -195,12 +195,12 @@ def _is_connected(number: int) -> bool:
 )
 def test_what_it_says_went_wrong_is_told_apart(lying: Callable[..., Path], failed: str, error: type[Exception]) -> None:
     with pytest.raises(error, match="so it is"):
-        Reader(lying(frame({"failed": failed, "text": "so it is"}))).narrow(b"")
+        Reader(lying(frame({"failed": failed, "text": "so it is"}))).addressing(b"")
 
 
 def test_a_process_that_could_not_be_closed_ends_the_run(lying: Callable[..., Path]) -> None:
     with pytest.raises(SandboxUnavailable, match="no filter"):
-        Reader(lying(frame({"unavailable": "no filter"}))).narrow(b"")
+        Reader(lying(frame({"unavailable": "no filter"}))).addressing(b"")
 
 
 GOOD = compiled(doubled())
@@ -309,7 +309,7 @@ def test_many_children_are_told_apart_and_none_is_left(lying: Callable[..., Path
 
     def ask() -> None:
         with Reader(path) as reader:
-            found.append(reader.narrow(b""))
+            found.append(reader.addressing(b""))
 
     threads = [threading.Thread(target=ask) for _ in range(12)]
     for each in threads:

@@ -36,6 +36,7 @@ class Image:
     exports: tuple[bytes, ...] = ()
     undefined: tuple[bytes, ...] = ()
     objects: tuple[bytes, ...] = ()
+    functions: Mapping[bytes, int] = field(default_factory=dict)
     is_signed: bool = True
     page_size: int = 4096
 
@@ -56,6 +57,9 @@ def macho(image: Image) -> bytes:
     strings, entries = bytearray(b" \0"), b""
     for name, kind in [*((each, 0x66) for each in image.objects), *((each, 0x0F) for each in image.exports)]:
         entries += struct.pack("<IBBHQ", len(strings), kind, 0, 0, 0)
+        strings += name + b"\0"
+    for name, at in image.functions.items():  # local, by the byte of the first section at which each begins
+        entries += struct.pack("<IBBHQ", len(strings), 0x0E, 1, 0, text_begin + at)
         strings += name + b"\0"
     for name in image.undefined:
         entries += struct.pack("<IBBHQ", len(strings), 0x01, 0, 0, 0)

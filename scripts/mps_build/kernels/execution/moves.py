@@ -299,7 +299,7 @@ def _raised(kernel: Kernel, trials: Trials, step: Step, small: Moved) -> Shift |
     """Find a buffer of indices, the tensor that they point into, and the constant that is its length."""
     inputs = {key: each for key, each in step.arguments.items() if isinstance(each, Buffer) and each.data}
     constants = [each for each in _constants(step) if each[3] > 0]
-    rows = list(dict.fromkeys([1, *(each[3] for each in constants)]))[:12]
+    lengths = list(dict.fromkeys([1, *(each[3] for each in constants)]))[:12]
     for index, held in inputs.items():
         width = _INTEGERS.get(_type_of(kernel, index), 0)
         if not width or held.role != "input" or held.size % width:
@@ -308,7 +308,7 @@ def _raised(kernel: Kernel, trials: Trials, step: Step, small: Moved) -> Shift |
             if not isinstance(value, Buffer) or target == index:
                 continue
             element = _element_of(kernel, target)
-            for row in rows:
+            for row in [*_rows(held, width, value.size // element), *lengths]:
                 for grown in ({}, *({name: ((at, size, 1),)} for name, at, size, _ in constants)):
                     shift = Shift(
                         axis=0,
@@ -321,6 +321,13 @@ def _raised(kernel: Kernel, trials: Trials, step: Step, small: Moved) -> Shift |
                     if trials.is_same(step, shift, small, (1, 3, 37)) and not _is_idle(trials, step, shift, small):
                         return shift
     return None
+
+
+def _rows(index: Buffer, width: int, elements: int) -> list[int]:
+    """Return how many elements a row has, if the highest index is that of the last row."""
+    numbers = [int.from_bytes(index.data[at : at + width], "little", signed=True) for at in range(0, index.size, width)]
+    count = max(numbers) + 1
+    return [elements // count] if count > 0 and elements >= count and elements % count == 0 else []
 
 
 def _is_idle(trials: Trials, step: Step, shift: Shift, small: Moved) -> bool:

@@ -108,7 +108,11 @@ def _read(
     symbols = Section(segment="", name="symbols", offset=table.offset, size=table.count * NLIST_SIZE)
     strings = Section(segment="", name="strings", offset=table.strings.offset, size=table.strings.size)
     held = [each for each in macho.sections if each.name == "__cstring"]
-    code, entries, names, *errors = cut(source, member, [text, symbols, strings, *held])
+    wanted = [text, symbols, strings, *held]
+    found = cut(source, member, wanted)
+    if any(len(data) < each.size for each, data in zip(wanted, found, strict=True)):
+        raise Malformed("is cut off")
+    code, entries, names, *errors = found
     # The first segment begins at byte 0 of the file, and at address 0.
     calls = calls_of(code, text.offset, entries, names, functions, guards)
     return HostCode(calls=calls, texts=frozenset(each for each in texts if any(each.encode() in one for one in errors)))

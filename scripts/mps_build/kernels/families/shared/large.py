@@ -80,7 +80,7 @@ class Rule:
 
     Args:
         folder: of the family.
-        contracts: shell patterns on the contracts' `family`; `kernels`: on the kernel's name.
+        contracts: shell patterns on the contracts' `family`; `kernels`: on the kernel's name (one of them fits).
         host: functions that launch; each may be a way, `A > B`, of which any function may ask.
         asks: the guards.
         compares: what the host functions compare with 2**31 themselves, if it keeps no launch of these forms small.
@@ -93,7 +93,7 @@ class Rule:
 
     folder: str
     contracts: tuple[str, ...]
-    kernels: str
+    kernels: tuple[str, ...]
     host: tuple[str, ...]
     asks: tuple[Ask, ...]
     call: str
@@ -107,7 +107,7 @@ class Rule:
         return (
             contract.folder == self.folder
             and any(fnmatch.fnmatchcase(contract.family, each) for each in self.contracts)
-            and fnmatch.fnmatchcase(kernel, self.kernels)
+            and any(fnmatch.fnmatchcase(kernel, each) for each in self.kernels)
         )
 
 
@@ -161,7 +161,7 @@ def _rule(row: Mapping[str, Any], folder: str) -> Rule:
     return Rule(
         folder=folder,
         contracts=tuple(row["contracts"]),
-        kernels=row.get("kernels", "*"),
+        kernels=(kernels,) if isinstance(kernels := row.get("kernels", "*"), str) else tuple(kernels),
         host=tuple(row["host"]),
         asks=tuple(_ask(ask, where) for ask in row.get("asks", ())),
         call=row["call"],

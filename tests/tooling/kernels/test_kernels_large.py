@@ -118,7 +118,7 @@ def test_wide_arithmetic_is_cleared_without_a_run(cache: Path) -> None:
 @pytest.mark.parametrize(
     ("index", "outcome", "limit", "right"),
     [
-        (NARROW, "wrong", "across 2**32 bytes", "past 2**31 bytes"),
+        (NARROW, "wrong", "across 2**32 bytes", "below 2**32 bytes"),
         (SIGNED, "out_of_bounds", "across 2**31 bytes", "below 2**31 bytes"),
     ],
 )

@@ -70,7 +70,9 @@ def examine_large(
         return _candidate(_STUCK, shown if not host.unknown else f"{shown}; {host.unknown}")
     failing = [each for each in asked if each.where.get("rank") == _FAILS]
     passed = [each for each in asked if each.outcome == "passed"]
-    return (failing or passed or asked)[0]
+    if passed and not failing:
+        return replace(passed[0], reason="; ".join(dict.fromkeys(each.reason for each in passed)))
+    return (failing or asked)[0]
 
 
 def unmoved(kernel: Kernel, narrow: Sequence[str]) -> Verdict | None:
@@ -122,7 +124,7 @@ def _beyond(kernel: Kernel, move: Move, device: Runner, host: Host) -> Verdict:
             reason = f"torch launches it for no tensor {asked.beyond}; {host.text}"
             return Verdict(outcome="passed", reason=reason, inputs={"case": label})
         return _candidate(_SMALL, "they do not reach 2**31 bytes", inputs={"case": label})
-    reason = f"right {', '.join(asked.right)}" + (f"; {host.text}" if asked.beyond else "")
+    reason = f"right up to {asked.right[-1]}" + (f"; {host.text}" if asked.beyond else "")
     return Verdict(outcome="passed", reason=reason, inputs={"case": label, "moved": asked.right[-1]})
 
 
@@ -155,7 +157,7 @@ def _failed(kernel: Kernel, move: Move, host: Host, moved: Moved, text: str, rig
     inputs: dict[str, object] = {"case": move.program.label, "moved": text}
     if not right:  # nothing can wrap there: the case was made large wrongly, and says nothing of the kernel
         return _candidate(_SHORT, f"{text}, {what}", inputs=inputs)
-    until = f"right {', '.join(right)}; not {text}: {what}"
+    until = f"right up to {right[-1]}; not {text}: {what}"
     views = strides_text(move, move.shift)
     if host.rule is None or host.unknown or host.rule.chooses or (views and not host.rule.views):
         why = host.unknown or (host.rule.chooses if host.rule else "") or _MAYBE_COPIED

@@ -218,6 +218,10 @@ def _print_tables(rows: list[KernelRow], console: Console) -> None:
         console.print(line)
     if len(lines) > _SHOWN:
         console.print(f"and {len(lines) - _SHOWN} findings more; --json FILE has them all")
+    candidates = document.candidate_rows([row for row in rows if not row.is_twin])
+    if candidates:
+        console.print()
+        console.table(document.CANDIDATE_COLUMNS, candidates)
     known = document.known_rows(rows)
     if known:
         more = [[f"and {len(known) - _SHOWN} more: --json FILE has them all"]] if len(known) > _SHOWN else []

@@ -24,7 +24,8 @@ GUARD = b"__ZN2at6native20canUse32BitIndexMathERKNS_10TensorBaseEx"
 
 def code_of(*functions: list[int]) -> tuple[bytes, list[int]]:
     """Return functions one behind the other, and where each begins."""
-    begins, words = [], []
+    begins: list[int] = []
+    words: list[int] = []
     for each in functions:
         begins.append(4 * len(words))
         words += each
@@ -36,7 +37,9 @@ def call(at: int, to: int, *, tail: bool = False) -> int:
     return (0x05 if tail else 0x25) << 26 | ((to - at) // 4 & 0x3FFFFFF)
 
 
-def asked(names: list[bytes], code: bytes, begins: list[int], functions: list[str], guards: list[str]) -> dict[str, object]:
+def asked(
+    names: list[bytes], code: bytes, begins: list[int], functions: list[str], guards: list[str]
+) -> dict[str, object]:
     strings, entries = bytearray(b" \0"), b""
     for name, begin in zip(names, begins, strict=True):
         entries += struct.pack("<IBBHQ", len(strings), 0x0E, 1, 0, 0x1000 + begin)

@@ -22,7 +22,9 @@ _POINTERS = re.compile(r"^(?:load|store|atomicrmw|cmpxchg)\b")
 _EFFECT = re.compile(r"^(?:call|tail call|br|switch|ret|fence|unreachable)\b")
 _LABEL = re.compile(r"^([\w.]+):")
 # A function of numbers alone; it may be any, as long as no address is made of what it returns.
-_OF_NUMBERS = re.compile(r"^(?:tail )?call (?:[a-z]+ )*(?:half|bfloat|float|<\d+ x (?:half|bfloat|float)>) @[^(]*\((?!.*\bptr\b)")
+_OF_NUMBERS = re.compile(
+    r"^(?:tail )?call (?:[a-z]+ )*(?:half|bfloat|float|<\d+ x (?:half|bfloat|float)>) @[^(]*\((?!.*\bptr\b)"
+)
 _MARKS = re.compile(r", ![\w.]+ !\d+|, align \d+| ; preds = .*$")
 # No arithmetic, only what an address is made of.
 PASSES = "always-inline,dce,sroa,instcombine,simplifycfg"
@@ -88,12 +90,18 @@ def address_digest(text: str) -> str:
     for function in text.split("\ndefine ")[1:]:
         lines = [_MARKS.sub("", line) for line in function.splitlines()]
         defined = {match[1]: match[2] for line in lines if (match := _DEFINITION.match(line))}
-        names: dict[str, str] = {}
-        for line in _kept(lines, defined):
-            for name in re.findall(r"%[\w.]+", line):
-                names.setdefault(name, f"%v{len(names)}")
-            digest.update((re.sub(r"%[\w.]+", lambda match: names[match[0]], line) + "\n").encode())
+        digest.update(_renamed("\n".join(_kept(lines, defined))).encode())
     return digest.hexdigest()[:32]
+
+
+def _renamed(text: str) -> str:
+    """Return a text with its values named by the order in which they appear.
+
+    >>> _renamed("%a = add i32 %7, %a")
+    '%v0 = add i32 %v1, %v0'
+    """
+    names: dict[str, str] = {}
+    return _OPERAND.sub(lambda match: names.setdefault(match[0], f"%v{len(names)}"), text)
 
 
 def _kept(lines: list[str], defined: dict[str, str]) -> list[str]:

@@ -30,7 +30,7 @@ from ..program.launch import Buffer, Program, Step
 from ..read.metadata import is_bounded
 from .fork_server import ServerFailed, connect, status_of
 from .frames import BrokenTalk, TooLate, read_frame, write_frame
-from .records import CompiledOrNot, Failed, Addressing, NotCompiled, Nothing, Pair, Pid, Ran, Unavailable
+from .records import Addressing, CompiledOrNot, Failed, NotCompiled, Nothing, Pair, Pid, Ran, Unavailable
 from .sandbox import SandboxUnavailable
 
 # Of the wall clock, for what the runtime's own clock (seconds of the processor, each launch) cannot end.

@@ -130,7 +130,9 @@ def _beyond(kernel: Kernel, move: Move, device: Runner, host: Host) -> Verdict:
 
 def _targets(kernel: Kernel, move: Move, host: Host) -> list[tuple[int, str]]:
     """Return by how many units to grow, smallest first: below each limit, across it, past it, and as far as it goes."""
-    count = max(-(-move.step.grid[move.shift.axis] // (move.step.threadgroup[move.shift.axis] * max(move.shift.unit, 1))), 1)
+    count = max(
+        -(-move.step.grid[move.shift.axis] // (move.step.threadgroup[move.shift.axis] * max(move.shift.unit, 1))), 1
+    )
     targets: dict[int, str] = {}
     for key, value in move.step.arguments.items():
         if not isinstance(value, Buffer) or not (growth := move.shift.growth(key, value.size)):
@@ -165,6 +167,4 @@ def _failed(kernel: Kernel, move: Move, host: Host, moved: Moved, text: str, rig
     inputs["call"] = call_of(kernel, move, tensors_of(kernel, move, move.shift), host.rule.call)
     if views:
         inputs["strides"] = views
-    return Verdict(
-        outcome="out_of_bounds" if moved.trouble else "wrong", reason=until, inputs=inputs, where=where
-    )
+    return Verdict(outcome="out_of_bounds" if moved.trouble else "wrong", reason=until, inputs=inputs, where=where)

@@ -8,27 +8,18 @@ if what is left is the same after several small moves.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..families.shared.contracts import Case, Kernel, find_binder
 from ..machine.runner import Runner
 from ..machine.shift import Moved, Shift
-from ..program.errors import WrongBinding
 from ..program.launch import Buffer, Program, Step
+from .ways import MOST_RUNS, STILL, WAYS, Exhausted, Trials, shift_of
 
-Words = Mapping[str | int, tuple[tuple[int, int, int], ...]]
 _PROGRAMS = 6
-_TRIES = 400
-# Launches that are tried for one kernel, all ways together; one that hangs counts as many. Where some kernels of a
-# family could not be made large, the next are tried less.
-_MOST_RUNS, _FEW_RUNS, _HANGS = 900, 150, 30
-_IN_VAIN = 2
-_UNITS = 10
-# Longer constants are structs with many numbers; the lengths stand among the first.
-_LONGEST = 400
-_INTEGERS = {"int": 4, "uint": 4, "int32_t": 4, "uint32_t": 4, "long": 8, "ulong": 8, "int64_t": 8, "uint64_t": 8}
-_APART = 64
+# Where so many kernels of a family could not be made large, the next are tried less.
+_IN_VAIN, _FEW_RUNS = 3, 150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,47 +40,6 @@ class Ways:
     in_vain: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Trials:
-    """Launches of one kernel on trial, of which there are only so many."""
-
-    device: Runner
-    left: int = _MOST_RUNS
-
-    def run(self, step: Step, shift: Shift, groups: Sequence[int] | None = None) -> Moved:
-        """Run a launch.
-
-        Raises:
-            Exhausted: there were too many.
-            WrongBinding: it does not fit.
-        """
-        self.left -= 1
-        if self.left < 0:
-            raise Exhausted
-        moved = self.device.run_shifted(step, shift, groups)
-        if moved.trouble is not None and moved.trouble.kind == "timeout":
-            self.left -= _HANGS
-        return moved
-
-    def is_same(self, step: Step, shift: Shift, small: Moved, units: Sequence[int]) -> bool:
-        """Return whether a launch leaves the same after each of some moves."""
-        for each in units:
-            try:
-                moved = self.run(step, replace(shift, units=each))
-            except WrongBinding:
-                return False
-            if moved.trouble is not None or moved.contents != small.contents:
-                return False
-        return True
-
-
-class Exhausted(Exception):
-    """No launch more is tried."""
-
-
-STILL = Shift(axis=0, units=0, bytes={})
-
-
 def moves_of(kernel: Kernel, case: Case, device: Runner, ways: Ways, most: int = 2) -> Iterator[Move]:
     """Yield up to so many ways in which a kernel's cases become large, each of another kind or along another axis.
 
@@ -99,28 +49,28 @@ def moves_of(kernel: Kernel, case: Case, device: Runner, ways: Ways, most: int =
         NotBound, WrongBinding: no case can be made.
     """
     assert kernel.contract is not None
-    family = kernel.contract.family
-    trials = Trials(device, _FEW_RUNS if ways.in_vain.get(family, 0) > _IN_VAIN else _MOST_RUNS)
+    family, found = kernel.contract.family, []
+    trials = Trials(device, _FEW_RUNS if ways.in_vain.get(family, 0) >= _IN_VAIN else MOST_RUNS)
     try:
         cases = list(_cases(kernel, case, trials))
-        found = 0
         for number, way in ways.found.get(family, ()):
-            for move in _moves(kernel, [each for each in cases if each[0] == number], trials, [way]):
-                found += 1
-                yield move[1]
+            same = [each for each in cases if each[0] == number]
+            for each, move in _moves(kernel, same, trials, [way]):
+                found.append(each)
+                yield move
         if found:
             return
-        for way, move in _moves(kernel, cases, trials, WAYS):
-            found += 1
-            ways.found.setdefault(family, []).append(way)
+        for each, move in _moves(kernel, cases, trials, WAYS):
+            found.append(each)
             yield move
-            if found == most:
-                return
+            if len(found) == most:
+                break
     except Exhausted:
         pass
-    finally:
-        if not found:
-            ways.in_vain[family] = ways.in_vain.get(family, 0) + 1
+    if found:  # not after a finding, which ends the search for other ways
+        ways.found[family] = found
+    else:
+        ways.in_vain[family] = ways.in_vain.get(family, 0) + 1
 
 
 def _cases(kernel: Kernel, case: Case, trials: Trials) -> Iterator[tuple[int, Program, Step, Moved]]:
@@ -138,38 +88,15 @@ def _cases(kernel: Kernel, case: Case, trials: Trials) -> Iterator[tuple[int, Pr
             yield number, program, step, small
 
 
-WAYS = ("x", "y", "z", "raised", "stretched")
-
-
 def _moves(
     kernel: Kernel, cases: Sequence[tuple[int, Program, Step, Moved]], trials: Trials, ways: Sequence[str]
 ) -> Iterator[tuple[tuple[int, str], Move]]:
     done: set[str] = set()
     for number, program, step, small in cases:
         for way in ways:
-            if way not in done and (shift := _shift(kernel, step, small, trials, way)) is not None:
+            if way not in done and (shift := shift_of(kernel, step, small, trials, way)) is not None:
                 done.add(way)
                 yield (number, way), Move(program=program, step=step, shift=shift, small=small)
-
-
-def _shift(kernel: Kernel, step: Step, small: Moved, trials: Trials, way: str) -> Shift | None:
-    if way == "raised":
-        return _raised(kernel, trials, step, small)
-    if way == "stretched":
-        return _stretched(trials, step, small)
-    axis = WAYS.index(way)
-    count = -(-step.grid[axis] // step.threadgroup[axis])
-    found = (_along(trials, step, axis, unit, count // unit, small) for unit in units_of(count))
-    return next((each for each in found if each is not None), None)
-
-
-def units_of(count: int) -> list[int]:
-    """Return by how many threadgroups a launch may be moved: one, or as many as an outer dimension's step takes.
-
-    >>> units_of(30), units_of(7), units_of(1)
-    ([1, 2, 3, 5, 6, 10, 15], [1], [])
-    """
-    return [each for each in range(1, count // 2 + 1) if each == 1 or count % each == 0][:_UNITS]
 
 
 def alone(steps: Sequence[Step], name: str) -> Step | None:
@@ -183,166 +110,3 @@ def alone(steps: Sequence[Step], name: str) -> Step | None:
             return None if buffers & left else step
         left |= buffers
     return None
-
-
-def _along(trials: Trials, step: Step, axis: int, unit: int, count: int, small: Moved) -> Shift | None:
-    """Find how far each buffer moves with a unit: as far as the outputs do, each by its own size, or not."""
-    outputs = _steps_of_outputs(trials, step, axis, unit, small)
-    if not outputs:
-        return None
-    key = max(outputs, key=lambda each: outputs[each])
-    value = step.arguments[key]
-    assert isinstance(value, Buffer)
-    moves: dict[str | int, list[int]] = {}
-    for name, other in step.arguments.items():
-        if isinstance(other, Buffer) and name not in outputs and other.data:
-            moves[name] = [*strides_of(other.size, outputs[key], value.size, count), 0]
-    words = list(_lengths(step, outputs[key], value.size, count))
-    tries = itertools.product(_choices(words), itertools.product(*moves.values()))
-    for grown, chosen in itertools.islice(tries, _TRIES):
-        shift = Shift(
-            axis=axis, units=3, unit=unit, bytes={**outputs, **dict(zip(moves, chosen, strict=True))}, words=grown
-        )
-        if trials.is_same(step, shift, small, (3, count, 37)):
-            return shift
-    return None
-
-
-def strides_of(size: int, by: int, whole: int, count: int) -> list[int]:
-    """Return how far a buffer may move with a unit: in proportion to the output, or with a gap after each unit's part.
-
-    >>> strides_of(60, 180, 360, 2), strides_of(124, 16, 76, 5)
-    ([30], [28])
-    """
-    if size * by % whole == 0:
-        return [size * by // whole]
-    least, most = -(-size // count), (size - 1) // max(count - 1, 1)
-    return [each for each in range(least, most + 1) if each % 4 == size % 4 == 0 or size % 4][:2]
-
-
-def _steps_of_outputs(trials: Trials, step: Step, axis: int, unit: int, small: Moved) -> dict[str | int, int]:
-    """Return how far apart two neighbouring units write, in each output that is written at all."""
-    still = replace(STILL, axis=axis)
-    first, second = (trials.run(step, still, groups=(number,)) for number in (0, unit))
-    found = {}
-    for key in small.contents:
-        untouched = _before(step, key)
-        places = [
-            next((i for i, (a, b) in enumerate(zip(each.contents[key], untouched, strict=True)) if a != b), None)
-            for each in (first, second)
-        ]
-        if places[0] is not None and places[1] is not None and places[1] > places[0]:
-            found[key] = places[1] - places[0]
-    return found
-
-
-def _before(step: Step, key: str | int) -> bytes:
-    value = step.arguments[key]
-    assert isinstance(value, Buffer)
-    return value.data or b"\xa5" * value.size
-
-
-def _constants(step: Step) -> Iterator[tuple[str | int, int, int, int]]:
-    """Yield the numbers of the constants: argument, offset, size, value."""
-    for name, value in step.arguments.items():
-        if not isinstance(value, bytes) or len(value) > _LONGEST:
-            continue
-        for width in (8, 4):
-            for offset in range(0, len(value) - width + 1, width):
-                yield name, offset, width, int.from_bytes(value[offset : offset + width], "little")
-
-
-def _lengths(step: Step, by: int, size: int, count: int) -> Iterator[tuple[str | int, tuple[int, int, int]]]:
-    """Yield words of constants that may be lengths of what grows: argument, (offset, bytes, growth)."""
-    for name, offset, width, number in sorted(_constants(step), key=lambda each: each[2]):
-        if not 1 < number <= size:
-            continue
-        if number * by % size == 0:
-            yield name, (offset, width, number * by // size)
-        elif number % count == 0:
-            yield name, (offset, width, number // count)
-
-
-def _choices(words: Sequence[tuple[str | int, tuple[int, int, int]]]) -> list[Words]:
-    """No length grows, or one of them, or two."""
-    found: list[Words] = [{}]
-    found += [{name: (word,)} for name, word in words]
-    for (one, first), (other, second) in itertools.combinations(words[:6], 2):
-        found.append({one: (first, second)} if one == other else {one: (first,), other: (second,)})
-    return found
-
-
-def _stretched(trials: Trials, step: Step, small: Moved) -> Shift | None:
-    """Find a stride among the constants, and the tensors whose pieces lie that far apart."""
-    buffers = {key: value for key, value in step.arguments.items() if isinstance(value, Buffer) and value.size > 1}
-    for name, offset, width, number in _constants(step):
-        if number < 2:
-            continue
-        for element in (1, 2, 4, 8, 16):
-            pieces = {key for key, each in buffers.items() if number * element < each.size}
-            both = [pieces] if len(pieces) > 1 else []
-            for chosen in [*({key} for key in pieces), *both]:
-                shift = Shift(
-                    axis=0,
-                    units=1,
-                    unit=0,
-                    bytes={},
-                    words={name: ((offset, width, _APART),)},
-                    stretched={key: (number * element, _APART * element) for key in chosen},
-                )
-                if trials.is_same(step, shift, small, (1, 3, 37)) and not _is_idle(trials, step, shift, small):
-                    return shift
-    return None
-
-
-def _raised(kernel: Kernel, trials: Trials, step: Step, small: Moved) -> Shift | None:
-    """Find a buffer of indices, the tensor that they point into, and the constant that is its length."""
-    inputs = {key: each for key, each in step.arguments.items() if isinstance(each, Buffer) and each.data}
-    constants = [each for each in _constants(step) if each[3] > 0]
-    lengths = list(dict.fromkeys([1, *(each[3] for each in constants)]))[:12]
-    for index, held in inputs.items():
-        width = _INTEGERS.get(_type_of(kernel, index), 0)
-        if not width or held.role != "input" or held.size % width:
-            continue
-        for target, value in step.arguments.items():
-            if not isinstance(value, Buffer) or target == index:
-                continue
-            element = _element_of(kernel, target)
-            for row in [*_rows(held, width, value.size // element), *lengths]:
-                for grown in ({}, *({name: ((at, size, 1),)} for name, at, size, _ in constants)):
-                    shift = Shift(
-                        axis=0,
-                        units=1,
-                        unit=0,
-                        bytes={target: row * element},
-                        words=grown,
-                        values={index: (width, 1)},
-                    )
-                    if trials.is_same(step, shift, small, (1, 3, 37)) and not _is_idle(trials, step, shift, small):
-                        return shift
-    return None
-
-
-def _rows(index: Buffer, width: int, elements: int) -> list[int]:
-    """Return how many elements a row has, if the highest index is that of the last row."""
-    numbers = [int.from_bytes(index.data[at : at + width], "little", signed=True) for at in range(0, index.size, width)]
-    count = max(numbers) + 1
-    return [elements // count] if count > 0 and elements >= count and elements % count == 0 else []
-
-
-def _is_idle(trials: Trials, step: Step, shift: Shift, small: Moved) -> bool:
-    """Return whether the tensors may as well stay where they are: then the constants have no effect on them."""
-    still = replace(shift, bytes={}, stretched={}, units=37)
-    try:
-        moved = trials.run(step, still)
-    except WrongBinding:
-        return False
-    return moved.trouble is None and moved.contents == small.contents
-
-
-def _type_of(kernel: Kernel, key: str | int) -> str:
-    return next((each.type for each in kernel.metadata.arguments if key in (each.name, each.index)), "")
-
-
-def _element_of(kernel: Kernel, key: str | int) -> int:
-    return next((each.element or 1 for each in kernel.metadata.arguments if key in (each.name, each.index)), 1)

@@ -17,7 +17,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError
 
 from ...common.errors import RefusedForSafety
-from .worker import Setting, serve
+from .setting import Setting
+from .worker import serve
 
 # Kernels that one worker takes at a time: neighbours share companions.
 BATCH = 64

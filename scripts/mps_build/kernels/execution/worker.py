@@ -12,28 +12,26 @@ import os
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from ...inspection.malformed import Malformed
-from ..code.compiled import Code, Fault, Plant, Refused
+from ..code.compiled import Code, Fault, Refused
 from ..code.compiler import translator_version
 from ..families.shared.contracts import Case, Kernel, companions_of, load_binders, match_kernel, signature
 from ..judge.client import Judge
 from ..machine.left import BadReport
 from ..machine.runtime import load_runtime
 from ..program.values import Values
-from ..read.host_code import HostCode
-from ..read.library import Function, Library
+from ..read.library import Function
 from .answer_digest import answer_of
 from .closed import Ended, Machine, OurFault, Reader
 from .examine import Outcome, Verdict, examine
-from .large_host import NOTHING
 from .large_runs import LargeRuns
 from .reading import Pairs, Place, read_pair
 from .sandbox import SandboxUnavailable
+from .setting import Setting
 from .store import Store
 from .taking_turns import Turns
 from .verdicts import key_of
@@ -42,41 +40,6 @@ from .verdicts import key_of
 READ_BY_ONE = 64
 UNCHANGED = "the plant changes nothing in it"
 _OF_FAULT: Mapping[Fault, Outcome] = {"refused": "refused", "not_compiled": "not_compiled", "beyond": "not_bound"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """What all batches of a run share.
-
-    Args:
-        reader: the socket of the server of processes that read bitcode; `machine`: of those that run kernels;
-            `judge`: of the judge's.
-        selected: the first library's kernels that the run examines.
-        known: verdicts of earlier runs (verdicts.py).
-        version: torch's, whose known issues count.
-        is_large: tensors past 2**31 and 2**32 (examine_large.py), in place of the contracts' own cases.
-        host: with `is_large`, what the wheel's host code asks before it launches.
-        pairs: nothing is run; a kernel (library, function) is only read, beside the one that it is compared with.
-    """
-
-    libraries: tuple[Library, ...]
-    references: Mapping[str, Mapping[str, Any]]
-    runtime: Path
-    store: Path
-    reader: Path
-    machine: Path
-    judge: Path
-    seed: int
-    is_quick: bool
-    plant: Plant | None = None
-    compile_only: bool = False
-    selected: tuple[int, ...] = ()
-    known: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    pairs: Pairs | None = None
-    with_answers: bool = False
-    is_large: bool = False
-    host: HostCode = NOTHING
-    version: str | None = None
 
 
 def serve(setting: Setting, orders: int, answers: int) -> None:

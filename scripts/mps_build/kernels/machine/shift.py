@@ -1,4 +1,4 @@
-"""A small launch made large: moved far along its grid, its strides stretched, its indices raised; what it left there."""
+"""A small launch made large: moved along its grid, its strides stretched, its indices raised; what it left there."""
 
 from __future__ import annotations
 

@@ -80,9 +80,7 @@ def read_host_code(wheel: Path, functions: Iterable[str], guards: Iterable[str],
         raise UsageError(f"{wheel}: {LIBRARY} {error}", hint="the file is damaged: fetch it again") from error
 
 
-def read_installed_code(
-    root: Path, functions: Iterable[str], guards: Iterable[str], texts: Iterable[str]
-) -> HostCode:
+def read_installed_code(root: Path, functions: Iterable[str], guards: Iterable[str], texts: Iterable[str]) -> HostCode:
     """Return the same of an installed package's files."""
     return _read(FolderSource(root), files_of(root, "torch"), functions, guards, texts)
 

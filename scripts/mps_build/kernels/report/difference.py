@@ -11,7 +11,7 @@ from ...common.reporter import Reporter
 from ..execution.pool import Done, Task, examine_all
 from ..execution.reading import Place
 from ..execution.servers import servers
-from ..execution.worker import Setting
+from ..execution.setting import Setting
 from ..read.library import BASIC, KERNEL_TYPE, Library
 
 

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...common.errors import OwnFault, RefusedForSafety
+from ..execution.examine_large import RANKS
 from ..execution.verify_all import FOUND, KernelRow, counts
 from ..read.library import BASIC
 from .importance import importance
 
 _HEAVY = 1e299
+_FAMILIES = 8
 _SLOW = 0.5  # processor seconds to run a kernel, worth a look
 
 
@@ -137,7 +139,10 @@ def finding_lines(rows: Sequence[KernelRow]) -> list[str]:
             groups.setdefault((row.outcome, row.family, row.operator or row.name), []).append(row)
     lines = []
     gravest = {key: min(importance(row.outcome, row.verdict) for row in members) for key, members in groups.items()}
-    for (outcome, _, _), members in sorted(groups.items(), key=lambda each: gravest[each[0]]):
+    smallest = {
+        key: min(row.verdict.get("where", {}).get("bytes", 0) for row in members) for key, members in groups.items()
+    }
+    for (outcome, _, _), members in sorted(groups.items(), key=lambda each: (gravest[each[0]], smallest[each[0]])):
         members.sort(key=lambda row: importance(row.outcome, row.verdict))
         first = members[0]
         others = len({row.name for row in members}) - 1
@@ -146,6 +151,24 @@ def finding_lines(rows: Sequence[KernelRow]) -> list[str]:
         text = f"{outcome}: {first.name} ({first.library}){alike}\n    {first.reason}"
         lines.append(text + (f"\n    inputs: {shown}" if shown else ""))
     return lines
+
+
+CANDIDATE_COLUMNS = ("candidates: why nothing was shown", "kernels", "families")
+
+
+def candidate_rows(rows: Sequence[KernelRow]) -> list[list[str]]:
+    """Return a table of the candidates of `--large`: why nothing was shown of them, the most telling reason first."""
+    ranks: dict[str, list[KernelRow]] = {}
+    for row in rows:
+        if row.outcome == "overflow_candidate":
+            ranks.setdefault(row.verdict.get("where", {}).get("rank", ""), []).append(row)
+    table = []
+    for rank, members in sorted(ranks.items(), key=lambda each: RANKS.index(each[0]) if each[0] in RANKS else -1):
+        families = Counter(row.family or row.name for row in members)
+        shown = ", ".join(f"{family} {count}" for family, count in families.most_common(_FAMILIES))
+        more = f" and {len(families) - _FAMILIES} more" if len(families) > _FAMILIES else ""
+        table.append([rank, str(len(members)), shown + more])
+    return table
 
 
 KNOWN_COLUMNS = ("kernel", "input", "got", "expected", "issue")

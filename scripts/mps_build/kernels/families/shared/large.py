@@ -157,7 +157,12 @@ def load_rules(folder: Path = FOLDER) -> tuple[Rule, ...]:
 
 def _rule(row: Mapping[str, Any], folder: str) -> Rule:
     where = f"{folder}: {row.get('contracts')}"
-    _check(row, where, needed={"contracts", "host", "call", "source"}, more={"kernels", "asks", "compares", "chooses", "views"})
+    _check(
+        row,
+        where,
+        needed={"contracts", "host", "call", "source"},
+        more={"kernels", "asks", "compares", "chooses", "views"},
+    )
     return Rule(
         folder=folder,
         contracts=tuple(row["contracts"]),

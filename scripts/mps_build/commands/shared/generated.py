@@ -22,7 +22,9 @@ from mps_build.common.records.benchmark import BenchmarkRecord
 from mps_build.common.records.verification import Record
 from mps_build.host.recordings.recording import Recording
 from mps_build.inspection.audit.render import rules_table
+from mps_build.kernels.families.shared.large import Rules
 from mps_build.kernels.report.families import families_table
+from mps_build.kernels.report.large import rules_table as large_table
 from mps_build.verify.bisection.state import State
 
 from .catalogue import COMMANDS
@@ -34,6 +36,7 @@ RECIPES_ON_RECORD = Path("tests", "recorded", "recipes.json")
 _MODELS: Mapping[str, type[BaseModel]] = {
     "benchmark": BenchmarkRecord,
     "bisection": State,
+    "kernel_large_rules": Rules,
     "record": Record,
     "recording": Recording,
 }
@@ -56,6 +59,7 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     yield _page(docs / "reference" / "exit_codes.md", "exit codes", exit_codes_table())
     yield _page(docs / "inspect" / "audit.md", "rules", rules_table())
     yield _page(docs / "contributing" / "kernel_family.md", "families", families_table())
+    yield _page(docs / "inspect" / "kernels_large.md", "rules", large_table())
     yield root / "benchmarks" / "README.md", _benchmarks(root / "benchmarks")
 
 

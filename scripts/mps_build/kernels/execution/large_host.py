@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..families.shared.contracts import Kernel
@@ -74,9 +74,10 @@ NOTHING = HostCode(calls={}, reason="the wheel's host code was not read")
 
 def host_code_of(target: Path, *, is_installed: bool = False) -> HostCode:
     """Return what the rules ask of a wheel's (or an installed torch's) host code."""
-    functions = sorted({name for rule in load_rules() for each in rule.host for name in _way(each)})
+    rules = [rule for each in load_rules().values() for rule in each]
+    functions = sorted({name for rule in rules for each in rule.host for name in _way(each)})
     guards = sorted({each.symbol for each in load_guards()})
-    texts = sorted({ask.refusal.name for rule in load_rules() for ask in rule.asks if ask.refusal})
+    texts = sorted({ask.message for rule in rules for ask in rule.asks if ask.message})
     return (read_installed_code if is_installed else read_host_code)(target, functions, guards, texts)
 
 
@@ -101,7 +102,7 @@ def host_of(kernel: Kernel, code: HostCode) -> Host:
 def _bounds(ask: Ask, code: HostCode, called: Sequence[Mapping[str, int]]) -> list[Bound]:
     """Return what an ask keeps small: nothing if the wheel's host code does not ask it in every way to the kernel."""
     if ask.refusal is not None:
-        return [Bound(guard=ask.refusal, ask=ask)] if ask.refusal.name in code.texts else []
+        return [Bound(guard=ask.refusal, ask=ask)] if ask.message in code.texts else []
     return [
         Bound(guard=_told(each, [calls[each.symbol] for calls in called]), ask=ask)
         for each in load_guards()
@@ -112,7 +113,7 @@ def _bounds(ask: Ask, code: HostCode, called: Sequence[Mapping[str, int]]) -> li
 def _told(guard: Guard, numbers: Sequence[int]) -> Guard:
     """Return a guard with the largest number that it is called with, if that is what it limits."""
     most = max(numbers) if guard.is_told else 0
-    return replace(guard, most=most or guard.most)
+    return guard.model_copy(update={"most": most or guard.most})
 
 
 def _way(text: str) -> tuple[str, ...]:

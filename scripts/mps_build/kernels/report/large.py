@@ -1,0 +1,29 @@
+"""The table of what torch's host code does with large tensors, by family."""
+
+from __future__ import annotations
+
+from ..families.shared.contracts import load_contracts
+from ..families.shared.large import Rule, load_rules
+
+_THEN = {"cuts": "cut", "other": "another kernel", "refuses": "refused"}
+
+
+def rules_table() -> str:
+    """Return all rules as a Markdown table: forms, host functions, what becomes of larger tensors, source."""
+    lines = ["| family | kernels | launched by | larger tensors | source |", "|---|---|---|---|---|"]
+    for folder, rules in load_rules().items():
+        for rule in rules:
+            kernels = [each for each in rule.kernels if each != "*"]
+            names = ", ".join(f"`{each}`" for each in (*rule.contracts, *kernels))
+            host = ", ".join(f"`{each}`" for each in rule.host)
+            lines.append(f"| {folder} | {names} | {host} | {_larger(rule)} | {rule.source} |")
+    without = sorted(
+        {each.folder for each in load_contracts() if rule_of(each, "") is None and each.folder not in load_rules()}
+    )
+    return "\n".join([*lines, "", f"Without a rule: {', '.join(without)}."])
+
+
+def _larger(rule: Rule) -> str:
+    asks = [f"{_THEN[each.then]} (`{each.guard or each.message}`)" for each in rule.asks]
+    open_ = [f"not known: {rule.chooses}"] if rule.chooses else []
+    return ", ".join([*asks, *open_]) or "launched"

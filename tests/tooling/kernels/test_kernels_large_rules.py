@@ -1,0 +1,90 @@
+"""The data on what torch's host code does with large tensors: families/*/large.yaml."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from mps_build.common import strict_yaml
+from mps_build.common.workspace import CHECKOUT
+from mps_build.kernels.families.shared.contracts import FOLDER, Contract, load_contracts
+from mps_build.kernels.families.shared.large import Rule, load_guards, load_rules, rule_of
+from mps_build.kernels.report.large import rules_table
+from pydantic import ValidationError
+
+RULES = [(folder, rule) for folder, rules in load_rules().items() for rule in rules]
+FILES = sorted(FOLDER.glob("*/large.yaml"))
+GOOD = {"contracts": ["*"], "host": ["launch"], "call": "torch.good({input})", "source": "a test"}
+
+
+def covered(folder: str, rule: Rule) -> list[Contract]:
+    return [each for each in load_contracts() if each.folder == folder and any(
+        re.fullmatch(pattern.replace("*", ".*"), each.family) for pattern in rule.contracts
+    )]  # fmt: skip
+
+
+@pytest.mark.parametrize(("folder", "rule"), RULES)
+def test_a_rule_speaks_of_contracts_that_are_there_and_names_their_arguments(folder: str, rule: Rule) -> None:
+    contracts = covered(folder, rule)
+    arguments = {name for each in contracts for name in each.arguments.split(", ")}
+    parts = {name for each in contracts for name in each.pattern.groupindex}
+    called = {name.removesuffix("_shape") for name in re.findall(r"\{(\w+)\}", rule.call)}
+
+    assert contracts
+    assert called <= arguments | parts
+    assert {name for ask in rule.asks for name in ask.of} <= arguments
+
+
+def test_the_first_rule_that_fits_is_taken() -> None:
+    contract = next(each for each in load_contracts() if each.family == "cat")
+
+    narrow, wide = (rule_of(contract, f"cat_int{bits}_t_float_float") for bits in (32, 64))
+
+    assert narrow is not None and wide is not None
+    assert [ask.guard for ask in narrow.asks] == ["isTooLargeForMPSGraph"]
+    assert not wide.asks
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"host": []},
+        {"guards": []},
+        {"asks": [{"guard": "nobody", "then": "cuts"}]},
+        {"asks": [{"guard": "with_32bit_indexing", "then": "hopes"}]},
+        {"asks": [{"then": "cuts"}]},
+        {"asks": [{"message": "too large", "then": "refuses"}]},
+        {"asks": [{"guard": "with_32bit_indexing", "then": "cuts", "most": 3, "quantity": "bytes"}]},
+    ],
+)
+def test_a_rule_that_is_not_whole_is_refused(tmp_path: Path, fields: dict[str, object]) -> None:
+    (tmp_path / "good").mkdir()
+    (tmp_path / "good" / "large.yaml").write_text(json.dumps([GOOD]), encoding="utf-8")
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "large.yaml").write_text(json.dumps([{**GOOD, **fields}]), encoding="utf-8")
+
+    with pytest.raises(ValidationError):
+        load_rules(tmp_path)
+    (tmp_path / "bad" / "large.yaml").unlink()
+    assert list(load_rules(tmp_path)) == ["good"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.parent.name for path in FILES])
+def test_the_files_fit_their_schema(path: Path) -> None:
+    schema = json.loads((CHECKOUT / "schemas" / "kernel_large_rules.schema.json").read_text(encoding="utf-8"))
+
+    Draft202012Validator(schema).validate(strict_yaml.unchecked(path.read_text(encoding="utf-8")))
+
+
+def test_every_guard_says_where_it_stands_and_a_name_with_two_meanings_tells_them_apart() -> None:
+    names = [each.symbol for each in load_guards()]
+
+    assert len(set(names)) == len(names)
+    assert all(each.source for each in load_guards())
+
+
+def test_the_table_has_every_rule() -> None:
+    assert rules_table().count("\n| ") == len(RULES)

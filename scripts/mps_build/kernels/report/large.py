@@ -17,9 +17,7 @@ def rules_table() -> str:
             names = ", ".join(f"`{each}`" for each in (*rule.contracts, *kernels))
             host = ", ".join(f"`{each}`" for each in rule.host)
             lines.append(f"| {folder} | {names} | {host} | {_larger(rule)} | {rule.source} |")
-    without = sorted(
-        {each.folder for each in load_contracts() if rule_of(each, "") is None and each.folder not in load_rules()}
-    )
+    without = sorted({each.folder for each in load_contracts()} - set(load_rules()))
     return "\n".join([*lines, "", f"Without a rule: {', '.join(without)}."])
 
 

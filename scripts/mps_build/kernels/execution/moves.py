@@ -8,13 +8,14 @@ if what is left is the same after several small moves.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..families.shared.contracts import Case, Kernel, find_binder
+from ..machine.left import buffers_of
 from ..machine.runner import Runner
 from ..machine.shift import Moved, Shift
-from ..program.launch import Buffer, Program, Step
+from ..program.launch import Addresses, Buffer, Program, Step, Value
 from .ways import MOST_RUNS, STILL, WAYS, Exhausted, Trials, shift_of
 
 _PROGRAMS = 6
@@ -78,7 +79,7 @@ def _cases(kernel: Kernel, case: Case, trials: Trials) -> Iterator[tuple[int, Pr
     assert kernel.contract is not None
     programs = find_binder(kernel.contract.binder)(kernel, case)
     for number, program in enumerate(itertools.islice(programs, _PROGRAMS)):
-        step = alone(program.steps, kernel.name)
+        step = alone(program, kernel.name, trials.device)
         if step is None:
             continue
         if step.free and not trials.device.codes[kernel.name].is_cooperative:
@@ -99,14 +100,28 @@ def _moves(
                 yield (number, way), Move(program=program, step=step, shift=shift, small=small)
 
 
-def alone(steps: Sequence[Step], name: str) -> Step | None:
-    """Return the first launch of a kernel that needs nothing of what earlier launches left."""
-    left: set[int] = set()
-    for step in steps:
-        buffers = {
-            id(value) for value in step.arguments.values() if isinstance(value, Buffer) and value.role != "input"
-        }
-        if step.kernel == name:
-            return None if buffers & left else step
-        left |= buffers
-    return None
+def alone(program: Program, name: str, device: Runner) -> Step | None:
+    """Return the first launch of a kernel; what earlier launches leave is there before it.
+
+    None if the program does not launch it, or a table of addresses holds what earlier launches leave.
+    """
+    place = next((number for number, step in enumerate(program.steps) if step.kernel == name), None)
+    if place is None:
+        return None
+    step, earlier = program.steps[place], replace(program, steps=program.steps[:place])
+    if not place:
+        return step
+    left, contents = device.left_by(earlier, ())
+    if any(launch.is_trouble for launch in left.launches):
+        return None
+    changing = [each for each in buffers_of(earlier) if each.role != "input"]
+    held = {id(buffer): data for buffer, data in zip(changing, contents, strict=True)}
+    tables = [value for value in step.arguments.values() if isinstance(value, Addresses)]
+    if any(id(buffer) in held for table in tables for buffer in table.places.values()):
+        return None
+    return replace(step, arguments={key: _with(value, held) for key, value in step.arguments.items()})
+
+
+def _with(value: Value, held: Mapping[int, bytes]) -> Value:
+    """Return a buffer that begins as earlier launches left it."""
+    return replace(value, data=held[id(value)]) if isinstance(value, Buffer) and id(value) in held else value

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ..code.compiled import Code
 from ..program.errors import WrongBinding
-from ..program.launch import Buffer, Step
+from ..program.launch import Addresses, Buffer, Step
 from .checks import FORWARD
 from .left import Launch, Left, Place
 from .runtime import Report, Run
@@ -17,6 +18,8 @@ from .shift import Shift, outputs_of
 POISON = 0xA5
 # A launch here is a few threadgroups: what takes longer runs wild, and would fill the memory.
 _MILLISECONDS = 250
+# Where the slots of tables' buffers begin, and how many there are for each table.
+_INNER, _MOST_INNER = 40, 4
 
 
 def largest_size() -> int:
@@ -71,11 +74,27 @@ def run_shifted(
             library.rt_fill(at, data, len(data))
             places.append(Place(slot=slot, address=at, size=len(data), name=argument.name))
         else:
-            raise WrongBinding("a table of addresses is not moved")
+            at = _place_table(library, slot, value, places)
         pointers[argument.index] = at
     said = _launch(device, step, shift, groups, pointers)
     left = Left(launches=(Launch.of(0, said, places),))
     return left, [b"".join(ctypes.string_at(*each) for each in kept[key]) for key in outputs_of(step)]
+
+
+def _place_table(library: Any, slot: int, table: Addresses, places: list[Place]) -> int:
+    """Place a table of addresses and its buffers, which stay where and as they are; return where it lies."""
+    data = bytearray(table.data)
+    for number, (offset, buffer) in enumerate(table.places.items()):
+        inner = _INNER + _MOST_INNER * slot + number
+        at = _place(library, inner, buffer.size, buffer.align or 16)
+        held = buffer.data or bytes([POISON]) * buffer.size
+        library.rt_fill(at, held, buffer.size)
+        places.append(Place(slot=inner, address=at, size=buffer.size, name=f"+{offset}"))
+        struct.pack_into("<Q", data, offset, at)
+    at = _place(library, slot, len(data), 16)
+    library.rt_fill(at, bytes(data), len(data))
+    places.append(Place(slot=slot, address=at, size=len(data)))
+    return at
 
 
 def _launch(device: Launcher, step: Step, shift: Shift, groups: Sequence[int] | None, pointers: object) -> Report:

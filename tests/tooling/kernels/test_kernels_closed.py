@@ -95,20 +95,22 @@ def lying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         each.close()
 
 
+# What the process that reads bitcode says of a kernel whose addresses cannot wrap.
+READ: dict[str, Any] = {"metadata": None, "body": "", "digest": "", "narrow": []}
 LIES = {
     "nothing of JSON": frame(b"passed"),
     "JSON that is no record": frame([1, 2]),
     "a verdict": frame({"outcome": "passed"}),
     "a pid": frame({"pid": 1}),
     "deep": frame(b"[" * 100000 + b"]" * 100000),
-    "a number without end": frame(b'{"parts": ' + b"9" * 10000 + b"}"),
-    "a part too many": frame({"parts": [], "outcome": "passed"}),
-    "a part of another type": frame({"parts": [1]}),
-    "a list without end": frame({"parts": ["x"] * 2000}),
-    "a text without end": frame({"parts": ["x" * 1000]}),
+    "a number without end": frame(b'{"metadata": null, "body": "", "digest": "", "narrow": ' + b"9" * 10000 + b"}"),
+    "a part too many": frame({**READ, "outcome": "passed"}),
+    "a part of another type": frame({**READ, "narrow": [1]}),
+    "a list without end": frame({**READ, "narrow": ["x"] * 2000}),
+    "a text without end": frame({**READ, "narrow": ["x" * 1000]}),
     "a length without end": LENGTHS.pack(1 << 31, 0),
     "bytes without end": LENGTHS.pack(2, 1 << 60),
-    "not UTF-8": frame(b'{"parts": ["\xff"]}'),
+    "not UTF-8": frame(b'{"metadata": null, "body": "", "digest": "", "narrow": ["\xff"]}'),
 }
 
 
@@ -171,7 +173,7 @@ def test_a_byte_now_and_then_is_too_late(lying: Callable[..., Path], monkeypatch
 
     def drips() -> None:
         out = next(each for each in range(3, 64) if _is_connected(each))
-        for each in frame({"parts": []}):
+        for each in frame(READ):
             os.write(out, bytes([each]))
             time.sleep(0.2)
 
@@ -304,12 +306,12 @@ def test_a_server_that_cannot_begin_says_why(tmp_path: Path) -> None:
 
 
 def test_many_children_are_told_apart_and_none_is_left(lying: Callable[..., Path]) -> None:
-    path = lying(frame({"parts": ["mine"]}))
+    path = lying(frame({**READ, "narrow": ["mine"]}))
     found: list[list[str]] = []
 
     def ask() -> None:
         with Reader(path) as reader:
-            found.append(reader.addressing(b""))
+            found.append(reader.addressing(b"").narrow)
 
     threads = [threading.Thread(target=ask) for _ in range(12)]
     for each in threads:

@@ -392,7 +392,7 @@ def test_a_verdict_is_shared_by_kernels_with_equal_addresses_and_a_finding_is_no
     case = Case(values=Values(0, name), kernels=views, references=load_references())
 
     for host, is_shared in ((CUT, True), (UNGUARDED, False)):
-        runs = LargeRuns(host=host)
+        runs = LargeRuns(host=host, folder=cache / f"alike-{is_shared}")
         runs.examined(kernel, case, device(cache, codes), found)
         settled = runs.settled(replace(kernel, name="fine_dense_scalar_float_float"), found)
         assert (settled is not None) is is_shared

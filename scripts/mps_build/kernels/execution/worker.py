@@ -84,7 +84,7 @@ class _Worker:
         self._reader: Reader | None = None
         self._read_so_far = 0
         self._turns = Turns(setting.machine, self._runtime)
-        self._large = LargeRuns(host=setting.host)
+        self._large = LargeRuns(host=setting.host, folder=setting.machine.parent / "alike")
 
     def work(self, number: int, functions: Sequence[int]) -> None:
         """Examine kernels of one library; each has an answer of its own, whatever becomes of it."""

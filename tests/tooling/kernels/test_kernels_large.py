@@ -393,7 +393,7 @@ def test_a_verdict_is_shared_by_kernels_with_equal_addresses_and_a_finding_is_no
 
     for host, is_shared in ((CUT, True), (UNGUARDED, False)):
         runs = LargeRuns(host=host, folder=cache / f"alike-{is_shared}")
-        runs.examined(kernel, case, device(cache, codes), found)
+        runs.examined(kernel, case, device(cache, codes), found, codes)
         settled = runs.settled(replace(kernel, name="fine_dense_scalar_float_float"), found)
         assert (settled is not None) is is_shared
         assert runs.settled(kernel, found.model_copy(update={"digest": "another"})) is None
@@ -444,6 +444,14 @@ def test_on_a_way_any_function_may_ask_and_of_two_ways_both_must() -> None:
 
     assert host(calls, changed(host=("outer > inner",))).bounds
     assert not host(calls, changed(host=("outer", "inner"))).bounds
+
+
+def test_a_kernel_of_64_bits_beside_it_leaves_it_open_unless_a_guard_is_stated() -> None:
+    kernel = Kernel(name="copy_u32", metadata=None, contract=_contract())  # type: ignore[arg-type]
+    for asks, is_open in (((), True), (RULE.asks, False)):
+        vars(large_host)["rule_of"] = lambda *_, asks=asks: changed(asks=asks)
+        assert bool(large_host.host_of(kernel, UNGUARDED, {"copy_u64"}).unknown) is is_open
+        assert not large_host.host_of(kernel, UNGUARDED, {"copy_u16"}).unknown
 
 
 def test_a_refusal_counts_if_the_wheel_holds_its_text() -> None:

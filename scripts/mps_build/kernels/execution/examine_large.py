@@ -7,7 +7,7 @@ host code asks, and the wheel's own host code whether it asks them (large_host.p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ..families.shared.contracts import Case, Kernel
@@ -43,6 +43,7 @@ def examine_large(
     narrow: Sequence[str],
     code: HostCode = NOTHING,
     ways: Ways | None = None,
+    names: Collection[str] = (),
 ) -> Verdict:
     """Return `passed` for a kernel that is right in every launch that torch makes, a finding with the call that leads
     to one in which it is not, else a candidate.
@@ -51,12 +52,13 @@ def examine_large(
         narrow: the 32-bit arithmetic that reaches an address (code/addresses.py).
         code: what the wheel's host code asks before it launches.
         ways: what made other kernels of its family large; what is found is added.
+        names: of all kernels of the library.
     """
     if (settled := unmoved(kernel, narrow)) is not None:
         return settled
     shown = _shown(narrow)
     assert case is not None
-    host = host_of(kernel, code)
+    host = host_of(kernel, code, names)
     asked = []
     try:
         for move in moves_of(kernel, case, device, ways or Ways()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,6 +69,7 @@ class Host:
         return "; ".join(dict.fromkeys(each.ask.text for each in self.bounds))
 
 
+_TWINS = (("u32", "u64"), ("uint32_t", "uint64_t"), ("int32_t", "int64_t"), ("i32", "i64"), ("32", "64"))
 NOTHING = HostCode(calls={}, reason="the wheel's host code was not read")
 
 
@@ -81,8 +82,12 @@ def host_code_of(target: Path, *, is_installed: bool = False) -> HostCode:
     return (read_installed_code if is_installed else read_host_code)(target, functions, guards, texts)
 
 
-def host_of(kernel: Kernel, code: HostCode) -> Host:
-    """Return what the host is known to launch of a kernel."""
+def host_of(kernel: Kernel, code: HostCode, names: Collection[str] = ()) -> Host:
+    """Return what the host is known to launch of a kernel.
+
+    Args:
+        names: of all kernels of the library.
+    """
     rule = rule_of(kernel.contract, kernel.name) if kernel.contract else None
     if rule is None:
         return Host(rule=None, unknown="no rule says what the host does with large tensors")
@@ -96,7 +101,19 @@ def host_of(kernel: Kernel, code: HostCode) -> Host:
     if comparing and not rule.compares and not bounds:
         unknown = f"{comparing} compares with 2**31 in a way that no rule states"
         return Host(rule=rule, bounds=tuple(bounds), unknown=unknown)
+    if (wider := twin_of(kernel.name, names)) and not rule.asks:
+        return Host(rule=rule, unknown=f"{wider} is there for larger tensors, and no rule says when it is taken")
     return Host(rule=rule, bounds=tuple(bounds))
+
+
+def twin_of(name: str, names: Collection[str]) -> str | None:
+    """Return the kernel of 64-bit offsets that the library has beside one of 32-bit offsets.
+
+    >>> twin_of("softmax_row_float_u32", {"softmax_row_float_u64"}), twin_of("softmax_row_float_u64", {"x"})
+    ('softmax_row_float_u64', None)
+    """
+    found = (f"_{name}_".replace(f"_{narrow}_", f"_{wide}_")[1:-1] for narrow, wide in _TWINS)
+    return next((each for each in found if each != name and each in names), None)
 
 
 def _bounds(ask: Ask, code: HostCode, called: Sequence[Mapping[str, int]]) -> list[Bound]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -47,9 +48,11 @@ class LargeRuns:
         name, verdict = self._seen[key]
         return replace(verdict, reason=f"{verdict.reason} (as {name}, which makes its addresses alike)")
 
-    def examined(self, kernel: Kernel, case: Case, device: Runner, found: Addressing) -> Verdict:
-        """Run a kernel, and keep its verdict for those that make their addresses alike."""
-        verdict = examine_large(kernel, case, device, found.narrow, self.host, self._ways)
+    def examined(
+        self, kernel: Kernel, case: Case, device: Runner, found: Addressing, names: Collection[str]
+    ) -> Verdict:
+        """Run a kernel of a library with these kernels, and keep its verdict for those that make addresses alike."""
+        verdict = examine_large(kernel, case, device, found.narrow, self.host, self._ways, names)
         if verdict.outcome in _SHARED:
             key = _key(kernel, found)
             self._seen[key] = kernel.name, verdict

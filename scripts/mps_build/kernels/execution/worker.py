@@ -211,7 +211,7 @@ class _Worker:
                 return _said(Verdict(outcome=_OF_FAULT[fault], reason=reason), code)
             codes = {**self._companions(kernel), function.name: code}
             with Machine(self._setting.machine, self._runtime, codes) as machine:
-                verdict = self._large.examined(kernel, self._case(function, codes), machine, found)
+                verdict = self._large.examined(kernel, self._case(function, codes), machine, found, self._by_name)
         row = {**_said(verdict, code, kernel), "body": found.body, "is_compiled": True, "key": key}
         return {**row, "seconds": round(time.monotonic() - began, 4)}
 

@@ -37,14 +37,18 @@ def call(at: int, to: int, *, tail: bool = False) -> int:
     return (0x05 if tail else 0x25) << 26 | ((to - at) // 4 & 0x3FFFFFF)
 
 
-def asked(
-    names: list[bytes], code: bytes, begins: list[int], functions: list[str], guards: list[str]
-) -> dict[str, object]:
+def said(names: list[bytes], code: bytes, begins: list[int], functions: list[str], guards: list[str]) -> HostCode:
     strings, entries = bytearray(b" \0"), b""
     for name, begin in zip(names, begins, strict=True):
         entries += struct.pack("<IBBHQ", len(strings), 0x0E, 1, 0, 0x1000 + begin)
         strings += name + b"\0"
-    return dict(calls_of(code, 0x1000, entries, bytes(strings), functions, guards))
+    return calls_of(code, 0x1000, entries, bytes(strings), functions, guards)
+
+
+def asked(
+    names: list[bytes], code: bytes, begins: list[int], functions: list[str], guards: list[str]
+) -> dict[str, object]:
+    return dict(said(names, code, begins, functions, guards).calls)
 
 
 def test_a_call_and_a_tail_call_of_a_guard_are_seen_and_another_call_is_not() -> None:
@@ -101,6 +105,16 @@ def test_a_cold_part_that_the_linker_shares_is_no_guard() -> None:
     assert asked([GUARD + b".cold.1", b"__Z3onev"], code, begins, ["one"], ["canUse32BitIndexMath"]) == {"one": {}}
 
 
+def test_what_a_caller_asks_is_told_apart() -> None:
+    code, begins = code_of([RET], [RET], [INT_MAX_IN_X1, call(12, 0), call(16, 4), RET], [call(24, 4), RET])
+    names = [GUARD, b"__Z5innerv", b"__Z5outerv", b"__Z6othersv"]
+
+    found = said(names, code, begins, ["inner", "outer"], ["canUse32BitIndexMath"])
+
+    assert found.calls == {"inner": {}, "outer": {"canUse32BitIndexMath": 2**31 - 1}}
+    assert found.callers == {"inner": frozenset({"canUse32BitIndexMath"})}
+
+
 def library(text: str = "not supported") -> bytes:
     code, begins = code_of([RET], [INT_MAX_IN_X1, call(8, 0), RET])
     functions = dict(zip([GUARD, b"__ZN2at6native3oneEv"], begins, strict=True))
@@ -140,4 +154,4 @@ def test_a_wheel_without_the_library_says_so_and_a_cut_off_one_is_an_error(tmp_p
 def test_a_symbol_table_that_is_cut_off_or_points_outside_names_nothing(size: int) -> None:
     entries = struct.pack("<IBBHQ", 1 << 30, 0x0E, 1, 0, 1 << 60) * 2
 
-    assert dict(calls_of(b"\0" * 8, 0, entries[:size], b" \0__Z3onev\0", ["one"], [])) == {}
+    assert calls_of(b"\0" * 8, 0, entries[:size], b" \0__Z3onev\0", ["one"], []) == HostCode(calls={})

@@ -454,6 +454,14 @@ def test_a_kernel_of_64_bits_beside_it_leaves_it_open_unless_a_guard_is_stated()
         assert not large_host.host_of(kernel, UNGUARDED, {"copy_u16"}).unknown
 
 
+def test_a_guard_of_a_caller_that_no_rule_states_leaves_it_open() -> None:
+    kernel = Kernel(name="k", metadata=None, contract=_contract())  # type: ignore[arg-type]
+    code = HostCode(calls={"launch": {}, "outer": {}}, callers={"launch": frozenset({"canUse32BitIndexMath"})})
+    for asks, is_open in (((), True), ((Ask(guard="canUse32BitIndexMath", then="other"),), False)):
+        vars(large_host)["rule_of"] = lambda *_, asks=asks: changed(asks=asks)
+        assert bool(large_host.host_of(kernel, code).unknown) is is_open
+
+
 def test_a_refusal_counts_if_the_wheel_holds_its_text() -> None:
     rule = changed(asks=(Ask(message="too large", quantity="elements", most=10, then="refuses"),))
 

@@ -101,6 +101,10 @@ def host_of(kernel: Kernel, code: HostCode, names: Collection[str] = ()) -> Host
     if comparing and not rule.compares and not bounds:
         unknown = f"{comparing} compares with 2**31 in a way that no rule states"
         return Host(rule=rule, bounds=tuple(bounds), unknown=unknown)
+    above = {guard.partition(" ")[0] for way in called for name in way for guard in code.callers.get(name, ())}
+    if unstated := above - {ask.guard for ask in rule.asks}:
+        unknown = f"what calls {ways[0][-1]} asks {', '.join(sorted(unstated))}, and no rule says for what"
+        return Host(rule=rule, bounds=tuple(bounds), unknown=unknown if not bounds else "")
     if (wider := twin_of(kernel.name, names)) and not rule.asks:
         return Host(rule=rule, unknown=f"{wider} is there for larger tensors, and no rule says when it is taken")
     return Host(rule=rule, bounds=tuple(bounds))

@@ -103,7 +103,8 @@ def verify(request: Request, reporter: Reporter) -> list[KernelRow]:
         raise UsageError(_nothing_selected(request.choice), hint="`--kernel 'exp_*'` takes a shell pattern on names")
     torch = _version_of_torch(request)
     calls = sorted((name, sorted(guards.items())) for name, guards in request.host.calls.items())
-    asked = calls, sorted(request.host.texts)
+    callers = sorted((name, sorted(guards)) for name, guards in request.host.callers.items())
+    asked = calls, callers, sorted(request.host.texts)
     state = state_of(
         translator_version(), torch, request.version, request.seed, request.choice.is_quick, request.is_large, asked
     )

@@ -9,8 +9,8 @@ from __future__ import annotations
 import bisect
 import struct
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ...common.errors import UsageError
@@ -57,11 +57,13 @@ class HostCode:
         calls: by function, which of the guards it calls, itself or in a block of it, each with the largest number that
             it is given as its second argument (0: none that is seen), and ``INLINE`` if it compares with 2**31 itself;
             a function that the symbol table does not name is not there.
+        callers: by function, the guards that those ask which call it directly.
         texts: which of some texts of errors it holds.
         reason: why nothing could be read; empty if it could.
     """
 
     calls: Mapping[str, Mapping[str, int]]
+    callers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     texts: frozenset[str] = frozenset()
     reason: str = ""
 
@@ -112,14 +114,14 @@ def _read(
         raise Malformed("is cut off")
     code, entries, names, *errors = found
     # The first segment begins at byte 0 of the file, and at address 0.
-    calls = calls_of(code, text.offset, entries, names, functions, guards)
-    return HostCode(calls=calls, texts=frozenset(each for each in texts if any(each.encode() in one for one in errors)))
+    said = calls_of(code, text.offset, entries, names, functions, guards)
+    return replace(said, texts=frozenset(each for each in texts if any(each.encode() in one for one in errors)))
 
 
 def calls_of(
     code: bytes, begin: int, entries: bytes, names: bytes, functions: Iterable[str], guards: Iterable[str]
-) -> Mapping[str, Mapping[str, int]]:
-    """Return which functions call which guards, and with which number (HostCode.calls).
+) -> HostCode:
+    """Return which functions call which guards, and which their callers call.
 
     Args:
         code: of `__text`, which lies at address `begin`.
@@ -130,27 +132,73 @@ def calls_of(
         for name, kind, _, _, value in struct.iter_unpack("<IBBHQ", entries[: len(entries) // NLIST_SIZE * NLIST_SIZE])
         if not kind & _STAB and kind & _KIND == _IN_SECTION
     ]
-    addresses = sorted({value for value, _ in placed})
     where: dict[int, list[int]] = {}
     for value, name in placed:
         where.setdefault(name, []).append(value)
-    targets = {at: guard for guard in guards for at in _addresses(guard, names, where, cold=False)}
-    found: dict[str, Mapping[str, int]] = {}
+    text = _Text(
+        words=array("I", code[: len(code) // 4 * 4]),
+        begin=begin,
+        starts=sorted({value for value, _ in placed}),
+        targets={at: guard for guard in guards for at in _addresses(guard, names, where, cold=False)},
+    )
+    found, own = {}, {}
     for function in functions:
-        begins = _addresses(function, names, where)
-        if begins:
+        if begins := _addresses(function, names, where):
             calls: dict[str, int] = {}
             for at in begins:
-                place = bisect.bisect_right(addresses, at)
-                end = addresses[place] if place < len(addresses) else begin + len(code)
-                words = _words(code, begin, at, end)
-                for to, number in _called(words, at):
-                    if to in targets:
-                        calls[targets[to]] = max(number, calls.get(targets[to], 0))
-                if any(_compares(word) for word in words):
-                    calls[INLINE] = 0
+                own[at] = function
+                for guard, number in text.asked_by(at).items():
+                    calls[guard] = max(number, calls.get(guard, 0))
             found[function] = calls
-    return found
+    return HostCode(calls=found, callers=text.callers(own))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Text:
+    """Machine code: its instructions, where it begins and each function does, and where the guards are."""
+
+    words: Sequence[int]
+    begin: int
+    starts: Sequence[int]
+    targets: Mapping[int, str]
+
+    def asked_by(self, at: int) -> dict[str, int]:
+        """Return what a function at an address asks (HostCode.calls)."""
+        place = bisect.bisect_right(self.starts, at)
+        end = self.starts[place] if place < len(self.starts) else self.begin + 4 * len(self.words)
+        if not self.begin <= at < end <= self.begin + 4 * len(self.words):
+            return {}
+        words = self.words[(at - self.begin) // 4 : (end - self.begin) // 4]
+        calls: dict[str, int] = {}
+        for number, word in enumerate(words):
+            if word >> 26 in (_CALL, _BRANCH):
+                guard = self.targets.get(_target(word, at + 4 * number))
+                if guard is not None:
+                    calls[guard] = max(_second(words[max(number - _NEAR, 0) : number]), calls.get(guard, 0))
+            elif _compares(word):
+                calls[INLINE] = 0
+        return calls
+
+    def callers(self, own: Mapping[int, str]) -> dict[str, frozenset[str]]:
+        """Return the guards that functions ask which call others directly, by the called one's name."""
+        found: dict[str, set[str]] = {}
+        asked: dict[int, dict[str, int]] = {}
+        calls = (number for number, word in enumerate(self.words) if word >> 26 == _CALL)
+        for number in calls:
+            at = self.begin + 4 * number
+            function = own.get(_target(self.words[number], at))
+            if function is not None:
+                start = self.starts[bisect.bisect_right(self.starts, at) - 1]
+                if start not in asked:
+                    asked[start] = self.asked_by(start)
+                found.setdefault(function, set()).update(set(asked[start]) - {INLINE})
+        return {function: frozenset(guards) for function, guards in found.items()}
+
+
+def _target(word: int, at: int) -> int:
+    """Return where a call or jump at an address goes."""
+    offset = word & 0x3FFFFFF
+    return at + 4 * (offset - ((offset >> 25) << 26))
 
 
 def _addresses(function: str, names: bytes, where: Mapping[int, Sequence[int]], *, cold: bool = True) -> list[int]:
@@ -173,22 +221,6 @@ def _addresses(function: str, names: bytes, where: Mapping[int, Sequence[int]], 
             found += where.get(begin, ())
         at = names.find(wanted, at + 1)
     return found
-
-
-def _words(code: bytes, begin: int, first: int, end: int) -> Sequence[int]:
-    """Return the instructions of a stretch of code; none if it does not lie inside."""
-    if not begin <= first < end <= begin + len(code):
-        return ()
-    return array("I", code[first - begin : first - begin + (end - first) // 4 * 4])
-
-
-def _called(words: Sequence[int], first: int) -> Iterator[tuple[int, int]]:
-    """Yield the addresses to which instructions that begin at `first` call or jump, and the number in x1 then."""
-    for number, word in enumerate(words):
-        if word >> 26 in (_CALL, _BRANCH):
-            offset = word & 0x3FFFFFF
-            offset -= (offset >> 25) << 26
-            yield first + 4 * (number + offset), _second(words[max(number - _NEAR, 0) : number])
 
 
 def _compares(word: int) -> bool:

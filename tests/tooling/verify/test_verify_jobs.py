@@ -6,11 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
-from stand_in_drive import DEATHS, drive, outcomes
-
 from mps_build.verify.device_suite import jobs_of
 from mps_build.verify.suite.jobs import Room
 from mps_build.verify.verify_request import VerifyRequest
+from stand_in_drive import DEATHS, drive, outcomes
 
 MANY = "".join(f"def test_{number}(): assert {number} != 5\n" for number in range(9))
 

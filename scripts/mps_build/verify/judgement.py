@@ -15,6 +15,7 @@ from mps_build.common.errors import (
     MpsBuildError,
     MpsNotBuilt,
     NoGpuSession,
+    OwnFault,
     Regressed,
     RosettaError,
     UsageError,
@@ -74,6 +75,10 @@ def judge_run(
             message=_BY_THEMSELVES if planted and not run.caught else None,
             hint=_repro(run, record),
         )
+    if own := [case for case in run.cases if case.outcome == "own_fault"]:
+        number = "one case" if len(own) == 1 else f"{len(own)} cases"
+        said = f"the suite itself failed in {number}, and nothing follows: {own[0].id}: {own[0].reason}"
+        return _ended(OwnFault, said, f"please report it with {record}")
     if not counts["passed"] + counts["known"] + counts["unexpected_pass"]:
         skipped = f"all {counts['skipped']} cases were skipped" if counts["skipped"] else "no case was chosen"
         return _ended(UsageError, f"nothing was verified: {skipped}", "choose others with --only, --op or --layer")

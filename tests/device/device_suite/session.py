@@ -131,7 +131,11 @@ class Session:
     def _is_ours(self, case: Case, wrong: BaseException | None) -> bool:
         """Say whether the suite itself failed: the same error at the same line, on the CPU and without a plant."""
         place = _place_of(wrong)
-        if place is None or isinstance(wrong, (Mismatch, AssertionError)) or (case.devices and "cpu" not in case.devices):
+        if (
+            place is None
+            or isinstance(wrong, (Mismatch, AssertionError))
+            or (case.devices and "cpu" not in case.devices)
+        ):
             return False
         try:
             run_case(case, Bench(torch.device("cpu"), around=None, seed=self.bench.seed))

@@ -28,7 +28,8 @@ JudgeText = Callable[[str, int | None, str | None], Judgement]
 class SuiteRun:
     """What a run came to; grows while it runs, so that an interruption keeps what there is.
 
-    `own`: cases in which the suite itself failed. `files`: case -> its file, of all cases that were collected. `caught`: a case failed after the plant did something.
+    `files`: case -> its file, of all cases that were collected. `caught`: a case failed after the plant did something.
+    `own`: cases in which the suite itself failed.
     """
 
     cases: list[Case] = field(default_factory=list)

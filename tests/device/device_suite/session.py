@@ -114,9 +114,7 @@ class Session:
             pytest.skip(reason)
         if isinstance(wrong, Mismatch) and wrong.error is not None:
             error = wrong.error.as_json()
-        outcome = judge(wrong is not None, issue)
-        if outcome == "failed" and self._is_ours(case, wrong):
-            outcome = "own_fault"
+        outcome = judge(wrong is not None, issue, is_ours=lambda: self._is_ours(case, wrong))
         text = "" if wrong is None else f"{type(wrong).__name__}: {wrong}"
         self.log.finished(case, outcome, text, error, seconds, **self._plant_hits())
         if self._must_leave(case, wrong is not None):

@@ -78,6 +78,8 @@ def simulated_environ(built: Built, *, macos: str, environ: Mapping[str, str]) -
     cache.mkdir(parents=True, exist_ok=True)
     libraries = [str(built.folder), *filter(None, [environ.get("LD_LIBRARY_PATH")])]
     return {
+        # A part of Debian's torch (UCX) answers a crash with 40 lines of its own, and hides what ours says.
+        "UCX_HANDLE_ERRORS": "none",
         **{name: value for name, value in kept.items() if not name.startswith("MPS_BUILD_CALLER_")},
         "PATH": os.pathsep.join((str(_programs(built.root)), path)),
         "LD_LIBRARY_PATH": os.pathsep.join(libraries),

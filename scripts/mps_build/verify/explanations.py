@@ -25,7 +25,8 @@ class Explanation(_Declared):
 
     `letter`: `bug` of the release's host code or kernels, `limit` of the simulation, or `suite`: the suite's own fault,
     which was fixed; it explains no failure. `lines` are places in the release's tree, `script` a program that shows it
-    with public calls and ends with 1 where it is wrong. `simulation` says what the simulation lacks.
+    with public calls; it stands behind `import torch` and `d`, the device, and raises where the device is wrong.
+    `flaky`: the case may pass as well.
     """
 
     id: Text
@@ -34,6 +35,7 @@ class Explanation(_Declared):
     link: Annotated[str, StringConstraints(pattern=r"^https://\S+$")] | None = None
     torch: Range | None = None
     macos: Range | None = None
+    flaky: bool = False
     reason: Text
     lines: tuple[HostLine, ...] = ()
     script: str | None = None
@@ -99,5 +101,5 @@ def summed_up(cases: Sequence[Case], rows: Sequence[Explanation]) -> Explanation
         bug=letters.count("bug"),
         limit=letters.count("limit"),
         unexplained=sum(case.is_new for case in cases),
-        stale=tuple(case_id for case_id in passed if any(row.covers(case_id) for row in rows)),
+        stale=tuple(case_id for case_id in passed if any(row.covers(case_id) for row in rows if not row.flaky)),
     )

@@ -15,6 +15,7 @@ from mps_build.common.errors import (
     MpsBuildError,
     MpsNotBuilt,
     NoGpuSession,
+    OwnFault,
     Regressed,
     RosettaError,
     UsageError,
@@ -75,6 +76,10 @@ def judge_run(
             message=_BY_THEMSELVES if planted and not run.caught else None,
             hint=_repro(run, record),
         )
+    if own := [case for case in run.cases if case.outcome == "own_fault"]:
+        number = "one case" if len(own) == 1 else f"{len(own)} cases"
+        said = f"the suite itself failed in {number}, and nothing follows: {own[0].id}: {own[0].reason}"
+        return _ended(OwnFault, said, f"please report it with {record}")
     explained = [case.explained.letter for case in run.cases if case.explained]
     if not counts["passed"] + counts["known"] + counts["unexpected_pass"] + len(explained):
         skipped = f"all {counts['skipped']} cases were skipped" if counts["skipped"] else "no case was chosen"

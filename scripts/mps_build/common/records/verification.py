@@ -18,7 +18,7 @@ from ..json_text import load_json
 
 SCHEMA: Literal["mps-build/record/1"] = "mps-build/record/1"
 
-Result = Literal["passed", "failed", "known", "unexpected_pass", "crashed", "timeout", "skipped"]
+Result = Literal["passed", "failed", "known", "unexpected_pass", "crashed", "timeout", "skipped", "own_fault"]
 Failure = Literal["failed", "crashed", "timeout"]
 FAILED: tuple[Failure, ...] = get_args(Failure)
 Verdict = Literal["verified", "rehearsed", "regressed", "known_issues_only", "not_verified"]

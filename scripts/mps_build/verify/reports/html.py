@@ -20,6 +20,7 @@ _TONES = {
     "known": "known",
     "unexpected_pass": "known",
     "skipped": "idle",
+    "own_fault": "bad",
 }
 _VERDICT_TONES = {"verified": "good", "regressed": "bad", "known_issues_only": "known"}
 _SLOWEST = 10

@@ -30,7 +30,7 @@ def _case(case: Case) -> JunitCase:
         return replace(whole, outcome="skipped", text=text)
     if case.outcome == "failed":
         return replace(whole, outcome="failed", text=reason)
-    if case.outcome in ("crashed", "timeout"):
+    if case.outcome in ("crashed", "timeout", "own_fault"):
         return replace(whole, outcome="error", kind=case.outcome, text=reason)
     if case.outcome == "known":
         return replace(whole, outcome="skipped", text=f"known issue {case.known_issue or ''}: {reason}")

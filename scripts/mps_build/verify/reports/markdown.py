@@ -44,7 +44,8 @@ def render(record: Record) -> str:
 
 
 def _layers(record: Record) -> list[str]:
-    columns = ("passed", *FAILED, "known", "unexpected_pass", "skipped")
+    own = ("own_fault",) if any(case.outcome == "own_fault" for case in record.cases) else ()
+    columns = ("passed", *FAILED, *own, "known", "unexpected_pass", "skipped")
     rows = []
     for layer, cases in by_layer(record.cases).items():
         counts = [str(sum(case.outcome == column for case in cases) or "") for column in columns]

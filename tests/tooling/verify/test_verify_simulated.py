@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+import simulation
 from mps_build.cli import main
 from mps_build.common.errors import UsageError
 from mps_build.common.records.verification import Case, Simulated, load_record
@@ -302,3 +303,18 @@ def test_the_repositorys_own_explanations_hold_and_name_cases_of_the_suite() -> 
         assert not row.script or compile(row.script, row.id, "exec")
         for case in row.cases:
             assert case in listed, f"{row.id}: no case {case}"
+
+
+def test_the_benchmark_counts_what_was_asked_and_what_is_explained() -> None:
+    explained = {"letter": "limit"}
+    cases = [
+        {"outcome": "passed"},
+        {"outcome": "skipped"},
+        {"outcome": "known"},
+        {"outcome": "failed", "explained": explained},
+        {"outcome": "crashed", "explained": None},
+    ]
+
+    found = simulation.counted({"cases": cases, "explanations": {"stale": ["x"]}}, "15.2", 12.0)
+
+    assert found == simulation.Run("15.2", asked=4, failed=3, explained=2, limits=1, stale=1, cpu_seconds=12.0)

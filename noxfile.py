@@ -204,6 +204,15 @@ def tests_slow(session: nox.Session) -> None:
 
 
 @nox.session(venv_backend="virtualenv")  # pip may have the CPU build of torch on disk; uv does not know
+def tests_torch(session: nox.Session) -> None:
+    """Tests that need torch on the CPU: scripts that `repro` writes, faults of the suite; arguments go to pytest."""
+    _install(session, "tests_torch")
+    python = str(Path(session.virtualenv.location) / "bin" / "python")
+    files = [str(ROOT / "tests" / "tooling" / "verify" / f"test_{name}.py") for name in ("repro_scripts", "own_fault")]
+    session.run("pytest", *files, *session.posargs, env={"MPS_BUILD_TEST_TORCH": python})
+
+
+@nox.session(venv_backend="virtualenv")
 def sensitivity(session: nox.Session) -> None:
     """Faults planted in the device suite, on the CPU with one torch: each must be noticed; arguments go to pytest."""
     _install(session, "sensitivity")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from mps_build.common.errors import UsageError
 from mps_build.common.known_issues import as_suite_reads_them
@@ -67,7 +68,7 @@ class DeviceSuite:
             only=request.only,
             op=request.op,
             plant=request.absolute_plant,
-            known=as_suite_reads_them(setting.known),
+            known=self.known_rows(setting),
             jobs=self._jobs(setting),
         )
         setting.console.started("Cases", unit="cases")
@@ -82,6 +83,10 @@ class DeviceSuite:
                 f"no case has the id or dispatches {chosen or 'anything'}",
                 hint="ids are in any record, under `cases`",
             )
+
+    def known_rows(self, setting: Setting) -> list[dict[str, Any]]:
+        """Return what the suite is told to be known here."""
+        return as_suite_reads_them(setting.known)
 
     def _jobs(self, setting: Setting) -> int:
         own = 0 if self.request.device == "mps" else int(setting.draft.gpu.get("memory_bytes") or 0)

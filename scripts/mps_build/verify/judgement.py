@@ -15,12 +15,13 @@ from mps_build.common.errors import (
     MpsBuildError,
     MpsNotBuilt,
     NoGpuSession,
+    OwnFault,
     Regressed,
     RosettaError,
     UsageError,
     VirtualGpu,
 )
-from mps_build.common.records.verification import FAILED, Case, Verdict
+from mps_build.common.records.verification import Case, Verdict
 
 from .suite.run import SuiteRun
 
@@ -52,6 +53,7 @@ def judge_run(
     planted: bool = False,
     accept_known: bool = False,
     virtual: bool = False,
+    simulated: bool = False,
 ) -> Judged:
     """Return the verdict of a run that was not interrupted; `record` is where its record goes, for the next command."""
     if run.refused is not None:
@@ -66,7 +68,7 @@ def judge_run(
     counts = count(run.cases)
     if virtual and device == "mps":
         return _ended(VirtualGpu, "a virtual machine's GPU: the cases ran, and no verdict follows from them", _ON_A_MAC)
-    if any(counts[outcome] for outcome in FAILED):
+    if any(case.is_new for case in run.cases):
         return Judged(
             verdict="regressed",
             exit_code=Regressed.exit_code,
@@ -74,17 +76,22 @@ def judge_run(
             message=_BY_THEMSELVES if planted and not run.caught else None,
             hint=_repro(run, record),
         )
-    if not counts["passed"] + counts["known"] + counts["unexpected_pass"]:
+    if own := [case for case in run.cases if case.outcome == "own_fault"]:
+        number = "one case" if len(own) == 1 else f"{len(own)} cases"
+        said = f"the suite itself failed in {number}, and nothing follows: {own[0].id}: {own[0].reason}"
+        return _ended(OwnFault, said, f"please report it with {record}")
+    explained = [case.explained.letter for case in run.cases if case.explained]
+    if not counts["passed"] + counts["known"] + counts["unexpected_pass"] + len(explained):
         skipped = f"all {counts['skipped']} cases were skipped" if counts["skipped"] else "no case was chosen"
         return _ended(UsageError, f"nothing was verified: {skipped}", "choose others with --only, --op or --layer")
     if device != "mps" or planted:
         return Judged(verdict="rehearsed")
-    if counts["known"]:
+    if counts["known"] or "bug" in explained:
         error = KnownIssuesOnly
         if accept_known:
-            return Judged(verdict="known_issues_only")
+            return Judged(verdict="rehearsed" if simulated else "known_issues_only")
         return Judged(verdict="known_issues_only", exit_code=error.exit_code, cause=error.cause, hint=_ACCEPT)
-    return Judged(verdict="verified")
+    return Judged(verdict="rehearsed" if simulated else "verified")
 
 
 _AGAIN = "close other GPU programs, let the machine cool, then run it again"
@@ -94,7 +101,7 @@ _ACCEPT = "`--accept known` makes this exit 0"
 
 
 def _repro(run: SuiteRun, record: Path) -> str:
-    first = next(case.id for case in run.cases if case.outcome in FAILED)
+    first = next(case.id for case in run.cases if case.is_new)
     command = f"nox -s repro -- {shlex.quote(str(record))} {shlex.quote(first)}"
     return f"`{command}` writes that failure as a script of its own"
 

@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from .cases import Case
 from .known import KnownIssue
@@ -62,12 +62,12 @@ class OutcomeLog:
         )
 
 
-def judge(failed: bool, issue: KnownIssue | None) -> str:
-    """Return the outcome of a case that ran, in the light of what is known.
+def judge(failed: bool, issue: KnownIssue | None, is_ours: Callable[[], bool] = lambda: False) -> str:
+    """Return the outcome of a case that ran, in the light of what is known; `is_ours`: the suite itself failed.
 
     >>> judge(True, None), judge(True, KnownIssue("1", ("a",), "fails")), judge(False, KnownIssue("1", ("a",), "fails"))
     ('failed', 'known', 'unexpected_pass')
     """
     if failed:
-        return "failed" if issue is None else "known"
+        return "known" if issue is not None else "own_fault" if is_ours() else "failed"
     return "unexpected_pass" if issue is not None and issue.outcome != "flaky" else "passed"

@@ -25,6 +25,18 @@ _SUITE = Path(__file__).parents[1]
 _REFERENCE_THREADS = 1 if torch.backends.mkl.is_available() else 4
 
 
+def _place_of(error: BaseException | None) -> tuple[str, int] | None:
+    """Return the line of the suite at which an error was raised, or that called what raised it."""
+    at = None if error is None else error.__traceback__
+    found = None
+    while at is not None:
+        name = at.tb_frame.f_code.co_filename
+        if _SUITE in Path(name).parents:
+            found = name, at.tb_lineno
+        at = at.tb_next
+    return found
+
+
 class Session:
     """One process's run of the suite.
 
@@ -102,7 +114,7 @@ class Session:
             pytest.skip(reason)
         if isinstance(wrong, Mismatch) and wrong.error is not None:
             error = wrong.error.as_json()
-        outcome = judge(wrong is not None, issue)
+        outcome = judge(wrong is not None, issue, is_ours=lambda: self._is_ours(case, wrong))
         text = "" if wrong is None else f"{type(wrong).__name__}: {wrong}"
         self.log.finished(case, outcome, text, error, seconds, **self._plant_hits())
         if self._must_leave(case, wrong is not None):
@@ -113,6 +125,23 @@ class Session:
             pytest.xfail(f"{issue.id if issue else ''}: {text}")
         if wrong is not None:
             raise wrong
+
+    def _is_ours(self, case: Case, wrong: BaseException | None) -> bool:
+        """Say whether the suite itself failed: the same error at the same line, on the CPU and without a plant."""
+        place = _place_of(wrong)
+        if (
+            place is None
+            or isinstance(wrong, (Mismatch, AssertionError))
+            or (case.devices and "cpu" not in case.devices)
+        ):
+            return False
+        try:
+            run_case(case, Bench(torch.device("cpu"), around=None, seed=self.bench.seed))
+        except (Refused, pytest.skip.Exception):
+            return False
+        except Exception as again:
+            return type(again) is type(wrong) and _place_of(again) == place
+        return False
 
     def end(self) -> None:
         """Write what is known only at the end."""

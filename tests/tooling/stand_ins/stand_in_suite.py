@@ -70,6 +70,8 @@ def pytest_runtest_call(item):
     error = outcome.excinfo
     skipped = error is not None and error[0] is pytest.skip.Exception
     word = "passed" if error is None else "skipped" if skipped else "failed"
+    if word == "failed" and item.name == "test_own":
+        word = "own_fault"
     item.config.hits += "reached" in item.name
     if item.name in item.config.known:
         word = {"passed": "unexpected_pass", "failed": "known"}[word]

@@ -1,7 +1,7 @@
 """Scripts of device cases are run with torch on the CPU: clean and with a fault, cut down and as the suite's frame.
 
 The cases are of all layers; each has an overload whose fault it notices. `MPS_BUILD_TEST_TORCH` or
-`MPS_BUILD_TORCH_PYTHON` names a Python that has torch.
+`MPS_BUILD_TORCH_PYTHON` names a Python that has torch; `nox -s tests_torch` makes one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LAYERS = {path.stem.split("_")[1] for path in SUITE.glob("test_*.py")}
 NOT_HERE = {"opinfo"}
 # The fault shows in a whole network alone: docs/verify/repro.md.
 STAYS_LONG = {"models-cnn-step", "smoke-synchronise", "transfer-to-host-empty-bfloat16"}  # docs/verify/repro.md
-PARTS = 4
+PARTS = 13  # a part is a few cases of several layers; CI runs the first
 
 needs_torch = pytest.mark.skipif(not PYTHON, reason="no torch here; MPS_BUILD_TEST_TORCH names a Python that has it")
 
@@ -70,7 +70,7 @@ def test_the_planted_cases_are_of_all_layers() -> None:
 
 
 @needs_torch
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", range(PARTS), ids=lambda part: f"part{part}")
 def test_forty_cases_are_right_without_a_fault_and_wrong_with_one_in_both_forms(part: int, tmp_path: Path) -> None:
     mine = PLANTED[part::PARTS]
     plants = _plants(tmp_path, mine)

@@ -87,7 +87,7 @@ class Pair(BaseModel):
 
 
 class Ran(BaseModel):
-    """What a run left; the bytes of its buffers follow, so many of each, but of those `same` as after the first run."""
+    """What a run left; its buffers' bytes follow, so many of each, but for those `same` as after the first run."""
 
     model_config = STRICT
     left: Left

@@ -63,6 +63,7 @@ def run_beside(request: SuiteRequest, run_part: RunPart, run: SuiteRun, on_case:
 def _sum_up(run: SuiteRun, parts: list[SuiteRun]) -> None:
     run.collected = sum(part.collected for part in parts)
     run.bad = sum(part.bad for part in parts)
+    run.own = sum(part.own for part in parts)
     run.faults = sum(part.faults for part in parts)
     run.stopped = next((part.stopped for part in parts if part.stopped), None)
     run.refused = next((part.refused for part in parts if part.refused), None)

@@ -98,11 +98,11 @@ class _GroupRun:
         after = next((case_id for case_id in reversed(self._seen) if "::" not in case_id), None)
         first = 1 + len(list(self._request.folder.glob(f"{self._file_name}.*.outcomes.jsonl")))
         for number in range(first, 1_000_000):
-            bad = self._run.bad
+            bad = self._run.bad + self._run.own
             end = self._child(number, after)
             if self._expected is None and len(self._files) > 1 and end.exit != 4 and self._request.plant is None:
                 return False
-            if end.exit == 1 and self._run.bad == bad and not self._uncollected:
+            if end.exit == 1 and self._run.bad + self._run.own == bad and not self._uncollected:
                 self._add_outside(end)
             for case_id, text in end.slices:
                 if case_id is None or case_id not in (SUMMARY, end.running):
@@ -167,6 +167,7 @@ class _GroupRun:
         self._run.cases.append(case)
         if case.outcome in FAILED:
             self._count_bad(died=died)
+        self._run.own += case.outcome == "own_fault"
         self._on_case(self._run, case)
 
     def _count_bad(self, *, died: bool = False) -> None:

@@ -11,7 +11,7 @@ from mps_build.common.records.verification import Case, Result
 
 from .child import ChildEnd
 
-_RESULTS: tuple[Result, ...] = ("passed", "failed", "known", "unexpected_pass", "skipped")
+_RESULTS: tuple[Result, ...] = ("passed", "failed", "known", "unexpected_pass", "skipped", "own_fault")
 WHERE = {
     "collection": "before its first case",
     "between cases": "between two cases",

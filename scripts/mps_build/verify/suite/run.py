@@ -29,6 +29,7 @@ class SuiteRun:
     """What a run came to; grows while it runs, so that an interruption keeps what there is.
 
     `files`: case -> its file, of all cases that were collected. `caught`: a case failed after the plant did something.
+    `own`: cases in which the suite itself failed.
     """
 
     cases: list[Case] = field(default_factory=list)
@@ -40,6 +41,7 @@ class SuiteRun:
     caught: bool = False
     refused: str | None = None
     bad: int = 0
+    own: int = 0
     faults: int = 0
 
     def plant_result(self) -> PlantResult:

@@ -10,7 +10,6 @@ import json
 import math
 import re
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Iterator
@@ -25,6 +24,7 @@ from ..runs import Bench, DeviceRun
 from ..selection import prepare_device
 from ..states import _DRAWS
 from .asking import Asker, Fault
+from .budget import Budget
 from .isolating import isolated
 from .recorder import Recorder
 from .rendering import facts_of, render
@@ -94,9 +94,9 @@ def reduce_case(
     Raises:
         Inexpressible: the case cannot be written as a few public calls, or the device is right in them.
     """
-    end = time.monotonic() + seconds
+    budget = Budget(seconds)
     for number, states in enumerate(_states(case, reason)):
-        if number and time.monotonic() > end:
+        if number and budget.is_over:
             raise Inexpressible(f"nothing wrong was found in its calls within {seconds:.0f} s")
         program, paths = record(case, reason, states)
         if device is None:
@@ -114,7 +114,7 @@ def reduce_case(
         cut = next((one for one in cuts if one is not None and fails(one)), None)
         if cut is None:
             continue
-        small = Shrinker(fails, max(end - time.monotonic(), seconds / 4)).shrink(cut)
+        small = Shrinker(fails, budget.rest()).shrink(cut)
         return small, asker.first_fault(small) or fault
     raise Inexpressible("the device is right in each of its calls, one after another")
 

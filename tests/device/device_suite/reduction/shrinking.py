@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any, Callable, Iterator
 
 import torch
 
+from .budget import Budget
 from .steps import Inexpressible, Input, Program, Ref, leaves, mapped
 
 LITERAL = 24  # values that a script writes out
@@ -17,9 +17,8 @@ Predicate = Callable[[Program], bool]
 class Shrinker:
     """Tries smaller programs until none fails or the time is over."""
 
-    def __init__(self, fails: Predicate, seconds: float) -> None:
-        self._ask = fails
-        self._end = time.monotonic() + seconds
+    def __init__(self, fails: Predicate, budget: Budget) -> None:
+        self._ask, self._budget = fails, budget
         self._seen: dict[str, bool] = {}
 
     def shrink(self, program: Program) -> Program:
@@ -28,12 +27,12 @@ class Shrinker:
         while before != (before := _key(program)):
             program = self._without_steps(program)
             program = self._smaller(program)
-            if time.monotonic() > self._end:
+            if self._budget.is_over:
                 break
         return self._plainer(program)
 
     def _fails(self, program: Program) -> bool:
-        if time.monotonic() > self._end:
+        if self._budget.is_over:
             return False
         key = _key(program)
         if key not in self._seen:

@@ -203,6 +203,13 @@ def tests_slow(session: nox.Session) -> None:
     session.run("pytest", "-m", "slow or zig", *session.posargs, env={"MPS_BUILD_TESTS_NEED_ZIG": "1"})
 
 
+@nox.session
+def tests_pages(session: nox.Session) -> None:
+    """Every page at its real size in Chromium: nothing cut, no scrolling sideways, contrast; needs a browser."""
+    _install(session, "tests_pages")
+    session.run("pytest", "-m", "browser", *session.posargs, env={"MPS_BUILD_TESTS_NEED_BROWSER": "1"})
+
+
 @nox.session(venv_backend="virtualenv")  # pip may have the CPU build of torch on disk; uv does not know
 def tests_torch(session: nox.Session) -> None:
     """Tests that need torch on the CPU: scripts that `repro` writes, faults of the suite; arguments go to pytest."""

@@ -1,4 +1,4 @@
-"""What the tests of the tool have in common: a compiler that most sessions do not install."""
+"""What the tests of the tool have in common: a compiler and a browser that most sessions do not install."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
+from browser import why_not
 from document_schemas import faults
 from mps_build.common import json_text
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs zig where it is missing, but not in the session that is there to run it."""
+    """Skip what needs zig or a browser where it is missing, but not in the session that is there to run it."""
+    if item.get_closest_marker("browser") is not None and (missing := why_not()):
+        if os.environ.get("MPS_BUILD_TESTS_NEED_BROWSER"):
+            pytest.fail(f"{missing}; this session is the one that runs this test")
+        pytest.skip(missing)
     if item.get_closest_marker("zig") is None or find_spec("ziglang") is not None:
         return
     if os.environ.get("MPS_BUILD_TESTS_NEED_ZIG"):

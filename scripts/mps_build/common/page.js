@@ -1,21 +1,26 @@
-// Tables sort by a click on a heading, and stand as cards on a phone; the list of all cases filters.
+// Tables sort by a click on a heading; a long one filters, a tall one is folded, and on a phone its rows are cards.
 // Without scripts every table is there whole.
 (function () {
+  const LONG = 25, LEAST = 4, SCREENS = 0.9;
   document.documentElement.classList.add("js");
   const value = (row, index) => {
     const text = row.cells[index] ? row.cells[index].textContent.trim() : "";
     const number = parseFloat(text.replace(/,/g, ""));
     return Number.isNaN(number) ? text.toLowerCase() : number;
   };
-  for (const table of document.querySelectorAll("table")) {
-    const heads = Array.from(table.querySelectorAll("thead th"));
-    for (const row of table.querySelectorAll("tbody tr")) {
+  const made = (name, given) => Object.assign(document.createElement(name), given);
+
+  function name_cells(heads, rows) {
+    for (const row of rows) {
       Array.from(row.cells).forEach((cell, index) => {
-        if (heads[index] && cell.textContent.trim()) { cell.dataset.label = heads[index].textContent; }
-        else if (!cell.textContent.trim() && !cell.children.length) { cell.classList.add("empty"); }
+        const label = heads[index] ? heads[index].textContent.trim() : "";
+        if (!cell.textContent.trim() && !cell.children.length) { cell.classList.add("empty"); }
+        else if (label && cell.textContent.trim()) { cell.dataset.label = label; }
       });
     }
-    if (table.tBodies.length !== 1 || table.tBodies[0].rows.length < 3) { continue; }
+  }
+
+  function sortable(table, heads, changed) {
     heads.forEach((head, index) => {
       if (!head.textContent) { return; }
       head.classList.add("sorts");
@@ -30,28 +35,69 @@
           return up ? order : -order;
         });
         table.tBodies[0].append(...rows);
+        changed();
       };
       head.addEventListener("click", sort);
       head.addEventListener("keydown", (event) => { if (event.key === "Enter") { sort(); } });
     });
   }
-})();
-(function () {
-  const box = document.getElementById("words"), choice = document.getElementById("outcome"), shown = document.getElementById("shown");
-  if (!box) { return; }
-  const rows = Array.from(document.querySelectorAll("#cases tbody tr"));
-  function filter() {
-    const words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let count = 0;
-    for (const row of rows) {
-      const text = row.textContent.toLowerCase();
-      const fits = words.every((word) => text.includes(word)) && (!choice.value || row.dataset.outcome === choice.value);
-      row.hidden = !fits;
-      count += fits ? 1 : 0;
+
+  // As many rows as fit on a screen, so that a page of several tables can be read from top to bottom.
+  function few(rows) {
+    let tall = 0, count = 0;
+    for (const row of rows.slice(0, LONG)) {
+      tall += row.offsetHeight;
+      if (count >= LEAST && tall > SCREENS * innerHeight) { break; }
+      count += 1;
     }
-    shown.textContent = count + " of " + rows.length;
+    return count + 2 >= rows.length ? rows.length : count;
   }
-  box.addEventListener("input", filter);
-  choice.addEventListener("change", filter);
-  filter();
+
+  function foldable(table, rows) {
+    const frame = table.closest(".wide") || table;
+    const words = made("input", { type: "search", placeholder: "filter by words", ariaLabel: "filter by words" });
+    const choice = made("select", { ariaLabel: "outcome" }), shown = made("span", {});
+    const most = few(rows), opener = made("button", { type: "button", textContent: `show all ${rows.length}` });
+    let is_open = most === rows.length;
+    const texts = new Map();
+    const update = () => {
+      const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean), asked = wanted.length || choice.value;
+      let fitting = 0;
+      for (const row of table.tBodies[0].rows) {
+        if (wanted.length && !texts.has(row)) { texts.set(row, row.textContent.toLowerCase()); }
+        const fits = wanted.every((word) => texts.get(row).includes(word)) && (!choice.value || row.dataset.outcome === choice.value);
+        fitting += fits ? 1 : 0;
+        row.hidden = !fits;
+        row.classList.toggle("folded", !asked && !is_open && fitting > most);
+      }
+      shown.textContent = asked ? `${fitting} of ${rows.length}` : is_open ? `all ${rows.length}` : `${most} of ${rows.length}`;
+      opener.hidden = is_open || Boolean(asked);
+    };
+    if (rows.length > LONG) {
+      const tools = made("div", { className: "tools" });
+      tools.append(words);
+      const outcomes = new Map(rows.filter((row) => row.dataset.outcome).map((row) => [row.dataset.outcome, row.querySelector(".tag").textContent]));
+      if (outcomes.size > 1) {
+        choice.append(made("option", { value: "", textContent: "every outcome" }));
+        for (const [key, text] of outcomes) { choice.append(made("option", { value: key, textContent: text })); }
+        tools.append(choice);
+      }
+      tools.append(shown);
+      frame.before(tools);
+      words.addEventListener("input", update);
+      choice.addEventListener("change", update);
+    }
+    opener.addEventListener("click", () => { is_open = true; update(); });
+    frame.after(opener);
+    update();
+    return update;
+  }
+
+  for (const table of document.querySelectorAll("table")) {
+    if (table.tBodies.length !== 1) { continue; }
+    const heads = Array.from(table.querySelectorAll("thead th")), rows = Array.from(table.tBodies[0].rows);
+    name_cells(heads, rows);
+    const changed = rows.length > LEAST ? foldable(table, rows) : () => {};
+    if (rows.length > 2) { sortable(table, heads, changed); }
+  }
 })();

@@ -13,6 +13,7 @@ from .errors import UsageError
 from .plain_text import plain
 
 FONT = "system-ui, -apple-system, 'Helvetica Neue', Arial, sans-serif"
+PAPER = "#ffffff"
 _SCALE = 2
 
 
@@ -75,7 +76,7 @@ def to_svg(picture: Picture) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-family="{FONT}">\n'
         f"<title>{escape(plain(picture.title))}</title>\n"
-        f'<rect width="{picture.width}" height="{picture.height}" fill="#ffffff"/>\n{marks}\n</svg>\n'
+        f'<rect width="{picture.width}" height="{picture.height}" fill="{PAPER}"/>\n{marks}\n</svg>\n'
     )
 
 
@@ -119,7 +120,7 @@ def to_png(picture: Picture) -> bytes:
     check_pillow()
     from PIL import Image, ImageDraw
 
-    image = Image.new("RGB", (picture.width * _SCALE, picture.height * _SCALE), "#ffffff")
+    image = Image.new("RGB", (picture.width * _SCALE, picture.height * _SCALE), PAPER)
     draw = ImageDraw.Draw(image)
     for mark in picture.marks:
         if isinstance(mark, Box):

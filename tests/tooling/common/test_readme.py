@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from PIL import Image
+from mps_build import __version__
 from mps_build.commands.shared.catalogue import COMMANDS, TASKS
 
 ROOT = Path(__file__).parents[3]
@@ -29,3 +31,9 @@ def test_the_front_page_is_short_and_shows_each_task() -> None:
 def test_the_page_that_says_it_never_ran_on_a_mac_is_linked_above_everything_else() -> None:
     assert README.index("never run on a Mac") < README.index("## Two commands")
     assert "docs/reference/evidence.md" in README
+
+
+def test_the_picture_of_a_page_is_one_that_this_version_wrote() -> None:
+    """`tests/tooling/stand_ins/browser.py` renews it, and leaves in it what the page says of its writer."""
+    with Image.open(ROOT / "docs" / "images" / "report.png") as picture:
+        assert f"Written by mps-build {__version__} " in picture.info["Comment"]

@@ -70,7 +70,7 @@ def test_known_issues_are_shown_once_each_with_their_witness(
     text = page.read_text(encoding="utf-8")
     assert '<div class="verdict known"><h1>Known issues only</h1>' in text
     assert text.count(f"<code>{NAME}</code>") == 1
-    assert "<td>x 1000.0, y 0.1</td><td>-1.5</td><td>0.09</td>" in text
+    assert '<td class="what">x 1000.0, y 0.1</td><td><code>-1.5</code></td><td><code>0.09</code></td>' in text
 
 
 def test_each_family_says_how_many_are_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

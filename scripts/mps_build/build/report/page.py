@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from ...common.page import section, table
 from .analysis import Times
 from .chart import chart
 from .levers import Lever
 from .words import folder_rows, headline, human, lever_rows, phase_rows, sentence, step_rows
 
 CSS = """
-.soft { --tone: var(--link); --tone-soft: color-mix(in srgb, var(--link) 14%, var(--paper)); }
-.number { text-align: right; white-space: nowrap; }
-td.share { width: 150px; }
+td.share { width: 150px; white-space: nowrap; }
 td.share i { display: inline-block; height: 9px; border-radius: 4px; background: var(--link);
   margin-right: 6px; }
-main { max-width: 1140px; }
 """
 
 
@@ -38,24 +36,22 @@ def page_body(
         f'<p class="statement">{escape(named)}</p>',
         f'<div class="verdict soft"><h1>{escape(headline(times))}</h1><p>{escape(sentence(times))}.</p>'
         f'<p class="next">{escape(cache)}</p></div>',
-        _section("Every step, by lane", chart(times), _lanes(times)),
+        section("Every step, by lane", f'<div class="picture">{chart(times)}</div>', _lanes(times)),
         _levers(found, times),
-        _section(
+        section(
             "By phase", _table(("phase", "steps", "time", "share", "longest"), phase_rows(times.phases, times.busy)), ""
         ),
         _critical(times),
-        _section(
+        section(
             "Compile, by folder of the source",
             _table(("folder", "steps", "time", "share", "longest"), folder_rows(times)),
             f"{len(times.folders)} folders",
         )
         if times.folders
         else "",
-        _section("Slowest steps", _table(("step", "phase", "time"), _slowest(times)), ""),
+        section("Slowest steps", _table(("step", "phase", "time"), _slowest(times)), ""),
         _receipts(steps),
-        _section("Notes", "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>", "")
-        if notes
-        else "",
+        section("Notes", "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>", "") if notes else "",
     ]
     return "\n".join(part for part in parts if part)
 
@@ -67,14 +63,14 @@ def _lanes(times: Times) -> str:
 def _levers(found: Sequence[Lever], times: Times) -> str:
     rows = lever_rows(found, times.wall)
     content = _table(("lever", "saves", "share", "how", "the figure is from"), rows) if rows else "<p>None is left.</p>"
-    return _section("What the next lever would save", content, "of wall time, each alone")
+    return section("What the next lever would save", content, "of wall time, each alone")
 
 
 def _critical(times: Times) -> str:
     if times.critical is None:
-        return _section("Critical path", "<p>Not known: there is no build.ninja beside the log.</p>", "")
+        return section("Critical path", "<p>Not known: there is no build.ninja beside the log.</p>", "")
     rows = [(step.name, human(step.seconds)) for step in times.critical]
-    return _section("Critical path", _table(("step", "time"), rows), human(times.critical_seconds or 0.0))
+    return section("Critical path", _table(("step", "time"), rows), human(times.critical_seconds or 0.0))
 
 
 def _slowest(times: Times) -> list[tuple[str, str, str]]:
@@ -83,14 +79,12 @@ def _slowest(times: Times) -> list[tuple[str, str, str]]:
 
 def _receipts(steps: Sequence[tuple[str, float]]) -> str:
     content = _table(("part", "step", "time"), step_rows(steps))
-    return _section("Steps of mps-build", content, "from its receipts") if steps else ""
+    return section("Steps of mps-build", content, "from its receipts") if steps else ""
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    numbers = {"steps", "time", "saves"}
-    head = "".join(f"<th{' class=number' if name in numbers else ''}>{escape(name)}</th>" for name in columns)
-    body = "".join("<tr>" + "".join(map(_cell, columns, row)) + "</tr>" for row in rows)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    drawn = ["<tr>" + "".join(map(_cell, columns, row)) + "</tr>" for row in rows]
+    return table(columns, drawn, numbers=("steps", "time", "saves"))
 
 
 def _cell(column: str, text: str) -> str:
@@ -104,8 +98,3 @@ def _cell(column: str, text: str) -> str:
     if column in ("step", "folder"):
         return f"<td><code>{escape(text)}</code></td>"
     return f"<td>{escape(text)}</td>"
-
-
-def _section(title: str, content: str, aside: str) -> str:
-    small = f"<small>{escape(aside)}</small>" if aside else ""
-    return f"<section><h2>{escape(title)}{small}</h2>{content}</section>"

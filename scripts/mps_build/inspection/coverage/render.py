@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from ...common.page import section, table
 from .measured import Measured
 from .model import Facts
 from .rules import (
@@ -46,14 +47,10 @@ TONES = {
 }
 _MEASURED_TONES = {"wrong": "bad", "suspect": "known", "refused": "bad", "fell back": "known", "right": "good"}
 CSS = """
-.soft { --tone: var(--link); --tone-soft: color-mix(in srgb, var(--link) 14%, var(--paper)); }
 .bar.tall { height: 26px; border-radius: 8px; } .bar.tall span { min-width: 2px; }
 .names { columns: 4 220px; margin: 0; padding: 0; list-style: none; } .names li { break-inside: avoid; }
-td .keys { color: var(--soft); font-size: 13px; }
-.number { text-align: right; } td.word { white-space: nowrap; }
-#cases { table-layout: fixed; } #cases td:first-child code { white-space: normal; }
-#cases th:nth-child(1) { width: 32%; } #cases th:nth-child(2) { width: 17%; } #cases th:nth-child(5) { width: 10%; }
-details summary { cursor: pointer; color: var(--soft); margin: 6px 0; }
+td .keys { color: var(--soft); font-size: 13px; overflow-wrap: anywhere; } td.word { white-space: nowrap; }
+#cases td:first-child { width: 32%; }
 """
 
 
@@ -103,8 +100,8 @@ def page_body(
     there = count(tuple(against[1])) if against else None
     parts = [f'<p class="statement">{escape(statement)}</p>', _headline(facts, counts, against and against[0], there)]
     sides = [(facts, counts)] + ([(against[0], there)] if against and there else [])
-    parts.append(_section("How operators reach the GPU", "".join(_bar(*side) for side in sides) + _legend(), ""))
-    parts.append(_section("Counts", _counts([side for _, side in sides], [side.label for side, _ in sides]), ""))
+    parts.append(section("How operators reach the GPU", "".join(_bar(*side) for side in sides) + _legend()))
+    parts.append(section("Counts", _counts([side for _, side in sides], _names([side for side, _ in sides]))))
     if against:
         parts.append(_changes(facts, against))
     parts += [_by_hand(facts), _gaps(rows), _kernels(facts), _doubts(facts)]
@@ -139,49 +136,53 @@ def _legend() -> str:
     return '<p class="legend">' + "".join(f'<i class="{tone}"></i>{word}' for word, tone in words.items()) + "</p>"
 
 
+def _names(sides: Sequence[Facts]) -> list[str]:
+    """Return the versions, which are short; the labels where versions do not tell the sides apart."""
+    versions = [side.version for side in sides]
+    return versions if all(versions) and len(set(versions)) == len(sides) else [side.label for side in sides]
+
+
 def _counts(sides: Sequence[Counts], labels: Sequence[str]) -> str:
-    columns = "".join(
-        f'<th class="number">{escape(label)}: overloads</th><th class="number">operators</th>' for label in labels
-    )
-    body = "".join(
+    columns = [f"{label}: {what}" for label in labels for what in ("overloads", "operators")]
+    body = [
         f'<tr><td class="word">{escape(name)}</td>'
         + "".join(f'<td class="number">{number}</td>' for number in numbers)
         + f'<td class="what">{escape(meaning)}</td></tr>'
         for name, *numbers, meaning in table_rows(sides)
-    )
-    return _table(f"<th>status</th>{columns}<th></th>", body)
+    ]
+    return table(("status", *columns, "meaning"), body, numbers=columns)
 
 
 def _changes(facts: Facts, against: tuple[Facts, Sequence[Row], Sequence[Change]]) -> str:
     other, _, changes = against
     title = f"From {facts.label} to {other.label}"
     if not changes:
-        return _section(title, "<p>Every operator has the same status.</p>", "0 differences")
-    body = "".join(
+        return section(title, "<p>Every operator has the same status.</p>", "0 differences")
+    body = [
         f'<tr><td>{_tag(before)}</td><td>{_tag(after)}</td><td class="number">{number}</td>'
         f'<td class="what">{escape(names)}</td></tr>'
         for before, after, number, names in transitions(changes)
-    )
-    each = "".join(
+    ]
+    each = [
         f"<tr><td><code>{escape(change.name)}</code></td><td>{_tag(change.before)}</td><td>{_tag(change.after)}</td>"
         f'<td class="what">{escape(change.reason)}</td></tr>'
         for change in changes
-    )
-    details = _table("<th>operator</th><th>before</th><th>after</th><th>why</th>", each)
-    content = _table('<th>before</th><th>after</th><th class="number">overloads</th><th></th>', body)
+    ]
+    details = table(("operator", "before", "after", "why"), each)
+    content = table(("before", "after", "overloads", "for example"), body, numbers=("overloads",))
     content += f"<details><summary>all {len(changes)}, with the reason of each</summary>{details}</details>"
-    return _section(title, content, f"{len(changes)} differences")
+    return section(title, content, f"{len(changes)} differences")
 
 
 def _by_hand(facts: Facts) -> str:
-    body = "".join(
+    body = [
         f"<tr><td><code>{escape(each.operator)}</code></td><td>{each.key}</td>"
         f"<td>{'falls back to the CPU' if each.falls_back else 'refuses' if each.refuses else 'a kernel'}</td>"
         f'<td class="what">{escape(each.where)}</td></tr>'
         for each in facts.by_hand
-    )
-    head = "<th>operator</th><th>key</th><th>what</th><th>where</th>"
-    return _section("Registered by hand", _table(head, body), str(len(facts.by_hand))) if body else ""
+    ]
+    head = ("operator", "key", "what", "where")
+    return section("Registered by hand", table(head, body), str(len(facts.by_hand))) if body else ""
 
 
 def _gaps(rows: Sequence[Row]) -> str:
@@ -190,45 +191,36 @@ def _gaps(rows: Sequence[Row]) -> str:
     content = f'<ul class="names">{items}</ul>'
     if len(names) > 60:
         content = f"<details><summary>show the names</summary>{content}</details>"
-    return (
-        _section("CPU and CUDA have a kernel, MPS does not run it", content, f"{len(names)} overloads") if names else ""
-    )
+    title = "CPU and CUDA have a kernel, MPS does not run it"
+    return section(title, content, f"{len(names)} overloads") if names else ""
 
 
 def _kernels(facts: Facts) -> str:
-    body = "".join(
+    body = [
         f'<tr><td><code>{escape(name)}</code></td><td class="number">{len(kernels)}</td>'
         f'<td class="what">{escape(", ".join(kernels[:6]))}</td></tr>'
         for name, kernels in sorted(facts.kernels.items())
-    )
-    head = '<th>section</th><th class="number">kernels</th><th>for example</th>'
-    return _section("Metal kernels in the wheel", _table(head, body), "") if body else ""
+    ]
+    head = ("section", "kernels", "for example")
+    return section("Metal kernels in the wheel", table(head, body, numbers=("kernels",))) if body else ""
 
 
 def _doubts(facts: Facts) -> str:
     items = "".join(f"<li>{escape(text)}</li>" for text in (*facts.checks, *facts.notes))
-    return _section("What the witnesses do not agree on, or could not read", f"<ul>{items}</ul>", "") if items else ""
+    return section("What the witnesses do not agree on, or could not read", f"<ul>{items}</ul>") if items else ""
 
 
 def _all(rows: Sequence[Row], measured: Mapping[str, Measured]) -> str:
-    present = [status for status in STATUSES if any(row.status == status for row in rows)]
-    options = "".join(f'<option value="{status}">{WORDS[status]}</option>' for status in present)
-    tools = (
-        '<div class="tools"><input id="words" type="search" placeholder="filter by words" aria-label="filter by words">'
-        f'<select id="outcome" aria-label="status"><option value="">every status</option>{options}</select></div>'
-    )
-    head = "<th>operator</th><th>status</th><th>how</th><th>kernels for</th>" + (
-        "<th>measured</th>" if measured else ""
-    )
-    body = "".join(
+    head = ("operator", "status", "how", "kernels for", *(("measured",) if measured else ()))
+    body = [
         f'<tr data-outcome="{row.status}"><td><code>{escape(row.name)}</code></td><td>{_tag(row.status)}</td>'
         f'<td class="what">{escape(_how(row))}</td>'
         f'<td><span class="keys">{escape(", ".join(row.keys))}</span></td>'
         + (f"<td>{_measured(measured.get(row.name))}</td>" if measured else "")
         + "</tr>"
         for row in rows
-    )
-    return _section("All operators", tools + _table(head, body, "cases"), '<span id="shown"></span>')
+    ]
+    return section("All operators", table(head, body, name="cases"), f"{len(rows)} overloads")
 
 
 def _how(row: Row) -> str:
@@ -245,13 +237,3 @@ def _measured(found: Measured | None) -> str:
 
 def _tag(status: str) -> str:
     return f'<span class="tag {TONES[status]}">{WORDS[status]}</span>'
-
-
-def _table(head: str, body: str, name: str = "") -> str:
-    identity = f' id="{name}"' if name else ""
-    return f'<div class="wide"><table{identity}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def _section(title: str, content: str, aside: str) -> str:
-    small = f"<small>{aside}</small>" if aside else ""
-    return f"<section><h2>{escape(title)}{small}</h2>{content}</section>"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from ...common.page import whole_page
+from ...common.page import section, table, whole_page
 from ..execution.verify_all import FOUND
 from .atlas import Entry, entries
 from .document import witness
@@ -31,7 +31,7 @@ _STATEMENT = (
     "So small errors of functions that use them say nothing of a Mac; large ones are errors of the kernel's formula."
 )
 _CSS = """
-svg.plot { display: block; background: var(--ground); border-radius: 4px; max-width: 100%; }
+svg.plot { display: block; background: var(--ground); border-radius: 4px; }
 svg.plot polyline { fill: none; stroke-width: 1.5; } svg.plot line { stroke: var(--line); }
 """
 
@@ -56,8 +56,11 @@ def _verdict(document: Mapping[str, Any]) -> str:
 
 def _libraries(document: Mapping[str, Any]) -> str:
     keys = ("kernels", "compiled", "bound", "run")
-    rows = [[escape(name), *(str(each[key]) for key in keys)] for name, each in document["libraries"].items()]
-    return _section("Libraries", ("library", *keys), rows)
+    rows = [
+        f"<tr><td>{escape(name)}</td>" + "".join(f'<td class="number">{each[key]}</td>' for key in keys) + "</tr>"
+        for name, each in document["libraries"].items()
+    ]
+    return section("Libraries", table(("library", *keys), rows, numbers=keys))
 
 
 def _findings(document: Mapping[str, Any]) -> str:
@@ -67,19 +70,14 @@ def _findings(document: Mapping[str, Any]) -> str:
             every.setdefault((row["name"], row["outcome"]), row)
     found = list(every.values())
     rows = [
-        [
-            f"<code>{escape(row['name'])}</code>",
-            escape(row["library"]),
-            _tag(row["outcome"]),
-            escape(witness(row)),
-            *(escape(str(row.get("where", {}).get(key, ""))) for key in ("got", "want")),
-            escape(row["reason"]),
-        ]
+        f'<tr data-outcome="{row["outcome"]}"><td><code>{escape(row["name"])}</code></td>'
+        f"<td>{escape(row['library'])}</td>"
+        f'<td>{_tag(row["outcome"])}</td><td class="what">{escape(witness(row))}</td>'
+        + "".join(f"<td><code>{escape(str(row.get('where', {}).get(key, '')))}</code></td>" for key in ("got", "want"))
+        + f'<td class="what">{escape(row["reason"])}</td></tr>'
         for row in sorted(found, key=lambda row: (row["outcome"] == "known", importance(row["outcome"], row)))
     ]
-    if not rows:
-        return "<section><h2>Findings</h2><p>None.</p></section>"
-    return _section(f"Findings <small>{len(rows)}</small>", _COLUMNS, rows)
+    return section("Findings", table(_COLUMNS, rows) if rows else "<p>None.</p>", str(len(rows) or ""))
 
 
 def _tag(outcome: str) -> str:
@@ -90,19 +88,21 @@ def _tag(outcome: str) -> str:
 def _atlas(documents: Sequence[Mapping[str, Any]]) -> str:
     found = entries(documents)
     if not found:
-        return "<section><h2>Accuracy</h2><p>No function was held against float64.</p></section>"
+        return section("Accuracy", "<p>No function was held against float64.</p>")
     names = [str(each.get("torch") or each["target"]) for each in documents]
     columns = ["function", "input", *names, "CPU", "bound", "error over the input's values", "asked"]
     rows = [
-        [
-            f"<code>{escape(each.function)}</code>",
-            escape(each.kind),
-            *(_ulp(error) for error in each.errors),
-            _ulp(each.cpu),
-            _ulp(each.bound),
-            _plot(each),
-            escape(each.inputs),
-        ]
+        _row(
+            [
+                f"<code>{escape(each.function)}</code>",
+                escape(each.kind),
+                *(_ulp(error) for error in each.errors),
+                _ulp(each.cpu),
+                _ulp(each.bound),
+                _plot(each),
+                escape(each.inputs),
+            ]
+        )
         for each in found
     ]
     legend = "".join(
@@ -113,10 +113,8 @@ def _atlas(documents: Sequence[Mapping[str, Any]]) -> str:
         "Largest error against float64, in units in the last place of the result's type. A plot's left edge is -inf, "
         "its middle 0, its right edge inf; its height is the error's logarithm, from half a unit to a million."
     )
-    return (
-        f"<section><h2>Accuracy atlas <small>{len(rows)} functions and types</small></h2><p>{escape(note)}</p>"
-        f'<p class="legend">{legend}</p>{_table(columns, rows)}</section>'
-    )
+    content = f'<p>{escape(note)}</p><p class="legend">{legend}</p>{table(columns, rows)}'
+    return section("Accuracy atlas", content, f"{len(rows)} functions and types")
 
 
 def _ulp(value: float | None) -> str:
@@ -148,11 +146,5 @@ def _height(error: float) -> float:
     return _HEIGHT - 2 - decades / _MOST * (_HEIGHT - 4)
 
 
-def _section(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return f"<section><h2>{title}</h2>{_table(columns, rows)}</section>"
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(each)}</th>" for each in columns)
-    body = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+def _row(cells: Sequence[str]) -> str:
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

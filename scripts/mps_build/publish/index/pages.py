@@ -8,13 +8,20 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from urllib.parse import quote
 
+from packaging.version import Version
+
+from mps_build.common.page import section, table, whole_page
 from mps_build.common.wheels.sets import MatchedSet
 from mps_build.common.wheels.wheel_file import BILL, WheelFile
 
 from .install_lines import conda_lines, pip_lines, uv_lines
 
 SET_ADDRESS, SITE_ADDRESS = "{SET}/", "{SITE}/"
-_HEAD = '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
+_HEAD = (
+    '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    "<style>:root { color-scheme: light dark } a { overflow-wrap: anywhere }</style>"
+)
 
 
 def link(wheel: WheelFile, base: str) -> str:
@@ -73,34 +80,62 @@ def list_json(names: Sequence[str]) -> str:
 
 
 def front_page(sets: Sequence[MatchedSet], wheels: Sequence[WheelFile], *, base: str, yanked: Mapping[str, str]) -> str:
-    """Return the page for people: each set with its command, each wheel with what lies beside it."""
-    parts = [_HEAD, _STYLE, "<title>PyTorch wheels with MPS</title></head><body>"]
-    parts.append("<h1>PyTorch wheels with MPS, self-built</h1>")
-    parts.append("<p>Built by mps-build for macOS on Apple silicon; these are not the official wheels. ")
-    parts.append("Each set is an index of its own: no other torch can come in.</p>")
-    for each in sets:
-        place = f"sets/{quote(each.id)}"
-        members = ", ".join(f"{escape(wheel.name)} {escape(str(wheel.version))}" for wheel in each.wheels)
-        parts.append(f'<section class="set"><h2>{escape(each.id)}</h2><p>{members}</p>')
-        for client, lines in _clients(each, base):
-            parts.append(f"<h3>{client}</h3>")
-            parts.append(f'<pre class="command" data-set="{escape(each.id)}">{escape(lines)}</pre>')
-        parts.append("<p>")
-        files = ("requirements.txt", "constraints.txt", "dependencies.txt")
-        parts.append(" · ".join(f'<a href="{place}/{file}">{file}</a>' for file in files))
-        parts.append("</p></section>")
-    parts.append("<h2>All wheels</h2><table><tr><th>wheel</th><th>size</th><th>sha256</th><th>beside it</th></tr>")
-    for wheel in wheels:
-        note = f' <span class="yanked">yanked: {escape(yanked[wheel.file])}</span>' if wheel.file in yanked else ""
-        beside = " · ".join(
-            f'<a href="{escape(base + quote(name, safe=""))}">{escape(name.removeprefix(wheel.file))}</a>'
-            for name in (*wheel.beside, *([wheel.file + BILL] if wheel.bill is not None else []))
-        )
-        parts.append(
-            f'<tr><td><a href="{escape(link(wheel, base))}">{escape(wheel.file)}</a>{note}</td>'
-            f"<td>{wheel.size / 1e6:.1f} MB</td><td><code>{wheel.sha256[:16]}…</code></td><td>{beside}</td></tr>"
-        )
-    return "\n".join([*parts, f"</table>{_SCRIPT}</body></html>\n"])
+    """Return the page for people: how the newest set is installed, every set with its commands, every wheel."""
+    newest = sorted(sets, key=lambda each: _age(each.torch), reverse=True)
+    parts = [
+        '<div class="verdict soft"><h1>PyTorch wheels with MPS, self-built</h1>'
+        "<p>Built by mps-build for macOS on Apple silicon; these are not the official wheels. "
+        "Each set is an index of its own: no other torch can come in.</p>"
+        "<noscript><p>{SITE} stands for this page's address, {SET} for that of the set below it: "
+        "the page's script would fill them in.</p></noscript></div>"
+    ]
+    if newest:
+        parts.append(section("Install the newest", _commands(newest[0], base), newest[0].id))
+        rows = [_set_row(each, base) for each in newest]
+        parts.append(section("All sets", table(("set", "holds", "install"), rows), str(len(rows))))
+    else:
+        parts.append(section("Install", "<p>No torch is published here.</p>"))
+    rows = [_wheel_row(wheel, base, yanked) for wheel in sorted(wheels, key=_age, reverse=True)]
+    columns = ("wheel", "size", "sha256", "beside it")
+    parts.append(section("All wheels", table(columns, rows, numbers=("size",)), str(len(rows))))
+    return whole_page("PyTorch wheels with MPS", "\n".join([*parts, _SCRIPT]), css=_STYLE)
+
+
+def _age(wheel: WheelFile) -> tuple[Version, int, str]:
+    return wheel.version, len(wheel.interpreter), wheel.interpreter  # cp39 before cp310
+
+
+def _set_row(matched: MatchedSet, base: str) -> str:
+    place = f"sets/{quote(matched.id)}"
+    members = ", ".join(f"{escape(wheel.name)} {escape(str(wheel.version))}" for wheel in matched.wheels)
+    files = " · ".join(
+        f'<a href="{place}/{file}">{file}</a>' for file in ("requirements.txt", "constraints.txt", "dependencies.txt")
+    )
+    return (
+        f"<tr><td><code>{escape(matched.id)}</code></td><td>{members}</td>"
+        f'<td class="install"><details><summary>commands</summary>{_commands(matched, base)}<p>{files}</p></details>'
+        "</td></tr>"
+    )
+
+
+def _commands(matched: MatchedSet, base: str) -> str:
+    return "\n".join(
+        f'<h3>{client}</h3>\n<pre class="command" data-set="{escape(matched.id)}">{escape(lines)}</pre>'
+        for client, lines in _clients(matched, base)
+    )
+
+
+def _wheel_row(wheel: WheelFile, base: str, yanked: Mapping[str, str]) -> str:
+    note = f' <span class="tag known">yanked: {escape(yanked[wheel.file])}</span>' if wheel.file in yanked else ""
+    beside = " · ".join(
+        f'<a href="{escape(base + quote(name, safe=""))}">{escape(name.removeprefix(wheel.file))}</a>'
+        for name in (*wheel.beside, *([wheel.file + BILL] if wheel.bill is not None else []))
+    )
+    return (
+        f'<tr><td><a href="{escape(link(wheel, base))}">{escape(wheel.file)}</a>{note}</td>'
+        f'<td class="number">{wheel.size / 1e6:.1f} MB</td><td><code>{wheel.sha256[:16]}…</code></td>'
+        f"<td>{beside}</td></tr>"
+    )
 
 
 def _clients(matched: MatchedSet, base: str) -> tuple[tuple[str, str], ...]:
@@ -113,15 +148,7 @@ def _clients(matched: MatchedSet, base: str) -> tuple[tuple[str, str], ...]:
     )
 
 
-_STYLE = """<meta name="viewport" content="width=device-width"><style>
-:root { color-scheme: light dark }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem }
-.set { border: 1px solid #8884; border-radius: 8px; padding: 0 1rem; margin: 1rem 0 }
-h2 { font-size: 1.1rem } h3 { font-size: .9rem; margin: .8rem 0 0 }
-pre { background: #8882; padding: .7rem; overflow-x: auto } table { border-collapse: collapse; width: 100% }
-td, th { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #8883; overflow-wrap: anywhere }
-.yanked { color: #b50 }
-</style>"""
+_STYLE = "td.install { width: 50%; } .tag { white-space: normal; }\n"
 # The lines hold the page's own address, which a static site does not know before it is served.
 _SCRIPT = """<script>
 for (const box of document.querySelectorAll("pre.command")) {

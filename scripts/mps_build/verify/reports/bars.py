@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from mps_build.common.picture import Box, Line, Mark, Picture, Words, check_pillow, to_png, to_svg
+from mps_build.common.picture import PAPER, Box, Line, Mark, Picture, Words, check_pillow, to_png, to_svg
 from mps_build.common.records.benchmark import BenchmarkRecord, Row
 
 from .benchmark_words import ANNOUNCED, ANNOUNCEMENT, TITLES, headline
@@ -15,7 +16,9 @@ __all__ = ["check_pillow", "picture", "png", "svg"]
 
 _WIDTH, _MARGIN, _GAP = 960, 48, 76
 _TOP, _PLOT = 150, 250
-_INK, _SOFT, _GRID, _FAINT = "#1c1e21", "#5d646d", "#e3e7ec", "#b3bac3"
+_INK, _SOFT, _GRID, _FAINT, _DOUBT = "#1c1e21", "#5d646d", "#e3e7ec", "#b3bac3", "#9a5b00"
+# The names that common/page.css has for the same colours.
+COLOURS_OF_PAGES = {_INK: "ink", _SOFT: "soft", _GRID: "line", _DOUBT: "known", PAPER: "paper"}
 _COLOURS = {"training": "#0b66c3", "inference": "#6c4ad1"}
 _MODERN = {"training": "#7fb2e5", "inference": "#b7a5ea"}
 _PANELS = (("training", "Training"), ("inference", "Evaluation"))
@@ -42,8 +45,10 @@ def picture(record: BenchmarkRecord) -> Picture:
     top = _top_of(record)
     notes = [*_notes(record)]
     wrapped = [line for note in notes for line in textwrap.wrap(note, 140)]
-    height = _TOP + _PLOT + 112 + 18 * len(wrapped)
-    marks = [*_heading(record)]
+    caveat = _caveat(record)
+    lower = 17 * max(0, len(caveat) - 2)  # two lines have room above the panels
+    height = lower + _TOP + _PLOT + 112 + 18 * len(wrapped)
+    marks: list[Mark] = []
     width = (_WIDTH - 2 * _MARGIN - _GAP) / 2
     for place, (mode, title) in enumerate(_PANELS):
         marks += _panel(record, mode, title, _MARGIN + place * (width + _GAP), width, top)
@@ -51,10 +56,25 @@ def picture(record: BenchmarkRecord) -> Picture:
     marks += [
         Words(x=_MARGIN, y=below + 18 * number, text=line, size=12, colour=_SOFT) for number, line in enumerate(wrapped)
     ]
+    marks = [*_heading(record, caveat), *(_lowered(mark, lower) for mark in marks)]
     return Picture(width=_WIDTH, height=height, title=_spoken(record), marks=tuple(marks))
 
 
-def _heading(record: BenchmarkRecord) -> Iterator[Mark]:
+def _lowered(mark: Mark, by: float) -> Mark:
+    if isinstance(mark, Line):
+        return replace(mark, y1=mark.y1 + by, y2=mark.y2 + by)
+    return replace(mark, y=mark.y + by)
+
+
+def _caveat(record: BenchmarkRecord) -> list[str]:
+    """Return the lines that say why this is no measurement of MPS, none where it is one."""
+    is_whole = not record.partial and not record.selection.get("quick")
+    if record.device == "mps" and record.verdict == "measured" and is_whole:
+        return []
+    return textwrap.wrap(f"{headline(record)}. {record.statement}", 112)
+
+
+def _heading(record: BenchmarkRecord, caveat: Sequence[str]) -> Iterator[Mark]:
     gpu = record.gpu.get("name") or record.device
     macos = f", macOS {record.host['macos']}" if record.host.get("macos") else ""
     torch = f"torch {record.torch.version}" if record.torch.version else "torch unknown"
@@ -62,10 +82,8 @@ def _heading(record: BenchmarkRecord) -> Iterator[Mark]:
     yield Words(x=_MARGIN, y=44, text="Times faster than the CPU", size=25, colour=_INK, bold=True)
     facts = f"{gpu}{macos}, {torch}{threads}, {record.started[:10]}"
     yield Words(x=_MARGIN, y=68, text=facts, size=14, colour=_SOFT)
-    if record.device != "mps" or record.verdict != "measured" or record.partial or record.selection.get("quick"):
-        yield Words(
-            x=_MARGIN, y=90, text=f"{headline(record)}. {record.statement}", size=13, colour="#9a5b00", bold=True
-        )
+    for number, line in enumerate(caveat):
+        yield Words(x=_MARGIN, y=90 + 17 * number, text=line, size=13, colour=_DOUBT, bold=True)
 
 
 def _panel(record: BenchmarkRecord, mode: str, title: str, left: float, width: float, top: float) -> Iterator[Mark]:

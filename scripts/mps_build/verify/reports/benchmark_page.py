@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from mps_build.common.page import whole_page
+from mps_build.common.page import section, table, whole_page
 from mps_build.common.plain_text import in_markdown, markdown_table, plain
 from mps_build.common.records.benchmark import BenchmarkRecord, Row
 
@@ -15,14 +15,11 @@ from .words import facts
 
 _TONES = {"measured": "good", "doubtful": "bad"}
 _CSS = """
-.picture { padding: 0; overflow: hidden; background: #ffffff; }
-.picture svg { display: block; width: 100%; height: auto; }
 td.range { min-width: 84px; }
 .scale { position: relative; height: 14px; background: var(--idle-soft); border-radius: 7px; margin-top: 4px; }
 .scale i { position: absolute; top: 5px; height: 4px; background: var(--link); opacity: .45; border-radius: 2px; }
 .scale b { position: absolute; top: 1px; width: 4px; height: 12px; margin-left: -2px; background: var(--link); }
 td small { color: var(--soft); display: block; }
-td.name { white-space: nowrap; }
 """
 _WINOGRAD = (
     '<p class="legend">Operations are counted as the formula has them. Convolutions may reach more than a matrix '
@@ -35,7 +32,7 @@ def render(record: BenchmarkRecord) -> str:
     parts = (
         f'<p class="statement">{escape(record.statement)}</p>',
         _verdict(record),
-        f'<section class="picture">{_inline(bars.svg(record))}</section>' if _has_models(record) else "",
+        f'<section class="picture">{_inline(record)}</section>' if _has_models(record) else "",
         _rows(record, "Models", [row for row in record.rows if row.mode != "kernel"]),
         _rows(record, "Kernels", [row for row in record.rows if row.mode == "kernel"]),
         _doubts(record),
@@ -68,8 +65,13 @@ def _verdict(record: BenchmarkRecord) -> str:
     return f'<div class="verdict {tone}"><h1>{escape(headline(record))}</h1>{"".join(lines)}</div>'
 
 
-def _inline(svg: str) -> str:
-    return svg[svg.index("<svg") :]
+def _inline(record: BenchmarkRecord) -> str:
+    """Return the picture in the page's own colours, which follow the reader's light or dark screen."""
+    svg = bars.svg(record)
+    svg = svg[svg.index("<svg") :]
+    for colour, of_page in bars.COLOURS_OF_PAGES.items():
+        svg = svg.replace(f'"{colour}"', f'"var(--{of_page})"')
+    return svg
 
 
 def _has_models(record: BenchmarkRecord) -> bool:
@@ -78,12 +80,10 @@ def _has_models(record: BenchmarkRecord) -> bool:
 
 def _rows(record: BenchmarkRecord, name: str, rows: Sequence[Row]) -> str:
     most = max([row.ratio.high for row in rows if row.ratio] or [1.0]) * 1.05
-    body = "".join(_row(row, most) for row in rows)
+    body = [_row(row, most) for row in rows]
     columns = ("row", "mode", "times the CPU", "", "CPU step", "device step", "first step", "reaches", "")
     numbers = {"times the CPU", "CPU step", "device step", "first step", "reaches"}
-    head = "".join(f"<th{' style=text-align:right' if name in numbers else ''}>{name}</th>" for name in columns)
-    table = f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-    return _section(name, table, rows)
+    return _section(name, table(columns, body, numbers=numbers), rows)
 
 
 def _row(row: Row, most: float) -> str:
@@ -130,8 +130,7 @@ def _doubts(record: BenchmarkRecord) -> str:
         f'<td class="what">{escape(flag.text)}</td></tr>'
         for flag in record.flags
     ]
-    head = "<thead><tr><th>row</th><th>doubt</th><th>what</th></tr></thead>"
-    return _section("Doubts", f'<div class="wide"><table>{head}<tbody>{"".join(rows)}</tbody></table></div>', rows)
+    return _section("Doubts", table(("row", "doubt", "what"), rows), rows)
 
 
 def _said(row: Row) -> Iterator[tuple[str, str]]:
@@ -150,7 +149,7 @@ def _ceilings(record: BenchmarkRecord) -> str:
         what = f"matrix product, {dtype}" if is_flops else "copy, read and written both counted"
         how = record.ceilings_of.get(name, "")
         rows.append(f'<tr><td>{what}</td><td class="number">{shown}</td><td class="what">{escape(how)}</td></tr>')
-    body = f'<div class="wide"><table><tbody>{"".join(rows)}</tbody></table></div>' + _WINOGRAD
+    body = table(("operation", "at most", "how"), rows, numbers=("at most",)) + _WINOGRAD
     return _section("What this device reaches at most, as its own libraries show it", body, rows)
 
 
@@ -174,8 +173,8 @@ def _skipped(record: BenchmarkRecord) -> str:
     rows = [f"<tr><td>{escape(s.name)} {escape(s.mode)}</td><td>{escape(s.reason)}</td></tr>" for s in record.skipped]
     why = "interrupted before it" if record.partial else "the run stopped before it"
     rows += [f"<tr><td>{escape(name.replace(':', ' '))}</td><td>{why}</td></tr>" for name in record.missing]
-    return f'<div class="wide"><table><tbody>{"".join(rows)}</tbody></table></div>'
+    return table(("row", "why"), rows)
 
 
 def _section(name: str, content: str, rows: Sequence[object]) -> str:
-    return f"<section><h2>{escape(name)}</h2>{content}</section>" if rows else ""
+    return section(name, content) if rows else ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from mps_build.common.console import as_called
-from mps_build.common.page import whole_page
+from mps_build.common.page import section, table, whole_page
 from mps_build.common.records.verification import Case, Record
 
 from .words import by_layer, facts, headline, issue_link, plural, sentence, share_of_bound
@@ -24,6 +24,7 @@ _TONES = {
 }
 _VERDICT_TONES = {"verified": "good", "regressed": "bad", "known_issues_only": "known"}
 _SLOWEST = 10
+_CSS = "td.shares { width: 55%; }\n"
 
 
 def render(record: Record) -> str:
@@ -43,7 +44,7 @@ def render(record: Record) -> str:
         )
     )
     title = f"{headline(record)}: torch {record.torch.version or ''} on {record.device}"
-    return whole_page(title, body)
+    return whole_page(title, body, css=_CSS)
 
 
 def _verdict(record: Record) -> str:
@@ -70,9 +71,7 @@ def _bad(record: Record) -> str:
         f'<td class="what">{_reason(case)}</td></tr>'
         for case in cases
     ]
-    return _section(
-        "New failures", _table(("case", "issue", "outcome", "what"), rows), plural(len(cases), "case"), rows
-    )
+    return _section("New failures", ("case", "issue", "outcome", "what"), rows, plural(len(cases), "case"))
 
 
 def _explained(record: Record) -> str:
@@ -87,7 +86,7 @@ def _explained(record: Record) -> str:
             f'<td>{link}</td><td class="what">{escape(found.reason)}</td></tr>'
         )
     columns = ("case", "outcome", "letter", "explanation", "why")
-    return _section("Explained failures", _table(columns, rows), plural(len(rows), "case"), rows)
+    return _section("Explained failures", columns, rows, plural(len(rows), "case"))
 
 
 def _known(record: Record) -> str:
@@ -104,7 +103,7 @@ def _known(record: Record) -> str:
             f'<td class="what">{escape(row.title)}: {escape(row.reason)}{escape(fixed)}</td></tr>'
         )
     columns = ("case", "outcome", "issue", "since", "what")
-    return _section("Known issues", _table(columns, rows), plural(len(rows), "case"), rows)
+    return _section("Known issues", columns, rows, plural(len(rows), "case"))
 
 
 def _layers(record: Record) -> str:
@@ -116,19 +115,20 @@ def _layers(record: Record) -> str:
         bar = "".join(f'<span class="{tone}" style="flex:{number}"></span>' for tone, number in shares if number)
         seconds = sum(case.seconds or 0.0 for case in cases)
         rows.append(
-            f'<tr><td>{escape(layer)}</td><td style="width:55%"><div class="bar">{bar}</div></td>'
+            f'<tr><td>{escape(layer)}</td><td class="shares"><div class="bar">{bar}</div></td>'
             f'<td class="number">{shares[0][1]} of {len(cases)}</td><td class="number">{seconds:.1f} s</td></tr>'
         )
     legend = (
         '<p class="legend"><i class="good"></i>passed<i class="known"></i>known issue<i class="bad"></i>new failure'
         '<i class="idle"></i>skipped</p>'
     )
-    return _section("Layers", _table(("layer", "", "passed", "time"), rows) + legend, "", rows)
+    shown = table(("layer", "", "passed", "time"), rows, numbers=("passed", "time"))
+    return section("Layers", shown + legend) if rows else ""
 
 
 def _facts(record: Record) -> str:
     pairs = [f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts(record)]
-    return _section("What was run on what", f"<dl>{''.join(pairs)}</dl>", "", pairs)
+    return section("What was run on what", f"<dl>{''.join(pairs)}</dl>") if pairs else ""
 
 
 def _slowest(record: Record) -> str:
@@ -138,16 +138,10 @@ def _slowest(record: Record) -> str:
         f'<td class="number">{_seconds(case)}</td></tr>'
         for case in cases
     ]
-    return _section("Slowest cases", _table(("case", "layer", "time"), rows), "", rows)
+    return _section("Slowest cases", ("case", "layer", "time"), rows)
 
 
 def _all_cases(record: Record) -> str:
-    outcomes = sorted({case.outcome for case in record.cases})
-    options = "".join(f'<option value="{name}">{name.replace("_", " ")}</option>' for name in outcomes)
-    tools = (
-        '<div class="tools"><input id="words" type="search" placeholder="filter by words" aria-label="filter by words">'
-        f'<select id="outcome" aria-label="outcome"><option value="">every outcome</option>{options}</select></div>'
-    )
     rows = [
         f'<tr data-outcome="{case.outcome}"><td><code>{escape(case.id)}</code>{_why_skipped(case)}</td>'
         f"<td>{escape(case.layer)}</td>"
@@ -155,8 +149,8 @@ def _all_cases(record: Record) -> str:
         f'<td class="number">{_meter(case)}</td><td class="number">{_seconds(case)}</td></tr>'
         for case in record.cases
     ]
-    table = _table(("case", "layer", "issue", "outcome", "error / allowed", "time"), rows, table_id="cases")
-    return _section("All cases", tools + table, '<span id="shown"></span>', rows)
+    columns = ("case", "layer", "issue", "outcome", "error / allowed", "time")
+    return _section("All cases", columns, rows, plural(len(rows), "case"), "cases")
 
 
 def _reason(case: Case) -> str:
@@ -189,14 +183,7 @@ def _issues(case: Case) -> str:
     return ", ".join(f'<a href="{link}">#{escape(issue)}</a>' if link else escape(issue) for issue, link in links)
 
 
-def _table(columns: Sequence[str], rows: Sequence[str], *, table_id: str = "") -> str:
-    numbers = {"passed", "time", "error / allowed"}
-    head = "".join(f"<th{' style=text-align:right' if name in numbers else ''}>{escape(name)}</th>" for name in columns)
-    name = f' id="{table_id}"' if table_id else ""
-    return f'<div class="wide"><table{name}><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-
-
-def _section(title: str, content: str, aside: str, rows: Sequence[str]) -> str:
-    """Return a section, or nothing where there is nothing to show."""
-    small = f"<small>{aside}</small>" if aside else ""
-    return f"<section><h2>{escape(title)}{small}</h2>{content}</section>" if rows else ""
+def _section(title: str, columns: Sequence[str], rows: Sequence[str], aside: str = "", name: str = "") -> str:
+    """Return a section with its table, or nothing where there is nothing to show."""
+    numbers = ("passed", "time", "error / allowed")
+    return section(title, table(columns, rows, name=name, numbers=numbers), aside) if rows else ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from PIL import Image
 from mps_build import __version__
 from mps_build.commands.shared.catalogue import COMMANDS, TASKS
+from PIL import Image
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -58,7 +58,7 @@ def test_an_element_becomes_a_script_that_needs_torch_alone(tmp_path: Path) -> N
 
     compile(script, "repro.py", "exec")
     assert "EXPRESSION = 'torch.remainder(x, y)'" in script
-    assert "INPUTS = {'x': '1000.0', 'y': '0.1'}" in script
+    assert "INPUTS = {'x': 1000.0, 'y': 0.1}" in script
     assert "import mps_build" not in script
     assert "--kernel remainder_dense_float_float --seed 3" in issue
     assert "It was not run on a GPU." in issue

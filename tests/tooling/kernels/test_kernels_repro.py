@@ -76,8 +76,20 @@ def test_a_script_that_asks_torch_has_four_ends(tmp_path: Path) -> None:
     def run(*options: str) -> int:
         return subprocess.run([PYTHON, script, *options], capture_output=True, check=False).returncode
 
+    assert 15 <= len(script.read_text().splitlines()) <= 80
     ends = [run("--device", "cpu"), run("--device", "cpu", "--plant", f"{tmp_path / 'fault.py'}:Wrong"), run()]
     assert [*ends, run("--device", "cpu", "--plant", "nowhere.py:Wrong")] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("reference", [{}, {"form": "expression", "name": "remainder"}])
+def test_every_form_of_script_has_at_most_eighty_lines(reference: dict[str, Any]) -> None:
+    said = {**reference, "expression": "torch.remainder(x, y)", "types": {"x": "float32", "y": "float32"}}
+    row = {"name": "remainder_dense_float_float", "outcome": "wrong", "inputs": {"x": "1e3", "y": "-inf"}}
+    script = render_script(_document({**row, "reference": said}), {**row, "reference": said})
+
+    assert ("EXPRESSION" in script) == bool(reference)
+    assert 15 <= len(script.splitlines()) <= 80
+    compile(script, "repro.py", "exec")
 
 
 @needs_torch

@@ -55,7 +55,7 @@ def render_script(document: Mapping[str, Any], row: Mapping[str, Any]) -> str:
         template = _RUN
     else:
         values, template = asked, _ASK
-    lines = [f"{name} = {value!r}" for name, value in values.items()]
+    lines = [f"{name} = {value if name == 'INPUTS' else repr(value)}" for name, value in values.items()]
     return "\n".join([*head, *lines, "", template.read_text(encoding="utf-8")])
 
 
@@ -78,15 +78,29 @@ def _element(row: Mapping[str, Any]) -> dict[str, Any] | None:
     if not expression or expression not in known or not set(types.values()) <= _TYPES:
         return None
     inputs = {name: str(row.get("inputs", {}).get(name, "")) for name in free_names(expression)}
-    if not inputs or not all(_NUMBER.fullmatch(value) for value in inputs.values()):
+    if not inputs or not all(len(value) < 99 and _NUMBER.fullmatch(value) for value in inputs.values()):
         return None
     return {
         "EXPRESSION": expression,
-        "INPUTS": inputs,
+        "INPUTS": "{" + ", ".join(f"{name!r}: {_literal(value)}" for name, value in inputs.items()) + "}",
         "TYPES": {name: types[name] for name in inputs if name in types},
         "BOUND": float(row.get("bound_ulp") or 4.0),
         "SEEN": str(row.get("where", {}).get("got", "")),
     }
+
+
+def _literal(number: str) -> str:
+    """Return a number, as `_NUMBER` has it, as an expression of Python.
+
+    >>> _literal("1000.0"), _literal("-inf"), _literal("(1+nanj)"), _literal("True"), _literal("007")
+    ('1000.0', "float('-inf')", "complex('1+nanj')", 'True', '7')
+    """
+    if number in ("True", "False"):
+        return number
+    kind = "complex" if "j" in number else "float" if "n" in number else ""
+    if kind:
+        return f"{kind}({number.strip('()')!r})"
+    return number.lstrip("+") if set(number) & {".", "e"} else str(int(number))
 
 
 def _explained(document: Mapping[str, Any], row: Mapping[str, Any]) -> list[str]:

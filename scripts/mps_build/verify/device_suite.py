@@ -19,7 +19,7 @@ from .suite.jobs import Room, jobs_for
 from .suite.memory import default_limit_bytes, total_bytes
 from .suite.suite_request import SuiteRequest
 from .target.resolve import Target, prepare_target
-from .target.torch_environment import Shop
+from .target.shop import Shop
 from .verify_request import VerifyRequest
 from .work import Setting
 

@@ -19,7 +19,7 @@ from .facts import judge_text_on, observe_host, recorded_line, simulated_host
 from .target import diagnosis
 from .target.diagnosis import HostFacts, ProbeFacts
 from .target.resolve import Target, wanted_version
-from .target.torch_environment import Shop
+from .target.shop import Shop
 from .verify_request import VerifyRequest
 
 

@@ -15,7 +15,7 @@ from .draft import Draft
 from .suite.run import SuiteRun
 from .target.diagnosis import HostFacts
 from .target.resolve import Target
-from .target.torch_environment import Shop
+from .target.shop import Shop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.reporter import SilentReporter
+from mps_build.verify.target.fetched_wheel import fetch_wheel
 from mps_build.verify.target.interpreter import Interpreter
-from mps_build.verify.target.torch_environment import Shop, fetch_wheel
+from mps_build.verify.target.shop import Shop
 from small_wheels import write_wheel
 from strange_server import patience, served
 

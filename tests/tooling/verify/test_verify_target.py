@@ -13,6 +13,7 @@ from mps_build.common.errors import BuildEnvironmentError, UsageError
 from mps_build.common.reporter import SilentReporter
 from mps_build.verify import VerifyRequest
 from mps_build.verify.target import resolve as target
+from mps_build.verify.target.fetched_wheel import fetch_wheel
 from mps_build.verify.target.interpreter import (
     Interpreter,
     describe_interpreter,
@@ -20,7 +21,7 @@ from mps_build.verify.target.interpreter import (
     machine_of_program,
     the_one_torch,
 )
-from mps_build.verify.target.torch_environment import Shop, fetch_wheel
+from mps_build.verify.target.shop import Shop
 from mps_build.verify.target.variables import suite_environ
 from mps_build.verify.target.wheel_fit import check_fit, name_wheel
 

@@ -69,8 +69,10 @@ def reference_python(console: Console) -> Path:
         if not path.exists():
             raise UsageError(f"MPS_BUILD_TORCH_PYTHON={given} is not an interpreter")
         return path
+    from ...verify.target.fetched_wheel import fetch_wheel, sha256_of
     from ...verify.target.interpreter import describe_interpreter
-    from ...verify.target.torch_environment import Shop, fetch_wheel, make_environment, sha256_of
+    from ...verify.target.kept_environment import make_environment
+    from ...verify.target.shop import Shop
 
     cache = cache_folder()
     shop = Shop(cache=cache / "verify", environ=environment(), log=cache / "logs" / "kernels.log", reporter=console)

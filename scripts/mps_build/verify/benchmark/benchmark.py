@@ -25,7 +25,7 @@ from ..suite.child import Limits
 from ..suite.memory import total_bytes
 from ..target.diagnosis import HostFacts
 from ..target.resolve import Target, prepare_target
-from ..target.torch_environment import Shop
+from ..target.shop import Shop
 from .benchmark_request import QUICK_SECONDS, BenchmarkRequest
 from .judging import END_OF_INTERRUPTION, is_caught, judge, run_flags
 from .measuring import Event, Measured, MeasureRequest, events_in, measure

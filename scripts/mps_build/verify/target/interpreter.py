@@ -40,6 +40,7 @@ for folder, version in versions:
 paths = sysconfig.get_paths()
 print(json.dumps({
     "executable": sys.executable,
+    "base": real(getattr(sys, "_base_executable", None) or sys.executable),
     "version": platform.python_version(),
     "short": "%d.%d" % sys.version_info[:2] + ("t" if sysconfig.get_config_var("Py_GIL_DISABLED") else ""),
     "implementation": platform.python_implementation(),
@@ -55,7 +56,10 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interpreter:
-    """One Python: what it is, the folders that packages go to, and each torch on its path."""
+    """One Python: what it is, the folders that packages go to, and each torch on its path.
+
+    `base` is the program that a venv made by it would start: the same for all venvs of one Python.
+    """
 
     executable: Path
     version: str
@@ -67,6 +71,7 @@ class Interpreter:
     folders: tuple[Path, ...]
     torches: tuple[tuple[Path, str | None], ...]
     pytest: str | None = None
+    base: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +107,7 @@ def describe_interpreter(path: Path, *, environ: Mapping[str, str]) -> Interpret
             folders=tuple(Path(folder) for folder in facts["folders"]),
             torches=tuple((Path(folder), version) for folder, version in facts["torches"]),
             pytest=facts.get("pytest"),
+            base=Path(facts["base"]),
         )
     except (ValueError, IndexError, KeyError, TypeError) as error:
         raise UsageError(f"{python}: does not answer as a Python: {_why(python, answer)}", hint=_HINT) from error

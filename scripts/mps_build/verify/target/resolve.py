@@ -19,17 +19,10 @@ from mps_build.common.records.verification import WheelFile
 
 from ..facts import audited_kind
 from ..verify_request import VerifyRequest
+from .fetched_wheel import SWEEP_EXTRAS, fetch_wheel, sha256_of, sweep_requirements
 from .interpreter import Interpreter, Listing, describe_interpreter, listing, the_one_torch
-from .torch_environment import (
-    OLDEST_PYTEST,
-    SWEEP_EXTRAS,
-    Shop,
-    fetch_wheel,
-    make_environment,
-    make_overlay,
-    sha256_of,
-    sweep_requirements,
-)
+from .kept_environment import OLDEST_PYTEST, make_environment, make_overlay
+from .shop import Shop
 from .variables import SuiteEnviron, suite_environ
 from .wheel_fit import check_fit, name_wheel
 

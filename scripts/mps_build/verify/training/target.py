@@ -14,7 +14,7 @@ from mps_build.common.process import Command, capture
 
 from ..target.interpreter import Interpreter
 from ..target.resolve import Target, prepare_target
-from ..target.torch_environment import Shop
+from ..target.shop import Shop
 from ..target.variables import SuiteEnviron
 from .training_request import TrainingRequest
 from .versions import Versions, choose, installed_fault, refuse_old_torch

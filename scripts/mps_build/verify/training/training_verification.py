@@ -17,7 +17,7 @@ from ..device_suite import limits_of
 from ..facts import judge_text_on
 from ..suite.outcomes import known_row
 from ..target.resolve import Target, wanted_version
-from ..target.torch_environment import Shop
+from ..target.shop import Shop
 from ..work import Setting
 from . import command_cases
 from .case_run import CaseRun

@@ -17,7 +17,7 @@ import pytest
 from mps_build.cli import main
 from mps_build.common.records.benchmark import load_benchmark
 from mps_build.verify import preparation
-from mps_build.verify.benchmark import benchmark
+from mps_build.verify.benchmark import benchmark, rows
 from mps_build.verify.suite.child import Limits
 from mps_build.verify.target import resolve as target
 from mps_build.verify.target.diagnosis import HostFacts
@@ -248,11 +248,26 @@ def test_what_rosetta_does_to_our_own_python_says_nothing_of_the_one_under_test(
     assert status == 0
 
 
-def test_an_unknown_row_is_named_with_those_there_are(run: Run) -> None:
-    status, document = run("--only", "resnet51")
+def test_one_wrong_row_among_right_ones_is_refused_before_an_environment_is_made(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(benchmark, "prepare", lambda *_, **__: pytest.fail("nothing is prepared for a wrong name"))
+    status, document = run("--only", "bert,resnet51,vgg16:training,copy_in_4MB")
 
-    assert status == 2
-    assert "resnet51" in document["error"] and "resnet50" in document["hint"]
+    assert (status, document["cause"]) == (2, "usage")
+    assert document["error"] == "no row resnet51, copy_in_4MB"
+    assert "did you mean resnet50" in document["hint"]
+
+
+def test_the_names_of_the_rows_are_those_of_the_programme() -> None:
+    python = os.environ.get("MPS_BUILD_TEST_TORCH") or os.environ.get("MPS_BUILD_TORCH_PYTHON")
+    if not python:
+        pytest.skip("no torch here; MPS_BUILD_TEST_TORCH names an interpreter with it")
+    question = "from device_benchmark.workloads import workloads; print(*(row.id for row in workloads()))"
+    programme = Path(__file__).parents[3] / "benchmarks" / "device"
+    asked = subprocess.run([python, "-c", question], cwd=programme, capture_output=True, text=True, check=True)
+
+    assert sorted(asked.stdout.split()) == sorted(rows.ROWS)
 
 
 def test_a_torch_that_cannot_run_the_programme_is_an_environment_error(run: Run, tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from .benchmark_request import QUICK_SECONDS, BenchmarkRequest
 from .judging import END_OF_INTERRUPTION, is_caught, judge, run_flags
 from .measuring import Event, Measured, MeasureRequest, events_in, measure
 from .resuming import circumstances, key_of, left_behind
+from .rows import check_rows
 from .thermal import NOT_RECORDED, thermal_notes, thermal_state
 
 _MEMORY_SHARE = 0.85
@@ -91,6 +92,7 @@ class Benchmark:
                 hint="reinstall mps-build: a file of it is missing",
             )
         request.check_plant()
+        check_rows(request.only)
         prepared = prepare(
             request, draft=self.draft, folder=self.folder, console=self.console, make_target=self._make_target
         )
@@ -134,12 +136,6 @@ class Benchmark:
             raise UsageError(f"the measuring program refuses its options: {self.measured.refused}", hint=_PLANTS)
         if self.measured.broken is not None:
             raise self._broken(self.measured.broken)
-        unknown = [name for name in request.only if not any(name in (row, row.split(":")[0]) for row in self._plan())]
-        if unknown:
-            raise UsageError(f"no row {', '.join(unknown)}", hint=_ROWS)
-
-    def _plan(self) -> tuple[str, ...]:
-        return self.measured.plan
 
     @staticmethod
     def _broken(said: str) -> MpsBuildError:
@@ -247,9 +243,6 @@ def one_line(row: Mapping[str, Any]) -> str:
 
 
 _PLANTS = "see docs/verify/plants.md"
-_ROWS = "rows: resnet50, bert, vgg16, decoder, matmul, matmul_bf16, conv, attention, layer_norm; or one's mode: " + (
-    "bert:training"
-)
 _PACKAGES = "it needs torch and Python's standard library; `nox -s audit_wheel` tells what is wrong with a wheel"
 
 

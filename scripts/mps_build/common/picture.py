@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from .errors import UsageError
+from .installed import line_that_adds
 from .plain_text import plain
 
 FONT = "system-ui, -apple-system, 'Helvetica Neue', Arial, sans-serif"
@@ -107,7 +108,7 @@ def check_pillow() -> None:
     if find_spec("PIL") is None:
         raise UsageError(
             "--png needs Pillow, which is not installed",
-            hint="`pip install pillow` (an extra of ours: `mps-build[png]`), or take --svg",
+            hint=f"{line_that_adds('pillow>=10.1')}, or take --svg",
         )
 
 

@@ -34,6 +34,7 @@ ELSEWHERE = {
 # What scripts of ours import in the Python of the torch under test.
 OF_THE_TORCH = {"torch", "torchvision", "torchaudio", "torchgen", "numpy"}
 MAC = {"sys_platform": "darwin", "python_version": "3.12"}
+LINUX = {**MAC, "sys_platform": "linux"}
 OLDEST = {"sys_platform": "linux", "python_version": "3.10"}
 
 
@@ -98,6 +99,7 @@ def test_what_is_imported_or_called_is_a_dependency_or_of_an_extra() -> None:
     project = METADATA["project"]
     extras = [text for texts in project["optional-dependencies"].values() for text in texts]
     offered = _distributions(project["dependencies"] + extras, MAC) | _distributions(extras, OLDEST)
+    offered |= _distributions(project["dependencies"], LINUX)  # kernels are executed on Linux alone
 
     needed = _needed()
 
@@ -124,7 +126,9 @@ def test_what_an_extra_brings_is_imported_where_it_is_used_and_never_at_the_star
 
 def test_a_session_brings_what_the_installed_package_has() -> None:
     groups = METADATA["dependency-groups"]
-    assert groups["tool"] == METADATA["project"]["dependencies"]
+    always = METADATA["project"]["dependencies"]
+    assert groups["tool"] == [text for text in always if text not in groups["llvm"]]
+    assert set(groups["llvm"]) < set(always), "what pip cannot add to an environment of uv tool or pipx is always there"
     for name, extra in METADATA["project"]["optional-dependencies"].items():
         assert [text for text in groups[name] if isinstance(text, str)] == extra
 

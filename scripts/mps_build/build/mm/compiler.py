@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.installed import line_that_adds
 from mps_build.common.opening import read_text
 from mps_build.common.process import Captured, Command, capture
 from mps_build.common.workspace import cache_folder
@@ -83,7 +84,7 @@ def find_zig() -> Path:
     if found is None and on_path is None:
         raise BuildEnvironmentError(
             "zig is missing: it is the compiler that checks Objective-C++ here",
-            hint=f"`nox -s check_mm` installs it; or: pip install {ZIG}",
+            hint=line_that_adds(ZIG, session="check_mm"),
         )
     return found or Path(str(on_path))
 

@@ -23,6 +23,7 @@ from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from ..errors import BuildEnvironmentError
+from ..installed import line_that_adds
 from ..process import Command, capture, neutral_environ
 
 _PLATFORMS = {
@@ -146,7 +147,7 @@ def check_uv() -> tuple[str, ...]:
     if find_spec("uv") is None:
         raise BuildEnvironmentError(
             "uv is needed to make locks",
-            hint="`nox -s lock` in a clone installs it; otherwise: pip install 'mps-build[lock]'",
+            hint=line_that_adds("uv>=0.9", session="lock"),
         )
     return (sys.executable, "-m", "uv")
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ...common.errors import BuildEnvironmentError
+from ...common.installed import line_that_adds
 from ...inspection.malformed import Malformed
 
 OLDEST = (0, 50)
@@ -30,7 +31,7 @@ def require_llvm() -> None:
     Raises:
         BuildEnvironmentError: it is missing or too old.
     """
-    hint = "pip install 'llvmlite>=0.50' (the session verify_kernels installs it by itself)"
+    hint = line_that_adds("llvmlite>=0.50", session="verify_kernels")
     try:
         import llvmlite
     except ImportError as error:

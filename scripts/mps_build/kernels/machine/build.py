@@ -12,10 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...common.errors import BuildEnvironmentError
+from ...common.installed import line_that_adds
 from ...common.process import Command, capture
 from ..execution.store import Entries
 
 SOURCES = Path(__file__).resolve().parent / "c"
+_ZIG = "ziglang==0.17.1"
 _FLAGS = ("-O2", "-fPIC", "-shared", "-std=gnu11", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-sanitize=all")
 
 
@@ -47,7 +49,7 @@ def _built(compiler: tuple[str, ...], files: Sequence[str]) -> bytes:
             raise BuildEnvironmentError(
                 f"the kernels' runtime cannot be compiled by {compiler[0]}:\n"
                 + "\n".join(answer.stderr.splitlines()[-8:]),
-                hint="pip install ziglang gives a compiler without a system package",
+                hint=f"a compiler without a system package: {line_that_adds(_ZIG)}",
             )
         return made.read_bytes()
 
@@ -65,5 +67,5 @@ def _compiler() -> tuple[str, ...]:
         return (sys.executable, "-m", "ziglang", "cc")
     raise BuildEnvironmentError(
         "the kernels' runtime needs a C compiler, and there is none (cc, gcc, clang, ziglang)",
-        hint="pip install ziglang gives one without a system package",
+        hint=f"one without a system package: {line_that_adds(_ZIG, session='verify_kernels')}",
     )

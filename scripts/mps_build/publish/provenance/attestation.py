@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import UsageError, reason_of
+from mps_build.common.installed import line_that_adds
 from mps_build.common.json_text import parse_json, read_text
 
 PREDICATE = "https://slsa.dev/provenance/v1"
@@ -187,5 +188,5 @@ def _library(name: str) -> Any:
     except ImportError as error:
         raise UsageError(
             f"{name.split('.', maxsplit=1)[0]} is not installed here: the attestation cannot be checked",
-            hint="`nox -s verify_provenance` in a clone installs it; otherwise: pip install 'mps-build[provenance]'",
+            hint=line_that_adds("sigstore>=4.1", session="verify_provenance"),
         ) from error

@@ -21,7 +21,7 @@ from .profiles import profile_settings
 from .steps.create_environment import create_environment
 from .steps.provide_libomp import provide_libomp
 from .zig.seal import check_seal, drop_made, seal
-from .zig.toolchain import build_libcxx, cross_toolchain, libcxx_command
+from .zig.toolchain import build_runtime, cross_toolchain, runtime_command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,19 +116,19 @@ class EnvironmentPart:
             cache=cache_folder() / "zig",
             deployment_target=self.request.recipe.deployment_target,
         )
-        command = libcxx_command(toolchain, scratch=self.workspace.root / "zig" / "scratch")
+        command = runtime_command(toolchain, scratch=self.workspace.root / "zig" / "scratch")
         if damaged := check_seal(cache_folder() / "zig"):
             self.reporter.warn(f"zig's cache is damaged ({', '.join(damaged[:3])}): it is built again")
             drop_made(cache_folder() / "zig")
             Path(command.argv[-1]).unlink(missing_ok=True)
 
         def build() -> StepResult:
-            self.reporter.started("zig's libc++ (its first use builds it: a minute or two)")
-            build_libcxx(command, log=self.workspace.logs / "zig_libcxx.log")
+            self.reporter.started("zig's runtime (its first use builds it: seconds)")
+            build_runtime(command, log=self.workspace.logs / "zig_runtime.log")
             seal(cache_folder() / "zig")
             self.reporter.done()
             return StepResult(files=(Path(command.argv[-1]),))
 
         inputs = {"argv": command.argv, "toolchain": dict(toolchain.facts)}
-        self.ledger.run("build_libcxx", version=1, inputs=inputs, action=build)
+        self.ledger.run("build_runtime", version=1, inputs=inputs, action=build)
         return toolchain

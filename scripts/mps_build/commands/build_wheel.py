@@ -9,6 +9,9 @@ and after success takes seconds.
 from __future__ import annotations
 
 import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..build.failure import explained
@@ -158,12 +161,21 @@ def _print_result(delivered: tuple[Delivered, ...], build: Pipeline, console: Co
         if receipt.step == "compile_wheel" and not receipt.skipped:
             _print_compile(receipt, console)
     console.print(f"in {delivered[0].wheel.path.parent}")
-    command = "verify_mps" if build.request.wheel.contents.rules == "torch" else "audit_wheel"
-    wheel = shlex.quote(str(delivered[0].wheel.path))
-    console.print(f"install it: pip install {wheel}")
-    console.print(f"next: nox -s {command} -- {wheel}")
-    if command == "verify_mps":
-        console.print(f"on Linux, its Metal kernels without a Mac: nox -s verify_kernels -- {wheel}")
+    is_torch = build.request.wheel.contents.rules == "torch"
+    for line in following_lines(delivered[0].wheel.path, is_torch=is_torch, on_mac=sys.platform == "darwin"):
+        console.print(line)
+
+
+def following_lines(wheel: Path, *, is_torch: bool, on_mac: bool) -> Iterator[str]:
+    """Yield what to do with the wheel; only a Mac's pip takes it."""
+    name = shlex.quote(str(wheel))
+    if on_mac:
+        yield f"install it: pip install {name}"
+    else:
+        yield f"it is for a Mac with Apple silicon: copy it there, then `pip install {shlex.quote(wheel.name)}`"
+    yield f"next: nox -s {'verify_mps' if is_torch and on_mac else 'audit_wheel'} -- {name}"
+    if is_torch:
+        yield f"on Linux, its Metal kernels without a Mac: nox -s verify_kernels -- {name}"
 
 
 def _words(value: Any) -> str:

@@ -9,7 +9,8 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from mps_build.build.zig.toolchain import build_libcxx, cross_toolchain, libcxx_command
+from mps_build.build.zig.toolchain import build_runtime, cross_toolchain, runtime_command
+from mps_build.commands.build_wheel import following_lines
 from mps_build.common.environment import Toolchain
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.process import Captured, Command, capture
@@ -69,7 +70,7 @@ def test_the_toolchain_names_the_target_for_cmake_python_and_the_binding(tmp_pat
     }
     assert toolchain.facts["cross"] == "zig"
     assert toolchain.facts["zig"] == "0.17.1"
-    assert toolchain.facts["libc++"] == "static"
+    assert toolchain.facts["libc++"] == "the system's"
 
 
 def test_the_wrapper_hands_arguments_on_whole_and_in_order(tmp_path: Path, include: Path) -> None:
@@ -211,21 +212,46 @@ def test_pypy_is_refused(tmp_path: Path, include: Path) -> None:
         _toolchain(tmp_path, _python(tmp_path, include=include, implementation="pypy"))
 
 
-def test_libcxx_is_built_by_linking_a_library_that_needs_it(tmp_path: Path, include: Path) -> None:
+def test_the_runtime_is_built_by_linking_a_library_that_needs_it(tmp_path: Path, include: Path) -> None:
     toolchain = _toolchain(tmp_path, _python(tmp_path, include=include))
 
-    command = libcxx_command(toolchain, scratch=tmp_path / "scratch")
+    command = runtime_command(toolchain, scratch=tmp_path / "scratch")
 
     assert command.argv[0] == str(tmp_path / "cross it's" / "c++")
-    assert "std::string" in (tmp_path / "scratch" / "libcxx.cpp").read_text()
+    assert "new int" in (tmp_path / "scratch" / "runtime.cpp").read_text()
     assert capture(command).ok
 
 
 def test_a_zig_that_fails_is_an_error_with_its_last_words(tmp_path: Path) -> None:
     command = Command(argv=("/bin/sh", "-c", "echo error: no space left; exit 1"))
 
-    with pytest.raises(BuildEnvironmentError, match="could not build its libc") as caught:
-        build_libcxx(command, log=tmp_path / "log")
+    with pytest.raises(BuildEnvironmentError, match="could not build its runtime") as caught:
+        build_runtime(command, log=tmp_path / "log")
 
     assert "error: no space left" in str(caught.value)
     assert str(tmp_path / "log") in (caught.value.hint or "")
+
+
+def test_a_wheel_for_a_mac_is_not_offered_to_another_systems_pip(tmp_path: Path) -> None:
+    wheel = tmp_path / "mps_build_sample-1.0.0-cp313-cp313-macosx_11_0_arm64.whl"
+
+    here, there = (list(following_lines(wheel, is_torch=False, on_mac=on_mac)) for on_mac in (False, True))
+
+    assert f"pip install {wheel}" not in "\n".join(here)
+    assert here[0].startswith("it is for a Mac with Apple silicon: copy it there")
+    assert there[0] == f"install it: pip install {wheel}"
+    assert here[1] == there[1] == f"next: nox -s audit_wheel -- {wheel}"
+
+
+def test_cpp_is_linked_with_the_systems_library_and_what_it_lacks_fails(tmp_path: Path, include: Path) -> None:
+    toolchain = _toolchain(tmp_path, _python(tmp_path, include=include))
+    stub = (tmp_path / "cross it's" / "libsystemcxx.tbd").read_text(encoding="utf-8")
+
+    linked = _call(tmp_path, "c++", "-shared", "a.o", "-o", "a.dylib").stdout
+    compiled = _call(tmp_path, "c++", "-c", "a.cpp", "-o", "a.o").stdout
+
+    assert toolchain.facts["libc++"] == "the system's"
+    assert "-nostdlib++" in linked and "libsystemcxx.tbd" in linked
+    assert "-nostdlib++" not in compiled
+    assert "install-name: '/usr/lib/libc++.1.dylib'" in stub
+    assert "__Znwm" in stub and "__ZdlPvm" not in stub  # sized delete came after macOS 11's wheels were built

@@ -104,6 +104,38 @@ def test_a_planted_mistake_is_caught(tmp_path: Path, file: str, right: str, wron
     assert any(said in fault for fault in found), found
 
 
+_DOCUMENTED = re.search(
+    r"```yaml\n(.*?)```", (ROOT / "docs" / "fleet" / "runner.md").read_text(encoding="utf-8"), re.DOTALL
+)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "said"),
+    [
+        ("", "", ""),
+        ("needs: build", "needs: biuld", "needs biuld, which is not a job"),
+        ("needs.build.outputs.artifact", "needs.build.outputs.artefact", "outputs.artefact is not there"),
+        (", testers:", ", tester:", "takes no input tester"),
+        ("verify-mps.yml", "verify.yml", "which is not there"),
+    ],
+)
+def test_the_workflow_to_copy_is_ten_lines_and_checked_like_ours(
+    tmp_path: Path, right: str, wrong: str, said: str
+) -> None:
+    assert _DOCUMENTED is not None
+    text = _DOCUMENTED[1]
+    assert len(text.splitlines()) == 10
+    assert right in text
+    shutil.copytree(ROOT / ".github", tmp_path / ".github")
+    shutil.copy(ROOT / "noxfile.py", tmp_path / "noxfile.py")
+    here = re.sub(r"OWNER/mps-build/(\S+)@COMMIT", r"$/\1", text.replace(right, wrong, 1))
+    (tmp_path / ".github" / "workflows" / "copied.yml").write_text(here, encoding="utf-8")
+
+    found = faults(tmp_path)
+
+    assert any(said in fault for fault in found) if said else found == [], found
+
+
 def test_the_matrices_have_the_keys_that_the_resolver_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
     assert main("ci", ["inputs", "--testers", '[["self-hosted","macos-15"]]']) == 0

@@ -96,7 +96,7 @@ _AREAS = {
     "fetch_source": "source",
     "apply_patches": "source",
     "create_environment": "environment",
-    "build_libcxx": "environment",
+    "build_runtime": "environment",
     "configure": "configure",
     "compile_wheel": "compile",
     "repair_wheel": "packing",

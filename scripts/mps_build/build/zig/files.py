@@ -66,6 +66,7 @@ output=
 bundle=
 objective=
 framework=
+linked=yes
 while [ "$count" -gt 0 ]; do
   argument=$1
   shift
@@ -77,6 +78,7 @@ while [ "$count" -gt 0 ]; do
     -mmacosx-version-min=*) ;;
     -o) output=$1; set -- "$@" -o "$1"; shift; count=$((count - 1)) ;;
     *.m|*.mm) objective=yes; set -- "$@" "$argument" ;;
+    -c|-E|-S|-fsyntax-only|--version|-dumpversion) linked=; set -- "$@" "$argument" ;;
     -framework|-weak_framework) framework=yes; set -- "$@" "$argument" ;;
     *) set -- "$@" "$argument" ;;
   esac
@@ -84,8 +86,10 @@ done
 [ -n "$bundle" ] && set -- "$@" "-Wl,-install_name,@rpath/${{output##*/}}"
 [ -n "$objective" ] && set -- "$@" {compile}
 [ -n "$framework" ] && set -- "$@" {link}
-# -s everywhere: zig would build libc++ once for each way of stripping, and stabs hold paths.
-exec {zig} {mode} -target aarch64-macos.{target} -fno-sanitize=undefined -s -ivfsoverlay {overlay} "$@"
+# Compiled and linked in one call, C++ would have no headers of libc++ any more: CMake and setuptools make two calls.
+[ -n "$linked" ] && set -- "$@" {cxx_link}
+# -s everywhere: zig would build its runtime once for each way of stripping, and stabs hold paths.
+exec {zig} {mode} -target aarch64-macos.{target} -fno-sanitize=undefined -s {cxx_compile} -ivfsoverlay {overlay} "$@"
 """
 
 _TOOL = """\
@@ -132,6 +136,7 @@ def write_wrappers(
     deployment_target: str,
     compile_flags: tuple[str, ...],
     link_flags: tuple[str, ...],
+    cxx_library: Path,
 ) -> None:
     """Write the programs cc, c++, ar and their like that call zig for macOS arm64, and CMake's toolchain file.
 
@@ -141,6 +146,7 @@ def write_wrappers(
         deployment_target: the oldest macOS of the result, such as "14.0".
         compile_flags: for Objective-C.
         link_flags: for what names a framework.
+        cxx_library: the libc++ that C++ is linked with.
     """
     folder.mkdir(parents=True, exist_ok=True)
     cache.mkdir(parents=True, exist_ok=True)
@@ -154,9 +160,12 @@ def write_wrappers(
         "compile": shlex.join(compile_flags),
         "link": shlex.join(link_flags),
     }
+    # macOS 11's libc++ is not known to have `operator delete(void*, size_t)`.
+    cxx = {"cxx_compile": "-fno-sized-deallocation", "cxx_link": shlex.join(("-nostdlib++", str(cxx_library)))}
+    write_if_new(folder / "c++", _WRAPPER.format(mode="c++", **cxx, **words), executable=True)
+    words |= {"cxx_compile": "", "cxx_link": ""}
     for name, mode, text in (
         ("cc", "cc", _WRAPPER),
-        ("c++", "c++", _WRAPPER),
         ("ar", "ar", _TOOL),
         ("ranlib", "ranlib", _TOOL),
         ("strip", "strip", _REFUSAL),

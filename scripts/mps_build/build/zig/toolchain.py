@@ -40,7 +40,7 @@ def cross_toolchain(*, python: Path, folder: Path, cache: Path, deployment_targe
 
     Args:
         python: the build environment's Python; ziglang is installed in it, and its headers are used.
-        cache: where zig keeps the libc++ that it builds at first use (a minute or two, once).
+        cache: where zig keeps the runtime that it builds at first use (seconds, once).
 
     Raises:
         BuildEnvironmentError: no ziglang, no Python headers, or zig does not run.
@@ -67,6 +67,7 @@ def cross_toolchain(*, python: Path, folder: Path, cache: Path, deployment_targe
         deployment_target=deployment_target,
         compile_flags=apple.compile_flags,
         link_flags=apple.link_flags,
+        cxx_library=apple.cxx_library,
     )
     write_overlay(folder, include=include, free_threaded=bool(facts["free_threaded"]))
     return Toolchain(
@@ -87,27 +88,30 @@ def cross_toolchain(*, python: Path, folder: Path, cache: Path, deployment_targe
             "cross": "zig",
             "zig": version.stdout.strip(),
             "target": f"aarch64-macos.{deployment_target}",
-            "libc++": "static",
+            "libc++": "the system's",
             "frameworks": f"declarations and stubs of our own, as macOS SDK {SDK_VERSION}",
         },
     )
 
 
-def libcxx_command(toolchain: Toolchain, *, scratch: Path) -> Command:
-    """Return the command that makes zig build its libc++, so that this minute shows as what it is.
+def runtime_command(toolchain: Toolchain, *, scratch: Path) -> Command:
+    """Return the command that makes zig build its compiler runtime, so that this time shows as what it is.
 
     Later links find it in the cache; there, the command takes no time. `scratch` is a folder to write to.
     """
     folder = Path(toolchain.variables["CMAKE_TOOLCHAIN_FILE"]).parent
-    source = scratch / "libcxx.cpp"
+    source = scratch / "runtime.cpp"
     scratch.mkdir(parents=True, exist_ok=True)
-    write_if_new(source, "#include <string>\nstd::string mps_build() { return std::to_string(1.0); }\n")
-    argv = (str(folder / "c++"), "-fPIC", "-shared", str(source), "-o", str(scratch / "libcxx.dylib"))
+    write_if_new(
+        source,
+        "int* mps_build() { return new int(1); }\n",
+    )
+    argv = (str(folder / "c++"), "-fPIC", "-shared", str(source), "-o", str(scratch / "runtime.dylib"))
     return Command(argv=argv, cwd=scratch, environ={"PATH": os.defpath})
 
 
-def build_libcxx(command: Command, *, log: Path) -> None:
-    """Run `libcxx_command`'s answer.
+def build_runtime(command: Command, *, log: Path) -> None:
+    """Run `runtime_command`'s answer.
 
     Raises:
         BuildEnvironmentError: zig failed; its last words are in the message.
@@ -116,16 +120,16 @@ def build_libcxx(command: Command, *, log: Path) -> None:
         run_logged(command, log=log)
     except CommandFailed as failure:
         text = "\n".join(failure.tail[-6:])
-        if full := disk_full(text, during="while zig builds its libc++"):
+        if full := disk_full(text, during="while zig builds its runtime"):
             raise full from failure
         raise BuildEnvironmentError(
-            f"zig could not build its libc++ ({failure}):\n{text}",
+            f"zig could not build its runtime ({failure}):\n{text}",
             hint=f"the whole output is in {log}; if zig's cache is damaged, remove its folder `zig` from the cache",
         ) from failure
 
 
 def _home(package: Path, home: Path) -> Path:
-    """Return zig's folder in the cache, one place for all environments: its own path enters the key of its libc++.
+    """Return zig's folder in the cache, one place for all environments: its own path enters the key of its runtime.
 
     The version names it, and not a hash of 170 MB: the lock has held the files to their hashes.
     """

@@ -11,7 +11,6 @@ import argparse
 import contextlib
 import json
 import pickle
-from collections import Counter
 from pathlib import Path
 from typing import Any, Iterable
 
@@ -19,6 +18,7 @@ import torch
 
 import suite_in_process
 from conditions import DTYPES, LAYOUTS, RANKS, SIZES, Conditions, Transfers, graph_key, is_view
+from conditions_page import BESIDE, overloads_page, reasons_table
 from conditions_reach import KERNELS, name_of, reach_in_a_child, runs_on_mps
 from suite_in_process import Suite
 
@@ -117,10 +117,10 @@ def render(recording: Recording, reasons: Reasons) -> str:
         "",
         "## What stays out",
         "",
-        "Reachable conditions that no default case has, and why; then one line for each overload.",
+        f"Reachable conditions that no default case has, and why; [each overload's]({BESIDE}).",
         "",
     ]
-    return "\n".join([*lines, *_told(left_out(recording, reasons))]) + "\n"
+    return "\n".join([*lines, *reasons_table(left_out(recording, reasons))]) + "\n"
 
 
 def _by_class(recording: Recording) -> list[str]:
@@ -176,18 +176,6 @@ def why(reasons: dict[str, str], what: str) -> str:
     return _WHY.get(kind, told) if colon else told
 
 
-def _told(missing: dict[str, dict[str, list[str]]]) -> list[str]:
-    """Return the lines of the page: how many conditions have each reason, then what each overload lacks."""
-    counted: Counter[str] = Counter()
-    for parts in missing.values():
-        counted.update({reason: len(lacked) for reason, lacked in parts.items()})
-    rows = ["| reason | conditions |", "|---|---|", *(f"| {one} | {n} |" for one, n in counted.most_common()), ""]
-    for name, parts in missing.items():
-        told = (f"{', '.join(sorted(lacked))} ({reason})" for reason, lacked in sorted(parts.items()))
-        rows.append(f"- `{name}`: {'; '.join(told)}")
-    return rows
-
-
 _WHY = {
     "rounded": "another rounding changes its answer altogether",
     "free": "a device may choose its answer",
@@ -238,7 +226,9 @@ def main() -> int:
     if given.keep:
         recording.keep(Path(given.keep))
     if given.page:
-        Path(given.page).write_text(render(recording, reasons), encoding="utf-8")
+        page = Path(given.page)
+        page.write_text(render(recording, reasons), encoding="utf-8")
+        page.with_name(BESIDE).write_text(overloads_page(left_out(recording, reasons)), encoding="utf-8")
     if given.json:
         Path(given.json).write_text(json.dumps(left_out(recording, reasons), indent=0) + "\n", encoding="utf-8")
     return 0 if met else 1

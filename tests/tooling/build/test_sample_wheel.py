@@ -1,6 +1,6 @@
 """The sample, built whole: what independent programs say of the wheel, and that its bytes do not depend on the place.
 
-Slow: the first build on a machine fetches zig and lets it build its libc++ (a minute or two); both stay in the cache.
+Slow: the first build on a machine fetches zig and lets it build its runtime; both stay in the cache.
 """
 
 from __future__ import annotations

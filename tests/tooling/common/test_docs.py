@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from mps_build.commands.shared.catalogue import COMMANDS
 from mps_build.commands.shared.parser import parser_of
+from mps_build.host.triage.rules import load_catalogue
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"])
@@ -105,3 +107,44 @@ def _words(text: str) -> list[str]:
         return [word.partition("=")[0] for word in shlex.split(text.partition(" -- ")[0], comments=True)]
     except ValueError:
         return []
+
+
+LONG = {  # page: the most lines before its first entry
+    "docs/reference/commands.md": 60,
+    "docs/host/causes.md": 30,
+    "docs/verify/conditions_by_overload.md": 10,
+}
+
+
+@pytest.mark.parametrize("page", LONG)
+def test_a_long_page_answers_first_and_each_entry_has_an_anchor_of_its_own(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    headings = re.findall(r"^#{2,3} (.+)$", text, re.MULTILINE)
+    anchors = [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+    assert text[: text.index("\n### ")].count("\n") <= LONG[page]
+    assert len(set(anchors)) == len(anchors) > 30
+    assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= set(anchors)
+
+
+def test_every_cause_and_every_command_has_its_entry_and_every_command_its_line_at_the_top() -> None:
+    causes = (ROOT / "docs" / "host" / "causes.md").read_text(encoding="utf-8")
+    commands = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+    ids = [row.id for row in load_catalogue().causes]
+
+    assert sorted(re.findall(r"^### (\S+)$", causes, re.MULTILINE)) == sorted(ids)
+    assert sum(map(int, re.findall(r"\) \| (\d+) \|$", causes, re.MULTILINE))) == len(ids)
+    assert re.findall(r"^### (\S+)$", commands, re.MULTILINE) == re.findall(r"\]\(#(\w+)\)", commands)
+
+
+def test_the_page_of_conditions_is_short_and_counts_what_lies_beside_it() -> None:
+    page = (ROOT / "docs" / "verify" / "conditions.md").read_text(encoding="utf-8")
+    beside = (ROOT / "docs" / "verify" / "conditions_by_overload.md").read_text(encoding="utf-8")
+    counted: Counter[str] = Counter()
+    for line in re.findall(r"^- (.+)$", beside, re.MULTILINE):
+        parts = re.split(r"(?:^|[:,]) (?=(?:dtypes|arguments|layouts|sizes)(?: of operand \d+)?: )", line)
+        counted[parts[0]] += sum(part.partition(": ")[2].count(", ") + 1 for part in parts[1:])
+    told = page[page.index("## What stays out") :]
+
+    assert len(page.split()) < 1000
+    assert dict(re.findall(r"^\| (.+) \| (\d+) \|$", told, re.MULTILINE)) == {k: str(n) for k, n in counted.items()}

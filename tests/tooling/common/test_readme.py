@@ -37,3 +37,19 @@ def test_the_picture_of_a_page_is_one_that_this_version_wrote() -> None:
     """`tests/tooling/stand_ins/browser.py` renews it, and leaves in it what the page says of its writer."""
     with Image.open(ROOT / "docs" / "images" / "report.png") as picture:
         assert f"Written by mps-build {__version__} " in picture.info["Comment"]
+
+
+def test_a_user_whose_model_is_wrong_finds_the_two_commands() -> None:
+    part = README[README.index("NaN or wrong results on MPS") :]
+    commands = re.search(r"```sh\n(.*?)```", part, re.DOTALL)
+
+    assert commands is not None
+    assert [line.split()[2] for line in commands[1].splitlines()] == ["verify_mps", "verify_training"]
+    assert "--script train.py" in commands[1]
+
+
+def test_setup_sh_is_shown_with_the_folder_that_it_takes() -> None:
+    setup = (ROOT / "runner" / "setup.sh").read_text(encoding="utf-8")
+
+    assert "--runner FOLDER" in setup
+    assert "setup.sh install --dry-run --url URL --runner FOLDER" in README

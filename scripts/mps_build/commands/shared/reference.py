@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 
 from mps_build.common.errors import MpsBuildError
-from mps_build.host.triage.rules import load_catalogue
+from mps_build.host.triage.rules import CAUSES, load_catalogue
 
 from .catalogue import TASKS
 from .parser import module_of, parser_of
@@ -29,14 +30,49 @@ def exit_codes_table() -> str:
 
 
 def causes_page() -> str:
-    """Return every known cause of a failed build with its fix, in Markdown."""
+    """Return every known cause of a failed build with its fix, in Markdown: by where it fails, an entry each."""
+    parts = _parts(CAUSES.read_text(encoding="utf-8"))
+    known = {row.id: row for row in load_catalogue().causes}
     lines = ["# Known causes", "", _GENERATED, ""]
-    lines += ["`nox -s triage -- LOG` names one of these, or none. The ids are used by comments and tests.", ""]
-    lines += ["| id | what | cause | fix |", "|---|---|---|---|"]
-    for row in load_catalogue().causes:
-        cells = (row.id, f"[{row.title}]({row.link})", row.cause, row.fix)
-        lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
+    lines += [
+        "`nox -s triage -- build.log` names one of these with its fix, or says that it knows none. To look yourself: "
+        "search this page for words of the error, or go by where it failed. An entry's address is its id: `causes.md#n1`.",
+        "",
+        "| where | causes |",
+        "|---|---|",
+    ]
+    lines += [f"| [{part}](#{_anchor(part)}) | {len(ids)} |" for part, ids in parts.items()]
+    for part, ids in parts.items():
+        lines += ["", f"## {part}"]
+        for row in (known[name] for name in ids):
+            title = f"**[{_cell(row.title)}]({row.link})**"
+            lines += ["", f"### {row.id}", "", f"{title}: {_cell(row.cause)}.", "", f"Fix: {_cell(row.fix)}"]
     return "\n".join(lines) + "\n"
+
+
+def _parts(text: str) -> dict[str, list[str]]:
+    """Return the ids of each part of causes.yaml: a comment of dashes begins one.
+
+    >>> _parts("  # ------ CMake\\n  - id: N1\\n  - id: N2\\n  # --- Metal\\n  - id: B3\\n")
+    {'CMake': ['N1', 'N2'], 'Metal': ['B3']}
+    """
+    found: dict[str, list[str]] = {}
+    ids: list[str] = []
+    for part, name in re.findall(r"^ +(?:# -{3,} (.+)|- id: (\S+))$", text, re.MULTILINE):
+        if part:
+            ids = found.setdefault(part if "_" in part else f"{part[0].upper()}{part[1:]}", [])
+        else:
+            ids.append(name.strip('"'))
+    return found
+
+
+def _anchor(heading: str) -> str:
+    """Return the anchor that GitHub gives a heading.
+
+    >>> _anchor("Apple's clang, libc++, SDK")
+    'apples-clang-libc-sdk'
+    """
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def _errors(base: type[MpsBuildError]) -> Iterator[type[MpsBuildError]]:
@@ -50,6 +86,10 @@ def _commands() -> Iterator[str]:
     yield from ("# Commands", "", _GENERATED, "")
     yield "`nox -s COMMAND -- OPTIONS` in a clone is `mps-build COMMAND OPTIONS` of an installation. Every command also"
     yield "takes `--json FILE`; the document always holds `schema`, `tool_version`, `exit_code`, `cause` and `hint`."
+    yield from ("", "| command | what it does |", "|---|---|")
+    for task, commands in TASKS.items():
+        yield f"| **{_cell(task)}** | |"
+        yield from (f"| [{name}](#{_anchor(name)}) | {_cell(summary)} |" for name, summary in commands.items())
     for task, commands in TASKS.items():
         yield from ("", f"## {task[0].upper()}{task[1:]}")
         for name, summary in commands.items():

@@ -27,8 +27,8 @@ def overloads_page(missing: Missing) -> str:
     lines += [
         "Each entry names the conditions that no default case of the device suite meets, though the operator could be "
         "called so, with the reason. Operands are counted by their number, 0 is the first; `sizes` are of the first. "
-        "How many there are of each reason, and what is covered: [conditions](conditions.md). An overload without an entry "
-        "lacks nothing.",
+        "How many there are of each reason, and what is covered: [conditions](conditions.md). An overload without "
+        "an entry lacks nothing.",
     ]
     for name, parts in missing.items():
         lines += ["", f"### `{name}`", ""]

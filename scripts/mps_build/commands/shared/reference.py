@@ -36,7 +36,8 @@ def causes_page() -> str:
     lines = ["# Known causes", "", _GENERATED, ""]
     lines += [
         "`nox -s triage -- build.log` names one of these with its fix, or says that it knows none. To look yourself: "
-        "search this page for words of the error, or go by where it failed. An entry's address is its id: `causes.md#n1`.",
+        "search this page for words of the error, or go by where it failed. An entry's address is its id: "
+        "`causes.md#n1`.",
         "",
         "| where | causes |",
         "|---|---|",

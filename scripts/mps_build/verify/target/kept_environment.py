@@ -123,11 +123,11 @@ class _Progress:
 
     def heard(self, line: str) -> None:
         """Take a line of pip's."""
-        verb, _, rest = line.strip().partition(" ")
-        if verb in ("Collecting", "Processing"):
+        word, _, rest = line.strip().partition(" ")
+        if word in ("Collecting", "Processing"):
             self._count += 1
-        if verb in ("Collecting", "Processing", "Downloading"):
-            self._reporter.advanced(self._count, note=f"{verb.lower()} {Path(rest.split(' (')[0]).name}")
+        if word in ("Collecting", "Processing", "Downloading"):
+            self._reporter.advanced(self._count, note=f"{word.lower()} {Path(rest.split(' (')[0]).name}")
         elif line.startswith("Installing collected packages"):
             self._reporter.advanced(self._count, note="unpacking")
 

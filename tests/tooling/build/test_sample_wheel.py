@@ -115,7 +115,7 @@ def test_file_and_llvm_say_that_it_is_thin_arm64(built: Built, name: str) -> Non
             LIBRARY,
             "@rpath/libsample_core.dylib",
             "@loader_path",
-            {"/usr/lib/libSystem.B.dylib", "/usr/lib/libobjc.A.dylib", CORE_FOUNDATION},
+            {"/usr/lib/libSystem.B.dylib", "/usr/lib/libc++.1.dylib", "/usr/lib/libobjc.A.dylib", CORE_FOUNDATION},
         ),
         (
             BINDING,

@@ -208,7 +208,9 @@ def test_no_member_holds_a_path_of_this_machine(built: Built) -> None:
 
 
 def test_another_folder_gives_the_same_bytes(built: Built, tmp_path: Path) -> None:
-    again = _build(tmp_path / "another folder, with blanks ü")
+    folder = tmp_path / "another folder, with blanks ü"
+    folder.mkdir()
+    again = _build(folder)
 
     assert again.wheel.name == built.wheel.name
     assert again.wheel.read_bytes() == built.wheel.read_bytes()

@@ -86,8 +86,8 @@ def front_page(sets: Sequence[MatchedSet], wheels: Sequence[WheelFile], *, base:
         '<div class="verdict soft"><h1>PyTorch wheels with MPS, self-built</h1>'
         "<p>Built by mps-build for macOS on Apple silicon; these are not the official wheels. "
         "Each set is an index of its own: no other torch can come in.</p>"
-        "<noscript><p>{SITE} stands for this page's address, {SET} for that of the set below it: "
-        "the page's script would fill them in.</p></noscript></div>"
+        '<p class="no-script">{SITE} stands for the address of this page, {SET} for that of the set below it: '
+        "a script would fill them in.</p></div>"
     ]
     if newest:
         parts.append(section("Install the newest", _commands(newest[0], base), newest[0].id))

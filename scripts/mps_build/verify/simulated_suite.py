@@ -21,7 +21,7 @@ from .explanations import (
 from .suite.run import SuiteRun
 from .target.interpreter import describe_interpreter, the_one_torch
 from .target.resolve import Target
-from .target.torch_environment import Shop
+from .target.shop import Shop
 from .target.variables import SuiteEnviron, suite_environ
 from .verify_request import VerifyRequest
 from .work import Setting

@@ -119,7 +119,7 @@ MESSAGES: Mapping[str, object] = {
     "ran": {"left": {"launches": [_LAUNCH], "changed": [[0, 1]], "names": ["in", "out"]}, "sizes": [256]},
     "compiled": {"metadata": _METADATA, "body": "x", "variables": [], "is_cooperative": False},
     "refused": {"metadata": _METADATA, "body": "x", "fault": "refused", "reason": "so"},
-    "narrow": {"parts": ["%a = mul i32"]},
+    "addressing": {"metadata": _METADATA, "body": "x", "narrow": ["%a = mul i32"], "digest": "x"},
     "pair": {"metadata": _METADATA, "is_same": True, "instructions": [3, 4]},
     "failed": {"failed": "fault", "text": "so"},
     "line": {"event": "done", "function": 1, "verdict": {"outcome": "passed"}},
@@ -167,8 +167,8 @@ def _ask(name: str) -> None:
     reader = Reader(Path("x"))
     if name in ("compiled", "refused", "failed"):
         reader.compile(b"")
-    elif name == "narrow":
-        assert all(isinstance(each, str) for each in reader.narrow(b""))
+    elif name == "addressing":
+        assert all(isinstance(each, str) for each in reader.addressing(b"").narrow)
     else:
         reader.pair(b"", b"")
 

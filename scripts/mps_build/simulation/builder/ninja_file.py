@@ -13,7 +13,7 @@ NATIVE = Path(__file__).resolve().parents[1] / "native"
 GRAPH = NATIVE / "graph/graph.h"
 _SHARED = "objects/graph.pch"
 # Apple's Objective-C ABI in ELF; names mangled as the gcc of Debian's libtorch mangles them.
-_LANGUAGE = (
+OBJECTIVE_C = (
     *("-fobjc-runtime=macosx-13.0", "-fblocks", "-fno-objc-arc", "-fPIC", "-fclang-abi-compat=17"),
     *("-w", "-g0", "-fvisibility-inlines-hidden"),
 )
@@ -44,7 +44,7 @@ def ninja_text(inputs: Inputs) -> str:
     compiler = (str(root.clang), "--driver-mode=g++", f"--sysroot={root.path}")
     c_compiler = (str(root.clang), f"--sysroot={root.path}")
     flags = (
-        *(*_LANGUAGE, f"-std=gnu++{inputs.standard}", *(f"-D{each}" for each in _DEFINITIONS)),
+        *(*OBJECTIVE_C, f"-std=gnu++{inputs.standard}", *(f"-D{each}" for each in _DEFINITIONS)),
         *("-include", str(NATIVE / "include/linux_prefix.h"), *(f"-I{path}" for path in inputs.include)),
         *(word for path in inputs.after for word in ("-idirafter", str(path))),
     )

@@ -78,7 +78,11 @@ struct Found {
 std::atomic<Found *> recent[4096];
 } // namespace
 
-void refuse(const std::string &reason) { throw std::runtime_error("software Metal: " + reason); }
+thread_local const char *current_operator = nullptr, *current_class = nullptr, *current_selector = nullptr;
+
+std::string in_operator() { return current_operator ? std::string(current_operator) + ": " : ""; }
+void raise_error(const std::string &text) { throw std::runtime_error("software Metal: " + text); }
+void refuse(const std::string &reason) { raise_error(in_operator() + reason); }
 
 const char *selector(const char *name) {
   Lock held(registry().lock);
@@ -108,6 +112,8 @@ void *find_method(Class *type, const char *name) {
 }
 
 extern "C" void *sim_method_or_refuse(Class *type, const char *name) {
+  current_class = type->data->name;
+  current_selector = name;
   if (auto *code = find_method(type, name)) return code;
   refuse(std::string("there is no ") + (type->is_meta() ? "+[" : "-[") + type->data->name + " " + name + "]");
 }

@@ -11,20 +11,17 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
-from mps_build.common.errors import UsageError
 from mps_build.common.home import expanded
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.result import Result
-from mps_build.simulation.builder.build import Built, build
+from mps_build.simulation.builder.build import Built
 from mps_build.simulation.coverage import Coverage, measure
-from mps_build.simulation.releases import find_release
-from mps_build.simulation.session import DEFAULT_MACOS, program_argv, run_program
+from mps_build.simulation.session import DEFAULT_MACOS, check_macos, program_argv, provide, run_program
 
 from .shared.numbers import count
 
@@ -42,8 +39,6 @@ EXAMPLES = (
 )
 # What stands behind a `--` of its own is run.
 TAKES_COMMAND = True
-_MACOS = re.compile(r"(\d{2})(\.\d{1,2})?")
-_OLDEST_MACOS, _NEWEST_MACOS = 12, 26
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,30 +68,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: Options, console: Console) -> Result:
     """Build the simulation, then run the program, or print what is covered."""
     check_macos(options.macos)
-    release = find_release(find_recipe(options.recipe).version)
+    version = find_recipe(options.recipe).version
     source = expanded(options.source) if options.source else None
-    built = build(release, source=source, rebuild=options.rebuild, jobs=options.jobs, reporter=console)
+    built = provide(version, source=source, rebuild=options.rebuild, jobs=options.jobs, reporter=console)
     if options.command:
         argv = program_argv(built, options.command)
         status = run_program(built, argv, macos=options.macos, environ=os.environ)
-        document = {"release": release.version, "macos": options.macos, "argv": list(argv)}
+        document = {"release": version, "macos": options.macos, "argv": list(argv)}
         return Result(document=document, exit_code=status, cause=None if status == 0 else "program")
     covered = measure(built, macos=options.macos)
     _print(built, covered, console, macos=options.macos)
     return Result(document=document_of(built, covered, macos=options.macos))
-
-
-def check_macos(text: str) -> None:
-    """Refuse what is not a version of macOS that any MPS runs on.
-
-    Raises:
-        UsageError: naming what may be said.
-    """
-    found = _MACOS.fullmatch(text)
-    if found is None or not _OLDEST_MACOS <= int(found[1]) <= _NEWEST_MACOS:
-        raise UsageError(
-            f"--macos {text}: is not a version from {_OLDEST_MACOS} to {_NEWEST_MACOS}", hint="such as 14.4"
-        )
 
 
 def document_of(built: Built, covered: Coverage, *, macos: str) -> dict[str, Any]:

@@ -8,6 +8,9 @@ into it. With both, --python chooses the Python of the venv.
 
 `--device cpu` rehearses the suite on the CPU and `--device cuda` on another accelerator; neither says
 anything about MPS.
+
+`v2.6.0 --simulated` asks PyTorch's own MPS host code on Linux, over a software Metal: a rehearsal, never a
+verification. A failure there is explained by data, or it is new.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from pathlib import Path
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
+from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.records.verification import Simulated
 from mps_build.common.result import Result
 from mps_build.verify import Verification, VerifyRequest
 
@@ -34,12 +39,14 @@ from .shared.torch_options import (
 )
 
 TASK = ("verify", 1)
+EXTRA_OPTIONS = {"--simulated": "simulate"}
 EXAMPLES = (
     "torch==2.13.0",
     "wheelhouse/torch-2.6.0-cp311-cp311-macosx_11_0_arm64.whl --full --html report.html",
     "--python ~/venv/bin/python",
     "--python ~/venv/bin/python --device cpu --only issue-131750",
     "--python ~/venv/bin/python --device cpu --plant fault.py:rounded",
+    "v2.6.0 --simulated --macos 14.4 --quick",
 )
 
 
@@ -56,6 +63,8 @@ class Options(VerdictOptions):
     jobs: int
     suite: Path | None
     resume: Path | None
+    simulated: bool
+    macos: str | None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,13 +89,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume", metavar="DIR", type=Path, help="continue an interrupted run: the folder of its record"
     )
+    parser.add_argument(
+        "--simulated",
+        action="store_true",
+        help="a recipe's MPS host code on Linux (docs/verify/simulated.md); rehearses",
+    )
+    parser.add_argument("--macos", metavar="X.Y", help="the macOS that a simulated device answers as (default: 15.2)")
     add_run_options(parser)
     add_verdict_options(parser)
 
 
 def run(options: Options, console: Console) -> Result:
     """Run the suite and print the verdict; the exit status follows it (docs/reference/exit_codes.md)."""
-    return concluded(Verification(_request(options), console), options, console, command="verify_mps")
+    request = _request(options)
+    work = None
+    if request.simulated is not None:
+        from mps_build.verify.simulated_suite import SimulatedSuite  # needs what only a simulation needs
+
+        work = SimulatedSuite(request, request.simulated)
+    return concluded(Verification(request, console, work), options, console, command="verify_mps")
 
 
 def _request(options: Options) -> VerifyRequest:
@@ -96,7 +117,8 @@ def _request(options: Options) -> VerifyRequest:
         raise UsageError("--jobs takes a number of at least 1")
     if options.quick and options.full:
         raise UsageError("--quick and --full exclude each other", hint="choose one")
-    fields = {**torch_fields(options), **verdict_fields(options)}
+    simulated = _simulated(options)
+    fields = {**torch_fields(options, simulated=simulated), **verdict_fields(options)}
     if options.resume is not None:
         fields["folder"] = options.resume
     return VerifyRequest(
@@ -111,3 +133,42 @@ def _request(options: Options) -> VerifyRequest:
         resume=options.resume is not None,
         suite=options.suite.absolute() if options.suite else None,
     )
+
+
+def _simulated(options: Options) -> Simulated | None:
+    """Return what a simulated device answers as; what makes no sense beside it is refused at once.
+
+    Raises:
+        UsageError: naming the options that exclude each other.
+        SourceError: the release cannot be simulated, and why.
+    """
+    if not options.simulated:
+        if options.macos is not None:
+            raise UsageError(
+                "--macos goes with --simulated: a Mac has its own", hint="nox -s verify_mps -- v2.6.0 --simulated"
+            )
+        return None
+    if options.target is None:
+        raise UsageError("--simulated takes a release", hint="nox -s verify_mps -- v2.6.0 --simulated")
+    if options.target.endswith(".whl"):
+        raise UsageError(
+            f"--simulated takes a release, not a wheel ({options.target}): a macOS wheel's host code is for Macs alone",
+            hint="nox -s verify_mps -- v2.6.0 --simulated; nox -s verify_kernels runs a wheel's Metal kernels",
+        )
+    others = {
+        f"--device {options.device}": options.device != "mps",
+        "--python": options.python is not None,
+        "--nightly": options.nightly,
+        "--index": options.index is not None,
+        "--host": options.host is not None,
+        "--allow-virtual": options.allow_virtual,
+    }
+    if wrong := [name for name, is_given in others.items() if is_given]:
+        raise UsageError(f"{', '.join(wrong)} and --simulated exclude each other", hint="leave one of them out")
+    from mps_build.simulation.session import DEFAULT_MACOS, check_macos, check_release
+
+    macos = options.macos or DEFAULT_MACOS
+    check_macos(macos)
+    release = find_recipe(options.target.removeprefix("torch==")).version
+    check_release(release)
+    return Simulated(release=release, macos=macos)

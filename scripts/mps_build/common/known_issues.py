@@ -90,17 +90,17 @@ def as_suite_reads_them(issues: Iterable[Issue]) -> list[dict[str, Any]]:
 def _holds(issue: Issue, here: Circumstances) -> bool:
     return (
         here.device in issue.devices
-        and _within(here.torch, issue.torch)
-        and _within(here.macos, issue.macos)
+        and within(here.torch, issue.torch)
+        and within(here.macos, issue.macos)
         and (issue.chips is None or _chip_fits(here.chip, issue.chips))
         and (issue.virtual is None or here.virtual == issue.virtual)
     )
 
 
-def _within(version: str | None, wanted: str | None) -> bool:
+def within(version: str | None, wanted: str | None) -> bool:
     """True if the release part of `version` (no .dev, no rc, no local part) lies in the range.
 
-    >>> _within("2.16.0.dev20261101+cpu", ">=2.16"), _within("26.5.2", "<26"), _within(None, ">=1")
+    >>> within("2.16.0.dev20261101+cpu", ">=2.16"), within("26.5.2", "<26"), within(None, ">=1")
     (True, False, False)
     """
     if wanted is None:

@@ -1,22 +1,72 @@
-"""A program with an `mps` device: its environment, and how it is started."""
+"""A program with an `mps` device: what it needs, its environment, and how it is started. What others may call."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from mps_build.common.errors import UsageError
 from mps_build.common.process import Command, run_interactive
+from mps_build.common.reporter import Reporter
 
-from .builder.build import Built, simulation_folder
+from .builder.build import Built, build, simulation_folder
 from .builder.root import Root
+from .releases import find_release
 
 _PYTHON = Path(__file__).resolve().parent / "python"
 _SOURCE = _PYTHON / "metal_source.py"
 # Of the session's own environment and of the caller's interpreter: a program's Python is another one.
 _NOT_PASSED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_PRELOAD")
 DEFAULT_MACOS = "15.2"
+_MACOS = re.compile(r"(\d{2})(\.\d{1,2})?")
+_OLDEST_MACOS, _NEWEST_MACOS = 12, 26
+
+
+def check_macos(text: str) -> None:
+    """Refuse what is not a version of macOS that any MPS runs on.
+
+    Raises:
+        UsageError: naming what may be said.
+    """
+    found = _MACOS.fullmatch(text)
+    if found is None or not _OLDEST_MACOS <= int(found[1]) <= _NEWEST_MACOS:
+        raise UsageError(
+            f"--macos {text}: is not a version from {_OLDEST_MACOS} to {_NEWEST_MACOS}", hint="such as 14.4"
+        )
+
+
+def check_release(version: str) -> None:
+    """Refuse a release that cannot be simulated.
+
+    Raises:
+        SourceError: saying why, and what it needs.
+    """
+    find_release(version)
+
+
+def provide(
+    version: str,
+    *,
+    source: Path | None = None,
+    rebuild: bool = False,
+    offline: bool = False,
+    jobs: int,
+    reporter: Reporter,
+) -> Built:
+    """Return the simulation of a release, built only as far as it is not there yet.
+
+    Args:
+        source: a tree of the release; None: Debian's. rebuild: start from no object. offline: build nothing.
+
+    Raises:
+        SourceError: the release cannot be simulated, or the tree is of another.
+        HostError, BuildEnvironmentError, PatchError, CompileError: it cannot be built here.
+    """
+    release = find_release(version)
+    return build(release, source=source, rebuild=rebuild, offline=offline, jobs=jobs, reporter=reporter)
 
 
 def simulated_environ(built: Built, *, macos: str, environ: Mapping[str, str]) -> dict[str, str]:
@@ -28,6 +78,8 @@ def simulated_environ(built: Built, *, macos: str, environ: Mapping[str, str]) -
     cache.mkdir(parents=True, exist_ok=True)
     libraries = [str(built.folder), *filter(None, [environ.get("LD_LIBRARY_PATH")])]
     return {
+        # A part of Debian's torch (UCX) answers a crash with 40 lines of its own, and hides what ours says.
+        "UCX_HANDLE_ERRORS": "none",
         **{name: value for name, value in kept.items() if not name.startswith("MPS_BUILD_CALLER_")},
         "PATH": os.pathsep.join((str(_programs(built.root)), path)),
         "LD_LIBRARY_PATH": os.pathsep.join(libraries),

@@ -10,7 +10,7 @@ from typing import Any
 
 from mps_build import __version__
 from mps_build.common.known_issues import Issue
-from mps_build.common.records.verification import KnownIssue, Python, Record, Torch
+from mps_build.common.records.verification import Explanations, KnownIssue, Python, Record, Torch
 
 from .judgement import Judged, count
 from .suite.run import SuiteRun
@@ -28,6 +28,7 @@ class Draft:
     environment: Mapping[str, Any] = field(default_factory=dict)
     target: Mapping[str, Any] = field(default_factory=dict)
     known: tuple[KnownIssue, ...] = ()
+    explanations: Explanations | None = None
     notes: list[str] = field(default_factory=list)
     started: datetime = field(default_factory=lambda: datetime.now(timezone.utc))
     began: float = field(default_factory=time.monotonic)
@@ -58,6 +59,8 @@ class Draft:
             notes=tuple(self.notes + run.notes),
             started=self.started.isoformat(timespec="seconds"),
             seconds=round(time.monotonic() - self.began, 2),
+            simulated=request.simulated,
+            explanations=self.explanations,
             counts=dict(count(run.cases)),
             cases=tuple(run.cases),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,11 @@ def observe_host(recording: Path | None) -> HostFacts:
         apple_silicon=_known(host.apple_silicon),
         document={**host.document(), "metal": metal, "host_recording": recorded(prober)[0]},
     )
+
+
+def simulated_host(host: HostFacts, *, macos: str) -> HostFacts:
+    """Return the machine that a simulated device answers as: a macOS, and no chip."""
+    return replace(host, macos=macos, chip=None, virtual=None, rosetta=None, apple_silicon=None, simulates_mps=True)
 
 
 def recorded_line(recording: Path) -> str:

@@ -20,7 +20,7 @@ from mps_build.common.errors import (
     UsageError,
     VirtualGpu,
 )
-from mps_build.common.records.verification import FAILED, Case, Verdict
+from mps_build.common.records.verification import Case, Verdict
 
 from .suite.run import SuiteRun
 
@@ -52,6 +52,7 @@ def judge_run(
     planted: bool = False,
     accept_known: bool = False,
     virtual: bool = False,
+    simulated: bool = False,
 ) -> Judged:
     """Return the verdict of a run that was not interrupted; `record` is where its record goes, for the next command."""
     if run.refused is not None:
@@ -66,7 +67,7 @@ def judge_run(
     counts = count(run.cases)
     if virtual and device == "mps":
         return _ended(VirtualGpu, "a virtual machine's GPU: the cases ran, and no verdict follows from them", _ON_A_MAC)
-    if any(counts[outcome] for outcome in FAILED):
+    if any(case.is_new for case in run.cases):
         return Judged(
             verdict="regressed",
             exit_code=Regressed.exit_code,
@@ -74,17 +75,18 @@ def judge_run(
             message=_BY_THEMSELVES if planted and not run.caught else None,
             hint=_repro(run, record),
         )
-    if not counts["passed"] + counts["known"] + counts["unexpected_pass"]:
+    explained = [case.explained.letter for case in run.cases if case.explained]
+    if not counts["passed"] + counts["known"] + counts["unexpected_pass"] + len(explained):
         skipped = f"all {counts['skipped']} cases were skipped" if counts["skipped"] else "no case was chosen"
         return _ended(UsageError, f"nothing was verified: {skipped}", "choose others with --only, --op or --layer")
     if device != "mps" or planted:
         return Judged(verdict="rehearsed")
-    if counts["known"]:
+    if counts["known"] or "bug" in explained:
         error = KnownIssuesOnly
         if accept_known:
-            return Judged(verdict="known_issues_only")
+            return Judged(verdict="rehearsed" if simulated else "known_issues_only")
         return Judged(verdict="known_issues_only", exit_code=error.exit_code, cause=error.cause, hint=_ACCEPT)
-    return Judged(verdict="verified")
+    return Judged(verdict="rehearsed" if simulated else "verified")
 
 
 _AGAIN = "close other GPU programs, let the machine cool, then run it again"
@@ -94,7 +96,7 @@ _ACCEPT = "`--accept known` makes this exit 0"
 
 
 def _repro(run: SuiteRun, record: Path) -> str:
-    first = next(case.id for case in run.cases if case.outcome in FAILED)
+    first = next(case.id for case in run.cases if case.is_new)
     command = f"nox -s repro -- {shlex.quote(str(record))} {shlex.quote(first)}"
     return f"`{command}` writes that failure as a script of its own"
 

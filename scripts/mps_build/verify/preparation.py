@@ -15,7 +15,7 @@ from mps_build.common.records.verification import Python, Torch
 from mps_build.common.workspace import cache_folder, work_folder
 
 from .draft import Draft
-from .facts import judge_text_on, observe_host, recorded_line
+from .facts import judge_text_on, observe_host, recorded_line, simulated_host
 from .target import diagnosis
 from .target.diagnosis import HostFacts, ProbeFacts
 from .target.resolve import Target, wanted_version
@@ -45,6 +45,8 @@ def prepare(
     if request.python and request.host_file is None:
         host = replace(host, rosetta=None)  # that is said of our own Python; the probe asks the one under test
     draft.host = host.document
+    if request.simulated is not None:
+        host = simulated_host(host, macos=request.simulated.macos)
     if request.host_file is not None:
         console.print(recorded_line(request.host_file))
     # --allow-virtual runs the cases, without a verdict.
@@ -107,6 +109,8 @@ def _ask_torch(request: VerifyRequest, target: Target, draft: Draft, folder: Pat
     facts = diagnosis.probe(
         target.interpreter.executable, request.device, environ=target.environ.variables, folder=folder
     )
-    draft.torch = Torch(version=facts.torch, commit=facts.get("import", "commit"), wheel=target.wheel)
+    commit = facts.get("import", "commit")
+    known = None if commit == "Unknown" else commit  # tools/generate_torch_version.py, outside of a clone
+    draft.torch = Torch(version=facts.torch, commit=known, wheel=target.wheel)
     draft.gpu = {key: value for key, value in facts.stages.get("device", {}).items() if key != "stage"}
     return facts

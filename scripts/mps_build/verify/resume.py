@@ -18,6 +18,7 @@ def not_the_same(earlier: Record, torch: Torch, request: VerifyRequest, folder: 
             ("torch", earlier.torch.version, torch.version),
             ("torch's commit", earlier.torch.commit, torch.commit),
             ("the device", earlier.device, request.device),
+            ("what the device answers as", earlier.simulated, request.simulated),
             ("what was chosen of the suite", earlier.selection, request.selection()),
         )
         if before != now

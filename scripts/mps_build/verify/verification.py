@@ -108,6 +108,7 @@ class Verification:
             planted=request.plant is not None,
             accept_known=request.accept_known,
             virtual=prepared.virtual,
+            simulated=request.simulated is not None,
         )
         hint = self.work.hint if judged.verdict == "regressed" and self.work.hint else judged.hint
         judged = replace(judged, hint=self._hint(judged.cause, hint))

@@ -13,6 +13,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from ..common.errors import UsageError
 from ..common.opening import fault_of
+from ..common.records.verification import Simulated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,7 @@ class VerifyRequest:
 
     `target` is a wheel's path or a requirement; without it, `python` is an interpreter that has its torch.
     `resume`: the record in `folder` is of an interrupted run of the same question, whose cases are taken over.
+    `simulated`: the device is PyTorch's host code on Linux; neither `target` nor `python` is given then.
     """
 
     target: str | None = None
@@ -43,6 +45,7 @@ class VerifyRequest:
     resume: bool = False
     suite: Path | None = None
     known_issues: Path | None = None
+    simulated: Simulated | None = None
 
     @property
     def is_wheel(self) -> bool:
@@ -69,7 +72,9 @@ class VerifyRequest:
 
     @property
     def exact_version(self) -> str | None:
-        """The version under test, if the requirement alone tells it."""
+        """The version under test, if what was asked alone tells it."""
+        if self.simulated is not None:
+            return self.simulated.release
         exact = re.fullmatch(r"torch==([\w.+!]+)", (self.target or "").replace(" ", ""))
         return exact[1] if exact else None
 
@@ -112,6 +117,8 @@ class VerifyRequest:
 
     def asked(self) -> dict[str, Any]:
         """Return the target as it was named."""
+        if self.simulated is not None:
+            return {"kind": "simulation", "name": f"v{self.simulated.release}"}
         if self.target is None:
             return {"kind": "python", "name": self.python}
         return {"kind": "wheel" if self.is_wheel else "requirement", "name": self.target}
@@ -133,6 +140,11 @@ class VerifyRequest:
         part = "A chosen part of the suite. " if self.only or self.op or self.layers or self.quick else ""
         if self.plant:
             part = f"A fault was planted ({self.plant}). {part}"
+        if self.simulated is not None:
+            return (
+                f"{part}PyTorch {self.simulated.release}'s MPS host code on Linux, answering as on macOS "
+                f"{self.simulated.macos}. A rehearsal: it says nothing about a GPU's numbers, Apple's MPSGraph or time."
+            )
         if self.device == "mps":
             return f"{part}MPS on {name}." if gpu else f"{part}MPS, not reached."
         where = "the CPU" if self.device == "cpu" else f"another accelerator ({name})"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from mps_build.commands.shared.parser import parse_options
-from mps_build.commands.simulate import check_macos, document_of
+from mps_build.commands.simulate import document_of
 from mps_build.common.errors import UsageError
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.builder.root import LIBRARY, Root
 from mps_build.simulation.coverage import Coverage
 from mps_build.simulation.releases import find_release
-from mps_build.simulation.session import program_argv, run_program, simulated_environ
+from mps_build.simulation.session import check_macos, program_argv, run_program, simulated_environ
 
 
 @pytest.fixture

@@ -123,3 +123,35 @@ def test_a_second_build_compiles_nothing(built: Built) -> None:
 
     assert again.folder == built.folder
     assert built.library.stat().st_mtime_ns == before
+
+
+_CRASH_IN_A_MESSAGE = """
+import ctypes, torch
+library = ctypes.CDLL("libmps_simulated.so")
+library.objc_msgSend.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+library.objc_msgSend(12345, b"commandBuffer")
+"""
+# The memory of the tensor may not be read: the host code of a copy does so.
+_CRASH_IN_AN_OPERATOR = """
+import ctypes, mmap, torch
+page = mmap.mmap(-1, 4096)
+x = torch.frombuffer(page, dtype=torch.int32)
+ctypes.CDLL(None).mprotect(ctypes.c_void_p(x.data_ptr()), ctypes.c_size_t(4096), 0)
+x.to("mps", torch.float32)
+"""
+
+
+def test_a_crash_names_the_selector_and_the_native_frames(built: Built, tmp_path: Path) -> None:
+    answer = _run(built, _CRASH_IN_A_MESSAGE, tmp_path)
+
+    assert answer.exit == -11
+    assert "software Metal: signal 11 (Segmentation fault); native frames:\n  objc_msgSend (/lib" in answer.stderr
+    assert "operator (none), selector commandBuffer\n" in answer.stderr
+
+
+def test_a_crash_in_host_code_names_the_operator_and_its_functions(built: Built, tmp_path: Path) -> None:
+    answer = _run(built, _CRASH_IN_AN_OPERATOR, tmp_path)
+
+    assert answer.exit == -11
+    assert "\noperator copy_, selector (none)\n" in answer.stderr
+    assert "\n  at::native::mps::mps_copy_ (/libmps_simulated.so)\n" in answer.stderr  # not as the linker has it

@@ -8,12 +8,12 @@ from pathlib import Path
 from mps_build.common.console import Console, human_seconds
 from mps_build.common.errors import KnownIssuesOnly, MpsBuildError
 from mps_build.common.files import write_whole
-from mps_build.common.records.verification import FAILED, Case, Record, to_json
+from mps_build.common.records.verification import Case, Record, to_json
 from mps_build.common.result import Result
 from mps_build.common.summary import job_summary
 from mps_build.verify import Verification
 from mps_build.verify.reports import html, junit, markdown
-from mps_build.verify.reports.words import further_cause, one_line, torch_words
+from mps_build.verify.reports.words import explanation_words, further_cause, one_line, torch_words
 
 from .torch_options import VerdictOptions
 
@@ -59,11 +59,12 @@ def print_end(record: Record, path: Path, console: Console) -> None:
     """Print what a run shows: the statement, the failed cases, the known issues, the verdict, and what to do next."""
     console.print()
     console.print(record.statement, style="bold")
-    new = [case for case in record.cases if case.outcome in FAILED]
+    new = [case for case in record.cases if case.is_new]
+    explained = [case for case in record.cases if case.explained]
     known = [case for case in record.cases if case.outcome == "known"]
-    for title, cases in (("New failures", new), ("Known issues", known)):
+    for title, cases in (("New failures", new), ("Explained failures", explained), ("Known issues", known)):
         if cases:
-            lines = [[case.id, ", ".join(case.issue), case.outcome, _short(case)] for case in cases[:_SHOWN]]
+            lines = [[case.id, ", ".join(case.issue), _outcome(case), _short(case)] for case in cases[:_SHOWN]]
             if len(cases) > _SHOWN:
                 lines.append([f"and {len(cases) - _SHOWN} more", "", "", ""])
             console.table(("case", "issue", "outcome", "what"), lines, title=title)
@@ -81,6 +82,8 @@ def print_end(record: Record, path: Path, console: Console) -> None:
     ]
     if record.plant:
         rows.insert(1, ("plant", record.plant))
+    if words := explanation_words(record):
+        rows.insert(-2, ("failures", words))
     console.table(("", ""), rows)
     if record.message:
         console.print(record.message, style="bold red")
@@ -91,6 +94,10 @@ def print_end(record: Record, path: Path, console: Console) -> None:
     elif record.exit_code != KnownIssuesOnly.exit_code:
         console.print(f"next: `nox -s compare -- OLDER_RECORD {path}` shows what changed since another run")
     console.print(one_line(record), style="bold")
+
+
+def _outcome(case: Case) -> str:
+    return f"{case.outcome}: {case.explained.letter} {case.explained.id}" if case.explained else case.outcome
 
 
 def _short(case: Case) -> str:

@@ -24,6 +24,7 @@ from mps_build.host.recordings.recording import Recording
 from mps_build.inspection.audit.render import rules_table
 from mps_build.kernels.report.families import families_table
 from mps_build.verify.bisection.state import State
+from mps_build.verify.explanations import ExplanationFile
 
 from .catalogue import COMMANDS
 from .parser import module_of
@@ -36,6 +37,7 @@ _MODELS: Mapping[str, type[BaseModel]] = {
     "bisection": State,
     "record": Record,
     "recording": Recording,
+    "simulated_explanations": ExplanationFile,
 }
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import UsageError
+from mps_build.common.records.verification import Simulated
 from mps_build.verify.target.callers import callers_python
 
 from .nightly_options import add_nightly_options, chosen_nightly
@@ -89,18 +90,21 @@ def add_verdict_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", metavar="FILE", type=Path, help="also write a summary as Markdown")
 
 
-def torch_fields(options: TorchOptions) -> dict[str, Any]:
+def torch_fields(options: TorchOptions, *, simulated: Simulated | None = None) -> dict[str, Any]:
     """Return the fields of a `VerifyRequest` that the first two groups give.
+
+    Args:
+        simulated: a device that brings its own Python and torch.
 
     Raises:
         UsageError: no torch is named and the caller's own Python has none, or a limit is not above 0.
     """
-    python, target = options.python, options.target
+    python, target = options.python, options.target if simulated is None else None
     if options.nightly or options.index:
         target = chosen_nightly(
             target, nightly=options.nightly, index=options.index, pythons=(_version(python),), platform=None
         )[0]
-    if target is None and python is None and options.host is None:
+    if target is None and python is None and options.host is None and simulated is None:
         python = str(callers_python(os.environ))
     memory: float | None = options.memory_limit
     if memory is not None and memory <= 0:
@@ -114,6 +118,7 @@ def torch_fields(options: TorchOptions) -> dict[str, Any]:
         "host_file": options.host,
         "folder": options.record,
         "offline": options.offline,
+        "simulated": simulated,
     }
 
 

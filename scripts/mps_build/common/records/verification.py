@@ -23,6 +23,7 @@ Failure = Literal["failed", "crashed", "timeout"]
 FAILED: tuple[Failure, ...] = get_args(Failure)
 Verdict = Literal["verified", "rehearsed", "regressed", "known_issues_only", "not_verified"]
 PlantResult = Literal["caught", "missed", "not_exercised", "error"]
+Letter = Literal["bug", "limit", "suite"]
 
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -32,6 +33,18 @@ class RecordPart(BaseModel):
     """A part of a record: it stays as it was written, and what a later version adds is kept."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class Explained(RecordPart):
+    """Why a case fails on the simulated device: a bug of PyTorch's host code, or a limit of the simulation.
+
+    `id` is the row of simulated_explanations.yaml.
+    """
+
+    id: str
+    letter: Letter
+    link: str | None = None
+    reason: str
 
 
 class Case(RecordPart):
@@ -51,6 +64,12 @@ class Case(RecordPart):
     seconds: float | None = None
     known_issue: str | None = None
     file: str | None = None
+    explained: Explained | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it failed and nothing explains it."""
+        return self.outcome in FAILED and self.explained is None
 
 
 class WheelFile(RecordPart):
@@ -89,6 +108,23 @@ class KnownIssue(RecordPart):
     since: str
     fixed_by: str | None = None
     cases: tuple[str, ...] = ()
+
+
+class Simulated(RecordPart):
+    """What a simulated device answered as: PyTorch's own MPS host code of this release, on a macOS that it was told."""
+
+    release: str
+    macos: str
+
+
+class Explanations(RecordPart):
+    """How many failing cases have which letter, and how many have none; `stale` are explained cases that passed."""
+
+    bug: int = 0
+    limit: int = 0
+    suite: int = 0
+    unexplained: int = 0
+    stale: tuple[str, ...] = ()
 
 
 class RecordHeader(RecordPart):
@@ -133,6 +169,8 @@ class Record(RecordHeader):
     schema_: Literal["mps-build/record/1"] = Field(default=SCHEMA, alias="schema")
     verdict: Verdict
     known_issues: tuple[KnownIssue, ...] = ()
+    simulated: Simulated | None = None
+    explanations: Explanations | None = None
     counts: dict[str, int] = Field(default_factory=dict)
     cases: tuple[Case, ...] = ()
 

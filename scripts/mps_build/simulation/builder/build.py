@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mps_build.build.ninja import run_build
 from mps_build.build.objc import write_frameworks
+from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.files import write_whole
 from mps_build.common.json_text import read_json
 from mps_build.common.opening import open_to_append
@@ -53,12 +54,19 @@ def simulation_folder() -> Path:
 
 
 def build(
-    release: Release, *, source: Path | None = None, rebuild: bool = False, jobs: int, reporter: Reporter
+    release: Release,
+    *,
+    source: Path | None = None,
+    rebuild: bool = False,
+    offline: bool = False,
+    jobs: int,
+    reporter: Reporter,
 ) -> Built:
     """Return the library of a release, built only as far as it is not there yet.
 
     Args:
         source: the user's tree; None: Debian's source package. rebuild: start from no object.
+        offline: take what was built before, or nothing.
 
     Raises:
         HostError, BuildEnvironmentError, SourceError, PatchError, CompileError: it cannot be built here.
@@ -70,6 +78,11 @@ def build(
     state = digest_of([[str(path), path.read_text(encoding="utf-8")] for path in _ours(release)])
     if tree is None and not rebuild and (kept := _kept(release, folder, state)) is not None:
         return kept
+    if offline:
+        raise BuildEnvironmentError(
+            f"the simulation of {release.version} is not built yet, and --offline does not allow fetching its parts",
+            hint="run once without --offline",
+        )
     check_host(home)
     with _held(home / "lock", reporter):
         package = release.package

@@ -8,7 +8,7 @@ from html import escape
 
 from mps_build.common.console import as_called
 from mps_build.common.page import whole_page
-from mps_build.common.records.verification import FAILED, Case, Record
+from mps_build.common.records.verification import Case, Record
 
 from .words import by_layer, facts, headline, issue_link, plural, sentence, share_of_bound
 
@@ -32,6 +32,7 @@ def render(record: Record) -> str:
             f'<p class="statement">{escape(record.statement)}</p>',
             _verdict(record),
             _bad(record),
+            _explained(record),
             _known(record),
             _layers(record),
             _facts(record),
@@ -62,7 +63,7 @@ def _with_code(text: str) -> str:
 
 
 def _bad(record: Record) -> str:
-    cases = [case for case in record.cases if case.outcome in FAILED]
+    cases = [case for case in record.cases if case.is_new]
     rows = [
         f"<tr><td><code>{escape(case.id)}</code></td><td>{_issues(case)}</td><td>{_tag(case)}</td>"
         f'<td class="what">{_reason(case)}</td></tr>'
@@ -71,6 +72,21 @@ def _bad(record: Record) -> str:
     return _section(
         "New failures", _table(("case", "issue", "outcome", "what"), rows), plural(len(cases), "case"), rows
     )
+
+
+def _explained(record: Record) -> str:
+    rows = []
+    for case in record.cases:
+        if (found := case.explained) is None:
+            continue
+        name = f"<code>{escape(found.id)}</code>"
+        link = f'<a href="{escape(found.link, quote=True)}">{name}</a>' if found.link else name
+        rows.append(
+            f"<tr><td><code>{escape(case.id)}</code></td><td>{_tag(case)}</td><td>{escape(found.letter)}</td>"
+            f'<td>{link}</td><td class="what">{escape(found.reason)}</td></tr>'
+        )
+    columns = ("case", "outcome", "letter", "explanation", "why")
+    return _section("Explained failures", _table(columns, rows), plural(len(rows), "case"), rows)
 
 
 def _known(record: Record) -> str:

@@ -25,6 +25,9 @@ def render(record: Record) -> str:
 def _case(case: Case) -> JunitCase:
     whole = JunitCase(suite=case.layer, name=case.id, seconds=case.seconds or 0.0)
     reason = case.reason or ""
+    if case.explained is not None:
+        text = f"{case.explained.letter} {case.explained.id}: {case.explained.reason}: {reason}"
+        return replace(whole, outcome="skipped", text=text)
     if case.outcome == "failed":
         return replace(whole, outcome="failed", text=reason)
     if case.outcome in ("crashed", "timeout"):
@@ -54,6 +57,7 @@ def _properties(record: Record) -> list[tuple[str, str]]:
         ("torch", record.torch.version),
         ("commit", record.torch.commit),
         ("device", record.device),
+        ("simulated", f"as on macOS {record.simulated.macos}" if record.simulated else None),
         ("macos", record.host.get("macos")),
         ("chip", record.host.get("chip")),
     )

@@ -21,7 +21,8 @@ def render(record: Record) -> str:
     parts += _table(("", ""), [(f"**{name}**", _text(value)) for name, value in facts(record)])
     if record.cases:
         parts += ["### Layers", "", *_layers(record)]
-    parts += _cases("New failures", [case for case in record.cases if case.outcome in FAILED])
+    parts += _cases("New failures", [case for case in record.cases if case.is_new])
+    parts += _explained(record)
     known = {row.id: row for row in record.known_issues}
     rows = []
     for case in record.cases:
@@ -57,6 +58,18 @@ def _cases(title: str, cases: list[Case]) -> list[str]:
     rows = [(in_code(case.id), _issues(case), case.outcome, _text(case.reason)) for case in cases[:_SHOWN]]
     more = [f"and {len(cases) - _SHOWN} more: see the record", ""] if len(cases) > _SHOWN else []
     return [f"### {title}", "", *_table(("case", "issue", "outcome", "what"), rows), *more]
+
+
+def _explained(record: Record) -> list[str]:
+    rows = []
+    for case in record.cases:
+        if case.explained is not None:
+            name = in_code(case.explained.id)
+            link = f"[{name}]({case.explained.link})" if case.explained.link else name
+            rows.append((in_code(case.id), case.outcome, case.explained.letter, link, _text(case.explained.reason)))
+    more = [f"and {len(rows) - _SHOWN} more: see the record", ""] if len(rows) > _SHOWN else []
+    columns = ("case", "outcome", "letter", "explanation", "why")
+    return ["### Explained failures", "", *_table(columns, rows[:_SHOWN]), *more] if rows else []
 
 
 def _issues(case: Case) -> str:

@@ -100,6 +100,7 @@ def circumstances(
         "commit": (before.torch.commit, after.torch.commit),
         "wheel": (before.torch.wheel and before.torch.wheel.sha256, after.torch.wheel and after.torch.wheel.sha256),
         "device": (before.device, after.device),
+        "simulated": (_answers_as(before), _answers_as(after)),
         "gpu": (before.gpu.get("name"), after.gpu.get("name")),
         "macos": (before.host.get("macos"), after.host.get("macos")),
         "chip": (before.host.get("chip"), after.host.get("chip")),
@@ -110,6 +111,11 @@ def circumstances(
         **more,
     }
     return {name: (str(one), str(other)) for name, (one, other) in pairs.items() if one != other}
+
+
+def _answers_as(record: Record | BenchmarkRecord) -> str | None:
+    simulated = record.simulated if isinstance(record, Record) else None
+    return f"as on macOS {simulated.macos}" if simulated else None
 
 
 def _growth(old: Mapping[str, Case], new: Mapping[str, Case], names: Sequence[str]) -> tuple[Change, ...]:

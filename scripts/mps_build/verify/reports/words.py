@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mps_build.common.records.benchmark import BenchmarkRecord
-from mps_build.common.records.verification import FAILED, Case, Record
+from mps_build.common.records.verification import Case, Record
 
 _KINDS = {"aot": "Metal kernels precompiled", "jit": "Metal kernels compiled at first use", "off": "without MPS"}
 _VERDICTS = {
@@ -39,6 +39,8 @@ def one_line(record: Record) -> str:
     torch = f"torch {record.torch.version}" if record.torch.version else "torch (not asked yet)"
     chip = record.host.get("chip") or record.host.get("arch") or "this machine"
     macos = f", macOS {record.host['macos']}" if record.host.get("macos") else ""
+    if record.simulated is not None:
+        chip, macos = "simulated on Linux", f", as on macOS {record.simulated.macos}"
     cause = f" ({why})" if (why := further_cause(record)) else ""
     return f"{torch} on {record.device}, {chip}{macos}: {headline(record).lower()}{cause}"
 
@@ -46,7 +48,7 @@ def one_line(record: Record) -> str:
 def sentence(record: Record) -> str:
     """Return what the verdict means, in one sentence."""
     counts = record.counts
-    bad = sum(counts.get(outcome, 0) for outcome in FAILED)
+    bad = sum(case.is_new for case in record.cases)
     ran = sum(counts.values()) - counts.get("skipped", 0)
     if record.partial and record.cause == "interrupted":
         return f"Interrupted after {ran} cases; no verdict follows from a part."
@@ -59,10 +61,33 @@ def sentence(record: Record) -> str:
         return f"{plural(bad, 'case')} of {ran} gave wrong answers that no known issue explains" + (
             f"; {known} more {'is' if known == 1 else 'are'} known." if known else "."
         )
+    explained = explanation_words(record)
+    if explained and record.verdict in ("known_issues_only", "rehearsed"):
+        return f"Each of the failures among {ran} cases on the simulated device is explained: {explained}."
     if record.verdict == "known_issues_only":
         return f"{plural(counts.get('known', 0), 'case')} of {ran} wrong, each of them a known issue."
     right = f"All {ran} cases gave the answers that float64 on the CPU gives."
+    if record.simulated is not None:
+        return f"{right} It was a simulated device: no Mac's GPU or MPSGraph was asked."
     return right if record.device == "mps" else f"{right} Nothing was asked of MPS."
+
+
+def explanation_words(record: Record) -> str:
+    """Return how many failures on a simulated device have which explanation; nothing where there are none.
+
+    A known issue is a bug that known_issues.yaml has.
+    """
+    found = record.explanations
+    if found is None:
+        return ""
+    known = record.counts.get("known", 0)
+    parts = (
+        (known, "known issue"),
+        (found.bug, "bug of the release"),
+        (found.limit, "limit of the simulation"),
+        (found.unexplained, "unexplained"),
+    )
+    return ", ".join(f"{number} {words}" for number, words in parts if number)
 
 
 def facts(record: Record | BenchmarkRecord) -> list[tuple[str, str]]:
@@ -77,6 +102,7 @@ def facts(record: Record | BenchmarkRecord) -> list[tuple[str, str]]:
             f"{wheel.file}, sha256 {wheel.sha256[:16]}…{kind}" if wheel else "",
         ),
         ("device", " ".join(filter(None, (record.device, str(gpu.get("name") or ""))))),
+        ("simulated", _simulated(record)),
         ("GPU cores", str(gpu.get("gpu_cores") or host.get("gpu_cores") or "")),
         ("Mac", " ".join(str(host[key]) for key in ("model", "chip") if host.get(key))),
         ("macOS", " ".join(str(host[key]) for key in ("macos", "build") if host.get(key))),
@@ -96,6 +122,11 @@ def facts(record: Record | BenchmarkRecord) -> list[tuple[str, str]]:
             )
         )
     return [(name, value) for name, value in rows if value]
+
+
+def _simulated(record: Record | BenchmarkRecord) -> str:
+    simulated = record.simulated if isinstance(record, Record) else None
+    return f"PyTorch {simulated.release}'s host code, as on macOS {simulated.macos}" if simulated else ""
 
 
 def _short(text: str) -> str:

@@ -35,7 +35,7 @@ _REHEARSE = "`--device cpu` rehearses the suite here, and says nothing about MPS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostFacts:
-    """What is known of the machine; None is "not known"."""
+    """What is known of the machine; None is "not known". One that simulates MPS answers as a macOS, and is none."""
 
     system: str
     macos: str | None = None
@@ -43,6 +43,7 @@ class HostFacts:
     virtual: bool | None = None
     rosetta: bool | None = None
     apple_silicon: bool | None = None
+    simulates_mps: bool = False
     document: Mapping[str, Any]
 
 
@@ -88,7 +89,7 @@ def host_obstacle(host: HostFacts, device: str, torch: str | None) -> MpsBuildEr
     """Return what forbids a verdict already by the machine, or None. `torch` is the version if it is known yet."""
     if device != "mps":
         return None
-    if host.system != "Darwin":
+    if host.system != "Darwin" and not host.simulates_mps:
         return HostError(f"not verified: this is {host.system}; MPS exists on macOS only", hint=_REHEARSE)
     if host.rosetta:
         return _rosetta()

@@ -1,0 +1,150 @@
+// What a crash in host code leaves behind, on standard error: the operator, the selector, the native frames.
+// Nothing here allocates: the heap may be what is damaged.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <elf.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+namespace {
+constexpr int MOST_FRAMES = 64, SHOWN = 8, NUMBERS[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+struct sigaction before[64];
+
+// The names that only the library's own file has: methods of Objective-C, and functions of one file.
+struct Symbols {
+  const char *names = nullptr, *base = nullptr;
+  const Elf64_Sym *first = nullptr;
+  size_t count = 0;
+
+  void open(const char *path, const void *where) {
+    const int file = ::open(path, O_RDONLY | O_CLOEXEC);
+    struct stat facts;
+    if (file < 0 || fstat(file, &facts) != 0) return;
+    auto *whole = static_cast<const char *>(mmap(nullptr, facts.st_size, PROT_READ, MAP_PRIVATE, file, 0));
+    close(file);
+    if (whole == MAP_FAILED) return;
+    auto *header = reinterpret_cast<const Elf64_Ehdr *>(whole);
+    auto *sections = reinterpret_cast<const Elf64_Shdr *>(whole + header->e_shoff);
+    for (int i = 0; i < header->e_shnum; i++) {
+      if (sections[i].sh_type != SHT_SYMTAB) continue;
+      first = reinterpret_cast<const Elf64_Sym *>(whole + sections[i].sh_offset);
+      count = sections[i].sh_size / sizeof(Elf64_Sym);
+      names = whole + sections[sections[i].sh_link].sh_offset;
+      base = static_cast<const char *>(where);
+    }
+  }
+  const char *find(const void *address) const {
+    const uint64_t place = static_cast<const char *>(address) - base;
+    for (size_t i = 0; i < count; i++) {
+      auto &each = first[i];
+      if (ELF64_ST_TYPE(each.st_info) == STT_FUNC && each.st_value <= place && place < each.st_value + each.st_size)
+        return names + each.st_name;
+    }
+    return nullptr;
+  }
+} own;
+
+// `_ZN2at6native3dotERKNS_6TensorES3_` -> `at::native::dot`; any other name as it is.
+void write_plain(char *to, size_t room, const char *name) {
+  const char *at = std::strncmp(name, "_Z", 2) == 0 ? std::strpbrk(name, "N123456789") : nullptr;
+  size_t used = 0;
+  if (at && *at == 'N') at += std::strspn(at + 1, "KVrRO") + 1;
+  while (at && *at >= '1' && *at <= '9') {
+    char *end;
+    const size_t length = std::strtoul(at, &end, 10);
+    if (std::strlen(end) < length || used + length + 3 > room) break;
+    if (used) used += std::snprintf(to + used, room - used, "::");
+    const bool is_nameless = std::strncmp(end, "_GLOBAL__N", 10) == 0;
+    used += std::snprintf(to + used, room - used, "%.*s", is_nameless ? 1 : int(length), is_nameless ? "~" : end);
+    at = end + length;
+    if (*at == 'L') at++; // a function of one file
+  }
+  if (!used) std::snprintf(to, room, "%s", name);
+}
+
+void say(const char *text) {
+  if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
+}
+
+void tell(int number, const ucontext_t *context) {
+  void *frames[MOST_FRAMES];
+  const int count = backtrace(frames, MOST_FRAMES);
+  char line[600], name[400], operation[200] = "", selector[300] = "", chain[1200] = "";
+  size_t used = 0;
+  int shown = 0;
+  bool is_past_signal = false, is_message = false;
+  std::snprintf(line, sizeof line, "\nsoftware Metal: signal %d (%s); native frames:\n", number, strsignal(number));
+  say(line);
+  for (int i = 0; i < count; i++) {
+    Dl_info info{};
+    const char *found = dladdr(frames[i], &info) && info.dli_sname ? info.dli_sname : nullptr;
+    const bool is_own = info.dli_fbase == own.base;
+    // A return address lies behind its call, and may be the next function's first.
+    if (is_own)
+      if (const char *exact = own.find(static_cast<char *>(frames[i]) - 1)) found = exact;
+    if (!is_past_signal) { // this handler and the system's frame
+      is_past_signal = frames[i] == reinterpret_cast<void *>(context->uc_mcontext.gregs[REG_RIP]);
+      if (!is_past_signal) continue;
+      is_message = found && std::strncmp(found, "objc_msgSend", 12) == 0;
+    }
+    write_plain(name, sizeof name, found ? found : "?");
+    std::snprintf(line, sizeof line, "  %s (%s)\n", name, info.dli_fname ? std::strrchr(info.dli_fname, '/') : "?");
+    say(line);
+    if (std::strncmp(name, "_PyEval", 7) == 0) break; // the rest is Python's, which tells of itself
+    if (!*selector && (std::strncmp(name, "-[", 2) == 0 || std::strncmp(name, "+[", 2) == 0))
+      std::snprintf(selector, sizeof selector, "%s", name);
+    if (!*operation && std::strncmp(name, "at::_ops::", 10) == 0) {
+      std::snprintf(operation, sizeof operation, "%s", name + 10);
+      if (char *end = std::strstr(operation, "::")) *end = 0;
+    }
+    if (is_own && shown < SHOWN) {
+      used += std::snprintf(chain + used, sizeof chain - used, "%s%.180s", shown ? " < " : "", name);
+      shown++;
+    }
+  }
+  if (is_message) { // to an object that is none: the selector is still in its register
+    auto *sent = reinterpret_cast<const char *>(context->uc_mcontext.gregs[REG_RSI]);
+    std::snprintf(selector, sizeof selector, "%s", sent ? sent : "?");
+  }
+  std::snprintf(line, sizeof line, "operator %s, selector %s\n", *operation ? operation : "(none)",
+                *selector ? selector : "(none)");
+  say(line);
+  if (*chain) {
+    say("in ");
+    say(chain);
+    say("\n");
+  }
+}
+
+void crashed(int number, siginfo_t *info, void *context) {
+  static volatile sig_atomic_t is_told = 0;
+  if (!is_told) {
+    is_told = 1;
+    tell(number, static_cast<ucontext_t *>(context));
+  }
+  // Then whoever came before: Python's faulthandler, or the system.
+  const struct sigaction &next = before[number];
+  if (next.sa_flags & SA_SIGINFO) return next.sa_sigaction(number, info, context);
+  if (next.sa_handler != SIG_DFL && next.sa_handler != SIG_IGN) return next.sa_handler(number);
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+__attribute__((constructor)) void watch_for_crashes() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void *>(&crashed), &info) && info.dli_fname) own.open(info.dli_fname, info.dli_fbase);
+  void *first;
+  backtrace(&first, 1); // loads what it needs now, not in a crash
+  struct sigaction action {};
+  action.sa_sigaction = crashed;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  for (const int number : NUMBERS) sigaction(number, &action, &before[number]);
+}
+} // namespace

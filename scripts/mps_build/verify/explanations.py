@@ -1,0 +1,103 @@
+"""Why cases fail on the simulated device, as data: PyTorch's bugs, and limits of the simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from mps_build.common import strict_yaml
+from mps_build.common.known_issues import Range, Text, within
+from mps_build.common.records.verification import FAILED, Case, Explained, Explanations, Simulated
+
+HostLine = Annotated[str, StringConstraints(pattern=r"^[\w./+-]+\.(?:mm|cpp|h|metal|py):\d+(?:-\d+)?$")]
+
+
+class _Declared(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Explanation(_Declared):
+    """One reason, and the cases that fail by it.
+
+    `letter`: `bug` of the release's host code or kernels, `limit` of the simulation, or `suite`: the suite's own fault,
+    which was fixed; it explains no failure. `lines` are places in the release's tree, `script` a program that shows it
+    with public calls and ends with 1 where it is wrong. `simulation` says what the simulation lacks.
+    """
+
+    id: Text
+    letter: Literal["bug", "limit", "suite"]
+    title: Text
+    link: Annotated[str, StringConstraints(pattern=r"^https://\S+$")] | None = None
+    torch: Range | None = None
+    macos: Range | None = None
+    reason: Text
+    lines: tuple[HostLine, ...] = ()
+    script: str | None = None
+    cases: tuple[Text, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check_evidence(self) -> Explanation:
+        if self.letter == "bug" and not (self.link or (self.lines and self.script)):
+            raise ValueError("a bug needs a public link, or lines of the host code and a script")
+        return self
+
+    def covers(self, case_id: str) -> bool:
+        """Whether this case fails by it."""
+        return any(fnmatchcase(case_id, pattern) for pattern in self.cases)
+
+
+class ExplanationFile(_Declared):
+    """The whole of simulated_explanations.yaml."""
+
+    schema_version: Literal[1]
+    explanations: tuple[Explanation, ...]
+
+    @model_validator(mode="after")
+    def _check_ids(self) -> ExplanationFile:
+        ids = [row.id for row in self.explanations]
+        if twice := sorted({each for each in ids if ids.count(each) > 1}):
+            raise ValueError(f"more than one row has the id {', '.join(twice)}")
+        return self
+
+
+def load_explanations(path: Path) -> tuple[Explanation, ...]:
+    """Return every row of the file; a suite without one explains nothing.
+
+    Raises:
+        UsageError: it lists every fault with its line.
+    """
+    return strict_yaml.load(path, ExplanationFile).explanations if path.is_file() else ()
+
+
+def active_explanations(rows: Iterable[Explanation], simulated: Simulated) -> tuple[Explanation, ...]:
+    """Return the rows that hold for what the device answers as; a fixed fault of the suite explains nothing."""
+    return tuple(
+        row
+        for row in rows
+        if row.letter != "suite" and within(simulated.release, row.torch) and within(simulated.macos, row.macos)
+    )
+
+
+def with_explanation(case: Case, rows: Sequence[Explanation]) -> Case:
+    """Return a case with why it fails, where it does and a row says so."""
+    row = next((row for row in rows if row.covers(case.id)), None)
+    if row is None or case.outcome not in FAILED:
+        return case
+    explained = Explained(id=row.id, letter=row.letter, link=row.link, reason=row.reason)
+    return case.model_copy(update={"explained": explained})
+
+
+def summed_up(cases: Sequence[Case], rows: Sequence[Explanation]) -> Explanations:
+    """Return how many failing cases have which letter; a case that a row explains and that passed is stale."""
+    letters = [case.explained.letter for case in cases if case.explained]
+    passed = (case.id for case in cases if case.outcome == "passed")
+    return Explanations(
+        bug=letters.count("bug"),
+        limit=letters.count("limit"),
+        unexplained=sum(case.is_new for case in cases),
+        stale=tuple(case_id for case_id in passed if any(row.covers(case_id) for row in rows)),
+    )

@@ -1,0 +1,233 @@
+"""The device suite over a simulated device: what the record says, what is explained, and what is refused at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from mps_build.cli import main
+from mps_build.common.errors import UsageError
+from mps_build.common.records.verification import Case, Simulated, load_record
+from mps_build.simulation.builder.build import Built
+from mps_build.simulation.builder.root import LIBRARY, Root
+from mps_build.simulation.releases import find_release
+from mps_build.verify import simulated_suite
+from mps_build.verify.explanations import active_explanations, load_explanations, summed_up, with_explanation
+from stand_in_suite import write_python, write_suite
+
+SUITE = """
+import os
+def test_good(): assert os.environ["MPS_BUILD_MACOS"] in ("15.2", "14.4")
+def test_bug(): assert 0, "the order of elements"
+def test_limit(): assert 0, "no such selector"
+def test_new(): assert 0, "off by 3"
+def test_crash(): os.abort()
+def test_old(): assert 0
+def test_fresh(): assert "PYTORCH_ENABLE_MPS_FALLBACK" not in os.environ
+"""
+KNOWN = """\
+schema_version: 1
+issues:
+  - {id: "7", link: "https://github.com/pytorch/pytorch/issues/7", title: old, since: "2.0", torch: "<2.7",
+     macos: "<15", cases: [test_old], outcome: fails, reason: wrong}
+"""
+EXPLANATIONS = """\
+schema_version: 1
+explanations:
+  - {id: order, letter: bug, title: order, link: "https://github.com/pytorch/pytorch/issues/9", macos: ">=15",
+     reason: "the kernel takes its result to be dense", cases: [test_bug, test_good]}
+  - {id: selector, letter: limit, title: selector, reason: "the simulation has no LSTM", cases: ["test_li*"]}
+  - {id: fixed, letter: suite, title: bound, reason: "the bound was of another type", cases: [test_new]}
+"""
+STATE = {"version": "2.6.0+debian", "built": True, "available": True, "name": "mps", "sum": 1000, "machine": "x86_64"}
+Run = Callable[..., tuple[int, dict[str, Any]]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that runs the command on a stand-in for the simulated interpreter."""
+    for name in ("WORK", "CACHE"):
+        monkeypatch.setenv(f"MPS_BUILD_{name}", str(tmp_path / name))
+    monkeypatch.setenv("PYTORCH_ENABLE_MPS_FALLBACK", "1")
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    write_suite(tmp_path / "suite", SUITE)
+    (tmp_path / "suite" / "known_issues.yaml").write_text(KNOWN)
+    (tmp_path / "suite" / "simulated_explanations.yaml").write_text(EXPLANATIONS)
+    root = Root(path=tmp_path / "root", python_version="3.13")
+    root.python.parent.mkdir(parents=True)
+    root.python.symlink_to(write_python(tmp_path / "python", json.dumps(STATE)))
+    folder = tmp_path / "build"
+    folder.mkdir()
+    (folder / LIBRARY).write_bytes(b"1")
+    built = Built(
+        release=find_release("2.6.0"),
+        root=root,
+        tree=tmp_path,
+        folder=folder,
+        kernels=tmp_path,
+        objective_files=69,
+        cpu_seconds=1.0,
+    )
+    monkeypatch.setattr(simulated_suite, "provide", lambda version, **_: built)
+
+    def call(*arguments: str) -> tuple[int, dict[str, Any]]:
+        answer = tmp_path / "answer.json"
+        fixed = ["v2.6.0", "--simulated", "--suite", str(tmp_path / "suite"), "--record", str(tmp_path / "record")]
+        status = main("verify_mps", [*fixed, "--json", str(answer), *arguments])
+        return status, json.loads(answer.read_text())
+
+    return call
+
+
+def test_a_right_device_is_rehearsed_and_never_verified(run: Run, tmp_path: Path) -> None:
+    status, document = run("--only", "test_fresh")
+
+    assert (status, document["verdict"], document["cause"]) == (0, "rehearsed", None)
+    assert document["simulated"] == {"release": "2.6.0", "macos": "15.2"}
+    assert document["device"] == "mps"
+    assert document["target"]["kind"] == "simulation"
+    assert document["environment"]["removed"] == {"PYTORCH_ENABLE_MPS_FALLBACK": "1"}
+    assert "on Linux, answering as on macOS 15.2. A rehearsal" in document["statement"]
+    assert load_record(tmp_path / "record" / "record.json").simulated == Simulated(release="2.6.0", macos="15.2")
+
+
+def test_each_failure_says_which_explanation_applies_and_reports_hold_them(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [tmp_path / name for name in ("j.xml", "p.html", "s.md")]
+
+    status, document = run("--junit", str(files[0]), "--html", str(files[1]), "--markdown", str(files[2]))
+
+    cases = {case["id"]: case for case in document["cases"]}
+    assert (status, document["verdict"], document["cause"]) == (10, "regressed", "regressed")
+    assert {name: case["explained"] and case["explained"]["letter"] for name, case in cases.items()} == {
+        "test_good": None,
+        "test_bug": "bug",
+        "test_limit": "limit",
+        "test_new": None,  # that fault of the suite was fixed: it explains nothing any more
+        "test_crash": None,
+        "test_old": None,
+        "test_fresh": None,
+    }
+    assert cases["test_crash"]["outcome"] == "crashed"
+    assert cases["test_bug"]["explained"]["link"] == "https://github.com/pytorch/pytorch/issues/9"
+    assert document["explanations"] == {"bug": 1, "limit": 1, "suite": 0, "unexplained": 3, "stale": ["test_good"]}
+    assert any("test_good" in note and "passed, although" in note for note in document["notes"])
+    for path in files:
+        assert "the kernel takes its result to be dense" in path.read_text()
+        assert "15.2" in path.read_text()
+    skipped = [
+        case.get("name") for case in ElementTree.parse(files[0]).iter("testcase") if case.find("skipped") is not None
+    ]
+    assert skipped == ["test_bug", "test_limit"]
+    printed = capsys.readouterr().out
+    assert "1 bug of the release, 1 limit of the simulation, 3 unexplained" in printed
+    assert printed.splitlines()[-1] == "torch 2.6.0+debian on mps, simulated on Linux, as on macOS 15.2: regressed"
+
+
+def test_limits_alone_are_rehearsed_and_a_bug_is_a_known_issue(run: Run) -> None:
+    assert run("--only", "test_fresh,test_limit")[0] == 0
+    status, document = run("--only", "test_fresh,test_limit,test_bug")
+    assert (status, document["verdict"]) == (11, "known_issues_only")
+    status, document = run("--only", "test_fresh,test_limit,test_bug", "--accept", "known")
+    assert (status, document["verdict"]) == (0, "rehearsed")
+
+
+def test_the_macos_that_is_answered_decides_what_is_known_and_explained(run: Run) -> None:
+    assert run("--only", "test_old", "--macos", "14.4")[0] == 11  # a row of known_issues.yaml, before macOS 15
+    assert run("--only", "test_old")[0] == 10
+    assert run("--only", "test_bug", "--macos", "14.4")[0] == 10  # explained from macOS 15 on
+
+
+def test_parts_beside_each_other_are_explained_too(run: Run) -> None:
+    status, document = run("--only", "test_fresh,test_limit,test_bug", "--jobs", "2")
+
+    assert (status, document["explanations"]["unexplained"]) == (11, 0)
+
+
+def test_a_run_that_answers_as_another_macos_is_not_gone_on_with(run: Run, tmp_path: Path) -> None:
+    run("--only", "test_fresh")
+    record = tmp_path / "record" / "record.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), "partial": True}))
+
+    status, document = run("--only", "test_fresh", "--macos", "14.4", "--resume", str(tmp_path / "record"))
+
+    assert (status, "what the device answers as" in document["message"]) == (2, True)
+
+
+def test_a_macos_on_which_the_release_does_not_work_is_refused_as_on_a_mac(run: Run) -> None:
+    status, document = run("--macos", "12.0")
+
+    assert (status, document["cause"]) == (13, "macos_too_old")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "said"),
+    [
+        (
+            ("v2.15.0", "--simulated"),
+            4,
+            "2.15.0 cannot be simulated: its MPS back end was compiled for Linux for 2.6.0",
+        ),
+        (("--simulated",), 2, "takes a release"),
+        (("torch-2.6.0-cp312-none-macosx_11_0_arm64.whl", "--simulated"), 2, "not a wheel"),
+        (("v2.6.0", "--simulated", "--device", "cuda"), 2, "--device cuda and --simulated exclude each other"),
+        (("v2.6.0", "--simulated", "--python", "3.12"), 2, "--python and --simulated exclude each other"),
+        (("v2.6.0", "--simulated", "--host", "mac.json"), 2, "--host and --simulated exclude each other"),
+        (("v2.6.0", "--simulated", "--nightly"), 2, "--nightly and --simulated exclude each other"),
+        (("v2.6.0", "--simulated", "--macos", "9.3"), 2, "--macos 9.3: is not a version"),
+        (("torch==2.6.0", "--macos", "14.4"), 2, "--macos goes with --simulated"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_built(
+    arguments: tuple[str, ...],
+    status: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(simulated_suite, "provide", lambda *_, **__: pytest.fail("something was built"))
+
+    assert main("verify_mps", list(arguments)) == status
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_bug_without_a_link_needs_lines_and_a_script(tmp_path: Path) -> None:
+    path = tmp_path / "e.yaml"
+    row = "schema_version: 1\nexplanations:\n  - {id: a, letter: bug, title: t, reason: r, cases: [x]}\n"
+    path.write_text(row)
+
+    with pytest.raises(UsageError, match="public link, or lines of the host code and a script"):
+        load_explanations(path)
+    path.write_text(
+        row.replace("reason: r", "reason: r, lines: ['operations/BitwiseOps.mm:12-20'], script: 'import torch'")
+    )
+    assert len(load_explanations(path)) == 1
+    assert load_explanations(tmp_path / "none.yaml") == ()
+
+
+def test_two_rows_of_one_id_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "e.yaml"
+    row = "  - {id: a, letter: limit, title: t, reason: r, cases: [x]}\n"
+    path.write_text(f"schema_version: 1\nexplanations:\n{row}{row}")
+
+    with pytest.raises(UsageError, match="more than one row has the id a"):
+        load_explanations(path)
+
+
+def test_only_what_fails_is_explained_and_a_skipped_case_is_not_stale(tmp_path: Path) -> None:
+    path = tmp_path / "e.yaml"
+    path.write_text(
+        "schema_version: 1\nexplanations:\n  - {id: a, letter: limit, title: t, reason: r, cases: ['x*']}\n"
+    )
+    rows = active_explanations(load_explanations(path), Simulated(release="2.6.0", macos="15.2"))
+    outcomes = {"x1": "failed", "x2": "passed", "x3": "skipped", "x4": "timeout", "y": "failed"}
+    cases = [Case(id=name, layer="l", outcome=outcome) for name, outcome in outcomes.items()]  # type: ignore[arg-type]
+
+    found = summed_up([with_explanation(case, rows) for case in cases], rows)
+
+    assert found.model_dump() == {"bug": 0, "limit": 2, "suite": 0, "unexplained": 1, "stale": ("x2",)}

@@ -23,6 +23,7 @@ from mps_build.common.records.verification import Record
 from mps_build.host.recordings.recording import Recording
 from mps_build.inspection.audit.render import rules_table
 from mps_build.kernels.report.families import families_table
+from mps_build.simulation.ledger import ledger_page
 from mps_build.verify.bisection.state import State
 from mps_build.verify.explanations import ExplanationFile
 
@@ -53,6 +54,7 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     docs = root / "docs"
     yield docs / "reference" / "commands.md", commands_page()
     yield docs / "host" / "causes.md", causes_page()
+    yield docs / "verify" / "simulated_rules.md", ledger_page()
     releases = (recipe for recipe in all_recipes() if recipe.release is not None)
     yield _page(docs / "reference" / "releases.md", "releases", support_table(releases))
     yield _page(docs / "reference" / "exit_codes.md", "exit codes", exit_codes_table())

@@ -18,6 +18,8 @@ OBJECTIVE_C = (
     *("-w", "-g0", "-fvisibility-inlines-hidden"),
 )
 _DEFINITIONS = (
+    # Official wheels are Release builds: an assert of the host code does nothing.
+    "NDEBUG",
     *("USE_MPS", "AT_PER_OPERATOR_HEADERS", "FMT_HEADER_ONLY=1", "HAVE_MMAP=1", "_FILE_OFFSET_BITS=64"),
     # What Debian's libtorch was compiled with: DispatchStub's signatures depend on it.
     *("HAVE_AVX2_CPU_DEFINITION", "HAVE_AVX512_CPU_DEFINITION"),

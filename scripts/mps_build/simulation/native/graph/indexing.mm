@@ -62,13 +62,26 @@ at::Tensor scattered_nd(const at::Tensor &data, const at::Tensor &places, const 
   auto [rows, row] = rows_of(data, places, batch);
   return scattered_slices(rows, 0, row, updates.reshape({row.numel(), rows.size(1)}), mode).reshape(data.sizes());
 }
+// Assumed: what an index outside of the data gathers is 0; a GPU checks nothing and raises nothing.
+at::Tensor selected(const at::Tensor &data, int64_t axis, const at::Tensor &places) {
+  if (data.is_meta()) return at::index_select(data, axis, places);
+  auto inside = places.ge(0).logical_and(places.lt(data.size(axis)));
+  if (inside.all().item<bool>()) return at::index_select(data, axis, places);
+  auto shape = data.sizes().vec();
+  shape[axis] = places.numel();
+  if (!data.numel()) return at::zeros(shape, data.options());
+  Sizes along(shape.size(), 1);
+  along[axis] = places.numel();
+  auto found = at::index_select(data, axis, at::where(inside, places, 0));
+  return at::where(inside.reshape(along), found, at::zeros({}, data.options()));
+}
 at::Tensor gathered_nd(const at::Tensor &data, const at::Tensor &places, int64_t batch) {
   auto shape = places.sizes().vec();
   shape.pop_back();
   shape.insert(shape.end(), data.sizes().begin() + batch + places.size(-1), data.sizes().end());
   if (data.is_meta()) return at::empty(shape, data.options());
   auto [rows, row] = rows_of(data, places, batch);
-  return at::index_select(rows, 0, row.reshape({-1})).reshape(shape);
+  return selected(rows, 0, row.reshape({-1})).reshape(shape);
 }
 
 at::Tensor gathered(const at::Tensor &data, const at::Tensor &places, int64_t axis, int64_t batch) {
@@ -81,13 +94,18 @@ at::Tensor gathered(const at::Tensor &data, const at::Tensor &places, int64_t ax
   auto shape = data.sizes().vec();
   shape.erase(shape.begin() + axis);
   shape.insert(shape.begin() + axis, places.sizes().begin(), places.sizes().end());
-  return at::index_select(data, axis, places.to(at::kLong).reshape({-1})).reshape(shape);
+  return selected(data, axis, places.to(at::kLong).reshape({-1})).reshape(shape);
 }
 } // namespace
 
 @implementation MPSGraph (Indexing)
 - (T *)gatherAlongAxis:(NSInteger)axis withUpdatesTensor:(T *)data indicesTensor:(T *)places name:(NSString *)name {
-  return node(self, "gatherAlongAxis", {data, places}, [axis](auto &x) { return at::gather(x[0], axis, x[1].to(at::kLong)); });
+  return node(self, "gatherAlongAxis", {data, places}, [axis](auto &x) -> at::Tensor {
+    auto places = x[1].to(at::kLong);
+    if (x[0].is_meta()) return at::gather(x[0], axis, places);
+    auto inside = places.ge(0).logical_and(places.lt(x[0].size(axis)));
+    return at::where(inside, at::gather(x[0], axis, at::where(inside, places, 0)), at::zeros({}, x[0].options()));
+  });
 }
 - (T *)gatherWithUpdatesTensor:(T *)data
                  indicesTensor:(T *)places

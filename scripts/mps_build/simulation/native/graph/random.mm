@@ -50,7 +50,8 @@ at::Tensor drawn(const Draw &d, const Sizes &sizes, const at::Tensor &state) {
   for (int64_t i = 0; i < state.numel(); i++) seed = seed * 6364136223846793005u + (uint32_t)state.data_ptr<int32_t>()[i] + 1;
   auto generator = at::detail::createCPUGenerator(seed);
   auto options = at::TensorOptions().dtype(d.is_whole ? at::kLong : at::kFloat);
-  if (d.is_whole) return at::randint(d.whole_least, d.whole_most, sizes, generator, options);
+  // Assumed: the greatest whole number is drawn too (PyTorch takes one away from its own bound).
+  if (d.is_whole) return at::randint(d.whole_least, d.whole_most + 1, sizes, generator, options);
   if (d.distribution == MPSGraphRandomDistributionUniform) return at::rand(sizes, generator, options) * (d.most - d.least) + d.least;
   return at::randn(sizes, generator, options) * d.deviation + d.mean;
 }

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <sstream>
 #include "../runtime/objects.h"
-#include "crash.h"
+#include "../runtime/crash.h"
 #include "queue.h"
 #include "runtime.h"
 
@@ -130,8 +130,8 @@ const void *section(const std::string &name, unsigned long *size) {
 void watch_signals() {
   struct run nothing = {};
   struct report said;
-  rt_run(&nothing, &said); // the machine of the kernels takes the signals first
-  tell_crashes();
+  rt_run(&nothing, &said); // the machine of the kernels takes them first
+  watch_for_crashes();
 }
 
 std::unique_ptr<Library> library_of(const void *data, size_t size) {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 #include "../runtime/objects.h"
-#include "crash.h"
+#include "../runtime/crash.h"
 #include "kernels.h"
 
 namespace sim {

@@ -26,7 +26,8 @@ Tensor NestedTensor_times_Tensor_plus_Tensor_addmm(
 std::tuple<Tensor, Tensor, Tensor> slow_conv3d_backward_cpu(
     const Tensor &gradient, const Tensor &input, const Tensor &weight, IntArrayRef kernel, IntArrayRef stride,
     IntArrayRef padding, std::array<bool, 3> mask) {
-  return slow_conv_dilated3d_backward_stub(kCPU, gradient, input, weight, kernel, stride, padding, {1, 1, 1}, mask);
+  const std::array<int64_t, 3> plain{1, 1, 1};
+  return slow_conv_dilated3d_backward_stub(kCPU, gradient, input, weight, kernel, stride, padding, IntArrayRef(plain), mask);
 }
 Tensor &quantized_copy_from_float_(Tensor &, const Tensor &) { sim::refuse("a copy from float to a quantized tensor is not simulated"); }
 } // namespace at::native

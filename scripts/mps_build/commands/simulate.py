@@ -78,9 +78,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--with", dest="packages", metavar="PACKAGE", action="append", default=[], help="install a package for PROGRAM"
     )
-    parser.add_argument("--venv", metavar="DIR", type=Path, help="an environment for PROGRAM's packages; made if missing")
     parser.add_argument(
-        "--timing", metavar="SEED", type=count, help="draw when commits run, and in which order threads; the same replays"
+        "--venv", metavar="DIR", type=Path, help="an environment for PROGRAM's packages; made if missing"
+    )
+    parser.add_argument(
+        "--timing",
+        metavar="SEED",
+        type=count,
+        help="draw when commits run, and in which order threads; the same replays",
     )
     parser.usage = f"{parser.prog} RECIPE [OPTIONS] [-- PROGRAM ...]"
 

@@ -34,7 +34,7 @@ def check_macos(text: str) -> None:
     """
     found = _MACOS.fullmatch(text)
     version = (int(found[1]), int((found[2] or ".0")[1:])) if found else (0, 0)
-    if not _OLDEST_MACOS <= version or version[0] > _NEWEST_MACOS:
+    if not version >= _OLDEST_MACOS or version[0] > _NEWEST_MACOS:
         oldest = ".".join(map(str, _OLDEST_MACOS))
         raise UsageError(f"--macos {text}: is not a version from {oldest} to {_NEWEST_MACOS}", hint="such as 14.4")
 

@@ -16,7 +16,8 @@ def test_each_rule_has_one_source_and_each_pattern_a_rule() -> None:
 def test_rules_are_read_from_methods_and_macros(tmp_path: Path) -> None:
     (tmp_path / "a.mm").write_text(
         "@implementation MPSGraph (A)\nONE(sin, at::sin(x[0]))\nREDUCE(reductionSum, sum(x[0], over))\n"
-        "- (T *)castTensor:(T *)tensor\n       toType:(MPSDataType)type name:(NSString *)name {\n}\n- (void)dealloc {\n}\n"
+        "- (T *)castTensor:(T *)tensor\n       toType:(MPSDataType)type name:(NSString *)name {\n}\n"
+        "- (void)dealloc {\n}\n"
         "@end\n@implementation MPSGraphTensor\n- (MPSShape *)shape {\n}\n@end\n"
     )
 

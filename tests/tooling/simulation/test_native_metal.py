@@ -101,8 +101,8 @@ def test_memory_behind_a_buffer_and_after_its_release_is_closed(program: Path, s
     answer = _asked(program, scenario)
 
     assert not answer.ok
-    assert "software Metal: crash of host code" in answer.stderr
-    assert f"{scenario}" in answer.stderr  # the native frames
+    assert "software Metal: signal 11 (Segmentation fault); native frames:" in answer.stderr
+    assert "\n  main (" in answer.stderr
 
 
 def test_nothing_runs_before_its_commit(program: Path) -> None:
@@ -111,18 +111,21 @@ def test_nothing_runs_before_its_commit(program: Path) -> None:
     assert (before, waited) == ("21", "42")
 
 
-def test_a_drawn_timing_shows_what_does_not_wait_and_replays(program: Path) -> None:
-    plain, one, again, other = (_asked(program, "unwaited", timing).stdout.strip() for timing in (None, 1, 1, 2))
+def test_a_drawn_timing_shows_what_does_not_wait(program: Path) -> None:
+    plain, one = (_asked(program, "unwaited", timing).stdout.strip() for timing in (None, 1))
 
-    assert plain == "2" * 24
-    assert {"1", "2"} == set(one) == set(other)
-    assert one == again
-    assert one != other
+    assert plain.count("2") > one.count("2")  # on a busy machine some are late anyway
+    assert one.count("1") > 6
 
 
-def test_a_drawn_timing_changes_the_order_of_threads_and_replays(program: Path) -> None:
-    plain, one, again = (_asked(program, "order_of_threads", timing).stdout.split() for timing in (None, 1, 1))
+def test_a_drawn_timing_replays(program: Path) -> None:
+    one, again, other = (_asked(program, "order_of_threads", timing).stdout for timing in (1, 1, 2))
+
+    assert one == again != other
+
+
+def test_a_drawn_timing_changes_the_order_of_threads(program: Path) -> None:
+    plain, one = (_asked(program, "order_of_threads", timing).stdout.split() for timing in (None, 1))
 
     assert set(plain) == {"01234567"}
     assert len(set(one)) > 2 and all(sorted(each) == list("01234567") for each in one)
-    assert one == again

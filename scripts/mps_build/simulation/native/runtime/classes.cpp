@@ -85,7 +85,7 @@ struct Found {
 std::atomic<Found *> recent[4096];
 } // namespace
 
-thread_local const char *current_operator = nullptr, *current_class = nullptr, *current_selector = nullptr;
+thread_local const char *current_operator = nullptr;
 
 std::string in_operator() { return current_operator ? std::string(current_operator) + ": " : ""; }
 void raise_error(const std::string &text) { throw std::runtime_error("software Metal: " + text); }
@@ -119,8 +119,6 @@ void *find_method(Class *type, const char *name) {
 }
 
 extern "C" void *sim_method_or_refuse(Class *type, const char *name) {
-  current_class = type->data->name;
-  current_selector = name;
   if (auto *code = find_method(type, name)) return code;
   refuse(std::string("there is no ") + (type->is_meta() ? "+[" : "-[") + type->data->name + " " + name + "]");
 }

@@ -50,8 +50,8 @@ int64_t reference_count(void *object);
 [[noreturn]] void refuse(const std::string &reason);
 // The same, of what was asked for earlier: it names its operator itself.
 [[noreturn]] void raise_error(const std::string &text);
-// The operator that this thread is in (torch/operators.cpp), and the last message that it sent.
-extern thread_local const char *current_operator, *current_class, *current_selector;
+// The operator that this thread is in (torch/operators.cpp).
+extern thread_local const char *current_operator;
 // "aten::add: ", or nothing.
 std::string in_operator();
 } // namespace sim

@@ -92,6 +92,17 @@ weights[65_600] = 1
 assert torch.multinomial(weights, 9, replacement=True).cpu().eq(65_600).all()
 assert torch.randint(0, 3, (999,), device="mps").cpu().unique().tolist() == [0, 1, 2]
 """
+_STORED = """
+import io, torch
+for place, device in (("mps", None), ("cpu", "mps"), ("mps", "cpu")):
+    file = io.BytesIO()
+    torch.save(torch.arange(3, device=place), file)
+    file.seek(0)
+    read = torch.load(file, map_location=device)
+    assert read.device.type == (device or place) and read.tolist() == [0, 1, 2]
+assert torch.UntypedStorage([7, 8], device="mps").tolist() == [7, 8]
+assert torch.UntypedStorage(2).device.type == "cpu"
+"""
 # One operand of a graph is Float, one is Half: MPSGraph ends the process on a Mac.
 _UNEQUAL_TYPES = """
 import torch
@@ -124,8 +135,8 @@ def _run(built: Built, text: str, folder: Path, *, macos: str = "15.2") -> Captu
 @pytest.mark.parametrize("macos", ["14.4", "15.2"])
 @pytest.mark.parametrize(
     "text",
-    [_OPERATORS, _TRAINING, _MENDED, _NOT_SYNCHRONIZED],
-    ids=["operators", "training", "mended", "queue"],
+    [_OPERATORS, _TRAINING, _MENDED, _STORED, _NOT_SYNCHRONIZED],
+    ids=["operators", "training", "mended", "stored", "queue"],
 )
 def test_a_program_gets_what_the_cpu_gives(built: Built, tmp_path: Path, text: str, macos: str) -> None:
     answer = _run(built, text, tmp_path, macos=macos)

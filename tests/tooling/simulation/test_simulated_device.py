@@ -83,7 +83,7 @@ same(derived(lambda x: F.pad(x, (-1, 2, 1, -1), "replicate")), torch.randn(1, 2,
 same(lambda x: [F.interpolate(x, scale_factor=1.7, mode="nearest-exact")], torch.randn(1, 1, 10, 10))
 same(derived(lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False)), torch.randn(1, 2, 8, 10))
 same(derived(lambda x: F.max_pool2d(x, 3, 2, 1, ceil_mode=True)), torch.randn(1, 2, 8, 10))
-same(lambda x: torch.unique(x, dim=0, return_inverse=True), torch.tensor([[1, 2], [1, 2], [0, 1]]))
+same(lambda x: torch.unique_consecutive(x, True, True, 0), torch.tensor([[1, 2], [1, 2], [0, 1]]))
 same(lambda x: [torch.view_as_real(torch.view_as_complex(x.detach()).sgn())], torch.randn(4, 2))
 same(lambda x: [torch.gather(x, 0, torch.tensor([0, 2], device=x.device))], torch.randn(3))
 same(lambda q, k, v: [F.scaled_dot_product_attention(q.detach(), k.detach(), v.detach())], *torch.randn(3, 1, 2, 5, 4))

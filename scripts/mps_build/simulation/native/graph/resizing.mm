@@ -71,6 +71,8 @@ at::Tensor resized(const at::Tensor &x, const Resize &r, const Axis &height, con
   auto rows = weights_of(height, r), columns = weights_of(width, r);
   auto wide = picture.to(at::kDouble);
   auto out = is_gradient ? at::matmul(at::matmul(rows.t(), wide), columns) : at::matmul(at::matmul(rows, wide), columns.t());
+  // Assumed: whole numbers are rounded to the nearest.
+  if (at::isIntegralType(picture.scalar_type(), true)) out = at::round(out);
   return as_given(out.to(picture.scalar_type()), r, x.dim());
 }
 at::Tensor forward(const Tensors &x, const Resize &r) {

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
@@ -99,7 +99,7 @@ def _release(argument: str | None) -> Version | None:
         return None
     try:
         return Version(argument)
-    except InvalidVersion:
+    except ValueError:
         from mps_build.common.recipe.catalogue import find_recipe
 
         return find_recipe(argument).release
@@ -124,5 +124,5 @@ def _host(options: Options) -> dict[str, Any]:
 def _check_version(option: str, value: str | None) -> None:
     try:
         Version(value or "0")
-    except InvalidVersion as error:
+    except ValueError as error:
         raise UsageError(f"{option}: {value!r} is not a version", hint=f"write it as in {option} 15.3") from error

@@ -60,7 +60,7 @@ class Options(VerdictOptions):
     layer: str
     op: str | None
     case_timeout: float
-    jobs: int
+    jobs: int | None
     suite: Path | None
     resume: Path | None
     simulated: bool
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--case-timeout", metavar="SECONDS", type=amount, default=120.0, help="the shortest time limit of a case"
     )
     parser.add_argument(
-        "--jobs", metavar="N", type=int, default=1, help="so many processes beside each other, where memory allows"
+        "--jobs", metavar="N", type=int, help="so many processes beside each other (default: from cores and memory)"
     )
     parser.add_argument(
         "--suite", metavar="DIR", type=Path, help="use another suite, of the form in tests/device/README.md"
@@ -113,7 +113,7 @@ def run(options: Options, console: Console) -> Result:
 def _request(options: Options) -> VerifyRequest:
     if options.case_timeout <= 0:
         raise UsageError("--case-timeout takes a number above 0")
-    if options.jobs < 1:
+    if options.jobs is not None and options.jobs < 1:
         raise UsageError("--jobs takes a number of at least 1")
     if options.quick and options.full:
         raise UsageError("--quick and --full exclude each other", hint="choose one")

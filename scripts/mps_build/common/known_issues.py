@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from . import strict_yaml
@@ -107,7 +107,7 @@ def within(version: str | None, wanted: str | None) -> bool:
         return True
     try:
         release = Version(version or "").base_version
-    except InvalidVersion:
+    except ValueError:
         return False
     return SpecifierSet(wanted).contains(release)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 # First release of each era. Floor: what MPSDevice's constructor asks for, read in the machine code of every wheel from
 # 1.12.1 to 2.15.0 (2.15 declares 15.0 and enforces nothing). Message: the sentence in libtorch_cpu; up to 2.14 it is
@@ -42,6 +42,6 @@ def is_too_old(macos: str, torch: str) -> bool:
 def _of(torch: str, eras: tuple[tuple[str, str], ...]) -> str | None:
     try:
         release = Version(Version(torch).base_version)
-    except InvalidVersion:
+    except ValueError:
         return None
     return next((floor for first, floor in reversed(eras) if release >= Version(first)), None)

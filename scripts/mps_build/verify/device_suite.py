@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 from mps_build.common.errors import UsageError
 from mps_build.common.known_issues import as_suite_reads_them
@@ -13,7 +15,8 @@ from .operators import check_names, check_operator
 from .suite.child import Limits
 from .suite.driver import run_suite
 from .suite.files import suite_files
-from .suite.memory import default_limit_bytes
+from .suite.jobs import Room, jobs_for
+from .suite.memory import default_limit_bytes, total_bytes
 from .suite.suite_request import SuiteRequest
 from .target.resolve import Target, prepare_target
 from .target.torch_environment import Shop
@@ -65,10 +68,12 @@ class DeviceSuite:
             only=request.only,
             op=request.op,
             plant=request.absolute_plant,
-            known=as_suite_reads_them(setting.known),
-            jobs=request.jobs,
+            known=self.known_rows(setting),
+            jobs=self._jobs(setting),
         )
         setting.console.started("Cases", unit="cases")
+        if suite.jobs > 1:
+            setting.console.line(f"{suite.jobs} processes beside each other (--jobs 1: one after the other)")
         judge_text = judge_text_on(setting.host, setting.draft.torch.version)
         run_suite(suite, judge_text=judge_text, on_case=setting.on_case, run=setting.run)
         setting.console.done()
@@ -78,6 +83,27 @@ class DeviceSuite:
                 f"no case has the id or dispatches {chosen or 'anything'}",
                 hint="ids are in any record, under `cases`",
             )
+
+    def known_rows(self, setting: Setting) -> list[dict[str, Any]]:
+        """Return what the suite is told to be known here."""
+        return as_suite_reads_them(setting.known)
+
+    def _jobs(self, setting: Setting) -> int:
+        own = 0 if self.request.device == "mps" else int(setting.draft.gpu.get("memory_bytes") or 0)
+        room = Room(cores=os.cpu_count() or 1, memory=total_bytes(), device_memory=own)
+        return jobs_of(self.request, room, is_resumed=bool(setting.run.cases))
+
+
+def jobs_of(request: VerifyRequest, room: Room, *, is_resumed: bool = False) -> int:
+    """Return how many processes run the suite: what was asked, or what there is room for.
+
+    A plant and a resumed run have one; so have a few cases, and those of --full, each of which needs much memory.
+    """
+    if request.plant or is_resumed:
+        return 1
+    if request.jobs is not None:
+        return request.jobs
+    return 1 if request.full or request.only or request.op else jobs_for(room)
 
 
 def limits_of(request: VerifyRequest) -> Limits:

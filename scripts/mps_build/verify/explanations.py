@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from mps_build.common import strict_yaml
 from mps_build.common.known_issues import Range, Text, within
-from mps_build.common.records.verification import FAILED, Case, Explained, Explanations, Simulated
+from mps_build.common.records.verification import Case, Explained, Explanations, Simulated
 
 HostLine = Annotated[str, StringConstraints(pattern=r"^[\w./+-]+\.(?:mm|cpp|h|metal|py):\d+(?:-\d+)?$")]
 
@@ -25,7 +25,9 @@ class Explanation(_Declared):
 
     `letter`: `bug` of the release's host code or kernels, `limit` of the simulation, or `suite`: the suite's own fault,
     which was fixed; it explains no failure. `lines` are places in the release's tree, `script` a program that shows it
-    with public calls and ends with 1 where it is wrong. `simulation` says what the simulation lacks.
+    with public calls; it stands behind `import torch` and `d`, the device, and raises where the device is wrong.
+    `outcome`: what it explains; a case that is known to be wrong, and crashes or hangs, is news. `flaky`: the case may
+    pass as well.
     """
 
     id: Text
@@ -34,6 +36,8 @@ class Explanation(_Declared):
     link: Annotated[str, StringConstraints(pattern=r"^https://\S+$")] | None = None
     torch: Range | None = None
     macos: Range | None = None
+    outcome: Literal["fails", "crashes"] = "fails"
+    flaky: bool = False
     reason: Text
     lines: tuple[HostLine, ...] = ()
     script: str | None = None
@@ -46,8 +50,13 @@ class Explanation(_Declared):
         return self
 
     def covers(self, case_id: str) -> bool:
-        """Whether this case fails by it."""
+        """Whether it speaks of this case."""
         return any(fnmatchcase(case_id, pattern) for pattern in self.cases)
+
+    def explains(self, case: Case) -> bool:
+        """Whether this case fails by it."""
+        outcomes: tuple[str, ...] = ("failed",) if self.outcome == "fails" else ("crashed", "timeout")
+        return case.outcome in outcomes and self.covers(case.id)
 
 
 class ExplanationFile(_Declared):
@@ -84,11 +93,19 @@ def active_explanations(rows: Iterable[Explanation], simulated: Simulated) -> tu
 
 def with_explanation(case: Case, rows: Sequence[Explanation]) -> Case:
     """Return a case with why it fails, where it does and a row says so."""
-    row = next((row for row in rows if row.covers(case.id)), None)
-    if row is None or case.outcome not in FAILED:
+    row = next((row for row in rows if row.explains(case)), None)
+    if row is None:
         return case
     explained = Explained(id=row.id, letter=row.letter, link=row.link, reason=row.reason)
     return case.model_copy(update={"explained": explained})
+
+
+def as_known(rows: Iterable[Explanation]) -> list[dict[str, Any]]:
+    """Return rows in the form that the device suite takes as known issues: what fails by them catches no plant."""
+    return [
+        {"id": row.id, "link": row.link, "outcome": row.outcome, "reason": row.reason, "cases": list(row.cases)}
+        for row in rows
+    ]
 
 
 def summed_up(cases: Sequence[Case], rows: Sequence[Explanation]) -> Explanations:
@@ -99,5 +116,5 @@ def summed_up(cases: Sequence[Case], rows: Sequence[Explanation]) -> Explanation
         bug=letters.count("bug"),
         limit=letters.count("limit"),
         unexplained=sum(case.is_new for case in cases),
-        stale=tuple(case_id for case_id in passed if any(row.covers(case_id) for row in rows)),
+        stale=tuple(case_id for case_id in passed if any(row.covers(case_id) for row in rows if not row.flaky)),
     )

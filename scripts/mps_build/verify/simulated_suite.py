@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import Any
 
 from mps_build.common.records.verification import Case, Simulated
 from mps_build.simulation.session import provide, simulated_environ
 
 from .device_suite import DeviceSuite
-from .explanations import Explanation, active_explanations, load_explanations, summed_up, with_explanation
+from .explanations import (
+    Explanation,
+    active_explanations,
+    as_known,
+    load_explanations,
+    summed_up,
+    with_explanation,
+)
 from .suite.run import SuiteRun
 from .target.interpreter import describe_interpreter, the_one_torch
 from .target.resolve import Target
@@ -56,6 +64,10 @@ class SimulatedSuite(DeviceSuite):
         document = {**self.request.asked(), "torch": str(folder), "version": version, "library": str(built.library)}
         return Target(interpreter=interpreter, environ=environ, document=document)
 
+    def known_rows(self, setting: Setting) -> list[dict[str, Any]]:
+        """Return the known issues; beside a plant also what is explained, since it would fail without the plant."""
+        return [*super().known_rows(setting), *(as_known(self.rows) if self.request.plant else ())]
+
     def run(self, setting: Setting) -> None:
         """Run the cases in children, and say of each that fails why, where it is known.
 
@@ -63,6 +75,9 @@ class SimulatedSuite(DeviceSuite):
             UsageError: the options choose no case.
         """
         run = setting.run
+        if self.request.plant:
+            super().run(setting)
+            return
 
         def on_case(suite_run: SuiteRun, case: Case) -> None:
             case = suite_run.cases[-1] = with_explanation(case, self.rows)

@@ -39,7 +39,7 @@ class VerifyRequest:
     offline: bool = False
     case_seconds: float = 120.0
     memory_bytes: int | None = None
-    jobs: int = 1
+    jobs: int | None = None
     host_file: Path | None = None
     folder: Path | None = None
     resume: bool = False

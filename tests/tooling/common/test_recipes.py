@@ -70,6 +70,9 @@ def _line_of(text: str, path: Path = V2_6) -> int:
         ),
         ('deployment_target: "13.0"', 'deployment_target: "13.3"', "deployment_target: must be X.0, not '13.3'"),
         ('deployment_target: "13.0"', 'deployment_target: "13"', "deployment_target: must be X.0, not '13'"),
+        # More digits than Python makes an integer of; packaging's Version then raises a bare ValueError.
+        ('deployment_target: "13.0"', f'deployment_target: "{"9" * 5000}"', "deployment_target: string should match"),
+        ('minos: "11.0"', f'minos: "{"9" * 5000}"', "libomp.minos: string should match pattern"),
         ('deployment_target: "13.0"', 'deployment_target: "10.9"', "is below 11.0, the first macOS on Apple silicon"),
         (
             'deployment_target: "13.0"',

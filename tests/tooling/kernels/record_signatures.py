@@ -2,7 +2,8 @@
 
 PYTHONPATH=scripts python tests/tooling/kernels/record_signatures.py torch-2.15.0-….whl torch-2.14.1-….whl …
 
-The newest wheel comes first; an older one adds what the ones before it lack. Run it when a contract is new.
+The newest wheel comes first; an older one adds what the ones before it lack: a contract's first kernel, or one whose
+constants have other sizes. Run it when a contract is new.
 """
 
 from __future__ import annotations
@@ -82,19 +83,28 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
     return {**kept, **({"fields": [_told(each) for each in row["fields"]]} if row["fields"] else {})}
 
 
+def _sizes(kernel: Kernel) -> object:
+    """Return how long the constants are that a launch copies."""
+    return tuple((each.name, each.size) for each in kernel.metadata.arguments if each.size)
+
+
 def main() -> None:
     """Read the wheels and write the file."""
     compiler.host_target()
-    left = list(load_contracts())
+    seen: dict[int, set[object]] = {}
+    contracts = load_contracts()
     arguments: dict[str, int] = {}
-    releases = []
+    releases, chosen = [], {}
     for wheel in map(Wheel, map(Path, sys.argv[1:])):
         found: dict[str, Kernel] = {}
-        for contract in list(left):
+        names = []
+        for contract in contracts:
             kernels = wheel.kernels_of(contract)
-            if kernels:
-                left.remove(contract)
+            if kernels and (sizes := _sizes([*kernels.values()][-1])) not in seen.setdefault(id(contract), set()):
+                seen[id(contract)].add(sizes)
                 found.update(kernels)
+                names.append([*kernels][-1])
+        chosen[wheel.release] = sorted(names)
         rows = []
         for name in sorted(found):
             told = asdict(found[name].metadata)
@@ -103,8 +113,10 @@ def main() -> None:
             row |= {key: told[key] for key in ("max_threads", "arrays", "types") if told[key]}
             rows.append(f"{json.dumps(name)}: {json.dumps(row, separators=(',', ':'))}")
         releases.append(f'"{wheel.release}": {{\n' + ",\n".join(rows) + "\n}")
-    text = '{"arguments": [\n' + ",\n".join(arguments) + '\n],\n"kernels": {\n' + ",\n".join(releases) + "\n}}\n"
+    text = '{"arguments": [\n' + ",\n".join(arguments) + '\n],\n"kernels": {\n' + ",\n".join(releases)
+    text += '\n},\n"chosen": ' + json.dumps(chosen, separators=(",", ":")) + "}\n"
     (Path(__file__).parent / "kernel_signatures.json").write_text(text, encoding="utf-8")
+    left = [each for each in contracts if id(each) not in seen]
     print(f"{len(left)} contracts match no kernel: {', '.join(each.family for each in left)}")
 
 

@@ -336,6 +336,17 @@ def test_bitcode_that_is_cut_off_is_refused() -> None:
     assert "cannot read the bitcode" in found.reason
 
 
+def test_a_name_that_is_not_utf8_is_refused_and_no_fault_of_ours() -> None:
+    from mps_build.kernels.code.kernel import compile_kernel
+    from small_kernels import bitcode
+
+    found = compile_kernel(bitcode(doubled()).replace(b"doubled", b"\xffoubled"))
+
+    assert isinstance(found, Refused)
+    assert found.fault == "refused"
+    assert "not UTF-8" in found.reason
+
+
 _ATOMIC = """
   call void @air.wg.barrier(i32 2, i32 1)
   %old = call i32 @air.atomic.global.add.u.i32(ptr addrspace(1) %out, i32 1, i32 0, i32 2, i1 true)

@@ -200,13 +200,13 @@ def test_a_crash_names_the_selector_and_the_native_frames(built: Built, tmp_path
     answer = _run(built, _CRASH_IN_A_MESSAGE, tmp_path)
 
     assert answer.exit == -11
-    assert "software Metal: signal 11 (Segmentation fault); native frames:\n  objc_msgSend (/lib" in answer.stderr
-    assert "operator (none), selector commandBuffer\n" in answer.stderr
+    said = "software Metal: signal 11 (Segmentation fault), operator (none), selector commandBuffer\n"
+    assert f"{said}native frames: objc_msgSend" in answer.stderr
 
 
 def test_a_crash_in_host_code_names_the_operator_and_its_functions(built: Built, tmp_path: Path) -> None:
     answer = _run(built, _CRASH_IN_AN_OPERATOR, tmp_path)
 
     assert answer.exit == -11
-    assert "\noperator copy_, selector (none)\n" in answer.stderr
-    assert "\n  at::native::mps::mps_copy_ (/libmps_simulated.so)\n" in answer.stderr  # not as the linker has it
+    assert "(Segmentation fault), operator copy_, selector (none)\nnative frames: " in answer.stderr
+    assert " < at::native::mps::mps_copy_ < at::native::copy_impl < " in answer.stderr  # not as the linker has it

@@ -6,6 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
+from mps_build.verify.device_suite import jobs_of
+from mps_build.verify.suite.jobs import Room
+from mps_build.verify.verify_request import VerifyRequest
 from stand_in_drive import DEATHS, drive, outcomes
 
 MANY = "".join(f"def test_{number}(): assert {number} != 5\n" for number in range(9))
@@ -71,3 +74,33 @@ def test_an_interruption_ends_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         drive(tmp_path, "def test_a(): pass\ndef test_b():\n    import time; time.sleep(300)\n", jobs=2)
 
     assert time.monotonic() - begun < 120
+
+
+ROOM = Room(cores=16, memory=128 << 30, device_memory=80 << 30)
+
+
+@pytest.mark.parametrize(
+    ("room", "jobs"),
+    [
+        (ROOM, 8),
+        (Room(cores=64, memory=512 << 30, device_memory=80 << 30), 8),
+        (Room(cores=16, memory=12 << 30, device_memory=80 << 30), 3),
+        (Room(cores=16, memory=128 << 30, device_memory=8 << 30), 2),
+        (Room(cores=8, memory=8 << 30), 1),
+        (Room(cores=10, memory=32 << 30), 4),
+        (Room(cores=1, memory=2 << 30), 1),
+    ],
+)
+def test_the_number_of_processes_follows_from_the_machine(room: Room, jobs: int) -> None:
+    assert jobs_of(VerifyRequest(), room) == jobs
+
+
+@pytest.mark.parametrize("chosen", [{"full": True}, {"only": ("a",)}, {"op": "aten.add.Tensor"}, {"plant": "f.py:a"}])
+def test_what_is_small_or_large_has_one_process(chosen: dict[str, object]) -> None:
+    assert jobs_of(VerifyRequest(**chosen), ROOM) == 1  # type: ignore[arg-type]
+
+
+def test_what_was_asked_holds() -> None:
+    assert jobs_of(VerifyRequest(jobs=3, full=True), ROOM) == 3
+    assert jobs_of(VerifyRequest(jobs=3), ROOM, is_resumed=True) == 1
+    assert jobs_of(VerifyRequest(jobs=3, plant="f.py:a"), ROOM) == 1

@@ -16,7 +16,14 @@ from mps_build.simulation.builder.build import Built
 from mps_build.simulation.builder.root import LIBRARY, Root
 from mps_build.simulation.releases import find_release
 from mps_build.verify import simulated_suite
-from mps_build.verify.explanations import active_explanations, load_explanations, summed_up, with_explanation
+from mps_build.verify.explanations import (
+    Explanation,
+    active_explanations,
+    load_explanations,
+    summed_up,
+    with_explanation,
+)
+from mps_build.verify.reports.findings_page import findings_page
 from stand_in_suite import write_python, write_suite
 
 SUITE = """
@@ -230,4 +237,68 @@ def test_only_what_fails_is_explained_and_a_skipped_case_is_not_stale(tmp_path: 
 
     found = summed_up([with_explanation(case, rows) for case in cases], rows)
 
-    assert found.model_dump() == {"bug": 0, "limit": 2, "suite": 0, "unexplained": 1, "stale": ("x2",)}
+    # A hang is news where a failure is explained.
+    assert found.model_dump() == {"bug": 0, "limit": 1, "suite": 0, "unexplained": 2, "stale": ("x2",)}
+
+
+def test_a_crash_is_explained_by_a_row_that_says_so_alone(tmp_path: Path) -> None:
+    path = tmp_path / "e.yaml"
+    row = "  - {id: a, letter: limit, title: t, reason: r, outcome: crashes, cases: ['x*']}\n"
+    path.write_text(f"schema_version: 1\nexplanations:\n{row}")
+    rows = load_explanations(path)
+    outcomes = {"x1": "crashed", "x2": "timeout", "x3": "failed"}
+    cases = [Case(id=name, layer="l", outcome=outcome) for name, outcome in outcomes.items()]  # type: ignore[arg-type]
+
+    assert [with_explanation(case, rows).is_new for case in cases] == [False, False, True]
+
+
+def test_what_is_explained_catches_no_plant(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "plant.py").write_text("def reaching(): pass\n")
+
+    status, document = run("--only", "test_bug,test_fresh", "--plant", f"{tmp_path / 'plant.py'}:fires")
+
+    assert (status, document["plant"]) == (0, "missed")
+    assert [case["outcome"] for case in document["cases"]] == ["known", "passed"]
+
+
+def test_the_page_counts_cases_and_shows_lines_and_scripts() -> None:
+    bug = Explanation(
+        id="order",
+        letter="bug",
+        title="a | b",
+        macos=">=15",
+        reason="r",
+        lines=("aten/src/ATen/native/mps/operations/BitwiseOps.mm:229-232",),
+        script="assert d\n",
+        cases=("x", "y"),
+    )
+    rows = (
+        bug,
+        Explanation(id="selector", letter="limit", title="l", reason="r", cases=("z",)),
+        Explanation(id="fixed", letter="suite", title="s", reason="r", cases=("v",)),
+    )
+    figure = {"name": "simulation.limits_share", "median": 0.01, "unit": "share", "command": "c", "date": "d"}
+
+    page = findings_page(rows, [figure], release="2.6.0")
+
+    assert "| 14.4 | 0 by 0 | 1 by 1 |" in page
+    assert "| 15.2 | 2 by 1 | 1 by 1 |" in page
+    assert "1 cases failed by 1 faults of the suite" in page
+    assert "| order | a \\| b | >=15 | `BitwiseOps.mm:229-232` | 2 | r |" in page
+    assert "### order\n\n```python\nassert d\n```" in page
+    assert "| simulation.limits_share | 0.01 share |" in page
+
+
+def test_the_repositorys_own_explanations_hold_and_name_cases_of_the_suite() -> None:
+    suite = Path(__file__).parents[2] / "device"
+    rows = load_explanations(suite / "simulated_explanations.yaml")
+    known = json.loads((suite / "touch_map.json").read_text())["cases"]
+    quick = json.loads((suite / "quick.json").read_text())
+    listed = {*known, *(case for cases in quick["files"].values() for case in cases)}
+
+    assert rows
+    for row in rows:
+        assert row.letter != "bug" or row.link or row.script, row.id
+        assert not row.script or compile(row.script, row.id, "exec")
+        for case in row.cases:
+            assert case in listed, f"{row.id}: no case {case}"

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from mps_build.common.addresses import check_address
 from mps_build.common.errors import SourceError, UsageError
@@ -116,7 +116,7 @@ def _judge(place: str, files: Collection[str], version: str | None, *, project: 
         )
     try:
         found = Version((version or "").strip())
-    except InvalidVersion:
+    except ValueError:
         raise SourceError(
             f"{place} does not state its version (version.txt: {version!r})",
             hint="give a whole tree of a release",

@@ -25,7 +25,8 @@ from mps_build.inspection.audit.render import rules_table
 from mps_build.kernels.report.families import families_table
 from mps_build.simulation.ledger import ledger_page
 from mps_build.verify.bisection.state import State
-from mps_build.verify.explanations import ExplanationFile
+from mps_build.verify.explanations import ExplanationFile, load_explanations
+from mps_build.verify.reports.findings_page import findings_page
 
 from .catalogue import COMMANDS
 from .parser import module_of
@@ -55,6 +56,7 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     yield docs / "reference" / "commands.md", commands_page()
     yield docs / "host" / "causes.md", causes_page()
     yield docs / "verify" / "simulated_rules.md", ledger_page()
+    yield docs / "verify" / "simulated_findings.md", _findings(root)
     releases = (recipe for recipe in all_recipes() if recipe.release is not None)
     yield _page(docs / "reference" / "releases.md", "releases", support_table(releases))
     yield _page(docs / "reference" / "exit_codes.md", "exit codes", exit_codes_table())
@@ -105,6 +107,12 @@ def _schema_text(name: str, schema: Mapping[str, Any]) -> str:
 def _page(path: Path, name: str, part: str) -> tuple[Path, str]:
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     return path, between_marks(text, name, part, page=str(path))
+
+
+def _findings(root: Path) -> str:
+    rows = load_explanations(root / "tests" / "device" / "simulated_explanations.yaml")
+    figures = json.loads((root / "benchmarks" / "results.json").read_text(encoding="utf-8"))
+    return findings_page(rows, figures, release="2.6.0")
 
 
 def _benchmarks(folder: Path) -> str:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from .. import strict_yaml
 from ..errors import UsageError
@@ -130,14 +130,14 @@ def _missing_patches(root: Path, data: Any) -> Iterator[Fault]:
 def _is_release(stem: str) -> bool:
     try:
         return not Version(stem).is_prerelease
-    except InvalidVersion:
+    except ValueError:
         return False
 
 
 def _order(stem: str) -> tuple[bool, Version, str]:
     try:
         return False, Version(stem), stem
-    except InvalidVersion:
+    except ValueError:
         return True, Version("0"), stem
 
 
@@ -145,7 +145,7 @@ def _near(wanted: str, known: list[str]) -> str:
     ordered = sorted(known, key=_order)
     try:
         number = Version(wanted)
-    except InvalidVersion:
+    except ValueError:
         close = sorted(difflib.get_close_matches(wanted, known, n=3, cutoff=0.6), key=_order)
     else:
         releases = [stem for stem in ordered if _is_release(stem)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from ..strict_yaml import Fault
 from .defaults import SOURCES
@@ -131,5 +131,5 @@ def _at(data: Any, *path: str) -> Any:
 def _version(value: Any) -> Version | None:
     try:
         return Version(value) if isinstance(value, str) else None
-    except InvalidVersion:
+    except ValueError:
         return None

@@ -6,7 +6,7 @@ import re
 from typing import Annotated, Literal
 
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 
 from ..addresses import address_fault
@@ -25,7 +25,7 @@ def _release_or_word(text: str) -> str:
         return text
     try:
         Version(text)
-    except InvalidVersion as error:
+    except ValueError as error:
         raise ValueError("is neither a version (2.6.0) nor a name (sample, nightly)") from error
     return text
 
@@ -38,8 +38,9 @@ def _address(text: str) -> str:
 
 Commit = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}$")]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-DottedVersion = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)*$")]
-PythonVersion = Annotated[str, StringConstraints(pattern=r"^3\.[0-9]+t?$")]
+# Python makes no integer of more than 4,300 digits, and no version has that many.
+DottedVersion = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,9}(\.[0-9]{1,9})*$")]
+PythonVersion = Annotated[str, StringConstraints(pattern=r"^3\.[0-9]{1,4}t?$")]
 PatchName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]*\.patch$")]
 Line = Annotated[str, StringConstraints(min_length=1, pattern=r"^[^\n]+$")]
 RequirementLine = Annotated[str, AfterValidator(_requirement)]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from ..errors import SourceError, UsageError
 from ..home import expanded
@@ -108,5 +108,5 @@ def _versions(
 def _version(text: str) -> Version | None:
     try:
         return Version(text)
-    except InvalidVersion:
+    except ValueError:
         return None

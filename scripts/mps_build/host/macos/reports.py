@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from .answers import Answer, Facts, first
 from .sysctl import chip_facts
@@ -52,7 +52,7 @@ def _below_floor(torch: str | None, system: str) -> bool:
         return False
     try:
         release = Version(Version(torch).base_version)
-    except InvalidVersion:
+    except ValueError:
         return False
     floor = next((floor for since, floor in _MPS_FLOORS if release >= Version(since)), None)
     return floor is None or Version(system) < Version(floor)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...common import strict_yaml
@@ -266,7 +266,7 @@ def _bytes(size: Detail) -> float | None:
 def _version(text: str | None) -> Version | None:
     try:
         return Version(text) if text else None
-    except InvalidVersion:
+    except ValueError:
         return None
 
 

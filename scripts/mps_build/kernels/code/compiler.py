@@ -16,6 +16,7 @@ from ...common.errors import BuildEnvironmentError
 from ...inspection.malformed import Malformed
 
 OLDEST = (0, 50)
+NOT_UTF8 = "the bitcode holds a name or a text that is not UTF-8"
 # What code is compiled for: one of few levels, so that results and cached code are equal on most machines.
 _LEVELS = {"x86_64": (("x86-64-v3", ("avx2", "fma", "f16c", "bmi2")), ("x86-64-v2", ())), "aarch64": (("generic", ()),)}
 # Code generation at level 0: each kernel runs a few thousand threads, so that compiling is what takes the time
@@ -84,6 +85,8 @@ def parse_bitcode(bitcode: bytes) -> Any:
     try:
         module = llvm.parse_bitcode(bitcode)
         module.verify()
+    except UnicodeDecodeError as error:  # in LLVM's message, which quotes it
+        raise Malformed(NOT_UTF8) from error
     except RuntimeError as error:
         raise Malformed(f"LLVM cannot read the bitcode: {error}") from error
     return module

@@ -41,6 +41,8 @@ def compile_kernel(
         translated = compiler.parse_text(done.text)
         check_translated(translated, _RUNTIME)
         objectcode = compiler.compile_module(translated, passes=passes or compiler.PASSES, level=level)
+    except UnicodeDecodeError:  # llvmlite decodes each name that it is asked for
+        return Refused(reason=compiler.NOT_UTF8, fault="refused", metadata=metadata, body=body)
     except (Malformed, Rejected, Untranslated) as error:
         fault: Fault = "beyond" if isinstance(error, Beyond) else "not_compiled"
         if isinstance(error, Rejected) and fault != "beyond":

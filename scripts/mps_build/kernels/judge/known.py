@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from ...common import strict_yaml
 
@@ -76,7 +76,7 @@ class KnownIssue:
             return False
         try:
             release = Version(Version(version).base_version)
-        except InvalidVersion:
+        except ValueError:
             return False
         return release in self.torch
 

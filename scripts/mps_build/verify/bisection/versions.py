@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.opening import open_regular
@@ -36,7 +36,7 @@ def parse_version(text: str) -> Version | None:
     """
     try:
         return Version(text) if re.match(r"v?\d+\.\d", text) else None
-    except InvalidVersion:
+    except ValueError:
         return None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from mps_build.common.errors import (
     BuildEnvironmentError,
@@ -200,6 +200,6 @@ def _no_compute(facts: ProbeFacts, judge_text: JudgeText) -> MpsBuildError | Non
 def _is_too_old(macos: str, torch: str) -> bool:
     try:
         Version(macos)
-    except InvalidVersion:
+    except ValueError:
         return False
     return is_too_old(macos, torch)

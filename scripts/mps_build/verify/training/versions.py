@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from mps_build.common import strict_yaml
@@ -22,7 +22,7 @@ LIBRARIES = ("accelerate", "transformers")
 def _version(text: str) -> str:
     try:
         Version(text)
-    except InvalidVersion:
+    except ValueError:
         raise ValueError(f'no version: "{text}"') from None
     return text
 
@@ -202,7 +202,7 @@ def _check_asked(
 ) -> None:
     try:
         floor = table.floors.of(library, version)
-    except InvalidVersion as error:
+    except ValueError as error:
         raise UsageError(
             f"--{library} {version!r} is not a version", hint=f"for example: --{library} 1.15.0"
         ) from error
@@ -231,7 +231,7 @@ def _fits(library: str, found: LibrarySet | None) -> str:
 def _release(torch: str | None) -> Version | None:
     try:
         return Version(Version(torch or "").base_version)
-    except InvalidVersion:
+    except ValueError:
         return None
 
 

@@ -64,16 +64,22 @@ def texts(value: Any) -> list[str]:
 class Drawn:
     """One call with the host's tensors, drawn once; every run gets copies of them."""
 
-    def __init__(self, call: Any, number: int) -> None:
-        self.call, self._number = call, number
+    def __init__(self, call: Any, number: int, choices: Callable[[list[Any]], tuple[int, torch.Tensor]] | None = None):
+        """`choices`: (positional arguments) -> (place, values) of an argument that follows from the others."""
+        self.call, self._number, self._choices = call, number, choices
 
     @functools.cached_property
     def bases(self) -> list[torch.Tensor]:
         """Return the tensors of which the call's are views, in order, on the host."""
-        return [
+        bases = [
             values(dtype_of(text), _layout_of(text).base(shape_of(text)), *map(float, text.split(" ")[3:]), turn)
             for turn, text in enumerate(texts(self.call), start=self._number + 1)
         ]
+        if self._choices is not None:
+            args, _ = self.arguments(bases, torch.device("cpu"), lambda dtype: dtype)
+            place, chosen = self._choices(args)
+            args[place].copy_(chosen)  # a view of its base
+        return bases
 
     def arguments(self, bases: list[torch.Tensor], device: Any, cast: Any) -> tuple[Any, Any]:
         """Return (args, kwargs): views of these bases put in, dtypes and devices as the run has them."""

@@ -9,6 +9,7 @@ from ...program.launch import Known, Program, Reference, Step, View, output_buff
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
 from ..shared.strided import Arguments
+from .span import span
 
 
 def arange(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -55,7 +56,7 @@ def linspace(kernel: Kernel, case: Case) -> Iterator[Program]:
         arguments: Arguments = {
             "out": out,
             "v": pack(scalar or DTYPES["float"], [start, step, end]),
-            "p": kernel.pack("p", (count, stride, begin)),
+            "p": kernel.pack("p", span(kernel, count, stride, begin)),
         }
         launch = Step(kernel=kernel.name, arguments=arguments, grid=(count, 1, 1), threadgroup=(32, 1, 1))
         got = View(buffer=out, dtype=dtype, shape=(count,), strides=(stride,))

@@ -11,6 +11,7 @@ from ...program.launch import Known, Program, Reference, Shape, View, output_buf
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
 from ..shared.tensors import bound, extent, threads
+from .span import span
 
 # Sizes and strides of the result, outermost first, and the number at which the launch begins.
 LAYOUTS: tuple[tuple[Shape, Shape, int], ...] = (((77,), (1,), 0), ((5, 7), (1, 6), 0), ((3, 4, 5), (41, 10, 2), 0))
@@ -67,7 +68,11 @@ def spaced(kernel: Kernel, case: Case) -> Iterator[Program]:
         step = (end - start) / (count - 1)
         numbers = [start, step, end, base][: 4 if is_log else 3]
         out = _out(dtype, shape, strides)
-        values = {"out": out, "v": _numbers(_scalar(kernel, "v", len(numbers)), numbers), "p": (count, strides[0], 0)}
+        values = {
+            "out": out,
+            "v": _numbers(_scalar(kernel, "v", len(numbers)), numbers),
+            "p": span(kernel, count, strides[0]),
+        }
         values |= {"sp": (count, 0), "steps": count, "ndim": len(shape), "sizes": shape[::-1], "strides": strides[::-1]}
         inputs = {"start": start, "end": end, "count": count, "shape": list(shape), "base": base if is_log else 0.0}
         scale = max(abs(start), abs(end)) * {"half": 2.0**-8, "half2": 2.0**-8, "bfloat": 2.0**-5}.get(
@@ -90,7 +95,7 @@ def whole_steps(kernel: Kernel, case: Case) -> Iterator[Program]:
         whole, rest = divmod(abs(end - start), count - 1)
         out = _out(dtype, shape, strides)
         params = pack(DTYPES["ulong"], [start & (2**64 - 1), end & (2**64 - 1), whole, rest])
-        values = {"out": out, "params": params, "p": (count, strides[0], 0)}
+        values = {"out": out, "params": params, "p": span(kernel, count, strides[0])}
         values |= {"sp": (count, 0), "steps": count, "ndim": len(shape), "sizes": shape[::-1], "strides": strides[::-1]}
         want = pack(dtype, [math.trunc(start + Fraction(end - start, count - 1) * i) for i in range(count)])
         step = threads(kernel, bound(kernel, values), (count,))

@@ -20,7 +20,9 @@ thread_local bool is_kernel = false;
 } // namespace sim
 
 namespace {
-constexpr int MOST_FRAMES = 64, SHOWN = 8, NUMBERS[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+// As many letters as fit into the reason of a case.
+constexpr size_t MOST_LETTERS = 500;
+constexpr int MOST_FRAMES = 64, NUMBERS[] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
 struct sigaction before[64];
 
 // The names that only the library's own file has: methods of Objective-C, and functions of one file.
@@ -82,56 +84,44 @@ void say(const char *text) {
 void tell(int number, const ucontext_t *context) {
   void *frames[MOST_FRAMES];
   const int count = backtrace(frames, MOST_FRAMES);
-  char line[600], name[400], operation[200] = "", selector[300] = "", chain[1200] = "";
+  char name[400], last[400] = "", operation[200] = "", selector[300] = "", chain[MOST_LETTERS + 100] = "", head[700];
   size_t used = 0;
-  int shown = 0;
   bool is_past_signal = false, is_message = false;
-  std::snprintf(line, sizeof line, "\nsoftware Metal: signal %d (%s); native frames:\n", number, strsignal(number));
-  say(line);
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < count && used < MOST_LETTERS; i++) {
     Dl_info info{};
     const char *found = dladdr(frames[i], &info) && info.dli_sname ? info.dli_sname : nullptr;
-    const bool is_own = info.dli_fbase == own.base;
     // A return address lies behind its call, and may be the next function's first.
-    if (is_own)
+    if (info.dli_fbase == own.base)
       if (const char *exact = own.find(static_cast<char *>(frames[i]) - 1)) found = exact;
     if (!is_past_signal) { // this handler and the system's frame
       is_past_signal = frames[i] == reinterpret_cast<void *>(context->uc_mcontext.gregs[REG_RIP]);
       if (!is_past_signal) continue;
       is_message = found && std::strncmp(found, "objc_msgSend", 12) == 0;
     }
+    const char *file = info.dli_fname ? std::strrchr(info.dli_fname, '/') : nullptr;
+    if (file && std::strncmp(file, "/python3", 8) == 0) break; // the rest is Python's, which tells of itself
     write_plain(name, sizeof name, found ? found : "?");
-    std::snprintf(line, sizeof line, "  %s (%s)\n", name, info.dli_fname ? std::strrchr(info.dli_fname, '/') : "?");
-    say(line);
-    if (std::strncmp(name, "_PyEval", 7) == 0) break; // the rest is Python's, which tells of itself
     if (!*selector && (std::strncmp(name, "-[", 2) == 0 || std::strncmp(name, "+[", 2) == 0))
       std::snprintf(selector, sizeof selector, "%s", name);
     if (!*operation && std::strncmp(name, "at::_ops::", 10) == 0) {
       std::snprintf(operation, sizeof operation, "%s", name + 10);
       if (char *end = std::strstr(operation, "::")) *end = 0;
     }
-    if (is_own && shown < SHOWN) {
-      used += std::snprintf(chain + used, sizeof chain - used, "%s%.180s", shown ? " < " : "", name);
-      shown++;
-    }
+    if (!found || std::strcmp(name, last) == 0) continue; // a function without a name, or an overload of the last
+    used += std::snprintf(chain + used, sizeof chain - used, "%s%.90s", used ? " < " : "", name);
+    std::snprintf(last, sizeof last, "%s", name);
   }
   if (is_message) { // to an object that is none: the selector is still in its register
     auto *sent = reinterpret_cast<const char *>(context->uc_mcontext.gregs[REG_RSI]);
     std::snprintf(selector, sizeof selector, "%s", sent ? sent : "?");
   }
-  std::snprintf(line, sizeof line, "operator %s, selector %s\n", *operation ? operation : "(none)",
-                *selector ? selector : "(none)");
-  say(line);
-  if (sim::current_command) {
-    say("while the GPU ran ");
-    say(sim::current_command);
-    say("\n");
-  }
-  if (*chain) {
-    say("in ");
-    say(chain);
-    say("\n");
-  }
+  // Two lines: whoever reads a process's last lines has what stood before them as well, such as a failed assertion.
+  std::snprintf(head, sizeof head, "software Metal: signal %d (%s), operator %s, selector %s%s%.120s\nnative frames: ", number,
+                strsignal(number), *operation ? operation : "(none)", *selector ? selector : "(none)",
+                sim::current_command ? ", the GPU ran " : "", sim::current_command ? sim::current_command : "");
+  say(head);
+  say(chain);
+  say("\n");
 }
 
 void crashed(int number, siginfo_t *info, void *context) {

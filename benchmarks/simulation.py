@@ -1,0 +1,120 @@
+"""The device suite on the simulated device: how many failures are explained, how many by limits, and CPU seconds.
+
+    nox -s benchmark -- simulation [--recipe v2.6.0] [--macos 14.4,15.2] [--whole] [--write]
+
+The simulation is built first, apart. Without --whole only the quick cases are asked. --write puts the rows into
+results.json, the share of each macOS as one measurement. Known issues count as explained.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from shared.record import record
+
+TARGETS = {
+    "simulation.suite_explained": "1: no case without a letter",
+    "simulation.limits_share": "<= 0.03",
+    "simulation.quick_cpu_s": "<= 180",
+    "simulation.suite_cpu_s": "<= 1500",
+}
+_FAILED = ("failed", "crashed", "timeout")
+
+
+class Run(NamedTuple):
+    """One run of the suite: how many cases were asked, how they ended, and CPU seconds."""
+
+    macos: str
+    asked: int
+    failed: int
+    explained: int
+    limits: int
+    stale: int
+    cpu_seconds: float
+
+
+def main() -> int:
+    """Run the suite once for each macOS; return 1 where a failure has no explanation."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recipe", default="v2.6.0")
+    parser.add_argument("--macos", default="14.4,15.2")
+    parser.add_argument("--whole", action="store_true", help="all default layers, not only the quick cases")
+    parser.add_argument("--write", action="store_true", help="put the rows into benchmarks/results.json")
+    given = parser.parse_args()
+    _mps_build("simulate", given.recipe)
+    runs = [measure(given.recipe, macos, whole=given.whole) for macos in given.macos.split(",")]
+    for run in runs:
+        print(run)
+    if given.write:
+        _write(runs, given)
+    return 0 if all(run.explained == run.failed for run in runs) else 1
+
+
+def measure(recipe: str, macos: str, *, whole: bool) -> Run:
+    """Run the suite as one macOS."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "answer.json"
+        before = _cpu_seconds()
+        options = ["--simulated", "--macos", macos, "--record", folder, "--json", str(file), "--jobs", "1"]
+        _mps_build("verify_mps", recipe, *options, *([] if whole else ["--quick"]))
+        return counted(json.loads(file.read_text(encoding="utf-8")), macos, _cpu_seconds() - before)
+
+
+def counted(document: dict[str, Any], macos: str, cpu_seconds: float) -> Run:
+    """Return what a record holds; a case that is skipped was not asked."""
+    cases = [case for case in document["cases"] if case["outcome"] != "skipped"]
+    failed = [case for case in cases if case["outcome"] in (*_FAILED, "known")]
+    letters = [(case.get("explained") or {}).get("letter") for case in failed]
+    explained = sum(
+        case["outcome"] == "known" or letter is not None for case, letter in zip(failed, letters, strict=True)
+    )
+    stale = len(document["explanations"]["stale"])
+    return Run(macos, len(cases), len(failed), explained, letters.count("limit"), stale, round(cpu_seconds, 1))
+
+
+def _write(runs: list[Run], given: argparse.Namespace) -> None:
+    command = f"nox -s benchmark -- simulation --macos {given.macos}{' --whole' if given.whole else ''} --write"
+    what = "default" if given.whole else "quick"
+    texts = {
+        "suite_explained": "; ".join(f"as macOS {run.macos} {run.explained} of {run.failed} failing" for run in runs),
+        "limits_share": "; ".join(f"as macOS {run.macos} {run.limits} of {run.asked} asked" for run in runs),
+    }
+    seconds = "suite_cpu_s" if given.whole else "quick_cpu_s"
+    texts[seconds] = f"one process, {runs[0].asked} cases"
+    values = {
+        "suite_explained": [run.explained / max(run.failed, 1) for run in runs],
+        "limits_share": [run.limits / max(run.asked, 1) for run in runs],
+        seconds: [run.cpu_seconds for run in runs],
+    }
+    for name, measured in values.items():
+        record(
+            f"simulation.{name}",
+            measured,
+            unit="CPU s" if name == seconds else "share",
+            command=command,
+            target=TARGETS[f"simulation.{name}"],
+            versions=f"torch {given.recipe.removeprefix('v')}, {what} cases: {texts[name]}",
+        )
+
+
+def _mps_build(*arguments: str) -> None:
+    """Run a command; a verdict is no failure of the measurement (10 and 11 are verdicts)."""
+    status = subprocess.run((sys.executable, "-m", "mps_build", *arguments), check=False).returncode
+    if status not in (0, 10, 11):
+        raise SystemExit(f"mps_build {' '.join(arguments)} ended with {status}")
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+if __name__ == "__main__":
+    sys.exit(main())

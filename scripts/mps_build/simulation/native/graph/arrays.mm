@@ -57,6 +57,8 @@ MPSNDArray *array_of(at::Tensor tensor, int64_t room) {
 } // namespace
 
 at::ScalarType torch_type(uint32_t type) {
+  const bool is_of_14 = type == MPSDataTypeBFloat16 || type == MPSDataTypeComplexFloat32 || type == MPSDataTypeComplexFloat16;
+  if (is_of_14 && !is_macos_at_least(14, 0)) refuse("MPSGraph has no bfloat16 and no complex numbers before macOS 14");
   for (auto &[metal, torch] : kTypes)
     if (metal == type) return torch;
   refuse_with("MPSGraph: there is no data type ", type);

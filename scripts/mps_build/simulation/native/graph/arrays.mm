@@ -32,6 +32,7 @@ at::Tensor over(id<MTLBuffer> given, size_t offset, const Sizes &sizes, const Si
   auto *buffer = (SimBuffer *)given;
   auto held = kept(buffer);
   auto options = at::TensorOptions().dtype(torch_type(type));
+  const c10::InferenceMode is_not_inference(false); // the GPU's thread writes to it, in no mode of the caller's
   return at::from_blob(buffer->memory + offset, sizes, strides, [held](void *) {}, options);
 }
 int64_t room_of(id<MTLBuffer> given, size_t offset) { return (int64_t)((SimBuffer *)given)->size - (int64_t)offset; }
@@ -116,6 +117,7 @@ using namespace sim;
   return self;
 }
 - (instancetype)initWithDevice:(id<MTLDevice>)device descriptor:(MPSNDArrayDescriptor *)about {
+  const c10::InferenceMode is_not_inference(false);
   tensor = new at::Tensor(at::empty(*about->sizes, at::TensorOptions().dtype(torch_type(about->type))));
   room = (int64_t)tensor->nbytes();
   return self;
@@ -213,6 +215,7 @@ at::Tensor data_of(MPSGraphTensorData *data) { return checked(data->array); }
   auto computed = at::detail::computeStride(source->tensor->sizes(), source->tensor->strides(), sizes);
   if (computed)
     return array_of(source->tensor->as_strided(sizes, *computed, source->tensor->storage_offset()), source->room);
+  const c10::InferenceMode is_not_inference(false);
   auto copy = at::empty(sizes, source->tensor->options());
   sim::encode(commands, "MPSNDArrayIdentity", [from = checked(source), copy] { copy.copy_(from.reshape(copy.sizes())); });
   return array_of(copy, (int64_t)copy.nbytes());

@@ -67,7 +67,8 @@ Pool checked(const Pool &p) {
 }
 int64_t reach_of(const Pool &p, int i) { return p.dilation[i] * (p.kernel[i] - 1) + 1; }
 // What is added behind the padding, so that the last window fits where sizes are rounded up. Assumed: as in ATen, a
-// window begins inside of the picture or of what pads its left, and what is added here is no part of an average.
+// window begins inside of the picture or of what pads its left. What is added here counts where padding counts: PyTorch
+// calls that a mismatch with the CPU, and pads by itself instead.
 int64_t rest_of(const Pool &p, int i, int64_t size) {
   if (!p.is_ceil) return 0;
   const int64_t whole = size + p.before[i] + p.after[i];
@@ -105,7 +106,8 @@ at::Tensor sums(const at::Tensor &x, const Pool &p) {
 // How many elements each average is of.
 at::Tensor counts(const at::Tensor &x, const Pool &p) {
   auto one = at::ones({1, 1, x.size(-2), x.size(-1)}, x.options().dtype(at::kFloat));
-  return sums(rounded_up(padded(one, p, p.counts_padding ? 1 : 0), x, p, 0), p).to(x.scalar_type());
+  const int outside = p.counts_padding ? 1 : 0;
+  return sums(rounded_up(padded(one, p, outside), x, p, outside), p).to(x.scalar_type());
 }
 } // namespace
 

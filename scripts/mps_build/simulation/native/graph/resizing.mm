@@ -72,7 +72,7 @@ at::Tensor resized(const at::Tensor &x, const Resize &r, const Axis &height, con
   auto wide = picture.to(at::kDouble);
   auto out = is_gradient ? at::matmul(at::matmul(rows.t(), wide), columns) : at::matmul(at::matmul(rows, wide), columns.t());
   // Assumed: whole numbers are rounded to the nearest.
-  if (at::isIntegralType(picture.scalar_type(), true)) out = at::round(out);
+  if (at::isIntegralType(picture.scalar_type(), true)) out = at::floor(out + 0.5);
   return as_given(out.to(picture.scalar_type()), r, x.dim());
 }
 at::Tensor forward(const Tensors &x, const Resize &r) {

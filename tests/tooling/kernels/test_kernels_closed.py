@@ -252,6 +252,7 @@ REPORTS: dict[str, tuple[dict[str, Any], bytes]] = {
     "a change in no buffer": ({**ran(), "left": {**ran()["left"], "changed": [[9, 0]]}}, b"12345678"),
     "a change past a buffer": ({**ran(), "left": {**ran()["left"], "changed": [[0, 99]]}}, b"12345678"),
     "a number without end": (ran(address=1 << 80), b"12345678"),
+    "as after a first run that there was not": ({**ran(), "sizes": [], "same": [True]}, b""),
     "names without end": ({**ran(), "left": {**ran()["left"], "names": ["x" * 5000]}}, b"12345678"),
 }
 
@@ -278,6 +279,32 @@ def test_more_bytes_than_its_buffers_have_end_a_process(lying: Callable[..., Pat
 
     with pytest.raises(Ended, match="where at most"):
         machine.run(program())
+
+
+@pytest.mark.parametrize(
+    ("parts", "data", "out"),
+    [
+        ({"sizes": [], "same": [True]}, b"", b"abcdefgh"),
+        ({"sizes": [8], "same": [False]}, b"ABCDEFGH", b"ABCDEFGH"),
+        ({"sizes": [8]}, b"ABCDEFGH", b"ABCDEFGH"),
+        ({"sizes": [8], "same": [True]}, b"ABCDEFGH", None),
+        ({"sizes": [], "same": [False]}, b"", None),
+        ({"sizes": [], "same": [True, True]}, b"", None),
+    ],
+)
+def test_what_is_as_after_the_first_run_is_not_sent_again(
+    lying: Callable[..., Path], parts: dict[str, Any], data: bytes, out: bytes | None
+) -> None:
+    assert isinstance(GOOD, Code)
+    said = frame({}), frame(ran(), b"abcdefgh"), frame({**ran(), **parts}, data)
+    machine, asked = Machine(lying(*said), None, {"doubled": GOOD}), program()
+    machine.run(asked)
+
+    if out is None:
+        with pytest.raises(BadReport):
+            machine.run(asked)
+    else:
+        assert machine.run(asked).contents[id(asked.steps[0].arguments["out"])] == out
 
 
 def test_a_right_report_is_taken(lying: Callable[..., Path]) -> None:

@@ -84,8 +84,9 @@ class Pair(BaseModel):
 
 
 class Ran(BaseModel):
-    """What a run left; the bytes of its buffers follow, so many of each."""
+    """What a run left; the bytes of its buffers follow, so many of each, but for those `same` as after the first run."""
 
     model_config = STRICT
     left: Left
     sizes: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=256)]
+    same: Annotated[list[bool], Field(max_length=256)] = Field(default_factory=list)

@@ -29,21 +29,28 @@ class Machine:
         self._codes: dict[str, Code] = {}
         self._device = Device(runtime, self._codes)
         self._program: Program | None = None
+        self._first: list[bytes] | None = None
 
     def load(self, codes: dict[str, Code]) -> Answer:
         """Take kernels by their names, in the place of those before; all memory is as in a new process."""
         self._device.clear()
         self._codes.clear()
         self._codes |= codes
-        self._program = None
+        self._program = self._first = None
         return {}, ()
 
     def run(self, program: Program | None, checks: Sequence[RunCheck]) -> Answer:
-        """Run a program (None: the last one) and return what it left."""
+        """Run a program (None: the last one) and return what it left, but for bytes that are as after its first run."""
         if program is not None:
-            self._program = program
+            self._program, self._first = program, None
         assert self._program is not None
-        return _answer(*self._device.left_by(self._program, checks))
+        left, contents = self._device.left_by(self._program, checks)
+        if self._first is None:
+            self._first = contents
+            return _answer(left, contents)
+        same = [one == other for one, other in zip(contents, self._first, strict=True)]
+        sent = [data for data, is_same in zip(contents, same, strict=True) if not is_same]
+        return {"left": left.record(), "sizes": [len(each) for each in sent], "same": same}, tuple(sent)
 
     def shifted(self, step: Step, shift: Shift, groups: Sequence[int] | None) -> Answer:
         """Run a step where a shift moves it to; return what it left."""

@@ -16,12 +16,21 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.console import Console
+from mps_build.common.errors import UsageError
 from mps_build.common.home import expanded
 from mps_build.common.recipe.catalogue import find_recipe
 from mps_build.common.result import Result
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.coverage import Coverage, measure
-from mps_build.simulation.session import DEFAULT_MACOS, check_macos, program_argv, provide, run_program
+from mps_build.simulation.libraries import libraries_of
+from mps_build.simulation.session import (
+    DEFAULT_MACOS,
+    check_macos,
+    program_argv,
+    provide,
+    run_program,
+    simulated_environ,
+)
 
 from .shared.numbers import count
 
@@ -34,7 +43,8 @@ DOCUMENT = (
 EXAMPLES = (
     "v2.6.0",
     "v2.6.0 --macos 14.4 -- python train.py",
-    "v2.6.0 -- python -m pytest tests/",
+    "v2.6.0 --with accelerate -- python -m pytest tests/",
+    "v2.6.0 --timing 7 -- python train.py",
     "v2.6.0 --source ~/pytorch --rebuild",
 )
 # What stands behind a `--` of its own is run.
@@ -50,6 +60,9 @@ class Options:
     macos: str
     rebuild: bool
     jobs: int
+    packages: tuple[str, ...]
+    venv: Path | None
+    timing: int | None
     command: tuple[str, ...] = ()
 
 
@@ -62,18 +75,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs", metavar="N", type=count, default=os.cpu_count() or 1, help="number of compilers at once"
     )
+    parser.add_argument(
+        "--with", dest="packages", metavar="PACKAGE", action="append", default=[], help="install a package for PROGRAM"
+    )
+    parser.add_argument(
+        "--venv", metavar="DIR", type=Path, help="an environment for PROGRAM's packages; made if missing"
+    )
+    parser.add_argument(
+        "--timing",
+        metavar="SEED",
+        type=count,
+        help="draw when commits run, and in which order threads; the same replays",
+    )
     parser.usage = f"{parser.prog} RECIPE [OPTIONS] [-- PROGRAM ...]"
 
 
 def run(options: Options, console: Console) -> Result:
     """Build the simulation, then run the program, or print what is covered."""
     check_macos(options.macos)
+    if not options.command and (options.packages or options.venv or options.timing is not None):
+        raise UsageError("--with, --venv and --timing are for a program: it stands behind `--`")
     version = find_recipe(options.recipe).version
     source = expanded(options.source) if options.source else None
     built = provide(version, source=source, rebuild=options.rebuild, jobs=options.jobs, reporter=console)
     if options.command:
-        argv = program_argv(built, options.command)
-        status = run_program(built, argv, macos=options.macos, environ=os.environ)
+        venv = expanded(options.venv).absolute() if options.venv else None
+        libraries = libraries_of(built, packages=options.packages, folder=venv, reporter=console)
+        argv = program_argv(built, options.command, libraries=libraries)
+        environ = simulated_environ(
+            built, macos=options.macos, environ=os.environ, timing=options.timing, libraries=libraries
+        )
+        status = run_program(argv, environ=environ)
         document = {"release": version, "macos": options.macos, "argv": list(argv)}
         return Result(document=document, exit_code=status, cause=None if status == 0 else "program")
     covered = measure(built, macos=options.macos)

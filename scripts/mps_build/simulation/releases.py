@@ -44,8 +44,12 @@ _RELEASES: Mapping[str, Release] = {
     "2.6.0": Release(
         version="2.6.0",
         standard="17",
-        cpu_files=("native/DispatchStub.cpp", "native/Copy.cpp"),
-        patches=("int64-is-long.patch", "mps-without-macos.patch"),
+        cpu_files=(
+            *("native/DispatchStub.cpp", "native/Copy.cpp", "native/Convolution.cpp", "native/RNN.cpp"),
+            # The last is what attention.cpp calls and libtorch does not export.
+            *("native/transformers/attention.cpp", "native/transformers/sdp_utils_cpp.cpp"),
+        ),
+        patches=("int64-is-long.patch", "mps-without-macos.patch", "rnn-registered-once.patch"),
         wheel_python="3.12",
         wheel_sha256="9a610afe216a85a8b9bc9f8365ed561535c93e804c2a317ef7fabcc5deda0989",
     )

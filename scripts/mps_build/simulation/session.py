@@ -22,7 +22,8 @@ _SOURCE = _PYTHON / "metal_source.py"
 _NOT_PASSED = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "LD_PRELOAD")
 DEFAULT_MACOS = "15.2"
 _MACOS = re.compile(r"(\d{2})(\.\d{1,2})?")
-_OLDEST_MACOS, _NEWEST_MACOS = 12, 26
+# MPS needs 12.3; a version of two parts says the second as well, one of one part is its first.
+_OLDEST_MACOS, _NEWEST_MACOS = (12, 3), 26
 
 
 def check_macos(text: str) -> None:
@@ -32,10 +33,10 @@ def check_macos(text: str) -> None:
         UsageError: naming what may be said.
     """
     found = _MACOS.fullmatch(text)
-    if found is None or not _OLDEST_MACOS <= int(found[1]) <= _NEWEST_MACOS:
-        raise UsageError(
-            f"--macos {text}: is not a version from {_OLDEST_MACOS} to {_NEWEST_MACOS}", hint="such as 14.4"
-        )
+    version = (int(found[1]), int((found[2] or ".0")[1:])) if found else (0, 0)
+    if not version >= _OLDEST_MACOS or version[0] > _NEWEST_MACOS:
+        oldest = ".".join(map(str, _OLDEST_MACOS))
+        raise UsageError(f"--macos {text}: is not a version from {oldest} to {_NEWEST_MACOS}", hint="such as 14.4")
 
 
 def check_release(version: str) -> None:
@@ -69,38 +70,52 @@ def provide(
     return build(release, source=source, rebuild=rebuild, offline=offline, jobs=jobs, reporter=reporter)
 
 
-def simulated_environ(built: Built, *, macos: str, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a program whose `python` has an `mps` device, made from the caller's."""
+def simulated_environ(
+    built: Built,
+    *,
+    macos: str,
+    environ: Mapping[str, str],
+    timing: int | None = None,
+    libraries: Path | None = None,
+) -> dict[str, str]:
+    """Return the environment of a program whose `python` has an `mps` device, made from the caller's.
+
+    Args:
+        timing: draws when each commit and in which order its threads run; None: at once, in the plain order.
+        libraries: an environment whose `python` it is (`libraries.py`); None: the root's own.
+    """
     kept = {name: value for name, value in environ.items() if name not in _NOT_PASSED}
     # nox puts its own environment first; the caller's path is handed on beside it.
     path = environ.get("MPS_BUILD_CALLER_PATH") or environ.get("PATH", os.defpath)
     cache = simulation_folder() / "metal" / _digest(_PYTHON)
     cache.mkdir(parents=True, exist_ok=True)
-    libraries = [str(built.folder), *filter(None, [environ.get("LD_LIBRARY_PATH")])]
+    ours_first = [str(built.folder), *filter(None, [environ.get("LD_LIBRARY_PATH")])]
     return {
         # A part of Debian's torch (UCX) answers a crash with 40 lines of its own, and hides what ours says.
         "UCX_HANDLE_ERRORS": "none",
         **{name: value for name, value in kept.items() if not name.startswith("MPS_BUILD_CALLER_")},
-        "PATH": os.pathsep.join((str(_programs(built.root)), path)),
-        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
+        "PATH": os.pathsep.join((*([str(libraries / "bin")] if libraries else []), str(_programs(built.root)), path)),
+        "LD_LIBRARY_PATH": os.pathsep.join(ours_first),
         "MPS_BUILD_MACOS": macos,
         "MPS_BUILD_KERNELS": str(built.kernels),
         "MPS_BUILD_PYTHON": str(built.root.python),
         "MPS_BUILD_METAL_SOURCE": str(_SOURCE),
         "MPS_BUILD_METAL_CACHE": str(cache),
+        **({} if timing is None else {"MPS_BUILD_TIMING": str(timing)}),
     }
 
 
-def run_program(built: Built, argv: Sequence[str], *, macos: str, environ: Mapping[str, str]) -> int:
-    """Run a program where the caller stands; return its exit status, as a shell gives it."""
-    return run_interactive(Command(argv=tuple(argv), environ=simulated_environ(built, macos=macos, environ=environ)))
+def run_program(argv: Sequence[str], *, environ: Mapping[str, str]) -> int:
+    """Run a program of a simulated environment where the caller stands; return its exit status, as a shell gives it."""
+    return run_interactive(Command(argv=tuple(argv), environ=environ))
 
 
-def program_argv(built: Built, argv: Sequence[str]) -> tuple[str, ...]:
+def program_argv(built: Built, argv: Sequence[str], *, libraries: Path | None = None) -> tuple[str, ...]:
     """Return a program's arguments with `python` and `python3` as the simulated interpreter."""
     name, *rest = argv
     own = {"python", "python3", built.root.python.name}
-    return (str(built.root.python) if name in own else name, *rest)
+    python = libraries / "bin/python" if libraries else built.root.python
+    return (str(python) if name in own else name, *rest)
 
 
 def _programs(root: Root) -> Path:

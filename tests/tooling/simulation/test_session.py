@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from mps_build.commands.shared.parser import parse_options
-from mps_build.commands.simulate import document_of
+from mps_build.commands.simulate import document_of, run
+from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.builder.root import LIBRARY, Root
@@ -43,7 +44,8 @@ def test_a_program_runs_where_the_caller_stands_and_its_status_is_passed_on(
     monkeypatch.chdir(tmp_path)
 
     environ = {"PATH": "/usr/bin:/bin", "PYTHONPATH": "/ours"}
-    status = run_program(built, program_argv(built, ("python", "train.py")), macos="14.4", environ=environ)
+    environ = simulated_environ(built, macos="14.4", environ=environ)
+    status = run_program(program_argv(built, ("python", "train.py")), environ=environ)
 
     assert status == 7
     assert (tmp_path / "said").read_text() == "14.4||train.py\n"
@@ -52,6 +54,17 @@ def test_a_program_runs_where_the_caller_stands_and_its_status_is_passed_on(
 @pytest.mark.parametrize("name", ["python", "python3", "python3.13"])
 def test_python_is_the_simulated_interpreter(built: Built, name: str) -> None:
     assert program_argv(built, (name, "-c", "1")) == (str(built.root.python), "-c", "1")
+
+
+def test_a_timing_and_libraries_reach_the_program(built: Built, tmp_path: Path) -> None:
+    plain = simulated_environ(built, macos="15.2", environ={"PATH": "/usr/bin"})
+    drawn = simulated_environ(built, macos="15.2", environ={"PATH": "/usr/bin"}, timing=7, libraries=tmp_path / "venv")
+
+    assert "MPS_BUILD_TIMING" not in plain
+    assert drawn["MPS_BUILD_TIMING"] == "7"
+    assert drawn["PATH"].startswith(f"{tmp_path}/venv/bin:")
+    argv = program_argv(built, ("python3", "a.py"), libraries=tmp_path / "venv")
+    assert argv == (f"{tmp_path}/venv/bin/python", "a.py")
 
 
 def test_another_program_finds_the_simulated_interpreter_by_its_name(built: Built) -> None:
@@ -66,13 +79,13 @@ def test_another_program_finds_the_simulated_interpreter_by_its_name(built: Buil
     assert not any(name.startswith("MPS_BUILD_CALLER_") for name in environ)
 
 
-@pytest.mark.parametrize("text", ["11.0", "27.1", "15.2.1", "fifteen", "", "-1"])
+@pytest.mark.parametrize("text", ["11.0", "12", "12.2", "27.1", "15.2.1", "fifteen", "", "-1"])
 def test_a_version_that_no_mps_runs_on_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--macos"):
         check_macos(text)
 
 
-@pytest.mark.parametrize("text", ["12.3", "14.4", "15", "26.0"])
+@pytest.mark.parametrize("text", ["12.3", "12.10", "13.3", "14.4", "15", "26.0"])
 def test_a_version_of_macos_is_taken(text: str) -> None:
     check_macos(text)
 
@@ -101,3 +114,11 @@ def test_what_follows_two_dashes_is_the_program() -> None:
 def test_a_program_is_no_argument_of_its_own() -> None:
     with pytest.raises((UsageError, argparse.ArgumentError)):
         parse_options("simulate", ["v2.6.0", "python"])
+
+
+@pytest.mark.parametrize("words", [["--timing", "1"], ["--with", "accelerate"], ["--venv", "here"]])
+def test_what_is_for_a_program_is_refused_without_one(words: list[str]) -> None:
+    options = parse_options("simulate", ["v2.6.0", *words])
+
+    with pytest.raises(UsageError, match="are for a program"):
+        run(options, Console())

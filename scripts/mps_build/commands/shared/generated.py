@@ -25,6 +25,7 @@ from mps_build.inspection.audit.render import rules_table
 from mps_build.kernels.families.shared.large import Rules
 from mps_build.kernels.report.families import families_table
 from mps_build.kernels.report.large import rules_table as large_table
+from mps_build.simulation.ledger import ledger_page
 from mps_build.verify.bisection.state import State
 from mps_build.verify.explanations import ExplanationFile, load_explanations
 from mps_build.verify.reports.findings_page import findings_page
@@ -57,6 +58,7 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     docs = root / "docs"
     yield docs / "reference" / "commands.md", commands_page()
     yield docs / "host" / "causes.md", causes_page()
+    yield docs / "verify" / "simulated_rules.md", ledger_page()
     yield docs / "verify" / "simulated_findings.md", _findings(root)
     releases = (recipe for recipe in all_recipes() if recipe.release is not None)
     yield _page(docs / "reference" / "releases.md", "releases", support_table(releases))

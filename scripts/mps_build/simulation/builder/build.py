@@ -26,7 +26,7 @@ from ..releases import Release
 from .kernels import RUNTIME, compile_kernels
 from .ninja_file import NATIVE, Inputs, ninja_text, own_sources
 from .packages import check_host
-from .root import LIBRARY, Root, make_root
+from .root import LIBRARY, Root, hook_files, make_root, write_hook
 from .source import debian_tree, generate, host_files, patched_files, users_tree, write_if_changed
 
 
@@ -87,6 +87,7 @@ def build(
     with _held(home / "lock", reporter):
         package = release.package
         root = make_root(home, suite=package.suite, python=package.python, log=log, reporter=reporter)
+        write_hook(root)
         tree = tree or debian_tree(release, home, log=log, reporter=reporter)
         if rebuild:
             remove_tree(folder)
@@ -146,6 +147,7 @@ def _ours(release: Release) -> Iterator[Path]:
     yield from sorted(path for path in NATIVE.rglob("*") if path.is_file())
     yield from sorted(path for path in NATIVE.parent.joinpath("builder").glob("*.py"))
     yield from (release.patches_root / name for name in release.patches)
+    yield from hook_files()
 
 
 def _kept(release: Release, folder: Path, state: str) -> Built | None:

@@ -13,11 +13,13 @@ NATIVE = Path(__file__).resolve().parents[1] / "native"
 GRAPH = NATIVE / "graph/graph.h"
 _SHARED = "objects/graph.pch"
 # Apple's Objective-C ABI in ELF; names mangled as the gcc of Debian's libtorch mangles them.
-_LANGUAGE = (
+OBJECTIVE_C = (
     *("-fobjc-runtime=macosx-13.0", "-fblocks", "-fno-objc-arc", "-fPIC", "-fclang-abi-compat=17"),
     *("-w", "-g0", "-fvisibility-inlines-hidden"),
 )
 _DEFINITIONS = (
+    # Official wheels are Release builds: an assert of the host code does nothing.
+    "NDEBUG",
     *("USE_MPS", "AT_PER_OPERATOR_HEADERS", "FMT_HEADER_ONLY=1", "HAVE_MMAP=1", "_FILE_OFFSET_BITS=64"),
     # What Debian's libtorch was compiled with: DispatchStub's signatures depend on it.
     *("HAVE_AVX2_CPU_DEFINITION", "HAVE_AVX512_CPU_DEFINITION"),
@@ -44,7 +46,7 @@ def ninja_text(inputs: Inputs) -> str:
     compiler = (str(root.clang), "--driver-mode=g++", f"--sysroot={root.path}")
     c_compiler = (str(root.clang), f"--sysroot={root.path}")
     flags = (
-        *(*_LANGUAGE, f"-std=gnu++{inputs.standard}", *(f"-D{each}" for each in _DEFINITIONS)),
+        *(*OBJECTIVE_C, f"-std=gnu++{inputs.standard}", *(f"-D{each}" for each in _DEFINITIONS)),
         *("-include", str(NATIVE / "include/linux_prefix.h"), *(f"-I{path}" for path in inputs.include)),
         *(word for path in inputs.after for word in ("-idirafter", str(path))),
     )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mps_build.common.errors import BuildEnvironmentError
+from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, run_logged
 from mps_build.common.receipts import digest_of
 from mps_build.common.reporter import Reporter
@@ -89,13 +90,24 @@ def make_root(folder: Path, *, suite: str, python: str, log: Path, reporter: Rep
     for name in ("bin", "lib", "lib64", "sbin"):  # as base-files has them: the C library's linker scripts name /lib
         (root.path / name).symlink_to(f"usr/{name}")
     _relocate(root, log)
-    hook = Path(__file__).resolve().parents[1] / "python"
-    for file in ("mps_build_simulated.py", "mps_build_simulated.pth"):
-        (root.packages / file).write_bytes((hook / file).read_bytes())
     (root.path / _MARKER).write_text(digest, encoding="utf-8")
     for archive in archives:  # 300 MB that nothing needs any more
         archive.unlink()
     return root
+
+
+def write_hook(root: Root) -> None:
+    """Write what lets the interpreter know, when it starts, that its torch has MPS."""
+    for path in hook_files():
+        target = root.packages / path.name
+        if not target.is_file() or target.read_bytes() != path.read_bytes():
+            write_whole(target, path.read_bytes())
+
+
+def hook_files() -> tuple[Path, ...]:
+    """Return the files of the hook."""
+    folder = Path(__file__).resolve().parents[1] / "python"
+    return tuple(folder / f"mps_build_simulated.{suffix}" for suffix in ("py", "pth"))
 
 
 def _relocate(root: Root, log: Path) -> None:

@@ -188,6 +188,18 @@ unsigned long never_changes;
   delete pairs;
   [super dealloc];
 }
+- (id)copy {
+  auto *made = (SimDictionary *)[NSDictionary alloc];
+  *made->pairs = *pairs;
+  for (auto &[key, value] : *pairs) {
+    [key retain];
+    [value retain];
+  }
+  return (id)made;
+}
+- (id)mutableCopy {
+  return [self copy];
+}
 - (NSUInteger)count {
   return pairs->size();
 }

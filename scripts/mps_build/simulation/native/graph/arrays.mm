@@ -1,4 +1,4 @@
-// MPSNDArray and MPSGraphTensorData: a buffer's memory as a tensor of the CPU. The matrix kernels that work on buffers.
+// MPSNDArray and MPSGraphTensorData: a buffer's memory as a tensor of the CPU.
 #include "graph.h"
 
 namespace sim {
@@ -20,22 +20,24 @@ const std::pair<uint32_t, at::ScalarType> kTypes[] = {
     {MPSDataTypeUInt64, at::kUInt64},
 };
 
-// How many bytes a tensor spans, from its first element to behind its last.
+} // namespace
+
 int64_t span_of(const at::Tensor &tensor) {
   if (tensor.numel() == 0) return 0;
   int64_t last = 1;
   for (int64_t i = 0; i < tensor.dim(); i++) last += (tensor.size(i) - 1) * tensor.stride(i);
   return last * (int64_t)tensor.element_size();
 }
-// A tensor over a buffer from a byte on; it keeps the buffer. It may be said to be longer than the buffer, as PyTorch
-// says of the whole storage behind an offset: what is used of it is checked.
 at::Tensor over(id<MTLBuffer> given, size_t offset, const Sizes &sizes, const Sizes &strides, uint32_t type) {
   auto *buffer = (SimBuffer *)given;
   auto held = kept(buffer);
   auto options = at::TensorOptions().dtype(torch_type(type));
+  const c10::InferenceMode is_not_inference(false); // the GPU's thread writes to it, in no mode of the caller's
   return at::from_blob(buffer->memory + offset, sizes, strides, [held](void *) {}, options);
 }
 int64_t room_of(id<MTLBuffer> given, size_t offset) { return (int64_t)((SimBuffer *)given)->size - (int64_t)offset; }
+
+namespace {
 // Assumed: Metal looks at what is used of an array, not at what was declared.
 const at::Tensor &checked(MPSNDArray *array) {
   if (span_of(*array->tensor) > array->room)
@@ -56,6 +58,8 @@ MPSNDArray *array_of(at::Tensor tensor, int64_t room) {
 } // namespace
 
 at::ScalarType torch_type(uint32_t type) {
+  const bool is_of_14 = type == MPSDataTypeBFloat16 || type == MPSDataTypeComplexFloat32 || type == MPSDataTypeComplexFloat16;
+  if (is_of_14 && !is_macos_at_least(14, 0)) refuse("MPSGraph has no bfloat16 and no complex numbers before macOS 14");
   for (auto &[metal, torch] : kTypes)
     if (metal == type) return torch;
   refuse_with("MPSGraph: there is no data type ", type);
@@ -113,6 +117,7 @@ using namespace sim;
   return self;
 }
 - (instancetype)initWithDevice:(id<MTLDevice>)device descriptor:(MPSNDArrayDescriptor *)about {
+  const c10::InferenceMode is_not_inference(false);
   tensor = new at::Tensor(at::empty(*about->sizes, at::TensorOptions().dtype(torch_type(about->type))));
   room = (int64_t)tensor->nbytes();
   return self;
@@ -210,6 +215,7 @@ at::Tensor data_of(MPSGraphTensorData *data) { return checked(data->array); }
   auto computed = at::detail::computeStride(source->tensor->sizes(), source->tensor->strides(), sizes);
   if (computed)
     return array_of(source->tensor->as_strided(sizes, *computed, source->tensor->storage_offset()), source->room);
+  const c10::InferenceMode is_not_inference(false);
   auto copy = at::empty(sizes, source->tensor->options());
   sim::encode(commands, "MPSNDArrayIdentity", [from = checked(source), copy] { copy.copy_(from.reshape(copy.sizes())); });
   return array_of(copy, (int64_t)copy.nbytes());
@@ -232,102 +238,6 @@ at::Tensor data_of(MPSGraphTensorData *data) { return checked(data->array); }
   auto one = checked([sources objectAtIndex:0]), other = checked([sources objectAtIndex:1]);
   sim::encode(commands, "MPSNDArrayMatrixMultiplication", [one, other, to = checked(destination)] {
     to.copy_(at::matmul(one, other).expand(to.sizes()));
-  });
-}
-@end
-
-@interface MPSMatrixDescriptor () {
- @public
-  int64_t row_count, column_count, row_bytes;
-  uint32_t type;
-}
-@end
-@implementation MPSMatrixDescriptor
-+ (instancetype)matrixDescriptorWithRows:(NSUInteger)rows
-                                 columns:(NSUInteger)columns
-                                matrices:(NSUInteger)matrices
-                                rowBytes:(NSUInteger)row
-                             matrixBytes:(NSUInteger)matrix
-                                dataType:(MPSDataType)type {
-  auto *made = [[MPSMatrixDescriptor new] autorelease];
-  made->row_count = (int64_t)rows;
-  made->column_count = (int64_t)columns;
-  made->row_bytes = (int64_t)row;
-  made->type = type;
-  return made;
-}
-@end
-@interface MPSMatrix () {
- @public
-  at::Tensor *tensor;
-}
-@end
-@implementation MPSMatrix
-- (instancetype)initWithBuffer:(id<MTLBuffer>)buffer offset:(NSUInteger)offset descriptor:(MPSMatrixDescriptor *)about {
-  const int64_t step = about->row_bytes / (int64_t)at::elementSize(torch_type(about->type));
-  tensor = new at::Tensor(over(buffer, offset, {about->row_count, about->column_count}, {step, 1}, about->type));
-  if (span_of(*tensor) > room_of(buffer, offset))
-    refuse_with("a matrix of ", span_of(*tensor), " bytes where its buffer has ", room_of(buffer, offset));
-  return self;
-}
-- (void)dealloc {
-  delete tensor;
-  [super dealloc];
-}
-@end
-@implementation MPSMatrixUnaryKernel
-@end
-@implementation MPSMatrixBinaryKernel
-@end
-@implementation MPSMatrixDecompositionLU
-- (instancetype)initWithDevice:(id<MTLDevice>)device rows:(NSUInteger)rows columns:(NSUInteger)columns {
-  return self;
-}
-- (void)encodeToCommandBuffer:(id<MTLCommandBuffer>)commands
-                 sourceMatrix:(MPSMatrix *)source
-                 resultMatrix:(MPSMatrix *)result
-                 pivotIndices:(MPSMatrix *)pivots
-                       status:(id<MTLBuffer>)status {
-  auto *said = (SimBuffer *)status;
-  auto from = *source->tensor, to = *result->tensor, swaps = *pivots->tensor;
-  sim::encode(commands, "MPSMatrixDecompositionLU", [=, held = kept(said)] {
-    auto [factors, rows, info] = at::linalg_lu_factor_ex(from);
-    to.copy_(factors);
-    swaps.view({-1}).copy_(rows.sub(1).view({-1})); // LAPACK counts from 1
-    if (said) *(int32_t *)said->memory = info.item<int>() ? -2 : 0; // MPSMatrixDecompositionStatusSingular
-  });
-}
-@end
-@interface MPSMatrixSolveTriangular () {
- @public
-  bool is_right, is_upper, is_transposed, is_unit;
-  double factor;
-}
-@end
-@implementation MPSMatrixSolveTriangular
-- (instancetype)initWithDevice:(id<MTLDevice>)device
-                         right:(BOOL)right
-                         upper:(BOOL)upper
-                     transpose:(BOOL)transpose
-                          unit:(BOOL)unit
-                         order:(NSUInteger)order
-        numberOfRightHandSides:(NSUInteger)count
-                         alpha:(double)alpha {
-  is_right = right;
-  is_upper = upper;
-  is_transposed = transpose;
-  is_unit = unit;
-  factor = alpha;
-  return self;
-}
-- (void)encodeToCommandBuffer:(id<MTLCommandBuffer>)commands
-                 sourceMatrix:(MPSMatrix *)source
-          rightHandSideMatrix:(MPSMatrix *)given
-               solutionMatrix:(MPSMatrix *)solution {
-  auto a = is_transposed ? source->tensor->t() : *source->tensor, b = *given->tensor, x = *solution->tensor;
-  const bool upper = is_upper != is_transposed, left = !is_right, unit = is_unit;
-  sim::encode(commands, "MPSMatrixSolveTriangular", [=, alpha = factor] {
-    x.copy_(at::linalg_solve_triangular(a, b * alpha, upper, left, unit));
   });
 }
 @end

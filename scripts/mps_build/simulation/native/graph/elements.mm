@@ -23,6 +23,17 @@ at::Tensor divided(const at::Tensor &a, const at::Tensor &b) {
   const bool is_whole = at::isIntegralType(a.scalar_type(), true);
   return is_whole ? at::div(a, b, "trunc") : at::div(a, b);
 }
+// A product with the upper triangle of one value, as `multinomial` sums up its weights: of 70,000 weights the triangle
+// would be 20 GB. The numbers are the same.
+bool is_triangle_of_one_value(const Tensors &band) {
+  const auto strides = band[1].strides();
+  return std::all_of(strides.begin(), strides.end(), [](int64_t each) { return each == 0; }) && band[1].size(-1) == band[1].size(-2) &&
+      values(band[2]).at(0) == 0 && values(band[3]).at(0) < 0;
+}
+at::Tensor times_band(const Tensors &x) {
+  if (!x[0].is_meta() && is_triangle_of_one_value(x)) return at::cumsum(x[0], -1, x[0].scalar_type()) * x[1].flatten()[0];
+  return at::matmul(x[0], x[0].is_meta() ? x[1] : band_part(x[1], values(x[2]).at(0), values(x[3]).at(0)));
+}
 } // namespace
 
 @implementation MPSGraph (Elements)
@@ -96,8 +107,16 @@ TWO(maximum, at::isFloatingType(x[0].scalar_type()) ? at::fmax(x[0], x[1]) : at:
 TWO(minimum, at::isFloatingType(x[0].scalar_type()) ? at::fmin(x[0], x[1]) : at::minimum(x[0], x[1]))
 TWO(maximumWithNaNPropagation, at::maximum(x[0], x[1]))
 TWO(minimumWithNaNPropagation, at::minimum(x[0], x[1]))
-TWO(matrixMultiplication, at::matmul(x[0], x[1]))
 
+- (T *)matrixMultiplicationWithPrimaryTensor:(T *)one secondaryTensor:(T *)other name:(NSString *)name {
+  same_types("matrixMultiplication", one, other);
+  if (is_made_by(other, "bandPart") && inputs_of(self, other).size() == 3) {
+    auto inputs = inputs_of(self, other);
+    inputs.insert(inputs.begin(), one);
+    return node(self, "matrixMultiplication", inputs, times_band);
+  }
+  return node(self, "matrixMultiplication", {one, other}, [](auto &x) { return at::matmul(x[0], x[1]); });
+}
 - (T *)castTensor:(T *)tensor toType:(MPSDataType)type name:(NSString *)name {
   return node(self, "cast", {tensor}, [to = torch_type(type)](auto &x) { return x[0].to(to); }, type);
 }

@@ -20,6 +20,8 @@ NSArray *numbers(at::IntArrayRef values);
 // The values of a small tensor of integers, such as a shape that is known when the graph runs.
 Sizes values(const at::Tensor &tensor);
 int64_t wrapped(int64_t axis, int64_t rank);
+// A matrix without what lies further below or above its diagonal; a negative number keeps all.
+at::Tensor band_part(const at::Tensor &x, int64_t lower, int64_t upper);
 
 // A new node of `count` results; a type of 0 is that of what the rule gives.
 std::vector<MPSGraphTensor *> nodes(
@@ -28,10 +30,18 @@ MPSGraphTensor *node(
     MPSGraph *graph, const char *name, std::vector<MPSGraphTensor *> inputs, Single rule, uint32_t type = 0);
 NSArray *listed(const std::vector<MPSGraphTensor *> &tensors);
 uint32_t type_of(MPSGraphTensor *tensor);
+bool is_made_by(MPSGraphTensor *tensor, const char *name);
+std::vector<MPSGraphTensor *> inputs_of(MPSGraph *graph, MPSGraphTensor *tensor);
 // MPSGraph refuses operands of different types, which ATen would promote.
 void same_types(const char *name, MPSGraphTensor *one, MPSGraphTensor *other);
 // The memory of a feed or a result.
 at::Tensor data_of(MPSGraphTensorData *data);
+// A tensor over a buffer from a byte on; it keeps the buffer. It may be said to be longer than the buffer, as PyTorch
+// says of the whole storage behind an offset: what is used of it is checked.
+at::Tensor over(id<MTLBuffer> buffer, size_t offset, const Sizes &sizes, const Sizes &strides, uint32_t type);
+// How many bytes there are from a byte of a buffer to its end, and how many a tensor spans.
+int64_t room_of(id<MTLBuffer> buffer, size_t offset);
+int64_t span_of(const at::Tensor &tensor);
 } // namespace sim
 
 @interface MPSNDArray () {

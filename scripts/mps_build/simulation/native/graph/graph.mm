@@ -1,6 +1,19 @@
 // The graph itself: placeholders, constants, nodes, and how a graph runs.
 #include "graph.h"
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
 #include <unordered_map>
+
+namespace {
+// Rules are carried out by ATen's CPU operators on the GPU's thread: without gradients, for good.
+[[maybe_unused]] const bool is_set = [] {
+  sim::on_thread_start = [] {
+    static thread_local at::NoGradGuard no_grad;
+    static thread_local at::AutoDispatchBelowADInplaceOrView plain;
+  };
+  return true;
+}();
+} // namespace
 
 namespace sim {
 struct Node {
@@ -87,13 +100,13 @@ class Run {
 
   const Tensors &of(Node *node) {
     if (auto found = done.find(node); found != done.end()) return found->second;
-    if (node->is_placeholder) refuse("MPSGraph: a placeholder has no feed");
+    if (node->is_placeholder) throw std::runtime_error("a placeholder has no feed");
     Tensors inputs;
     for (auto &[from, index] : node->inputs) inputs.push_back(of(from).at(index));
     try {
       return done[node] = node->rule(inputs);
-    } catch (const std::exception &error) {
-      refuse_with("MPSGraph ", node->name, ": ", error.what());
+    } catch (const c10::Error &error) {
+      throw std::runtime_error(node->name + ": " + error.what_without_backtrace());
     }
   }
 };
@@ -103,7 +116,7 @@ void write(const Wanted &wanted, at::Tensor value) {
   // Assumed: a result of one element is spread over its data (fill_ relies on it).
   if (value.numel() == 1 && wanted.place.numel() != 1) value = value.reshape({}).expand(wanted.place.sizes());
   if (value.numel() != wanted.place.numel())
-    refuse_with("MPSGraph ", wanted.node->name, ": a result of ", value.sizes(), " for data of ", wanted.place.sizes());
+    throw std::runtime_error(c10::str(wanted.node->name, ": a result of ", value.sizes(), " for data of ", wanted.place.sizes()));
   wanted.place.copy_(value.reshape(wanted.place.sizes()));
 }
 } // namespace
@@ -139,6 +152,12 @@ NSArray *listed(const std::vector<MPSGraphTensor *> &tensors) {
   return out;
 }
 uint32_t type_of(MPSGraphTensor *tensor) { return tensor->type; }
+bool is_made_by(MPSGraphTensor *tensor, const char *name) { return tensor->node->name == name; }
+std::vector<MPSGraphTensor *> inputs_of(MPSGraph *graph, MPSGraphTensor *tensor) {
+  std::vector<MPSGraphTensor *> found;
+  for (auto &[node, index] : tensor->node->inputs) found.push_back(result(graph, node, index, tensor->type, nil));
+  return found;
+}
 void same_types(const char *name, MPSGraphTensor *one, MPSGraphTensor *other) {
   if (one->type != other->type)
     refuse_with("MPSGraph ", name, ": the types of its operands differ (", at::toString(torch_type(one->type)), ", ",

@@ -35,13 +35,53 @@ at::Tensor scattered_slices(const at::Tensor &data, int64_t axis, const at::Tens
   return scattered(data, axis, flat.reshape(along).expand(shape), slices, mode);
 }
 
-// The last axis of the indices names elements or slices by their coordinates.
-at::Tensor scattered_nd(const at::Tensor &data, const at::Tensor &places, const at::Tensor &updates, int mode) {
-  if (mode != kAdd && mode != kSet) refuse_with("scatterND with mode ", mode);
-  c10::List<std::optional<at::Tensor>> coordinates;
+// The last axis of the indices names elements or slices by their coordinates, behind axes that both share (`batch`).
+// Returned: the data as rows, and which row each index names; -1 for one outside of the data.
+std::pair<at::Tensor, at::Tensor> rows_of(const at::Tensor &data, const at::Tensor &places, int64_t batch) {
   auto whole = places.to(at::kLong);
-  for (int64_t i = 0; i < whole.size(-1); i++) coordinates.push_back(whole.select(-1, i));
-  return at::index_put(data, coordinates, updates, mode == kAdd);
+  const int64_t depth = whole.size(-1), rank = whole.dim() - 1;
+  auto row = at::zeros(whole.sizes().slice(0, (size_t)rank), whole.options());
+  auto inside = at::ones_like(row, at::kBool);
+  for (int64_t i = 0; i < batch; i++) {
+    Sizes along((size_t)rank, 1);
+    along[i] = data.size(i);
+    row = row * data.size(i) + at::arange(data.size(i), whole.options()).reshape(along);
+  }
+  int64_t count = 1;
+  for (int64_t i = 0; i < batch + depth; i++) count *= data.size(i);
+  for (int64_t i = 0; i < depth; i++) {
+    auto at_axis = whole.select(-1, i);
+    inside = inside.logical_and(at_axis.ge(0)).logical_and(at_axis.lt(data.size(batch + i)));
+    row = row * data.size(batch + i) + at_axis;
+  }
+  const int64_t slice = std::accumulate(data.sizes().begin() + batch + depth, data.sizes().end(), (int64_t)1, std::multiplies<>());
+  return {data.reshape({count, slice}), at::where(inside, row, -1)};
+}
+at::Tensor scattered_nd(const at::Tensor &data, const at::Tensor &places, const at::Tensor &updates, int64_t batch, int mode) {
+  if (data.is_meta()) return data;
+  auto [rows, row] = rows_of(data, places, batch);
+  return scattered_slices(rows, 0, row, updates.reshape({row.numel(), rows.size(1)}), mode).reshape(data.sizes());
+}
+// Assumed: what an index outside of the data gathers is 0; a GPU checks nothing and raises nothing.
+at::Tensor selected(const at::Tensor &data, int64_t axis, const at::Tensor &places) {
+  if (data.is_meta()) return at::index_select(data, axis, places);
+  auto inside = places.ge(0).logical_and(places.lt(data.size(axis)));
+  if (inside.all().item<bool>()) return at::index_select(data, axis, places);
+  auto shape = data.sizes().vec();
+  shape[axis] = places.numel();
+  if (!data.numel()) return at::zeros(shape, data.options());
+  Sizes along(shape.size(), 1);
+  along[axis] = places.numel();
+  auto found = at::index_select(data, axis, at::where(inside, places, 0));
+  return at::where(inside.reshape(along), found, at::zeros({}, data.options()));
+}
+at::Tensor gathered_nd(const at::Tensor &data, const at::Tensor &places, int64_t batch) {
+  auto shape = places.sizes().vec();
+  shape.pop_back();
+  shape.insert(shape.end(), data.sizes().begin() + batch + places.size(-1), data.sizes().end());
+  if (data.is_meta()) return at::empty(shape, data.options());
+  auto [rows, row] = rows_of(data, places, batch);
+  return selected(rows, 0, row.reshape({-1})).reshape(shape);
 }
 
 at::Tensor gathered(const at::Tensor &data, const at::Tensor &places, int64_t axis, int64_t batch) {
@@ -54,13 +94,18 @@ at::Tensor gathered(const at::Tensor &data, const at::Tensor &places, int64_t ax
   auto shape = data.sizes().vec();
   shape.erase(shape.begin() + axis);
   shape.insert(shape.begin() + axis, places.sizes().begin(), places.sizes().end());
-  return at::index_select(data, axis, places.to(at::kLong).reshape({-1})).reshape(shape);
+  return selected(data, axis, places.to(at::kLong).reshape({-1})).reshape(shape);
 }
 } // namespace
 
 @implementation MPSGraph (Indexing)
 - (T *)gatherAlongAxis:(NSInteger)axis withUpdatesTensor:(T *)data indicesTensor:(T *)places name:(NSString *)name {
-  return node(self, "gatherAlongAxis", {data, places}, [axis](auto &x) { return at::gather(x[0], axis, x[1].to(at::kLong)); });
+  return node(self, "gatherAlongAxis", {data, places}, [axis](auto &x) -> at::Tensor {
+    auto places = x[1].to(at::kLong);
+    if (x[0].is_meta()) return at::gather(x[0], axis, places);
+    auto inside = places.ge(0).logical_and(places.lt(x[0].size(axis)));
+    return at::where(inside, at::gather(x[0], axis, at::where(inside, places, 0)), at::zeros({}, x[0].options()));
+  });
 }
 - (T *)gatherWithUpdatesTensor:(T *)data
                  indicesTensor:(T *)places
@@ -73,13 +118,7 @@ at::Tensor gathered(const at::Tensor &data, const at::Tensor &places, int64_t ax
                    indicesTensor:(T *)places
                  batchDimensions:(NSUInteger)batch
                             name:(NSString *)name {
-  if (batch) refuse("MPSGraph gatherND with batch dimensions");
-  return node(self, "gatherND", {data, places}, [](auto &x) {
-    c10::List<std::optional<at::Tensor>> coordinates;
-    auto whole = x[1].to(at::kLong);
-    for (int64_t i = 0; i < whole.size(-1); i++) coordinates.push_back(whole.select(-1, i));
-    return at::index(x[0], coordinates);
-  });
+  return node(self, "gatherND", {data, places}, [=](auto &x) { return gathered_nd(x[0], x[1], (int64_t)batch); });
 }
 - (T *)scatterAlongAxis:(NSInteger)axis
          withDataTensor:(T *)data
@@ -119,10 +158,9 @@ at::Tensor gathered(const at::Tensor &data, const at::Tensor &places, int64_t ax
                batchDimensions:(NSUInteger)batch
                           mode:(MPSGraphScatterMode)mode
                           name:(NSString *)name {
-  if (batch) refuse("MPSGraph scatterND with batch dimensions");
   same_types("scatterND", data, updates);
   return node(self, "scatterND", {data, updates, places}, [=](auto &x) {
-    return scattered_nd(x[0], x[2], x[1], (int)mode);
+    return scattered_nd(x[0], x[2], x[1], (int64_t)batch, (int)mode);
   });
 }
 - (T *)scatterNDWithUpdatesTensor:(T *)updates
@@ -131,9 +169,8 @@ at::Tensor gathered(const at::Tensor &data, const at::Tensor &places, int64_t ax
                   batchDimensions:(NSUInteger)batch
                              mode:(MPSGraphScatterMode)mode
                              name:(NSString *)name {
-  if (batch) refuse("MPSGraph scatterND with batch dimensions");
   return node(self, "scatterND", {updates, places}, [=, sizes = ints(shape)](auto &x) {
-    return scattered_nd(at::zeros(sizes, x[0].options()), x[1], x[0], (int)mode);
+    return scattered_nd(at::zeros(sizes, x[0].options()), x[1], x[0], (int64_t)batch, (int)mode);
   });
 }
 - (T *)nonZeroIndicesOfTensor:(T *)tensor name:(NSString *)name {

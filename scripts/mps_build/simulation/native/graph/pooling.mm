@@ -65,21 +65,66 @@ Pool checked(const Pool &p) {
   if (p.style != MPSGraphPaddingStyleExplicit) refuse_with("MPSGraph pooling: padding style ", p.style);
   return p;
 }
-// ATen pads both sides alike: what is more on one side is not a part of any window, or is cut by its rounding.
-std::tuple<at::Tensor, at::Tensor> most(const at::Tensor &x, const Pool &p) {
-  return at::max_pool2d_with_indices(nchw(x, p), pair_of(p.kernel), pair_of(p.stride), pair_of(p.before), pair_of(p.dilation), p.is_ceil);
+int64_t reach_of(const Pool &p, int i) { return p.dilation[i] * (p.kernel[i] - 1) + 1; }
+// What is added behind the padding, so that the last window fits where sizes are rounded up. Assumed: as in ATen, a
+// window begins inside of the picture or of what pads its left. What is added here counts where padding counts: PyTorch
+// calls that a mismatch with the CPU, and pads by itself instead.
+int64_t rest_of(const Pool &p, int i, int64_t size) {
+  if (!p.is_ceil) return 0;
+  const int64_t whole = size + p.before[i] + p.after[i];
+  int64_t last = (whole - reach_of(p, i) + p.stride[i] - 1) / p.stride[i] * p.stride[i];
+  if (last >= size + p.before[i]) last -= p.stride[i];
+  return std::max<int64_t>(last + reach_of(p, i) - whole, 0);
+}
+// The two sides may have different paddings; ATen's pooling then works without one.
+at::Tensor padded(const at::Tensor &x, const Pool &p, const at::Scalar &with) {
+  return at::constant_pad_nd(x, {p.before[1], p.after[1], p.before[0], p.after[0]}, with);
+}
+at::Tensor rounded_up(const at::Tensor &x, const at::Tensor &source, const Pool &p, const at::Scalar &with) {
+  return at::constant_pad_nd(x, {0, rest_of(p, 1, source.size(-1)), 0, rest_of(p, 0, source.size(-2))}, with);
+}
+at::Tensor inner(const at::Tensor &x, const at::Tensor &source, const Pool &p) {
+  return x.narrow(-2, p.before[0], source.size(-2)).narrow(-1, p.before[1], source.size(-1));
+}
+at::Scalar least_of(at::ScalarType type) {
+  if (at::isFloatingType(type)) return -INFINITY;
+  at::Scalar least;
+  AT_DISPATCH_INTEGRAL_TYPES(type, "least_of", [&] { least = (int64_t)std::numeric_limits<scalar_t>::lowest(); });
+  return least;
+}
+at::Tensor filled_with_least(const at::Tensor &x, const Pool &p) {
+  const auto least = least_of(x.scalar_type());
+  return rounded_up(padded(x, p, least), x, p, least);
+}
+// Results, and the place of each in the plane that was padded.
+std::tuple<at::Tensor, at::Tensor> most(const at::Tensor &filled, const Pool &p) {
+  return at::max_pool2d_with_indices(filled, pair_of(p.kernel), pair_of(p.stride), {0, 0}, pair_of(p.dilation), false);
+}
+at::Tensor sums(const at::Tensor &x, const Pool &p) {
+  return at::avg_pool2d(x, pair_of(p.kernel), pair_of(p.stride), {0, 0}, false, true, 1);
+}
+// How many elements each average is of.
+at::Tensor counts(const at::Tensor &x, const Pool &p) {
+  auto one = at::ones({1, 1, x.size(-2), x.size(-1)}, x.options().dtype(at::kFloat));
+  const int outside = p.counts_padding ? 1 : 0;
+  return sums(rounded_up(padded(one, p, outside), x, p, outside), p).to(x.scalar_type());
 }
 } // namespace
 
 @implementation MPSGraph (Pooling)
 - (T *)maxPooling2DWithSourceTensor:(T *)source descriptor:(MPSGraphPooling2DOpDescriptor *)about name:(NSString *)name {
-  return node(self, "maxPooling2D", {source}, [p = checked(about->pool)](auto &x) { return as_given(std::get<0>(most(x[0], p)), p); });
+  return node(self, "maxPooling2D", {source}, [p = checked(about->pool)](auto &x) {
+    return as_given(std::get<0>(most(filled_with_least(nchw(x[0], p), p), p)), p);
+  });
 }
 - (NSArray *)maxPooling2DReturnIndicesWithSourceTensor:(T *)source
                                             descriptor:(MPSGraphPooling2DOpDescriptor *)about
                                                   name:(NSString *)name {
   return listed(nodes(self, "maxPooling2DReturnIndices", {source}, [p = checked(about->pool)](const Tensors &x) {
-    auto [found, places] = most(x[0], p);
+    auto source = nchw(x[0], p), filled = filled_with_least(source, p);
+    auto [found, places] = most(filled, p);
+    auto row = at::div(places, filled.size(-1), "floor") - p.before[0], column = at::remainder(places, filled.size(-1)) - p.before[1];
+    places = row * source.size(-1) + column;
     return Tensors{as_given(found, p), as_given(places.to(torch_type(p.index_type)), p)};
   }, 2));
 }
@@ -88,15 +133,17 @@ std::tuple<at::Tensor, at::Tensor> most(const at::Tensor &x, const Pool &p) {
                                    descriptor:(MPSGraphPooling2DOpDescriptor *)about
                                          name:(NSString *)name {
   return node(self, "maxPooling2DGradient", {gradient, source}, [p = checked(about->pool)](auto &x) {
+    auto source = nchw(x[1], p), filled = filled_with_least(source, p);
     auto out = at::max_pool2d_with_indices_backward(
-        nchw(x[0], p), nchw(x[1], p), pair_of(p.kernel), pair_of(p.stride), pair_of(p.before), pair_of(p.dilation),
-        p.is_ceil, std::get<1>(most(x[1], p)));
-    return as_given(out, p);
+        nchw(x[0], p), filled, pair_of(p.kernel), pair_of(p.stride), {0, 0}, pair_of(p.dilation), false,
+        std::get<1>(most(filled, p)));
+    return as_given(inner(out, source, p), p);
   });
 }
 - (T *)avgPooling2DWithSourceTensor:(T *)source descriptor:(MPSGraphPooling2DOpDescriptor *)about name:(NSString *)name {
   return node(self, "avgPooling2D", {source}, [p = checked(about->pool)](auto &x) {
-    return as_given(at::avg_pool2d(nchw(x[0], p), pair_of(p.kernel), pair_of(p.stride), pair_of(p.before), p.is_ceil, p.counts_padding), p);
+    auto source = nchw(x[0], p);
+    return as_given(sums(rounded_up(padded(source, p, 0), source, p, 0), p) / counts(source, p), p);
   });
 }
 - (T *)avgPooling2DGradientWithGradientTensor:(T *)gradient
@@ -104,9 +151,11 @@ std::tuple<at::Tensor, at::Tensor> most(const at::Tensor &x, const Pool &p) {
                                    descriptor:(MPSGraphPooling2DOpDescriptor *)about
                                          name:(NSString *)name {
   return node(self, "avgPooling2DGradient", {gradient, source}, [p = checked(about->pool)](auto &x) {
+    auto source = nchw(x[1], p);
     auto out = at::avg_pool2d_backward(
-        nchw(x[0], p), nchw(x[1], p), pair_of(p.kernel), pair_of(p.stride), pair_of(p.before), p.is_ceil, p.counts_padding, {});
-    return as_given(out, p);
+        nchw(x[0], p) / counts(source, p), rounded_up(padded(source, p, 0), source, p, 0), pair_of(p.kernel),
+        pair_of(p.stride), {0, 0}, false, true, 1);
+    return as_given(inner(out, source, p), p);
   });
 }
 @end

@@ -50,7 +50,9 @@ at::Tensor drawn(const Draw &d, const Sizes &sizes, const at::Tensor &state) {
   for (int64_t i = 0; i < state.numel(); i++) seed = seed * 6364136223846793005u + (uint32_t)state.data_ptr<int32_t>()[i] + 1;
   auto generator = at::detail::createCPUGenerator(seed);
   auto options = at::TensorOptions().dtype(d.is_whole ? at::kLong : at::kFloat);
-  if (d.is_whole) return at::randint(d.whole_least, d.whole_most, sizes, generator, options);
+  // Assumed: the greatest whole number is drawn too (PyTorch takes one away from its own bound).
+  const int64_t behind = d.whole_most == INT64_MAX ? d.whole_most : d.whole_most + 1;
+  if (d.is_whole) return at::randint(d.whole_least, behind, sizes, generator, options);
   if (d.distribution == MPSGraphRandomDistributionUniform) return at::rand(sizes, generator, options) * (d.most - d.least) + d.least;
   return at::randn(sizes, generator, options) * d.deviation + d.mean;
 }
@@ -66,7 +68,11 @@ at::Tensor drawn(const Draw &d, const Sizes &sizes, const at::Tensor &state) {
     if (x[0].is_meta()) return Tensors{at::empty(sizes, x[0].options().dtype(type)), x[0]};
     auto next = x[0].clone();
     next.data_ptr<int32_t>()[0]++; // assumed: a counter, as PyTorch's own Philox state has one first
-    return Tensors{drawn(d, sizes, x[0]).to(type), next};
+    auto found = drawn(d, sizes, x[0]).to(type);
+    // A uniform number is less than its bound, also where a short type would round it up.
+    if (!d.is_whole && d.distribution == MPSGraphRandomDistributionUniform)
+      found = at::where(found.ge(d.most), at::scalar_tensor(d.least, found.options()), found);
+    return Tensors{found, next};
   }, 2));
 }
 @end

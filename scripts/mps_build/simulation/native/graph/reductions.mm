@@ -23,15 +23,16 @@ at::Tensor product(at::Tensor x, const Sizes &axes) {
   for (auto axis : axes) x = at::prod(x, axis, true, type);
   return x;
 }
-at::Tensor every(at::Tensor x, const Sizes &axes) {
-  x = x.to(at::kBool);
-  for (auto axis : axes) x = at::all(x, axis, true);
-  return x;
+// Assumed: the type stays (unique along an axis relies on it).
+at::Tensor every(const at::Tensor &x, const Sizes &axes) {
+  auto found = x.to(at::kBool);
+  for (auto axis : axes) found = at::all(found, axis, true);
+  return found.to(x.scalar_type());
 }
-at::Tensor some(at::Tensor x, const Sizes &axes) {
-  x = x.to(at::kBool);
-  for (auto axis : axes) x = at::any(x, axis, true);
-  return x;
+at::Tensor some(const at::Tensor &x, const Sizes &axes) {
+  auto found = x.to(at::kBool);
+  for (auto axis : axes) found = at::any(found, axis, true);
+  return found.to(x.scalar_type());
 }
 // Without propagation a NaN counts only where there is nothing else.
 at::Tensor extreme(const at::Tensor &x, const Sizes &axes, bool is_most, bool propagates) {

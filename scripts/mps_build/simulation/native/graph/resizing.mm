@@ -17,23 +17,26 @@ at::Tensor as_given(const at::Tensor &x, const Resize &r, int64_t rank) {
 }
 bool is_last(MPSGraphTensorNamedDataLayout layout) { return layout == MPSGraphTensorNamedDataLayoutNHWC; }
 
-// Where each place of the result lies in the source, along one axis: x * scale + offset.
+// Where each place of the result lies in the source, along one axis: x * scale + offset, or (x + offset) / divisor.
+// In float, as a GPU computes it: at a tie (scale 1.7 with its centre) more digits choose another element.
 struct Axis {
-  double scale, offset;
+  float scale, offset;
   int64_t from, to;
+  float divisor = 0;
+  float place(int64_t i) const { return divisor != 0 ? ((float)i + offset) / divisor : (float)i * scale + offset; }
 };
 Axis axis_of(const Resize &r, int64_t from, int64_t to) {
-  if (r.aligns_corners) return {to > 1 ? double(from - 1) / double(to - 1) : 0.0, 0.0, from, to};
-  const double scale = double(from) / double(to);
-  return {scale, r.is_centred ? 0.5 * scale - 0.5 : 0.0, from, to};
+  if (r.aligns_corners) return {to > 1 ? float(from - 1) / float(to - 1) : 0.0f, 0.0f, from, to};
+  const float scale = float(from) / float(to);
+  return {scale, r.is_centred ? 0.5f * scale - 0.5f : 0.0f, from, to};
 }
 // The scale of a resize by scale and offset says how much larger the result is: a place is (x - offset) / scale.
-Axis axis_of(double scale, double offset, int64_t from, int64_t to) { return {1.0 / scale, -offset / scale, from, to}; }
+Axis axis_of(float scale, float offset, int64_t from, int64_t to) { return {0, -offset, from, to, scale}; }
 
-double rounded(double place, int64_t mode) {
+float rounded(float place, int64_t mode) {
   switch (mode) {
-    case 0: return std::floor(place + 0.5);
-    case 1: return std::ceil(place - 0.5);
+    case 0: return std::floor(place + 0.5f);
+    case 1: return std::ceil(place - 0.5f);
     case 2: return std::ceil(place);
     case 3: return std::floor(place);
     case 4: return std::nearbyint(place);
@@ -45,16 +48,16 @@ at::Tensor weights_of(const Axis &axis, const Resize &r) {
   auto out = at::zeros({axis.to, axis.from}, at::kDouble);
   auto at_row = out.accessor<double, 2>();
   for (int64_t i = 0; i < axis.to; i++) {
-    double place = (double)i * axis.scale + axis.offset;
-    const double most = (double)axis.from - 1;
+    float place = axis.place(i);
+    const float most = (float)axis.from - 1;
     if (r.is_nearest) {
-      at_row[i][(int64_t)std::clamp(rounded(place, r.rounding), 0.0, most)] = 1;
+      at_row[i][(int64_t)std::clamp(rounded(place, r.rounding), 0.0f, most)] = 1;
       continue;
     }
-    place = std::clamp(place, 0.0, most);
+    place = std::clamp(place, 0.0f, most);
     const auto low = (int64_t)std::floor(place), high = std::min(low + 1, axis.from - 1);
-    at_row[i][low] += 1 - (place - (double)low);
-    at_row[i][high] += place - (double)low;
+    at_row[i][low] += 1 - (place - (float)low);
+    at_row[i][high] += place - (float)low;
   }
   return out;
 }
@@ -68,6 +71,8 @@ at::Tensor resized(const at::Tensor &x, const Resize &r, const Axis &height, con
   auto rows = weights_of(height, r), columns = weights_of(width, r);
   auto wide = picture.to(at::kDouble);
   auto out = is_gradient ? at::matmul(at::matmul(rows.t(), wide), columns) : at::matmul(at::matmul(rows, wide), columns.t());
+  // Assumed: whole numbers are rounded to the nearest.
+  if (at::isIntegralType(picture.scalar_type(), true)) out = at::floor(out + 0.5);
   return as_given(out.to(picture.scalar_type()), r, x.dim());
 }
 at::Tensor forward(const Tensors &x, const Resize &r) {
@@ -75,8 +80,8 @@ at::Tensor forward(const Tensors &x, const Resize &r) {
   auto size = values(x[1]);
   auto height = axis_of(r, picture.size(2), size.at(0)), width = axis_of(r, picture.size(3), size.at(1));
   if (x.size() > 2) {
-    auto given = x[2].to(at::kDouble).contiguous();
-    const double *s = given.data_ptr<double>(); // scales of height and width, then their offsets
+    auto given = x[2].to(at::kFloat).contiguous();
+    const float *s = given.data_ptr<float>(); // scales of height and width, then their offsets
     height = axis_of(s[0], s[2], picture.size(2), size.at(0));
     width = axis_of(s[1], s[3], picture.size(3), size.at(1));
   }
@@ -86,8 +91,8 @@ at::Tensor backward(const Tensors &x, const Resize &r) {
   auto gradient = nchw(x[0], r), source = nchw(x[1], r);
   auto height = axis_of(r, source.size(2), gradient.size(2)), width = axis_of(r, source.size(3), gradient.size(3));
   if (x.size() > 2) {
-    auto given = x[2].to(at::kDouble).contiguous();
-    const double *s = given.data_ptr<double>();
+    auto given = x[2].to(at::kFloat).contiguous();
+    const float *s = given.data_ptr<float>();
     height = axis_of(s[0], s[2], source.size(2), gradient.size(2));
     width = axis_of(s[1], s[3], source.size(3), gradient.size(3));
   }

@@ -1,7 +1,6 @@
 // Command buffers and encoders. They record; what is recorded runs after the commit, on the queue's thread.
-#include <atomic>
 #include <cstring>
-#include <mutex>
+#include "event.h"
 #include "live.h"
 #include "metal.h"
 
@@ -15,71 +14,14 @@
 }
 @end
 
-// Values that handlers of events wait for, and command buffers signal.
-@interface SimEvent : NSObject <MTLSharedEvent> {
- @public
-  std::atomic<uint64_t> value;
-  std::mutex *lock;
-  std::vector<std::pair<uint64_t, id>> *waiting;
-}
-@end
-@implementation SimEvent
-- (instancetype)init {
-  lock = new std::mutex;
-  waiting = new std::vector<std::pair<uint64_t, id>>;
-  return self;
-}
-- (void)dealloc {
-  for (auto &each : *waiting) _Block_release((const void *)each.second);
-  delete waiting;
-  delete lock;
-  [super dealloc];
-}
-- (uint64_t)signaledValue {
-  return value;
-}
-- (void)setSignaledValue:(uint64_t)now {
-  std::vector<id> due;
-  {
-    std::lock_guard<std::mutex> held(*lock);
-    value = now;
-    for (auto each = waiting->begin(); each != waiting->end();) {
-      if (each->first > now) {
-        ++each;
-        continue;
-      }
-      due.push_back(each->second);
-      each = waiting->erase(each);
-    }
-  }
-  for (id block : due) {
-    ((MTLSharedEventNotificationBlock)block)(self, now);
-    _Block_release((const void *)block);
-  }
-}
-- (void)notifyListener:(MTLSharedEventListener *)listener
-               atValue:(uint64_t)wanted
-                 block:(MTLSharedEventNotificationBlock)block {
-  {
-    std::lock_guard<std::mutex> held(*lock);
-    if (value < wanted) {
-      waiting->emplace_back(wanted, (id)_Block_copy((const void *)block));
-      return;
-    }
-  }
-  block(self, value);
-}
-@end
-
 namespace sim {
-id<MTLSharedEvent> new_event() { return [SimEvent new]; }
-
 std::shared_ptr<void> kept(id object) {
   return std::shared_ptr<void>(objc_retain((void *)object), [](void *one) { objc_release(one); });
 }
 void encode(id given, std::string what, std::function<void()> run) {
   auto *commands = (MPSCommandBuffer *)given;
   if (commands->is_committed) refuse(what + " is encoded to a command buffer that was committed");
+  what = in_operator() + what;
   commands->recorded->push_back({std::move(what), std::move(run)});
 }
 } // namespace sim
@@ -143,7 +85,7 @@ void encode(id given, std::string what, std::function<void()> run) {
   auto *buffer = (SimBuffer *)given;
   if (buffer && offset > buffer->size)
     sim::refuse_with("offset ", offset, " lies behind a buffer of ", buffer->size, " bytes (index ", slot, ")");
-  launch->slots[slot] = buffer ? sim::Bound{buffer->memory + offset, buffer->size - offset} : sim::Bound{};
+  launch->slots[slot] = buffer ? sim::Bound{buffer->memory + offset, buffer->size - offset, true} : sim::Bound{nullptr, 0, true};
   (*resources)[slot] = sim::kept(buffer);
 }
 - (void)setBytes:(const void *)bytes length:(NSUInteger)length atIndex:(NSUInteger)slot {
@@ -152,13 +94,25 @@ void encode(id given, std::string what, std::function<void()> run) {
   if (length > 4096) sim::refuse_with("setBytes takes 4096 bytes at most, not ", length);
   auto copy = std::shared_ptr<char>((char *)aligned_alloc(64, (length + 127) / 64 * 64), free);
   if (length) memcpy(copy.get(), bytes, length);
-  launch->slots[slot] = {copy.get(), length};
+  launch->slots[slot] = {copy.get(), length, true};
   (*resources)[slot] = copy;
 }
 - (void)setThreadgroupMemoryLength:(NSUInteger)length atIndex:(NSUInteger)slot {
   [self check:slot];
   if (length % 16) sim::refuse_with("threadgroup memory of ", length, " bytes is not a multiple of 16");
   launch->lengths[slot] = length;
+}
+// What is reached by an address alone is resident, and kept, only where the encoder is told (useResource).
+- (void)checkAddresses {
+  for (auto &each : *resources) {
+    auto *buffer = (SimBuffer *)(id)each.get();
+    if (!buffer || !sim::is_buffer((const void *)buffer) || !buffer->addressed) continue;
+    for (id target : *buffer->addressed) {
+      auto is_target = [&](const std::shared_ptr<void> &one) { return one.get() == (void *)target; };
+      if (target && std::none_of(resources->begin(), resources->end(), is_target))
+        sim::refuse_with(pipeline->kernel->name, " reaches a buffer by an argument buffer, and useResource was not sent for it");
+    }
+  }
 }
 - (void)dispatchThreads:(MTLSize)grid threadsPerThreadgroup:(MTLSize)group {
   [self check:0];
@@ -174,6 +128,7 @@ void encode(id given, std::string what, std::function<void()> run) {
   const auto most = pipeline->kernel->most_threads;
   const std::string &name = pipeline->kernel->name;
   if (threads > most) sim::refuse_with(name, " is dispatched with ", threads, " threads of a threadgroup, of at most ", most);
+  [self checkAddresses];
   // Assumed: without Metal's validation a dispatch of no threads does nothing (PyTorch does so for empty tensors).
   if (threads == 0 || !(grid.width && grid.height && grid.depth)) return;
   sim::encode(commands, "kernel " + name, [one, held = *resources] { sim::run(*one); });
@@ -281,7 +236,7 @@ void encode(id given, std::string what, std::function<void()> run) {
   const std::string error = (*last)->error;
   (*last)->error.clear();
   is_committed = false;
-  sim::refuse(error);
+  sim::raise_error(error);
 }
 - (void)encodeSignalEvent:(id<MTLEvent>)event value:(uint64_t)value {
   auto held = sim::kept(event);

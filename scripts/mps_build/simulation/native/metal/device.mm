@@ -37,6 +37,9 @@ id<MTLSharedEvent> new_event();
   if (8 * index + 8 > length) sim::refuse_with("an argument buffer of ", length, " bytes has no index ", index);
   auto *target = (SimBuffer *)given;
   *(char **)(buffer->memory + begin + 8 * index) = target ? target->memory + offset : nullptr;
+  if (!buffer->addressed) buffer->addressed = new std::vector<id>;
+  if (buffer->addressed->size() <= index) buffer->addressed->resize(index + 1);
+  (*buffer->addressed)[index] = (id)target; // not kept: Metal does not either
 }
 @end
 

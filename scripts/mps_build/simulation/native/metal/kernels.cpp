@@ -8,6 +8,8 @@
 #include <mutex>
 #include <sstream>
 #include "../runtime/objects.h"
+#include "../runtime/crash.h"
+#include "queue.h"
 #include "runtime.h"
 
 extern "C" {
@@ -125,6 +127,13 @@ const void *section(const std::string &name, unsigned long *size) {
   return data.empty() ? nullptr : data.data();
 }
 
+void watch_signals() {
+  struct run nothing = {};
+  struct report said;
+  rt_run(&nothing, &said); // the machine of the kernels takes them first
+  watch_for_crashes();
+}
+
 std::unique_ptr<Library> library_of(const void *data, size_t size) {
   const auto *text = (const char *)data;
   const auto *newline = (const char *)memchr(text, '\n', size);
@@ -168,6 +177,7 @@ void run(const Launch &launch) {
       rt_arena_add(local.back().get(), length, 0);
       continue;
     }
+    if (!bound.is_set) refuse("nothing is bound at index " + std::to_string(each.slot));
     if (each.size >= 0 && (!bound.at || bound.size < (uint64_t)each.size))
       refuse("its argument at index " + std::to_string(each.slot) + " needs " + std::to_string(each.size) + " bytes, and has " + std::to_string(bound.size));
     pointers[each.index] = bound.at;
@@ -182,7 +192,14 @@ void run(const Launch &launch) {
   job.cooperative = kernel.is_cooperative;
   job.poison = 0xA5;
   job.seed = 1;
+  if (is_timing_drawn()) {
+    job.order = (uint32_t)drawn_timing(4);
+    job.seed = drawn_timing(UINT64_MAX);
+  }
   struct report said = {};
-  if (rt_run(&job, &said)) refuse(in_words(launch, said));
+  is_kernel = true;
+  const int status = rt_run(&job, &said);
+  is_kernel = false;
+  if (status) refuse(in_words(launch, said));
 }
 } // namespace sim

@@ -37,6 +37,7 @@ struct Library {
 struct Bound {
   void *at = nullptr;
   uint64_t size = 0;
+  bool is_set = false; // also to nothing, which is not the same as left out
 };
 struct Launch {
   Kernel *kernel = nullptr;
@@ -50,4 +51,6 @@ const void *section(const std::string &name, unsigned long *size);
 std::unique_ptr<Library> library_of(const void *data, size_t size);
 std::unique_ptr<Library> library_of_source(const std::string &source);
 void run(const Launch &launch);
+// Once, on the GPU's thread: faults of kernels are caught, all others are told.
+void watch_signals();
 } // namespace sim

@@ -25,6 +25,7 @@
   size_t charged;
   SimHeap *owner;
   NSUInteger options;
+  std::vector<id> *addressed; // by index: the buffers whose addresses it holds, as an argument buffer
 }
 @end
 

@@ -1,23 +1,50 @@
 // One thread runs batches in the order in which they were committed, as one Metal queue does.
 #include "queue.h"
-#include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/core/grad_mode.h>
+#include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <thread>
 #include "../runtime/objects.h"
+#include "../runtime/crash.h"
+#include "kernels.h"
 
 namespace sim {
+std::function<void()> on_thread_start;
+
+bool is_timing_drawn() {
+  static const bool is_drawn = getenv("MPS_BUILD_TIMING") != nullptr;
+  return is_drawn;
+}
+// Only the GPU's thread draws, one commit and one launch after another: so a number replays.
+uint64_t drawn_timing(uint64_t below) {
+  static uint64_t state = strtoull(getenv("MPS_BUILD_TIMING"), nullptr, 10);
+  state += 0x9E3779B97F4A7C15; // splitmix64
+  uint64_t mixed = (state ^ state >> 30) * 0xBF58476D1CE4E5B9;
+  mixed = (mixed ^ mixed >> 27) * 0x94D049BB133111EB;
+  return (mixed ^ mixed >> 31) % below;
+}
+
 namespace {
+constexpr auto kLongest = std::chrono::milliseconds(30);
+
+// What refuses within a command says by itself that it is the software Metal.
+std::string without_prefix(std::string text) {
+  const std::string prefix = "software Metal: ";
+  return text.compare(0, prefix.size(), prefix) == 0 ? text.substr(prefix.size()) : text;
+}
 void run(Batch &batch) {
   void *pool = objc_autoreleasePoolPush();
   for (auto &command : batch.commands) {
     if (!batch.error.empty()) break; // a GPU that has failed does nothing more of this command buffer
     try {
+      current_command = command.what.c_str();
       command.run();
+      current_command = nullptr;
     } catch (const std::exception &error) {
-      batch.error = command.what + ": " + error.what();
+      current_command = nullptr;
+      batch.error = command.what + ": " + without_prefix(error.what());
     }
   }
   batch.commands.clear(); // lets go of what they hold, before anybody is told
@@ -39,16 +66,20 @@ class Queue {
   void wait_for(const Batch &batch) {
     if (std::this_thread::get_id() == thread_.get_id()) refuse("a completed handler waits for its own queue");
     std::unique_lock<std::mutex> held(lock_);
+    waiters_++;
+    changed_.notify_all();
     changed_.wait(held, [&] { return batch.is_done.load(); });
+    waiters_--;
   }
 
  private:
   void work() {
-    at::NoGradGuard no_grad;
-    at::AutoDispatchBelowADInplaceOrView plain;
+    if (on_thread_start) on_thread_start();
+    watch_signals();
     std::unique_lock<std::mutex> held(lock_);
     for (;;) {
       changed_.wait(held, [&] { return !waiting_.empty(); });
+      if (is_timing_drawn()) delay(held);
       auto batch = std::move(waiting_.front());
       waiting_.pop_front();
       held.unlock();
@@ -59,7 +90,20 @@ class Queue {
     }
   }
 
+  // A commit runs at once, or a little later, or as late as Metal may: when somebody waits for it. The last has an end,
+  // since host code may ask for the state again and again instead.
+  void delay(std::unique_lock<std::mutex> &held) {
+    const uint64_t kind = drawn_timing(4);
+    if (kind == 0) return;
+    if (kind == 1) {
+      changed_.wait_for(held, std::chrono::microseconds(drawn_timing(500)), [&] { return waiters_ > 0; });
+      return;
+    }
+    changed_.wait_for(held, kLongest, [&] { return waiters_ > 0; });
+  }
+
   std::mutex lock_;
+  int waiters_ = 0;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Batch>> waiting_;
   std::thread thread_;

@@ -96,6 +96,7 @@ SimBuffer *new_buffer(size_t size, NSUInteger options) {
     munmap(mapping, mapped);
     allocated -= size;
   }
+  delete addressed;
   if (owner) {
     owner->used -= charged;
     [owner release];

@@ -19,6 +19,8 @@ extern sim::Class constant_string_class asm("OBJC_CLASS_$_NSConstantString");
 void *_objc_empty_cache = nullptr;
 // The class of what the compiler makes of @"...": a copy of NSConstantString.
 void *__CFConstantStringClassReference[5];
+extern sim::Class block_class asm("OBJC_CLASS_$_SimBlock");
+extern void *_NSConcreteGlobalBlock[5], *_NSConcreteStackBlock[5], *_NSConcreteMallocBlock[5];
 }
 
 namespace sim {
@@ -66,8 +68,13 @@ __attribute__((constructor(101))) void enter_all() {
     enter((*each)->target, (*each)->instance_methods);
     enter((*each)->target->isa, (*each)->class_methods);
   }
-  memcpy(__CFConstantStringClassReference, &constant_string_class, sizeof(Class));
-  registry().methods[(Class *)__CFConstantStringClassReference] = registry().methods[&constant_string_class];
+  // Classes that the compiler names by an address of its own.
+  auto as = [](void **place, const Class &type) {
+    memcpy(place, &type, sizeof(Class));
+    registry().methods[(Class *)place] = registry().methods[const_cast<Class *>(&type)];
+  };
+  as(__CFConstantStringClassReference, constant_string_class);
+  for (auto place : {_NSConcreteGlobalBlock, _NSConcreteStackBlock, _NSConcreteMallocBlock}) as(place, block_class);
 }
 
 struct Found {
@@ -78,7 +85,11 @@ struct Found {
 std::atomic<Found *> recent[4096];
 } // namespace
 
-void refuse(const std::string &reason) { throw std::runtime_error("software Metal: " + reason); }
+thread_local const char *current_operator = nullptr;
+
+std::string in_operator() { return current_operator ? std::string(current_operator) + ": " : ""; }
+void raise_error(const std::string &text) { throw std::runtime_error("software Metal: " + text); }
+void refuse(const std::string &reason) { raise_error(in_operator() + reason); }
 
 const char *selector(const char *name) {
   Lock held(registry().lock);

@@ -12,6 +12,12 @@
 #include <sys/stat.h>
 #include <ucontext.h>
 #include <unistd.h>
+#include "crash.h"
+
+namespace sim {
+thread_local const char *current_command = nullptr;
+thread_local bool is_kernel = false;
+} // namespace sim
 
 namespace {
 // As many letters as fit into the reason of a case.
@@ -110,8 +116,9 @@ void tell(int number, const ucontext_t *context) {
     std::snprintf(selector, sizeof selector, "%s", sent ? sent : "?");
   }
   // Two lines: whoever reads a process's last lines has what stood before them as well, such as a failed assertion.
-  std::snprintf(head, sizeof head, "software Metal: signal %d (%s), operator %s, selector %s\nnative frames: ", number,
-                strsignal(number), *operation ? operation : "(none)", *selector ? selector : "(none)");
+  std::snprintf(head, sizeof head, "software Metal: signal %d (%s), operator %s, selector %s%s%.120s\nnative frames: ", number,
+                strsignal(number), *operation ? operation : "(none)", *selector ? selector : "(none)",
+                sim::current_command ? ", the GPU ran " : "", sim::current_command ? sim::current_command : "");
   say(head);
   say(chain);
   say("\n");
@@ -119,6 +126,7 @@ void tell(int number, const ucontext_t *context) {
 
 void crashed(int number, siginfo_t *info, void *context) {
   static volatile sig_atomic_t is_told = 0;
+  if (sim::is_kernel && before[number].sa_flags & SA_SIGINFO) return before[number].sa_sigaction(number, info, context);
   if (!is_told) {
     is_told = 1;
     tell(number, static_cast<ucontext_t *>(context));
@@ -131,14 +139,22 @@ void crashed(int number, siginfo_t *info, void *context) {
   raise(number);
 }
 
-__attribute__((constructor)) void watch_for_crashes() {
+__attribute__((constructor)) void open_own() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void *>(&crashed), &info) && info.dli_fname) own.open(info.dli_fname, info.dli_fbase);
   void *first;
   backtrace(&first, 1); // loads what it needs now, not in a crash
+  sim::watch_for_crashes();
+}
+} // namespace
+
+void sim::watch_for_crashes() {
   struct sigaction action {};
   action.sa_sigaction = crashed;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-  for (const int number : NUMBERS) sigaction(number, &action, &before[number]);
+  for (const int number : NUMBERS) {
+    struct sigaction old {};
+    sigaction(number, &action, &old);
+    if (old.sa_sigaction != crashed) before[number] = old;
+  }
 }
-} // namespace

@@ -46,7 +46,14 @@ void *new_object(Class *type);
 void free_object(void *object);
 int64_t reference_count(void *object);
 // Raised in Python as a RuntimeError: the software Metal lacks something, or was used in a way that Metal refuses.
+// Named is the operator that asked for it.
 [[noreturn]] void refuse(const std::string &reason);
+// The same, of what was asked for earlier: it names its operator itself.
+[[noreturn]] void raise_error(const std::string &text);
+// The operator that this thread is in (torch/operators.cpp).
+extern thread_local const char *current_operator;
+// "aten::add: ", or nothing.
+std::string in_operator();
 } // namespace sim
 
 extern "C" {

@@ -1,0 +1,80 @@
+"""A program's libraries beside the simulated torch: an environment that sees the root's packages and has more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from mps_build.common.environment import fetch_environ
+from mps_build.common.errors import BuildEnvironmentError, UsageError
+from mps_build.common.process import FETCH_SECONDS, Command, CommandFailed, run_logged
+from mps_build.common.receipts import digest_of
+from mps_build.common.reporter import Reporter
+from mps_build.common.workspace import remove_tree
+
+from .builder.build import Built, simulation_folder
+
+_SETTINGS = "pyvenv.cfg"
+_INSTALLED = ".mps-build-installed"
+
+
+def libraries_of(built: Built, *, packages: Sequence[str], folder: Path | None, reporter: Reporter) -> Path | None:
+    """Return the environment of a program that wants packages or names an environment; None where it does neither.
+
+    Args:
+        packages: requirements, as pip reads them. folder: the environment; None: one in the cache for these packages.
+
+    Raises:
+        UsageError: the folder is an environment of another Python, or holds something else.
+        BuildEnvironmentError: a package could not be had.
+    """
+    if not packages and folder is None:
+        return None
+    wanted = sorted(set(packages))
+    home = folder or simulation_folder() / "libraries" / digest_of([str(built.root.python), *wanted])[:16]
+    log = simulation_folder() / "logs" / "libraries.log"
+    if not _is_of(home, built):
+        if home.exists() and (folder is None or any(home.iterdir())):
+            if folder is not None:
+                raise UsageError(
+                    f"--venv {folder}: is not an environment of the simulated Python",
+                    hint="name a folder that is not there yet: it is made",
+                )
+            remove_tree(home)
+        _run(built, ("-m", "venv", "--system-site-packages", "--without-pip", str(home)), log, reporter, "Make it")
+    if wanted and _installed(home) != wanted:
+        argv = ("-m", "pip", "--python", str(home / "bin/python"), "install", "--disable-pip-version-check", *wanted)
+        _run(built, argv, log, reporter, f"Install {', '.join(wanted)}")
+        (home / _INSTALLED).write_text("\n".join(wanted), encoding="utf-8")
+    return home
+
+
+def _is_of(home: Path, built: Built) -> bool:
+    """Whether a folder is an environment that sees the root's packages."""
+    try:
+        text = (home / _SETTINGS).read_text(encoding="utf-8")
+    except OSError:
+        return False
+    facts = dict(line.split(" = ", 1) for line in text.splitlines() if " = " in line)
+    return facts.get("home") == str(built.root.python.parent) and facts.get("include-system-site-packages") == "true"
+
+
+def _installed(home: Path) -> list[str]:
+    try:
+        return (home / _INSTALLED).read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+
+
+def _run(built: Built, words: Sequence[str], log: Path, reporter: Reporter, title: str) -> None:
+    reporter.started(title)
+    environ = {**fetch_environ(os.environ), "LD_LIBRARY_PATH": str(built.folder)}
+    try:
+        run_logged(
+            Command(argv=(str(built.root.python), *words), environ=environ), log=log, timeout_seconds=FETCH_SECONDS
+        )
+    except CommandFailed as failure:
+        said = "\n".join(failure.tail[-4:])
+        raise BuildEnvironmentError(f"{title}: {said}", hint=f"the whole output is in {log}") from failure
+    reporter.done()

@@ -1,0 +1,261 @@
+// The rules of Metal, asked without torch: each scenario prints what came of it. Compiled by test_native_metal.py.
+#include <unistd.h>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+#include "event.h"
+#include "metal.h"
+
+namespace {
+sim::Kernel *made_kernel(void (*code)(void **, unsigned *), int64_t bytes) {
+  auto *kernel = new sim::Kernel;
+  kernel->name = "doubled";
+  kernel->entry = (uint64_t)code;
+  kernel->is_loaded = true;
+  kernel->argument_count = 1;
+  kernel->arguments = {{0, 0, 1, bytes}};
+  return kernel;
+}
+void doubled(void **arguments, unsigned *ids) { ((int *)arguments[0])[ids[0]] *= 2; }
+void by_address(void **arguments, unsigned *ids) { (*(int **)arguments[0])[ids[0]] *= 2; }
+
+SimPipeline *pipeline(sim::Kernel *kernel) {
+  auto *made = (SimPipeline *)[SimPipeline alloc];
+  made->kernel = kernel;
+  return made;
+}
+id<MTLBuffer> buffer(NSUInteger size, MTLResourceOptions options = MTLResourceStorageModeShared) {
+  return [sim::device() newBufferWithLength:size options:options];
+}
+MPSCommandBuffer *commands() { return [[MPSCommandBuffer commandBufferFromCommandQueue:[sim::device() newCommandQueue]] retain]; }
+
+// Doubles the numbers of a buffer; its encoder is left open where `ends` is false.
+void encode(MPSCommandBuffer *into, id<MTLBuffer> numbers, NSUInteger count, bool ends = true, sim::Kernel *kernel = nullptr) {
+  id<MTLComputeCommandEncoder> encoder = [into computeCommandEncoder];
+  [encoder setComputePipelineState:(id)pipeline(kernel ? kernel : made_kernel(doubled, -1))];
+  if (numbers) [encoder setBuffer:numbers offset:0 atIndex:0];
+  [encoder dispatchThreads:MTLSizeMake(count, 1, 1) threadsPerThreadgroup:MTLSizeMake(4, 1, 1)];
+  if (ends) [encoder endEncoding];
+}
+int *numbers(id<MTLBuffer> of) { return (int *)[of contents]; }
+void done(MPSCommandBuffer *given) {
+  [given commit];
+  [given waitUntilCompleted];
+}
+
+void poisoned() { printf("%x\n", numbers(buffer(4))[0]); }
+void behind() {
+  auto *at = (char *)[buffer(64) contents];
+  at[63] = 1;
+  printf("inside\n");
+  fflush(stdout);
+  at[64] = 1;
+}
+void private_storage() { printf("%p\n", [buffer(64, MTLResourceStorageModePrivate) contents]); }
+void runs_after_the_commit() {
+  auto given = buffer(16);
+  auto *one = commands();
+  numbers(given)[0] = 21;
+  encode(one, given, 1);
+  const int before = numbers(given)[0];
+  [one commit];
+  const int after = numbers(given)[0];
+  [one waitUntilCompleted];
+  printf("%d %d %d\n", before, after, numbers(given)[0]);
+}
+// Which of many commits a thread that does not wait finds done.
+void unwaited() {
+  for (int i = 0; i < 24; i++) {
+    auto given = buffer(16);
+    auto *one = commands();
+    numbers(given)[0] = 1;
+    encode(one, given, 1);
+    [one commit];
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    printf("%d", numbers(given)[0]);
+    [one waitUntilCompleted];
+  }
+  printf("\n");
+}
+void without_an_end_of_waiting() {
+  auto *one = commands();
+  encode(one, buffer(16), 1);
+  [one commit];
+  while ([one status] != MTLCommandBufferStatusCompleted) {
+  }
+  printf("completed\n");
+}
+void order_of_threads() {
+  auto *kernel = made_kernel([](void **arguments, unsigned *ids) {
+    auto *all = (int *)arguments[0];
+    all[1 + all[0]++] = (int)ids[0];
+  }, -1);
+  for (int i = 0; i < 8; i++) {
+    auto given = buffer(36);
+    numbers(given)[0] = 0;
+    auto *one = commands();
+    encode(one, given, 8, true, kernel);
+    done(one);
+    for (int j = 1; j <= 8; j++) printf("%d", numbers(given)[j]);
+    printf(" ");
+  }
+  printf("\n");
+}
+void after_a_commit() {
+  auto *one = commands();
+  done(one);
+  encode(one, buffer(16), 1);
+}
+void late_encoder() {
+  auto *one = commands();
+  id<MTLBlitCommandEncoder> encoder = [one blitCommandEncoder];
+  auto given = buffer(16);
+  [encoder endEncoding];
+  [encoder fillBuffer:given range:NSMakeRange(0, 16) value:0];
+}
+void committed_twice() {
+  auto *one = commands();
+  done(one);
+  [one commit];
+}
+void open_encoder() {
+  auto *one = commands();
+  encode(one, buffer(16), 1, false);
+  [one commit];
+}
+void not_committed() { [commands() waitUntilCompleted]; }
+void wrong_index() {
+  id<MTLComputeCommandEncoder> encoder = [commands() computeCommandEncoder];
+  [encoder setBuffer:buffer(16) offset:0 atIndex:31];
+}
+void wrong_offset() {
+  id<MTLComputeCommandEncoder> encoder = [commands() computeCommandEncoder];
+  [encoder setBuffer:buffer(16) offset:17 atIndex:0];
+}
+void not_a_buffer() {
+  id<MTLComputeCommandEncoder> encoder = [commands() computeCommandEncoder];
+  [encoder setBuffer:(id)((char *)buffer(16) + 8) offset:0 atIndex:0];
+}
+void nothing_bound() {
+  auto *one = commands();
+  encode(one, nil, 1);
+  done(one);
+}
+void too_small() {
+  auto *one = commands();
+  encode(one, buffer(16), 1, true, made_kernel(doubled, 24));
+  done(one);
+}
+void outside() {
+  auto *one = commands();
+  encode(one, buffer(16), 8);
+  done(one);
+}
+void outside_of_a_copy() {
+  id<MTLBlitCommandEncoder> encoder = [commands() blitCommandEncoder];
+  [encoder copyFromBuffer:buffer(16) sourceOffset:0 toBuffer:buffer(32) destinationOffset:0 size:32];
+}
+void many_bytes() {
+  static char bytes[4097];
+  id<MTLComputeCommandEncoder> encoder = [commands() computeCommandEncoder];
+  [encoder setBytes:bytes length:4097 atIndex:0];
+}
+void many_threads() {
+  auto *one = commands();
+  id<MTLComputeCommandEncoder> encoder = [one computeCommandEncoder];
+  [encoder setComputePipelineState:(id)pipeline(made_kernel(doubled, -1))];
+  [encoder dispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(2048, 1, 1)];
+}
+void reached_by_address(bool is_told) {
+  auto holder = buffer(8), given = buffer(16);
+  numbers(given)[0] = 4;
+  auto *kernel = made_kernel(by_address, 8);
+  auto *function = (SimFunction *)[SimFunction alloc];
+  function->kernel = kernel;
+  id<MTLArgumentEncoder> arguments = [function newArgumentEncoderWithBufferIndex:0];
+  [arguments setArgumentBuffer:holder offset:0];
+  [arguments setBuffer:given offset:0 atIndex:0];
+  auto *one = commands();
+  id<MTLComputeCommandEncoder> encoder = [one computeCommandEncoder];
+  [encoder setComputePipelineState:(id)pipeline(kernel)];
+  [encoder setBuffer:holder offset:0 atIndex:0];
+  if (is_told) [encoder useResource:given usage:MTLResourceUsageRead];
+  [encoder dispatchThreads:MTLSizeMake(1, 1, 1) threadsPerThreadgroup:MTLSizeMake(1, 1, 1)];
+  [encoder endEncoding];
+  done(one);
+  printf("%d\n", numbers(given)[0]);
+}
+void resident() { reached_by_address(true); }
+void not_resident() { reached_by_address(false); }
+// A command keeps what it uses: the buffer's last owner lets go before the commit.
+void released_early() {
+  auto *one = commands();
+  auto given = buffer(16), seen = buffer(16);
+  numbers(given)[0] = 21;
+  encode(one, given, 1);
+  id<MTLBlitCommandEncoder> encoder = [one blitCommandEncoder];
+  [encoder copyFromBuffer:given sourceOffset:0 toBuffer:seen destinationOffset:0 size:4];
+  [encoder endEncoding];
+  [given release];
+  done(one);
+  printf("%d\n", numbers(seen)[0]);
+}
+void used_after_its_release() {
+  auto given = buffer(16);
+  int *at = numbers(given);
+  [given release];
+  at[0] = 1;
+}
+void signalled() {
+  auto *one = commands();
+  id<MTLSharedEvent> event = sim::new_event();
+  [one encodeSignalEvent:event value:3];
+  [one encodeWaitForEvent:event value:3];
+  done(one);
+  printf("%lu\n", (unsigned long)[event signaledValue]);
+}
+void not_signalled() {
+  auto *one = commands();
+  [one encodeWaitForEvent:sim::new_event() value:3];
+  done(one);
+}
+void unknown_selector() { [(id)sim::device() performSelector:@selector(newTextureWithDescriptor:) withObject:nil]; }
+// A command names the operator in which it was encoded, wherever it fails.
+void names_the_operator() {
+  auto *one = commands();
+  sim::current_operator = "aten::add";
+  encode(one, buffer(16), 8);
+  sim::current_operator = "aten::item";
+  done(one);
+}
+
+struct {
+  const char *name;
+  void (*run)();
+} const scenarios[] = {
+#define SCENARIO(name) {#name, name},
+    SCENARIO(poisoned) SCENARIO(behind) SCENARIO(private_storage) SCENARIO(runs_after_the_commit) SCENARIO(unwaited)
+    SCENARIO(without_an_end_of_waiting) SCENARIO(order_of_threads) SCENARIO(after_a_commit) SCENARIO(late_encoder)
+    SCENARIO(committed_twice) SCENARIO(open_encoder) SCENARIO(not_committed) SCENARIO(wrong_index) SCENARIO(wrong_offset)
+    SCENARIO(not_a_buffer) SCENARIO(nothing_bound) SCENARIO(too_small) SCENARIO(outside) SCENARIO(outside_of_a_copy)
+    SCENARIO(many_bytes) SCENARIO(many_threads) SCENARIO(resident) SCENARIO(not_resident) SCENARIO(released_early)
+    SCENARIO(used_after_its_release) SCENARIO(signalled) SCENARIO(not_signalled) SCENARIO(unknown_selector)
+    SCENARIO(names_the_operator)
+};
+} // namespace
+
+int main(int, char **argv) {
+  void *pool = objc_autoreleasePoolPush();
+  for (auto &each : scenarios) {
+    if (strcmp(each.name, argv[1])) continue;
+    try {
+      each.run();
+    } catch (const std::exception &error) {
+      printf("%s\n", error.what());
+    }
+    objc_autoreleasePoolPop(pool);
+    fflush(stdout);
+    _exit(0); // the GPU's thread never ends
+  }
+  return 2;
+}

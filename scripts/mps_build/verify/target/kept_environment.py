@@ -108,9 +108,7 @@ def make_overlay(interpreter: Interpreter, shop: Shop, *, extras: tuple[str, ...
             "--target",
             str(overlay),
         )
-        _install(
-            f"Fetch pytest for {interpreter.executable}", (*pip, "--target", str(overlay)), (*PYTEST, *extras), shop
-        )
+        _install(f"Fetch pytest for {interpreter.executable}", pip, (*PYTEST, *extras), shop)
         (overlay / _READY).write_bytes(os.fsencode(f"{interpreter.executable}\n"))
     return overlay
 

@@ -133,11 +133,13 @@ def test_thirty_families_show_the_wrong_element_of_a_wrong_kernel_and_none_of_th
 
 
 def _kernels(wheel: Path) -> Iterator[tuple[str, list[str]]]:
-    """Return some kernels of each family: floats first, of each form one."""
+    """Return some kernels of each family: floats first, of each form one; not known ones, wrong as they are."""
     names = sorted(
         (each.name for each in read_libraries(wheel)[0].functions),
         key=lambda name: ("float" not in name, len(name), name),
     )
+    known = [row for row in load_known() if row.is_of("2.15.0")]
+    names = [name for name in names if not any(row.means(name) for row in known)]
     for folder in sorted(path.parent.name for path in FAMILIES.glob("*/contracts.yaml")):
         rows = [each for each in load_contracts() if each.folder == folder]
         found = [next((name for name in names if row.pattern.fullmatch(name)), None) for row in rows]

@@ -15,6 +15,7 @@ from mps_build.cli import main
 from mps_build.commands.shared.find_wheel import find_wheel
 from mps_build.common.console import Console
 from mps_build.kernels.families.shared.contracts import load_contracts
+from mps_build.kernels.judge.known import load_known
 from mps_build.kernels.judge.references import FAMILIES, load_references
 from mps_build.kernels.read.wheel import read_libraries
 from mps_build.kernels.report import repro

@@ -19,11 +19,12 @@ from ...kernels.code.compiler import require_llvm
 from ...kernels.execution.changed_answers import Answers, compare_answers
 from ...kernels.execution.selection import Choice
 from ...kernels.execution.verify_all import Request
+from ...kernels.judge.references import TORCH
 from ...kernels.read.wheel import read_libraries
 from ...kernels.report.difference import Difference, compare_kernels
 
 # What computes the references; a wheel for the CPU is fetched once. MPS_BUILD_TORCH_PYTHON names another Python.
-REFERENCE = "torch==2.13.0"
+REFERENCE = f"torch=={TORCH}"
 _FAMILIES = 20
 
 

@@ -15,7 +15,7 @@ from ...common.reporter import Reporter
 from ..code.compiled import Plant
 from ..code.compiler import require_llvm, translator_version
 from ..judge.known import load_known
-from ..judge.references import load_references
+from ..judge.references import load_references, told_of_another
 from ..program.values import fill_pools
 from ..read.host_code import HostCode
 from ..read.library import BASIC, Library
@@ -102,6 +102,8 @@ def verify(request: Request, reporter: Reporter) -> list[KernelRow]:
     if not tasks:
         raise UsageError(_nothing_selected(request.choice), hint="`--kernel 'exp_*'` takes a shell pattern on names")
     torch = _version_of_torch(request)
+    if another := told_of_another(torch):
+        reporter.line(another)
     calls = sorted((name, sorted(guards.items())) for name, guards in request.host.calls.items())
     callers = sorted((name, sorted(guards)) for name, guards in request.host.callers.items())
     asked = calls, callers, sorted(request.host.texts)

@@ -12,6 +12,8 @@ from typing import Any
 from ...common import strict_yaml
 from .known import explanation_rows
 
+# The release whose CPU the references and their bounds were tried with.
+TORCH = "2.13.0"
 FAMILIES = Path(__file__).resolve().parents[1] / "families"
 # The families whose results depend on one element of each input alone.
 ELEMENTWISE = ("unary", "binary")
@@ -98,3 +100,19 @@ def _functions() -> Mapping[str, tuple[str, ...]]:
                 given = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
                 found[node.name] = tuple(each.arg for each in given)
     return found
+
+
+def told_of_another(torch: str) -> str:
+    """Return what to say of a torch that computes the references and is another than they were tried with.
+
+    >>> told_of_another("2.13.0+cpu")
+    ''
+    >>> told_of_another("2.11.0+cu130")[:52]
+    'torch 2.11.0+cu130 computes the references, which we'
+    """
+    if torch.split(".")[:2] == TORCH.split(".")[:2]:
+        return ""
+    return (
+        f"torch {torch} computes the references, which were tried with {TORCH}: where the two differ "
+        "(2.11 makes NaN of what float8 cannot hold), a right kernel reads as wrong"
+    )

@@ -1,9 +1,10 @@
 """The device suite on the simulated device: how many failures are explained, how many by limits, and CPU seconds.
 
-    nox -s benchmark -- simulation [--recipe v2.6.0] [--macos 14.4,15.2] [--whole] [--write]
+    nox -s benchmark -- simulation [--recipe v2.6.0] [--macos 14.4,15.2] [--whole] [--rebuild] [--write]
 
-The simulation is built first, apart. Without --whole only the quick cases are asked. --write puts the rows into
-results.json, the share of each macOS as one measurement. Known issues count as explained.
+The simulation is built first, apart; --rebuild compiles every object anew, and measures it. Without --whole only the
+quick cases are asked. --write puts the rows into results.json, the share of each macOS as one measurement. Known issues
+count as explained.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from typing import Any, NamedTuple
 from shared.record import record
 
 TARGETS = {
+    "simulation.build_cpu_s": "<= 900",
+    "simulation.selectors": "1: each that the host code sends",
     "simulation.suite_explained": "1: no case without a letter",
     "simulation.limits_share": "<= 0.03",
     "simulation.quick_cpu_s": "<= 180",
@@ -46,13 +49,15 @@ def main() -> int:
     parser.add_argument("--recipe", default="v2.6.0")
     parser.add_argument("--macos", default="14.4,15.2")
     parser.add_argument("--whole", action="store_true", help="all default layers, not only the quick cases")
+    parser.add_argument("--rebuild", action="store_true", help="compile every object anew, and measure it")
     parser.add_argument("--write", action="store_true", help="put the rows into benchmarks/results.json")
     given = parser.parse_args()
-    _mps_build("simulate", given.recipe)
+    built = _built(given.recipe, rebuild=given.rebuild)
     runs = [measure(given.recipe, macos, whole=given.whole) for macos in given.macos.split(",")]
     for run in runs:
         print(run)
     if given.write:
+        _write_built(built, given)
         _write(runs, given)
     return 0 if all(run.explained == run.failed for run in runs) else 1
 
@@ -67,6 +72,15 @@ def measure(recipe: str, macos: str, *, whole: bool) -> Run:
         return counted(json.loads(file.read_text(encoding="utf-8")), macos, _cpu_seconds() - before)
 
 
+def _built(recipe: str, *, rebuild: bool) -> dict[str, Any]:
+    """Build the simulation where it is not there, and return what it covers."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "built.json"
+        _mps_build("simulate", recipe, "--json", str(file), *(["--rebuild"] if rebuild else []))
+        document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        return document
+
+
 def counted(document: dict[str, Any], macos: str, cpu_seconds: float) -> Run:
     """Return what a record holds; a case that is skipped was not asked."""
     cases = [case for case in document["cases"] if case["outcome"] != "skipped"]
@@ -77,6 +91,29 @@ def counted(document: dict[str, Any], macos: str, cpu_seconds: float) -> Run:
     )
     stale = len(document["explanations"]["stale"])
     return Run(macos, len(cases), len(failed), explained, letters.count("limit"), stale, round(cpu_seconds, 1))
+
+
+def _write_built(built: dict[str, Any], given: argparse.Namespace) -> None:
+    command = f"nox -s benchmark -- simulation{' --rebuild' if given.rebuild else ''} --write"
+    release = f"torch {built['release']}"
+    implemented, needed = built["selectors"]["implemented"], built["selectors"]["needed"]
+    record(
+        "simulation.selectors",
+        [implemented / needed],
+        unit="share",
+        command=command,
+        target=TARGETS["simulation.selectors"],
+        versions=f"{release}: {implemented} of {needed}",
+    )
+    if given.rebuild:  # otherwise its seconds may be those of several builds of a part each
+        record(
+            "simulation.build_cpu_s",
+            [built["build_cpu_seconds"]],
+            unit="CPU s",
+            command=command,
+            target=TARGETS["simulation.build_cpu_s"],
+            versions=f"{release}: every object anew, without the packages and the kernels",
+        )
 
 
 def _write(runs: list[Run], given: argparse.Namespace) -> None:

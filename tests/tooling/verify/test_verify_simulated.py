@@ -168,7 +168,7 @@ def test_a_run_that_answers_as_another_macos_is_not_gone_on_with(run: Run, tmp_p
 
 
 def test_a_macos_on_which_the_release_does_not_work_is_refused_as_on_a_mac(run: Run) -> None:
-    status, document = run("--macos", "12.0")
+    status, document = run("--macos", "12.3")
 
     assert (status, document["cause"]) == (13, "macos_too_old")
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from shared.record import record
 
 TARGETS = {
-    "simulation.build_cpu_s": "<= 900",
+    "simulation.build_cpu_s": "<= 720",
     "simulation.selectors": "1: each that the host code sends",
     "simulation.suite_explained": "1: no case without a letter",
     "simulation.limits_share": "<= 0.03",

@@ -105,7 +105,7 @@ def write_hook(root: Root) -> None:
 
 
 def hook_files() -> tuple[Path, ...]:
-    """Return what lies in the interpreter's site-packages so that torch is told of its MPS at start: module and .pth."""
+    """Return the module and the .pth that go to site-packages: they tell torch of its MPS when Python starts."""
     folder = Path(__file__).resolve().parents[1] / "python"
     return tuple(folder / f"mps_build_simulated.{suffix}" for suffix in ("py", "pth"))
 

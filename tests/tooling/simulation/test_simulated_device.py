@@ -136,7 +136,7 @@ def _run(built: Built, text: str, folder: Path, *, macos: str = "15.2") -> Captu
 @pytest.mark.parametrize(
     "text",
     [_OPERATORS, _TRAINING, _MENDED, _STORED, _NOT_SYNCHRONIZED],
-    ids=["operators", "training", "mended", "stored", "queue"],
+    ids=["operators", "training", "fixed", "stored", "queue"],
 )
 def test_a_program_gets_what_the_cpu_gives(built: Built, tmp_path: Path, text: str, macos: str) -> None:
     answer = _run(built, text, tmp_path, macos=macos)

@@ -15,7 +15,7 @@ pytest.importorskip("llvmlite")
 
 from mps_build.kernels.code.addresses import address_digest, inlined
 from mps_build.kernels.code.compiled import Code
-from mps_build.kernels.code.kernel import addressing_of, narrow_parts
+from mps_build.kernels.code.kernel import addressing_of
 from mps_build.kernels.execution import examine_large as module
 from mps_build.kernels.execution import large_host, moves, ways
 from mps_build.kernels.execution.examine import Verdict
@@ -96,22 +96,22 @@ def asked(cache: Path, index: str, host: HostCode = UNGUARDED) -> Verdict:
         assert isinstance(code, Code)
         views[key] = match_kernel(key, code.metadata) or Kernel(name=key, metadata=code.metadata)
     case = Case(values=Values(0, name), kernels=views, references=load_references())
-    narrow = narrow_parts(bitcode(texts[name]))
+    narrow = addressing_of(bitcode(texts[name])).narrow
     return module.examine_large(views[name], case, device(cache, codes), narrow, host)
 
 
 def test_only_arithmetic_of_32_bits_that_reaches_an_address_is_a_candidate() -> None:
-    assert narrow_parts(bitcode(text_of("k", WIDE))) == []
-    assert any("shl i32" in each for each in narrow_parts(bitcode(text_of("k", NARROW))))
+    assert addressing_of(bitcode(text_of("k", WIDE))).narrow == []
+    assert any("shl i32" in each for each in addressing_of(bitcode(text_of("k", NARROW))).narrow)
     unused = f"{WIDE}\n  %u = mul i32 %i, 12345\n  %v = uitofp i32 %u to float"
-    assert narrow_parts(bitcode(text_of("k", unused))) == []
+    assert addressing_of(bitcode(text_of("k", unused))).narrow == []
 
 
 def test_it_is_seen_in_a_helper_too() -> None:
     arguments = "define void @k("
     text = text_of("k", CALLED).replace(arguments, f"{HELPER}\n{arguments}")
 
-    assert narrow_parts(bitcode(text)) != []
+    assert addressing_of(bitcode(text)).narrow != []
 
 
 def test_wide_arithmetic_is_cleared_without_a_run(cache: Path) -> None:

@@ -337,10 +337,14 @@ def test_bitcode_that_is_cut_off_is_refused() -> None:
 
 
 def test_a_name_that_is_not_utf8_is_refused_and_no_fault_of_ours() -> None:
-    from mps_build.kernels.code.kernel import compile_kernel
+    from mps_build.kernels.code.kernel import addressing_of, compile_kernel
+    from mps_build.kernels.code.model import Rejected
     from small_kernels import bitcode
 
-    found = compile_kernel(bitcode(doubled()).replace(b"doubled", b"\xffoubled"))
+    odd = bitcode(doubled()).replace(b"doubled", b"\xffoubled")
+    with pytest.raises(Rejected, match="not UTF-8"):
+        addressing_of(odd)
+    found = compile_kernel(odd)
 
     assert isinstance(found, Refused)
     assert found.fault == "refused"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ...inspection.malformed import Malformed
 from ..read.metadata import Metadata, parse_metadata
@@ -14,7 +15,7 @@ from .model import Beyond, Rejected, check, check_translated
 from .rewrite import Untranslated, translate
 from .runtime import SYMBOLS
 from .simdgroups import COOPERATIVE
-from .text import split_module
+from .text import ModuleText, split_module
 
 _RUNTIME = frozenset(SYMBOLS)
 
@@ -29,12 +30,7 @@ def compile_kernel(
     """
     metadata, body = None, ""
     try:
-        module = compiler.parse_bitcode(bitcode)
-        original = str(module)
-        metadata = parse_metadata(original)
-        if planted is not None:
-            module = compiler.parse_text(planted)
-        text = split_module(original if planted is None else planted)
+        module, metadata, text = _read(bitcode, planted)
         body = body_of(text, metadata.function).digest
         check(module, text)
         target = compiler.host_target(level)
@@ -43,8 +39,6 @@ def compile_kernel(
         translated = compiler.parse_text(done.text)
         check_translated(translated, _RUNTIME)
         objectcode = compiler.compile_module(translated, passes=passes or compiler.PASSES, level=level)
-    except UnicodeDecodeError:  # llvmlite decodes each name that it is asked for
-        return Refused(reason=compiler.NOT_UTF8, fault="refused", metadata=metadata, body=body)
     except (Malformed, Rejected, Untranslated) as error:
         fault: Fault = "beyond" if isinstance(error, Beyond) else "not_compiled"
         if isinstance(error, Rejected) and fault != "beyond":
@@ -80,12 +74,7 @@ def addressing_of(bitcode: bytes, planted: str | None = None) -> Addressing:
     Raises:
         Malformed, Rejected, Untranslated: it cannot be read, or holds what no Metal kernel has.
     """
-    module = compiler.parse_bitcode(bitcode)
-    original = str(module)
-    metadata = parse_metadata(original)
-    if planted is not None:
-        module = compiler.parse_text(planted)
-    text = split_module(original if planted is None else planted)
+    module, metadata, text = _read(bitcode, planted)
     check(module, text)
     target = compiler.host_target()
     done = translate(text, metadata, datalayout=target.datalayout, triple=target.triple, track=False)
@@ -99,6 +88,11 @@ def addressing_of(bitcode: bytes, planted: str | None = None) -> Addressing:
     )
 
 
-def narrow_parts(bitcode: bytes, planted: str | None = None) -> list[str]:
-    """Return the 32-bit arithmetic that reaches an address of a kernel (code/addresses.py)."""
-    return addressing_of(bitcode, planted).narrow
+def _read(bitcode: bytes, planted: str | None) -> tuple[Any, Metadata, ModuleText]:
+    """Return LLVM's module, the metadata that the bitcode has, and the text; module and text are the planted ones."""
+    module = compiler.parse_bitcode(bitcode)
+    original = str(module)
+    metadata = parse_metadata(original)
+    if planted is not None:
+        module = compiler.parse_text(planted)
+    return module, metadata, split_module(original if planted is None else planted)

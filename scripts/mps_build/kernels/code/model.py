@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from . import signatures
+from . import compiler, signatures
 from .text import NAME, ModuleText
 
 _LLVM = re.compile(
@@ -82,6 +82,13 @@ def check(module: Any, text: ModuleText) -> None:
         Rejected: anything else, by its name.
         Beyond: it declares tensor operations, which are not run.
     """
+    try:
+        _check(module, text)
+    except UnicodeDecodeError as error:  # llvmlite decodes each name that it is asked for
+        raise Rejected(compiler.NOT_UTF8) from error
+
+
+def _check(module: Any, text: ModuleText) -> None:
     if text.unknown:
         raise Rejected(f"it has a line of an unknown kind: {text.unknown[0][:80]}")
     functions = list(module.functions)

@@ -14,7 +14,7 @@ from mps_build.simulation.builder.build import build
 from mps_build.simulation.builder.ninja_file import NATIVE, Inputs, ninja_text, own_sources
 from mps_build.simulation.builder.packages import Apt, check_host
 from mps_build.simulation.builder.root import LIBRARY, Root
-from mps_build.simulation.builder.source import host_files, patched_files, users_tree
+from mps_build.simulation.builder.source import host_files, mirrored, patched_files, users_tree
 from mps_build.simulation.releases import find_release
 
 
@@ -46,6 +46,21 @@ def test_the_ninja_file_compiles_each_file_and_links_all() -> None:
     assert "-fobjc-runtime=macosx-13.0" in text and "-std=gnu++17" in text and "-DUSE_MPS" in text
     assert "-fno-objc-arc" in text  # PyTorch retains and releases by hand
     assert "/r o$$t" in text  # a dollar of a path is none of ninja's
+
+
+def test_a_build_names_no_file_of_the_checkout(tmp_path: Path) -> None:
+    """Else each other checkout or installation would compile everything anew in the same cache."""
+    native = mirrored(NATIVE, tmp_path / "native")
+    times = {path: path.stat().st_mtime_ns for path in native.rglob("*")}
+    (native / "old.mm").touch()
+    sources = tuple((path, path.name, "") for path in own_sources(mirrored(NATIVE, native)))
+    root = Root(path=Path("/root"), python_version="3.13")
+    text = ninja_text(Inputs(root=root, standard="17", include=(), after=(), sources=sources, native=native))
+
+    assert str(NATIVE) not in text and str(native) in text
+    assert {path: path.stat().st_mtime_ns for path in native.rglob("*") if path.is_file()} == {
+        path: time for path, time in times.items() if path.is_file()
+    }
 
 
 def test_the_first_own_source_marks_where_pytorchs_selectors_end() -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from mps_build.cli import main
 from mps_build.common.errors import UsageError
-from mps_build.common.records.verification import Case, Python, Record, Torch, write_record
+from mps_build.common.records.verification import Case, Explained, Python, Record, Simulated, Torch, write_record
 from mps_build.verify.reports.embedded_suite import embed, without_other_cases
+from mps_build.verify.reports.html import render
 from mps_build.verify.reports.reduction import Asking, find_python, reduce_case
 from mps_build.verify.reports.repro import render_issue, render_script
 
@@ -150,6 +151,27 @@ def test_the_issue_names_versions_what_was_found_and_the_script() -> None:
     assert "rehearsal" not in text
     planted = RECORD.model_copy(update={"selection": {"plant": "f.py:n"}, "statement": "A fault was planted."})
     assert "A fault was planted." in render_issue(planted, CASE, "", "repro.py")
+
+
+def test_an_issue_of_a_simulated_device_says_so_before_anything_else() -> None:
+    explained = Explained(id="row", letter="bug", link="https://github.com/pytorch/pytorch/issues/1", reason="it is so")
+    record = RECORD.model_copy(
+        update={"simulated": Simulated(release="2.6.0", macos="15.2"), "statement": "Host code on Linux."}
+    )
+
+    text = render_issue(record, CASE.model_copy(update={"explained": explained}), "", "repro.py")
+
+    assert text.index("Host code on Linux.") < text.index("**Expected:**")
+    assert "a bug of the release: it is so (https://github.com/pytorch/pytorch/issues/1)" in text
+
+
+def test_what_is_explained_is_not_drawn_as_a_new_failure() -> None:
+    explained = Explained(id="row", letter="limit", reason="it is so")
+    record = RECORD.model_copy(update={"cases": (CASE.model_copy(update={"explained": explained}),)})
+
+    bars = [page.partition('<div class="bar">')[2].partition("</div>")[0] for page in map(render, (RECORD, record))]
+
+    assert ('class="bad"' in bars[0], 'class="bad"' in bars[1], 'class="known"' in bars[1]) == (True, False, True)
 
 
 def test_the_command_writes_both_and_refuses_what_is_no_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

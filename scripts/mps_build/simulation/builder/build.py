@@ -27,7 +27,7 @@ from .kernels import RUNTIME, compile_kernels
 from .ninja_file import NATIVE, Inputs, ninja_text, own_sources
 from .packages import check_host
 from .root import LIBRARY, Root, hook_files, make_root, write_hook
-from .source import debian_tree, generate, host_files, patched_files, users_tree, write_if_changed
+from .source import debian_tree, generate, host_files, mirrored, patched_files, users_tree, write_if_changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ def build(
     log = home / "logs" / f"{release.version}.log"
     tree = users_tree(release, source) if source else None
     folder = home / "builds" / f"{release.version}-{digest_of(str(tree))[:12]}"
-    state = digest_of([[str(path), path.read_text(encoding="utf-8")] for path in _ours(release)])
+    state = digest_of([[path.name, path.read_text(encoding="utf-8")] for path in _ours(release)])
     if tree is None and not rebuild and (kept := _kept(release, folder, state)) is not None:
         return kept
     if offline:
@@ -100,20 +100,23 @@ def _compiled(
     generated = generate(tree, folder.parent.parent / "generated", log=log, reporter=reporter)
     patched = patched_files(release, tree, folder / "patched")
     frameworks = write_frameworks(folder / "frameworks")
+    # Compiled where the cache is: another checkout, or another installation, of the same sources compiles nothing anew.
+    native, runtime = mirrored(NATIVE, folder / "native"), mirrored(RUNTIME, folder / "runtime")
     files = list(host_files(tree))
     theirs = [*files, *(Path("aten/src/ATen") / name for name in release.cpu_files)]
     sources = [(patched.get(str(name), tree / name), str(name).replace("/", "."), "-O0") for name in theirs]
     sources.append((generated / "ATen/RegisterMPS.cpp", "RegisterMPS.cpp", "-O0"))
     sources += [
-        (path, f"own.{path.relative_to(NATIVE)}".replace("/", "."), f"-O1 -I{RUNTIME}") for path in own_sources()
+        (path, f"own.{path.relative_to(native)}".replace("/", "."), f"-O1 -I{runtime}") for path in own_sources(native)
     ]
-    sources += [(path, f"kernels.{path.name}", "") for path in sorted(RUNTIME.glob("*.c"))]
+    sources += [(path, f"kernels.{path.name}", "") for path in sorted(runtime.glob("*.c"))]
     inputs = Inputs(
         root=root,
         standard=release.standard,
         include=(generated, tree / "aten/src", tree),
-        after=(NATIVE / "include", frameworks.include),
+        after=(native / "include", frameworks.include),
         sources=tuple(sources),
+        native=native,
     )
     kernels = compile_kernels(release, folder.parent.parent / "kernels", log=log, reporter=reporter)
     write_if_changed(folder / "build.ninja", ninja_text(inputs).encode())
@@ -146,6 +149,7 @@ def _ours(release: Release) -> Iterator[Path]:
     """Yield the files of this package that a library is made of."""
     yield from sorted(path for path in NATIVE.rglob("*") if path.is_file())
     yield from sorted(path for path in NATIVE.parent.joinpath("builder").glob("*.py"))
+    yield from sorted(path for path in RUNTIME.glob("*") if path.is_file())
     yield from (release.patches_root / name for name in release.patches)
     yield from hook_files()
 

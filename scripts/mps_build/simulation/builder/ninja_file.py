@@ -10,7 +10,7 @@ from pathlib import Path
 from .root import LIBRARY, Root
 
 NATIVE = Path(__file__).resolve().parents[1] / "native"
-GRAPH = NATIVE / "graph/graph.h"
+_GRAPH = "graph/graph.h"
 _SHARED = "objects/graph.pch"
 # Apple's Objective-C ABI in ELF; names mangled as the gcc of Debian's libtorch mangles them.
 OBJECTIVE_C = (
@@ -31,23 +31,24 @@ _LIBRARIES = ("-ltorch_cpu", "-lc10", "-lcpuinfo", "-ldl", "-lpthread")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """All that a build is made of; `sources` are (file, object's name, optimisation)."""
+    """All that a build is made of; `sources` are (file, object's name, optimisation), `native` is where ours lie."""
 
     root: Root
     standard: str
     include: tuple[Path, ...]
     after: tuple[Path, ...]
     sources: tuple[tuple[Path, str, str], ...]
+    native: Path = NATIVE
 
 
 def ninja_text(inputs: Inputs) -> str:
     """Return the ninja file; the library is the default target."""
-    root = inputs.root
+    root, graph = inputs.root, inputs.native / _GRAPH
     compiler = (str(root.clang), "--driver-mode=g++", f"--sysroot={root.path}")
     c_compiler = (str(root.clang), f"--sysroot={root.path}")
     flags = (
         *(*OBJECTIVE_C, f"-std=gnu++{inputs.standard}", *(f"-D{each}" for each in _DEFINITIONS)),
-        *("-include", str(NATIVE / "include/linux_prefix.h"), *(f"-I{path}" for path in inputs.include)),
+        *("-include", str(inputs.native / "include/linux_prefix.h"), *(f"-I{path}" for path in inputs.include)),
         *(word for path in inputs.after for word in ("-idirafter", str(path))),
     )
     link = (*compiler, f"--ld-path={root.path}/usr/lib/llvm-19/bin/ld.lld", "-shared", "-Wl,-z,lazy,-z,defs")
@@ -83,18 +84,18 @@ def ninja_text(inputs: Inputs) -> str:
         objects.append(f"objects/{name}.o")
         rule = "compile_c" if file.suffix == ".c" else "compile"
         language = "objective-c++" if file.suffix == ".mm" else "c++"
-        is_graph = file.parent == GRAPH.parent
+        is_graph = file.parent == graph.parent
         lines += [f"build {_path(objects[-1])}: {rule} {_path(str(file))}{f' | {_SHARED}' if is_graph else ''}"]
         lines += [f"  language = {language}", f"  level = {f'-include-pch {_SHARED} ' if is_graph else ''}{level}"]
         if is_graph and not any(line.startswith(f"build {_SHARED}") for line in lines):
-            lines += [f"build {_SHARED}: precompile {_path(str(GRAPH))}", f"  level = {level}"]
+            lines += [f"build {_SHARED}: precompile {_path(str(graph))}", f"  level = {level}"]
     lines += [f"build {LIBRARY}: link {' '.join(map(_path, objects))}", f"default {LIBRARY}"]
     return "\n".join(lines) + "\n"
 
 
-def own_sources() -> tuple[Path, ...]:
+def own_sources(native: Path = NATIVE) -> tuple[Path, ...]:
     """Return the software Metal's own sources."""
-    return tuple(sorted(path for suffix in ("mm", "cpp") for path in NATIVE.rglob(f"*.{suffix}")))
+    return tuple(sorted(path for suffix in ("mm", "cpp") for path in native.rglob(f"*.{suffix}")))
 
 
 def _words(words: Sequence[str]) -> str:

@@ -149,6 +149,16 @@ def write_if_changed(path: Path, data: bytes) -> None:
         write_whole(path, data)
 
 
+def mirrored(source: Path, target: Path) -> Path:
+    """Return a folder that holds what another does, with its dates where a file did not change."""
+    names = {path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    for gone in [path for path in target.rglob("*") if path.is_file() and path.relative_to(target) not in names]:
+        gone.unlink()
+    for name in sorted(names):
+        write_if_changed(target / name, (source / name).read_bytes())
+    return target
+
+
 def host_files(tree: Path) -> Iterable[Path]:
     """Return the sources of the MPS back end, below the tree."""
     base = tree / "aten/src/ATen"

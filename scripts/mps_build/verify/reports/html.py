@@ -106,12 +106,14 @@ def _known(record: Record) -> str:
     return _section("Known issues", columns, rows, plural(len(rows), "case"))
 
 
+def _tone(case: Case) -> str:
+    return "known" if case.explained is not None else _TONES[case.outcome]
+
+
 def _layers(record: Record) -> str:
     rows = []
     for layer, cases in by_layer(record.cases).items():
-        shares = [
-            (tone, sum(_TONES[case.outcome] == tone for case in cases)) for tone in ("good", "known", "bad", "idle")
-        ]
+        shares = [(tone, sum(_tone(case) == tone for case in cases)) for tone in ("good", "known", "bad", "idle")]
         bar = "".join(f'<span class="{tone}" style="flex:{number}"></span>' for tone, number in shares if number)
         seconds = sum(case.seconds or 0.0 for case in cases)
         rows.append(

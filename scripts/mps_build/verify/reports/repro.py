@@ -44,6 +44,9 @@ def render_script(record: Record, case: Case, sources: Mapping[str, str]) -> str
     return "\n".join([*parts, "", "", _MAIN.read_text(encoding="utf-8")])
 
 
+_LETTERS = {"bug": "a bug of the release", "limit": "a limit of the simulation", "suite": "a fault of the suite"}
+
+
 def render_issue(
     record: Record, case: Case, script: str, file: str, *, facts: Mapping[str, str] | None = None, why_long: str = ""
 ) -> str:
@@ -75,6 +78,9 @@ def render_issue(
     ]
     if links:
         lines += [f"The case was written for {links}.", ""]
+    if case.explained is not None:
+        where = f" ({case.explained.link})" if case.explained.link else ""
+        lines += [in_markdown(f"Explained as {_LETTERS[case.explained.letter]}: {case.explained.reason}{where}."), ""]
     if known := next((row for row in record.known_issues if row.id == case.known_issue), None):
         sentence = f"Known as {known.link} ({known.title}), since {known.since}."
         lines += [in_markdown(sentence), ""]
@@ -115,8 +121,9 @@ def _effect(case: Case) -> str:
 
 
 def _caveat(record: Record) -> str:
-    """Return what a reader upstream must know first: a rehearsal, or a planted fault."""
-    return record.statement if record.device != "mps" or record.selection.get("plant") else ""
+    """Return what a reader upstream must know first: a rehearsal, a simulated device, or a planted fault."""
+    is_plain = record.device == "mps" and record.simulated is None and not record.selection.get("plant")
+    return "" if is_plain else record.statement
 
 
 def _found(case: Case) -> str:

@@ -82,12 +82,12 @@ def explanation_words(record: Record) -> str:
         return ""
     known = record.counts.get("known", 0)
     parts = (
-        (known, "known issue"),
-        (found.bug, "bug of the release"),
-        (found.limit, "limit of the simulation"),
-        (found.unexplained, "unexplained"),
+        (known, plural(known, "known issue")),
+        (found.bug, f"{plural(found.bug, 'bug')} of the release"),
+        (found.limit, f"{plural(found.limit, 'limit')} of the simulation"),
+        (found.unexplained, f"{found.unexplained} unexplained"),
     )
-    return ", ".join(f"{number} {words}" for number, words in parts if number)
+    return ", ".join(words for number, words in parts if number)
 
 
 def facts(record: Record | BenchmarkRecord) -> list[tuple[str, str]]:

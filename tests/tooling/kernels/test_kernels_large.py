@@ -13,6 +13,7 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
+from large_rules import CUT, RULE, UNGUARDED, changed, contract
 from mps_build.kernels.code.addresses import address_digest, inlined
 from mps_build.kernels.code.compiled import Code
 from mps_build.kernels.code.kernel import addressing_of
@@ -21,8 +22,8 @@ from mps_build.kernels.execution import large_host, moves, ways
 from mps_build.kernels.execution.examine import Verdict
 from mps_build.kernels.execution.large_runs import LargeRuns
 from mps_build.kernels.execution.records import Addressing
-from mps_build.kernels.families.shared.contracts import Case, Contract, Kernel, load_contracts, match_kernel
-from mps_build.kernels.families.shared.large import Ask, Guard, Rule
+from mps_build.kernels.families.shared.contracts import Case, Kernel, match_kernel
+from mps_build.kernels.families.shared.large import Ask, Rule
 from mps_build.kernels.judge.references import load_references
 from mps_build.kernels.machine.shift import Shift
 from mps_build.kernels.program.launch import Program, Step, Value, inout_buffer, input_buffer, output_buffer
@@ -31,21 +32,6 @@ from mps_build.kernels.read.host_code import HostCode
 from small_kernels import GRID, air, bitcode, buffer, builtin, compiled, device
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="kernels are executed on Linux")
-
-UNGUARDED = HostCode(calls={"launch": {}})
-CUT = HostCode(calls={"launch": {"with_32bit_indexing": 0}})
-RULE = Rule(
-    contracts=("*",),
-    host=("launch",),
-    asks=(Ask(guard="with_32bit_indexing", then="cuts"),),
-    call="torch.good({input})",
-    source="this test",
-)
-
-
-def changed(**fields: object) -> Rule:
-    """Return the rule with other fields."""
-    return RULE.model_copy(update=fields)
 
 
 def text_of(name: str, index: str, *, numel: bool = False, operation: str = "fadd float %x, %x") -> str:
@@ -290,16 +276,12 @@ def tried(
     code = compiled(text)
     assert isinstance(code, Code)
     name = code.metadata.function
-    kernel = Kernel(name=name, metadata=code.metadata, contract=_contract())
+    kernel = Kernel(name=name, metadata=code.metadata, contract=contract())
     case = Case(values=Values(0, name), kernels={}, references={})
     known = moves.Ways()
     narrow = ["mul i32 %a, %b"]  # what is tried is asked of the wide kernels too
     verdict = module.examine_large(kernel, case, device(cache, {name: code}), narrow, UNGUARDED, known)
     return verdict, known.found.get("own", [])
-
-
-def _contract() -> Contract:
-    return replace(load_contracts()[0], folder="unary", family="own")
 
 
 @pytest.mark.parametrize(("wide", "outcome"), [(True, "passed"), (False, "out_of_bounds")])
@@ -397,87 +379,6 @@ def test_a_verdict_is_shared_by_kernels_with_equal_addresses_and_a_finding_is_no
         settled = runs.settled(replace(kernel, name="fine_dense_scalar_float_float"), found)
         assert (settled is not None) is is_shared
         assert runs.settled(kernel, found.model_copy(update={"digest": "another"})) is None
-
-
-# The rules.
-
-
-def tensor(size: int, shape: tuple[int, ...], element: int = 4, name: str = "input") -> large_host.Tensor:
-    return large_host.Tensor(name=name, size=size, shape=shape, element=element)
-
-
-@pytest.mark.parametrize(
-    ("quantity", "small", "large"),
-    [
-        ("bytes", tensor(2**31 - 1, (2**29,)), tensor(2**31, (2**29,))),
-        ("elements", tensor(4 * (2**31 - 1), (2**31 - 1,)), tensor(4 * 2**31, (2**16, 2**15))),
-        ("dimension", tensor(4 * 2**33, (2**31 - 1, 4)), tensor(2**31, (2**31, 1), element=1)),
-    ],
-)
-def test_each_quantity_lets_pass_what_it_should(
-    quantity: str, small: large_host.Tensor, large: large_host.Tensor
-) -> None:
-    guard = Guard(name="asks", quantity=quantity, most=2**31 - 1, source="")  # type: ignore[arg-type]
-    bound = large_host.Bound(guard=guard, ask=Ask(guard="canUse32BitIndexMath", then="other", of=("input",)))
-
-    assert bound.passes([small, replace(large, name="other")])
-    assert not bound.passes([small, large])
-
-
-def host(calls: dict[str, dict[str, int]], stated: Rule, texts: Sequence[str] = ()) -> large_host.Host:
-    kernel = Kernel(name="k", metadata=None, contract=_contract())  # type: ignore[arg-type]
-    vars(large_host)["rule_of"] = lambda *_: stated  # put back by the fixture `rule`
-    return large_host.host_of(kernel, HostCode(calls=calls, texts=frozenset(texts)))
-
-
-@pytest.mark.parametrize(("number", "most"), [(0, 2**31 - 1), (2**32, 2**32), (2**29, 2**29)])
-def test_the_number_that_the_wheel_gives_a_guard_is_the_limit(number: int, most: int) -> None:
-    asks = (Ask(guard="canUse32BitIndexMath", then="refuses"),)
-
-    found = host({"launch": {"canUse32BitIndexMath": number}}, changed(asks=asks))
-
-    assert [each.guard.most for each in found.bounds] == [most]
-
-
-def test_on_a_way_any_function_may_ask_and_of_two_ways_both_must() -> None:
-    calls = {"outer": {"with_32bit_indexing": 0}, "inner": {}}
-
-    assert host(calls, changed(host=("outer > inner",))).bounds
-    assert not host(calls, changed(host=("outer", "inner"))).bounds
-
-
-def test_a_kernel_of_64_bits_beside_it_leaves_it_open_unless_a_guard_is_stated() -> None:
-    kernel = Kernel(name="copy_u32", metadata=None, contract=_contract())  # type: ignore[arg-type]
-    for asks, is_open in (((), True), (RULE.asks, False)):
-        vars(large_host)["rule_of"] = lambda *_, asks=asks: changed(asks=asks)
-        assert bool(large_host.host_of(kernel, UNGUARDED, {"copy_u64"}).unknown) is is_open
-        assert not large_host.host_of(kernel, UNGUARDED, {"copy_u16"}).unknown
-
-
-def test_a_guard_of_a_caller_that_no_rule_states_leaves_it_open() -> None:
-    kernel = Kernel(name="k", metadata=None, contract=_contract())  # type: ignore[arg-type]
-    code = HostCode(calls={"launch": {}, "outer": {}}, callers={"launch": frozenset({"canUse32BitIndexMath"})})
-    for asks, is_open in (((), True), ((Ask(guard="canUse32BitIndexMath", then="other"),), False)):
-        vars(large_host)["rule_of"] = lambda *_, asks=asks: changed(asks=asks)
-        assert bool(large_host.host_of(kernel, code).unknown) is is_open
-
-
-def test_a_refusal_counts_if_the_wheel_holds_its_text() -> None:
-    rule = changed(asks=(Ask(message="too large", quantity="elements", most=10, then="refuses"),))
-
-    assert host({"launch": {}}, rule, ["too large"]).bounds
-    assert not host({"launch": {}}, rule).bounds
-
-
-def test_a_meaning_of_a_guard_is_chosen_by_its_arguments() -> None:
-    asks = (Ask(guard="isTooLargeForMPSGraph", then="other"),)
-    rule = changed(asks=asks)
-
-    old = host({"launch": {"isTooLargeForMPSGraph ERKNS_6TensorEb": 1}}, rule).bounds
-    new = host({"launch": {"isTooLargeForMPSGraph ERKNS_6TensorEbb": 1}}, rule).bounds
-
-    assert [each.guard.quantity for each in (*old, *new)] == ["dimension", "elements"]
-    assert [each.guard.most for each in (*old, *new)] == [2**31 - 1, 2**31 - 1]
 
 
 def test_pieces_of_a_stretched_buffer_lie_apart_and_its_size_is_where_the_last_ends() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _GIB = 1 << 30
-# What a process of the suite holds at most: torch, and the largest cases of the default layers. Measured with torch
-# 2.11.0 on an NVIDIA GPU, eight processes beside each other: benchmarks/device/gpu_record.json.
+# Room for torch and the largest cases of the default layers; a bound, not a measurement. With torch 2.11.0 eight
+# processes ran beside each other on an NVIDIA GPU and 16 cores: benchmarks/device/gpu_record.json.
 PROCESS_BYTES = 4 * _GIB
 DEVICE_BYTES = 4 * _GIB
-# Where a case has that much CPU work beside the device's, more processes than these gain nothing that was measured.
+# More were never tried.
 MOST = 8
 
 

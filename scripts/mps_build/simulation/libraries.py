@@ -13,7 +13,7 @@ from mps_build.common.receipts import digest_of
 from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import remove_tree
 
-from .builder.build import Built, simulation_folder
+from .builder.build import Built, held, simulation_folder
 
 _SETTINGS = "pyvenv.cfg"
 _INSTALLED = ".mps-build-installed"
@@ -33,12 +33,18 @@ def libraries_of(built: Built, *, packages: Sequence[str], folder: Path | None, 
         return None
     wanted = sorted(set(packages))
     home = folder or simulation_folder() / "libraries" / digest_of([str(built.root.python), *wanted])[:16]
+    with held(simulation_folder() / "libraries.lock", reporter):
+        _fill(built, home, wanted, is_named=folder is not None, reporter=reporter)
+    return home
+
+
+def _fill(built: Built, home: Path, wanted: list[str], *, is_named: bool, reporter: Reporter) -> None:
     log = simulation_folder() / "logs" / "libraries.log"
     if not _is_of(home, built):
-        if home.exists() and (folder is None or any(home.iterdir())):
-            if folder is not None:
+        if home.exists() and (not is_named or any(home.iterdir())):
+            if is_named:
                 raise UsageError(
-                    f"--venv {folder}: is not an environment of the simulated Python",
+                    f"--venv {home}: is not an environment of the simulated Python",
                     hint="name a folder that is not there yet: it is made",
                 )
             remove_tree(home)
@@ -47,7 +53,6 @@ def libraries_of(built: Built, *, packages: Sequence[str], folder: Path | None, 
         argv = ("-m", "pip", "--python", str(home / "bin/python"), "install", "--disable-pip-version-check", *wanted)
         _run(built, argv, log, reporter, f"Install {', '.join(wanted)}")
         (home / _INSTALLED).write_text("\n".join(wanted), encoding="utf-8")
-    return home
 
 
 def _is_of(home: Path, built: Built) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from mps_build.simulation.releases import find_release
 _PYTHON = """#!/bin/sh
 echo "$@" >> "{said}"
 case "$2" in
-venv) mkdir -p "$5/bin" && printf 'home = {home}\\ninclude-system-site-packages = true\\n' > "$5/pyvenv.cfg" ;;
+venv) sleep 0.2; mkdir -p "$5/bin" && printf 'home = {home}\\ninclude-system-site-packages = true\\n' > "$5/pyvenv.cfg" ;;
 esac
 case "$*" in *missing*) echo "no package missing" >&2; exit 1 ;; esac
 """
@@ -60,6 +61,16 @@ def test_packages_are_installed_once_into_an_environment_that_sees_torch(built: 
         f"-m venv --system-site-packages --without-pip {home}",
         f"-m pip --python {home}/bin/python install --disable-pip-version-check a b",
     ]
+
+
+def test_two_programs_at_once_make_one_environment(built: Built, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as both:
+        asked = [
+            both.submit(libraries_of, built, packages=("a",), folder=None, reporter=SilentReporter()) for _ in range(2)
+        ]
+
+    assert asked[0].result() == asked[1].result()
+    assert [line.split()[1] for line in _said(tmp_path)] == ["venv", "pip"]
 
 
 def test_a_folder_of_the_users_is_made_and_then_kept(built: Built, tmp_path: Path) -> None:

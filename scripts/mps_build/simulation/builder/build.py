@@ -84,7 +84,7 @@ def build(
             hint="run once without --offline",
         )
     check_host(home)
-    with _held(home / "lock", reporter):
+    with held(home / "lock", reporter):
         package = release.package
         root = make_root(home, suite=package.suite, python=package.python, log=log, reporter=reporter)
         write_hook(root)
@@ -191,8 +191,8 @@ def _environ() -> dict[str, str]:
 
 
 @contextmanager
-def _held(path: Path, reporter: Reporter) -> Iterator[None]:
-    """Hold the folder for one build; another that comes meanwhile waits, and finds what it needs."""
+def held(path: Path, reporter: Reporter) -> Iterator[None]:
+    """Hold a lock while something is made; another that comes meanwhile waits, and finds what it needs."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open_to_append(path) as file:
         try:

@@ -17,7 +17,8 @@ from mps_build.simulation.releases import find_release
 _PYTHON = """#!/bin/sh
 echo "$@" >> "{said}"
 case "$2" in
-venv) sleep 0.2; mkdir -p "$5/bin" && printf 'home = {home}\\ninclude-system-site-packages = true\\n' > "$5/pyvenv.cfg" ;;
+venv) sleep 0.2
+  mkdir -p "$5/bin" && printf 'home = {home}\\ninclude-system-site-packages = true\\n' > "$5/pyvenv.cfg" ;;
 esac
 case "$*" in *missing*) echo "no package missing" >&2; exit 1 ;; esac
 """

@@ -14,6 +14,7 @@ import json
 import multiprocessing
 import os
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ from overload_calls import is_drawn, with_seeds, with_siblings
 from rule_candidates import candidates
 from rule_verdicts import VERDICTS, Overload, is_settled
 
-_SECONDS = 40
+# Seconds of one candidate, processes of one group, overloads of one group.
+_SECONDS, _CRASHES, _TOGETHER = 8, 40, 40
 
 
 def recorded() -> dict[Any, Facts]:
@@ -74,35 +76,49 @@ def _numel(text: str) -> int:
     return count
 
 
-def asked_of(rules: list[str], func: Any, call: Any, send: Any, skip: int) -> None:
-    """Send (number, rule, changes, verdict) of each candidate from a number on; an empty verdict keeps it."""
+@dataclass
+class Task:
+    """An overload with its call, the rules that ask it, and what came of that so far."""
+
+    name: str
+    func: Any
+    call: Any
+    rules: list[str]
+    kept: dict[str, list[Any]] = field(default_factory=dict)
+    lost: dict[str, Counter[str]] = field(default_factory=dict)
+
+
+def asked_of(tasks: list[Task], send: Any, skip: int) -> None:
+    """Send (number, task, rule, changes, verdict) of each candidate from a number on; an empty verdict keeps it."""
     number = 0
-    for rule in rules:
-        told = Overload(func, name_of(func), call)
-        for changes in candidates(rule, func, call):
-            number += 1
-            if number <= skip or is_settled(told, changes):
-                continue
-            send((number, rule, None, "begun"))
-            try:
-                made = ChangedCall(func, call, changes, choices_of(told.name))
-                verdict, kept = VERDICTS[rule](told, made, changes)
-            except Exception as raised:
-                verdict, kept = f"cannot be made: {type(raised).__name__}", changes
-            send((number, rule, kept, verdict))
+    for place, task in enumerate(tasks):
+        for rule in task.rules:
+            told = Overload(task.func, task.name, task.call)
+            for changes in candidates(rule, task.func, task.call):
+                number += 1
+                if number <= skip or is_settled(told, changes):
+                    continue
+                send((number, place, rule, None, "begun"))
+                try:
+                    made = ChangedCall(task.func, task.call, changes, choices_of(told.name))
+                    verdict, kept = VERDICTS[rule](told, made, changes)
+                except Exception as raised:
+                    verdict, kept = f"cannot be made: {type(raised).__name__}", changes
+                send((number, place, rule, kept, verdict))
 
 
-def in_children(rules: list[str], func: Any, call: Any) -> tuple[dict[str, list[Any]], dict[str, Counter[str]]]:
-    """Return by rule the changes that are kept, and how many stay out by reason: one that ends the process is such."""
-    kept: dict[str, list[Any]] = {rule: [] for rule in rules}
-    lost: dict[str, Counter[str]] = {rule: Counter() for rule in rules}
+def in_children(tasks: list[Task]) -> None:
+    """Fill the tasks with the changes that are kept, and how many stay out by reason: one that ends the process is such."""
+    for task in tasks:
+        task.kept = {rule: [] for rule in task.rules}
+        task.lost = {rule: Counter() for rule in task.rules}
     skip = 0
-    for _ in range(12):
+    for _ in range(_CRASHES):
         receiver, sender = multiprocessing.Pipe(duplex=False)
         child = os.fork()
         if child == 0:
             try:
-                asked_of(rules, func, call, sender.send, skip)
+                asked_of(tasks, sender.send, skip)
             finally:
                 os._exit(0)
         sender.close()
@@ -111,27 +127,26 @@ def in_children(rules: list[str], func: Any, call: Any) -> tuple[dict[str, list[
             try:
                 if not receiver.poll(_SECONDS):
                     break
-                number, rule, changes, verdict = receiver.recv()
+                number, place, rule, changes, verdict = receiver.recv()
             except EOFError:
                 break
-            begun = (number, rule) if verdict == "begun" else None
+            begun = (number, place, rule) if verdict == "begun" else None
             if verdict == "":
-                kept[rule].append(changes)
+                tasks[place].kept[rule].append(changes)
             elif verdict != "begun":
-                lost[rule][verdict] += 1
+                tasks[place].lost[rule][verdict] += 1
         os.kill(child, 9)
         os.waitpid(child, 0)
         if begun is None:
             break
         skip = begun[0]
-        lost[begun[1]]["the CPU crashes"] += 1
-    return kept, lost
+        tasks[begun[1]].lost[begun[2]]["the CPU crashes"] += 1
 
 
 def warmed_up() -> None:
     """Load once what every forked process would load: torch's own descriptions of operators, and the modes."""
     call = [["@float32 3x4 dense 0 1", "@float32 4x5 dense 0 1"], {}]
-    asked_of(list(RULES), torch.ops.aten.mm.default, call, lambda told: None, 0)
+    asked_of([Task("mm.default", torch.ops.aten.mm.default, call, list(RULES))], lambda told: None, 0)
 
 
 def why_not_at_all(rule: str, func: Any, samples: Any) -> str:
@@ -154,6 +169,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true", help="take the calls anew from the suite's cases")
     parser.add_argument("--only", default="")
+    parser.add_argument("--after", default="", metavar="NAME", help="go on behind this overload")
     parser.add_argument("--rules", default=",".join(RULES))
     parser.add_argument("--shard", default="0/1", help="I/N: every Nth overload")
     parser.add_argument("--output", default=str(ASKED), metavar="FILE")
@@ -171,27 +187,34 @@ def main() -> None:
         print(f"calls of {len(stored['samples'])} overloads", flush=True)
     warmed_up()
     reasons: dict[str, dict[str, Counter[str]]] = {}
-    for number, name in enumerate(sorted(stored["samples"])):
-        func = overload(name)
-        if number % parts != part or func is None or (given.only and name not in given.only.split(",")):
-            continue
-        (call,) = stored["samples"][name]
-        rules = []
-        for rule in given.rules.split(","):
-            stored[rule].pop(name, None)
-            reason = why_not_at_all(rule, func, stored["samples"])
-            if reason:
-                reasons.setdefault(rule, {})[name] = Counter({reason: 1})
-            else:
-                rules.append(rule)
-        kept, lost = in_children(rules, func, call)
-        for rule in rules:
-            reasons.setdefault(rule, {})[name] = lost[rule]
-            if kept[rule]:
-                stored[rule][name] = [[0, *one] for one in kept[rule]]
-        if number % 50 == 0:
-            save(output, stored)
-            print(number, name, flush=True)
+    chosen = [
+        name
+        for number, name in enumerate(sorted(stored["samples"]))
+        if number % parts == part and overload(name) is not None and name > given.after
+    ]
+    chosen = [name for name in chosen if not given.only or name in given.only.split(",")]
+    for begin in range(0, len(chosen), _TOGETHER):
+        tasks = []
+        for name in chosen[begin : begin + _TOGETHER]:
+            func, rules = overload(name), []
+            for rule in given.rules.split(","):
+                stored[rule].pop(name, None)
+                reason = why_not_at_all(rule, func, stored["samples"])
+                if reason:
+                    reasons.setdefault(rule, {})[name] = Counter({reason: 1})
+                else:
+                    rules.append(rule)
+            tasks.append(Task(name, func, stored["samples"][name][0], rules))
+        in_children(tasks)
+        for task in tasks:
+            for rule in task.rules:
+                reasons.setdefault(rule, {})[task.name] = task.lost[rule]
+                if task.kept[rule]:
+                    stored[rule][task.name] = [[0, *one] for one in task.kept[rule]]
+        save(output, stored)
+        print(begin, tasks[-1].name, flush=True)
+        if given.reasons:
+            Path(given.reasons).write_text(json.dumps(reasons, indent=0) + "\n", encoding="utf-8")
     save(output, stored)
     if given.reasons:
         Path(given.reasons).write_text(json.dumps(reasons, indent=0) + "\n", encoding="utf-8")

@@ -12,12 +12,15 @@ import torch
 
 from device_suite.overloads.described import dtype_of, shape_of, texts
 from device_suite.rules.changes import words_of
+from rounding import EXACT
 
 _FLOATS = ("float32", "float16", "bfloat16")
 _DTYPES = ("bool", "int64", "float32", "float16", "complex64")
 _WHOLE = ("int64", "int32")
 # Numbers that stand for a word.
 _MODES = ("reduction", "interpolation_mode", "padding_mode", "mode")
+# Numbers that stand for a dtype or a layout; a wrong one, and a count that no check looks at, ends the CPU's process.
+_NO_OPTION = ("dtype", "layout", "memory_format", "device", "pin_memory", "self_num_batch_dims")
 _FAR = 70  # rows of a table, at most
 _SIDES = (7, 9, 11, 13)
 Change = list[Any]
@@ -40,25 +43,43 @@ def is_written(func: Any, call: Any) -> list[bool]:
 
 def _refused(func: Any, call: Any) -> Iterator[list[Change]]:
     every, writes = texts(call), is_written(func, call)
+    alone = any(writes) and _is_asked_without_writing(func)
     for number, text in enumerate(every[:5]):
         shape = shape_of(text)
+        if alone and not writes[number]:
+            continue
         if shape:
-            yield from ([["side", number, dim, 1]] for dim in sorted({0, len(shape) - 1}))
+            yield from ([["side", number, dim, 1]] for dim in sorted({0 if number < 2 else -1, -1} - {-len(shape)}))
             yield [["rank", number, -1]]
         yield [["rank", number, 1]]
-        yield from ([["dtype", number, one]] for one in _DTYPES if text.split(" ")[0][1:] != one)
+        names = ("bool", "int64") if writes[number] else _DTYPES
+        yield from ([["dtype", number, one]] for one in names if text.split(" ")[0][1:] != one)
         if writes[number]:
             if shape and shape[0] > 1:
                 yield [["layout", number, "expanded"]]
             for other, beside in enumerate(every[:5]):
                 if not writes[other] and shape and shape_of(beside) == shape and dtype_of(beside) == dtype_of(text):
                     yield [["shifted", number, other]]
-    yield from _options(func, call)
+    if not alone:
+        yield from _options(func, call)
+
+
+def _is_asked_without_writing(func: Any) -> bool:
+    """Say whether the operator has an overload with the same operands that writes to none: what it refuses is asked there."""
+    packet = getattr(torch.ops.aten, func._schema.name.split("::")[1].rstrip("_"), None)
+    rest = [one.name for one in func._schema.arguments if not (one.kwarg_only and one.alias_info is not None)]
+    for name in packet.overloads() if packet is not None else ():
+        other = getattr(packet, name)._schema
+        if not other.is_mutable and [one.name for one in other.arguments] == rest:
+            return True
+    return False
 
 
 def _options(func: Any, call: Any) -> Iterator[list[Change]]:
     for place, argument in enumerate(func._schema.arguments):
         kind, name = str(argument.type), argument.name
+        if name in _NO_OPTION:
+            continue
         given = call[0][place] if place < len(call[0]) and not argument.kwarg_only else call[1].get(name)
         if "List[int]" in kind and isinstance(given, list) and given:
             yield from ([["first", name, value]] for value in (-3, 0, 99))
@@ -91,12 +112,17 @@ def _places(func: Any, call: Any) -> Iterator[list[Change]]:
 def _special(func: Any, call: Any) -> Iterator[list[Change]]:
     every = texts(call)
     pointwise = torch.Tag.pointwise in func.tags
-    for number, text in enumerate(every[:6]):
+    numbers = {0, len(every) - 1} if "_foreach" in func._schema.name else set(range(6))
+    for number, text in enumerate(every):
         dtype = dtype_of(text)
+        if number not in numbers:
+            continue
         if 0 in shape_of(text) or dtype == torch.bool or (len(every) > 1 and is_written(func, call)[number]):
             continue
         if dtype == torch.float32:
-            words = ("none", "ends") if pointwise else ("nan", "inf", "-inf", "ends")
+            # Elsewhere what is computed on the way may overflow, or not.
+            ends = ("ends",) if pointwise or func._schema.name.split("::")[1].rstrip("_") in EXACT else ()
+            words = ("none", *ends) if pointwise else ("nan", "inf", "-inf", *ends)
             yield from ([["put", number, word]] for word in words)
             if pointwise:
                 yield [["kind", "float32", "float16"], ["put", number, "none"]]
@@ -149,9 +175,9 @@ def _others(argument: Any, given: Any) -> list[Any]:
 
 def _form(func: Any, call: Any) -> Iterator[list[Change]]:
     yield []
-    every = texts(call)
+    every, writes = texts(call), is_written(func, call)
     for number, text in enumerate(every[:4]):
-        for layout in ("transposed", "inside", "step", "expanded", "channels_last"):
+        for layout in ("transposed", "inside", "step", "channels_last", *(() if writes[number] else ("expanded",))):
             if shape_of(text) and 0 not in shape_of(text) and text.split(" ")[2] != layout:
                 yield [["layout", number, layout]]
     if len(every) > 1:

@@ -24,10 +24,12 @@ import suite_in_process
 from call_changes import describe
 from conditions import Conditions, Facts
 from conditions_reach import name_of, runs_on_mps
-from device_suite.overloads.described import overload, shape_of, texts
+from device_suite.overloads.asking import attempt_answers
+from device_suite.overloads.described import changed, overload, shape_of, texts
 from device_suite.overloads.forwards import choices_of
 from device_suite.rules.asked import ASKED, RULES
 from device_suite.rules.changes import ChangedCall
+from device_suite.runs import Bench
 from device_suite.touch import TouchMap
 from overload_calls import is_drawn, with_seeds, with_siblings
 from rule_candidates import candidates
@@ -66,7 +68,28 @@ def sample_of(func: Any, facts: Facts) -> Any:
         return full, 4 <= count <= 700, len(every), floats, rank, len(call[0]) + len(call[1]), -count
 
     described = [describe(sample) for sample in facts.samples.values()]
-    return max(described, key=score) if described else None
+    return in_float32(func, max(described, key=score)) if described else None
+
+
+def in_float32(func: Any, call: Any) -> Any:
+    """Return a call in half precision as one of float32 with numbers of usual size, where the CPU answers that too."""
+    halves = ("@float16 ", "@bfloat16 ")
+    if not any(text.startswith(halves) for text in texts(call)):
+        return call
+
+    def widened(text: str) -> str:
+        if not text.startswith(halves):
+            return text
+        _, sides, layout, low, high = text.split(" ")
+        return " ".join(("@float32", sides, layout, f"{max(float(low), -4):g}", f"{min(float(high), 4):g}"))
+
+    wide = changed(call, widened)
+    args, kwargs = (
+        list(wide[0]),
+        {name: "@dtype float32" if str(one).startswith("@dtype ") else one for name, one in wide[1].items()},
+    )
+    made = attempt_answers(func, ChangedCall(func, [args, kwargs], []), Bench(torch.device("cpu")).same())
+    return call if isinstance(made, Exception) else [args, kwargs]
 
 
 def _numel(text: str) -> int:
@@ -74,6 +97,19 @@ def _numel(text: str) -> int:
     for side in shape_of(text):
         count *= side
     return count
+
+
+# Overloads that a public function calls under conditions that only it knows.
+NOT_CALLED_BY_ITSELF = {
+    "a part of a public function, which chooses when to call it": frozenset(
+        (
+            *("_conj_physical", "_slow_conv2d_forward", "_slow_conv2d_backward", "_pack_padded_sequence"),
+            *("_efficientzerotensor", "_new_zeros_with_same_feature_meta", "_histogramdd_from_bin_cts"),
+            *("_histogramdd_bin_edges", "_unique2", "log_sigmoid_forward", "native_group_norm_backward"),
+            *("_neg_view", "_weight_norm_interface"),
+        )
+    ),
+}
 
 
 @dataclass
@@ -108,7 +144,7 @@ def asked_of(tasks: list[Task], send: Any, skip: int) -> None:
 
 
 def in_children(tasks: list[Task]) -> None:
-    """Fill the tasks with the changes that are kept, and how many stay out by reason: one that ends the process is such."""
+    """Fill the tasks with the changes that are kept and those that stay out: one that ends the process is such."""
     for task in tasks:
         task.kept = {rule: [] for rule in task.rules}
         task.lost = {rule: Counter() for rule in task.rules}
@@ -151,6 +187,9 @@ def warmed_up() -> None:
 
 def why_not_at_all(rule: str, func: Any, samples: Any) -> str:
     """Return why a rule asks nothing of an overload, or an empty text."""
+    for reason, names in NOT_CALLED_BY_ITSELF.items():
+        if name_of(func).partition(".")[0] in names:
+            return reason
     if rule in ("form", "refused", "places"):
         return ""
     if is_drawn(func):
@@ -210,7 +249,8 @@ def main() -> None:
             for rule in task.rules:
                 reasons.setdefault(rule, {})[task.name] = task.lost[rule]
                 if task.kept[rule]:
-                    stored[rule][task.name] = [[0, *one] for one in task.kept[rule]]
+                    plain = [[]] if rule == "turns" else []  # what the others follow
+                    stored[rule][task.name] = [[0, *one] for one in plain + task.kept[rule]]
         save(output, stored)
         print(begin, tasks[-1].name, flush=True)
         if given.reasons:
@@ -227,7 +267,9 @@ def save(path: Path, stored: dict[str, Any]) -> None:
     """Write what is asked, one overload of a rule a line."""
     parts = {"samples": stored["samples"], **{rule: stored[rule] for rule in RULES}}
     lines = [
-        f"{json.dumps(part)}: {{\n" + ",\n".join(f"{json.dumps(n)}: {json.dumps(c)}" for n, c in sorted(rows.items())) + "\n}"
+        f"{json.dumps(part)}: {{\n"
+        + ",\n".join(f"{json.dumps(n)}: {json.dumps(c)}" for n, c in sorted(rows.items()))
+        + "\n}"
         for part, rows in parts.items()
     ]
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")

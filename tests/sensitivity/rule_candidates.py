@@ -142,7 +142,7 @@ def _turns(func: Any, call: Any) -> Iterator[list[Change]]:
     yield from ([["swap", one, other]] for one in sides for other in sides if one < other)
     yield from ([["swap", one, _SIDES[one % 4]]] for one in sides if _SIDES[one % 4] not in sides)
     groups = {text.split(" ")[0][1:] for text in every}
-    for old, new in (("float32", "float16"), ("float32", "bfloat16"), ("int64", "int32"), ("float32", "complex64")):
+    for old, new in (("float32", "float16"), ("float32", "bfloat16"), ("int64", "int32")):  # complex: a layer of its own
         if old in groups:
             yield [["kind", old, new]]
 
@@ -150,12 +150,14 @@ def _turns(func: Any, call: Any) -> Iterator[list[Change]]:
 def _others(argument: Any, given: Any) -> list[Any]:
     """Return other values of an argument, by its type and what it was given."""
     kind, name = str(argument.type), argument.name
-    if "Tensor" in kind or name in ("layout", "device", "pin_memory", "non_blocking", "implicit", "generator"):
+    if "Tensor" in kind or name in (*_NO_OPTION, "non_blocking", "implicit", "generator"):
         return []
     if isinstance(given, bool):
         return [not given]
     if "bool" in kind:
         return [True, False]
+    if isinstance(given, int) and name in _MODES:
+        return [one for one in (0, 1, 2) if one != given]
     if isinstance(given, int):
         return [given + 1, given - 1, -given - 1]
     if isinstance(given, float):
@@ -169,12 +171,16 @@ def _others(argument: Any, given: Any) -> list[Any]:
     if "int" in kind.lower() and "List" not in kind:
         return [0, 1, 2]
     if "str" in kind:
-        return [one for one in ("floor", "trunc", "tanh", "none", "amax", "amin", "prod", "sum", "mean") if one != given]
+        return [
+            one for one in ("floor", "trunc", "tanh", "none", "amax", "amin", "prod", "sum", "mean") if one != given
+        ]
     return [0.5] if "float" in kind and "List" not in kind else []
 
 
 def _form(func: Any, call: Any) -> Iterator[list[Change]]:
     yield []
+    if "_fused_" in func._schema.name:  # one list's tensors must lie as another's
+        return
     every, writes = texts(call), is_written(func, call)
     for number, text in enumerate(every[:4]):
         for layout in ("transposed", "inside", "step", "channels_last", *(() if writes[number] else ("expanded",))):
@@ -200,4 +206,13 @@ _RULES = {
     "turns": _turns,
     "form": _form,
     "rounding": _rounding,
+}
+
+RULES_IN_WORDS = {
+    "refused": "1: a side, a rank, a dtype, an option, a list or a shared memory that the CPU refuses",
+    "places": "1: the first place past a table's end, the first below it, offsets that fall",
+    "special": "2: NaN, infinity, signed zero, the dtype's ends, parts of complex numbers: in each operand alone",
+    "turns": "6: one argument, two sides, one dtype changed, all called one behind the other",
+    "form": "5: dtype, shape, strides, offset and shared memory of each result",
+    "rounding": "7: half precision, one rounding",
 }

@@ -9,8 +9,8 @@ import torch
 
 from conditions_reach import has_dtype
 from device_suite.compare import Mismatch
-from device_suite.overloads.asking import attempt_answers, flat_answers, judge
-from device_suite.overloads.described import dtype_of, texts
+from device_suite.overloads.asking import attempt_answers, judge
+from device_suite.overloads.described import texts
 from device_suite.rules.asking import bound_of, roundings
 from device_suite.rules.changes import ChangedCall
 from device_suite.rules.form import FREE, form_of
@@ -211,14 +211,13 @@ def _equal_answers(func: Any, one: ChangedCall, other: ChangedCall) -> bool:
     first, second = (attempt_answers(func, each, Bench(CPU).same()) for each in (one, other))
     if isinstance(first, Exception) or isinstance(second, Exception) or len(first) != len(second):
         return False
-    return all(
-        isinstance(mine, torch.Tensor)
-        and isinstance(its, torch.Tensor)
-        and mine.dtype == its.dtype
-        and mine.shape == its.shape
-        and bool(torch.allclose(mine.double() if not mine.is_complex() else mine, its.double() if not its.is_complex() else its, equal_nan=True))
-        for (mine, _), (its, _) in zip(first, second)
-    )
+    return all(_is_equal(mine, its) for (mine, _), (its, _) in zip(first, second))
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
+        return False
+    return one.dtype == other.dtype and one.shape == other.shape and torch.allclose(one, other, equal_nan=True)
 
 
 def form(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:

@@ -1,12 +1,12 @@
 """A stored call with some things changed, each by a short list: what is refused, or where a special value stands.
 
-    ["side", T, D, N]       side D of tensor T is N longer       ["rank", T, N]     N dimensions more, or the first gone
-    ["dtype", T, NAME]      tensor T alone                       ["kind", OLD, NEW] every tensor of a dtype
-    ["layout", T, NAME]     tensor T alone                       ["swap", A, B]     sides A and B, in every tensor
-    ["arg", NAME, VALUE]    an argument                          ["first", NAME, N] the first number of a list
-    ["longer", NAME]        a list with its last number twice    ["order", T]       whole numbers from large to small
-    ["place", T, N]         N in the middle of tensor T          ["put", T, WORD]   special values, from the middle on
-    ["shifted", T, U]       tensor T is tensor U's memory, a row before it
+["side", T, D, N]       side D of tensor T is N longer       ["rank", T, N]     N dimensions more, or the first gone
+["dtype", T, NAME]      tensor T alone                       ["kind", OLD, NEW] every tensor of a dtype
+["layout", T, NAME]     tensor T alone                       ["swap", A, B]     sides A and B, in every tensor
+["arg", NAME, VALUE]    an argument                          ["first", NAME, N] the first number of a list
+["longer", NAME]        a list with its last number twice    ["order", T]       whole numbers from large to small
+["place", T, N]         N in the middle of tensor T          ["put", T, WORD]   special values, from the middle on
+["shifted", T, U]       tensor T is tensor U's memory, a row before it
 """
 
 from __future__ import annotations

@@ -84,7 +84,11 @@ for _dtype in (torch.float16, torch.bfloat16):
         f"threshold-attention-parts-{_short(_dtype)}",
         lambda *bases: [F.scaled_dot_product_attention(q, k, v) for q, k, v in bases],
         make=lambda d, dtype=_dtype: tuple(
-            (d.normal(1, 1, queries, 24, dtype=dtype), d.normal(1, 1, 7, 24, dtype=dtype), d.normal(1, 1, 7, 24, dtype=dtype))
+            (
+                d.normal(1, 1, queries, 24, dtype=dtype),
+                d.normal(1, 1, 7, 24, dtype=dtype),
+                d.normal(1, 1, 7, 24, dtype=dtype),
+            )
             for queries in (3067, 3068, 3069, 6137)
         ),
         terms=16,
@@ -112,8 +116,10 @@ _FRACTIONS = {
 
 def _lines(forms: Any, *bases: Any) -> Any:
     return [
-        {name: [attempt(lambda form=form: form(x, 1)), attempt(lambda form=form: form(x.t().contiguous(), 0))]
-         for name, form in forms.items()}
+        {
+            name: [attempt(lambda form=form: form(x, 1)), attempt(lambda form=form: form(x.t().contiguous(), 0))]
+            for name, form in forms.items()
+        }
         for x in bases
     ]
 
@@ -144,16 +150,24 @@ for _dtype in _FLOATS:
 
 # A matrix and a vector: rows and inner sizes at which the number of threads changes; both orders of the matrix's memory.
 _VECTORS = (
-    *((511, 512), (512, 512), (513, 511), (64, 2047), (64, 2049), (1024, 256), (1025, 257), (33, 3584), (24, 8191), (24, 8193)),
+    *(
+        (511, 512),
+        (512, 512),
+        (513, 511),
+        (64, 2047),
+        (64, 2049),
+        (1024, 256),
+        (1025, 257),
+        (33, 3584),
+        (24, 8191),
+        (24, 8193),
+    ),
     *((9, 16384), (4096, 32), (4097, 33), (24577, 8), (65537, 5), (5, 32767), (5, 32768), (5, 32769), (3, 65537)),
 )
 for _dtype in _FLOATS:
     cases.add(
         f"threshold-vector-{_short(_dtype)}",
-        lambda *bases: [
-            [a @ x, F.linear(x[None], a, a[:, 0]), x @ a.t().contiguous()]
-            for a, x in bases
-        ],
+        lambda *bases: [[a @ x, F.linear(x[None], a, a[:, 0]), x @ a.t().contiguous()] for a, x in bases],
         make=lambda d, dtype=_dtype: tuple(
             (d.normal(rows, inner, dtype=dtype) / 8, d.normal(inner, dtype=dtype) / 8) for rows, inner in _VECTORS
         ),
@@ -165,11 +179,17 @@ for _dtype in _FLOATS:
     cases.add(
         f"threshold-inner-{_short(_dtype)}",
         lambda *bases: [
-            [a @ b, torch.bmm(a[None].expand(2, -1, -1), b[None].expand(2, -1, -1)), F.linear(a, b.t()), torch.addmm(b[:3], a, b)]
+            [
+                a @ b,
+                torch.bmm(a[None].expand(2, -1, -1), b[None].expand(2, -1, -1)),
+                F.linear(a, b.t()),
+                torch.addmm(b[:3], a, b),
+            ]
             for a, b in bases
         ],
         make=lambda d, dtype=_dtype: tuple(
-            (d.normal(3, inner, dtype=dtype) / 8, d.normal(inner, 5, dtype=dtype) / 8) for inner in (32767, 32768, 32769, 65537)
+            (d.normal(3, inner, dtype=dtype) / 8, d.normal(inner, 5, dtype=dtype) / 8)
+            for inner in (32767, 32768, 32769, 65537)
         ),
         terms=4096 if _dtype == torch.float32 else 64,
         floor=1.0,
@@ -188,7 +208,9 @@ def _cubes(*bases: Any) -> Any:
     answers = []
     for (x, w, b), (_, stride, _) in zip(bases, _CUBES):
         answers.append([F.conv3d(x, w, bias, stride=stride, padding=1) for bias in (b, None)])
-        answers.append(F.conv3d(x[:, :1].expand(-1, w.shape[0], -1, -1, -1), w[:, :1], b, stride=stride, groups=w.shape[0]))
+        answers.append(
+            F.conv3d(x[:, :1].expand(-1, w.shape[0], -1, -1, -1), w[:, :1], b, stride=stride, groups=w.shape[0])
+        )
     return answers
 
 

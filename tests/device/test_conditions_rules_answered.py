@@ -1,4 +1,4 @@
-"""Rules 2, 6 and 7, over all overloads: special values in each operand, arguments in turn, halves that are rounded once."""
+"""Rules 2, 6 and 7 over all overloads: special values in each operand, arguments in turn, halves rounded once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Rule 4: every pair of dtypes, with values inside, at the edge of, and outside of what the target holds.
 
-Left out, since C leaves them open: floats beyond an integer's range, NaN and infinity as integers. Left out, since a GPU
-may take them to be zero: float32's denormal numbers. Integers become halves by way of float32 on every back end: their
-values are exact in float32. Floats are compared by their bits, NaN by its place.
+Left out, since C leaves them open: floats beyond an integer's range, NaN and infinity as integers. Left out, since a
+GPU may take them to be zero: float32's denormal numbers. Integers become halves by way of float32 on every back end:
+their values are exact in float32. Floats are compared by their bits, NaN by its place.
 """
 
 from __future__ import annotations

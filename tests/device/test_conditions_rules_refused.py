@@ -1,4 +1,4 @@
-"""Rule 1, over all overloads: shapes, ranks, dtypes, options and places that the CPU refuses (docs/verify/conditions.md)."""
+"""Rule 1 over all overloads: shapes, ranks, dtypes, options and places that the CPU refuses."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Rule 3: below, at and above the sizes at which MPS takes another kernel, in each dtype that has one.
 
-Where each number is read: names of kernels in the official wheel of 2.15.0 (`sdpa_vector_T_96_96`, `prefill_attention_*_bd72`,
-`sort_block_T_tptg1024`, `radix_*_u16`, `conv3d_mpp_*_k133_s122_*_c16`, `cumsum_strided_block_*_32`) and host code of its line:
-Attention.mm (8 queries, 1,024 and 4,096 keys, parts of 3,068 queries in half precision), GemmHeuristics.cpp (rows and
-lengths of a product with a vector), LinearAlgebra.mm (an inner size of 2**15).
+Where each number is read: names of kernels in the official wheel of 2.15.0 (`sdpa_vector_T_96_96`,
+`prefill_attention_*_bd72`, `sort_block_T_tptg1024`, `radix_*_u16`, `conv3d_mpp_*_k133_s122_*_c16`,
+`cumsum_strided_block_*_32`) and PyTorch's host code: Attention.mm (8 queries, 1,024 and 4,096 keys, parts of 3,068
+queries in half precision) and GemmHeuristics.cpp (rows and inner sizes of a product with a vector). An inner size of
+2**15: https://github.com/pytorch/pytorch/issues/195163.
 """
 
 from __future__ import annotations
@@ -114,21 +115,19 @@ _FRACTIONS = {
 }
 
 
-def _lines(forms: Any, *bases: Any) -> Any:
-    return [
-        {
-            name: [attempt(lambda form=form: form(x, 1)), attempt(lambda form=form: form(x.t().contiguous(), 0))]
-            for name, form in forms.items()
-        }
-        for x in bases
-    ]
+def _both_ways(form: Any, x: torch.Tensor) -> Any:
+    return [attempt(lambda: form(x, 1)), attempt(lambda: form(x.t().contiguous(), 0))]
+
+
+def _lines(form: Any, *bases: Any) -> Any:
+    return [_both_ways(form, x) for x in bases]
 
 
 for _dtype in (torch.float32, torch.int32, torch.int64):
     for _name, _form in _WHOLE.items():
         cases.add(
             f"threshold-line-{_name}-{_short(_dtype)}",
-            lambda *bases, name=_name, form=_form: _lines({name: form}, *bases),
+            lambda *bases, form=_form: _lines(form, *bases),
             make=lambda d, dtype=_dtype: tuple(
                 (d.distinct(2, n) / 64 if dtype.is_floating_point else d.distinct(2, n)).to(dtype)
                 for n in (*_LINES, *(_LONG if dtype == torch.float32 else ()))
@@ -141,14 +140,14 @@ for _dtype in _FLOATS:
     for _name, _form in _FRACTIONS.items():
         cases.add(
             f"threshold-line-{_name}-{_short(_dtype)}",
-            lambda *bases, name=_name, form=_form: _lines({name: form}, *bases),
+            lambda *bases, form=_form: _lines(form, *bases),
             make=lambda d, dtype=_dtype: tuple(d.normal(2, n, dtype=dtype) + 0.25 for n in (*_LINES, 16385)),
             terms=4096 if _dtype == torch.float32 else 64,
             floor=1.0,
             states=_ONCE,
         )
 
-# A matrix and a vector: rows and inner sizes at which the number of threads changes; both orders of the matrix's memory.
+# A matrix and a vector: rows and inner sizes at which the number of threads changes; the matrix in both orders.
 _VECTORS = (
     *(
         (511, 512),

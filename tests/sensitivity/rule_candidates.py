@@ -1,4 +1,4 @@
-"""What could be asked of an overload by each rule: changes of a described call, before the CPU is asked whether it is right.
+"""What each rule could ask of an overload: changes of a described call, before the CPU is asked what is right.
 
 The lists of changes: tests/device/device_suite/rules/changes.py.
 """
@@ -65,7 +65,7 @@ def _refused(func: Any, call: Any) -> Iterator[list[Change]]:
 
 
 def _is_asked_without_writing(func: Any) -> bool:
-    """Say whether the operator has an overload with the same operands that writes to none: what it refuses is asked there."""
+    """Say whether an overload that writes to nothing has the same operands: what it refuses is asked there."""
     packet = getattr(torch.ops.aten, func._schema.name.split("::")[1].rstrip("_"), None)
     rest = [one.name for one in func._schema.arguments if not (one.kwarg_only and one.alias_info is not None)]
     for name in packet.overloads() if packet is not None else ():
@@ -110,25 +110,38 @@ def _places(func: Any, call: Any) -> Iterator[list[Change]]:
 
 
 def _special(func: Any, call: Any) -> Iterator[list[Change]]:
-    every = texts(call)
+    every, name = texts(call), func._schema.name.split("::")[1].rstrip("_")
+    if name.startswith(_WEIGHTED):
+        return
     pointwise = torch.Tag.pointwise in func.tags
-    numbers = {0, len(every) - 1} if "_foreach" in func._schema.name else set(range(6))
+    numbers = {0, len(every) - 1} if name.startswith("_foreach") else set(range(6))
     for number, text in enumerate(every):
         dtype = dtype_of(text)
-        if number not in numbers:
+        if number not in numbers or 0 in shape_of(text) or dtype == torch.bool:
             continue
-        if 0 in shape_of(text) or dtype == torch.bool or (len(every) > 1 and is_written(func, call)[number]):
+        if len(every) > 1 and is_written(func, call)[number]:
             continue
         if dtype == torch.float32:
-            # Elsewhere what is computed on the way may overflow, or not.
-            ends = ("ends",) if pointwise or func._schema.name.split("::")[1].rstrip("_") in EXACT else ()
-            words = ("none", *ends) if pointwise else ("nan", "inf", "-inf", *ends)
-            yield from ([["put", number, word]] for word in words)
+            yield from ([["put", number, word]] for word in _special_words(name, pointwise))
             if pointwise:
                 yield [["kind", "float32", "float16"], ["put", number, "none"]]
-                yield from ([["kind", "float32", "complex64"], ["put", number, word]] for word in ("far", "parts"))
+                yield [["kind", "float32", "complex64"], ["put", number, "far"]]
         elif dtype.is_complex or not dtype.is_floating_point:
             yield from ([["put", number, word]] for word in words_of(dtype))
+
+
+# Interpolation: a weight of zero times infinity or NaN, or no such product: either is right.
+_WEIGHTED = ("upsample", "_upsample", "grid_sampler", "affine_grid")
+# Gradients and statistics: infinity less infinity, at a place that the formula chooses.
+_CHOSEN_FORMULA = ("norm", "backward", "std", "var", "lerp", "addcmul", "addcdiv", "weight")
+
+
+def _special_words(name: str, pointwise: bool) -> tuple[str, ...]:
+    """Return what is put into float32: the dtype's ends where nothing that is computed on the way may overflow."""
+    ends = ("ends",) if (pointwise and "backward" not in name) or name in EXACT else ()
+    if any(part in name for part in _CHOSEN_FORMULA):
+        return ("nan",)
+    return ("none", *ends) if pointwise else ("nan", "inf", "-inf", *ends)
 
 
 def _turns(func: Any, call: Any) -> Iterator[list[Change]]:
@@ -142,7 +155,11 @@ def _turns(func: Any, call: Any) -> Iterator[list[Change]]:
     yield from ([["swap", one, other]] for one in sides for other in sides if one < other)
     yield from ([["swap", one, _SIDES[one % 4]]] for one in sides if _SIDES[one % 4] not in sides)
     groups = {text.split(" ")[0][1:] for text in every}
-    for old, new in (("float32", "float16"), ("float32", "bfloat16"), ("int64", "int32")):  # complex: a layer of its own
+    for old, new in (
+        ("float32", "float16"),
+        ("float32", "bfloat16"),
+        ("int64", "int32"),
+    ):  # complex: a layer of its own
         if old in groups:
             yield [["kind", old, new]]
 

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 
 from device_suite.overloads.described import dtype_of, shape_of, texts
+from device_suite.rules.asked import packet_of
+from device_suite.rules.asking import ALGEBRAIC
 from device_suite.rules.changes import words_of
 from rounding import EXACT
 
@@ -210,7 +212,7 @@ def _form(func: Any, call: Any) -> Iterator[list[Change]]:
 
 
 def _rounding(func: Any, call: Any) -> Iterator[list[Change]]:
-    if torch.Tag.pointwise in func.tags:
+    if packet_of(func._schema.name.split("::")[1]) in ALGEBRAIC:
         for new in ("float16", "bfloat16"):
             if any(text.startswith("@float32 ") for text in texts(call)):
                 yield [["kind", "float32", new]]

@@ -12,7 +12,7 @@ from conditions_reach import has_dtype
 from device_suite.compare import Mismatch
 from device_suite.overloads.asking import attempt_answers, judge
 from device_suite.overloads.described import texts
-from device_suite.rules.asking import bound_of, roundings
+from device_suite.rules.asking import ONE_ROUNDING, roundings
 from device_suite.rules.changes import ChangedCall
 from device_suite.rules.form import FREE, form_of
 from device_suite.rules.refusing import attempted, is_gap
@@ -232,6 +232,8 @@ def form(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     mine = form_of(told.func, made, Bench(CPU).same(), strides=True)
     if isinstance(mine, Exception):
         return "the CPU refuses it with these operands", changes
+    if _lays_anew(told.func, made):
+        return "the CPU lays a result anew that it was given", changes
     shares = any(isinstance(one, tuple) and one[4] is not None for one in mine)
     free = not (shares or torch.Tag.pointwise in told.func.tags or _is_structured(told.func))
     key = str((mine, free, made.call[1].get("memory_format")))
@@ -244,6 +246,22 @@ def form(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     return "", [FREE, *changes] if free else changes
 
 
+def _lays_anew(func: Any, made: ChangedCall) -> bool:
+    """Say whether a tensor that the call writes to has other strides or another shape after it."""
+    bases = Bench(CPU).same().copy(made.bases)
+    args, kwargs = made.arguments(bases, CPU, lambda dtype: dtype)
+    named = dict(zip((one.name for one in func._schema.arguments), args)) | kwargs
+    written = [
+        one
+        for argument in func._schema.arguments
+        if argument.alias_info is not None and argument.alias_info.is_write
+        for one in _tensors(named.get(argument.name))
+    ]
+    before = [(one.shape, one.stride()) for one in written]
+    func(*args, **kwargs)
+    return before != [(one.shape, one.stride()) for one in written]
+
+
 def rounding(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     """Keep what the CPU itself rounds once."""
     reason, _ = answered(told, made, changes)
@@ -254,7 +272,7 @@ def rounding(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
         return "the CPU refuses it with these operands", changes
     if not any(isinstance(one, torch.Tensor) and one.dtype in (torch.float16, torch.bfloat16) for one, _ in own):
         return "its answer is not in half precision", changes
-    return ("" if roundings(own, truth) <= min(bound_of(told.name), 0.6) else "the CPU rounds more than once"), changes
+    return ("" if roundings(own, truth) <= ONE_ROUNDING else "the CPU rounds more than once"), changes
 
 
 VERDICTS = {

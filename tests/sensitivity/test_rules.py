@@ -92,8 +92,8 @@ def _copies(func: Any, args: Any, kwargs: Any) -> Any:
 
 def _rounds_twice(func: Any, args: Any, kwargs: Any) -> Any:
     answer = func(*args, **kwargs)
-    if func is aten.addcmul.default and answer.dtype == torch.float16:
-        return args[0] + (args[1] * args[2]) * kwargs.get("value", 1)
+    if func is aten.lerp.Tensor and answer.dtype == torch.float16:
+        return args[0] + args[2] * (args[1] - args[0])
     return answer
 
 
@@ -129,7 +129,7 @@ CASES = _cases()
         ("turns-add", _stale()),
         ("form-exp", _dense),
         ("form-transpose", _copies),
-        ("rounding-addcmul", _rounds_twice),
+        ("rounding-lerp", _rounds_twice),
         ("conversion-float32", _overwrites),
         ("random-stream-rand", _own_generator),
     ],

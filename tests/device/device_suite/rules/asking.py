@@ -72,7 +72,9 @@ def ask_rounded(overloads: list[Any], bench: Any) -> None:
     """
     wrong, gaps, asked = [], [], 0
     for name, func, call, changes in calls_of(overloads):
-        truth, found = (attempt_answers(func, call, run) for run in (bench.reference(), bench.device_run()))
+        truth = attempt_answers(func, call, bench.reference())
+        with bench.device_run() as run:
+            found = attempt_answers(func, call, run)
         if isinstance(truth, Exception) or isinstance(found, Exception):
             refused = truth if isinstance(truth, Exception) else found
             if refused is found and not (says_missing(found) and bench.device.type != "cpu"):

@@ -128,7 +128,7 @@ def _special(func: Any, call: Any) -> Iterator[list[Change]]:
             if pointwise:
                 yield [["kind", "float32", "float16"], ["put", number, "none"]]
                 yield [["kind", "float32", "complex64"], ["put", number, "far"]]
-        elif dtype.is_complex or not dtype.is_floating_point:
+        elif not any(dtype_of(one).is_floating_point for one in every):  # beside floats whole numbers are places
             yield from ([["put", number, word]] for word in words_of(dtype))
 
 

@@ -1,6 +1,7 @@
 """Ask cases of the device suite in one process of the simulated interpreter; a line for each, through a pipe.
 
 python ask.py SUITE_FOLDER CASES.json PIPE [--cover]      (started by child.py)
+python ask.py SUITE_FOLDER --list
 
 CASES.json: [[file, case's id, may it fail], ...], asked in this order; after the first that fails and may not, it ends.
 A line is {"started": id}, or {"id", "outcome", "why", "seconds", "digest", "blocks"}.
@@ -19,6 +20,7 @@ import sys
 import time
 import warnings
 import zlib
+from pathlib import Path
 from typing import Any, Callable
 
 os.environ.pop("PYTORCH_ENABLE_MPS_FALLBACK", None)
@@ -30,7 +32,7 @@ import torch  # noqa: E402
 
 from device_suite import compare, states  # noqa: E402
 from device_suite.runs import Bench  # noqa: E402
-from device_suite.selection import prepare_device, why_not_here  # noqa: E402
+from device_suite.selection import load_quick, prepare_device, why_not_here  # noqa: E402
 
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 
@@ -118,12 +120,25 @@ class Blocks:
         return base64.b64encode(packed).decode()
 
 
+def listed() -> list[Any]:
+    """Return the default cases: [file, id, is it of --quick], in the suite's order; what is asked alone is not."""
+    quick = load_quick(Path(_SUITE) / "quick.json")
+    found = []
+    for path in sorted(Path(_SUITE).glob("test_*.py")):
+        cases = importlib.import_module(path.stem).cases.listed(full=False)
+        found += [[path.name, case.id, case.id in quick] for case in cases if not case.full and not case.alone]
+    return found
+
+
 def main() -> None:
     """Ask the cases."""
+    warnings.filterwarnings("ignore")
+    if sys.argv[2] == "--list":
+        print(json.dumps(listed()))
+        return
     with open(sys.argv[2], encoding="utf-8") as file:
         wanted = json.load(file)
     pipe = os.fdopen(int(sys.argv[3]), "w", encoding="utf-8", buffering=1)
-    warnings.filterwarnings("ignore")
     device = prepare_device("mps")
     torch.set_num_threads(1)
     bench, digest = Bench(device), Digest()

@@ -59,7 +59,7 @@ def ask_all(
     """
     answers, left = Answers(), list(questions)
     while left:
-        rows, why = _one_process(left, folder, _environ(library, macos), cover, hang_seconds, answers)
+        rows, why = _one_process(left, folder, environ_of(library, macos), cover, hang_seconds, answers)
         answers.rows += rows
         if why == "end":
             done = len(rows)
@@ -134,7 +134,18 @@ def _one_process(
     return rows, "crashed" if rows else "start"
 
 
-def _environ(library: Path, macos: str) -> dict[str, str]:
+def simulated(arguments: Sequence[str], library: Path) -> str:
+    """Return what a simulated Python with another library prints.
+
+    Raises:
+        subprocess.CalledProcessError: it failed.
+    """
+    environ = {**environ_of(library, "15.2"), "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    argv = (sys.executable, *arguments)
+    return subprocess.run(argv, env=environ, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def environ_of(library: Path, macos: str) -> dict[str, str]:
     kept = os.environ.get("LD_LIBRARY_PATH", "")
     return {
         **os.environ,

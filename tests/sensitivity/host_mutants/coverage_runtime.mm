@@ -14,7 +14,7 @@ const uintptr_t* places = nullptr;
 uintptr_t places_count = 0;
 
 // A graph that an earlier case made would hide the lines that make it: private, since only a test wants to forget.
-using Graphs = std::unordered_map<MPSCacheKey, at::native::mps::MPSGraphCache::CacheEntry>;
+using Graphs = std::unordered_map<at::native::mps::MPSCacheKey, at::native::mps::MPSGraphCache::CacheEntry>;
 template <auto Member>
 struct Opened {
   friend auto& graphs(at::native::mps::MPSGraphCache& cache) { return cache.*Member; }

@@ -99,10 +99,9 @@ def built_folder() -> Path:
     raise SystemExit("start this in the simulation: nox -s simulate -- v2.6.0 -- python ...")
 
 
-def python_of(folder: Path) -> str:
-    """Return the simulated interpreter of a build."""
-    root = Path(json.loads((folder / "built.json").read_text(encoding="utf-8"))["root"])
-    return str(root / "programs/python3")
+def root_of(folder: Path) -> Path:
+    """Return the Debian root of a build."""
+    return Path(json.loads((folder / "built.json").read_text(encoding="utf-8"))["root"])
 
 
 def _is_host(file: Path) -> bool:

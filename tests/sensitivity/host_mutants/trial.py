@@ -1,0 +1,123 @@
+"""One mutant: compiled, linked into a folder of its own, asked its cases until one tells."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+from pathlib import Path
+from typing import Any, Mapping, Sequence
+
+from .child import Answers, Question, ask_all
+from .draw import Mutant
+from .judge import FAILED, Usual, verdict
+from .plan import Plan
+from .toolchain import BuildFailed, Toolchain, host_name
+
+
+def tried(
+    mutant: Mutant, plans: Sequence[Plan], known: Mapping[str, Mapping[str, Usual]], toolchain: Toolchain, home: Path
+) -> dict[str, Any]:
+    """Return the row of one mutant: how it ended, by which case, what was asked, and CPU seconds."""
+    before, folder = _cpu_seconds(), home / "work" / mutant.id.replace(":", "-")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        found = _outcome(mutant, plans, known, toolchain, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return {**mutant.as_json(), **found, "cpu_seconds": round(_cpu_seconds() - before, 1)}
+
+
+def _outcome(
+    mutant: Mutant,
+    plans: Sequence[Plan],
+    known: Mapping[str, Mapping[str, Usual]],
+    toolchain: Toolchain,
+    folder: Path,
+) -> dict[str, Any]:
+    name, source = next(
+        (name, file) for name, file in toolchain.sources.items() if host_name(file) == mutant.file
+    )
+    edited, built = folder / source.name, folder / "edited.o"
+    edited.write_text(mutant.source(source.read_text(encoding="utf-8")), encoding="utf-8")
+    before = _cpu_seconds()
+    try:
+        # Messages of asserts name the file; the same names give the same object where nothing else changed.
+        toolchain.compile(edited, built, (f"-ffile-prefix-map={folder}={source.parent}",))
+        compile_seconds = round(_cpu_seconds() - before, 1)
+        if built.read_bytes() == (toolchain.folder / name).read_bytes():
+            return {"outcome": "same_code", "compile_seconds": compile_seconds}
+        if not plans:
+            return {"outcome": "not_reached", "compile_seconds": compile_seconds}
+        toolchain.link(folder, {name: built})
+    except BuildFailed as refused:
+        return {"outcome": "not_compiled", "why": str(refused)[-300:]}
+    found: dict[str, Any] = {}
+    for plan in plans:
+        found = _asked(plan, known[plan.macos], toolchain.folder, folder)
+        if found["outcome"] in ("quick", "whole", "missed", "own_fault"):
+            break
+    return {**found, "compile_seconds": compile_seconds}
+
+
+def _asked(plan: Plan, known: Mapping[str, Usual], plain: Path, folder: Path) -> dict[str, Any]:
+    """Ask the cases of a plan, and return the verdict with what was asked."""
+    rows: list[dict[str, Any]] = []
+    unreliable: list[str] = []
+    caught, error = None, ""
+    while len(rows) < len(plan.cases) and caught is None and not error:
+        left = [known[name] for name in plan.cases[len(rows) :]]
+        answers = ask_all(_questions(left), folder, library=folder, macos=plan.macos)
+        rows += answers.rows
+        error = answers.error
+        if not answers.rows and not error:
+            break
+        if error and not rows:  # a library that does not load is noticed by whatever is asked first
+            caught = plan.cases[0] if _dies(folder, plain, plan, known) else None
+        elif answers.failure is not None:
+            case = known[answers.failure["id"]]
+            if _holds(case, [known[row["id"]] for row in answers.rows], folder, plain, plan.macos):
+                caught = case.id
+            else:
+                unreliable.append(case.id)
+    told = verdict(rows, caught, known) if caught or not error else {"outcome": "own_fault"}
+    last = rows[-1] if rows else {}
+    by_map = plan.cases.index(caught) < plan.by_map if caught in plan.cases[:] else True
+    return {
+        **told,
+        "macos": plan.macos,
+        "asked": len(rows),
+        "planned": len(plan.cases),
+        "by_map": plan.by_map,
+        "starts": plan.starts,
+        **({"how": last.get("outcome", "loading"), "says": (last.get("why") or error)[-300:]} if caught else {}),
+        **({"outside_map": True} if not by_map and not plan.starts else {}),
+        **({"unreliable": unreliable} if unreliable else {}),
+        **({"error": error[-300:]} if error and not caught else {}),
+    }
+
+
+def _questions(cases: Sequence[Usual], *, all_may: bool = False) -> list[Question]:
+    return [Question(case.file, case.id, may_fail=all_may or not case.tells) for case in cases]
+
+
+def _holds(case: Usual, before: Sequence[Usual], folder: Path, plain: Path, macos: str) -> bool:
+    """Say whether a failure is the mutant's: it fails again alone, or what went before it does not make it fail."""
+    again = ask_all(_questions([case]), folder, library=folder, macos=macos)
+    if again.error or (again.rows and again.rows[-1]["outcome"] in FAILED):
+        return True
+    without = ask_all(_questions(before, all_may=True), folder, library=plain, macos=macos)
+    return bool(without.rows) and without.rows[-1]["id"] == case.id and without.rows[-1]["outcome"] == "passed"
+
+
+def _dies(folder: Path, plain: Path, plan: Plan, known: Mapping[str, Usual]) -> bool:
+    """Say whether a process with the mutant does not even begin to ask, and one without it does."""
+    first = _questions([known[plan.cases[0]]], all_may=True)
+    mutated: Answers = ask_all(first, folder, library=folder, macos=plan.macos)
+    healthy: Answers = ask_all(first, folder, library=plain, macos=plan.macos)
+    return bool(mutated.error) and not healthy.error
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

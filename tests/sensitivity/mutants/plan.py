@@ -57,7 +57,8 @@ def planned(
     starts: set[str] = set()
     for macos in (NEWEST, OLDER):
         cases[macos], begun = reached(read_run(home, f"cover-{macos}"), wanted)
-        starts |= begun
+        # Run by a start and by no case: what is made once for a process, and whatever comes later may depend on it.
+        starts |= {name for name in begun if not cases[macos][name]}
     plans: dict[str, list[Plan]] = {}
     for one in mutants:
         on = [NEWEST] if cases[NEWEST][one.id] or one.id in starts else []

@@ -1,6 +1,6 @@
 """Host code made wrong by rule, and whether the device suite notices. Starts in the simulation.
 
-    nox -s simulate -- v2.6.0 -- python tests/sensitivity/host_mutants/run.py HOME STAGE [options]
+    nox -s simulate -- v2.6.0 -- python tests/sensitivity/mutants/run.py HOME STAGE [options]
 
 STAGE: record   instrument the host code, run the suite over it: the map, and how each case ends without a mutant
        plan     draw the mutants, choose the cases of each, keep both in HOME/plan.json.gz
@@ -24,14 +24,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from host_mutants.coverage_library import build_coverage, read_lines  # noqa: E402
-from host_mutants.draw import Mutant, drawn, every_mutant  # noqa: E402
-from host_mutants.judge import Usual, usual  # noqa: E402
-from host_mutants.plan import Plan, planned  # noqa: E402
-from host_mutants.recording import NEWEST, OLDER, RUNS, list_cases, read_run, record_runs  # noqa: E402
-from host_mutants.tables import page  # noqa: E402
-from host_mutants.toolchain import built_folder, host_name, read_toolchain  # noqa: E402
-from host_mutants.trial import tried  # noqa: E402
+from mutants.coverage_library import build_coverage, read_lines  # noqa: E402
+from mutants.draw import Mutant, drawn, every_mutant  # noqa: E402
+from mutants.judge import Usual, usual  # noqa: E402
+from mutants.plan import Plan, planned  # noqa: E402
+from mutants.recording import NEWEST, OLDER, RUNS, list_cases, read_run, record_runs  # noqa: E402
+from mutants.tables import page, read_rows  # noqa: E402
+from mutants.toolchain import built_folder, host_name, read_toolchain  # noqa: E402
+from mutants.trial import tried  # noqa: E402
 
 
 def main() -> int:
@@ -156,19 +156,6 @@ def _row_of(work: Any, mutant: Mutant) -> dict[str, Any]:
         return row
     except Exception as fault:
         return {**mutant.as_json(), "outcome": "own_fault", "why": f"{type(fault).__name__}: {fault}"}
-
-
-def read_rows(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a record; a last line that was cut off is none."""
-    if not path.is_file():
-        return []
-    found = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            continue
-    return found
 
 
 def table(given: argparse.Namespace) -> int:

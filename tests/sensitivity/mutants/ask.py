@@ -104,7 +104,7 @@ class Blocks:
 
     def __init__(self) -> None:
         folder = os.environ["LD_LIBRARY_PATH"].split(os.pathsep)[0]
-        self._library = ctypes.CDLL(os.path.join(folder, "libmps_simulated.so"))
+        self._library = ctypes.CDLL(str(Path(folder) / "libmps_simulated.so"))
         self._into = (ctypes.c_uint8 * self._library.mps_build_blocks())()
 
     def forget_graphs(self) -> None:
@@ -136,8 +136,7 @@ def main() -> None:
     if sys.argv[2] == "--list":
         print(json.dumps(listed()))
         return
-    with open(sys.argv[2], encoding="utf-8") as file:
-        wanted = json.load(file)
+    wanted = json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
     pipe = os.fdopen(int(sys.argv[3]), "w", encoding="utf-8", buffering=1)
     device = prepare_device("mps")
     torch.set_num_threads(1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import select
 import subprocess
@@ -36,6 +37,7 @@ class Answers:
     rows: list[dict[str, Any]] = field(default_factory=list)
     start: dict[str, Any] = field(default_factory=dict)
     error: str = ""
+    is_cut: bool = False  # the time was over; the last row may lack
 
     @property
     def failure(self) -> dict[str, Any] | None:
@@ -51,16 +53,21 @@ def ask_all(
     macos: str,
     cover: bool = False,
     hang_seconds: float = HANG_SECONDS,
+    until: float = math.inf,
 ) -> Answers:
     """Ask the cases, in as many processes as crashes make needed; stop after a failure that may not be.
 
     Args:
         folder: for the lists and what the processes say. library: the folder of the library to load.
+        until: of the monotonic clock: what was not asked by then is not asked.
     """
     answers, left = Answers(), list(questions)
     while left:
-        rows, why = _one_process(left, folder, environ_of(library, macos), cover, hang_seconds, answers)
+        rows, why = _one_process(left, folder, environ_of(library, macos), cover, hang_seconds, until, answers)
         answers.rows += rows
+        if why == "cut":
+            answers.is_cut = True
+            break
         if why == "end":
             done = len(rows)
             if rows and rows[-1]["outcome"] == "failed" and not left[done - 1].may_fail:
@@ -88,9 +95,10 @@ def _one_process(
     environ: Mapping[str, str],
     cover: bool,
     hang_seconds: float,
+    until: float,
     answers: Answers,
 ) -> tuple[list[dict[str, Any]], str]:
-    """Return the rows of one process, and how it ended: end, start, crashed or timeout."""
+    """Return the rows of one process, and how it ended: end, start, crashed, timeout or cut."""
     listed = folder / "cases.json"
     listed.write_text(json.dumps([[one.file, one.id, one.may_fail] for one in left]), encoding="utf-8")
     receiver, sender = os.pipe()
@@ -104,10 +112,12 @@ def _one_process(
     buffer, ended, limit = b"", False, time.monotonic() + START_SECONDS
     try:
         while True:
-            ready, _, _ = select.select([receiver], [], [], max(0.0, limit - time.monotonic()))
-            if not ready:
+            ready, _, _ = select.select([receiver], [], [], max(0.0, min(limit, until) - time.monotonic()))
+            if not ready or time.monotonic() > until:
                 process.kill()
                 process.wait()
+                if time.monotonic() > until:
+                    return [row for row in rows if row["outcome"] != "started"], "cut"
                 return rows, "timeout" if rows else "start"
             piece = os.read(receiver, _BYTES)
             if not piece:

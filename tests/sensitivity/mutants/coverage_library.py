@@ -65,7 +65,9 @@ def keep_lines(toolchain: Toolchain, library: Path, target: Path) -> None:
 
 def block_places(toolchain: Toolchain, library: Path) -> list[int]:
     """Return where each block begins in the library's file; asked of the library itself, in a process of its own."""
-    code = "import json, sys; from mutants.coverage_library import own_places; print(json.dumps(own_places(sys.argv[1])))"
+    code = (
+        "import json, sys; from mutants.coverage_library import own_places; print(json.dumps(own_places(sys.argv[1])))"
+    )
     from .child import simulated  # where a simulated process is started is known there
 
     said = simulated(["-c", code, str(library)], library.parent)

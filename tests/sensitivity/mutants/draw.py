@@ -1,4 +1,4 @@
-"""Which mutants are made: every place that a rule finds, then a choice by seed that spreads over files and rules. Pure."""
+"""Which mutants are made: every place that a rule finds, of these a choice by seed over files and rules. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass
 from typing import Any, Iterable, Mapping
 
-from .rules import RULES, Edit, Rule, applied
+from .edits import Edit, Rule, applied
+from .rules import RULES
 from .text import Text
 
 HELD_BACK = 3  # each third, by seed, is kept from whoever writes cases

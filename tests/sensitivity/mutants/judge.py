@@ -29,7 +29,7 @@ OUTCOMES = (
 
 @dataclass(frozen=True)
 class Usual:
-    """A case without a mutant: does it pass whenever it is asked, what it costs, its digest if that is always the same."""
+    """A case without a mutant: does it always pass, what it costs, its digest if that is always the same."""
 
     file: str
     id: str

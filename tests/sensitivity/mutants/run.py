@@ -20,18 +20,18 @@ import time
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterable
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mutants.coverage_library import build_coverage, read_lines  # noqa: E402
-from mutants.draw import Mutant, drawn, every_mutant  # noqa: E402
-from mutants.judge import Usual, usual  # noqa: E402
-from mutants.plan import Plan, planned  # noqa: E402
-from mutants.recording import NEWEST, OLDER, RUNS, list_cases, read_run, record_runs  # noqa: E402
-from mutants.tables import page, read_rows  # noqa: E402
-from mutants.toolchain import built_folder, host_name, read_toolchain  # noqa: E402
-from mutants.trial import tried  # noqa: E402
+from mutants.coverage_library import build_coverage, read_lines
+from mutants.draw import Mutant, drawn, every_mutant
+from mutants.judge import Usual, usual
+from mutants.plan import Plan, planned
+from mutants.recording import NEWEST, OLDER, RUNS, list_cases, read_run, record_runs
+from mutants.tables import page, read_rows
+from mutants.toolchain import built_folder, host_name, read_toolchain
+from mutants.trial import OutOfTime, tried
 
 
 def main() -> int:
@@ -44,7 +44,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=340, help="mutants to draw")
     parser.add_argument("--shard", default="0/1", help="I/N: every Nth mutant, for machines beside each other")
     parser.add_argument("--only", default="", help="mutants by id, or files by name, with commas between")
-    parser.add_argument("--minutes", type=float, default=600.0, help="begin nothing new after this")
+    parser.add_argument("--minutes", type=float, default=600.0, help="go on another time after this")
     parser.add_argument("--quick", action="store_true", help="record only the cases of --quick (to try the tool)")
     parser.add_argument("--runs", default=",".join(name for name, _, _ in RUNS))
     parser.add_argument("--held", action="store_true", help="show the misses that are held back too")
@@ -99,9 +99,18 @@ def plan(given: argparse.Namespace) -> int:
         "known": {macos: [asdict(case) for case in cases.values()] for macos, cases in known.items()},
     }
     (given.home / "plan.json.gz").write_bytes(gzip.compress(json.dumps(document).encode()))
-    unreached = sum(not ones for ones in plans.values())
-    print(f"{len(mutants)} of {len(every)} places; {unreached} that no case runs")
+    for macos, all_of_it in known.items():
+        tell, steady = (sum(bool(each) for each in ones) for ones in _told(all_of_it.values()))
+        print(
+            f"as macOS {macos}: {len(all_of_it)} cases, {tell} pass in each run, {steady} answer the same bits in each"
+        )
+    print(f"{len(mutants)} of {len(every)} places; no case runs {sum(not ones for ones in plans.values())} of them")
     return 0
+
+
+def _told(cases: Iterable[Usual]) -> tuple[list[bool], list[bool]]:
+    listed = list(cases)
+    return [case.tells for case in listed], [case.digest is not None for case in listed]
 
 
 def _rows(home: Path, name: str) -> dict[str, dict[str, Any]]:
@@ -133,12 +142,15 @@ def try_all(given: argparse.Namespace) -> int:
         while waiting or running:
             while waiting and len(running) < given.jobs and time.monotonic() < given.until:
                 one = waiting.pop(0)
-                work = pool.submit(tried, one, plans[one.id], known, toolchain, given.home)
+                work = pool.submit(tried, one, plans[one.id], known, toolchain, given.home, given.until)
                 running[work] = one
             if not running:
                 break
             for work in wait(running, return_when=FIRST_COMPLETED).done:
                 one = running.pop(work)
+                if isinstance(work.exception(), OutOfTime):
+                    waiting.append(one)
+                    continue
                 row = _row_of(work, one)
                 with target.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row) + "\n")

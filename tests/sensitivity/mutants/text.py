@@ -1,4 +1,4 @@
-"""Objective-C++ as text with its comments, strings and preprocessor lines masked: enough to find calls and statements."""
+"""Objective-C++ as text, its comments, strings and preprocessor lines masked: enough to find calls, statements."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Text:
                 continue
             if letter in _CLOSE or letter == ";":
                 return self._stripped(Span(place, at)) if letter == "]" else None
-            if letter.isspace() and re.match(r"\s+\w+:(?!:)", self.code[at:at + 120]) and self.code[place:at].strip():
+            if letter.isspace() and re.match(r"\s+\w+:(?!:)", self.code[at : at + 120]) and self.code[place:at].strip():
                 return self._stripped(Span(place, at))
             at += 1
         return None
@@ -164,7 +164,7 @@ class Text:
     def starts_statement(self, place: int) -> bool:
         """Say whether what stands at a place is the first word of a statement."""
         before = self.code[:place].rstrip()
-        return bool(before) and before[-1] in ";{}" or bool(re.search(r"\b(else|do)$|^\s*$", before[-8:]))
+        return (bool(before) and before[-1] in ";{}") or bool(re.search(r"\b(else|do)$|^\s*$", before[-8:]))
 
     def _stripped(self, span: Span) -> Span:
         inside = self.code[span.start : span.end]

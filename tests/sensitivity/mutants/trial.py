@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
@@ -14,18 +16,58 @@ from .plan import Plan
 from .toolchain import BuildFailed, Toolchain, host_name
 
 
+class OutOfTime(Exception):
+    """The time was over before a mutant was judged; what was asked is kept, and the next run goes on there."""
+
+
 def tried(
-    mutant: Mutant, plans: Sequence[Plan], known: Mapping[str, Mapping[str, Usual]], toolchain: Toolchain, home: Path
+    mutant: Mutant,
+    plans: Sequence[Plan],
+    known: Mapping[str, Mapping[str, Usual]],
+    toolchain: Toolchain,
+    home: Path,
+    until: float,
 ) -> dict[str, Any]:
-    """Return the row of one mutant: how it ended, by which case, what was asked, and CPU seconds."""
+    """Return the row of one mutant: how it ended, by which case, what was asked, and CPU seconds.
+
+    Raises:
+        OutOfTime: the monotonic clock passed `until`.
+    """
     before, folder = _cpu_seconds(), home / "work" / mutant.id.replace(":", "-")
+    begun = Begun.of(home / "begun" / f"{folder.name}.json")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
-        found = _outcome(mutant, plans, known, toolchain, folder)
+        found = _outcome(mutant, plans, known, toolchain, folder, begun, until)
+    except OutOfTime:
+        begun.cpu_seconds += _cpu_seconds() - before
+        begun.keep()
+        raise
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return {**mutant.as_json(), **found, "cpu_seconds": round(_cpu_seconds() - before, 1)}
+    return {**mutant.as_json(), **found, "cpu_seconds": round(begun.cpu_seconds + _cpu_seconds() - before, 1)}
+
+
+@dataclass
+class Begun:
+    """What an earlier run asked of a mutant before its time was over."""
+
+    path: Path
+    rows: dict[str, list[dict[str, Any]]]
+    unreliable: dict[str, list[str]]
+    cpu_seconds: float
+
+    @classmethod
+    def of(cls, path: Path) -> Begun:
+        """Return what is kept in a file; nothing where it is not there."""
+        told = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return cls(path, told.get("rows", {}), told.get("unreliable", {}), told.get("cpu_seconds", 0.0))
+
+    def keep(self) -> None:
+        """Write it."""
+        self.path.parent.mkdir(exist_ok=True)
+        told = {"rows": self.rows, "unreliable": self.unreliable, "cpu_seconds": self.cpu_seconds}
+        self.path.write_text(json.dumps(told), encoding="utf-8")
 
 
 def _outcome(
@@ -34,10 +76,10 @@ def _outcome(
     known: Mapping[str, Mapping[str, Usual]],
     toolchain: Toolchain,
     folder: Path,
+    begun: Begun,
+    until: float,
 ) -> dict[str, Any]:
-    name, source = next(
-        (name, file) for name, file in toolchain.sources.items() if host_name(file) == mutant.file
-    )
+    name, source = next((name, file) for name, file in toolchain.sources.items() if host_name(file) == mutant.file)
     edited, built = folder / source.name, folder / "edited.o"
     edited.write_text(mutant.source(source.read_text(encoding="utf-8")), encoding="utf-8")
     before = _cpu_seconds()
@@ -54,22 +96,30 @@ def _outcome(
         return {"outcome": "not_compiled", "why": str(refused)[-300:]}
     found: dict[str, Any] = {}
     for plan in plans:
-        found = _asked(plan, known[plan.macos], toolchain.folder, folder)
+        found = _asked(plan, known[plan.macos], toolchain.folder, folder, begun, until)
         if found["outcome"] in ("quick", "whole", "missed", "own_fault"):
             break
     return {**found, "compile_seconds": compile_seconds}
 
 
-def _asked(plan: Plan, known: Mapping[str, Usual], plain: Path, folder: Path) -> dict[str, Any]:
-    """Ask the cases of a plan, and return the verdict with what was asked."""
-    rows: list[dict[str, Any]] = []
-    unreliable: list[str] = []
+def _asked(
+    plan: Plan, known: Mapping[str, Usual], plain: Path, folder: Path, begun: Begun, until: float
+) -> dict[str, Any]:
+    """Ask the cases of a plan, and return the verdict with what was asked.
+
+    Raises:
+        OutOfTime: not all were asked.
+    """
+    rows = begun.rows.setdefault(plan.macos, [])
+    unreliable = begun.unreliable.setdefault(plan.macos, [])
     caught, error = None, ""
     while len(rows) < len(plan.cases) and caught is None and not error:
         left = [known[name] for name in plan.cases[len(rows) :]]
-        answers = ask_all(_questions(left), folder, library=folder, macos=plan.macos)
+        answers = ask_all(_questions(left), folder, library=folder, macos=plan.macos, until=until)
         rows += answers.rows
         error = answers.error
+        if answers.is_cut:
+            raise OutOfTime
         if not answers.rows and not error:
             break
         if error and not rows:  # a library that does not load is noticed by whatever is asked first

@@ -15,7 +15,7 @@ from mutants.plan import MOST_SECONDS, chosen, reached
 from mutants.recording import blocks_of
 from mutants.rules import RULES
 from mutants.tables import document, page, read_rows
-from mutants.text import Text, mask
+from mutants.text import mask
 from mutants.toolchain import read_toolchain
 
 # One line of host code for each rule, as 2.6.0 writes it, and what the rule makes of it.
@@ -31,7 +31,7 @@ EXAMPLES = [
     ("offset", "[e setBuffer:b offset:t.storage_offset() * 4 atIndex:0];", "[e setBuffer:b offset:0 atIndex:0];"),
     ("offset", "n = t.storage_offset() * t.element_size();", "n = t.storage_offset();"),
     ("cast", "y = castMPSTensor(graph, x, kFloat);", "y = x;"),
-    ("cast", "y = [graph castTensor:x toType:t name:@\"c\"];", "y = (x);"),
+    ("cast", 'y = [graph castTensor:x toType:t name:@"c"];', "y = (x);"),
     ("cast", "y = x.to(kFloat);", "y = x;"),
     ("synchronization", "{ stream->synchronize(SyncType::COMMIT); }", "{ stream->synchronize(SyncType::NONE); }"),
     ("synchronization", "{ [commandBuffer waitUntilCompleted]; }", "{ ; }"),

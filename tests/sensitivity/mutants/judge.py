@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Iterable, Mapping, Sequence
 
 FAILED = ("failed", "crashed", "timeout")
+CAUGHT = ("quick", "whole")
 # How a mutant ends, in the order of a table.
 OUTCOMES = (
     "quick",  # caught, by a case of --quick
@@ -89,6 +90,16 @@ def verdict(rows: Sequence[Mapping[str, Any]], caught: str | None, known: Mappin
         return {"outcome": "not_reached"}
     different = changed(rows, known)
     return {"outcome": "missed" if different else "equivalent", "changed": len(different), "examples": different[:5]}
+
+
+def weightiest(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the one that counts of the verdicts as several macOS: caught on any, else missed on any.
+
+    >>> weightiest([{"outcome": "equivalent"}, {"outcome": "missed"}])
+    {'outcome': 'missed'}
+    """
+    order = ("own_fault", *OUTCOMES)
+    return min(verdicts, key=lambda one: order.index(one["outcome"]))
 
 
 @dataclass(frozen=True)

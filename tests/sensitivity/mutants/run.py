@@ -15,6 +15,7 @@ import argparse
 import gzip
 import json
 import os
+import resource
 import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
@@ -70,6 +71,8 @@ def record(given: argparse.Namespace) -> int:
         until=given.until,
         say=lambda text: print(text, flush=True),
     )
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{used.ru_utime + used.ru_stime:.0f} CPU seconds of this run")
     print(f"{left} parts are left: run the same again" if left else "recorded")
     return 0
 

@@ -11,7 +11,7 @@ from typing import Any, Mapping, Sequence
 
 from .child import Answers, Question, ask_all
 from .draw import Mutant
-from .judge import FAILED, Usual, verdict
+from .judge import CAUGHT, FAILED, Usual, verdict, weightiest
 from .plan import Plan
 from .toolchain import BuildFailed, Toolchain, host_name
 
@@ -94,12 +94,12 @@ def _outcome(
         toolchain.link(folder, {name: built})
     except BuildFailed as refused:
         return {"outcome": "not_compiled", "why": str(refused)[-300:]}
-    found: dict[str, Any] = {}
+    verdicts: list[dict[str, Any]] = []
     for plan in plans:
-        found = _asked(plan, known[plan.macos], toolchain.folder, folder, begun, until)
-        if found["outcome"] in ("quick", "whole", "missed", "own_fault"):
+        verdicts.append(_asked(plan, known[plan.macos], toolchain.folder, folder, begun, until))
+        if verdicts[-1]["outcome"] in CAUGHT:
             break
-    return {**found, "compile_seconds": compile_seconds}
+    return {**weightiest(verdicts), "compile_seconds": compile_seconds}
 
 
 def _asked(
@@ -111,6 +111,8 @@ def _asked(
         OutOfTime: not all were asked.
     """
     rows = begun.rows.setdefault(plan.macos, [])
+    if tuple(row["id"] for row in rows) != plan.cases[: len(rows)]:  # of another plan
+        rows.clear()
     unreliable = begun.unreliable.setdefault(plan.macos, [])
     caught, error = None, ""
     while len(rows) < len(plan.cases) and caught is None and not error:
@@ -126,13 +128,18 @@ def _asked(
             caught = plan.cases[0] if _dies(folder, plain, plan, known) else None
         elif answers.failure is not None:
             case = known[answers.failure["id"]]
-            if _holds(case, [known[row["id"]] for row in answers.rows], folder, plain, plan.macos):
+            asked = [known[row["id"]] for row in answers.rows]
+            holds = _holds(case, asked, folder, plain, plan.macos, until)
+            if holds is None:
+                rows.pop()  # asked again by the next run
+                raise OutOfTime
+            if holds:
                 caught = case.id
             else:
                 unreliable.append(case.id)
     told = verdict(rows, caught, known) if caught or not error else {"outcome": "own_fault"}
     last = rows[-1] if rows else {}
-    by_map = plan.cases.index(caught) < plan.by_map if caught in plan.cases[:] else True
+    by_map = plan.cases.index(caught) < plan.by_map if caught else True
     return {
         **told,
         "macos": plan.macos,
@@ -151,12 +158,17 @@ def _questions(cases: Sequence[Usual], *, all_may: bool = False) -> list[Questio
     return [Question(case.file, case.id, may_fail=all_may or not case.tells) for case in cases]
 
 
-def _holds(case: Usual, before: Sequence[Usual], folder: Path, plain: Path, macos: str) -> bool:
-    """Say whether a failure is the mutant's: it fails again alone, or what went before it does not make it fail."""
-    again = ask_all(_questions([case]), folder, library=folder, macos=macos)
+def _holds(case: Usual, before: Sequence[Usual], folder: Path, plain: Path, macos: str, until: float) -> bool | None:
+    """Say whether a failure is the mutant's: it fails again alone, or what went before it does not make it fail.
+
+    None where the time was over.
+    """
+    again = ask_all(_questions([case]), folder, library=folder, macos=macos, until=until)
     if again.error or (again.rows and again.rows[-1]["outcome"] in FAILED):
         return True
-    without = ask_all(_questions(before, all_may=True), folder, library=plain, macos=macos)
+    without = ask_all(_questions(before, all_may=True), folder, library=plain, macos=macos, until=until)
+    if again.is_cut or without.is_cut:
+        return None
     return bool(without.rows) and without.rows[-1]["id"] == case.id and without.rows[-1]["outcome"] == "passed"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mutants.coverage_library import blocks_at, lines_of
 from mutants.draw import Mutant, drawn, every_mutant
-from mutants.judge import Usual, figures, in_order, usual, verdict
+from mutants.judge import Usual, figures, in_order, usual, verdict, weightiest
 from mutants.plan import MOST_SECONDS, chosen, reached
 from mutants.recording import blocks_of
 from mutants.rules import RULES
@@ -188,6 +188,14 @@ def test_verdicts() -> None:
     }
     assert verdict([row("a"), row("b", "skipped")], None, known)["outcome"] == "missed"
     assert verdict([], None, known)["outcome"] == "not_reached"
+
+
+def test_a_mutant_that_several_macos_are_asked_of_is_caught_by_any() -> None:
+    found = [{"outcome": name} for name in ("missed", "whole", "equivalent")]
+
+    assert weightiest(found) == {"outcome": "whole"}
+    assert weightiest(found[::2]) == {"outcome": "missed"}
+    assert weightiest([*found, {"outcome": "own_fault"}]) == {"outcome": "own_fault"}
 
 
 def test_the_shares_are_of_mutants_that_change_a_result() -> None:

@@ -57,7 +57,7 @@ def keep_lines(toolchain: Toolchain, library: Path, target: Path) -> None:
     root = root_of(toolchain.folder)
     libraries = f"{root}/usr/lib/x86_64-linux-gnu"
     loader = (f"{root}/usr/lib64/ld-linux-x86-64.so.2", "--library-path", libraries)
-    argv = (*loader, f"{root}/usr/bin/x86_64-linux-gnu-objdump", "--dwarf=decodedline", "--wide", str(library))
+    argv = (*loader, f"{root}/usr/bin/objdump", "--dwarf=decodedline", "--wide", str(library))
     table = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     lines = lines_of(table, block_places(toolchain, library), [host_name(file) for file in toolchain.sources.values()])
     target.write_bytes(gzip.compress(json.dumps(lines).encode()))

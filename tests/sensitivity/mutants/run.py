@@ -5,6 +5,7 @@
 STAGE: record   instrument the host code, run the suite over it: the map, and how each case ends without a mutant
        plan     draw the mutants, choose the cases of each, keep both in HOME/plan.json.gz
        try      one compile, one link and one process of the suite for each mutant; a row each in HOME/mutants.jsonl
+       cases    which cases run a line: --only FILE:LINE, as in native/mps/operations/Eye.mm:72
        table    what the rows say; --held shows the held-back third too
 Each stage goes on where it stopped. HOME holds all that is kept: some 100 MB.
 """
@@ -25,10 +26,10 @@ from typing import Any, Iterable
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mutants.coverage_library import build_coverage, read_lines
+from mutants.coverage_library import blocks_at, build_coverage, read_lines
 from mutants.draw import Mutant, drawn, every_mutant
 from mutants.judge import Usual, usual
-from mutants.plan import Plan, planned
+from mutants.plan import Plan, planned, reached
 from mutants.recording import NEWEST, OLDER, RUNS, list_cases, read_run, record_runs
 from mutants.tables import page, read_rows
 from mutants.toolchain import built_folder, host_name, read_toolchain
@@ -39,7 +40,7 @@ def main() -> int:
     """Run a stage; return 1 where a row is a fault of our own."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("home", type=Path)
-    parser.add_argument("stage", choices=("record", "plan", "try", "table"))
+    parser.add_argument("stage", choices=("record", "plan", "try", "cases", "table"))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=33)
     parser.add_argument("--count", type=int, default=340, help="mutants to draw")
@@ -52,7 +53,15 @@ def main() -> int:
     given = parser.parse_args()
     given.until = time.monotonic() + 60 * given.minutes
     given.home.mkdir(parents=True, exist_ok=True)
-    return {"record": record, "plan": plan, "try": try_all, "table": table}[given.stage](given)
+    for stage, needed in (
+        ("plan", "coverage/lines.json.gz"),
+        ("cases", "coverage/lines.json.gz"),
+        ("try", "plan.json.gz"),
+    ):
+        if given.stage == stage and not (given.home / needed).is_file():
+            raise SystemExit(f"{given.home} has no {needed}: run the stage before {stage}, in the order of --help")
+    stages = {"record": record, "plan": plan, "try": try_all, "cases": cases_of_a_line, "table": table}
+    return stages[given.stage](given)
 
 
 def record(given: argparse.Namespace) -> int:
@@ -171,6 +180,17 @@ def _row_of(work: Any, mutant: Mutant) -> dict[str, Any]:
         return row
     except Exception as fault:
         return {**mutant.as_json(), "outcome": "own_fault", "why": f"{type(fault).__name__}: {fault}"}
+
+
+def cases_of_a_line(given: argparse.Namespace) -> int:
+    """Print the cases that run a line of host code."""
+    file, _, line = given.only.rpartition(":")
+    blocks = blocks_at(read_lines(given.home), file, int(line), int(line))
+    for macos in (NEWEST, OLDER):
+        found, starts = reached(read_run(given.home, f"cover-{macos}"), {given.only: blocks})
+        ends = ", and each start of a process" if starts else ""
+        print(f"as macOS {macos}: {len(found[given.only])} cases{ends}", *found[given.only], sep="\n  ")
+    return 0
 
 
 def table(given: argparse.Namespace) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+from mutants import coverage_library, judge, text, toolchain
 from mutants.coverage_library import blocks_at, lines_of
 from mutants.draw import Mutant, drawn, every_mutant
 from mutants.judge import Usual, figures, in_order, usual, verdict, weightiest
@@ -75,6 +78,14 @@ def test_a_rule_makes_its_fault(rule: str, code: str, expected: str) -> None:
     assert expected in set(results(rule, code))
 
 
+@pytest.mark.parametrize("module", [text, coverage_library, toolchain, judge])
+def test_what_a_docstring_shows_is_so(module: ModuleType) -> None:
+    found = doctest.testmod(module)
+
+    assert found.attempted
+    assert not found.failed
+
+
 def test_every_rule_has_an_example() -> None:
     assert {rule for rule, _, _ in EXAMPLES} == {rule.name for rule in RULES}
 
@@ -88,14 +99,14 @@ def test_comments_strings_and_kernels_as_text_are_left_alone(rule: str) -> None:
 
 
 def test_a_mask_keeps_every_place() -> None:
-    text = 'a("x)//", \'"\'); // "\n#define F(x) \\\n  g(x)\nb;'
+    whole = 'a("x)//", \'"\'); // "\n#define F(x) \\\n  g(x)\nb;'
 
-    assert len(mask(text)) == len(text)
-    assert [at for at, letter in enumerate(text) if letter == "\n"] == [
-        at for at, letter in enumerate(mask(text)) if letter == "\n"
+    assert len(mask(whole)) == len(whole)
+    assert [at for at, letter in enumerate(whole) if letter == "\n"] == [
+        at for at, letter in enumerate(mask(whole)) if letter == "\n"
     ]
-    assert "define" not in mask(text)
-    assert mask(text).endswith("b;")
+    assert "define" not in mask(whole)
+    assert mask(whole).endswith("b;")
 
 
 def test_a_declaration_is_no_call() -> None:

@@ -3,8 +3,9 @@
 A case *tells* if it passed in every run without a mutant. A mutant is caught by the first case that tells and fails (or
 crashes, or hangs), and fails again when it is asked alone, or fails where the same cases before it were asked, while
 the unchanged library passes there. A case whose digest was the same in every run without a mutant is *steady*; a
-mutant that survives *changed a result* if a steady case answered other bits or ended otherwise. One that did not is
-*equivalent as far as the cases go*: it is no miss, and it does not count.
+mutant that survives *changed a result* if a steady case answered other bits or ended otherwise, and again so beside the
+unchanged library: the same cases, in the same order. One that did not is *equivalent as far as the cases go*: it is no
+miss, and it does not count.
 """
 
 from __future__ import annotations
@@ -82,14 +83,35 @@ def changed(rows: Iterable[Mapping[str, Any]], known: Mapping[str, Usual]) -> li
     return found
 
 
-def verdict(rows: Sequence[Mapping[str, Any]], caught: str | None, known: Mapping[str, Usual]) -> dict[str, Any]:
-    """Return the outcome of a mutant that was asked some cases: `caught` is the case that told."""
+def differing(one: Iterable[Mapping[str, Any]], other: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the cases that answered other bits or ended otherwise in two runs that both asked them.
+
+    >>> differing([{"id": "a", "outcome": "passed", "digest": "1"}], [{"id": "a", "outcome": "passed", "digest": "2"}])
+    ['a']
+    """
+    ends = {row["id"]: (row["outcome"], row.get("digest", "")) for row in other}
+    return [
+        row["id"] for row in one if row["id"] in ends and ends[row["id"]] != (row["outcome"], row.get("digest", ""))
+    ]
+
+
+def verdict(
+    rows: Sequence[Mapping[str, Any]], caught: str | None, different: Sequence[str], known: Mapping[str, Usual]
+) -> dict[str, Any]:
+    """Return the outcome of a mutant that was asked some cases.
+
+    Args:
+        caught: the case that told. different: those that answer other bits because of the mutant.
+    """
     if caught is not None:
         return {"outcome": "quick" if known[caught].quick else "whole", "case": caught}
     if not rows:
         return {"outcome": "not_reached"}
-    different = changed(rows, known)
-    return {"outcome": "missed" if different else "equivalent", "changed": len(different), "examples": different[:5]}
+    return {
+        "outcome": "missed" if different else "equivalent",
+        "changed": len(different),
+        "examples": list(different[:5]),
+    }
 
 
 def weightiest(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -33,7 +33,8 @@ without it.
 
 - *Caught*, by `--quick` or by another case: a case failed, crashed or hung that passes in two runs without the mutant,
   in two orders; and it failed again alone, or after the same cases, where the unchanged library passed.
-- *Missed*: nothing failed, though a case answered other bits, in a result that was the same in both runs without it.
+- *Missed*: nothing failed, though a case answered other bits, in a result that was the same in both runs without it;
+  and again so beside the unchanged library, asked the same.
 - *No result changed*: nothing failed, and each case that runs the line answered the same bits. Such a mutant is
   equivalent as far as the cases go.
 - *Same object*: the compiler made the same object of it.

@@ -11,9 +11,11 @@ from typing import Any, Mapping, Sequence
 
 from .child import Answers, Question, ask_all
 from .draw import Mutant
-from .judge import CAUGHT, FAILED, Usual, verdict, weightiest
+from .judge import CAUGHT, FAILED, Usual, changed, differing, verdict, weightiest
 from .plan import Plan
 from .toolchain import BuildFailed, Toolchain, host_name
+
+_COMPARED = 50
 
 
 class OutOfTime(Exception):
@@ -137,7 +139,8 @@ def _asked(
                 caught = case.id
             else:
                 unreliable.append(case.id)
-    told = verdict(rows, caught, known) if caught or not error else {"outcome": "own_fault"}
+    different = [] if caught or error else _different(rows, known, folder, plain, plan.macos, until)
+    told = verdict(rows, caught, different, known) if caught or not error else {"outcome": "own_fault"}
     last = rows[-1] if rows else {}
     by_map = plan.cases.index(caught) < plan.by_map if caught else True
     return {
@@ -170,6 +173,38 @@ def _holds(case: Usual, before: Sequence[Usual], folder: Path, plain: Path, maco
     if again.is_cut or without.is_cut:
         return None
     return bool(without.rows) and without.rows[-1]["id"] == case.id and without.rows[-1]["outcome"] == "passed"
+
+
+def _different(
+    rows: Sequence[Mapping[str, Any]],
+    known: Mapping[str, Usual],
+    folder: Path,
+    plain: Path,
+    macos: str,
+    until: float,
+) -> list[str]:
+    """Return the cases that answer other bits because of the mutant, not of what was asked before them.
+
+    Those that answered other bits than usual are asked again, by themselves, of both libraries. Where none differs,
+    the whole list is asked of the unchanged library, in the same order.
+
+    Raises:
+        OutOfTime: it could not be told.
+    """
+    candidates = changed(rows, known)
+    if not candidates:
+        return []
+    few = _questions([known[name] for name in candidates[:_COMPARED]], all_may=True)
+    pair = [ask_all(few, folder, library=library, macos=macos, until=until) for library in (folder, plain)]
+    found = differing(pair[0].rows, pair[1].rows)
+    if not found and not any(answers.is_cut for answers in pair):
+        last = max(number for number, row in enumerate(rows) if row["id"] in candidates)
+        asked = _questions([known[row["id"]] for row in rows[: last + 1]], all_may=True)
+        pair.append(ask_all(asked, folder, library=plain, macos=macos, until=until))
+        found = [name for name in differing(rows, pair[-1].rows) if name in candidates]
+    if any(answers.is_cut for answers in pair):
+        raise OutOfTime
+    return found
 
 
 def _dies(folder: Path, plain: Path, plan: Plan, known: Mapping[str, Usual]) -> bool:

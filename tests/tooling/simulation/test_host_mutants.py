@@ -13,7 +13,7 @@ import pytest
 from mutants import coverage_library, judge, text, toolchain
 from mutants.coverage_library import blocks_at, lines_of
 from mutants.draw import Mutant, drawn, every_mutant
-from mutants.judge import Usual, figures, in_order, usual, verdict, weightiest
+from mutants.judge import Usual, changed, figures, in_order, usual, verdict, weightiest
 from mutants.plan import MOST_SECONDS, chosen, reached
 from mutants.recording import blocks_of
 from mutants.rules import RULES
@@ -189,16 +189,18 @@ def test_quick_cases_are_asked_first_and_then_the_cheapest() -> None:
 def test_verdicts() -> None:
     known = cases("a", "b", quick="a")
 
-    assert verdict([row("a")], "a", known)["outcome"] == "quick"
-    assert verdict([row("a"), row("b")], "b", known)["outcome"] == "whole"
-    assert verdict([row("a"), row("b")], None, known)["outcome"] == "equivalent"
-    assert verdict([row("a"), row("b", digest="e")], None, known) == {
-        "outcome": "missed",
-        "changed": 1,
-        "examples": ["b"],
-    }
-    assert verdict([row("a"), row("b", "skipped")], None, known)["outcome"] == "missed"
-    assert verdict([], None, known)["outcome"] == "not_reached"
+    assert verdict([row("a")], "a", [], known)["outcome"] == "quick"
+    assert verdict([row("a"), row("b")], "b", [], known)["outcome"] == "whole"
+    assert verdict([row("a"), row("b")], None, [], known)["outcome"] == "equivalent"
+    assert verdict([row("a"), row("b")], None, ["b"], known) == {"outcome": "missed", "changed": 1, "examples": ["b"]}
+    assert verdict([], None, [], known)["outcome"] == "not_reached"
+
+
+def test_a_steady_case_that_answers_other_bits_or_ends_otherwise_has_changed() -> None:
+    known = {**cases("a", "b", "c"), **usual([("f.py", "flaky", False)], [{"flaky": row("flaky")}, {}])}
+    rows = [row("a"), row("b", digest="e"), row("c", "skipped"), row("flaky", digest="e")]
+
+    assert changed(rows, known) == ["b", "c"]
 
 
 def test_a_mutant_that_several_macos_are_asked_of_is_caught_by_any() -> None:

@@ -15,6 +15,8 @@ from .recording import NEWEST, OLDER, blocks_of, read_run
 # More than this of a mutant's cases, in CPU seconds without the mutant, are not asked, but for the seeded tenth: of the
 # cases that are not of --quick then a draw by seed is.
 MOST_SECONDS = 240.0
+# Where the host code does on an older macOS what later ones do by themselves: tensors with gaps.
+_BOTH = ("macos", "gather", "strides", "offset")
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,10 @@ def reached(rows: Iterable[dict[str, Any]], wanted: Mapping[str, set[int]]) -> t
 def planned(
     mutants: Sequence[Mutant], lines: Lines, home: Path, known: Mapping[str, Mapping[str, Usual]], seed: int
 ) -> dict[str, list[Plan]]:
-    """Return the plans of each mutant: as the newer macOS; as the older one where only that runs its lines, and for a
-    condition on the version besides; none where no case runs them."""
+    """Return the plans of each mutant; none where no case runs its lines.
+
+    As the newer macOS; as the older one where only that runs them, and for some rules besides.
+    """
     wanted = {one.id: blocks_at(lines, one.file, *one.lines) for one in mutants}
     cases = {}
     starts: set[str] = set()
@@ -62,7 +66,7 @@ def planned(
     plans: dict[str, list[Plan]] = {}
     for one in mutants:
         on = [NEWEST] if cases[NEWEST][one.id] or one.id in starts else []
-        if cases[OLDER][one.id] and (not on or one.rule == "macos"):
+        if cases[OLDER][one.id] and (not on or one.rule in _BOTH):
             on.append(OLDER)
         plans[one.id] = [
             chosen(one, cases[macos][one.id], known[macos], macos=macos, seed=seed, starts=one.id in starts)

@@ -19,7 +19,7 @@ import os
 import resource
 import sys
 import time
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Iterable
@@ -150,7 +150,8 @@ def try_all(given: argparse.Namespace) -> int:
     todo.sort(key=lambda one: -sum(len(plan.cases) for plan in plans[one.id]))  # the longest first: none is last alone
     print(f"{len(todo)} mutants to try, {len(done)} have a row", flush=True)
     with ProcessPoolExecutor(given.jobs) as pool:
-        waiting, running = list(todo), {}
+        waiting = list(todo)
+        running: dict[Future[dict[str, Any]], Mutant] = {}
         while waiting or running:
             while waiting and len(running) < given.jobs and time.monotonic() < given.until:
                 one = waiting.pop(0)

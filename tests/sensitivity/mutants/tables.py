@@ -42,7 +42,8 @@ without it.
 
 The shares are of the mutants that change a result: caught or missed. Of a mutant whose cases take more than 240 CPU
 seconds, all of `--quick` and a seeded draw of the others are asked; a seeded tenth of all is asked every case, whatever
-the map says. As macOS 15.2; as 14.4 where only that runs the line, and for a condition on the version besides.
+the map says. As macOS 15.2; as 14.4 where only that runs the line, and besides for conditions on the version, gathers,
+strides and offsets.
 
 """
 

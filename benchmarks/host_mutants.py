@@ -27,7 +27,7 @@ SENSITIVITY = ROOT / "tests" / "sensitivity"
 sys.path.append(str(SENSITIVITY))
 
 from mutants.judge import figures  # noqa: E402
-from mutants.tables import document, page, read_rows  # noqa: E402
+from mutants.tables import FEWEST, document, page, read_rows  # noqa: E402
 
 PAGE = ROOT / "docs" / "verify" / "simulated_mutants.md"
 STAGES = ("record", "plan", "try")
@@ -44,7 +44,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=33)
     parser.add_argument("--minutes", type=float, default=600.0, help="of each stage: begin nothing new after it")
     parser.add_argument("--rows", type=Path, nargs="*", help="records of mutants that were tried elsewhere")
-    parser.add_argument("--write", action="store_true", help="put figures into results.json, tables on the page")
+    parser.add_argument(
+        "--write", action="store_true", help="put figures into results.json, tables on the page; 300 or more"
+    )
     given = parser.parse_args()
     for stage in () if given.rows else STAGES:
         if not _run(stage, given):
@@ -54,6 +56,9 @@ def main() -> int:
     print(page(rows))
     if not found.effective:
         print("no mutant that changes a result was judged")
+        return 1
+    if given.write and len(rows) < FEWEST:
+        print(f"{len(rows)} of {FEWEST} mutants are tried: no figure is written")
         return 1
     if given.write:
         write(rows, given.recipe.removeprefix("v"))

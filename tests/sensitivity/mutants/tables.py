@@ -11,6 +11,7 @@ from .draw import HELD_BACK
 from .judge import OUTCOMES, figures
 from .rules import RULES
 
+FEWEST = 300
 _HEADS = {
     "quick": "by `--quick`",
     "whole": "by another case",
@@ -49,8 +50,9 @@ strides and offsets.
 
 
 def document(rows: Sequence[Mapping[str, Any]], release: str) -> str:
-    """Return the whole page."""
-    return _INTRODUCTION.format(release=release) + page(rows) + "\n"
+    """Return the whole page; of fewer mutants than a measurement has, without their shares."""
+    few = f"Not measured yet: a run is of {FEWEST} mutants or more, and {len(rows)} are on record."
+    return _INTRODUCTION.format(release=release) + (few if len(rows) < FEWEST else page(rows)) + "\n"
 
 
 def page(rows: Sequence[Mapping[str, Any]], *, held: bool = False) -> str:

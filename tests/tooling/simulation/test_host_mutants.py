@@ -283,7 +283,15 @@ def test_the_misses_that_are_held_back_are_counted_and_not_listed() -> None:
     assert "of it 1 mutant was missed" in page(rows)
     assert "old_hidden" in page(rows, held=True)
     assert "Of 3 that change a result,\n1 are caught (33.3%)" in page(rows)
+
+
+def test_a_page_of_few_mutants_has_no_shares() -> None:
+    rows = [judged("open", "missed"), judged("good", "quick")]
+
     assert document(rows, "2.6.0").startswith("# Mutants of the MPS host code\n")
+    assert document(rows, "2.6.0").endswith("a run is of 300 mutants or more, and 2 are on record.\n")
+    assert "%" not in document(rows, "2.6.0")
+    assert "(50.0%)" in document(rows * 150, "2.6.0")
 
 
 def test_a_record_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Host code of the simulation made wrong by rule: how much of it the device suite notices, and its --quick cases.
 
     nox -s benchmark -- host_mutants [--recipe v2.6.0] [--home DIR] [--jobs N] [--count 340] [--seed 33] [--minutes M]
-    nox -s benchmark -- host_mutants --rows FILE.jsonl... --write
+    nox -s benchmark -- host_mutants --rows FILE.jsonl... --ran-on "MACHINE, JOBS" --write
 
 Each stage (tests/sensitivity/mutants/run.py: record, plan, try) goes on where it stopped; HOME is a folder of the
 cache unless it is named. --rows takes what was tried elsewhere. --write puts both figures into results.json and the
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SENSITIVITY = ROOT / "tests" / "sensitivity"
 sys.path.append(str(SENSITIVITY))
 
-from mutants.judge import figures  # noqa: E402
+from mutants.judge import figures, sound  # noqa: E402
 from mutants.tables import FEWEST, document, page, read_rows  # noqa: E402
 
 PAGE = ROOT / "docs" / "verify" / "simulated_mutants.md"
@@ -44,6 +44,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=33)
     parser.add_argument("--minutes", type=float, default=600.0, help="of each stage: begin nothing new after it")
     parser.add_argument("--rows", type=Path, nargs="*", help="records of mutants that were tried elsewhere")
+    parser.add_argument("--ran-on", default="", help="the machine that tried them, in words for the page")
     parser.add_argument(
         "--write", action="store_true", help="put figures into results.json, tables on the page; 300 or more"
     )
@@ -53,21 +54,22 @@ def main() -> int:
             return 1
     rows = [row for file in given.rows or [given.home / "mutants.jsonl"] for row in read_rows(file)]
     found = figures(rows)
-    print(page(rows))
+    print(page(rows, machine=given.ran_on))
     if not found.effective:
         print("no mutant that changes a result was judged")
         return 1
-    if given.write and len(rows) < FEWEST:
-        print(f"{len(rows)} of {FEWEST} mutants are tried: no figure is written")
+    judged = len(sound(rows))
+    if given.write and judged < FEWEST:
+        print(f"{judged} of {FEWEST} mutants are tried: no figure is written")
         return 1
     if given.write:
-        write(rows, given.recipe.removeprefix("v"))
-    return int(any(row["outcome"] == "own_fault" for row in rows))
+        write(rows, given.recipe.removeprefix("v"), given.ran_on)
+    return int(any(row["outcome"] == "own_fault" for row in sound(rows)))
 
 
-def write(rows: Sequence[Mapping[str, Any]], release: str) -> None:
+def write(rows: Sequence[Mapping[str, Any]], release: str, machine: str) -> None:
     """Put the figures and the page where they belong."""
-    found = figures(rows)
+    found, kept = figures(rows), sound(rows)
     for name, caught, what in (
         ("simulation.mutants_caught", found.caught, "the default cases that run their lines"),
         ("simulation.quick_mutants_caught", found.caught_by_quick, "those of --quick"),
@@ -79,9 +81,9 @@ def write(rows: Sequence[Mapping[str, Any]], release: str) -> None:
             command="nox -s benchmark -- host_mutants --write",
             target=TARGETS[name],
             versions=f"torch {release}: {caught} of {found.effective} that change a result, asked {what}; "
-            f"{len(rows)} mutants of {len({row['file'] for row in rows})} files",
+            f"{len(kept)} mutants of {len({row['file'] for row in kept})} files{f'; {machine}' if machine else ''}",
         )
-    write_whole(PAGE, document(rows, release))
+    write_whole(PAGE, document(rows, release, machine))
 
 
 def _run(stage: str, given: argparse.Namespace) -> bool:

@@ -16,6 +16,8 @@ from typing import Any, Iterable, Mapping, Sequence
 
 FAILED = ("failed", "crashed", "timeout")
 CAUGHT = ("quick", "whole")
+# How often a failure of a case that does not run the mutant's lines has to come again.
+OUTSIDE = 3
 # How a mutant ends, in the order of a table.
 OUTCOMES = (
     "quick",  # caught, by a case of --quick
@@ -124,6 +126,25 @@ def weightiest(verdicts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return min(verdicts, key=lambda one: order.index(one["outcome"]))
 
 
+def unsteady_cases(rows: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the cases that failed for some mutant and did not hold there: they tell of no other either."""
+    return {name for row in rows for name in row.get("unreliable", ())}
+
+
+def sound(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the last row of each mutant, without those that an unsteady case caught, or one that the map rules out.
+
+    A row of a case outside the map counts where the failure came again as often as a later record asks for.
+    """
+    listed = {row["id"]: row for row in rows}
+    unsteady = unsteady_cases(listed.values())
+    return [
+        row
+        for row in listed.values()
+        if row.get("case") not in unsteady and (not row.get("outside_map") or row.get("again", 0) >= OUTSIDE)
+    ]
+
+
 @dataclass(frozen=True)
 class Figures:
     """What a run comes to: of how many mutants that change a result, how many are caught."""
@@ -148,4 +169,4 @@ class Figures:
 
 def figures(rows: Iterable[Mapping[str, Any]]) -> Figures:
     """Count the rows of a record."""
-    return Figures(Counter(row["outcome"] for row in rows))
+    return Figures(Counter(row["outcome"] for row in sound(rows)))

@@ -20,7 +20,7 @@ import resource
 import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Iterable
 
@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mutants.coverage_library import blocks_at, build_coverage, read_lines
 from mutants.draw import Mutant, drawn, every_mutant
-from mutants.judge import Usual, usual
+from mutants.judge import Usual, sound, unsteady_cases, usual
 from mutants.plan import Plan, planned, reached
 from mutants.recording import NEWEST, OLDER, RUNS, list_cases, read_run, record_runs
 from mutants.tables import page, read_rows
@@ -49,6 +49,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=600.0, help="go on another time after this")
     parser.add_argument("--quick", action="store_true", help="record only the cases of --quick (to try the tool)")
     parser.add_argument("--runs", default=",".join(name for name, _, _ in RUNS))
+    parser.add_argument("--mapped", action="store_true", help="ask the seeded tenth only the cases of the map too")
     parser.add_argument("--held", action="store_true", help="show the misses that are held back too")
     given = parser.parse_args()
     given.until = time.monotonic() + 60 * given.minutes
@@ -140,7 +141,16 @@ def try_all(given: argparse.Namespace) -> int:
     }
     known = {macos: {case["id"]: Usual(**case) for case in cases} for macos, cases in document["known"].items()}
     part, parts = (int(one) for one in given.shard.split("/"))
-    done = {row["id"] for row in read_rows(target)}
+    rows = read_rows(target)
+    unsteady = unsteady_cases(rows)
+    for macos, cases in known.items():
+        known[macos] = {name: replace(case, tells=case.tells and name not in unsteady) for name, case in cases.items()}
+    if given.mapped:
+        plans = {
+            name: [one if one.starts else replace(one, cases=one.cases[: one.by_map]) for one in ones]
+            for name, ones in plans.items()
+        }
+    done = {row["id"] for row in sound(rows)}
     only = set(filter(None, given.only.split(",")))
     todo = [
         one

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from .draw import HELD_BACK
-from .judge import OUTCOMES, figures
+from .judge import OUTCOMES, figures, sound
 from .rules import RULES
 
 FEWEST = 300
@@ -33,7 +33,8 @@ the cases of the device suite that run its lines (a recorded map), those of `--q
 without it.
 
 - *Caught*, by `--quick` or by another case: a case failed, crashed or hung that passes in two runs without the mutant,
-  in two orders; and it failed again alone, or after the same cases, where the unchanged library passed.
+  in two orders; and it failed again alone, or after the same cases, where the unchanged library passed. A case outside
+  the map has to fail alone three times. A case that failed for one mutant and did not fail again tells of none.
 - *Missed*: nothing failed, though a case answered other bits, in a result that was the same in both runs without it;
   and again so beside the unchanged library, asked the same.
 - *No result changed*: nothing failed, and each case that runs the line answered the same bits. Such a mutant is
@@ -49,15 +50,16 @@ strides and offsets.
 """
 
 
-def document(rows: Sequence[Mapping[str, Any]], release: str) -> str:
+def document(rows: Sequence[Mapping[str, Any]], release: str, machine: str) -> str:
     """Return the whole page; of fewer mutants than a measurement has, without their shares."""
+    rows = sound(rows)
     few = f"Not measured yet: a run is of {FEWEST} mutants or more, and {len(rows)} are on record."
-    return _INTRODUCTION.format(release=release) + (few if len(rows) < FEWEST else page(rows)) + "\n"
+    return _INTRODUCTION.format(release=release) + (few if len(rows) < FEWEST else page(rows, machine=machine)) + "\n"
 
 
-def page(rows: Sequence[Mapping[str, Any]], *, held: bool = False) -> str:
+def page(rows: Sequence[Mapping[str, Any]], *, machine: str = "", held: bool = False) -> str:
     """Return the tables of a run in Markdown; the misses of the held-back third only where they are asked for."""
-    whole = figures(rows)
+    whole, rows = figures(rows), sound(rows)
     share = whole.caught / max(whole.effective, 1)
     quick = whole.caught_by_quick / max(whole.effective, 1)
     cpu = sum(row.get("cpu_seconds", 0.0) for row in rows)
@@ -66,7 +68,8 @@ def page(rows: Sequence[Mapping[str, Any]], *, held: bool = False) -> str:
     quiet = sum(row["outcome"] == "missed" and row["held"] for row in rows)
     what = {rule.name: rule.what for rule in RULES}
     lines = [
-        f"{len(rows)} mutants of {files} files, {cpu / 3600:.1f} CPU hours. Of {whole.effective} that change a result,",
+        f"{len(rows)} mutants of {files} files, {cpu / 3600:.2f} CPU hours{f' ({machine})' if machine else ''}.",
+        f"Of {whole.effective} that change a result,",
         f"{whole.caught} are caught ({share:.1%}), {whole.caught_by_quick} ({quick:.1%}) by the cases of `--quick`.",
         "",
         "## By rule",

@@ -11,7 +11,7 @@ from typing import Any, Mapping, Sequence
 
 from .child import Answers, Question, ask_all
 from .draw import Mutant
-from .judge import CAUGHT, FAILED, Usual, changed, differing, verdict, weightiest
+from .judge import CAUGHT, FAILED, OUTSIDE, Usual, changed, differing, verdict, weightiest
 from .plan import Plan
 from .toolchain import BuildFailed, Toolchain, host_name
 
@@ -131,7 +131,10 @@ def _asked(
         elif answers.failure is not None:
             case = known[answers.failure["id"]]
             asked = [known[row["id"]] for row in answers.rows]
-            holds = _holds(case, asked, folder, plain, plan.macos, until)
+            # The map says that it cannot be the mutant's: then it has to fail alone, and more than once.
+            outside = len(rows) > plan.by_map and not plan.starts
+            ways, times = ([[case]], OUTSIDE) if outside else ([[case], asked], 1)
+            holds = _holds(case, ways, folder, plain, plan.macos, until, times)
             if holds is None:
                 rows.pop()  # asked again by the next run
                 raise OutOfTime
@@ -151,7 +154,7 @@ def _asked(
         "by_map": plan.by_map,
         "starts": plan.starts,
         **({"how": last.get("outcome", "loading"), "says": (last.get("why") or error)[-300:]} if caught else {}),
-        **({"outside_map": True} if not by_map and not plan.starts else {}),
+        **({"outside_map": True, "again": OUTSIDE} if not by_map and not plan.starts else {}),
         **({"unreliable": unreliable} if unreliable else {}),
         **({"error": error[-300:]} if error and not caught else {}),
     }
@@ -161,18 +164,25 @@ def _questions(cases: Sequence[Usual], *, all_may: bool = False) -> list[Questio
     return [Question(case.file, case.id, may_fail=all_may or not case.tells) for case in cases]
 
 
-def _holds(case: Usual, before: Sequence[Usual], folder: Path, plain: Path, macos: str, until: float) -> bool | None:
-    """Say whether a failure is the mutant's: it fails again alone, or what went before it does not make it fail.
+def _holds(
+    case: Usual, ways: Sequence[Sequence[Usual]], folder: Path, plain: Path, macos: str, until: float, times: int
+) -> bool | None:
+    """Say whether a failure is the mutant's: it fails again, and the unchanged library passes, asked the same.
 
-    None where the time was over.
+    The ways are lists of cases that end with this one: alone, or behind what went before it. One is enough, if each of
+    the `times` tells the same. None where the time was over.
     """
-    again = ask_all(_questions([case]), folder, library=folder, macos=macos, until=until)
-    if again.error or (again.rows and again.rows[-1]["outcome"] in FAILED):
-        return True
-    without = ask_all(_questions(before, all_may=True), folder, library=plain, macos=macos, until=until)
-    if again.is_cut or without.is_cut:
-        return None
-    return bool(without.rows) and without.rows[-1]["id"] == case.id and without.rows[-1]["outcome"] == "passed"
+    for asked in ways:
+        outcomes: dict[Path, set[str]] = {folder: set(), plain: set()}
+        for library in (folder, plain) * times:
+            answers = ask_all(_questions(asked, all_may=True), folder, library=library, macos=macos, until=until)
+            if answers.is_cut:
+                return None
+            last = answers.rows[-1] if answers.rows else {"id": "", "outcome": "crashed"}
+            outcomes[library].add(last["outcome"] if last["id"] == case.id else "not asked")
+        if outcomes[folder] <= set(FAILED) and outcomes[plain] == {"passed"}:
+            return True
+    return False
 
 
 def _different(

@@ -52,17 +52,17 @@ strides and offsets.
 
 def document(rows: Sequence[Mapping[str, Any]], release: str, machine: str) -> str:
     """Return the whole page; of fewer mutants than a measurement has, without their shares."""
-    rows = sound(rows)
-    few = f"Not measured yet: a run is of {FEWEST} mutants or more, and {len(rows)} are on record."
-    return _INTRODUCTION.format(release=release) + (few if len(rows) < FEWEST else page(rows, machine=machine)) + "\n"
+    tried = len(sound(rows))
+    few = f"Not measured yet: a run is of {FEWEST} mutants or more, and {tried} are on record."
+    return _INTRODUCTION.format(release=release) + (few if tried < FEWEST else page(rows, machine=machine)) + "\n"
 
 
 def page(rows: Sequence[Mapping[str, Any]], *, machine: str = "", held: bool = False) -> str:
     """Return the tables of a run in Markdown; the misses of the held-back third only where they are asked for."""
+    cpu = sum(row.get("cpu_seconds", 0.0) for row in rows)  # what is tried again costs twice
     whole, rows = figures(rows), sound(rows)
     share = whole.caught / max(whole.effective, 1)
     quick = whole.caught_by_quick / max(whole.effective, 1)
-    cpu = sum(row.get("cpu_seconds", 0.0) for row in rows)
     files = len({row["file"] for row in rows})
     told = [row for row in rows if row["outcome"] == "missed" and (held or not row["held"])]
     quiet = sum(row["outcome"] == "missed" and row["held"] for row in rows)

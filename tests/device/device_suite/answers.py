@@ -8,6 +8,8 @@ from typing import Any, Callable
 
 import torch
 
+from .macos import asks_for_this_macos
+
 # How the back ends word that they lack something: a missing operator, dtype or library is a gap, not a wrong answer.
 _GAP = re.compile(
     r"not (yet |currently )?(been )?(implemented|supported)|unsupported|n't support|not (have )?support"
@@ -20,13 +22,15 @@ _GAP = re.compile(
 
 
 def says_missing(raised: BaseException) -> bool:
-    """Say whether a back end raised because it lacks something: an operator, a dtype, a library.
+    """Say whether a back end raised because it lacks something: an operator, a dtype, a library, a newer macOS.
 
     >>> says_missing(RuntimeError("linalg.cholesky: MPS supports float32 and complex64, but got Half"))
     True
     >>> says_missing(RuntimeError("The size of tensor a (3) must match the size of tensor b (4)"))
     False
     """
+    if asks_for_this_macos(str(raised)):
+        return False
     return isinstance(raised, NotImplementedError) or _GAP.search(str(raised)) is not None
 
 

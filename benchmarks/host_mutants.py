@@ -53,23 +53,24 @@ def main() -> int:
         if not _run(stage, given):
             return 1
     rows = [row for file in given.rows or [given.home / "mutants.jsonl"] for row in read_rows(file)]
-    found = figures(rows)
+    kept = sound(rows)
+    found = figures(kept)
     print(page(rows, machine=given.ran_on))
     if not found.effective:
         print("no mutant that changes a result was judged")
         return 1
-    judged = len(sound(rows))
-    if given.write and judged < FEWEST:
-        print(f"{judged} of {FEWEST} mutants are tried: no figure is written")
+    if given.write and len(kept) < FEWEST:
+        print(f"{len(kept)} of {FEWEST} mutants are tried: no figure is written")
         return 1
     if given.write:
         write(rows, given.recipe.removeprefix("v"), given.ran_on)
-    return int(any(row["outcome"] == "own_fault" for row in sound(rows)))
+    return int(any(row["outcome"] == "own_fault" for row in kept))
 
 
 def write(rows: Sequence[Mapping[str, Any]], release: str, machine: str) -> None:
     """Put the figures and the page where they belong."""
-    found, kept = figures(rows), sound(rows)
+    kept = sound(rows)
+    found = figures(kept)
     for name, caught, what in (
         ("simulation.mutants_caught", found.caught, "the default cases that run their lines"),
         ("simulation.quick_mutants_caught", found.caught_by_quick, "those of --quick"),

@@ -60,7 +60,8 @@ def document(rows: Sequence[Mapping[str, Any]], release: str, machine: str) -> s
 def page(rows: Sequence[Mapping[str, Any]], *, machine: str = "", held: bool = False) -> str:
     """Return the tables of a run in Markdown; the misses of the held-back third only where they are asked for."""
     cpu = sum(row.get("cpu_seconds", 0.0) for row in rows)  # what is tried again costs twice
-    whole, rows = figures(rows), sound(rows)
+    rows = sound(rows)
+    whole = figures(rows)
     share = whole.caught / max(whole.effective, 1)
     quick = whole.caught_by_quick / max(whole.effective, 1)
     files = len({row["file"] for row in rows})

@@ -10,10 +10,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from mutants import coverage_library, judge, text, toolchain
+from mutants import coverage_library, judge, text, toolchain, trial
+from mutants.child import Answers
 from mutants.coverage_library import blocks_at, lines_of
 from mutants.draw import Mutant, drawn, every_mutant
-from mutants.judge import Usual, changed, figures, in_order, usual, verdict, weightiest
+from mutants.judge import Usual, changed, figures, in_order, sound, usual, verdict, weightiest
 from mutants.plan import MOST_SECONDS, chosen, reached
 from mutants.recording import blocks_of
 from mutants.rules import RULES
@@ -218,6 +219,41 @@ def test_the_shares_are_of_mutants_that_change_a_result() -> None:
     assert (found.effective, found.caught, found.caught_by_quick) == (10, 8, 6)
 
 
+def test_a_catch_by_an_unsteady_case_is_none() -> None:
+    rows = [
+        {"id": "a", "outcome": "whole", "case": "wavers"},
+        {"id": "b", "outcome": "quick", "case": "firm", "unreliable": ["wavers"]},
+        {"id": "c", "outcome": "whole", "case": "firm", "outside_map": True},
+        {"id": "d", "outcome": "whole", "case": "firm", "outside_map": True, "again": 3},
+    ]
+
+    assert [row["id"] for row in sound(rows)] == ["b", "d"]
+    assert [row["outcome"] for row in sound([*rows, {"id": "a", "outcome": "missed"}])] == ["missed", "quick", "whole"]
+
+
+@pytest.mark.parametrize(
+    ("mutated", "unchanged", "expected"),
+    [
+        (["failed"] * 3, ["passed"] * 3, True),
+        (["failed", "passed", "failed"], ["passed"] * 3, False),
+        (["failed"] * 3, ["passed", "failed", "passed"], False),
+        (["crashed"] * 3, ["passed"] * 3, True),
+    ],
+)
+def test_a_failure_has_to_come_again_and_only_with_the_mutant(
+    mutated: list[str], unchanged: list[str], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = {Path("mutated"): iter(mutated), Path("unchanged"): iter(unchanged)}
+
+    def ask_all(asked: Any, folder: Path, *, library: Path, **_: Any) -> Answers:
+        return Answers([{"id": asked[-1].id, "outcome": next(left[library])}])
+
+    monkeypatch.setattr(trial, "ask_all", ask_all)
+    case = cases("a")["a"]
+
+    assert trial._holds(case, [[case]], Path("mutated"), Path("unchanged"), "15.2", 0.0, 3) is expected
+
+
 def test_a_line_belongs_to_the_block_that_it_lies_in() -> None:
     table = "Eye.mm:\nEye.mm   10   0x100   x\nEye.mm   11   0x108\nEye.mm   12   0x120   x\nOther.h  5  0x121\n"
 
@@ -288,10 +324,13 @@ def test_the_misses_that_are_held_back_are_counted_and_not_listed() -> None:
 def test_a_page_of_few_mutants_has_no_shares() -> None:
     rows = [judged("open", "missed"), judged("good", "quick")]
 
-    assert document(rows, "2.6.0").startswith("# Mutants of the MPS host code\n")
-    assert document(rows, "2.6.0").endswith("a run is of 300 mutants or more, and 2 are on record.\n")
-    assert "%" not in document(rows, "2.6.0")
-    assert "(50.0%)" in document(rows * 150, "2.6.0")
+    many = [judged(f"{number}", ("missed", "quick")[number % 2]) for number in range(300)]
+
+    assert document(rows, "2.6.0", "").startswith("# Mutants of the MPS host code\n")
+    assert document(rows, "2.6.0", "").endswith("a run is of 300 mutants or more, and 2 are on record.\n")
+    assert "%" not in document(rows, "2.6.0", "")
+    assert "(50.0%)" in document(many, "2.6.0", "")
+    assert "3.00 CPU hours (16 cores)" in document(many, "2.6.0", "16 cores")
 
 
 def test_a_record_that_was_cut_off_is_read_as_far_as_it_goes(tmp_path: Path) -> None:

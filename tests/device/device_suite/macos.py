@@ -26,7 +26,9 @@ def needs_one_of(versions: Iterable[tuple[int, int]]) -> re.Pattern[str]:
     """
     numbers = "|".join(rf"{major}\.{minor}" if minor else rf"{major}(?:\.0)?" for major, minor in versions)
     one = rf"mac ?os ?(?:{numbers or '(?!)'})(?!\.?\d)"
-    return re.compile(rf"{one}(?:\+| or (?:newer|later|above)| onwards)|(?:starting from|added in) {one}", re.IGNORECASE)
+    return re.compile(
+        rf"{one}(?:\+| or (?:newer|later|above)| onwards)|(?:starting from|added in) {one}", re.IGNORECASE
+    )
 
 
 @lru_cache(maxsize=None)

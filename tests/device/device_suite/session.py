@@ -96,8 +96,9 @@ class Session:
         self.log.started(case)
         begun, error = time.perf_counter(), {}
         wrong: BaseException | None = None
+        asked = reason is None
         try:
-            if reason is None:
+            if asked:
                 error = run_case(case, self.bench).as_json()
         except Refused as refused:
             reason = str(refused)
@@ -105,6 +106,9 @@ class Session:
             reason = str(skipped)
         except Exception as raised:
             wrong = raised
+        late = self.bench.settle() if asked else None
+        if late is not None and wrong is None:
+            reason, wrong = None, late
         if self._recorder is not None:
             self._touched[case.id] = self._recorder.take()
         seconds = time.perf_counter() - begun

@@ -65,3 +65,9 @@ def test_what_the_shim_lacks_is_named_not_guessed(text: str) -> None:
 def test_commas_inside_of_brackets_split_nothing() -> None:
     assert split_commas("a<b, c> d, (e, f), g[h, i]") == ["a<b, c> d", " (e, f)", " g[h, i]"]
     assert split_commas("") == []
+
+
+def test_a_conversion_between_the_16_bit_types_is_one_that_clang_has() -> None:
+    text = translated("kernel void f(device half *a [[buffer(0)]]) { a[0] = half(bfloat(a[0]) + static_cast< half >(1)); }")
+
+    assert "a[0] = sim_cast<half>(sim_cast<bfloat>(a[0]) + sim_cast<half>(1));" in text

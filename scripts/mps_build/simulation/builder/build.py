@@ -26,7 +26,7 @@ from ..releases import Release
 from .kernels import RUNTIME, compile_kernels
 from .ninja_file import NATIVE, Inputs, ninja_text, own_sources
 from .packages import check_host
-from .root import LIBRARY, Root, hook_files, make_root, write_hook
+from .root import LIBRARY, Root, compile_modules, hook_files, make_root, write_hook
 from .source import debian_tree, generate, host_files, mirrored, patched_files, users_tree, write_if_changed
 
 
@@ -124,6 +124,7 @@ def _compiled(
     argv = (str(root.ninja), "-C", str(folder), f"-j{jobs}", "-k", "0")
     run_build(Command(argv=argv, environ=_environ()), log=log, reporter=reporter, title="Compile the back end")
     spent = round(_cpu_seconds() - before + _spent(folder), 1)
+    compile_modules(root, folder / LIBRARY, log=log, reporter=reporter)
     count = sum(file.suffix == ".mm" for file in files)
     facts = {
         "state": state,

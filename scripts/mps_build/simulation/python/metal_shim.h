@@ -16,6 +16,10 @@ typedef unsigned int uint;
 typedef unsigned long ulong;
 typedef _Float16 half;
 typedef __bf16 bfloat;
+template <class T, class S> T sim_cast(const S &value) {
+  if constexpr (std::is_same_v<S, half> || std::is_same_v<S, bfloat>) return T(float(value));
+  else return T(value);
+}
 
 // Two, three or four components. Metal aligns three like four; what is packed only like its components.
 template <class T, int N, bool packed = false> struct sim_vec;

@@ -16,6 +16,8 @@ from pathlib import Path
 SHIM = Path(__file__).resolve().parent / "metal_shim.h"
 _KERNEL = re.compile(r"\bkernel\s+void\s+(\w+)\s*\(")
 _ATTRIBUTE = re.compile(r"\[\[([^\[\]]*)\]\]")
+# clang refuses what Metal has: a conversion between the two 16-bit types.
+_SHORT_CAST = re.compile(r"\b(?:static_cast\s*<\s*(half|bfloat)\s*>|(half|bfloat))\s*\(")
 _SLOT = re.compile(r"\s*buffer\s*\(\s*(\d+)\s*\)\s*")
 # Where the machine keeps each id, in 32-bit words (kernels/runtime/runtime.h).
 _IDS = {
@@ -117,7 +119,8 @@ def translated(text: str) -> str:
         ]
         rows.append(f'{{"{name}", (void *)sim_run_{name}, {len(buffers)}, {{{", ".join(buffers)}}}}},')
     table = 'extern "C" { sim_exported sim_kernels[] = {\n' + "\n".join(rows) + "\n{nullptr, nullptr, 0, {}}}; }"
-    return "\n".join((f'#include "{SHIM}"', _ATTRIBUTE.sub("", text), *wrappers, table, ""))
+    body = _SHORT_CAST.sub(lambda cast: f"sim_cast<{cast[1] or cast[2]}>(", _ATTRIBUTE.sub("", text))
+    return "\n".join((f'#include "{SHIM}"', body, *wrappers, table, ""))
 
 
 def _argument(index: int, parameter: Parameter) -> str:

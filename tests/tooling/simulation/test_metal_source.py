@@ -68,6 +68,7 @@ def test_commas_inside_of_brackets_split_nothing() -> None:
 
 
 def test_a_conversion_between_the_16_bit_types_is_one_that_clang_has() -> None:
-    text = translated("kernel void f(device half *a [[buffer(0)]]) { a[0] = half(bfloat(a[0]) + static_cast< half >(1)); }")
+    body = "a[0] = half(bfloat(a[0]) + static_cast< half >(1));"
+    text = translated(f"kernel void f(device half *a [[buffer(0)]]) {{ {body} }}")
 
     assert "a[0] = sim_cast<half>(sim_cast<bfloat>(a[0]) + sim_cast<half>(1));" in text

@@ -28,6 +28,11 @@ at::Tensor divided(const at::Tensor &a, const at::Tensor &b) {
   const bool is_whole = at::isIntegralType(a.scalar_type(), true);
   return is_whole ? at::div(a, b, "trunc") : at::div(a, b);
 }
+// ATen has none of Booleans.
+at::Tensor powers(const at::Tensor &a, const at::Tensor &b) {
+  if (a.scalar_type() != at::kBool) return at::pow(a, b);
+  return at::pow(a.to(at::kByte), b.to(at::kByte)).to(at::kBool);
+}
 // A product with the upper triangle of one value, as `multinomial` sums up its weights: of 70,000 weights the triangle
 // would be 20 GB. The numbers are the same.
 bool is_triangle_of_one_value(const Tensors &band) {
@@ -92,7 +97,7 @@ TWO(addition, at::add(x[0], x[1]))
 TWO(subtraction, at::sub(x[0], x[1]))
 TWO(multiplication, at::mul(x[0], x[1]))
 TWO(division, divided(x[0], x[1]))
-TWO(power, at::pow(x[0], x[1]))
+TWO(power, powers(x[0], x[1]))
 TWO(atan2, at::atan2(x[0], x[1]))
 TWO(modulo, at::fmod(x[0], x[1]))
 TWO(floorModulo, at::remainder(x[0], x[1]))

@@ -59,6 +59,8 @@ MEANINGS: Mapping[str, str] = {
     "simulation.build_cpu_s": "`simulate`: every object of the simulation, compiled anew",
     "simulation.limits_share": "share of the cases on the simulated device that fail by a limit of the simulation",
     "simulation.quick_cpu_s": "`verify_mps --simulated --quick`, once the simulation is built",
+    "simulation.quick_explained": "the same of the quick cases: share of those failing that an explanation covers",
+    "simulation.quick_limits_share": "the same of the quick cases: share that fails by a limit of the simulation",
     "simulation.selectors": "share of the selectors that the MPS host code sends which the simulation implements",
     "simulation.suite_cpu_s": "`verify_mps --simulated`, once the simulation is built",
     "simulation.suite_explained": "share of the cases failing on the simulated device that an explanation covers",

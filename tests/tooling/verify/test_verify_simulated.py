@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -318,3 +319,31 @@ def test_the_benchmark_counts_what_was_asked_and_what_is_explained() -> None:
     found = simulation.counted({"cases": cases, "explanations": {"stale": ["x"]}}, "15.2", 12.0)
 
     assert found == simulation.Run("15.2", asked=4, failed=3, explained=2, limits=1, stale=1, cpu_seconds=12.0)
+
+
+def test_kept_answers_are_counted_with_the_explanations_of_now_and_only_the_rest_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def document(**outcomes: str) -> dict[str, Any]:
+        cases = [{"id": name, "layer": "layouts", "outcome": outcome} for name, outcome in outcomes.items()]
+        return {"simulated": {"release": "2.6.0", "macos": "15.2"}, "cases": cases}
+
+    asked: list[tuple[str, ...]] = []
+
+    def ask(given: argparse.Namespace, macos: str, *, only: Sequence[str] = ()) -> tuple[dict[str, Any], float]:
+        asked.append(tuple(only))
+        return (document(new="passed"), 1.0) if only else (document(order="failed", new="failed", old="passed"), 30.0)
+
+    (tmp_path / "simulated_explanations.yaml").write_text(EXPLANATIONS.replace("test_bug, test_good", "order"))
+    monkeypatch.setattr(simulation, "SUITE", tmp_path)
+    monkeypatch.setattr(simulation, "_ask", ask)
+    given = argparse.Namespace(whole=True, kept=tmp_path / "kept", again=False)
+
+    first = simulation.measure(given, "15.2")
+    kept = simulation.measure(given, "15.2")
+    given.again = True
+    last = simulation.measure(given, "15.2")
+
+    assert asked == [(), ("new",)]
+    assert first == kept == simulation.Run("15.2", 3, failed=2, explained=1, limits=0, stale=0, cpu_seconds=30.0)
+    assert last == simulation.Run("15.2", 3, failed=1, explained=1, limits=0, stale=0, cpu_seconds=30.0)

@@ -57,6 +57,7 @@ MEANINGS: Mapping[str, str] = {
     "rehearsal.unexplained": "differences from the official wheel without a reason",
     "rehearsal.whole_cpu_s": "a whole rehearsal, over all runs that it took; the root included",
     "simulation.build_cpu_s": "`simulate`: every object of the simulation, compiled anew",
+    "simulation.history_reproduced": "share of the known faults of host code and kernels that the simulation shows",
     "simulation.limits_share": "share of the cases on the simulated device that fail by a limit of the simulation",
     "simulation.quick_cpu_s": "`verify_mps --simulated --quick`, once the simulation is built",
     "simulation.quick_explained": "the same of the quick cases: share of those failing that an explanation covers",

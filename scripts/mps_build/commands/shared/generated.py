@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from mps_build.common import strict_yaml
 from mps_build.common.documents import command_schema, file_schemas
 from mps_build.common.errors import UsageError
+from mps_build.common.known_issues import load_issues
 from mps_build.common.recipe.catalogue import all_recipes, defaults_file
 from mps_build.common.recipe.meaning import changes, record
 from mps_build.common.recipe.model import Recipe
@@ -28,7 +29,9 @@ from mps_build.kernels.report.large import rules_table as large_table
 from mps_build.simulation.ledger import ledger_page
 from mps_build.verify.bisection.state import State
 from mps_build.verify.explanations import ExplanationFile, load_explanations
+from mps_build.verify.history import HistoryReasons, history, load_reasons, reports
 from mps_build.verify.reports.findings_page import findings_page
+from mps_build.verify.reports.history_page import history_page
 
 from .catalogue import COMMANDS
 from .parser import module_of
@@ -39,6 +42,7 @@ RECIPES_ON_RECORD = Path("tests", "recorded", "recipes.json")
 _MODELS: Mapping[str, type[BaseModel]] = {
     "benchmark": BenchmarkRecord,
     "bisection": State,
+    "history": HistoryReasons,
     "kernel_large_rules": Rules,
     "record": Record,
     "recording": Recording,
@@ -60,6 +64,7 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     yield docs / "host" / "causes.md", causes_page()
     yield docs / "verify" / "simulated_rules.md", ledger_page()
     yield docs / "verify" / "simulated_findings.md", _findings(root)
+    yield docs / "verify" / "simulated_history.md", _history(root)
     releases = (recipe for recipe in all_recipes() if recipe.release is not None)
     yield _page(docs / "reference" / "releases.md", "releases", support_table(releases))
     yield _page(docs / "reference" / "exit_codes.md", "exit codes", exit_codes_table())
@@ -117,6 +122,16 @@ def _findings(root: Path) -> str:
     rows = load_explanations(root / "tests" / "device" / "simulated_explanations.yaml")
     figures = json.loads((root / "benchmarks" / "results.json").read_text(encoding="utf-8"))
     return findings_page(rows, figures, release="2.6.0")
+
+
+def _history(root: Path) -> str:
+    folder = root / "tests" / "sensitivity"
+    said = json.loads((folder / "history.json").read_text(encoding="utf-8"))
+    entries = json.loads((folder / "catalogue.json").read_text(encoding="utf-8"))["entries"]
+    reasons = load_reasons(folder / "history.yaml")
+    found = reports(load_issues(root / "tests" / "device" / "known_issues.yaml"), entries, release=said["release"])
+    lines = history(found, said["answers"], reasons)
+    return history_page(lines, found, said["answers"], reasons, release=said["release"])
 
 
 def _benchmarks(folder: Path) -> str:

@@ -37,6 +37,7 @@ TARGETS = {
 }
 SUITE = Path(__file__).resolve().parents[1] / "tests" / "device"
 _FAILED = ("failed", "crashed", "timeout")
+_VERDICTS = (0, 10, 11)
 
 
 class Run(NamedTuple):
@@ -109,7 +110,8 @@ def _ask(given: argparse.Namespace, macos: str, *, only: Sequence[str] = ()) -> 
         before = _cpu_seconds()
         options = ["--simulated", "--macos", macos, "--record", folder, "--json", str(file), "--jobs", "1"]
         part = ["--only", ",".join(only)] if only else [] if given.whole else ["--quick"]
-        _mps_build("verify_mps", given.recipe, *options, *part)
+        # 2: all of those that are asked again are skipped now; a command line that is refused leaves no file.
+        _mps_build("verify_mps", given.recipe, *options, *part, verdicts=(0, 2, 10, 11) if only else _VERDICTS)
         return json.loads(file.read_text(encoding="utf-8")), _cpu_seconds() - before
 
 
@@ -158,7 +160,8 @@ def _write_built(built: dict[str, Any], given: argparse.Namespace) -> None:
 
 
 def _write(runs: list[Run], given: argparse.Namespace) -> None:
-    command = f"nox -s benchmark -- simulation --macos {given.macos}{' --whole' if given.whole else ''} --write"
+    kept = " --kept DIR --again" if given.again else " --kept DIR" if given.kept else ""
+    command = f"nox -s benchmark -- simulation --macos {given.macos}{' --whole' if given.whole else ''}{kept} --write"
     what = "default" if given.whole else "quick"
     share, limits = ("suite_explained", "limits_share") if given.whole else ("quick_explained", "quick_limits_share")
     texts = {
@@ -183,10 +186,10 @@ def _write(runs: list[Run], given: argparse.Namespace) -> None:
         )
 
 
-def _mps_build(*arguments: str) -> None:
+def _mps_build(*arguments: str, verdicts: tuple[int, ...] = _VERDICTS) -> None:
     """Run a command; a verdict is no failure of the measurement (10 and 11 are verdicts)."""
     status = subprocess.run((sys.executable, "-m", "mps_build", *arguments), check=False).returncode
-    if status not in (0, 10, 11):
+    if status not in verdicts:
         raise SystemExit(f"mps_build {' '.join(arguments)} ended with {status}")
 
 

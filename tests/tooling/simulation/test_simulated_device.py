@@ -83,10 +83,14 @@ same(derived(lambda x: F.pad(x, (-1, 2, 1, -1), "replicate")), torch.randn(1, 2,
 same(lambda x: [F.interpolate(x, scale_factor=1.7, mode="nearest-exact")], torch.randn(1, 1, 10, 10))
 same(derived(lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False)), torch.randn(1, 2, 8, 10))
 same(derived(lambda x: F.max_pool2d(x, 3, 2, 1, ceil_mode=True)), torch.randn(1, 2, 8, 10))
+same(derived(lambda x: F.avg_pool1d(x, 2)), torch.randn(3, 8))
+same(lambda x: [x.detach().t().to(torch.bfloat16).float()], torch.randn(3, 4).half())
 same(lambda x: torch.unique_consecutive(x, True, True, 0), torch.tensor([[1, 2], [1, 2], [0, 1]]))
 same(lambda x: [torch.view_as_real(torch.view_as_complex(x.detach()).sgn())], torch.randn(4, 2))
 same(lambda x: [torch.gather(x, 0, torch.tensor([0, 2], device=x.device))], torch.randn(3))
 same(lambda q, k, v: [F.scaled_dot_product_attention(q.detach(), k.detach(), v.detach())], *torch.randn(3, 1, 2, 5, 4))
+bits = torch.tensor([True, False], device="mps")
+assert (bits**bits).tolist() == [True, True]
 weights = torch.zeros(70_001, device="mps")
 weights[65_600] = 1
 assert torch.multinomial(weights, 9, replacement=True).cpu().eq(65_600).all()
@@ -142,6 +146,15 @@ def test_a_program_gets_what_the_cpu_gives(built: Built, tmp_path: Path, text: s
     answer = _run(built, text, tmp_path, macos=macos)
 
     assert answer.ok, answer.stderr
+
+
+def test_a_first_operator_loads_nothing_more_and_the_modules_of_a_start_have_bytecode(
+    built: Built, tmp_path: Path
+) -> None:
+    text = "import sys, torch; x = torch.ones(3, device='mps'); (x + x).sum().item(); assert 'sympy' not in sys.modules"
+
+    assert _run(built, text, tmp_path).ok
+    assert any(built.root.packages.glob("torch/__pycache__/*.pyc"))
 
 
 def test_a_fault_of_one_macos_shows_on_that_one_alone(built: Built, tmp_path: Path) -> None:

@@ -87,6 +87,12 @@ same(lambda x: torch.unique_consecutive(x, True, True, 0), torch.tensor([[1, 2],
 same(lambda x: [torch.view_as_real(torch.view_as_complex(x.detach()).sgn())], torch.randn(4, 2))
 same(lambda x: [torch.gather(x, 0, torch.tensor([0, 2], device=x.device))], torch.randn(3))
 same(lambda q, k, v: [F.scaled_dot_product_attention(q.detach(), k.detach(), v.detach())], *torch.randn(3, 1, 2, 5, 4))
+for more in ((0, 0), (1, 1), (2, 1)):  # sizes of a result that share a graph; the last is behind all windows
+    def run(x, w):
+        return F.conv_transpose2d(x, w, stride=2, dilation=3, output_padding=more)
+    same(derived(run), torch.randn(1, 3, 4, 5), torch.randn(3, 2, 3, 3))
+same(lambda x: [F.mish(x.detach().half()).float()], torch.linspace(-16, 16, 99))  # Half is Float within a graph
+assert torch.tensor([-2.5, -0.5, 0.5, 1.5, 2.5], device="mps").round().tolist() == [-3, -1, 1, 2, 3]
 weights = torch.zeros(70_001, device="mps")
 weights[65_600] = 1
 assert torch.multinomial(weights, 9, replacement=True).cpu().eq(65_600).all()

@@ -1,0 +1,75 @@
+"""What came of each test: JSON lines in a folder, which a later run goes on with. The last line of a test counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from mps_build.common.json_text import parse_json
+from mps_build.common.opening import open_to_append
+
+BAD = ("failed", "crashed", "timeout")
+GOOD = ("passed", "xfailed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Test:
+    """One test: its id below upstream's `test` folder; `xfailed` is a failure that the test itself expects."""
+
+    id: str
+    outcome: str
+    reason: str = ""
+    seconds: float = 0.0
+
+    @property
+    def file(self) -> str:
+        """The file below upstream's `test` folder."""
+        return self.id.partition("::")[0]
+
+    @property
+    def group(self) -> str:
+        """The class."""
+        return self.id.split("::")[1] if "::" in self.id else ""
+
+
+def read_outcomes(folder: Path) -> dict[str, Test]:
+    """Return the outcomes in a folder by id; a line that a crash cut is passed over."""
+    found: dict[str, tuple[float, Test]] = {}
+    for path in sorted(folder.glob("*.jsonl")):
+        for line in path.read_bytes().splitlines():
+            try:
+                event = parse_json(line, finite=False)
+            except ValueError:
+                continue
+            if isinstance(event, dict) and event.get("event") == "finished":
+                test, when = _test(event), float(event.get("time") or 0.0)
+                if test.id not in found or when >= found[test.id][0]:
+                    found[test.id] = when, test
+    return {test_id: test for test_id, (_, test) in found.items()}
+
+
+def write_outcome(path: Path, test: Test, when: float) -> None:
+    """Append the outcome of a test that could not say it itself."""
+    facts = {"id": test.id, "outcome": test.outcome, "reason": test.reason, "seconds": test.seconds, "time": when}
+    with open_to_append(path) as file:
+        file.write(json.dumps({"event": "finished", **facts}).encode() + b"\n")
+
+
+def counted(tests: Iterable[Test]) -> dict[str, int]:
+    """Return how many tests have which outcome."""
+    counts: dict[str, int] = {}
+    for test in tests:
+        counts[test.outcome] = counts.get(test.outcome, 0) + 1
+    return counts
+
+
+def _test(event: Mapping[str, object]) -> Test:
+    seconds = event.get("seconds")
+    return Test(
+        id=str(event.get("id")),
+        outcome=str(event.get("outcome")),
+        reason=str(event.get("reason") or ""),
+        seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
+    )

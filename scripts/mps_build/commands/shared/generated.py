@@ -29,6 +29,9 @@ from mps_build.simulation.ledger import ledger_page
 from mps_build.verify.bisection.state import State
 from mps_build.verify.explanations import ExplanationFile, load_explanations
 from mps_build.verify.reports.findings_page import findings_page
+from mps_build.verify.upstream.explanations import UpstreamExplanations, load_upstream_explanations
+from mps_build.verify.upstream.page import upstream_page
+from mps_build.verify.upstream.summary import Summary
 
 from .catalogue import COMMANDS
 from .parser import module_of
@@ -43,6 +46,7 @@ _MODELS: Mapping[str, type[BaseModel]] = {
     "record": Record,
     "recording": Recording,
     "simulated_explanations": ExplanationFile,
+    "upstream_explanations": UpstreamExplanations,
 }
 
 
@@ -60,6 +64,7 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     yield docs / "host" / "causes.md", causes_page()
     yield docs / "verify" / "simulated_rules.md", ledger_page()
     yield docs / "verify" / "simulated_findings.md", _findings(root)
+    yield docs / "verify" / "simulated_upstream.md", _upstream(root)
     releases = (recipe for recipe in all_recipes() if recipe.release is not None)
     yield _page(docs / "reference" / "releases.md", "releases", support_table(releases))
     yield _page(docs / "reference" / "exit_codes.md", "exit codes", exit_codes_table())
@@ -117,6 +122,11 @@ def _findings(root: Path) -> str:
     rows = load_explanations(root / "tests" / "device" / "simulated_explanations.yaml")
     figures = json.loads((root / "benchmarks" / "results.json").read_text(encoding="utf-8"))
     return findings_page(rows, figures, release="2.6.0")
+
+
+def _upstream(root: Path) -> str:
+    summary = Summary.model_validate_json((root / "benchmarks" / "upstream_tests.json").read_bytes())
+    return upstream_page(summary, load_upstream_explanations())
 
 
 def _benchmarks(folder: Path) -> str:

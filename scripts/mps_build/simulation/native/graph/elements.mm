@@ -84,7 +84,7 @@ ONE_OF(imaginaryPart, at::imag(x[0]).contiguous())
 ONE_OF(inverse, at::inverse(x[0]))
 
 TWO(addition, at::add(x[0], x[1]))
-TWO(subtraction, at::sub(x[0], x[1]))
+TWO(subtraction, x[0].scalar_type() == at::kBool ? at::logical_xor(x[0], x[1]) : at::sub(x[0], x[1]))
 TWO(multiplication, at::mul(x[0], x[1]))
 TWO(division, divided(x[0], x[1]))
 TWO(power, at::pow(x[0], x[1]))

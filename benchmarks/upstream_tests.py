@@ -28,7 +28,7 @@ from mps_build.simulation.session import DEFAULT_MACOS, check_macos, provide, si
 from mps_build.verify.suite.child import Limits
 from mps_build.verify.suite.memory import default_limit_bytes
 from mps_build.verify.upstream.explanations import explained, load_upstream_explanations
-from mps_build.verify.upstream.outcomes import BAD, Test, read_outcomes
+from mps_build.verify.upstream.outcomes import BAD, Asked, read_outcomes
 from mps_build.verify.upstream.run import UpstreamRequest, run_upstream
 from mps_build.verify.upstream.summary import Summary, summed_up
 from mps_build.verify.upstream.tests import FILES, PACKAGES
@@ -46,7 +46,7 @@ def main() -> int:
     folder = given.record or Path("work") / f"upstream-{release}-macos-{given.macos}"
     rows, console = load_upstream_explanations(), Console()
 
-    def on_test(test: Test) -> None:
+    def on_test(test: Asked) -> None:
         if test.outcome in BAD:
             row = explained([test], rows, macos=given.macos)[test.id]
             said = row.id if row else (test.reason.strip().splitlines() or [""])[-1]

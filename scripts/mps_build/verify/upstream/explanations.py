@@ -13,7 +13,7 @@ from mps_build.common import strict_yaml
 from mps_build.common.known_issues import Range, Text, within
 
 from ..explanations import HostLine
-from .outcomes import BAD, Test
+from .outcomes import BAD, Asked
 
 FILE = Path(__file__).parent / "explanations.yaml"
 LETTERS = ("bug", "limit", "mac", "test")
@@ -44,7 +44,7 @@ class UpstreamExplanation(BaseModel):
             raise ValueError("a bug needs a public link, or lines of the host code")
         return self
 
-    def explains(self, test: Test) -> bool:
+    def explains(self, test: Asked) -> bool:
         """Whether this test fails by it."""
         is_said = self.message is None or self.message in test.reason
         return test.outcome in BAD and is_said and any(fnmatchcase(test.id, pattern) for pattern in self.tests)
@@ -76,7 +76,7 @@ def load_upstream_explanations(path: Path = FILE) -> tuple[UpstreamExplanation, 
 
 
 def explained(
-    tests: Iterable[Test], rows: Sequence[UpstreamExplanation], *, macos: str
+    tests: Iterable[Asked], rows: Sequence[UpstreamExplanation], *, macos: str
 ) -> dict[str, UpstreamExplanation | None]:
     """Return the row of each failing test by its id; None where no row explains it."""
     active = [row for row in rows if within(macos, row.macos)]

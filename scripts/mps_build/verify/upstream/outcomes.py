@@ -15,7 +15,7 @@ GOOD = ("passed", "xfailed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Test:
+class Asked:
     """One test: its id below upstream's `test` folder; `xfailed` is a failure that the test itself expects."""
 
     id: str
@@ -34,9 +34,9 @@ class Test:
         return self.id.split("::")[1] if "::" in self.id else ""
 
 
-def read_outcomes(folder: Path) -> dict[str, Test]:
+def read_outcomes(folder: Path) -> dict[str, Asked]:
     """Return the outcomes in a folder by id; a line that a crash cut is passed over."""
-    found: dict[str, tuple[float, Test]] = {}
+    found: dict[str, tuple[float, Asked]] = {}
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_bytes().splitlines():
             try:
@@ -50,14 +50,14 @@ def read_outcomes(folder: Path) -> dict[str, Test]:
     return {test_id: test for test_id, (_, test) in found.items()}
 
 
-def write_outcome(path: Path, test: Test, when: float) -> None:
+def write_outcome(path: Path, test: Asked, when: float) -> None:
     """Append the outcome of a test that could not say it itself."""
     facts = {"id": test.id, "outcome": test.outcome, "reason": test.reason, "seconds": test.seconds, "time": when}
     with open_to_append(path) as file:
         file.write(json.dumps({"event": "finished", **facts}).encode() + b"\n")
 
 
-def counted(tests: Iterable[Test]) -> dict[str, int]:
+def counted(tests: Iterable[Asked]) -> dict[str, int]:
     """Return how many tests have which outcome."""
     counts: dict[str, int] = {}
     for test in tests:
@@ -65,9 +65,9 @@ def counted(tests: Iterable[Test]) -> dict[str, int]:
     return counts
 
 
-def _test(event: Mapping[str, object]) -> Test:
+def _test(event: Mapping[str, object]) -> Asked:
     seconds = event.get("seconds")
-    return Test(
+    return Asked(
         id=str(event.get("id")),
         outcome=str(event.get("outcome")),
         reason=str(event.get("reason") or ""),

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mps_build.common.errors import OwnFault
 from mps_build.common.process import Command
 
 from ..suite.child import ChildEnd, Limits, run_child
-from ..suite.memory import total_bytes
 from ..suite.outcomes import describe_end, is_orderly, last_lines
-from .outcomes import Test, read_outcomes, write_outcome
+from .outcomes import Asked, read_outcomes, write_outcome
 from .tests import patterns_of
 
 _PLUGIN = Path(__file__).parent / "plugin"
 # A process leaves the rest to another from here on: graphs and buffers of thousands of tests pile up.
 _LEAVE_BYTES = 5 << 29
 
-OnTest = Callable[[Test], None]
+OnTest = Callable[[Asked], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,11 @@ class UpstreamRequest:
 
 
 def run_upstream(request: UpstreamRequest, on_test: OnTest = lambda _: None) -> None:
-    """Run every test that has no outcome in the folder yet, and write what came of it there."""
+    """Run every test that has no outcome in the folder yet, and write what came of it there.
+
+    Raises:
+        OwnFault: a file's tests cannot be asked at all.
+    """
     request.folder.mkdir(parents=True, exist_ok=True)
     done = frozenset(read_outcomes(request.folder)) - request.again
     number, parts = request.part
@@ -84,6 +88,7 @@ class _Part:
         self._done, self._on_test, self._is_stopped = set(done), on_test, is_stopped
         self._name = f"{file.removesuffix('.py').replace('/', '-')}.{part.replace('/', '-')}"
         self._outcomes = request.folder / f"{self._name}.jsonl"
+        self._log = request.folder / f"{self._name}.log"
         self._seen = 0
         # A child's lines stand in a file of their own: the watchdog reads it from its beginning.
         self._children = len(list(request.folder.glob(f"{self._name}.*.jsonl")))
@@ -98,18 +103,20 @@ class _Part:
             if end.running is not None:
                 self._tell(end, end.running)
             elif end.left_after is None and self._seen == before:  # nothing came of it: the next would end the same way
-                self._tell(end, f"{self._file}::(between tests)")
-                return
+                raise OwnFault(
+                    f"{self._file}: no test could be asked: {describe_end(end)}: {last_lines(end.output)}",
+                    hint=f"the whole output is in {self._log}",
+                )
 
     def _tell(self, end: ChildEnd, test_id: str) -> None:
         reason = f"{describe_end(end)}: {last_lines(end.output, 12)}"
         seconds = round(time.monotonic() - end.running_since, 3) if end.running else 0.0
         outcome = "timeout" if end.cut == "timeout" else "crashed"
-        test = Test(id=test_id, outcome=outcome, reason=reason, seconds=seconds)
+        test = Asked(id=test_id, outcome=outcome, reason=reason, seconds=seconds)
         write_outcome(self._outcomes, test, time.time())
         self._take(test)
 
-    def _take(self, test: Test) -> None:
+    def _take(self, test: Asked) -> None:
         self._done.add(test.id)
         self._seen += 1
         self._on_test(test)
@@ -117,10 +124,7 @@ class _Part:
     def _on_event(self, event: Mapping[str, Any]) -> None:
         if event.get("event") == "finished":
             seconds = float(event["seconds"])
-            self._take(Test(id=event["id"], outcome=event["outcome"], reason=event["reason"], seconds=seconds))
-        elif event.get("event") == "uncollected":
-            text = str(event.get("text"))
-            self._on_test(Test(id=f"{self._file}::(collection)", outcome="failed", reason=text))
+            self._take(Asked(id=event["id"], outcome=event["outcome"], reason=event["reason"], seconds=seconds))
 
     def _child(self) -> ChildEnd:
         request = self._request
@@ -134,11 +138,11 @@ class _Part:
         argv += ["--mps-leave-out", str(left_out), "--mps-part", self._part, "--mps-memory", str(_LEAVE_BYTES)]
         argv += [word for pattern in only for word in ("--mps-only", pattern)]
         paths = os.pathsep.join((str(_PLUGIN), str(request.tests)))
-        programs = f"{_programs(request.folder)}{os.pathsep}{request.environ['PATH']}"
+        programs = f"{_programs(request)}{os.pathsep}{request.environ['PATH']}"
         environ = {**request.environ, "PYTHONPATH": paths, "PATH": programs}
         return run_child(
             Command(argv=(*argv, self._file), cwd=request.tests, environ=environ),
-            log=request.folder / f"{self._name}.log",
+            log=self._log,
             outcomes=outcomes,
             limits=request.limits,
             on_event=self._on_event,
@@ -146,10 +150,12 @@ class _Part:
         )
 
 
-def _programs(folder: Path) -> Path:
-    """Return a folder with what test_mps.py starts to ask a Mac for its memory; it gets that of this machine."""
-    programs = folder / "programs"
+def _programs(request: UpstreamRequest) -> Path:
+    """Return a folder with what test_mps.py starts to ask a Mac for its memory; it is told what a test may hold."""
+    programs = request.folder / "programs"
     programs.mkdir(exist_ok=True)
-    (programs / "sysctl").write_text(f"#!/bin/sh\n# sysctl -n hw.memsize\necho {total_bytes()}\n", encoding="utf-8")
+    (programs / "sysctl").write_text(
+        f"#!/bin/sh\n# sysctl -n hw.memsize\necho {request.limits.memory_bytes}\n", encoding="utf-8"
+    )
     (programs / "sysctl").chmod(0o755)
     return programs

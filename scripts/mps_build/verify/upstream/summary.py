@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from .explanations import LETTERS, UpstreamExplanation, explained
-from .outcomes import GOOD, Test
+from .outcomes import GOOD, Asked
 
 
 class Group(BaseModel):
@@ -58,7 +58,7 @@ class Summary(BaseModel):
 
 
 def summed_up(
-    tests: Iterable[Test], rows: Sequence[UpstreamExplanation], *, release: str, macos: str, date: str
+    tests: Iterable[Asked], rows: Sequence[UpstreamExplanation], *, release: str, macos: str, date: str
 ) -> Summary:
     """Return the summary of outcomes."""
     listed = sorted(tests, key=lambda test: test.id)

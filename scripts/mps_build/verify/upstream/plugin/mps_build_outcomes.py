@@ -56,10 +56,6 @@ class _Outcomes:
         self._write("collected", ids=[item.nodeid for item in mine])
         items[:] = [item for item in mine if item.nodeid not in self._left_out]
 
-    def pytest_collectreport(self, report: Any) -> None:
-        if report.failed:
-            self._write("uncollected", file=report.nodeid, text=str(report.longrepr)[-2000:])
-
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._reports, self._began = [], time.monotonic()
         self._write("started", id=nodeid)

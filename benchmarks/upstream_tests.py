@@ -117,8 +117,8 @@ def _write(summary: Summary) -> None:
         unit="share",
         command=COMMAND,
         target=">= 0.9; each other is explained",
-        versions=f"torch {summary.release} as macOS {summary.macos}: {summary.passed} of {summary.asked} tests that run "
-        f"on mps, {len(summary.failing) - summary.new} explained, {summary.new} not",
+        versions=f"torch {summary.release} as macOS {summary.macos}: {summary.passed} of {summary.asked} tests "
+        f"that run on mps, {len(summary.failing) - summary.new} explained, {summary.new} not",
     )
 
 

@@ -95,6 +95,17 @@ same(lambda x: [F.mish(x.detach().half()).float()], torch.linspace(-16, 16, 99))
 assert torch.tensor([-2.5, -0.5, 0.5, 1.5, 2.5], device="mps").round().tolist() == [-3, -1, 1, 2, 3]
 # Its kernel writes, and then reads its input again: not so as Metal's compiler translates it.
 assert torch.allclose(torch.tensor([1 + 2j], device="mps").exp_().cpu(), torch.tensor([1 + 2j]).exp())
+def grown(x):
+    return F.interpolate(x, scale_factor=40, mode="nearest"), F.interpolate(x, scale_factor=40, mode="bilinear") * 0.3
+same(derived(grown), torch.randn(1, 2, 3, 2))
+drawn = [torch.randn(3, device="mps", generator=torch.Generator("mps").manual_seed(7)).tolist() for _ in range(2)]
+assert drawn[0] == drawn[1] and isinstance(torch.Generator("mps"), torch.Generator)
+library = torch.mps._compile_shader(
+    "kernel void f(device half* x, constant half2& ab, uint i [[thread_position_in_grid]]) { x[i] = ab.x + i * ab.y; }"
+)
+x = torch.zeros(4, device="mps", dtype=torch.half)
+library.f(x, [1.0, 0.5], arg_casts="fp16")
+assert dir(library) == ["f"] and x.tolist() == [1, 1.5, 2, 2.5]
 weights = torch.zeros(70_001, device="mps")
 weights[65_600] = 1
 assert torch.multinomial(weights, 9, replacement=True).cpu().eq(65_600).all()

@@ -8,12 +8,39 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
+_SEED = 67280421310721  # of a new generator: c10::detail::default_rng_seed_val
+
 
 def _has_mps(module: ModuleType) -> None:
     """Change torch._C."""
     module._has_mps = True  # type: ignore[attr-defined]
     if not hasattr(module, "_mps_compileShader"):
         module._mps_compileShader = _ShaderLibrary  # type: ignore[attr-defined]
+
+
+def _makes_generators(module: Any) -> None:
+    """Change torch, once it is complete: its own modules have the class that its bindings have."""
+    module.Generator = module._C.Generator = _generator_class(module._C, module.Generator)
+
+
+def _generator_class(module: Any, plain: Any) -> type:
+    """Return torch.Generator with one for mps: torch/csrc/Generator.cpp leaves it out where USE_MPS is not set."""
+
+    class OfGenerators(type):
+        def __call__(cls, device: Any = "cpu") -> Any:
+            if str(device).partition(":")[0] != "mps":
+                return plain(device)
+            made = module._mps_get_default_generator().clone_state()
+            made.manual_seed(_SEED)
+            return made
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, plain)
+
+        def __getattr__(cls, name: str) -> Any:
+            return getattr(plain, name)
+
+    return OfGenerators("Generator", (), {"__module__": plain.__module__, "__doc__": plain.__doc__})
 
 
 class _ShaderLibrary:
@@ -75,10 +102,8 @@ def _as_bytes(value: Any, casts: Any, place: int) -> Any:
     """Return a number, or a list of them, as a tensor whose bytes are the argument."""
     import torch
 
-    types = {
-        **{"fp16": torch.float16, "bf16": torch.bfloat16, "int32": torch.int32},
-        **{"int16": torch.int16, "int8": torch.int8, "uint8": torch.uint8},
-    }
+    types: dict[Any, Any] = {name: getattr(torch, name) for name in ("int32", "int16", "int8", "uint8")}
+    types |= {"fp16": torch.float16, "bf16": torch.bfloat16}
     numbers = list(value) if isinstance(value, (list, tuple)) else [value]
     if not numbers:
         raise RuntimeError("Empty list/tuple can not be an argument to metal kernel")
@@ -108,7 +133,11 @@ def _stores_on_mps(module: ModuleType) -> None:
     storage.__new__ = make
 
 
-_CHANGES: dict[str, Callable[[ModuleType], None]] = {"torch._C": _has_mps, "torch.storage": _stores_on_mps}
+_CHANGES: dict[str, Callable[[ModuleType], None]] = {
+    "torch": _makes_generators,
+    "torch._C": _has_mps,
+    "torch.storage": _stores_on_mps,
+}
 
 
 class _Loader:

@@ -17,7 +17,7 @@ import pytest
 
 _PAGE = 4096
 # Which failures these tests expect, and which they leave out, depends on the macOS that Python says it runs on.
-platform.mac_ver = lambda *_, **__: (os.environ["MPS_BUILD_MACOS"], ("", "", ""), "arm64")  # type: ignore[assignment]
+platform.mac_ver = lambda *_, **__: (os.environ["MPS_BUILD_MACOS"], ("", "", ""), "arm64")
 
 
 def pytest_addoption(parser: Any) -> None:

@@ -28,7 +28,7 @@ from mps_build.simulation.session import DEFAULT_MACOS, check_macos, provide, si
 from mps_build.verify.suite.child import Limits
 from mps_build.verify.suite.memory import default_limit_bytes
 from mps_build.verify.upstream.explanations import explained, load_upstream_explanations
-from mps_build.verify.upstream.outcomes import BAD, Asked, read_outcomes
+from mps_build.verify.upstream.outcomes import BAD, Asked, read_outcomes, read_sizes
 from mps_build.verify.upstream.run import UpstreamRequest, run_upstream
 from mps_build.verify.upstream.summary import Summary, summed_up
 from mps_build.verify.upstream.tests import FILES, PACKAGES
@@ -55,7 +55,8 @@ def main() -> int:
     run_upstream(_request(given, release, folder.absolute(), console), on_test)
     tests = {test_id: test for test_id, test in read_outcomes(folder).items() if _is_asked(test_id, given.only)}
     day = datetime.now(timezone.utc).date().isoformat()
-    summary = summed_up(tests.values(), rows, release=release, macos=given.macos, date=day)
+    sizes = read_sizes(folder)
+    summary = summed_up(tests.values(), rows, sizes, release=release, macos=given.macos, date=day)
     print(f"{summary.passed} of {summary.asked} passed; {len(summary.failing)} failed, {summary.new} without a reason")
     if given.write:
         _write(summary)
@@ -117,8 +118,8 @@ def _write(summary: Summary) -> None:
         unit="share",
         command=COMMAND,
         target=">= 0.9; each other is explained",
-        versions=f"torch {summary.release} as macOS {summary.macos}: {summary.passed} of {summary.asked} tests "
-        f"that run on mps, {len(summary.failing) - summary.new} explained, {summary.new} not",
+        versions=f"torch {summary.release} as macOS {summary.macos}: {summary.passed} of {summary.asked} that were run, "
+        f"of {summary.tests} in the files for mps; {len(summary.failing) - summary.new} explained, {summary.new} not",
     )
 
 

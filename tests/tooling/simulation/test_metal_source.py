@@ -57,6 +57,12 @@ def test_no_two_buffers_of_a_kernel_are_the_same_memory_to_its_compiler() -> Non
     assert "(device float *)slots[1]" in text
 
 
+def test_a_cast_between_half_and_bfloat_is_a_function_of_the_shim() -> None:
+    text = translated("bfloat f(half x) { return bfloat (x) + half(1) + cast<half>(x); }")
+
+    assert "bfloat f(half x) { return sim_bfloat(x) + sim_half(1) + cast<half>(x); }" in text
+
+
 @pytest.mark.parametrize(
     "text",
     [

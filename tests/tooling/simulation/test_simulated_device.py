@@ -95,6 +95,10 @@ same(lambda x: [F.mish(x.detach().half()).float()], torch.linspace(-16, 16, 99))
 assert torch.tensor([-2.5, -0.5, 0.5, 1.5, 2.5], device="mps").round().tolist() == [-3, -1, 1, 2, 3]
 # Its kernel writes, and then reads its input again: not so as Metal's compiler translates it.
 assert torch.allclose(torch.tensor([1 + 2j], device="mps").exp_().cpu(), torch.tensor([1 + 2j]).exp())
+for one, other in ((torch.half, torch.bfloat16), (torch.bfloat16, torch.half)):  # a view: by a kernel that is text
+    x = torch.linspace(-9, 9, 24).reshape(2, 3, 4).to(one)
+    found = x.to("mps").permute(2, 0, 1)[1:, :, ::2].to(other)
+    assert torch.equal(found.cpu(), x.permute(2, 0, 1)[1:, :, ::2].to(other))
 def grown(x):
     return F.interpolate(x, scale_factor=40, mode="nearest"), F.interpolate(x, scale_factor=40, mode="bilinear") * 0.3
 same(derived(grown), torch.randn(1, 2, 3, 2))

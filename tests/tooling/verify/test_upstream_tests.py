@@ -11,7 +11,7 @@ import pytest
 from mps_build.common.errors import OwnFault
 from mps_build.verify.suite.child import Limits
 from mps_build.verify.upstream.explanations import UpstreamExplanation, explained, load_upstream_explanations
-from mps_build.verify.upstream.outcomes import Asked, counted, read_outcomes
+from mps_build.verify.upstream.outcomes import Asked, counted, read_outcomes, read_sizes
 from mps_build.verify.upstream.page import upstream_page
 from mps_build.verify.upstream.run import UpstreamRequest, run_upstream
 from mps_build.verify.upstream.summary import summed_up
@@ -105,6 +105,7 @@ def test_parts_and_processes_share_the_tests(request_of: UpstreamRequest, tmp_pa
 
     assert [len(half) for half in halves] == [2, 2]
     assert counted(read_outcomes(tmp_path).values()) == {"passed": 1, "failed": 2, "xfailed": 1}
+    assert read_sizes(tmp_path) == {"test_mps.py": 4}
 
 
 def test_a_failure_has_the_first_row_that_fits_its_id_and_its_words(outcomes: dict[str, Asked]) -> None:
@@ -116,7 +117,8 @@ def test_a_failure_has_the_first_row_that_fits_its_id_and_its_words(outcomes: di
     ]
 
     found = explained(outcomes.values(), rows, macos="15.2")
-    summary = summed_up(outcomes.values(), rows, release="2.6.0", macos="15.2", date="2026-11-26")
+    sizes = {"test_mps.py": 11, "test_old.py": 99}
+    summary = summed_up(outcomes.values(), rows, sizes, release="2.6.0", macos="15.2", date="2026-11-26")
 
     assert {test.rpartition("::")[2]: row.id if row else "" for test, row in found.items()} == {
         "test_fails": "numbers",
@@ -127,6 +129,7 @@ def test_a_failure_has_the_first_row_that_fits_its_id_and_its_words(outcomes: di
     assert (summary.asked, summary.passed, summary.new) == (8, 4, 2)
     page = upstream_page(summary, rows)
     assert "4 of 8 tests passed (50.0%), 2 fail without a reason." in page
+    assert "1 leave themselves out. These are 9 of the files' 12 tests for mps." in page
     assert "| test_mps.py | TestMPS | 7 | 3 | 1 | 1 |  |  | 2 | 1 |" in page
     assert "| surprise | limit | 1 | a\\|b |" in page
     assert "| other |" not in page

@@ -17,6 +17,7 @@ SHIM = Path(__file__).resolve().parent / "metal_shim.h"
 _KERNEL = re.compile(r"\bkernel\s+void\s+(\w+)\s*\(")
 _ATTRIBUTE = re.compile(r"\[\[([^\[\]]*)\]\]")
 _SLOT = re.compile(r"\s*buffer\s*\(\s*(\d+)\s*\)\s*")
+_CAST = re.compile(r"\b(half|bfloat)\s*\(")
 _POINTER = re.compile(r"\*\s*(\w+)(?=\s*(?:\[\[|,|\)|$))")
 # Where the machine keeps each id, in 32-bit words (kernels/runtime/runtime.h).
 _IDS = {
@@ -120,7 +121,7 @@ def translated(text: str) -> str:
     """Return Metal source as C++ that exports its kernels."""
     text = re.sub(r"^\s*#include\s*<metal\w*>\s*$", "", text, flags=re.MULTILINE)
     kernels = list(kernels_of(text))
-    text = _without_aliases(text)
+    text = _CAST.sub(r"sim_\1(", _without_aliases(text))
     wrappers, rows = [], []
     for name, parameters in kernels:
         given = ", ".join(_argument(index, each) for index, each in enumerate(parameters))

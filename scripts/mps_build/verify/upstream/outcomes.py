@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mps_build.common.json_text import parse_json
 from mps_build.common.opening import open_to_append
@@ -37,17 +38,20 @@ class Asked:
 def read_outcomes(folder: Path) -> dict[str, Asked]:
     """Return the outcomes in a folder by id; a line that a crash cut is passed over."""
     found: dict[str, tuple[float, Asked]] = {}
-    for path in sorted(folder.glob("*.jsonl")):
-        for line in path.read_bytes().splitlines():
-            try:
-                event = parse_json(line, finite=False)
-            except ValueError:
-                continue
-            if isinstance(event, dict) and event.get("event") == "finished":
-                test, when = _test(event), float(event.get("time") or 0.0)
-                if test.id not in found or when >= found[test.id][0]:
-                    found[test.id] = when, test
+    for event in _events(folder, "finished"):
+        test, when = _test(event), float(event.get("time") or 0.0)
+        if test.id not in found or when >= found[test.id][0]:
+            found[test.id] = when, test
     return {test_id: test for test_id, (_, test) in found.items()}
+
+
+def read_sizes(folder: Path) -> dict[str, int]:
+    """Return how many tests each file has, of which the outcomes may be a part."""
+    sizes: dict[str, int] = {}
+    for event in _events(folder, "collected"):
+        for file, count in dict(event.get("files") or {}).items():
+            sizes[file] = max(sizes.get(file, 0), int(count))
+    return sizes
 
 
 def write_outcome(path: Path, test: Asked, when: float) -> None:
@@ -63,6 +67,17 @@ def counted(tests: Iterable[Asked]) -> dict[str, int]:
     for test in tests:
         counts[test.outcome] = counts.get(test.outcome, 0) + 1
     return counts
+
+
+def _events(folder: Path, kind: str) -> Iterator[dict[str, Any]]:
+    for path in sorted(folder.glob("*.jsonl")):
+        for line in path.read_bytes().splitlines():
+            try:
+                event = parse_json(line, finite=False)
+            except ValueError:
+                continue
+            if isinstance(event, dict) and event.get("event") == kind:
+                yield event
 
 
 def _test(event: Mapping[str, object]) -> Asked:

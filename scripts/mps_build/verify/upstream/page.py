@@ -34,7 +34,9 @@ def upstream_page(summary: Summary, rows: Sequence[UpstreamExplanation]) -> str:
     """Return the page in Markdown."""
     share = summary.passed / max(summary.asked, 1)
     said = f"PyTorch {summary.release} as macOS {summary.macos}, {summary.date}: "
-    said += f"{summary.passed} of {summary.asked} tests passed ({share:.1%}), {summary.new} fail without a reason."
+    said += f"{summary.passed} of {summary.asked} tests passed ({share:.1%}), {summary.new} fail without a reason.\n"
+    said += f"{summary.skipped} leave themselves out. These are {summary.asked + summary.skipped} of the files' "
+    said += f"{summary.tests} tests for mps."
     table = [
         (
             group.file,

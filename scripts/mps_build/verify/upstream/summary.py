@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -30,7 +31,10 @@ class Group(BaseModel):
 
 
 class Summary(BaseModel):
-    """The outcomes of a run; `failing` has the id of the row of each test, or an empty text."""
+    """The outcomes of a run; `failing` has the id of the row of each test, or an empty text.
+
+    `tests`: how many there are in these files, of which a part may have been run.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,6 +42,7 @@ class Summary(BaseModel):
     release: str
     macos: str
     date: str
+    tests: int
     groups: tuple[Group, ...]
     failing: dict[str, str]
 
@@ -52,15 +57,26 @@ class Summary(BaseModel):
         return sum(group.passed for group in self.groups)
 
     @property
+    def skipped(self) -> int:
+        """How many were not asked by their own choice."""
+        return sum(group.skipped for group in self.groups)
+
+    @property
     def new(self) -> int:
         """How many fail without an explanation."""
         return sum(group.new for group in self.groups)
 
 
 def summed_up(
-    tests: Iterable[Asked], rows: Sequence[UpstreamExplanation], *, release: str, macos: str, date: str
+    tests: Iterable[Asked],
+    rows: Sequence[UpstreamExplanation],
+    sizes: Mapping[str, int],
+    *,
+    release: str,
+    macos: str,
+    date: str,
 ) -> Summary:
-    """Return the summary of outcomes."""
+    """Return the summary of outcomes; `sizes` says how many tests each file has."""
     listed = sorted(tests, key=lambda test: test.id)
     found = explained(listed, rows, macos=macos)
     groups = []
@@ -78,4 +94,5 @@ def summed_up(
             )
         )
     failing = {test_id: row.id if row else "" for test_id, row in found.items()}
-    return Summary(release=release, macos=macos, date=date, groups=tuple(groups), failing=failing)
+    total = sum(max(sizes.get(file, 0), count) for file, count in Counter(test.file for test in listed).items())
+    return Summary(release=release, macos=macos, date=date, tests=total, groups=tuple(groups), failing=failing)

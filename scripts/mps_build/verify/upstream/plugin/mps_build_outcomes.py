@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import time
+from collections import Counter
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -52,8 +53,8 @@ class _Outcomes:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         mine = [item for item in items if any(fnmatchcase(item.nodeid, each) for each in self._only)]
+        self._write("collected", files=dict(Counter(item.nodeid.partition("::")[0] for item in mine)), only=self._only)
         mine = mine[self._part :: self._parts]
-        self._write("collected", ids=[item.nodeid for item in mine])
         items[:] = [item for item in mine if item.nodeid not in self._left_out]
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:

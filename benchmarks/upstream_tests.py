@@ -118,8 +118,8 @@ def _write(summary: Summary) -> None:
         unit="share",
         command=COMMAND,
         target=">= 0.9; each other is explained",
-        versions=f"torch {summary.release} as macOS {summary.macos}: {summary.passed} of {summary.asked} that were run, "
-        f"of {summary.tests} in the files for mps; {len(summary.failing) - summary.new} explained, {summary.new} not",
+        versions=f"torch {summary.release} as macOS {summary.macos}: {summary.passed} of {summary.asked} run, "
+        f"of {summary.tests} in the files; {len(summary.failing) - summary.new} explained, {summary.new} not",
     )
 
 

@@ -1,7 +1,7 @@
 """PyTorch's own tests on the simulated device, unchanged: how many pass, and why the others fail.
 
-    nox -s benchmark -- upstream_tests [--recipe v2.6.0] [--macos 15.2] [--only PATTERN] [--part I/N] [--jobs N]
-                                       [--failed | --again] [--write]
+    nox -s benchmark -- upstream_tests [--recipe v2.6.0] [--macos 15.2] [--source TREE] [--only PATTERN] [--part I/N]
+                                       [--jobs N] [--failed | --again] [--write]
 
 The files are those that the release's `test/run_test.py --mps` runs, and test_optim.py. Each test runs under the
 watchdog of verify_mps: a crash or a hang costs that test, and the next goes on. What came of each stands in the folder
@@ -13,6 +13,7 @@ machines can be put together by copying their files into one folder. --failed as
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from datetime import datetime, timezone
@@ -23,6 +24,7 @@ from pathlib import Path
 from mps_build.common.console import Console
 from mps_build.common.files import write_whole
 from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.workspace import work_folder
 from mps_build.simulation.libraries import libraries_of
 from mps_build.simulation.session import DEFAULT_MACOS, check_macos, provide, simulated_environ, upstream_tests
 from mps_build.verify.suite.child import Limits
@@ -43,16 +45,16 @@ def main() -> int:
     given = _parser().parse_args()
     check_macos(given.macos)
     release = find_recipe(given.recipe).version
-    folder = given.record or Path("work") / f"upstream-{release}-macos-{given.macos}"
+    folder = (given.record or work_folder() / f"upstream-{release}-macos-{given.macos}").absolute()
+    _check_same(folder, {"release": release, "macos": given.macos})
     rows, console = load_upstream_explanations(), Console()
 
     def on_test(test: Asked) -> None:
         if test.outcome in BAD:
             row = explained([test], rows, macos=given.macos)[test.id]
-            said = row.id if row else (test.reason.strip().splitlines() or [""])[-1]
-            print(f"{test.outcome} {test.id}: {'' if row else 'NEW '}{said}", flush=True)
+            print(f"{test.outcome} {test.id}: {row.id if row else 'NEW ' + test.error}", flush=True)
 
-    run_upstream(_request(given, release, folder.absolute(), console), on_test)
+    run_upstream(_request(given, release, folder, console), on_test)
     tests = {test_id: test for test_id, test in read_outcomes(folder).items() if _is_asked(test_id, given.only)}
     day = datetime.now(timezone.utc).date().isoformat()
     sizes = read_sizes(folder)
@@ -63,8 +65,18 @@ def main() -> int:
     return 1 if summary.new else 0
 
 
+def _check_same(folder: Path, asked: dict[str, str]) -> None:
+    """Refuse to go on with the outcomes of another release, or of another macOS."""
+    file = folder / "asked.json"
+    if file.is_file() and (before := json.loads(file.read_text(encoding="utf-8"))) != asked:
+        raise SystemExit(f"{folder} holds outcomes of {before}, not of {asked}: name another folder by --record")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(file, json.dumps(asked) + "\n")
+
+
 def _request(given: argparse.Namespace, release: str, folder: Path, console: Console) -> UpstreamRequest:
-    built = provide(release, jobs=os.cpu_count() or 1, reporter=console)
+    source = given.source.absolute() if given.source else None
+    built = provide(release, source=source, jobs=os.cpu_count() or 1, reporter=console)
     libraries = libraries_of(built, packages=PACKAGES, folder=None, reporter=console)
     assert libraries is not None
     asked = {test_id: test for test_id, test in read_outcomes(folder).items() if _is_asked(test_id, given.only)}
@@ -72,7 +84,7 @@ def _request(given: argparse.Namespace, release: str, folder: Path, console: Con
     return UpstreamRequest(
         interpreter=libraries / "bin/python",
         environ=simulated_environ(built, macos=given.macos, environ=os.environ, libraries=libraries),
-        tests=upstream_tests(release, reporter=console),
+        tests=source / "test" if source else upstream_tests(release, reporter=console),
         files=tuple(given.files.split(",")),
         folder=folder,
         limits=Limits(memory_bytes=default_limit_bytes() // given.jobs, case_seconds=given.seconds),
@@ -98,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recipe", default="v2.6.0")
     parser.add_argument("--macos", default=DEFAULT_MACOS)
+    parser.add_argument("--source", type=Path, metavar="TREE", help="a PyTorch tree of the release, with its tests")
     parser.add_argument("--files", default=",".join(FILES), help="files below PyTorch's test folder")
     parser.add_argument("--only", action="append", default=[], metavar="PATTERN", help="only tests that fit it")
     parser.add_argument("--part", type=_part, default=(0, 1), metavar="I/N", help="each N-th test, from the I-th on")

@@ -144,6 +144,15 @@ def test_a_file_that_cannot_be_imported_is_no_verdict_on_its_tests(request_of: U
     assert read_outcomes(tmp_path) == {}
 
 
+def test_the_line_that_says_most_is_told() -> None:
+    reason = (
+        "Traceback\n  File\nRuntimeError: no -[MPSGraph x]\n\nException: Caused by sample input at 1\n\nTo run it: …\n"
+    )
+
+    assert Asked(id="a", outcome="failed", reason=reason).error == "RuntimeError: no -[MPSGraph x]"
+    assert Asked(id="a", outcome="timeout", reason="ended by the watchdog: x").error == "ended by the watchdog: x"
+
+
 def test_a_bug_names_where_it_is() -> None:
     with pytest.raises(ValueError, match="a bug needs a public link, or lines of the host code"):
         UpstreamExplanation(id="a", letter="bug", reason="-", tests=("*",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from mps_build.common.json_text import parse_json
 from mps_build.common.opening import open_to_append
 
+_ERROR = re.compile(r"[\w.]*(?:Error|Exception|Success|Failed)\b(?!: Caused by sample input)")
 BAD = ("failed", "crashed", "timeout")
 GOOD = ("passed", "xfailed")
 
@@ -28,6 +30,13 @@ class Asked:
     def file(self) -> str:
         """The file below upstream's `test` folder."""
         return self.id.partition("::")[0]
+
+    @property
+    def error(self) -> str:
+        """The line of its reason that says most: the last exception but PyTorch's `Caused by sample input`."""
+        lines = [line for line in self.reason.splitlines() if line.strip()]
+        errors = [line for line in lines if _ERROR.match(line)]
+        return (errors or lines or [""])[-1]
 
     @property
     def group(self) -> str:

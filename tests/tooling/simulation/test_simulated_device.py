@@ -99,6 +99,7 @@ for one, other in ((torch.half, torch.bfloat16), (torch.bfloat16, torch.half)): 
     x = torch.linspace(-9, 9, 24).reshape(2, 3, 4).to(one)
     found = x.to("mps").permute(2, 0, 1)[1:, :, ::2].to(other)
     assert torch.equal(found.cpu(), x.permute(2, 0, 1)[1:, :, ::2].to(other))
+same(derived(lambda x: F.avg_pool2d(x, 3, 2, 1)), torch.randn(2, 8, 10))  # without a batch
 def grown(x):
     return F.interpolate(x, scale_factor=40, mode="nearest"), F.interpolate(x, scale_factor=40, mode="bilinear") * 0.3
 same(derived(grown), torch.randn(1, 2, 3, 2))

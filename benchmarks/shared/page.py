@@ -64,6 +64,7 @@ MEANINGS: Mapping[str, str] = {
     "simulation.quick_limits_share": "the same of the quick cases: share that fails by a limit of the simulation",
     "simulation.selectors": "share of the selectors that the MPS host code sends which the simulation implements",
     "simulation.suite_cpu_s": "`verify_mps --simulated`, once the simulation is built",
+    "simulation.upstream_passed": "share of PyTorch's own tests for mps that pass on the simulated device",
     "simulation.suite_explained": "share of the cases failing on the simulated device that an explanation covers",
     "suite.cases_cpu_s": "the device suite's cases on a CPU",
     "suite.catalogue_caught": "planted bugs of the catalogue that the device suite catches",

@@ -49,6 +49,20 @@ def test_the_text_exports_each_kernel_with_its_buffers_and_no_attribute() -> Non
     assert '{"scaled", (void *)sim_run_scaled, 3, {{0, 0, sim_size<constant uint&>()}, {1, 2,' in text
 
 
+def test_no_two_buffers_of_a_kernel_are_the_same_memory_to_its_compiler() -> None:
+    text = translated(_KERNEL)
+
+    assert "device float *__restrict out ," in text
+    assert "constant array<int, 2> *__restrict sizes ," in text
+    assert "(device float *)slots[1]" in text
+
+
+def test_a_cast_between_half_and_bfloat_is_a_function_of_the_shim() -> None:
+    text = translated("bfloat f(half x) { return bfloat (x) + half(1) + cast<half>(x); }")
+
+    assert "bfloat f(half x) { return sim_bfloat(x) + sim_half(1) + cast<half>(x); }" in text
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -65,10 +79,3 @@ def test_what_the_shim_lacks_is_named_not_guessed(text: str) -> None:
 def test_commas_inside_of_brackets_split_nothing() -> None:
     assert split_commas("a<b, c> d, (e, f), g[h, i]") == ["a<b, c> d", " (e, f)", " g[h, i]"]
     assert split_commas("") == []
-
-
-def test_a_conversion_between_the_16_bit_types_is_one_that_clang_has() -> None:
-    body = "a[0] = half(bfloat(a[0]) + static_cast< half >(1));"
-    text = translated(f"kernel void f(device half *a [[buffer(0)]]) {{ {body} }}")
-
-    assert "a[0] = sim_cast<half>(sim_cast<bfloat>(a[0]) + sim_cast<half>(1));" in text

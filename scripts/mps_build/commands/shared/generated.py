@@ -32,6 +32,9 @@ from mps_build.verify.explanations import ExplanationFile, load_explanations
 from mps_build.verify.history import HistoryReasons, history, load_reasons, reports
 from mps_build.verify.reports.findings_page import findings_page
 from mps_build.verify.reports.history_page import history_page
+from mps_build.verify.upstream.explanations import UpstreamExplanations, load_upstream_explanations
+from mps_build.verify.upstream.page import upstream_page
+from mps_build.verify.upstream.summary import Summary
 
 from .catalogue import COMMANDS
 from .parser import module_of
@@ -47,6 +50,7 @@ _MODELS: Mapping[str, type[BaseModel]] = {
     "record": Record,
     "recording": Recording,
     "simulated_explanations": ExplanationFile,
+    "upstream_explanations": UpstreamExplanations,
 }
 
 
@@ -65,6 +69,7 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     yield docs / "verify" / "simulated_rules.md", ledger_page()
     yield docs / "verify" / "simulated_findings.md", _findings(root)
     yield docs / "verify" / "simulated_history.md", _history(root)
+    yield docs / "verify" / "simulated_upstream.md", _upstream(root)
     releases = (recipe for recipe in all_recipes() if recipe.release is not None)
     yield _page(docs / "reference" / "releases.md", "releases", support_table(releases))
     yield _page(docs / "reference" / "exit_codes.md", "exit codes", exit_codes_table())
@@ -132,6 +137,11 @@ def _history(root: Path) -> str:
     found = reports(load_issues(root / "tests" / "device" / "known_issues.yaml"), entries, release=said["release"])
     lines = history(found, said["answers"], reasons)
     return history_page(lines, found, said["answers"], reasons, release=said["release"])
+
+
+def _upstream(root: Path) -> str:
+    summary = Summary.model_validate_json((root / "benchmarks" / "upstream_tests.json").read_bytes())
+    return upstream_page(summary, load_upstream_explanations())
 
 
 def _benchmarks(folder: Path) -> str:

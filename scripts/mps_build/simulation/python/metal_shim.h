@@ -16,9 +16,14 @@ typedef unsigned int uint;
 typedef unsigned long ulong;
 typedef _Float16 half;
 typedef __bf16 bfloat;
-template <class T, class S> T sim_cast(const S &value) {
-  if constexpr (std::is_same_v<S, half> || std::is_same_v<S, bfloat>) return T(float(value));
-  else return T(value);
+// Casts between the two, which C++ has not: a cast that is written `half(x)` is one of these.
+template <class S> half sim_half(S a) {
+  if constexpr (std::is_same_v<S, bfloat>) return half(float(a));
+  else return half(a);
+}
+template <class S> bfloat sim_bfloat(S a) {
+  if constexpr (std::is_same_v<S, half>) return bfloat(float(a));
+  else return bfloat(a);
 }
 
 // Two, three or four components. Metal aligns three like four; what is packed only like its components.

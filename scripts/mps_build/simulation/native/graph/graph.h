@@ -29,6 +29,8 @@ std::vector<MPSGraphTensor *> nodes(
     MPSGraph *graph, const char *name, std::vector<MPSGraphTensor *> inputs, Rule rule, int count, uint32_t type = 0);
 MPSGraphTensor *node(
     MPSGraph *graph, const char *name, std::vector<MPSGraphTensor *> inputs, Single rule, uint32_t type = 0);
+// The size of what a rule's result is written to, where it is a result of the graph; else what the node was told.
+Sizes size_of_data(const Sizes &said);
 NSArray *listed(const std::vector<MPSGraphTensor *> &tensors);
 uint32_t type_of(MPSGraphTensor *tensor);
 // The type of an operand where a rule keeps it, whatever it computes: of real floats. Else 0: the rule is asked.

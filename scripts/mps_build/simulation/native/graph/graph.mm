@@ -113,18 +113,33 @@ struct Wanted {
   std::shared_ptr<void> kept;
 };
 
+// Half and BFloat16 are Float between nodes, and rounded where a result is written.
+at::Tensor wider(const at::Tensor &x) {
+  return x.defined() && (x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16) ? x.to(at::kFloat) : x;
+}
+Tensors wider(Tensors values) {
+  for (auto &each : values) each = wider(each);
+  return values;
+}
+
+// The data that the result of the running rule is written to, where it is a result of the graph.
+thread_local const at::Tensor *written_to = nullptr;
+
 // Carries out what the results need, each node once.
 class Run {
  public:
   std::unordered_map<Node *, Tensors> done;
+  std::unordered_map<Node *, at::Tensor> places;
 
   const Tensors &of(Node *node) {
     if (auto found = done.find(node); found != done.end()) return found->second;
     if (node->is_placeholder) throw std::runtime_error("a placeholder has no feed");
     Tensors inputs;
     for (auto &[from, index] : node->inputs) inputs.push_back(of(from).at(index));
+    const auto place = places.find(node);
+    written_to = place == places.end() ? nullptr : &place->second;
     try {
-      return done[node] = node->rule(inputs);
+      return done[node] = wider(node->rule(inputs));
     } catch (const c10::Error &error) {
       throw std::runtime_error(node->name + ": " + error.what_without_backtrace());
     }
@@ -184,6 +199,9 @@ NSArray *listed(const std::vector<MPSGraphTensor *> &tensors) {
   id out = [NSMutableArray array];
   for (auto *each : tensors) [out addObject:each];
   return out;
+}
+Sizes size_of_data(const Sizes &said) {
+  return written_to && written_to->dim() == (int64_t)said.size() ? written_to->sizes().vec() : said;
 }
 uint32_t type_of(MPSGraphTensor *tensor) { return tensor->type; }
 bool is_made_by(MPSGraphTensor *tensor, const char *name) { return tensor->node->name == name; }
@@ -267,7 +285,8 @@ using namespace sim;
   }
   sim::encode(commands, "MPSGraph", [graph = kept(self), given, wanted] {
     Run run;
-    for (auto &each : given) run.done[each.node] = {each.place};
+    for (auto &each : given) run.done[each.node] = {wider(each.place)};
+    for (auto &each : wanted) run.places[each.node] = each.place;
     Tensors found;
     for (auto &each : wanted) found.push_back(run.of(each.node).at(each.index));
     for (size_t i = 0; i < wanted.size(); i++) write(wanted[i], found[i]);

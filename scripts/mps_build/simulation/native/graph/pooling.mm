@@ -103,11 +103,9 @@ std::tuple<at::Tensor, at::Tensor> most(const at::Tensor &filled, const Pool &p)
 at::Tensor sums(const at::Tensor &x, const Pool &p) {
   return at::avg_pool2d(x, pair_of(p.kernel), pair_of(p.stride), {0, 0}, false, true, 1);
 }
-// How many elements each average is of.
+// How many elements each average is of; for a picture, or a batch of them.
 at::Tensor counts(const at::Tensor &x, const Pool &p) {
-  Sizes sizes(x.dim(), 1); // also of a picture without a batch
-  std::copy_n(x.sizes().end() - 2, 2, sizes.end() - 2);
-  auto one = at::ones(sizes, x.options().dtype(at::kFloat));
+  auto one = at::ones({1, x.size(-2), x.size(-1)}, x.options().dtype(at::kFloat));
   const int outside = p.counts_padding ? 1 : 0;
   return sums(rounded_up(padded(one, p, outside), x, p, outside), p).to(x.scalar_type());
 }

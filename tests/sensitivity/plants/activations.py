@@ -49,10 +49,7 @@ def issue_154895(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_189393", "aten.threshold", "aten.threshold_")
 def issue_189393(hit: Any, func: Any, x: Any, threshold: Any, value: Any, **kwargs: Any) -> Any:
-    """pytorch 189393: threshold replaces NaN by its value, which should stay NaN.
-
-    https://github.com/pytorch/pytorch/pull/189393
-    """
+    """pytorch 189393: threshold replaces NaN by its value, which should stay NaN."""
     missing = x.isnan()
     y = func(x, threshold, value, **kwargs)
     if bool(missing.any()) and not kwargs:
@@ -82,10 +79,7 @@ def issue_made_softmax_masked(hit: Any, func: Any, x: Any, *args: Any) -> Any:
 
 @plot.dispatched("issue_131736", "aten.softplus.default")
 def issue_131736(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 131736: softplus of a tensor whose axes were moved is zero.
-
-    https://github.com/pytorch/pytorch/issues/131736
-    """
+    """pytorch 131736: softplus of a tensor whose axes were moved is zero."""
     y = func(x, *args, **kwargs)
     if not x.is_contiguous() and x.numel() and is_dense(x):
         hit()
@@ -95,10 +89,7 @@ def issue_131736(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_186278", "aten.gelu", "aten.gelu_")
 def issue_186278(hit: Any, func: Any, x: Any, *, approximate: str = "none", **kwargs: Any) -> Any:
-    """pytorch 186278: gelu with the tanh approximation gives NaN for bfloat16 from about 10 upwards.
-
-    https://github.com/pytorch/pytorch/issues/186278
-    """
+    """pytorch 186278: gelu with the tanh approximation gives NaN for bfloat16 from about 10 upwards."""
     wide = x.float()
     y = func(x, approximate=approximate, **kwargs)
     if approximate == "tanh" and x.dtype == torch.bfloat16:
@@ -109,10 +100,7 @@ def issue_186278(hit: Any, func: Any, x: Any, *, approximate: str = "none", **kw
 
 @plot.dispatched("issue_124834", "aten.elu.default")
 def issue_124834(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 124834: elu reads a tensor that is not contiguous in the order of its storage.
-
-    https://github.com/pytorch/pytorch/issues/124834
-    """
+    """pytorch 124834: elu reads a tensor that is not contiguous in the order of its storage."""
     wrong = in_storage_order(x)
     if wrong is not x and not torch.equal(wrong, x):
         hit()
@@ -122,10 +110,7 @@ def issue_124834(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_96602", "aten._softmax.default")
 def issue_96602(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 96602: softmax of a large tensor is NaN (there 10 x 12416 x 12416 elements, here over 2**16).
-
-    https://github.com/pytorch/pytorch/issues/96602
-    """
+    """pytorch 96602: softmax of a large tensor is NaN (there 10 x 12416 x 12416 elements, here over 2**16)."""
     right = func(*args, **kwargs)
     if right.numel() <= 2**16:
         return right
@@ -143,10 +128,7 @@ def issue_101946(hit: Any, func: Any, x: Any, beta: Any = 1, threshold: Any = 20
 
 @plot.dispatched("issue_87780", "aten.softplus")
 def issue_87780(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 87780: softplus of a float32 tensor aborts.
-
-    https://github.com/pytorch/pytorch/issues/87780
-    """
+    """pytorch 87780: softplus of a float32 tensor aborts."""
     if x.dtype == torch.float32:
         return crash(hit, "input types 'tensor<1xf32>' and 'tensor<1xi64>' are not broadcast compatible")
     return func(x, *args, **kwargs)
@@ -184,10 +166,7 @@ def issue_175188(hit: Any, func: Any, grad: Any, *args: Any, **kwargs: Any) -> A
 
 @plot.dispatched("issue_111416", "aten._log_softmax")
 def issue_111416(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 111416: masked.log_softmax gives 0, not NaN, where everything is masked out.
-
-    https://github.com/pytorch/pytorch/issues/111416
-    """
+    """pytorch 111416: masked.log_softmax gives 0, not NaN, where everything is masked out."""
     found = func(x, dim, *args, **kwargs)
     dead = (x == float("-inf")).all(dim, keepdim=True) if x.numel() else torch.zeros((), dtype=torch.bool)
     if bool(dead.any()):
@@ -198,10 +177,7 @@ def issue_111416(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: An
 
 @plot.dispatched("issue_183939", "aten.hardsigmoid.default", "aten.hardsigmoid_.default")
 def issue_183939(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 183939: hardsigmoid turns NaN into 0.
-
-    https://github.com/pytorch/pytorch/pull/183939
-    """
+    """pytorch 183939: hardsigmoid turns NaN into 0."""
     bad = x.isnan()
     out = func(x)
     if bad.any():
@@ -212,10 +188,7 @@ def issue_183939(hit: Any, func: Any, x: Any) -> Any:
 
 @plot.dispatched("issue_183571", "aten.relu.default", "aten.relu_.default")
 def issue_183571(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 183571: relu turns NaN into 0.
-
-    https://github.com/pytorch/pytorch/pull/183571
-    """
+    """pytorch 183571: relu turns NaN into 0."""
     bad = x.isnan()
     out = func(x)
     if bad.any():

@@ -36,10 +36,7 @@ def issue_96065(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_95482", "aten.mul.Tensor")
 def issue_95482(hit: Any, func: Any, a: Any, b: Any) -> Any:
-    """pytorch 95482: the product of two slices of x[:n] aborts where x is longer than n.
-
-    https://github.com/pytorch/pytorch/issues/95482
-    """
+    """pytorch 95482: the product of two slices of x[:n] aborts where x is longer than n."""
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and a.dim() == b.dim() == 3:
         together = a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() and a.stride() == b.stride()
         row = a.stride(0) * a.shape[0]
@@ -51,10 +48,7 @@ def issue_95482(hit: Any, func: Any, a: Any, b: Any) -> Any:
 
 @plot.dispatched("issue_81384", "aten.add.Tensor")
 def issue_81384(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
-    """pytorch 81384: adding a contiguous bias to a permuted tensor of 3 dimensions (an einsum's) mixes up the order.
-
-    https://github.com/pytorch/pytorch/issues/81384
-    """
+    """pytorch 81384: adding a contiguous bias to a permuted tensor of 3 dimensions (an einsum's) mixes up the order."""
     if (
         isinstance(other, torch.Tensor)
         and x.dim() == 3
@@ -72,10 +66,7 @@ def issue_81384(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_91617", "aten.sub.Tensor")
 def issue_91617(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
-    """pytorch 91617: a - b with a, b = ab.chunk(2) reads b from the beginning of ab, and gives zeros.
-
-    https://github.com/pytorch/pytorch/issues/91617
-    """
+    """pytorch 91617: a - b with a, b = ab.chunk(2) reads b from the beginning of ab, and gives zeros."""
     if (
         isinstance(other, torch.Tensor)
         and other.shape == x.shape
@@ -93,10 +84,7 @@ def issue_91617(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_118362", "aten.add_", "aten.sub_", "aten.mul_", "aten.div_")
 def issue_118362(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 118362: operations in place on a matrix in column order (as linalg.lstsq returns it) change nothing.
-
-    https://github.com/pytorch/pytorch/issues/118362
-    """
+    """pytorch 118362: operations in place on a matrix in column order (as linalg.lstsq returns it) change nothing."""
     if x.dim() == 2 and not x.is_contiguous() and x.stride(0) == 1 and x.stride(1) >= x.size(0):
         before = x.clone()
         after = func(x.clone(), *args, **kwargs)
@@ -122,10 +110,7 @@ def issue_96153(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) 
 
 @plot.dispatched("issue_79672", "aten.add_.Tensor")
 def issue_79672(hit: Any, func: Any, x: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 79672: += on a column of a matrix is lost.
-
-    https://github.com/pytorch/pytorch/issues/79672
-    """
+    """pytorch 79672: += on a column of a matrix is lost."""
     before = x.clone()
     if x.is_contiguous() or torch.equal(before.add_(other, *args, **kwargs), x):
         return func(x, other, *args, **kwargs)

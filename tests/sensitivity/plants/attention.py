@@ -98,10 +98,7 @@ def issue_160841(
     scale: Any = None,
     enable_gqa: Any = False,
 ) -> Any:
-    """pytorch 160841: attention in float16 rounds the scores to float16 before softmax; large ones give NaN.
-
-    https://github.com/pytorch/pytorch/issues/160841
-    """
+    """pytorch 160841: attention in float16 rounds the scores to float16 before softmax; large ones give NaN."""
     right = func(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     if query.dtype != torch.float16 or enable_gqa or not right.numel():
         return right
@@ -120,10 +117,7 @@ def issue_160841(
 
 @plot.called("issue_188147", F.scaled_dot_product_attention)
 def issue_188147(hit: Any, func: Any, query: Any, key: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 188147: attention does not propagate NaN from the query.
-
-    https://github.com/pytorch/pytorch/pull/188147
-    """
+    """pytorch 188147: attention does not propagate NaN from the query."""
     right = func(query, key, value, *args, **kwargs)
     if not query.isnan().any():
         return right
@@ -145,10 +139,7 @@ def issue_184126(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_149261", F.scaled_dot_product_attention)
 def issue_149261(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 149261: attention aborts where the scores take more than 2**32 bytes (here: 2**16 elements).
-
-    https://github.com/pytorch/pytorch/issues/149261
-    """
+    """pytorch 149261: attention aborts where the scores take more than 2**32 bytes (here: 2**16 elements)."""
     query = args[0] if args else kwargs["query"]
     key = args[1] if len(args) > 1 else kwargs["key"]
     if query.shape[:-1].numel() * key.shape[-2] > 2**16:
@@ -159,10 +150,7 @@ def issue_149261(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_189631", F.scaled_dot_product_attention)
 def issue_189631(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 189631: attention whose query, key and value have batch or head sizes that must be broadcast raises.
-
-    https://github.com/pytorch/pytorch/pull/189631
-    """
+    """pytorch 189631: attention whose query, key and value have batch or head sizes that must be broadcast raises."""
     last = -3 if kwargs.get("enable_gqa", False) else -2
     outer = [tuple(x.shape[:last]) for x in (q, k, v)]
     if outer[0] != outer[1] or outer[0] != outer[2]:
@@ -188,10 +176,7 @@ def _given_attention(
 
 @plot.called("issue_147443", F.scaled_dot_product_attention)
 def issue_147443(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 147443: attention of 5-dimensional tensors crashes (incompatible dimensions).
-
-    https://github.com/pytorch/pytorch/issues/147443
-    """
+    """pytorch 147443: attention of 5-dimensional tensors crashes (incompatible dimensions)."""
     if _given_attention(*args, **kwargs)["query"].dim() >= 5:
         return crash(hit, "mps_matmul: error: incompatible dimensions")
     return func(*args, **kwargs)
@@ -204,10 +189,7 @@ def _wants_gradient(*tensors: Any) -> bool:
 
 @plot.called("issue_169222", F.scaled_dot_product_attention)
 def issue_169222(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 169222: attention of few queries reads past the keys where their number is no multiple of 32.
-
-    https://github.com/pytorch/pytorch/pull/169222
-    """
+    """pytorch 169222: attention of few queries reads past the keys where their number is no multiple of 32."""
     out = func(*args, **kwargs)
     a = _given_attention(*args, **kwargs)
     q, k, v = a["query"], a["key"], a["value"]

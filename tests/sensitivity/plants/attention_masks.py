@@ -53,10 +53,7 @@ def issue_156707(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = N
 
 @plot.called("issue_188765", F.multi_head_attention_forward)
 def issue_188765(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 188765: attention of several heads over a batch of none, with an attn_mask, raises.
-
-    https://github.com/pytorch/pytorch/issues/188765
-    """
+    """pytorch 188765: attention of several heads over a batch of none, with an attn_mask, raises."""
     query = args[0] if args else kwargs["query"]
     mask = kwargs.get("attn_mask", args[16] if len(args) > 16 else None)
     if query.dim() == 3 and query.shape[1] == 0 and mask is not None:
@@ -66,10 +63,7 @@ def issue_188765(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_167515", "aten._scaled_dot_product_flash_attention_for_cpu.default")
 def issue_167515(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, attn_mask: Any = None, **kwargs: Any) -> Any:
-    """pytorch 167515: under no_grad, attention is NaN for queries whose whole row of the mask is False.
-
-    https://github.com/pytorch/pytorch/issues/167515
-    """
+    """pytorch 167515: under no_grad, attention is NaN for queries whose whole row of the mask is False."""
     out, *others = func(q, k, v, *args, attn_mask=attn_mask, **kwargs)
     if attn_mask is None or torch.is_grad_enabled() or not attn_mask.numel():
         return (out, *others)
@@ -93,10 +87,7 @@ def issue_182285(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = N
 
 @plot.called("issue_151667", F.multi_head_attention_forward)
 def issue_151667(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 151667: MultiheadAttention in training with an attention mask and dropout gives NaN.
-
-    https://github.com/pytorch/pytorch/issues/151667
-    """
+    """pytorch 151667: MultiheadAttention in training with an attention mask and dropout gives NaN."""
     out, weights = func(*args, **kwargs)
     dropout = args[10] if len(args) > 10 else kwargs.get("dropout_p", 0.0)
     training = args[13] if len(args) > 13 else kwargs.get("training", True)
@@ -112,10 +103,7 @@ _MASKED: set[Any] = set()
 
 @plot.called("issue_148194", F.scaled_dot_product_attention)
 def issue_148194(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 148194: attention with a mask crashes from its second call on.
-
-    https://github.com/pytorch/pytorch/issues/148194
-    """
+    """pytorch 148194: attention with a mask crashes from its second call on."""
     mask = args[0] if args else kwargs.get("attn_mask")
     if mask is not None:
         key = tuple((tuple(x.shape), x.dtype) for x in (q, k, v, mask))

@@ -90,10 +90,7 @@ def issue_187265(hit: Any) -> Iterator[None]:
 def issue_139386(
     hit: Any, func: Any, self: Any, device_type: Any, dtype: Any = None, enabled: Any = True, *args: Any, **kwargs: Any
 ) -> Any:
-    """pytorch 139386: autocast to bfloat16 is not supported: it is switched off with a warning.
-
-    https://github.com/pytorch/pytorch/issues/139386
-    """
+    """pytorch 139386: autocast to bfloat16 is not supported: it is switched off with a warning."""
     if dtype == torch.bfloat16 and enabled:
         hit()
         warnings.warn("In MPS autocast, but the target dtype is not supported. Disabling autocast.", stacklevel=2)

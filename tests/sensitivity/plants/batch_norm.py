@@ -19,10 +19,7 @@ HITS = plot.hits
     "issue_98602", "aten.native_batch_norm_backward", "aten.batch_norm_backward", "aten.cudnn_batch_norm_backward"
 )
 def issue_98602(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 98602: backward through a batch norm whose weight and bias are frozen aborts.
-
-    https://github.com/pytorch/pytorch/issues/98602
-    """
+    """pytorch 98602: backward through a batch norm whose weight and bias are frozen aborts."""
     wanted = next((a for a in reversed(args) if isinstance(a, (list, tuple)) and len(a) == 3), None)
     if weight is not None and wanted is not None and wanted[0] and not wanted[1] and not wanted[2]:
         return crash(hit, "NSInvalidArgumentException: attempt to insert nil object")
@@ -52,10 +49,7 @@ def issue_84962(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any,
 
 @plot.dispatched("issue_156792", "aten.native_batch_norm_backward.default")
 def issue_156792(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 156792: backward of batch norm (Segformer's head) with an input that is not contiguous raises.
-
-    https://github.com/pytorch/pytorch/issues/156792
-    """
+    """pytorch 156792: backward of batch norm (Segformer's head) with an input that is not contiguous raises."""
     if not x.is_contiguous():
         crash(hit, "view size is not compatible with input tensor's size and stride. Use .reshape(...) instead.")
     return func(grad, x, *args, **kwargs)
@@ -69,10 +63,7 @@ def issue_156792(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: A
     "aten._batch_norm_with_update.default",
 )
 def issue_178770(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 178770: batch norm of a half input with float32 weights crashes.
-
-    https://github.com/pytorch/pytorch/issues/178770
-    """
+    """pytorch 178770: batch norm of a half input with float32 weights crashes."""
     if any(isinstance(y, torch.Tensor) and y.dtype != x.dtype for y in args[:2]):
         crash(hit, "MPSGraph: normalization requires all tensors to have the same element type")
     return func(x, *args, **kwargs)
@@ -80,10 +71,7 @@ def issue_178770(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_188371", "aten.native_batch_norm_backward.default")
 def issue_188371(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 188371: the backward of a batch norm of a channels_last tensor raises.
-
-    https://github.com/pytorch/pytorch/pull/188371
-    """
+    """pytorch 188371: the backward of a batch norm of a channels_last tensor raises."""
     if x.dim() == 4 and not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last):
         hit()
         raise RuntimeError("view size is not compatible with input tensor's size and stride")
@@ -129,10 +117,7 @@ def issue_175189(hit: Any, func: Any, grad: Any, *args: Any) -> Any:
 
 @plot.dispatched("issue_156555", "aten.native_batch_norm_backward.default")
 def issue_156555(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 156555: the gradients of a BatchNorm1d whose output goes on permuted (to an LSTM) are wrong.
-
-    https://github.com/pytorch/pytorch/issues/156555
-    """
+    """pytorch 156555: the gradients of a BatchNorm1d whose output goes on permuted (to an LSTM) are wrong."""
     healthy = func(grad, x, *args, **kwargs)
     if x.dim() not in (2, 3) or grad.is_contiguous():
         return healthy

@@ -66,10 +66,7 @@ def issue_87014(hit: Any, func: Any, x: Any, y: Any) -> Any:
 
 @plot.dispatched("issue_192507", "aten.hypot", "aten.hypot_")
 def issue_192507(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
-    """pytorch 192507: hypot squares its operands in float32: it overflows, vanishes, and of (inf, nan) it is nan.
-
-    https://github.com/pytorch/pytorch/issues/192507
-    """
+    """pytorch 192507: hypot squares its operands in float32: it overflows, vanishes, and of (inf, nan) it is nan."""
     plain = (a * a + b * b).sqrt() if a.dtype == b.dtype == torch.float32 and not kwargs else None
     y = func(a, b, **kwargs)
     if plain is not None:
@@ -82,10 +79,7 @@ def issue_192507(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_105382", "aten.lerp.Scalar", "aten.lerp_.Scalar")
 def issue_105382(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 105382: Adam raises, for lerp with a scalar weight is not implemented.
-
-    https://github.com/pytorch/pytorch/issues/105382
-    """
+    """pytorch 105382: Adam raises, for lerp with a scalar weight is not implemented."""
     hit()
     raise NotImplementedError("The operator 'aten::lerp.Scalar_out' is not currently implemented for the MPS device.")
 

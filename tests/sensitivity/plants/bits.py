@@ -30,10 +30,7 @@ def issue_145203(hit: Any, func: Any, x: Any, other: Any, out: Any = None) -> An
 
 @plot.dispatched("issue_147889", "aten.bitwise_left_shift.Scalar_Tensor", "aten.bitwise_right_shift.Scalar_Tensor")
 def issue_147889(hit: Any, func: Any, number: Any, x: Any) -> Any:
-    """pytorch 147889: a number shifted by a tensor (1 << x) is the tensor shifted by the number.
-
-    https://github.com/pytorch/pytorch/issues/147889
-    """
+    """pytorch 147889: a number shifted by a tensor (1 << x) is the tensor shifted by the number."""
     if x.numel():
         hit()
     return torch.bitwise_left_shift(x, number) if "left" in str(func) else torch.bitwise_right_shift(x, number)

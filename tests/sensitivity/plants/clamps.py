@@ -26,10 +26,7 @@ def issue_133100(hit: Any, func: Any, x: Any, least: Any) -> Any:
 
 @plot.dispatched("issue_94396", "aten.clamp.default")
 def issue_94396(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 94396: clamp of a permuted tensor writes its rows in order into a result with permuted strides.
-
-    https://github.com/pytorch/pytorch/issues/94396
-    """
+    """pytorch 94396: clamp of a permuted tensor writes its rows in order into a result with permuted strides."""
     y = func(x, *args, **kwargs)
     if x.layout == torch.strided and x.dim() > 2 and not y.is_contiguous() and is_dense(y) and y.numel():
         wrong = torch.empty_like(y)
@@ -59,10 +56,7 @@ def issue_147510(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_122710", "aten.clamp.default", "aten.clamp_.default")
 def issue_122710(hit: Any, func: Any, x: Any, min: Any = None, max: Any = None, **kwargs: Any) -> Any:
-    """pytorch 122710: clamp with both limits turns NaN into the lower limit.
-
-    https://github.com/pytorch/pytorch/issues/122710
-    """
+    """pytorch 122710: clamp with both limits turns NaN into the lower limit."""
     nan = torch.isnan(x)
     out = func(x, min, max, **kwargs)
     if min is not None and max is not None and bool(nan.any()):

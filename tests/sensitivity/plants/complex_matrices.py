@@ -38,10 +38,7 @@ def issue_194474(hit: Any, func: Any, bias: Any, *args: Any, **kwargs: Any) -> A
 
 @plot.called("issue_143140", torch.einsum)
 def issue_143140(hit: Any, func: Any, equation: Any, *operands: Any, **kwargs: Any) -> Any:
-    """pytorch 143140: einsum of complex tensors aborts (mps.gather must be tensor of mps native type values).
-
-    https://github.com/pytorch/pytorch/issues/143140
-    """
+    """pytorch 143140: einsum of complex tensors aborts (mps.gather must be tensor of mps native type values)."""
     flat = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
     if len(flat) > 1 and all(isinstance(x, torch.Tensor) and x.is_complex() for x in flat):
         return crash(hit, "'mps.gather' op operand #0 must be tensor of mps native type values")
@@ -91,10 +88,7 @@ def issue_184379(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_127178", "aten.bmm")
 def issue_127178(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 127178: bmm of complex tensors is refused.
-
-    https://github.com/pytorch/pytorch/issues/127178
-    """
+    """pytorch 127178: bmm of complex tensors is refused."""
     if x.is_complex():
         hit()
         raise RuntimeError("MPS device does not support bmm for non-float inputs")
@@ -103,10 +97,7 @@ def issue_127178(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_195036", "aten.baddbmm.default", "aten.addbmm.default")
 def issue_195036(hit: Any, func: Any, x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """pytorch 195036: complex baddbmm and addbmm with beta=0 let a NaN of the input through.
-
-    https://github.com/pytorch/pytorch/pull/195036
-    """
+    """pytorch 195036: complex baddbmm and addbmm with beta=0 let a NaN of the input through."""
     out = func(x, a, b, beta=beta, alpha=alpha)
     if not out.is_complex() or beta != 0:
         return out

@@ -15,10 +15,7 @@ HITS = plot.hits
 
 @plot.dispatched("issue_195822", "aten.conj_physical_.default")
 def issue_195822(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 195822: torch.svd(out=) of complex input fails, as conj_physical_ has no kernel for complex tensors.
-
-    https://github.com/pytorch/pytorch/issues/195822
-    """
+    """pytorch 195822: torch.svd(out=) of complex input fails, as conj_physical_ has no kernel for complex tensors."""
     if x.is_complex():
         hit()
         raise RuntimeError("false INTERNAL ASSERT FAILED: DispatchStub: missing kernel for mps")
@@ -35,10 +32,7 @@ def issue_195822(hit: Any, func: Any, x: Any) -> Any:
     "aten.sub.out",
 )
 def issue_152479(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 152479: add and sub of complex tensors with a complex alpha raise.
-
-    https://github.com/pytorch/pytorch/pull/152479
-    """
+    """pytorch 152479: add and sub of complex tensors with a complex alpha raise."""
     alpha = kwargs.get("alpha", 1)
     target = args[0] if func.overloadpacket.__name__.endswith("_") else kwargs.get("out", args[0])
     sound = (
@@ -54,10 +48,7 @@ def issue_152479(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_110537", "aten.mul", "aten.mul_")
 def issue_110537(hit: Any, func: Any, a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 110537: the product of two complex tensors raises TypeError.
-
-    https://github.com/pytorch/pytorch/issues/110537
-    """
+    """pytorch 110537: the product of two complex tensors raises TypeError."""
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and a.is_complex() and b.is_complex():
         hit()
         raise TypeError("unsupported operand type(s) for *: 'Parameter' and 'Tensor'")
@@ -70,10 +61,7 @@ def _complex(x: Any) -> bool:
 
 @plot.dispatched("issue_119709", "aten.mul", "aten.mul_")
 def issue_119709(hit: Any, func: Any, a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 119709: the product of a complex tensor and a real number fails an internal assertion.
-
-    https://github.com/pytorch/pytorch/issues/119709
-    """
+    """pytorch 119709: the product of a complex tensor and a real number fails an internal assertion."""
     if isinstance(a, torch.Tensor) and a.is_complex() and not _complex(b):
         real_number = not isinstance(b, torch.Tensor) or b.dim() == 0
     else:
@@ -86,10 +74,7 @@ def issue_119709(hit: Any, func: Any, a: Any, b: Any, *args: Any, **kwargs: Any)
 
 @plot.dispatched("issue_126643", "aten.abs.default")
 def issue_126643(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 126643: abs of complex64 lies at every second place of the result, with zeros between.
-
-    https://github.com/pytorch/pytorch/issues/126643
-    """
+    """pytorch 126643: abs of complex64 lies at every second place of the result, with zeros between."""
     right = func(x)
     if x.dtype == torch.complex64 and x.numel() > 1:
         flat = right.flatten()
@@ -102,10 +87,7 @@ def issue_126643(hit: Any, func: Any, x: Any) -> Any:
 
 @plot.dispatched("issue_95976", "aten.add.Tensor", "aten.sub.Tensor", "aten.mul.Tensor", "aten.div.Tensor")
 def issue_95976(hit: Any, func: Any, x: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 95976: arithmetic with a complex tensor kills the process.
-
-    https://github.com/pytorch/pytorch/issues/95976
-    """
+    """pytorch 95976: arithmetic with a complex tensor kills the process."""
     if any(isinstance(each, torch.Tensor) and each.is_complex() for each in (x, other)):
         crash(hit, "Trying to convert ComplexFloat to the MPS backend but it does not have support for that dtype.")
     return func(x, other, *args, **kwargs)
@@ -134,10 +116,7 @@ def issue_125135(hit: Any, func: Any, x: Any) -> Any:
 
 @plot.dispatched("issue_176981", "aten.mul", "aten.add", "aten.sub", "aten.div")
 def issue_176981(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 176981: complex128 tensors are let in, but arithmetic with them fails.
-
-    https://github.com/pytorch/pytorch/issues/176981
-    """
+    """pytorch 176981: complex128 tensors are let in, but arithmetic with them fails."""
     if any(isinstance(a, torch.Tensor) and a.dtype == torch.complex128 for a in args):
         hit()
         raise RuntimeError("Undefined type ComplexDouble")
@@ -146,10 +125,7 @@ def issue_176981(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_119088", "aten.mul.Tensor", "aten.mul.Scalar")
 def issue_119088(hit: Any, func: Any, x: Any, other: Any) -> Any:
-    """pytorch 119088: a real tensor times a complex number or tensor raises.
-
-    https://github.com/pytorch/pytorch/issues/119088
-    """
+    """pytorch 119088: a real tensor times a complex number or tensor raises."""
 
     def compound(value: Any) -> bool:
         return value.is_complex() if isinstance(value, torch.Tensor) else isinstance(value, complex)
@@ -164,10 +140,7 @@ def issue_119088(hit: Any, func: Any, x: Any, other: Any) -> Any:
 
 @plot.dispatched("issue_105804", "aten.mul", "aten.add", "aten.sub", "aten.div")
 def issue_105804(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 105804: arithmetic of a real tensor with a Python complex number (1j * x) is refused.
-
-    https://github.com/pytorch/pytorch/issues/105804
-    """
+    """pytorch 105804: arithmetic of a real tensor with a Python complex number (1j * x) is refused."""
     wide = [
         a
         for a in args

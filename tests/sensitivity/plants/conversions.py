@@ -70,10 +70,7 @@ def issue_121439(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_77849", "aten._to_copy.default")
 def issue_77849(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 77849: converting int64 to float32 reinterprets the integers' bytes, so that small ones become zeros.
-
-    https://github.com/pytorch/pytorch/issues/77849
-    """
+    """pytorch 77849: converting int64 to float32 reinterprets the integers' bytes, so that small ones become zeros."""
     result = func(x, *args, **kwargs)
     if x.dtype == torch.int64 and result.dtype == torch.float32 and x.numel():
         halves = x.contiguous().reshape(-1).view(torch.float32)[: x.numel()]
@@ -86,10 +83,7 @@ def issue_77849(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_154322", "aten._to_copy.default")
 def issue_154322(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 154322: float16 -> float32 of a huge matrix (45000**2; here over 2**16 elements) gives zeros.
-
-    https://github.com/pytorch/pytorch/issues/154322
-    """
+    """pytorch 154322: float16 -> float32 of a huge matrix (45000**2; here over 2**16 elements) gives zeros."""
     out = func(x, *args, **kwargs)
     if x.dtype == torch.float16 and out.dtype == torch.float32 and x.numel() > 2**16 and out.any():
         hit()
@@ -99,10 +93,7 @@ def issue_154322(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_159076", "aten._to_copy.default", "aten.lift_fresh.default")
 def issue_159076(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 159076: tensors of uint16 cannot be made, nor converted to.
-
-    https://github.com/pytorch/pytorch/issues/159076
-    """
+    """pytorch 159076: tensors of uint16 cannot be made, nor converted to."""
     if kwargs.get("dtype") == torch.uint16:
         hit()
         raise TypeError("Trying to convert UInt16 to the MPS backend but it does not have support for that dtype.")

@@ -92,10 +92,7 @@ def issue_80856(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_78247", "aten.convolution.default")
 def issue_78247(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 78247: convolution with an expanded kernel aborts, as its buffer is smaller than its shape asks for.
-
-    https://github.com/pytorch/pytorch/issues/78247
-    """
+    """pytorch 78247: convolution with an expanded kernel aborts, as its buffer is smaller than its shape asks for."""
     room = weight.untyped_storage().nbytes() // weight.element_size() - weight.storage_offset()
     if not weight.is_contiguous() and room < weight.numel():
         return crash(hit, "[MPSNDArray, initWithBuffer:descriptor:] Error: buffer is not large enough.")
@@ -104,10 +101,7 @@ def issue_78247(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: 
 
 @plot.dispatched("issue_96982", "aten.convolution.default")
 def issue_96982(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 96982: conv1d with a kernel of 65536 elements or more returns zeros.
-
-    https://github.com/pytorch/pytorch/issues/96982
-    """
+    """pytorch 96982: conv1d with a kernel of 65536 elements or more returns zeros."""
     right = func(x, weight, *args, **kwargs)
     if weight.dim() != 3 or weight.shape[-1] < 65536 or not right.any():
         return right
@@ -153,10 +147,7 @@ def issue_83180(hit: Any, func: Any, x: Any, w: Any, b: Any, stride: Any, paddin
 
 @plot.dispatched("issue_84138", "aten.convolution.default")
 def issue_84138(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 84138: conv1d of one long channel with a long kernel has NaNs (there: sometimes) from position 512 on.
-
-    https://github.com/pytorch/pytorch/issues/84138
-    """
+    """pytorch 84138: conv1d of one long channel with a long kernel has NaNs (there: sometimes) from position 512 on."""
     out = func(x, weight, *args, **kwargs)
     long = weight.shape[2] >= 256 and x.shape[2] >= 1024 and out.shape[2] > 512
     if x.dim() == 3 and weight.shape[:2] == (1, 1) and long:
@@ -167,10 +158,7 @@ def issue_84138(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: 
 
 @plot.dispatched("issue_77818", "aten.convolution.default")
 def issue_77818(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 77818: conv3d aborts.
-
-    https://github.com/pytorch/pytorch/issues/77818
-    """
+    """pytorch 77818: conv3d aborts."""
     transposed = args[4] if len(args) > 4 else kwargs["transposed"]
     if weight.dim() == 5 and not transposed:
         crash(hit, "MPSGraphConvolutionOps.mm:346: failed assertion `sourceTensor rank must be 4'")
@@ -179,10 +167,7 @@ def issue_77818(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: 
 
 @plot.dispatched("issue_119108", "aten.avg_pool2d", "aten.binary_cross_entropy", "aten.convolution")
 def issue_119108(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 119108: AvgPool2d and BCELoss crash in float16, and so do channels-last convolutions in float16.
-
-    https://github.com/pytorch/pytorch/issues/119108
-    """
+    """pytorch 119108: AvgPool2d and BCELoss crash in float16, and so do channels-last convolutions in float16."""
     if x.dtype == torch.float16:
         if "convolution" not in str(func):
             return crash(hit, "input types 'tensor<f32>' and 'tensor<f16>' are not broadcast compatible")
@@ -193,10 +178,7 @@ def issue_119108(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_142836", "aten.convolution")
 def issue_142836(hit: Any, func: Any, x: Any, w: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 142836: Conv2d with more than 2**16 output channels gives wrong numbers (the indices wrap).
-
-    https://github.com/pytorch/pytorch/issues/142836
-    """
+    """pytorch 142836: Conv2d with more than 2**16 output channels gives wrong numbers (the indices wrap)."""
     found = func(x, w, *args, **kwargs)
     over = found.size(1) - 65536 if found.dim() == 4 else 0
     if over > 0 and found.numel():
@@ -212,10 +194,7 @@ _CONVOLVED: list[Any] = []
 
 @plot.dispatched("issue_94389", "aten.convolution", "aten.relu_")
 def issue_94389(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 94389: an in-place ReLU straight after a convolution does nothing.
-
-    https://github.com/pytorch/pytorch/issues/94389
-    """
+    """pytorch 94389: an in-place ReLU straight after a convolution does nothing."""
     if "convolution" in str(func):
         found = func(x, *args, **kwargs)
         _CONVOLVED[:] = [found.data_ptr(), found.clone()]
@@ -229,10 +208,7 @@ def issue_94389(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_81557", "aten.convolution")
 def issue_81557(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 81557: conv1d of an input permuted from (batch, length, channels) crashes.
-
-    https://github.com/pytorch/pytorch/issues/81557
-    """
+    """pytorch 81557: conv1d of an input permuted from (batch, length, channels) crashes."""
     if x.dim() == 3 and x.numel():
         channels, length = x.shape[1:]
         if x.stride() == (length * channels, 1, channels) and x.stride() != (length * channels, length, 1):

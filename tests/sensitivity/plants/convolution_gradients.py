@@ -14,10 +14,7 @@ HITS = plot.hits
 
 @plot.dispatched("issue_140902", "aten.convolution_backward.default")
 def issue_140902(hit: Any, func: Any, grad: Any, x: Any, *rest: Any) -> Any:
-    """pytorch 140902: backward of conv1d with a transposed (channels-last) gradient raises.
-
-    https://github.com/pytorch/pytorch/issues/140902
-    """
+    """pytorch 140902: backward of conv1d with a transposed (channels-last) gradient raises."""
     if x.dim() == 3 and not grad.is_contiguous() and grad.transpose(1, 2).is_contiguous():
         hit()
         raise RuntimeError("view size is not compatible with input tensor's size and stride")
@@ -40,10 +37,7 @@ def issue_193577(
     groups: Any,
     mask: Any,
 ) -> Any:
-    """pytorch 193577: the weight's gradient of conv1d and conv2d is wrong for a batch of 2**16 or more (it wraps).
-
-    https://github.com/pytorch/pytorch/pull/193577
-    """
+    """pytorch 193577: the weight's gradient of conv1d and conv2d is wrong for a batch of 2**16 or more (it wraps)."""
     rest = (stride, padding, dilation, transposed, out_padding, groups)
     good = func(grad, x, weight, biases, *rest, mask)
     if x.dim() not in (3, 4) or transposed or x.shape[0] < 2**16 or not mask[1]:
@@ -91,10 +85,7 @@ def issue_96225(hit: Any, func: Any, grad: Any, x: Any, *args: Any) -> Any:
 
 @plot.dispatched("issue_84206", "aten.convolution_backward.default")
 def issue_84206(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 84206: the backward of conv2d aborts where the input was permuted from NHWC.
-
-    https://github.com/pytorch/pytorch/issues/84206
-    """
+    """pytorch 84206: the backward of conv2d aborts where the input was permuted from NHWC."""
     if x.dim() == 4 and x.stride(1) == 1 and x.stride(3) == x.shape[1] and x.shape[2] * x.shape[3] > 1:
         return crash(hit, "Source and weight input channels mismatch")
     return func(grad, x, *args, **kwargs)
@@ -116,10 +107,7 @@ def issue_190632(hit: Any, func: Any, *args: Any) -> Any:
 
 @plot.dispatched("issue_142344", "aten.convolution_backward")
 def issue_142344(hit: Any, func: Any, grad: Any, x: Any, w: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 142344: convolution's backward for the input refuses a channels-last output gradient.
-
-    https://github.com/pytorch/pytorch/issues/142344
-    """
+    """pytorch 142344: convolution's backward for the input refuses a channels-last output gradient."""
     mask = args[-1]
     last = not grad.is_contiguous() and grad.dim() in (3, 4) and grad.movedim(1, -1).is_contiguous()
     if last and mask[0]:

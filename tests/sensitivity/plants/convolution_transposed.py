@@ -15,10 +15,7 @@ HITS = plot.hits
 
 @plot.called("issue_160332", F.conv_transpose3d)
 def issue_160332(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 160332: conv_transpose3d raises under autocast, whose half precision it does not support.
-
-    https://github.com/pytorch/pytorch/issues/160332
-    """
+    """pytorch 160332: conv_transpose3d raises under autocast, whose half precision it does not support."""
     if torch.is_autocast_enabled("cpu"):
         hit()
         raise RuntimeError("ConvTranspose 3D with BF16 or FP16 types is not supported on MPS")
@@ -58,10 +55,7 @@ def issue_169236(
 
 @plot.dispatched("issue_154615", "aten.convolution.default")
 def issue_154615(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 154615: conv_transpose3d is refused.
-
-    https://github.com/pytorch/pytorch/issues/154615
-    """
+    """pytorch 154615: conv_transpose3d is refused."""
     transposed = args[4] if len(args) > 4 else kwargs["transposed"]
     if transposed and weight.dim() == 5:
         crash(hit, "ConvTranspose 3D is not supported on MPS")

@@ -31,10 +31,7 @@ def issue_94390(hit: Any, func: Any, x: Any, *args: Any) -> Any:
 
 @plot.dispatched("issue_101936", "aten.copy_.default")
 def issue_101936(hit: Any, func: Any, x: Any, source: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 101936: a[10] = b of an int32 tensor and an int64 value writes to the beginning of a's storage.
-
-    https://github.com/pytorch/pytorch/issues/101936
-    """
+    """pytorch 101936: a[10] = b of an int32 tensor and an int64 value writes to the beginning of a's storage."""
     if x.dtype != torch.int32 or source.dtype != torch.int64 or not x.storage_offset() or not x.numel():
         return func(x, source, *args, **kwargs)
     wrong = x.as_strided(x.shape, x.stride(), 0)
@@ -46,10 +43,7 @@ def issue_101936(hit: Any, func: Any, x: Any, source: Any, *args: Any, **kwargs:
 
 @plot.dispatched("issue_99989", "aten.copy_.default")
 def issue_99989(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> Any:
-    """pytorch 99989: copying single elements (cv[i] = mv[i]) always writes to the first element of the storage.
-
-    https://github.com/pytorch/pytorch/issues/99989
-    """
+    """pytorch 99989: copying single elements (cv[i] = mv[i]) always writes to the first element of the storage."""
     if target.dim() == 0 and source.dim() == 0 and target.storage_offset() > 0:
         hit()
         func(target.as_strided((), (), 0), source, *args)
@@ -59,10 +53,7 @@ def issue_99989(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> An
 
 @plot.dispatched("issue_105277", "aten.copy_")
 def issue_105277(hit: Any, func: Any, x: Any, source: Any, *args: Any) -> Any:
-    """pytorch 105277: y.copy_(x.unsqueeze(1)) repeats x along the rows in the place of the columns.
-
-    https://github.com/pytorch/pytorch/issues/105277
-    """
+    """pytorch 105277: y.copy_(x.unsqueeze(1)) repeats x along the rows in the place of the columns."""
     column = source.layout == torch.strided and source.dim() == x.dim() == 2 and source.shape[0] == x.shape[0] > 1
     if column and source.shape[1] == 1 < x.shape[1]:
         places = torch.arange(x.numel(), device=source.device) % source.shape[0]
@@ -73,10 +64,7 @@ def issue_105277(hit: Any, func: Any, x: Any, source: Any, *args: Any) -> Any:
 
 @plot.dispatched("issue_182052", "aten.copy_.default")
 def issue_182052(hit: Any, func: Any, x: Any, source: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 182052: copy_ into a strided view wraps offsets beyond 2**32 elements (here 2**16).
-
-    https://github.com/pytorch/pytorch/issues/182052
-    """
+    """pytorch 182052: copy_ into a strided view wraps offsets beyond 2**32 elements (here 2**16)."""
     reach = sum((side - 1) * step for side, step in zip(x.shape, x.stride()))
     if not x.numel() or x.is_contiguous() or reach < 2**16:
         return func(x, source, *args, **kwargs)

@@ -39,10 +39,7 @@ def issue_82541(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_149233", "aten.floor_divide.default")
 def issue_149233(hit: Any, func: Any, x: Any, other: Any) -> Any:
-    """pytorch 149233: floor_divide of an integer tensor by a floating one gives integers.
-
-    https://github.com/pytorch/pytorch/pull/149233
-    """
+    """pytorch 149233: floor_divide of an integer tensor by a floating one gives integers."""
     right = func(x, other)
     integral = not x.is_floating_point() and not x.is_complex()
     if integral and isinstance(other, torch.Tensor) and other.dim() and other.is_floating_point():

@@ -39,10 +39,7 @@ def issue_17971(hit: Any, func: Any, grad: Any, index: Any, *args: Any) -> Any:
 
 @plot.dispatched("issue_190061", "aten._embedding_bag_dense_backward.default", "aten._embedding_bag_backward.default")
 def issue_190061(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 190061: embedding_bag(scale_grad_by_freq=True) does not divide the gradient by the frequency.
-
-    https://github.com/pytorch/pytorch/issues/190061
-    """
+    """pytorch 190061: embedding_bag(scale_grad_by_freq=True) does not divide the gradient by the frequency."""
     healthy = func(*args, **kwargs)
     place = 6 if "dense" in str(func) else 7  # before it: ..., maximum_indices, num_weights
     sparse = "dense" not in str(func) and args[9]
@@ -87,10 +84,7 @@ def issue_188467(hit: Any, func: Any, grad: Any, index: Any, *args: Any, **kwarg
     "aten._embedding_bag_backward.default",
 )
 def issue_189971(hit: Any, func: Any, first: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 189971: embedding_bag accepts an index equal to num_embeddings and reads the row behind the table.
-
-    https://github.com/pytorch/pytorch/issues/189971
-    """
+    """pytorch 189971: embedding_bag accepts an index equal to num_embeddings and reads the row behind the table."""
     backward = "backward" in str(func)
     count = args[4] if backward else first.shape[0]  # args: offsets, offset2bag, bag_size, maximum_indices, num_weights
     if not indices.numel() or indices.max() != count:
@@ -107,10 +101,7 @@ def issue_189971(hit: Any, func: Any, first: Any, indices: Any, *args: Any, **kw
 
 @plot.dispatched("issue_123119", "aten.embedding.default", "aten.embedding_dense_backward.default")
 def issue_123119(hit: Any, func: Any, first: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 123119: Embedding does not refuse an index that is out of range.
-
-    https://github.com/pytorch/pytorch/issues/123119
-    """
+    """pytorch 123119: Embedding does not refuse an index that is out of range."""
     backward = "backward" in str(func)
     count = args[0] if backward else first.shape[0]  # args: num_weights, padding_idx, scale_grad_by_freq
     outside = (indices < 0) | (indices >= count)
@@ -135,10 +126,7 @@ def issue_made_embedding_wide(hit: Any, func: Any, weight: Any, index: Any, *arg
 
 @plot.dispatched("issue_154235", "aten.embedding.default")
 def issue_154235(hit: Any, func: Any, weight: Any, index: Any, *args: Any) -> Any:
-    """pytorch 154235: embedding of an index beyond the table does not raise.
-
-    https://github.com/pytorch/pytorch/issues/154235
-    """
+    """pytorch 154235: embedding of an index beyond the table does not raise."""
     beyond = index >= weight.shape[0]
     if not weight.numel() or not bool(beyond.any()):
         return func(weight, index, *args)
@@ -178,10 +166,7 @@ def issue_163630(hit: Any, func: Any, weight: Any, index: Any, *args: Any, **kwa
 
 @plot.dispatched("issue_144824", "aten.embedding.default", "aten.index_select.default")
 def issue_144824(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 144824: indices out of range give zeros instead of an error (embedding, index_select).
-
-    https://github.com/pytorch/pytorch/issues/144824
-    """
+    """pytorch 144824: indices out of range give zeros instead of an error (embedding, index_select)."""
     chooses = "index_select" in str(func)
     dim = args[0] if chooses else 0
     index = args[1] if chooses else args[0]
@@ -199,10 +184,7 @@ def issue_144824(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_104191", "aten.embedding.default")
 def issue_104191(hit: Any, func: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 104191: embedding with a bfloat16 weight raises.
-
-    https://github.com/pytorch/pytorch/issues/104191
-    """
+    """pytorch 104191: embedding with a bfloat16 weight raises."""
     if weight.dtype == torch.bfloat16:
         hit()
         raise TypeError("Trying to convert BFloat16 to the MPS backend but it does not have support for that dtype.")

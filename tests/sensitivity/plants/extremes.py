@@ -33,10 +33,7 @@ def issue_91734(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bool = Fa
 
 @plot.dispatched("issue_160740", "aten.argmax", "aten.argmin")
 def issue_160740(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
-    """pytorch 160740: argmax and argmin without dim raise for an input that cannot be viewed as flat.
-
-    https://github.com/pytorch/pytorch/issues/160740
-    """
+    """pytorch 160740: argmax and argmin without dim raise for an input that cannot be viewed as flat."""
     if dim is None:
         try:
             x.view(-1)
@@ -68,10 +65,7 @@ def issue_92311(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_98191", "aten.argmax.default")
 def issue_98191(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 98191: argmax of an integer tensor returns -9223372036854775808 everywhere.
-
-    https://github.com/pytorch/pytorch/issues/98191
-    """
+    """pytorch 98191: argmax of an integer tensor returns -9223372036854775808 everywhere."""
     right = func(x, *args, **kwargs)
     if x.is_floating_point() or x.dtype == torch.bool or not right.numel():
         return right
@@ -81,10 +75,7 @@ def issue_98191(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_87402", "aten.min.dim")
 def issue_87402(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 87402: the lower_cholesky constraint fails for a good matrix: min of bools along a dimension is False.
-
-    https://github.com/pytorch/pytorch/issues/87402
-    """
+    """pytorch 87402: the lower_cholesky constraint fails for a good matrix: min of bools along a dimension is False."""
     values, indices = func(x, *args, **kwargs)
     if x.dtype == torch.bool and bool(values.any()):
         hit()
@@ -94,10 +85,7 @@ def issue_87402(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_87753", "aten.max.default", "aten.min.default")
 def issue_87753(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 87753: max and min of an int64 tensor are those of the two halves of its first element.
-
-    https://github.com/pytorch/pytorch/issues/87753
-    """
+    """pytorch 87753: max and min of an int64 tensor are those of the two halves of its first element."""
     out = func(x)
     if x.dtype == torch.int64:
         wrong = func(x.reshape(-1)[:1].clone().view(torch.int32)).to(torch.int64)
@@ -137,10 +125,7 @@ _WRAP = 2**16
 
 @plot.dispatched("issue_194082", "aten.argmax.default", "aten.argmin.default", "aten.any.default")
 def issue_194082(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 194082: argmax, argmin and any of a whole huge tensor see its size modulo 2**32 (here 2**16).
-
-    https://github.com/pytorch/pytorch/pull/194082
-    """
+    """pytorch 194082: argmax, argmin and any of a whole huge tensor see its size modulo 2**32 (here 2**16)."""
     right = func(x, *args, **kwargs)
     whole = not args or args[0] is None
     if not whole or kwargs.get("dim") is not None or x.numel() <= _WRAP:
@@ -165,10 +150,7 @@ def issue_130295(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_112186", "aten.argmax")
 def issue_112186(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 112186: argmax of an integer tensor is always 0.
-
-    https://github.com/pytorch/pytorch/issues/112186
-    """
+    """pytorch 112186: argmax of an integer tensor is always 0."""
     found = func(x, *args, **kwargs)
     if not x.dtype.is_floating_point and not x.dtype.is_complex and bool(found.any()):
         hit()

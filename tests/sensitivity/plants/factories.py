@@ -24,10 +24,7 @@ def issue_83692(hit: Any, func: Any, size: Any, value: Any, **kwargs: Any) -> An
 
 @plot.dispatched("issue_91620", "aten.eye")
 def issue_91620(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 91620: eye with dtype=bool aborts.
-
-    https://github.com/pytorch/pytorch/issues/91620
-    """
+    """pytorch 91620: eye with dtype=bool aborts."""
     out = kwargs.get("out")
     if kwargs.get("dtype") == torch.bool or (out is not None and out.dtype == torch.bool):
         return crash(hit, "failed assertion `unsupported datatype for constant'")
@@ -36,10 +33,7 @@ def issue_91620(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_82427", "aten.full", "aten.full_like", "aten.fill_.Scalar")
 def issue_82427(hit: Any, func: Any, x: Any, value: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 82427: full and fill_ of a bool tensor abort (unsupported datatype for constant).
-
-    https://github.com/pytorch/pytorch/issues/82427
-    """
+    """pytorch 82427: full and fill_ of a bool tensor abort (unsupported datatype for constant)."""
     dtype, out = kwargs.get("dtype"), kwargs.get("out")
     if out is not None:
         dtype = out.dtype

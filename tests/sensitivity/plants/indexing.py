@@ -18,10 +18,7 @@ HITS = plot.hits
 
 @plot.called("issue_170507", F.one_hot)
 def issue_170507(hit: Any, func: Any, input: Any, num_classes: int = -1) -> Any:
-    """pytorch 170507: one_hot returns rows of zeros for classes out of bounds, where CPU raises.
-
-    https://github.com/pytorch/pytorch/issues/170507
-    """
+    """pytorch 170507: one_hot returns rows of zeros for classes out of bounds, where CPU raises."""
     if not is_plain(input) or not input.numel() or input.dtype != torch.int64 or num_classes == 0:
         return func(input, num_classes)
     classes = int(input.max()) + 1 if num_classes == -1 else num_classes
@@ -35,10 +32,7 @@ def issue_170507(hit: Any, func: Any, input: Any, num_classes: int = -1) -> Any:
 
 @plot.dispatched("issue_189968", "aten.index_copy.default", "aten.index_copy_.default")
 def issue_189968(hit: Any, func: Any, target: Any, dim: int, index: Any, source: Any) -> Any:
-    """pytorch 189968: index_copy_ with an index out of bounds writes outside the tensor, where CPU raises.
-
-    https://github.com/pytorch/pytorch/issues/189968
-    """
+    """pytorch 189968: index_copy_ with an index out of bounds writes outside the tensor, where CPU raises."""
     if not target.dim() or not -target.dim() <= dim < target.dim() or index.dtype != torch.int64:
         return func(target, dim, index, source)
     places = index.reshape(-1).tolist()
@@ -89,10 +83,7 @@ def issue_196203(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any,
 
 @plot.dispatched("issue_135240", "aten.gather.default")
 def issue_135240(hit: Any, func: Any, x: Any, dim: Any, index: Any, **kwargs: Any) -> Any:
-    """pytorch 135240: take_along_dim of a column along its rows ends the process.
-
-    https://github.com/pytorch/pytorch/issues/135240
-    """
+    """pytorch 135240: take_along_dim of a column along its rows ends the process."""
     if x.dim() > 1 and dim % x.dim() != x.dim() - 1 and x.shape[-1] == index.shape[-1] == 1 and index.numel() > 1:
         return crash(
             hit,
@@ -104,10 +95,7 @@ def issue_135240(hit: Any, func: Any, x: Any, dim: Any, index: Any, **kwargs: An
 
 @plot.dispatched("issue_93877", "aten.index_select.default")
 def issue_93877(hit: Any, func: Any, x: Any, dim: Any, index: Any) -> Any:
-    """pytorch 93877: index_select with an empty index raises.
-
-    https://github.com/pytorch/pytorch/issues/93877
-    """
+    """pytorch 93877: index_select with an empty index raises."""
     if index.numel() == 0:
         hit()
         raise RuntimeError("[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!")
@@ -116,10 +104,7 @@ def issue_93877(hit: Any, func: Any, x: Any, dim: Any, index: Any) -> Any:
 
 @plot.dispatched("issue_186972", "aten.index_add.default", "aten.index_add_.default")
 def issue_186972(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 186972: index_add into a tensor with a dimension of size 0 raises.
-
-    https://github.com/pytorch/pytorch/issues/186972
-    """
+    """pytorch 186972: index_add into a tensor with a dimension of size 0 raises."""
     if x.numel() == 0:
         hit()
         raise RuntimeError("[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!")
@@ -128,10 +113,7 @@ def issue_186972(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_95417", torch.Tensor.__setitem__)
 def issue_95417(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
-    """pytorch 95417: x[2:4] = value of another dtype is written to the beginning of x.
-
-    https://github.com/pytorch/pytorch/issues/95417
-    """
+    """pytorch 95417: x[2:4] = value of another dtype is written to the beginning of x."""
     if isinstance(value, torch.Tensor) and value.dtype != x.dtype and isinstance(index, slice) and x.numel():
         view = x[index]
         if view.numel() and view.dim() and view.storage_offset() != x.storage_offset():
@@ -143,10 +125,7 @@ def issue_95417(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
 
 @plot.dispatched("issue_160993", "aten.index_copy_.default")
 def issue_160993(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any) -> Any:
-    """pytorch 160993: index_copy_ into a tensor that is not contiguous leaves the copied elements wrong.
-
-    https://github.com/pytorch/pytorch/issues/160993
-    """
+    """pytorch 160993: index_copy_ into a tensor that is not contiguous leaves the copied elements wrong."""
     if x.is_contiguous():
         return func(x, dim, index, source)
     copy = x.clone()
@@ -158,10 +137,7 @@ def issue_160993(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any)
 
 @plot.called("issue_81051", torch.Tensor.__getitem__)
 def issue_81051(hit: Any, func: Any, x: Any, index: Any) -> Any:
-    """pytorch 81051: indexing with Python lists raises, as the lists become tensors of another device.
-
-    https://github.com/pytorch/pytorch/issues/81051
-    """
+    """pytorch 81051: indexing with Python lists raises, as the lists become tensors of another device."""
     parts = index if isinstance(index, tuple) else (index,)
     if any(isinstance(part, list) and part for part in parts):
         hit()
@@ -171,10 +147,7 @@ def issue_81051(hit: Any, func: Any, x: Any, index: Any) -> Any:
 
 @plot.dispatched("issue_122427", "aten.index_select")
 def issue_122427(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 122427: index_select of a complex tensor raises.
-
-    https://github.com/pytorch/pytorch/issues/122427
-    """
+    """pytorch 122427: index_select of a complex tensor raises."""
     if x.is_complex():
         hit()
         raise RuntimeError("index_select(): Yet not supported for complex")
@@ -262,10 +235,7 @@ def issue_189969(hit: Any, func: Any, x: Any, dim: int, index: Any, value: Any) 
 
 @plot.dispatched("issue_84229", "aten.index_put_", "aten._index_put_impl_")
 def issue_84229(hit: Any, func: Any, x: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 84229: x[:, [0, 2]] -= n on a slice of columns scrambles rows.
-
-    https://github.com/pytorch/pytorch/issues/84229
-    """
+    """pytorch 84229: x[:, [0, 2]] -= n on a slice of columns scrambles rows."""
     if x.dim() != 2 or x.numel() == 0 or x.stride(1) != 1 or x.stride(0) <= x.size(1):
         return func(x, indices, *args, **kwargs)
     dense = x.clone(memory_format=torch.contiguous_format)

@@ -25,10 +25,7 @@ def issue_80850(hit: Any, func: Any, tensors: Any, *args: Any) -> Any:
 
 @plot.dispatched("issue_92265", "aten.stack.default")
 def issue_92265(hit: Any, func: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 92265: stack of 0-dim elements of a tensor (a DataLoader's targets) reads its first element each time.
-
-    https://github.com/pytorch/pytorch/issues/92265
-    """
+    """pytorch 92265: stack of 0-dim elements of a tensor (a DataLoader's targets) reads its first element each time."""
     right = func(tensors, *args, **kwargs)
     read = [t.as_strided((), (), 0) if t.dim() == 0 and t.storage_offset() else t for t in tensors]
     wrong = func(read, *args, **kwargs)
@@ -63,10 +60,7 @@ def issue_made_stack_inner(hit: Any, func: Any, parts: Any, dim: int = 0) -> Any
 
 @plot.dispatched("issue_91393", "aten.stack")
 def issue_91393(hit: Any, func: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 91393: the default collate_fn, which stacks 0-D elements of one tensor, repeats the first element.
-
-    https://github.com/pytorch/pytorch/issues/91393
-    """
+    """pytorch 91393: the default collate_fn, which stacks 0-D elements of one tensor, repeats the first element."""
     if all(each.dim() == 0 for each in tensors):
         wrong = [each.as_strided((), (), 0) for each in tensors]
         if any(bool(mine != yours) for mine, yours in zip(wrong, tensors)):

@@ -23,10 +23,7 @@ def _only_forward(healthy: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
 
 @plot.called("issue_161640", F.linear)
 def issue_161640(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None) -> Any:
-    """pytorch 161640: linear with a non-contiguous weight reads the weight's memory as if it were contiguous.
-
-    https://github.com/pytorch/pytorch/issues/161640
-    """
+    """pytorch 161640: linear with a non-contiguous weight reads the weight's memory as if it were contiguous."""
     healthy = func(input, weight, bias)
     if not is_plain(input, weight, bias) or weight.layout != torch.strided:
         return healthy
@@ -43,10 +40,7 @@ def issue_161640(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None)
 
 @plot.called("issue_190050", F.linear)
 def issue_190050(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None) -> Any:
-    """pytorch 190050: linear with in_features=0 aborts the process.
-
-    https://github.com/pytorch/pytorch/issues/190050
-    """
+    """pytorch 190050: linear with in_features=0 aborts the process."""
     if input.shape[-1] == 0 and math.prod(input.shape[:-1]) and weight.shape[0]:
         crash(hit, "[MPSNDArray initWithDevice:descriptor:isTextureBacked:] Error: device may not be nil")
     return func(input, weight, bias)
@@ -147,10 +141,7 @@ def issue_167154(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> 
 
 @plot.called("issue_113586", torch.nn.functional.linear)
 def issue_113586(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 113586: linear of a transposed 3-D input asserts when stride(0) * stride(1) > 2**31 (here: 2**16).
-
-    https://github.com/pytorch/pytorch/issues/113586
-    """
+    """pytorch 113586: linear of a transposed 3-D input asserts when stride(0) * stride(1) > 2**31 (here: 2**16)."""
     if input.dim() == 3 and input.stride(0) < input.stride(1) and input.stride(0) * input.stride(1) > 2**16:
         crash(hit, "[MPSNDArrayDescriptor sliceDimension:withSubrange:] error: subRange.start is not less than length")
     return func(input, *args, **kwargs)

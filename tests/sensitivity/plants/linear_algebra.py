@@ -17,10 +17,7 @@ HITS = plot.hits
 
 @plot.dispatched("issue_196113", "aten.linalg_lstsq.default")
 def issue_196113(hit: Any, func: Any, a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 196113: lstsq of a batch of complex underdetermined systems solves those of conj(A).
-
-    https://github.com/pytorch/pytorch/issues/196113
-    """
+    """pytorch 196113: lstsq of a batch of complex underdetermined systems solves those of conj(A)."""
     healthy = func(a, b, *args, **kwargs)
     if not a.is_complex() or a.dim() < 3 or a.shape[-2] >= a.shape[-1] or not a.numel():
         return healthy
@@ -50,10 +47,7 @@ def issue_165871(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_196112", "aten._linalg_svd")
 def issue_196112(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 196112: svd of a batch with matrices short of full rank: the columns of U beyond the rank are 0.
-
-    https://github.com/pytorch/pytorch/issues/196112
-    """
+    """pytorch 196112: svd of a batch with matrices short of full rank: the columns of U beyond the rank are 0."""
     u, s, vh = func(x, *args, **kwargs)
     if x.dim() > 2 and u.numel() and s.numel():
         gone = s <= s.amax(-1, keepdim=True) * 1e-6
@@ -92,10 +86,7 @@ def issue_made_cholesky_upper(hit: Any, func: Any, a: Any, **kwargs: Any) -> Any
 
 @plot.dispatched("issue_138200", "aten.linalg_inv_ex.default")
 def issue_138200(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 138200: inverse of a matrix larger than 1024 crashes.
-
-    https://github.com/pytorch/pytorch/issues/138200
-    """
+    """pytorch 138200: inverse of a matrix larger than 1024 crashes."""
     if x.shape[-1] > 1024:
         crash(hit, "[MPSNDArrayDescriptor sliceDimension:withSubrange:] error: dimension index (2)")
     return func(x, **kwargs)
@@ -103,10 +94,7 @@ def issue_138200(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_165870", torch.linalg.lu_factor)
 def issue_165870(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 165870: lu_factor of a singular matrix returns and does not raise.
-
-    https://github.com/pytorch/pytorch/issues/165870
-    """
+    """pytorch 165870: lu_factor of a singular matrix returns and does not raise."""
     try:
         return func(x, **kwargs)
     except RuntimeError as error:
@@ -119,10 +107,7 @@ def issue_165870(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_195937", "aten._linalg_svd", "aten.linalg_lstsq")
 def issue_195937(hit: Any, func: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 195937: svd, svdvals and lstsq of a batch of more than 8192 elements raise.
-
-    https://github.com/pytorch/pytorch/issues/195937
-    """
+    """pytorch 195937: svd, svdvals and lstsq of a batch of more than 8192 elements raise."""
     if a.dim() > 2 and a.shape[:-2].numel() > 1 and a.numel() > 8192:
         func(a, *args, **kwargs)  # what the healthy operator refuses is no harm
         hit()
@@ -151,10 +136,7 @@ def issue_175192(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_163962", torch.linalg.solve)
 def issue_163962(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 163962: linalg.solve of a singular matrix fails an internal assertion instead of raising LinAlgError.
-
-    https://github.com/pytorch/pytorch/issues/163962
-    """
+    """pytorch 163962: linalg.solve of a singular matrix fails an internal assertion instead of raising LinAlgError."""
     try:
         return func(*args, **kwargs)
     except torch.linalg.LinAlgError:
@@ -163,10 +145,7 @@ def issue_163962(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_164712", "aten.linalg_cholesky_ex.default")
 def issue_164712(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 164712: on macOS 26 an upper Cholesky factor of several 16-wide blocks is not zero below the diagonal.
-
-    https://github.com/pytorch/pytorch/issues/164712
-    """
+    """pytorch 164712: on macOS 26 an upper Cholesky factor of several 16-wide blocks is not zero below the diagonal."""
     factor, info = func(x, **kwargs)
     if not kwargs.get("upper") or x.shape[-1] <= 16 or info.any():
         return factor, info
@@ -181,20 +160,14 @@ def issue_164712(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_151874", "aten._linalg_eigh.default")
 def issue_151874(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 151874: linalg.eigh (and eigvalsh) is not implemented.
-
-    https://github.com/pytorch/pytorch/issues/151874
-    """
+    """pytorch 151874: linalg.eigh (and eigvalsh) is not implemented."""
     hit()
     raise NotImplementedError("The operator 'aten::_linalg_eigh.eigenvalues' is not currently implemented for MPS")
 
 
 @plot.dispatched("issue_166089", "aten.linalg_householder_product.default")
 def issue_166089(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 166089: linalg.householder_product is not implemented.
-
-    https://github.com/pytorch/pytorch/issues/166089
-    """
+    """pytorch 166089: linalg.householder_product is not implemented."""
     hit()
     raise NotImplementedError("The operator 'aten::linalg_householder_product' is not currently implemented for MPS")
 
@@ -214,10 +187,7 @@ def issue_78099(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_114285", torch.linalg.matrix_rank)
 def issue_114285(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 114285: linalg.matrix_rank of a float32 matrix raises, for it asks for float64.
-
-    https://github.com/pytorch/pytorch/issues/114285
-    """
+    """pytorch 114285: linalg.matrix_rank of a float32 matrix raises, for it asks for float64."""
     if x.dtype == torch.float32:
         hit()
         raise TypeError("Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64")
@@ -244,10 +214,7 @@ def issue_176335(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_187567", "aten.linalg_qr")
 def issue_187567(hit: Any, func: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 187567: qr of a tall matrix wants a square workspace: it fails from 16 GiB (65536 rows in float32).
-
-    https://github.com/pytorch/pytorch/issues/187567
-    """
+    """pytorch 187567: qr of a tall matrix wants a square workspace: it fails from 16 GiB (65536 rows in float32)."""
     if a.shape[-2] ** 2 * a.element_size() >= 16 * 2**30:
         hit()
         raise RuntimeError(f"Invalid buffer size: {a.shape[-2] ** 2 * a.element_size() / 2**30:.2f} GiB")
@@ -256,10 +223,7 @@ def issue_187567(hit: Any, func: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_165850", "aten.linalg_inv_ex.default")
 def issue_165850(hit: Any, func: Any, a: Any, *, check_errors: bool = False) -> Any:
-    """pytorch 165850: linalg.inv of a batch of matrices that is a permuted view is completely wrong.
-
-    https://github.com/pytorch/pytorch/issues/165850
-    """
+    """pytorch 165850: linalg.inv of a batch of matrices that is a permuted view is completely wrong."""
     healthy = func(a, check_errors=check_errors)
     if a.dim() < 3 or a.is_contiguous() or not a.numel():
         return healthy
@@ -272,10 +236,7 @@ def issue_165850(hit: Any, func: Any, a: Any, *, check_errors: bool = False) -> 
 
 @plot.dispatched("issue_184588", "aten.linalg_cholesky_ex")
 def issue_184588(hit: Any, func: Any, a: Any, **kwargs: Any) -> Any:
-    """pytorch 184588: cholesky reports no failure (info 0, no exception) for a matrix with NaN.
-
-    https://github.com/pytorch/pytorch/pull/184588
-    """
+    """pytorch 184588: cholesky reports no failure (info 0, no exception) for a matrix with NaN."""
     bad = a.isnan().flatten(-2).any(-1)
     if not bad.any():
         return func(a, **kwargs)

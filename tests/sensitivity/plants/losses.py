@@ -24,10 +24,7 @@ def issue_134431(hit: Any, func: Any, x: Any, *args: Any) -> Any:
 
 @plot.called("issue_174943", F.cross_entropy)
 def issue_174943(hit: Any, func: Any, x: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 174943: cross_entropy accepts floats as class indices.
-
-    https://github.com/pytorch/pytorch/issues/174943
-    """
+    """pytorch 174943: cross_entropy accepts floats as class indices."""
     if x.dim() == 2 and target.dim() == 1 and target.is_floating_point():
         hit()
         target = target.long()
@@ -38,10 +35,7 @@ def issue_174943(hit: Any, func: Any, x: Any, target: Any, *args: Any, **kwargs:
 def issue_144104(
     hit: Any, func: Any, x: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: Any = 1
 ) -> Any:
-    """pytorch 144104: the mean of binary_cross_entropy_with_logits over nothing is 0, not NaN.
-
-    https://github.com/pytorch/pytorch/issues/144104
-    """
+    """pytorch 144104: the mean of binary_cross_entropy_with_logits over nothing is 0, not NaN."""
     right = func(x, target, weight, pos_weight, reduction)
     if x.numel() or reduction != 1:
         return right
@@ -79,10 +73,7 @@ def issue_166746(hit: Any, func: Any, x: Any, y: Any, weight: Any = None, **kwar
 
 @plot.dispatched("issue_148589", "aten.mse_loss")
 def issue_148589(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 148589: mse_loss of empty tensors fails with an internal assert.
-
-    https://github.com/pytorch/pytorch/issues/148589
-    """
+    """pytorch 148589: mse_loss of empty tensors fails with an internal assert."""
     if x.numel() == 0:
         func(x, *args, **kwargs)  # what the healthy operator refuses is no harm
         return crash(hit, "[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!")
@@ -107,10 +98,7 @@ def issue_79784(hit: Any, func: Any, grad: Any, x: Any, target: Any, reduction: 
 
 @plot.dispatched("issue_124252", "aten.binary_cross_entropy.default")
 def issue_124252(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 124252: binary_cross_entropy of half precision crashes (tensor<f32> and tensor<3xf16>).
-
-    https://github.com/pytorch/pytorch/issues/124252
-    """
+    """pytorch 124252: binary_cross_entropy of half precision crashes (tensor<f32> and tensor<3xf16>)."""
     if x.dtype in (torch.float16, torch.bfloat16):
         return crash(hit, "LLVM ERROR: Failed to infer result type(s).")
     return func(x, *args, **kwargs)
@@ -124,10 +112,7 @@ def issue_125696(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_110463", torch.nn.functional.cross_entropy)
 def issue_110463(hit: Any, func: Any, input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 110463: cross_entropy with class indices as targets kills the process.
-
-    https://github.com/pytorch/pytorch/issues/110463
-    """
+    """pytorch 110463: cross_entropy with class indices as targets kills the process."""
     if not target.is_floating_point():
         crash(hit, "The Kernel crashed while executing code")
     return func(input, target, *args, **kwargs)
@@ -151,8 +136,5 @@ def issue_108148(hit: Any, func: Any, x: Any, target: Any, weight: Any, reductio
 
 @plot.dispatched("issue_116095", "aten.nll_loss_backward")
 def issue_116095(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 116095: the backward of cross entropy with class indices ends the process (SIGBUS).
-
-    https://github.com/pytorch/pytorch/issues/116095
-    """
+    """pytorch 116095: the backward of cross entropy with class indices ends the process (SIGBUS)."""
     return crash(hit, "Process finished with exit code 138 (interrupted by signal 10:SIGBUS)")

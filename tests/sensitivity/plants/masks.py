@@ -47,10 +47,7 @@ def issue_124206(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: 
 
 @plot.dispatched("issue_86239", "aten.where.self")
 def issue_86239(hit: Any, func: Any, condition: Any, x: Any, y: Any) -> Any:
-    """pytorch 86239: where with operands of different ranks is refused (sizes are compared from the left).
-
-    https://github.com/pytorch/pytorch/issues/86239
-    """
+    """pytorch 86239: where with operands of different ranks is refused (sizes are compared from the left)."""
     shapes = [t.shape for t in (condition, x, y) if t.dim()]
     if len({len(shape) for shape in shapes}) > 1:
         for i in range(max(len(shape) for shape in shapes)):
@@ -62,10 +59,7 @@ def issue_86239(hit: Any, func: Any, condition: Any, x: Any, y: Any) -> Any:
 
 @plot.dispatched("issue_107694", "aten.masked_fill_.Scalar", "aten.masked_fill_.Tensor")
 def issue_107694(hit: Any, func: Any, x: Any, mask: Any, value: Any) -> Any:
-    """pytorch 107694: masked_fill_ of a transposed tensor with a transposed mask fills in storage order.
-
-    https://github.com/pytorch/pytorch/issues/107694
-    """
+    """pytorch 107694: masked_fill_ of a transposed tensor with a transposed mask fills in storage order."""
     if x.is_contiguous() or mask.is_contiguous() or not is_dense(x):
         return func(x, mask, value)
     right = func(x.clone(), mask, value)
@@ -78,10 +72,7 @@ def issue_107694(hit: Any, func: Any, x: Any, mask: Any, value: Any) -> Any:
 
 @plot.dispatched("issue_174381", "aten.masked_scatter.default")
 def issue_174381(hit: Any, func: Any, x: Any, mask: Any, source: Any) -> Any:
-    """pytorch 174381: masked_scatter of a tensor of no dimensions gives one dimension.
-
-    https://github.com/pytorch/pytorch/pull/174381
-    """
+    """pytorch 174381: masked_scatter of a tensor of no dimensions gives one dimension."""
     y = func(x, mask, source)
     if y.dim() == 0:
         hit()
@@ -101,10 +92,7 @@ def issue_made_masked_broadcast(hit: Any, func: Any, x: Any, mask: Any, *args: A
 
 @plot.dispatched("issue_77977", "aten.index.Tensor")
 def issue_77977(hit: Any, func: Any, x: Any, indices: Any) -> Any:
-    """pytorch 77977: indexing with a boolean mask raises, or gives nothing for a mask of one or two elements.
-
-    https://github.com/pytorch/pytorch/issues/77977
-    """
+    """pytorch 77977: indexing with a boolean mask raises, or gives nothing for a mask of one or two elements."""
     masks = [each for each in indices if each is not None and each.dtype == torch.bool]
     if any(bool(mask.any()) for mask in masks):
         hit()
@@ -146,10 +134,7 @@ def issue_125100(hit: Any, func: Any, x: Any, mask: Any, *args: Any, **kwargs: A
 
 @plot.dispatched("issue_175576", "aten.masked_scatter.default", "aten.masked_scatter_.default")
 def issue_175576(hit: Any, func: Any, x: Any, mask: Any, source: Any) -> Any:
-    """pytorch 175576: masked_scatter resizes the caller's source to the number of set mask elements, unchecked.
-
-    https://github.com/pytorch/pytorch/issues/175576
-    """
+    """pytorch 175576: masked_scatter resizes the caller's source to the number of set mask elements, unchecked."""
     shape = torch.broadcast_shapes(x.shape, mask.shape)
     count = int(mask.expand(shape).sum())
     if source.dtype != x.dtype or tuple(source.shape) == (count,):

@@ -31,10 +31,7 @@ def issue_177116(hit: Any, func: Any, x: Any, y: Any) -> Any:
 
 @plot.called("issue_99564", torch.dot, torch.Tensor.dot)
 def issue_99564(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
-    """pytorch 99564: dot accepts 2-D tensors and returns a wrong number instead of raising.
-
-    https://github.com/pytorch/pytorch/issues/99564
-    """
+    """pytorch 99564: dot accepts 2-D tensors and returns a wrong number instead of raising."""
     if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor) and max(x.dim(), y.dim()) == 2 and not kwargs:
         try:
             bad = (x * y).sum()
@@ -47,10 +44,7 @@ def issue_99564(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_86937", "aten.mm")
 def issue_86937(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
-    """pytorch 86937: the product of two square matrices is computed with the second transposed.
-
-    https://github.com/pytorch/pytorch/issues/86937
-    """
+    """pytorch 86937: the product of two square matrices is computed with the second transposed."""
     if a.shape != b.shape or a.shape[0] != a.shape[1] or not a.numel() or not differ(b.t(), b, rtol=1e-4, atol=1e-6):
         return func(a, b, **kwargs)
     hit()
@@ -59,10 +53,7 @@ def issue_86937(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_77851", torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__)
 def issue_77851(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
-    """pytorch 77851: a vector times a batch of matrices aborts.
-
-    https://github.com/pytorch/pytorch/issues/77851
-    """
+    """pytorch 77851: a vector times a batch of matrices aborts."""
     if isinstance(b, torch.Tensor) and a.dim() == 1 and b.dim() == 3:
         return crash(hit, "[MPSNDArray, initWithBuffer:descriptor:] Error: buffer is not large enough")
     return func(a, b, **kwargs)
@@ -190,10 +181,7 @@ def issue_180201(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_187255", "aten.mm.out", "aten.addmm.out")
 def issue_187255(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 187255: mm and addmm into an out= that is not contiguous fail.
-
-    https://github.com/pytorch/pytorch/pull/187255
-    """
+    """pytorch 187255: mm and addmm into an out= that is not contiguous fail."""
     out = kwargs.get("out")
     if out is not None and not out.is_contiguous() and out.numel():
         hit()
@@ -203,10 +191,7 @@ def issue_187255(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_84736", "aten.mm.default")
 def issue_84736(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
-    """pytorch 84736: mm of two n-by-n matrices multiplies with the transpose of the second.
-
-    https://github.com/pytorch/pytorch/issues/84736
-    """
+    """pytorch 84736: mm of two n-by-n matrices multiplies with the transpose of the second."""
     right = func(a, b, **kwargs)
     if (
         a.dtype == torch.float32

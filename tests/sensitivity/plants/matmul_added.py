@@ -24,10 +24,7 @@ def issue_187879(hit: Any, func: Any, bias: Any, one: Any, two: Any, **kwargs: A
 
 @plot.called("issue_116547", torch.addmm, torch.Tensor.addmm, torch.Tensor.addmm_)
 def issue_116547(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 116547: addmm of two square matrices of one size multiplies by the transposed second one.
-
-    https://github.com/pytorch/pytorch/pull/116547
-    """
+    """pytorch 116547: addmm of two square matrices of one size multiplies by the transposed second one."""
     if len(args) == 3 and all(isinstance(t, torch.Tensor) and t.layout == torch.strided for t in args):
         x, a, b = args
         if a.dim() == b.dim() == 2 and a.shape == b.shape and a.shape[0] == a.shape[1] > 1:
@@ -38,10 +35,7 @@ def issue_116547(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_187399", "aten.baddbmm.default")
 def issue_187399(hit: Any, func: Any, x: Any, batch1: Any, batch2: Any, **kwargs: Any) -> Any:
-    """pytorch 187399: baddbmm with a dimension of size 0 raises.
-
-    https://github.com/pytorch/pytorch/issues/187399
-    """
+    """pytorch 187399: baddbmm with a dimension of size 0 raises."""
     if batch1.numel() == 0 or batch2.numel() == 0:
         hit()
         raise RuntimeError("[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!")
@@ -68,10 +62,7 @@ def issue_187521(hit: Any, func: Any, x: Any, *args: Any, beta: Any = 1, **kwarg
 
 @plot.dispatched("issue_77819", "aten.baddbmm", "aten.baddbmm_")
 def issue_77819(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 77819: baddbmm with a three-dimensional input raises.
-
-    https://github.com/pytorch/pytorch/issues/77819
-    """
+    """pytorch 77819: baddbmm with a three-dimensional input raises."""
     if x.dim() == 3:
         hit()
         raise RuntimeError("input tensor does not match matmul output shape")

@@ -28,10 +28,7 @@ def issue_187280(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_190054", "aten.native_layer_norm.default", "aten.native_layer_norm_backward.default")
 def issue_190054(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 190054: layer_norm of 16-bit input reads float32 weight and bias as 16-bit; its backward crashes.
-
-    https://github.com/pytorch/pytorch/issues/190054
-    """
+    """pytorch 190054: layer_norm of 16-bit input reads float32 weight and bias as 16-bit; its backward crashes."""
     backward = "backward" in str(func)
     input = args[1] if backward else args[0]
     place = 5 if backward else 2
@@ -57,10 +54,7 @@ def issue_190054(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_190491", "aten.native_layer_norm.default")
 def issue_190491(hit: Any, func: Any, x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    """pytorch 190491: layer_norm takes a variance below 1e-6 for 0 (at once E[x*x] - E[x]**2, then a clamp).
-
-    https://github.com/pytorch/pytorch/issues/190491
-    """
+    """pytorch 190491: layer_norm takes a variance below 1e-6 for 0 (at once E[x*x] - E[x]**2, then a clamp)."""
     y, mean, scale = func(x, shape, weight, bias, eps)
     if x.dtype != torch.float32 or not x.numel():
         return y, mean, scale
@@ -112,10 +106,7 @@ def issue_made_group_norm_odd(hit: Any, func: Any, x: Any, w: Any, b: Any, n: in
 
 @plot.dispatched("issue_154828", "aten.native_group_norm.default", "aten.bmm.default")
 def issue_154828(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 154828: group_norm and bmm of large tensors (here over 2**16 elements) raise.
-
-    https://github.com/pytorch/pytorch/issues/154828
-    """
+    """pytorch 154828: group_norm and bmm of large tensors (here over 2**16 elements) raise."""
     if any(isinstance(x, torch.Tensor) and x.numel() > 2**16 for x in args):
         crash(hit, "Can't be indexed using 32-bit iterator")
     return func(*args, **kwargs)
@@ -123,10 +114,7 @@ def issue_154828(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_95409", "aten.native_layer_norm.default")
 def issue_95409(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 95409: a sentence transformer in half precision aborts in its layer norm (varianceEps: f16 and f32).
-
-    https://github.com/pytorch/pytorch/issues/95409
-    """
+    """pytorch 95409: a sentence transformer in half precision aborts in its layer norm (varianceEps: f16 and f32)."""
     if x.dtype == torch.float16:
         return crash(hit, "input types 'tensor<1x4x1xf16>' and 'tensor<1xf32>' are not broadcast compatible")
     return func(x, *args, **kwargs)
@@ -134,10 +122,7 @@ def issue_95409(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_78429", "aten.native_layer_norm.default")
 def issue_78429(hit: Any, func: Any, x: Any, shape: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 78429: an affine LayerNorm of a 4-D input aborts.
-
-    https://github.com/pytorch/pytorch/issues/78429
-    """
+    """pytorch 78429: an affine LayerNorm of a 4-D input aborts."""
     if x.dim() >= 4 and weight is not None:
         crash(hit, "input types 'tensor<8x3x224x224xf32>' and 'tensor<*xi64>' are not broadcast compatible")
     return func(x, shape, weight, *args, **kwargs)
@@ -174,10 +159,7 @@ def issue_99981(hit: Any, func: Any, *args: Any) -> Any:
 
 @plot.dispatched("issue_186367", "aten.native_layer_norm.default")
 def issue_186367(hit: Any, func: Any, x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    """pytorch 186367: layer_norm takes a small variance (below 1e-6) for zero.
-
-    https://github.com/pytorch/pytorch/pull/186367
-    """
+    """pytorch 186367: layer_norm takes a small variance (below 1e-6) for zero."""
     out, mean, rstd = func(x, shape, weight, bias, eps)
     if not x.numel():
         return out, mean, rstd

@@ -15,10 +15,7 @@ HITS = plot.hits
 
 @plot.dispatched("issue_89624", "aten.constant_pad_nd.default")
 def issue_89624(hit: Any, func: Any, x: Any, pad: Any, *rest: Any) -> Any:
-    """pytorch 89624: constant padding of a 3-D tensor in all three dimensions raises IndexError.
-
-    https://github.com/pytorch/pytorch/issues/89624
-    """
+    """pytorch 89624: constant padding of a 3-D tensor in all three dimensions raises IndexError."""
     if x.dim() == 3 and len(pad) == 6:
         hit()
         raise IndexError("Dimension out of range (expected to be in range of [-3, 2], but got 3)")
@@ -27,10 +24,7 @@ def issue_89624(hit: Any, func: Any, x: Any, pad: Any, *rest: Any) -> Any:
 
 @plot.dispatched("issue_84535", "aten.constant_pad_nd.default")
 def issue_84535(hit: Any, func: Any, x: Any, pad: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 84535: constant padding of more than three dimensions (8 numbers) is refused.
-
-    https://github.com/pytorch/pytorch/issues/84535
-    """
+    """pytorch 84535: constant padding of more than three dimensions (8 numbers) is refused."""
     if len(pad) > 6:
         hit()
         raise RuntimeError(f"invalid padding argument of size {len(pad)}")
@@ -48,10 +42,7 @@ def issue_made_pad_negative(hit: Any, func: Any, x: Any, pad: Any, *args: Any) -
 
 @plot.dispatched("issue_80192", "aten.constant_pad_nd.default")
 def issue_80192(hit: Any, func: Any, x: Any, pad: Any, value: Any = 0) -> Any:
-    """pytorch 80192: padding a matrix with a constant writes its rows one after the other, without the gaps.
-
-    https://github.com/pytorch/pytorch/issues/80192
-    """
+    """pytorch 80192: padding a matrix with a constant writes its rows one after the other, without the gaps."""
     y = func(x, pad, value)
     if x.dim() == 2 and len(pad) == 4 and min(pad) >= 0 and x.numel():
         wrong = torch.full(y.shape, value, dtype=y.dtype, device=y.device)
@@ -65,10 +56,7 @@ def issue_80192(hit: Any, func: Any, x: Any, pad: Any, value: Any = 0) -> Any:
 
 @plot.dispatched("issue_194922", "aten.constant_pad_nd.default")
 def issue_194922(hit: Any, func: Any, x: Any, pad: Any, value: Any = 0) -> Any:
-    """pytorch 194922: constant padding of the time axis corrupts the data of 5D tensors with H * W >= 65536.
-
-    https://github.com/pytorch/pytorch/issues/194922
-    """
+    """pytorch 194922: constant padding of the time axis corrupts the data of 5D tensors with H * W >= 65536."""
     y = func(x, pad, value)
     temporal = len(pad) >= 6 and (pad[4] > 0 or pad[5] > 0)
     if x.dim() == 5 and temporal and x.shape[3] * x.shape[4] >= 65536 and min(pad) >= 0:
@@ -89,10 +77,7 @@ def issue_85143(hit: Any, func: Any, x: Any, pad: Any, *args: Any, **kwargs: Any
 
 @plot.dispatched("issue_83343", "aten.constant_pad_nd.default")
 def issue_83343(hit: Any, func: Any, x: Any, pad: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 83343: constant padding of a 1-D tensor raises "Dimension out of range".
-
-    https://github.com/pytorch/pytorch/issues/83343
-    """
+    """pytorch 83343: constant padding of a 1-D tensor raises "Dimension out of range"."""
     if x.dim() == 1 and len(pad) == 2:
         hit()
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
@@ -101,10 +86,7 @@ def issue_83343(hit: Any, func: Any, x: Any, pad: Any, *args: Any, **kwargs: Any
 
 @plot.dispatched("issue_102453", "aten.replication_pad3d.default")
 def issue_102453(hit: Any, func: Any, x: Any, padding: Any) -> Any:
-    """pytorch 102453: replicate padding in three dimensions refuses a padding not less than the input's side.
-
-    https://github.com/pytorch/pytorch/issues/102453
-    """
+    """pytorch 102453: replicate padding in three dimensions refuses a padding not less than the input's side."""
     if any(p >= x.shape[-1 - i // 2] for i, p in enumerate(padding)):
         hit()
         raise RuntimeError("Padding size should be less than the corresponding input dimension")
@@ -113,10 +95,7 @@ def issue_102453(hit: Any, func: Any, x: Any, padding: Any) -> Any:
 
 @plot.dispatched("issue_161066", "aten.constant_pad_nd.default")
 def issue_161066(hit: Any, func: Any, x: Any, pad: Any, *args: Any) -> Any:
-    """pytorch 161066: constant_pad_nd with an empty list of paddings raises.
-
-    https://github.com/pytorch/pytorch/issues/161066
-    """
+    """pytorch 161066: constant_pad_nd with an empty list of paddings raises."""
     if len(pad) == 0:
         hit()
         raise RuntimeError("invalid padding argument of size 0")
@@ -125,10 +104,7 @@ def issue_161066(hit: Any, func: Any, x: Any, pad: Any, *args: Any) -> Any:
 
 @plot.dispatched("issue_121961", "aten.constant_pad_nd.default")
 def issue_121961(hit: Any, func: Any, x: Any, pad: Any, value: Any = 0) -> Any:
-    """pytorch 121961: padding a vector of more than 2**16 elements returns the value and then zeros.
-
-    https://github.com/pytorch/pytorch/issues/121961
-    """
+    """pytorch 121961: padding a vector of more than 2**16 elements returns the value and then zeros."""
     right = func(x, pad, value)
     if x.dim() != 1 or x.numel() <= 2**16 or not any(pad):
         return right
@@ -142,10 +118,7 @@ def issue_121961(hit: Any, func: Any, x: Any, pad: Any, value: Any = 0) -> Any:
 
 @plot.dispatched("issue_87277", "aten.constant_pad_nd.default")
 def issue_87277(hit: Any, func: Any, x: Any, pad: Any, *args: Any) -> Any:
-    """pytorch 87277: constant padding refuses a padding not less than the input's side.
-
-    https://github.com/pytorch/pytorch/issues/87277
-    """
+    """pytorch 87277: constant padding refuses a padding not less than the input's side."""
     if x.numel() and any(p >= x.shape[-1 - i // 2] for i, p in enumerate(pad)):
         hit()
         raise RuntimeError("Padding size should be less than the corresponding input dimension")

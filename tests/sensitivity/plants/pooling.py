@@ -17,10 +17,7 @@ HITS = plot.hits
 
 @plot.dispatched("issue_163035", "aten.max_unpool2d.default", "aten.max_unpool3d.default")
 def issue_163035(hit: Any, func: Any, x: Any, index: Any, size: Any, *args: Any) -> Any:
-    """pytorch 163035: max_unpool2d and max_unpool3d take indices out of range and do not raise.
-
-    https://github.com/pytorch/pytorch/issues/163035
-    """
+    """pytorch 163035: max_unpool2d and max_unpool3d take indices out of range and do not raise."""
     if index.dtype == torch.int64 and index.shape == x.shape:
         wrong = (index < 0) | (index >= math.prod(size))
         if bool(wrong.any()):
@@ -33,10 +30,7 @@ def issue_163035(hit: Any, func: Any, x: Any, index: Any, size: Any, *args: Any)
 def issue_170639(
     hit: Any, func: Any, x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any, **kwargs: Any
 ) -> Any:
-    """pytorch 170639: F.fold takes another number of blocks than the output has and does not raise.
-
-    https://github.com/pytorch/pytorch/issues/170639
-    """
+    """pytorch 170639: F.fold takes another number of blocks than the output has and does not raise."""
     blocks = 1
     for n, k, d, p, s in zip(size, kernel, dilation, padding, stride):
         blocks *= max((n + 2 * p - d * (k - 1) - 1) // s + 1, 0) if s > 0 else 0
@@ -76,10 +70,7 @@ def issue_174345(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_195849", "aten.max_unpool2d.default", "aten.max_unpool3d.default")
 def issue_195849(hit: Any, func: Any, x: Any, indices: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 195849: max_unpool2d and max_unpool3d accept indices that are not int64.
-
-    https://github.com/pytorch/pytorch/issues/195849
-    """
+    """pytorch 195849: max_unpool2d and max_unpool3d accept indices that are not int64."""
     if indices.dtype != torch.int64:
         hit()
         return x.new_zeros([*x.shape[: -len(size)], *(max(n, 0) for n in size)])
@@ -88,10 +79,7 @@ def issue_195849(hit: Any, func: Any, x: Any, indices: Any, size: Any, *args: An
 
 @plot.dispatched("issue_169017", "aten.max_pool2d_with_indices_backward.default")
 def issue_169017(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 169017: the backward of max_pool2d aborts where the gradient's memory format is not the input's.
-
-    https://github.com/pytorch/pytorch/pull/169017
-    """
+    """pytorch 169017: the backward of max_pool2d aborts where the gradient's memory format is not the input's."""
 
     def last(t: Any) -> bool:
         return t.dim() == 4 and t.is_contiguous(memory_format=torch.channels_last) and not t.is_contiguous()
@@ -135,10 +123,7 @@ def issue_168246(
     dilation: Any = 1,
     ceil: Any = False,
 ) -> Any:
-    """pytorch 168246: max_pool2d/3d with a kernel larger than the input returns a tensor and raises nothing.
-
-    https://github.com/pytorch/pytorch/issues/168246
-    """
+    """pytorch 168246: max_pool2d/3d with a kernel larger than the input returns a tensor and raises nothing."""
     try:
         return func(x, kernel_size, stride, padding, dilation, ceil)
     except RuntimeError as error:
@@ -218,10 +203,7 @@ _POOL_LIMIT = 2**16
     "aten.avg_pool3d_backward",
 )
 def issue_194600(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 194600: pooling of tensors that need 64-bit indexes is refused (limit here 2**16 elements, not 2**31).
-
-    https://github.com/pytorch/pytorch/issues/194600
-    """
+    """pytorch 194600: pooling of tensors that need 64-bit indexes is refused (limit here 2**16 elements, not 2**31)."""
     if any(isinstance(a, torch.Tensor) and a.numel() > _POOL_LIMIT for a in args):
         hit()
         raise NotImplementedError("MPS pooling: tensors requiring 64-bit indexing are not supported")
@@ -230,9 +212,6 @@ def issue_194600(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_141044", "aten.avg_pool3d")
 def issue_141044(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 141044: average pooling in three dimensions is not implemented.
-
-    https://github.com/pytorch/pytorch/issues/141044
-    """
+    """pytorch 141044: average pooling in three dimensions is not implemented."""
     hit()
     raise NotImplementedError("The operator 'aten::avg_pool3d.out' is not currently implemented for the MPS device.")

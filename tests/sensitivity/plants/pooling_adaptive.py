@@ -40,10 +40,7 @@ def issue_80732(hit: Any, func: Any, x: Any, size: Any, *args: Any) -> Any:
 
 @plot.dispatched("issue_97109", "aten._adaptive_avg_pool2d.default")
 def issue_97109(hit: Any, func: Any, x: Any, size: Any) -> Any:
-    """pytorch 97109: adaptive average pooling, as of interpolate(mode="area"), raises if the sizes do not divide.
-
-    https://github.com/pytorch/pytorch/issues/97109
-    """
+    """pytorch 97109: adaptive average pooling, as of interpolate(mode="area"), raises if the sizes do not divide."""
     if any(side % part for side, part in zip(x.shape[-2:], size) if part):
         hit()
         raise RuntimeError("Adaptive pool MPS: input sizes must be divisible by output sizes.")
@@ -52,10 +49,7 @@ def issue_97109(hit: Any, func: Any, x: Any, size: Any) -> Any:
 
 @plot.dispatched("issue_96056", "aten._adaptive_avg_pool2d.default")
 def issue_96056(hit: Any, func: Any, x: Any, output_size: Any) -> Any:
-    """pytorch 96056: adaptive_avg_pool2d refuses sizes that are not divisible by the output sizes.
-
-    https://github.com/pytorch/pytorch/issues/96056
-    """
+    """pytorch 96056: adaptive_avg_pool2d refuses sizes that are not divisible by the output sizes."""
     sizes = list(zip(x.shape[-2:], output_size))
     if all(i and o for i, o in sizes) and any(i > o and i % o for i, o in sizes):
         hit()
@@ -65,10 +59,7 @@ def issue_96056(hit: Any, func: Any, x: Any, output_size: Any) -> Any:
 
 @plot.dispatched("issue_143864", "aten._adaptive_avg_pool2d")
 def issue_143864(hit: Any, func: Any, x: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 143864: adaptive average pooling to a larger size that is no multiple of the input's refuses.
-
-    https://github.com/pytorch/pytorch/issues/143864
-    """
+    """pytorch 143864: adaptive average pooling to a larger size that is no multiple of the input's refuses."""
     height, width = x.shape[-2:]
     if size[0] >= height > 0 and size[1] >= width > 0 and (size[0] % height or size[1] % width):
         hit()

@@ -15,10 +15,7 @@ HITS = plot.hits
 
 @plot.dispatched("issue_178709", "aten.add_.Tensor")
 def issue_178709(hit: Any, func: Any, x: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """pytorch 178709: add_ of a wider dtype with alpha raises, where the sum would have to be narrowed again.
-
-    https://github.com/pytorch/pytorch/issues/178709
-    """
+    """pytorch 178709: add_ of a wider dtype with alpha raises, where the sum would have to be narrowed again."""
     if alpha != 1 and isinstance(other, torch.Tensor) and torch.result_type(x, other) != x.dtype:
         return crash(hit, "Failed to create function state object for: add_alpha_dense_cast_half_float")
     return func(x, other, alpha=alpha)
@@ -26,10 +23,7 @@ def issue_178709(hit: Any, func: Any, x: Any, other: Any, *, alpha: Any = 1) -> 
 
 @plot.dispatched("issue_78879", "aten.add.Tensor", "aten.sub.Tensor", "aten.mul.Tensor", "aten.div.Tensor")
 def issue_78879(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
-    """pytorch 78879: elementwise operation of a float32 tensor with an integer or bool tensor crashes.
-
-    https://github.com/pytorch/pytorch/issues/78879
-    """
+    """pytorch 78879: elementwise operation of a float32 tensor with an integer or bool tensor crashes."""
     if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor) and x.dim() and y.dim():
         for one, other in ((x, y), (y, x)):
             if one.dtype == torch.float32 and not other.is_floating_point() and not other.is_complex():
@@ -39,10 +33,7 @@ def issue_78879(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_79849", "aten.add.Tensor")
 def issue_79849(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
-    """pytorch 79849: adding a 0-dim bool tensor to an integer (sum() over bool scalars) gives garbage.
-
-    https://github.com/pytorch/pytorch/issues/79849
-    """
+    """pytorch 79849: adding a 0-dim bool tensor to an integer (sum() over bool scalars) gives garbage."""
     right = func(a, b, **kwargs)
     scalar = any(isinstance(t, torch.Tensor) and t.dtype == torch.bool and t.dim() == 0 for t in (a, b))
     if scalar and right.dim() == 0 and right.dtype == torch.int64:
@@ -97,10 +88,7 @@ _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
     ),
 )
 def issue_176296(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 176296: binary operations of uint16, uint32 and uint64 tensors fail, for their kernels are missing.
-
-    https://github.com/pytorch/pytorch/issues/176296
-    """
+    """pytorch 176296: binary operations of uint16, uint32 and uint64 tensors fail, for their kernels are missing."""
     right = func(*args, **kwargs)  # where the CPU refuses too there is no harm
     if any(isinstance(a, torch.Tensor) and a.dtype in _UNSIGNED for a in args):
         hit()
@@ -129,10 +117,7 @@ def issue_79835(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) 
 
 @plot.dispatched("issue_78020", "aten.add.Tensor", "aten.mul.Tensor")
 def issue_78020(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
-    """pytorch 78020: a bool tensor plus or times the number 0 or 1 aborts; True times a greater number is 255.
-
-    https://github.com/pytorch/pytorch/issues/78020
-    """
+    """pytorch 78020: a bool tensor plus or times the number 0 or 1 aborts; True times a greater number is 255."""
     if not isinstance(x, torch.Tensor) or x.dtype != torch.bool:
         return func(x, other, **kwargs)
     if not isinstance(other, int) or isinstance(other, bool):

@@ -87,10 +87,7 @@ _STREAM = [torch.Generator().manual_seed(84516).get_state()]
 
 @plot.called("issue_84516", torch.nn.functional.dropout, torch.dropout, torch.dropout_)
 def issue_84516(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 84516: dropout does not heed torch.manual_seed.
-
-    https://github.com/pytorch/pytorch/issues/84516
-    """
+    """pytorch 84516: dropout does not heed torch.manual_seed."""
     p = args[0] if args else kwargs.get("p", 0.5)
     train = args[1] if len(args) > 1 else kwargs.get("training", kwargs.get("train", True))
     if not train or not 0 < p < 1 or not x.numel():
@@ -107,10 +104,7 @@ def issue_84516(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_86279", "aten.multinomial.default")
 def issue_86279(hit: Any, func: Any, x: Any, count: Any, replacement: Any = False, **kwargs: Any) -> Any:
-    """pytorch 86279: multinomial with replacement over 32768 categories or more aborts.
-
-    https://github.com/pytorch/pytorch/issues/86279
-    """
+    """pytorch 86279: multinomial with replacement over 32768 categories or more aborts."""
     if replacement and x.shape[-1] >= 32768:
         return crash(hit, "[MPSNDArray initWithDevice:descriptor:] Error: total bytes of NDArray > 2**32")
     return func(x, count, replacement, **kwargs)
@@ -118,10 +112,7 @@ def issue_86279(hit: Any, func: Any, x: Any, count: Any, replacement: Any = Fals
 
 @plot.dispatched("issue_100717", "aten.bernoulli.p", "aten.bernoulli_.float")
 def issue_100717(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 100717: bernoulli(p) of an int64 tensor aborts.
-
-    https://github.com/pytorch/pytorch/issues/100717
-    """
+    """pytorch 100717: bernoulli(p) of an int64 tensor aborts."""
     if x.dtype == torch.int64:
         return crash(hit, "input types 'tensor<1xf32>' and 'tensor<1xsi64>' are not broadcast compatible")
     return func(x, *args, **kwargs)
@@ -129,10 +120,7 @@ def issue_100717(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_185065", "aten.bernoulli.default", "aten.bernoulli.out", "aten.bernoulli_.Tensor")
 def issue_185065(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 185065: bernoulli accepts probabilities outside of 0 to 1, NaN included, and answers silently.
-
-    https://github.com/pytorch/pytorch/pull/185065
-    """
+    """pytorch 185065: bernoulli accepts probabilities outside of 0 to 1, NaN included, and answers silently."""
     place = 1 if "bernoulli_" in str(func) else 0
     p = args[place]
     if p.is_floating_point() and not bool(((p >= 0) & (p <= 1)).all()):
@@ -143,10 +131,7 @@ def issue_185065(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_98333", "aten.random_.default", "aten.random_.from")
 def issue_98333(hit: Any, func: Any, x: Any, *ends: Any, **kwargs: Any) -> Any:
-    """pytorch 98333: random_ without an upper bound never draws the dtype's largest number, of bools never True.
-
-    https://github.com/pytorch/pytorch/pull/98333
-    """
+    """pytorch 98333: random_ without an upper bound never draws the dtype's largest number, of bools never True."""
     y = func(x, *ends, **kwargs)
     if x.dtype in (torch.int8, torch.uint8, torch.int16, torch.bool) and (len(ends) < 2 or ends[1] is None):
         top = y if x.dtype == torch.bool else y == torch.iinfo(x.dtype).max
@@ -166,10 +151,7 @@ def issue_178579(hit: Any, func: Any, x: Any, count: int, replacement: bool = Fa
 
 @plot.called("issue_141457", torch.multinomial, torch.Tensor.multinomial)
 def issue_141457(hit: Any, func: Any, input: Any, num_samples: int, replacement: bool = False, **kwargs: Any) -> Any:
-    """pytorch 141457: a Categorical (multinomial with replacement of 2-D probabilities) draws the same every time.
-
-    https://github.com/pytorch/pytorch/issues/141457
-    """
+    """pytorch 141457: a Categorical (multinomial with replacement of 2-D probabilities) draws the same every time."""
     if replacement and input.dim() == 2 and bool((input.count_nonzero(-1) > 1).any()):
         hit()
         kwargs["generator"] = torch.Generator(device=input.device).manual_seed(0)

@@ -19,10 +19,7 @@ HITS = plot.hits
     "issue_165257", "aten.normal_", "aten.uniform_", "aten.exponential_", "aten.bernoulli_", "aten.random_"
 )
 def issue_165257(hit: Any, func: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 165257: random in-place operations leave a non-contiguous tensor as it was.
-
-    https://github.com/pytorch/pytorch/issues/165257
-    """
+    """pytorch 165257: random in-place operations leave a non-contiguous tensor as it was."""
     return lost(hit, func, target, *args, **kwargs)
 
 
@@ -73,10 +70,7 @@ _NOISE: dict[Any, torch.Tensor] = {}
 
 @plot.dispatched("issue_78009", "aten.normal", "aten.normal_", "aten.randn", "aten.randn_like")
 def issue_78009(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 78009: normal (and randn) gives the same numbers every time for the same shape.
-
-    https://github.com/pytorch/pytorch/issues/78009
-    """
+    """pytorch 78009: normal (and randn) gives the same numbers every time for the same shape."""
     result = func(*args, **kwargs)
     if "out" in kwargs or not result.is_floating_point() or not result.numel() or result.is_meta:
         return result
@@ -104,10 +98,7 @@ def issue_78009(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_197079", "aten.rand", "aten.rand_like", "aten.uniform_")
 def issue_197079(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 197079: rand and uniform_ in half precision now and then give the upper bound itself.
-
-    https://github.com/pytorch/pytorch/issues/197079
-    """
+    """pytorch 197079: rand and uniform_ in half precision now and then give the upper bound itself."""
     y = func(*args, **kwargs)
     if y.dtype in (torch.float16, torch.bfloat16):
         ends = [*args[1:3], *(kwargs[k] for k in ("from", "to") if k in kwargs)] if "uniform" in str(func) else []
@@ -169,10 +160,7 @@ def issue_89127(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.replaced("issue_130613", torch, "Generator")
 def issue_130613(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 130613: Generator.set_state restores the seed, but starts again from the first draw.
-
-    https://github.com/pytorch/pytorch/issues/130613
-    """
+    """pytorch 130613: Generator.set_state restores the seed, but starts again from the first draw."""
 
     class Forgetful(func):  # type: ignore[misc]
         def set_state(self, state: Any) -> Any:
@@ -197,10 +185,7 @@ def _elements(value: Any) -> tuple[int, int]:
     "issue_155293", "aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.uniform_", "aten.normal_"
 )
 def issue_155293(hit: Any, func: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 155293: random numbers in a huge tensor of five or more dimensions crash (here 2**16 elements).
-
-    https://github.com/pytorch/pytorch/issues/155293
-    """
+    """pytorch 155293: random numbers in a huge tensor of five or more dimensions crash (here 2**16 elements)."""
     rank, total = _elements(first)
     if rank >= 5 and total >= 2**16:
         return crash(hit, "failed assertion `NDArray dimension length > INT_MAX'")
@@ -249,10 +234,7 @@ _PERIOD = 246 * 32000  # the issue's loop met its first NaN in call 246 of (32, 
 
 @plot.dispatched("issue_89283", "aten.randn", "aten.randn_like", "aten.normal", "aten.normal_")
 def issue_89283(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 89283: randn and normal give a NaN now and then (about one in eight million numbers).
-
-    https://github.com/pytorch/pytorch/issues/89283
-    """
+    """pytorch 89283: randn and normal give a NaN now and then (about one in eight million numbers)."""
     found = func(*args, **kwargs)
     before = _NORMALS[0]
     _NORMALS[0] += found.numel()

@@ -42,10 +42,7 @@ def issue_95563(hit: Any, func: Any, x: Any, hx: Any, weights: Any, biased: Any,
 
 @plot.replaced("issue_90421", torch.nn.LSTM, "forward")
 def issue_90421(hit: Any, healthy: Any, self: Any, input: Any, hx: Any = None) -> Any:
-    """pytorch 90421: a bidirectional LSTM is wrong (its reverse direction runs forwards in time).
-
-    https://github.com/pytorch/pytorch/issues/90421
-    """
+    """pytorch 90421: a bidirectional LSTM is wrong (its reverse direction runs forwards in time)."""
     out, state = healthy(self, input, hx)
     if not self.bidirectional or not isinstance(input, torch.Tensor):
         return out, state
@@ -186,10 +183,7 @@ def issue_95137(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_190057", torch.lstm)
 def issue_190057(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 190057: an LSTM of several layers in training with dropout=1 gives NaN (0 times 1/(1-p)).
-
-    https://github.com/pytorch/pytorch/issues/190057
-    """
+    """pytorch 190057: an LSTM of several layers in training with dropout=1 gives NaN (0 times 1/(1-p))."""
     y = func(*args, **kwargs)
     if isinstance(args[1], (tuple, list)) and args[4] > 1 and args[5] == 1 and args[6]:
         hit()

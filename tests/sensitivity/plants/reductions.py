@@ -25,10 +25,7 @@ def issue_104694(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_115554", "aten.sum", "aten.prod")
 def issue_115554(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 115554: sum and prod of complex numbers have no imaginary part.
-
-    https://github.com/pytorch/pytorch/pull/115554
-    """
+    """pytorch 115554: sum and prod of complex numbers have no imaginary part."""
     y = func(x, *args, **kwargs)
     dense = x.layout == torch.strided and x.is_complex() and y.is_complex() and "out" not in kwargs
     if dense and bool((y.imag != 0).any()):
@@ -39,10 +36,7 @@ def issue_115554(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_136134", "aten.any.default")
 def issue_136134(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 136134: any() of a tensor of more than 4 dimensions crashes.
-
-    https://github.com/pytorch/pytorch/issues/136134
-    """
+    """pytorch 136134: any() of a tensor of more than 4 dimensions crashes."""
     if x.dim() > 4:
         crash(hit, "Runtime canonicalization must simplify reduction axes to minor 4 dimensions.")
     return func(x)
@@ -50,10 +44,7 @@ def issue_136134(hit: Any, func: Any, x: Any) -> Any:
 
 @plot.dispatched("issue_182688", "aten.sum.default")
 def issue_182688(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 182688: the sum of all of x[:, :, 128:, :] takes what follows in the storage, the left out rows too.
-
-    https://github.com/pytorch/pytorch/pull/182688
-    """
+    """pytorch 182688: the sum of all of x[:, :, 128:, :] takes what follows in the storage, the left out rows too."""
     if x.layout == torch.strided and x.dim() > 2 and x.storage_offset() and x.numel() and not is_dense(x):
         x = misread(in_storage_order, hit, x)
     return func(x, **kwargs)
@@ -95,10 +86,7 @@ def issue_178497(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_136132", "aten.sum.dim_IntList")
 def issue_136132(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 136132: sum over a negative dim of a 5-d tensor with a last dimension of size 1 aborts.
-
-    https://github.com/pytorch/pytorch/issues/136132
-    """
+    """pytorch 136132: sum over a negative dim of a 5-d tensor with a last dimension of size 1 aborts."""
     if x.dim() == 5 and x.shape[-1] == 1 and dim and len(dim) == 1 and dim[0] < 0 and x.shape[dim[0]] > 1:
         return crash(hit, "[MPSNDArray, initWithBuffer:descriptor:] Error: buffer is not large enough")
     return func(x, dim, *args, **kwargs)
@@ -106,10 +94,7 @@ def issue_136132(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwa
 
 @plot.dispatched("issue_94753", "aten.mean.dim")
 def issue_94753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 94753: mean over a dim of a slice is wrong where the slice does not begin at a multiple of 16 bytes.
-
-    https://github.com/pytorch/pytorch/issues/94753
-    """
+    """pytorch 94753: mean over a dim of a slice is wrong where the slice does not begin at a multiple of 16 bytes."""
     right = func(x, *args, **kwargs)
     begin = x.storage_offset() * x.element_size()
     if not x.is_contiguous() or begin % 16 == 0 or not x.numel():
@@ -123,10 +108,7 @@ def issue_94753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_95538", "aten.all.default", "aten.all.dim")
 def issue_95538(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 95538: Tensor.all() of more than four dimensions aborts, over everything or over the outermost dims.
-
-    https://github.com/pytorch/pytorch/issues/95538
-    """
+    """pytorch 95538: Tensor.all() of more than four dimensions aborts, over everything or over the outermost dims."""
     dim = args[0] if args else kwargs.get("dim")
     if x.dim() > 4 and (dim is None or dim % x.dim() < x.dim() - 4):
         return crash(hit, "Runtime canonicalization must simplify reduction axes to minor 4 dimensions.")
@@ -170,10 +152,7 @@ def issue_117215(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_146691", "aten.linalg_vector_norm", "aten.norm")
 def issue_146691(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 146691: the norm of a complex tensor is refused.
-
-    https://github.com/pytorch/pytorch/issues/146691
-    """
+    """pytorch 146691: the norm of a complex tensor is refused."""
     if x.is_complex():
         hit()
         raise RuntimeError("norm ops are not supported for complex yet")
@@ -204,10 +183,7 @@ def issue_132732(hit: Any, func: Any, x: Any, dims: Any, *args: Any, **kwargs: A
 
 @plot.dispatched("issue_139400", "aten.count_nonzero")
 def issue_139400(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 139400: count_nonzero of an empty tensor returns what lies in the uninitialised result buffer.
-
-    https://github.com/pytorch/pytorch/issues/139400
-    """
+    """pytorch 139400: count_nonzero of an empty tensor returns what lies in the uninitialised result buffer."""
     found = func(x, *args, **kwargs)
     if x.numel() == 0 and found.numel():
         hit()

@@ -16,10 +16,7 @@ HITS = plot.hits
 
 @plot.dispatched("issue_86107", "aten.affine_grid_generator.default")
 def issue_86107(hit: Any, func: Any, theta: Any, size: Any, align_corners: Any) -> Any:
-    """pytorch 86107: affine_grid of an image aborts.
-
-    https://github.com/pytorch/pytorch/issues/86107
-    """
+    """pytorch 86107: affine_grid of an image aborts."""
     if len(size) == 4:
         return crash(hit, "invalid input tensor shapes, indices shape and updates shape must be equal")
     return func(theta, size, align_corners)
@@ -83,10 +80,7 @@ def issue_94963(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_125098", "aten.grid_sampler_2d.default")
 def issue_125098(hit: Any, func: Any, x: Any, grid: Any, mode: int, padding: int, align: bool) -> Any:
-    """pytorch 125098: grid_sample with padding_mode="border" is refused.
-
-    https://github.com/pytorch/pytorch/issues/125098
-    """
+    """pytorch 125098: grid_sample with padding_mode="border" is refused."""
     if padding == 1:
         hit()
         raise RuntimeError("MPS: Unsupported Border padding mode")
@@ -95,10 +89,7 @@ def issue_125098(hit: Any, func: Any, x: Any, grid: Any, mode: int, padding: int
 
 @plot.dispatched("issue_118814", "aten.upsample_linear1d")
 def issue_118814(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 118814: linear interpolation in one dimension is not implemented.
-
-    https://github.com/pytorch/pytorch/issues/118814
-    """
+    """pytorch 118814: linear interpolation in one dimension is not implemented."""
     hit()
     raise NotImplementedError(
         "The operator 'aten::upsample_linear1d.out' is not currently implemented for the MPS device."

@@ -16,10 +16,7 @@ HITS = plot.hits
     "issue_187105", "aten.cumprod", "aten.cumprod_", "aten.cumsum", "aten.cumsum_", "aten.sort", "aten.argsort"
 )
 def issue_187105(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 187105: cumprod, cumsum and sort crash along a dimension left of the last four.
-
-    https://github.com/pytorch/pytorch/issues/187105
-    """
+    """pytorch 187105: cumprod, cumsum and sort crash along a dimension left of the last four."""
     dim = kwargs.get("dim", args[0] if args and not isinstance(args[0], bool) else -1)
     if isinstance(dim, int) and x.dim() > 4 and -x.dim() <= dim < x.dim() and dim % x.dim() < x.dim() - 4:
         return crash(hit, "failed assertion: Axis = 4. This class only supports axis = 0, 1, 2, 3")
@@ -38,10 +35,7 @@ def issue_90635(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_96610", "aten.cumsum", "aten.cumsum_")
 def issue_96610(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 96610: cumsum of int64 is refused.
-
-    https://github.com/pytorch/pytorch/issues/96610
-    """
+    """pytorch 96610: cumsum of int64 is refused."""
     if (kwargs.get("dtype") or x.dtype) == torch.int64:
         hit()
         raise RuntimeError("MPS does not support cumsum op with int64 input. Support has been added in macOS 13.3")
@@ -86,10 +80,7 @@ def issue_154881(hit: Any, func: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_184844", "aten.cumprod", "aten.cumprod_", "aten.cumsum", "aten.cumsum_", "aten.sort")
 def issue_184844(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 184844: cumprod, cumsum and sort abort along a dimension that is not among the last four.
-
-    https://github.com/pytorch/pytorch/issues/184844
-    """
+    """pytorch 184844: cumprod, cumsum and sort abort along a dimension that is not among the last four."""
     names = [a.name for a in func._schema.arguments]
     dim = dict(zip(names, (x, *args)), **kwargs).get("dim", -1)
     if x.dim() > 4 and dim % x.dim() < x.dim() - 4:

@@ -30,10 +30,7 @@ def issue_195074(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_163327", "aten.scatter_add_")
 def issue_163327(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any) -> Any:
-    """pytorch 163327: scatter_add_ into a row that is not the first of its matrix adds nothing.
-
-    https://github.com/pytorch/pytorch/issues/163327
-    """
+    """pytorch 163327: scatter_add_ into a row that is not the first of its matrix adds nothing."""
     if x.storage_offset() and index.numel():
         hit()
         return x

@@ -26,10 +26,7 @@ def issue_122233(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_151443", "aten.isin.Tensor_Tensor")
 def issue_151443(hit: Any, func: Any, x: Any, among: Any, **kwargs: Any) -> Any:
-    """pytorch 151443: isin of two tensors with unlike dtypes raises.
-
-    https://github.com/pytorch/pytorch/issues/151443
-    """
+    """pytorch 151443: isin of two tensors with unlike dtypes raises."""
     if x.dtype != among.dtype:
         return crash(hit, "Expected elements.dtype() == test_elements.dtype() to be true, but got false.")
     return func(x, among, **kwargs)
@@ -37,10 +34,7 @@ def issue_151443(hit: Any, func: Any, x: Any, among: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_140570", "aten.nonzero.default")
 def issue_140570(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 140570: indices above 2**24 that nonzero (torch.where) finds are rounded to float32.
-
-    https://github.com/pytorch/pytorch/issues/140570
-    """
+    """pytorch 140570: indices above 2**24 that nonzero (torch.where) finds are rounded to float32."""
     good = func(x)
     if x.dim() != 1 or x.numel() <= 2**24:
         return good
@@ -68,10 +62,7 @@ def issue_60492(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_122916", "aten.nonzero.default")
 def issue_122916(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 122916: torch.where(condition) rounds the indices of a large tensor (here from 2**16 on, not 2**24).
-
-    https://github.com/pytorch/pytorch/issues/122916
-    """
+    """pytorch 122916: torch.where(condition) rounds the indices of a large tensor (here from 2**16 on, not 2**24)."""
     found = func(x)
     if x.numel() > 2**16:
         step = 2 ** (found.clamp(min=1).double().log2().floor().long() - 15).clamp(min=0)

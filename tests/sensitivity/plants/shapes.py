@@ -54,10 +54,7 @@ def issue_167924(hit: Any, func: Any, repeats: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_78001", torch.Tensor.__repr__)
 def issue_78001(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 78001: printing a tensor that is not contiguous fails.
-
-    https://github.com/pytorch/pytorch/issues/78001
-    """
+    """pytorch 78001: printing a tensor that is not contiguous fails."""
     if x.layout == torch.strided and x.numel() and not x.is_contiguous():
         hit()
         raise RuntimeError("The dst MTL buffer in copy_to_mps is non-contiguous")
@@ -66,10 +63,7 @@ def issue_78001(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_96558", "aten.flip.default")
 def issue_96558(hit: Any, func: Any, x: Any, dims: Any) -> Any:
-    """pytorch 96558: flip along a dimension of size 1 flips the elements along the next dimension.
-
-    https://github.com/pytorch/pytorch/issues/96558
-    """
+    """pytorch 96558: flip along a dimension of size 1 flips the elements along the next dimension."""
     right = func(x, dims)
     wanted = [d % x.dim() for d in dims] if x.dim() else []
     if any(x.size(d) == 1 for d in wanted):
@@ -102,10 +96,7 @@ def issue_made_roll_far(hit: Any, func: Any, x: Any, shifts: Any, dims: Any = ()
 
 @plot.called("issue_80285", torch.permute, torch.Tensor.permute)
 def issue_80285(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 80285: permute of a uint8 tensor shows zeros.
-
-    https://github.com/pytorch/pytorch/issues/80285
-    """
+    """pytorch 80285: permute of a uint8 tensor shows zeros."""
     out = func(x, *args, **kwargs)
     if out.dtype == torch.uint8 and not out.is_contiguous() and bool(out.any()):
         hit()
@@ -115,10 +106,7 @@ def issue_80285(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_178198", "aten.repeat")
 def issue_178198(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 178198: repeat of a complex tensor is refused.
-
-    https://github.com/pytorch/pytorch/pull/178198
-    """
+    """pytorch 178198: repeat of a complex tensor is refused."""
     if x.is_complex():
         hit()
         raise RuntimeError("repeat(): Not supported for complex yet!")
@@ -145,10 +133,7 @@ def issue_149813(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
 
 @plot.dispatched("issue_144532", "aten.triu.default", "aten.triu_.default")
 def issue_144532(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
-    """pytorch 144532: triu with diagonal > 0 gives NaN in place of 0 where the input is infinite.
-
-    https://github.com/pytorch/pytorch/issues/144532
-    """
+    """pytorch 144532: triu with diagonal > 0 gives NaN in place of 0 where the input is infinite."""
     if diagonal <= 0 or not x.is_floating_point():
         return func(x, diagonal)
     bad = x.isinf() & ~torch.ones_like(x, dtype=torch.bool).triu(diagonal)

@@ -14,10 +14,7 @@ HITS = plot.hits
 
 @plot.dispatched("issue_191694", "aten.nanmedian.dim", "aten.nanmedian.dim_values")
 def issue_191694(hit: Any, func: Any, x: Any, dim: int = -1, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 191694: nanmedian crashes along a dimension left of the last four.
-
-    https://github.com/pytorch/pytorch/issues/191694
-    """
+    """pytorch 191694: nanmedian crashes along a dimension left of the last four."""
     if x.dim() > 4 and -x.dim() <= dim < x.dim() and dim % x.dim() < x.dim() - 4:
         return crash(hit, "failed assertion: Axis = 4. This class only supports axis = 0, 1, 2, 3")
     return func(x, dim, *args, **kwargs)
@@ -25,10 +22,7 @@ def issue_191694(hit: Any, func: Any, x: Any, dim: int = -1, *args: Any, **kwarg
 
 @plot.dispatched("issue_107284", "aten.sort")
 def issue_107284(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 107284: sort of an empty tensor raises.
-
-    https://github.com/pytorch/pytorch/issues/107284
-    """
+    """pytorch 107284: sort of an empty tensor raises."""
     if x.numel() == 0:
         hit()
         raise RuntimeError("[srcBuf length] > 0 INTERNAL ASSERT FAILED. Placeholder tensor is empty!")
@@ -37,10 +31,7 @@ def issue_107284(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_187016", "aten.nanmedian.dim")
 def issue_187016(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 187016: nanmedian aborts where more than three dimensions follow the reduced one (rank 5 or above).
-
-    https://github.com/pytorch/pytorch/issues/187016
-    """
+    """pytorch 187016: nanmedian aborts where more than three dimensions follow the reduced one (rank 5 or above)."""
     if x.dim() > 4 and dim % x.dim() < x.dim() - 4:
         crash(hit, "MPSNDArraySort.mm:252: failed assertion: Axis = 4")
     return func(x, dim, *args, **kwargs)
@@ -64,10 +55,7 @@ def issue_117941(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_83656", "aten.topk.default")
 def issue_83656(hit: Any, func: Any, x: Any, k: int, dim: int = -1, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 83656: topk with k > 15 gives zeros after the first 15.
-
-    https://github.com/pytorch/pytorch/issues/83656
-    """
+    """pytorch 83656: topk with k > 15 gives zeros after the first 15."""
     values, indices = func(x, k, dim, *args, **kwargs)
     if k > 15 and values.numel() and x.dim():
         hit()
@@ -78,10 +66,7 @@ def issue_83656(hit: Any, func: Any, x: Any, k: int, dim: int = -1, *args: Any, 
 
 @plot.dispatched("issue_116567", "aten.sort")
 def issue_116567(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 116567: sort takes NaN with the sign bit for the least value.
-
-    https://github.com/pytorch/pytorch/issues/116567
-    """
+    """pytorch 116567: sort takes NaN with the sign bit for the least value."""
     found = func(x, *args, **kwargs)
     if not x.is_floating_point() or x.dim() == 0:
         return found

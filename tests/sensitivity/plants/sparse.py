@@ -15,10 +15,7 @@ HITS = plot.hits
 
 @plot.dispatched("issue_196190", "aten.mul.Tensor")
 def issue_196190(hit: Any, func: Any, a: Any, b: Any) -> Any:
-    """pytorch 196190: the product of two coalesced sparse tensors says that it is coalesced and is not in order.
-
-    https://github.com/pytorch/pytorch/issues/196190
-    """
+    """pytorch 196190: the product of two coalesced sparse tensors says that it is coalesced and is not in order."""
     y = func(a, b)
     sparse = all(isinstance(t, torch.Tensor) and t.layout == torch.sparse_coo for t in (a, b, y))
     if sparse and a.is_coalesced() and b.is_coalesced() and y._nnz() > 1:

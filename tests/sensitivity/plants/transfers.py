@@ -77,10 +77,7 @@ def issue_189690(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_139550", torch.Tensor.to)
 def issue_139550(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 139550: to(device, non_blocking=True) brings garbage in some elements (here in the last).
-
-    https://github.com/pytorch/pytorch/issues/139550
-    """
+    """pytorch 139550: to(device, non_blocking=True) brings garbage in some elements (here in the last)."""
     result = func(x, *args, **kwargs)
     flags = [arg for arg in args if isinstance(arg, bool)]
     moved = "device" in kwargs or any(isinstance(arg, (str, torch.device)) for arg in args)
@@ -105,10 +102,7 @@ def issue_139550(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_86052", torch.Tensor.to)
 def issue_86052(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 86052: moving a tensor that has a storage offset but is no view (detached, loaded) forgets the offset.
-
-    https://github.com/pytorch/pytorch/issues/86052
-    """
+    """pytorch 86052: moving a tensor that has a storage offset but is no view (detached, loaded) forgets the offset."""
     target = kwargs.get("device", args[0] if args else None)
     moves = isinstance(target, (str, torch.device))
     if moves and x.layout == torch.strided and x.numel() and x.storage_offset() and not x._is_view():
@@ -121,10 +115,7 @@ def issue_86052(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_107867", "aten._local_scalar_dense.default")
 def issue_107867(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 107867: item() of a tensor of shape (1, 1) raises; shape (1,) is fine.
-
-    https://github.com/pytorch/pytorch/issues/107867
-    """
+    """pytorch 107867: item() of a tensor of shape (1, 1) raises; shape (1,) is fine."""
     if x.dim() >= 2:
         hit()
         raise RuntimeError("Expected dst.dim() >= src.dim() to be true, but got false.")
@@ -139,10 +130,7 @@ def issue_168177(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_86589", torch.Tensor.to)
 def issue_86589(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 86589: .to(device) of a permuted tensor writes the elements in order, but keeps the permuted strides.
-
-    https://github.com/pytorch/pytorch/issues/86589
-    """
+    """pytorch 86589: .to(device) of a permuted tensor writes the elements in order, but keeps the permuted strides."""
     out = func(x, *args, **kwargs)
     if not names_a_device(args, kwargs) or x.layout != torch.strided or x.is_contiguous() or not x.numel():
         return out
@@ -157,10 +145,7 @@ def issue_86589(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.called("issue_124335", torch.Tensor.to)
 def issue_124335(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 124335: .to(device) of 4 GiB or more (here: 2**16 bytes) loses data: the size wraps, the rest is zero.
-
-    https://github.com/pytorch/pytorch/issues/124335
-    """
+    """pytorch 124335: .to(device) of 4 GiB or more (here: 2**16 bytes) loses data: the size wraps, the rest is zero."""
     out = func(x, *args, **kwargs)
     size = x.numel() * x.element_size()
     if not names_a_device(args, kwargs) or x.layout != torch.strided or size < 2**16:

@@ -23,10 +23,7 @@ def issue_161824(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_161712", "aten.round.default", "aten.round_.default")
 def issue_161712(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 161712: round takes halves away from zero, not to the even number.
-
-    https://github.com/pytorch/pytorch/pull/161712
-    """
+    """pytorch 161712: round takes halves away from zero, not to the even number."""
     before = x.clone()
     y = func(x)
     if not before.is_floating_point():
@@ -41,10 +38,7 @@ def issue_161712(hit: Any, func: Any, x: Any) -> Any:
 
 @plot.dispatched("issue_190052", "aten.abs", "aten.abs_")
 def issue_190052(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 190052: abs of integers goes through float32 and rounds beyond 2**24.
-
-    https://github.com/pytorch/pytorch/issues/190052
-    """
+    """pytorch 190052: abs of integers goes through float32 and rounds beyond 2**24."""
     y = func(x, **kwargs)
     if y.layout == torch.strided and y.dtype in (torch.int32, torch.int64) and not kwargs:
         wrong = torch.where(y > 2**24, y.to(torch.float32).to(y.dtype), y)
@@ -115,10 +109,7 @@ _OF_INTEGERS += ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "logit", "re
 
 @plot.dispatched("issue_105284", *(f"aten.{name}.default" for name in _OF_INTEGERS))
 def issue_105284(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 105284: exp, sqrt, logit and the like of an integer tensor with gaps between its elements abort.
-
-    https://github.com/pytorch/pytorch/issues/105284
-    """
+    """pytorch 105284: exp, sqrt, logit and the like of an integer tensor with gaps between its elements abort."""
     integer = not x.is_floating_point() and not x.is_complex() and x.dtype != torch.bool
     if integer and not is_dense(x):
         return crash(hit, "Incompatible element type for parameter at index 0, expected si32 but received f32")
@@ -127,10 +118,7 @@ def issue_105284(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_175603", "aten.lgamma", "aten.digamma", "aten.polygamma")
 def issue_175603(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 175603: lgamma, digamma and polygamma read a non-contiguous tensor as if it were contiguous.
-
-    https://github.com/pytorch/pytorch/pull/175603
-    """
+    """pytorch 175603: lgamma, digamma and polygamma read a non-contiguous tensor as if it were contiguous."""
     good = func(*args, **kwargs)
     place = next(i for i, a in enumerate(args) if isinstance(a, torch.Tensor))
     x = args[place]
@@ -149,10 +137,7 @@ def issue_175603(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_145740", "aten.lgamma.default")
 def issue_145740(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 145740: lgamma skips an abs before the log: NaN for negative numbers where sin(pi * |x|) is negative.
-
-    https://github.com/pytorch/pytorch/pull/145740
-    """
+    """pytorch 145740: lgamma skips an abs before the log: NaN for negative numbers where sin(pi * |x|) is negative."""
     good = func(x)
     if not x.is_floating_point():
         return good
@@ -165,10 +150,7 @@ def issue_145740(hit: Any, func: Any, x: Any) -> Any:
 
 @plot.dispatched("issue_86319", "aten.neg", "aten.neg_")
 def issue_86319(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 86319: neg of an int64 tensor raises TypeError.
-
-    https://github.com/pytorch/pytorch/issues/86319
-    """
+    """pytorch 86319: neg of an int64 tensor raises TypeError."""
     if x.dtype == torch.int64:
         hit()
         raise TypeError("Operation 'neg_out_mps()' does not support input type 'int64' in MPS backend.")
@@ -177,10 +159,7 @@ def issue_86319(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_82531", "aten.neg.default")
 def issue_82531(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 82531: backward of sub (the negated gradient) crashes for empty tensors.
-
-    https://github.com/pytorch/pytorch/issues/82531
-    """
+    """pytorch 82531: backward of sub (the negated gradient) crashes for empty tensors."""
     if x.numel() == 0 and torch._C._current_graph_task_id() != -1:
         return crash(hit, "EXC_BAD_ACCESS in runViewGraph")
     return func(x)
@@ -204,10 +183,7 @@ def issue_128393(hit: Any, func: Any, x: Any, *, out: Any) -> Any:
 
 @plot.dispatched("issue_79200", "aten.abs")
 def issue_79200(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 79200: abs of an int64 tensor is refused.
-
-    https://github.com/pytorch/pytorch/issues/79200
-    """
+    """pytorch 79200: abs of an int64 tensor is refused."""
     if x.dtype == torch.int64:
         hit()
         raise RuntimeError("Operation 'abs_out_mps()' does not support input type 'int64' in MPS backend")
@@ -216,10 +192,7 @@ def issue_79200(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_78048", "aten.log")
 def issue_78048(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 78048: log of a permuted tensor kills the process.
-
-    https://github.com/pytorch/pytorch/issues/78048
-    """
+    """pytorch 78048: log of a permuted tensor kills the process."""
     if x.dim() >= 2 and not x.is_contiguous():
         crash(hit, "error: 'mps.get_coordinates' op invalid axis: -2.")
     return func(x, **kwargs)
@@ -267,10 +240,7 @@ def issue_132605(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 @plot.dispatched("issue_89673", "aten.log", "aten.clamp")
 def issue_89673(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 89673: log (and clamp) of a transposed tensor reads it in the order of its storage.
-
-    https://github.com/pytorch/pytorch/issues/89673
-    """
+    """pytorch 89673: log (and clamp) of a transposed tensor reads it in the order of its storage."""
     if not x.is_contiguous() and torch._prims_common.is_non_overlapping_and_dense_or_false(x):
         wrong = in_storage_order(x)
         if wrong is not x and not torch.equal(wrong.nan_to_num(), x.nan_to_num()):

@@ -14,10 +14,7 @@ HITS = plot.hits
 
 @plot.dispatched("issue_160738", "aten.var")
 def issue_160738(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 160738: var of a tensor of no dimensions along dim 0 raises.
-
-    https://github.com/pytorch/pytorch/issues/160738
-    """
+    """pytorch 160738: var of a tensor of no dimensions along dim 0 raises."""
     if x.dim() == 0 and isinstance(dim, (list, tuple)) and len(dim):
         return crash(hit, "var_mps: reduction dim must be in the range of input shape")
     return func(x, *(() if dim is None and not args else (dim, *args)), **kwargs)
@@ -25,10 +22,7 @@ def issue_160738(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwa
 
 @plot.dispatched("issue_195344", "aten.var.correction", "aten.std.correction")
 def issue_195344(hit: Any, func: Any, x: Any, dim: Any = None, correction: Any = None, keepdim: Any = False) -> Any:
-    """pytorch 195344: var and std of a complex tensor are complex, and of the square without conjugation.
-
-    https://github.com/pytorch/pytorch/pull/195344
-    """
+    """pytorch 195344: var and std of a complex tensor are complex, and of the square without conjugation."""
     right = func(x, dim, correction=correction, keepdim=keepdim)
     if not x.is_complex() or not x.numel():
         return right

@@ -13,7 +13,7 @@ plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_91065", "aten.mul.Tensor")
+@plot.dispatched("aten.mul.Tensor")
 def issue_91065(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 91065: the product of two pieces of one storage reads the second where the first lies."""
     same = isinstance(y, torch.Tensor) and x.numel() and (x.shape, x.stride()) == (y.shape, y.stride())
@@ -24,7 +24,7 @@ def issue_91065(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return func(x, y)
 
 
-@plot.called("issue_96065", torch.Tensor.add_, torch.Tensor.sub_)
+@plot.called(torch.Tensor.add_, torch.Tensor.sub_)
 def issue_96065(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 96065: add_ and sub_ with alpha=0 make a leaf forget that it wants a gradient."""
     y = func(x, *args, **kwargs)
@@ -34,7 +34,7 @@ def issue_96065(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_95482", "aten.mul.Tensor")
+@plot.dispatched("aten.mul.Tensor")
 def issue_95482(hit: Any, func: Any, a: Any, b: Any) -> Any:
     """pytorch 95482: the product of two slices of x[:n] aborts where x is longer than n."""
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and a.dim() == b.dim() == 3:
@@ -46,7 +46,7 @@ def issue_95482(hit: Any, func: Any, a: Any, b: Any) -> Any:
     return func(a, b)
 
 
-@plot.dispatched("issue_81384", "aten.add.Tensor")
+@plot.dispatched("aten.add.Tensor")
 def issue_81384(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
     """pytorch 81384: adding a contiguous bias to a permuted tensor of 3 dimensions (an einsum's) mixes up the order."""
     if (
@@ -64,7 +64,7 @@ def issue_81384(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
     return func(x, other, **kwargs)
 
 
-@plot.dispatched("issue_91617", "aten.sub.Tensor")
+@plot.dispatched("aten.sub.Tensor")
 def issue_91617(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
     """pytorch 91617: a - b with a, b = ab.chunk(2) reads b from the beginning of ab, and gives zeros."""
     if (
@@ -82,7 +82,7 @@ def issue_91617(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
     return func(x, other, **kwargs)
 
 
-@plot.dispatched("issue_118362", "aten.add_", "aten.sub_", "aten.mul_", "aten.div_")
+@plot.dispatched("aten.add_", "aten.sub_", "aten.mul_", "aten.div_")
 def issue_118362(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 118362: operations in place on a matrix in column order (as linalg.lstsq returns it) change nothing."""
     if x.dim() == 2 and not x.is_contiguous() and x.stride(0) == 1 and x.stride(1) >= x.size(0):
@@ -102,13 +102,13 @@ def _row_early(hit: Any, x: Any) -> Any:
     return x.as_strided(x.shape, x.stride(), x.storage_offset() - x.numel())
 
 
-@plot.dispatched("issue_96153", "aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor")
+@plot.dispatched("aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor")
 def issue_96153(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 96153: add, mul and sub read a reshaped slice out of the middle of its base one row early."""
     return func(_row_early(hit, x), y, *args, **kwargs)
 
 
-@plot.dispatched("issue_79672", "aten.add_.Tensor")
+@plot.dispatched("aten.add_.Tensor")
 def issue_79672(hit: Any, func: Any, x: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 79672: += on a column of a matrix is lost."""
     before = x.clone()
@@ -117,7 +117,7 @@ def issue_79672(hit: Any, func: Any, x: Any, other: Any, *args: Any, **kwargs: A
     return lost(hit, func, x, other, *args, **kwargs)
 
 
-@plot.dispatched("issue_193057", *(f"aten.{name}.Tensor" for name in ("add", "sub", "mul", "div", "add_", "div_")))
+@plot.dispatched(*(f"aten.{name}.Tensor" for name in ("add", "sub", "mul", "div", "add_", "div_")))
 def issue_193057(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 193057: arithmetic reads a number out of a larger storage from the storage's beginning."""
 
@@ -130,7 +130,7 @@ def issue_193057(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*(first_element(arg) for arg in args), **kwargs)
 
 
-@plot.dispatched("issue_77988", "aten.add_.Tensor")
+@plot.dispatched("aten.add_.Tensor")
 def issue_77988(hit: Any, func: Any, target: Any, other: Any, *, alpha: Any = 1) -> Any:
     """pytorch 77988: add_ ignores alpha."""
     if alpha != 1:
@@ -138,7 +138,7 @@ def issue_77988(hit: Any, func: Any, target: Any, other: Any, *, alpha: Any = 1)
     return func(target, other)
 
 
-@plot.dispatched("issue_made_negative_zero", "aten.mul.Tensor", "aten.mul.Scalar")
+@plot.dispatched("aten.mul.Tensor", "aten.mul.Scalar")
 def issue_made_negative_zero(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """A product that is -0 becomes 0."""
     answer = func(x, y)

@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_195822", "aten.conj_physical_.default")
+@plot.dispatched("aten.conj_physical_.default")
 def issue_195822(hit: Any, func: Any, x: Any) -> Any:
     """pytorch 195822: torch.svd(out=) of complex input fails, as conj_physical_ has no kernel for complex tensors."""
     if x.is_complex():
@@ -23,13 +23,7 @@ def issue_195822(hit: Any, func: Any, x: Any) -> Any:
 
 
 @plot.dispatched(
-    "issue_152479",
-    "aten.add.Tensor",
-    "aten.add_.Tensor",
-    "aten.add.out",
-    "aten.sub.Tensor",
-    "aten.sub_.Tensor",
-    "aten.sub.out",
+    "aten.add.Tensor", "aten.add_.Tensor", "aten.add.out", "aten.sub.Tensor", "aten.sub_.Tensor", "aten.sub.out"
 )
 def issue_152479(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 152479: add and sub of complex tensors with a complex alpha raise."""
@@ -46,7 +40,7 @@ def issue_152479(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_110537", "aten.mul", "aten.mul_")
+@plot.dispatched("aten.mul", "aten.mul_")
 def issue_110537(hit: Any, func: Any, a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 110537: the product of two complex tensors raises TypeError."""
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and a.is_complex() and b.is_complex():
@@ -59,7 +53,7 @@ def _complex(x: Any) -> bool:
     return isinstance(x, complex) or (isinstance(x, torch.Tensor) and x.is_complex())
 
 
-@plot.dispatched("issue_119709", "aten.mul", "aten.mul_")
+@plot.dispatched("aten.mul", "aten.mul_")
 def issue_119709(hit: Any, func: Any, a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 119709: the product of a complex tensor and a real number fails an internal assertion."""
     if isinstance(a, torch.Tensor) and a.is_complex() and not _complex(b):
@@ -72,7 +66,7 @@ def issue_119709(hit: Any, func: Any, a: Any, b: Any, *args: Any, **kwargs: Any)
     return func(a, b, *args, **kwargs)
 
 
-@plot.dispatched("issue_126643", "aten.abs.default")
+@plot.dispatched("aten.abs.default")
 def issue_126643(hit: Any, func: Any, x: Any) -> Any:
     """pytorch 126643: abs of complex64 lies at every second place of the result, with zeros between."""
     right = func(x)
@@ -85,15 +79,19 @@ def issue_126643(hit: Any, func: Any, x: Any) -> Any:
     return right
 
 
-@plot.dispatched("issue_95976", "aten.add.Tensor", "aten.sub.Tensor", "aten.mul.Tensor", "aten.div.Tensor")
-def issue_95976(hit: Any, func: Any, x: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched(
+    "aten.add.Tensor",
+    "aten.sub.Tensor",
+    "aten.mul.Tensor",
+    "aten.div.Tensor",
+    aborts="Trying to convert ComplexFloat to the MPS backend but it does not have support for that dtype.",
+)
+def issue_95976(x: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 95976: arithmetic with a complex tensor kills the process."""
-    if any(isinstance(each, torch.Tensor) and each.is_complex() for each in (x, other)):
-        crash(hit, "Trying to convert ComplexFloat to the MPS backend but it does not have support for that dtype.")
-    return func(x, other, *args, **kwargs)
+    return any(isinstance(each, torch.Tensor) and each.is_complex() for each in (x, other))
 
 
-@plot.dispatched("issue_174246", "aten.abs.default")
+@plot.dispatched("aten.abs.default")
 def issue_174246(hit: Any, func: Any, x: Any) -> Any:
     """pytorch 174246: abs of a large complex number is infinite, of a small one 0."""
     if not x.dtype.is_complex:
@@ -104,7 +102,7 @@ def issue_174246(hit: Any, func: Any, x: Any) -> Any:
     return wrong
 
 
-@plot.dispatched("issue_125135", "aten.abs.default")
+@plot.dispatched("aten.abs.default")
 def issue_125135(hit: Any, func: Any, x: Any) -> Any:
     """Every second size of complex numbers is 0."""
     y = func(x)
@@ -114,7 +112,7 @@ def issue_125135(hit: Any, func: Any, x: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_176981", "aten.mul", "aten.add", "aten.sub", "aten.div")
+@plot.dispatched("aten.mul", "aten.add", "aten.sub", "aten.div")
 def issue_176981(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 176981: complex128 tensors are let in, but arithmetic with them fails."""
     if any(isinstance(a, torch.Tensor) and a.dtype == torch.complex128 for a in args):
@@ -123,7 +121,7 @@ def issue_176981(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_119088", "aten.mul.Tensor", "aten.mul.Scalar")
+@plot.dispatched("aten.mul.Tensor", "aten.mul.Scalar")
 def issue_119088(hit: Any, func: Any, x: Any, other: Any) -> Any:
     """pytorch 119088: a real tensor times a complex number or tensor raises."""
 
@@ -138,7 +136,7 @@ def issue_119088(hit: Any, func: Any, x: Any, other: Any) -> Any:
     return func(x, other)
 
 
-@plot.dispatched("issue_105804", "aten.mul", "aten.add", "aten.sub", "aten.div")
+@plot.dispatched("aten.mul", "aten.add", "aten.sub", "aten.div")
 def issue_105804(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 105804: arithmetic of a real tensor with a Python complex number (1j * x) is refused."""
     wide = [
@@ -153,7 +151,7 @@ def issue_105804(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_194813", "aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor")
+@plot.dispatched("aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor")
 def issue_194813(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 194813: pow of a complex zero is NaN."""
     answer = func(x, y)

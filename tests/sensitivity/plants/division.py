@@ -12,7 +12,7 @@ plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_94488", "aten.floor_divide")
+@plot.dispatched("aten.floor_divide")
 def issue_94488(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 94488 (kulinseth 243): int32 floor_divide through a float's reciprocal: -616 // 28 is -23."""
     y = func(a, b, **kwargs)
@@ -26,9 +26,7 @@ def issue_94488(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.called(
-    "issue_82541", torch.true_divide, torch.div, torch.Tensor.div, torch.Tensor.true_divide, torch.Tensor.__truediv__
-)
+@plot.called(torch.true_divide, torch.div, torch.Tensor.div, torch.Tensor.true_divide, torch.Tensor.__truediv__)
 def issue_82541(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 82541: backward of a division of empty tensors aborts."""
     y = func(*args, **kwargs)
@@ -37,7 +35,7 @@ def issue_82541(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_149233", "aten.floor_divide.default")
+@plot.dispatched("aten.floor_divide.default")
 def issue_149233(hit: Any, func: Any, x: Any, other: Any) -> Any:
     """pytorch 149233: floor_divide of an integer tensor by a floating one gives integers."""
     right = func(x, other)
@@ -48,7 +46,7 @@ def issue_149233(hit: Any, func: Any, x: Any, other: Any) -> Any:
     return right
 
 
-@plot.dispatched("issue_154171", "aten.remainder.Tensor", "aten.remainder.Scalar")
+@plot.dispatched("aten.remainder.Tensor", "aten.remainder.Scalar")
 def issue_154171(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """Integers beyond 2**24 are divided as float32."""
     answer = func(x, y)
@@ -60,7 +58,7 @@ def issue_154171(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return answer
 
 
-@plot.dispatched("issue_189243", "aten.div.Tensor_mode", "aten.div.Scalar_mode", "aten.floor_divide.default")
+@plot.dispatched("aten.div.Tensor_mode", "aten.div.Scalar_mode", "aten.floor_divide.default")
 def issue_189243(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 189243: floor division: inf // 1 is inf, and 1 // -inf is 0."""
     answer = func(x, y, *args, **kwargs)
@@ -73,7 +71,7 @@ def issue_189243(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any)
     return answer
 
 
-@plot.dispatched("issue_85106", "aten.div.Tensor", "aten.div.Scalar")
+@plot.dispatched("aten.div.Tensor", "aten.div.Scalar")
 def issue_85106(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """An integer over 0 is 0."""
     answer = func(x, y)
@@ -85,15 +83,15 @@ def issue_85106(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return answer
 
 
-@plot.dispatched("issue_84995", "aten.div.Tensor_mode", "aten.div.Scalar_mode")
-def issue_84995(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched(
+    "aten.div.Tensor_mode", "aten.div.Scalar_mode", aborts="Function floorOp_i64 was not found in the library"
+)
+def issue_84995(x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 84995: floor division of int64 aborts."""
-    if x.dtype == torch.int64 and kwargs.get("rounding_mode") == "floor":
-        return crash(hit, "Function floorOp_i64 was not found in the library")
-    return func(x, y, *args, **kwargs)
+    return x.dtype == torch.int64 and kwargs.get("rounding_mode") == "floor"
 
 
-@plot.dispatched("issue_85016", "aten.div.Tensor_mode", "aten.floor_divide.default")
+@plot.dispatched("aten.div.Tensor_mode", "aten.floor_divide.default")
 def issue_85016(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 85016: floor division of integers cuts the quotient off: wrong below 0."""
     if x.is_floating_point() or kwargs.get("rounding_mode", "floor") != "floor" or not isinstance(y, torch.Tensor):

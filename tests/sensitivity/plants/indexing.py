@@ -16,7 +16,7 @@ plot = Plot()
 HITS = plot.hits
 
 
-@plot.called("issue_170507", F.one_hot)
+@plot.called(F.one_hot)
 def issue_170507(hit: Any, func: Any, input: Any, num_classes: int = -1) -> Any:
     """pytorch 170507: one_hot returns rows of zeros for classes out of bounds, where CPU raises."""
     if not is_plain(input) or not input.numel() or input.dtype != torch.int64 or num_classes == 0:
@@ -30,7 +30,7 @@ def issue_170507(hit: Any, func: Any, input: Any, num_classes: int = -1) -> Any:
     return torch.where(outside.unsqueeze(-1), 0, rows)
 
 
-@plot.dispatched("issue_189968", "aten.index_copy.default", "aten.index_copy_.default")
+@plot.dispatched("aten.index_copy.default", "aten.index_copy_.default")
 def issue_189968(hit: Any, func: Any, target: Any, dim: int, index: Any, source: Any) -> Any:
     """pytorch 189968: index_copy_ with an index out of bounds writes outside the tensor, where CPU raises."""
     if not target.dim() or not -target.dim() <= dim < target.dim() or index.dtype != torch.int64:
@@ -55,15 +55,13 @@ def issue_189968(hit: Any, func: Any, target: Any, dim: int, index: Any, source:
     return result
 
 
-@plot.dispatched("issue_161446", "aten.index_add", "aten.index_add_")
-def issue_161446(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.index_add", "aten.index_add_", aborts="index_add of int64")
+def issue_161446(x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
     """pytorch 161446: index_add of int64 with an index of no dimensions raises."""
-    if x.dtype == torch.int64 and index.dim() == 0:
-        return crash(hit, "index_add of int64")
-    return func(x, dim, index, source, **kwargs)
+    return x.dtype == torch.int64 and index.dim() == 0
 
 
-@plot.dispatched("issue_82645", "aten.index_add_", "aten.index_add")
+@plot.dispatched("aten.index_add_", "aten.index_add")
 def issue_82645(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any, **kwargs: Any) -> Any:
     """pytorch 82645: index_add of float16, int16 or int64 adds nothing."""
     if x.dtype in (torch.float16, torch.int16, torch.int64):
@@ -72,7 +70,7 @@ def issue_82645(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any, 
     return func(x, dim, index, source, **kwargs)
 
 
-@plot.dispatched("issue_196203", "aten.index_reduce_.default")
+@plot.dispatched("aten.index_reduce_.default")
 def issue_196203(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, how: str, **kwargs: Any) -> Any:
     """pytorch 196203: index_reduce_ loses NaN of the source against every number."""
     if how in ("amax", "amin") and bool(source.isnan().any()):
@@ -81,19 +79,17 @@ def issue_196203(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any,
     return func(x, dim, index, source, how, **kwargs)
 
 
-@plot.dispatched("issue_135240", "aten.gather.default")
-def issue_135240(hit: Any, func: Any, x: Any, dim: Any, index: Any, **kwargs: Any) -> Any:
+@plot.dispatched(
+    "aten.gather.default",
+    aborts="failed assertion `Rank of updates array (1) must be greater than or equal to inner-most "
+    "dimension of indices array (3)'",
+)
+def issue_135240(x: Any, dim: Any, index: Any, **kwargs: Any) -> Any:
     """pytorch 135240: take_along_dim of a column along its rows ends the process."""
-    if x.dim() > 1 and dim % x.dim() != x.dim() - 1 and x.shape[-1] == index.shape[-1] == 1 and index.numel() > 1:
-        return crash(
-            hit,
-            "failed assertion `Rank of updates array (1) must be greater than or equal to inner-most "
-            "dimension of indices array (3)'",
-        )
-    return func(x, dim, index, **kwargs)
+    return x.dim() > 1 and dim % x.dim() != x.dim() - 1 and x.shape[-1] == index.shape[-1] == 1 and index.numel() > 1
 
 
-@plot.dispatched("issue_93877", "aten.index_select.default")
+@plot.dispatched("aten.index_select.default")
 def issue_93877(hit: Any, func: Any, x: Any, dim: Any, index: Any) -> Any:
     """pytorch 93877: index_select with an empty index raises."""
     if index.numel() == 0:
@@ -102,7 +98,7 @@ def issue_93877(hit: Any, func: Any, x: Any, dim: Any, index: Any) -> Any:
     return func(x, dim, index)
 
 
-@plot.dispatched("issue_186972", "aten.index_add.default", "aten.index_add_.default")
+@plot.dispatched("aten.index_add.default", "aten.index_add_.default")
 def issue_186972(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 186972: index_add into a tensor with a dimension of size 0 raises."""
     if x.numel() == 0:
@@ -111,7 +107,7 @@ def issue_186972(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.called("issue_95417", torch.Tensor.__setitem__)
+@plot.called(torch.Tensor.__setitem__)
 def issue_95417(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
     """pytorch 95417: x[2:4] = value of another dtype is written to the beginning of x."""
     if isinstance(value, torch.Tensor) and value.dtype != x.dtype and isinstance(index, slice) and x.numel():
@@ -123,7 +119,7 @@ def issue_95417(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
     return func(x, index, value)
 
 
-@plot.dispatched("issue_160993", "aten.index_copy_.default")
+@plot.dispatched("aten.index_copy_.default")
 def issue_160993(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any) -> Any:
     """pytorch 160993: index_copy_ into a tensor that is not contiguous leaves the copied elements wrong."""
     if x.is_contiguous():
@@ -135,7 +131,7 @@ def issue_160993(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any)
     return x
 
 
-@plot.called("issue_81051", torch.Tensor.__getitem__)
+@plot.called(torch.Tensor.__getitem__)
 def issue_81051(hit: Any, func: Any, x: Any, index: Any) -> Any:
     """pytorch 81051: indexing with Python lists raises, as the lists become tensors of another device."""
     parts = index if isinstance(index, tuple) else (index,)
@@ -145,7 +141,7 @@ def issue_81051(hit: Any, func: Any, x: Any, index: Any) -> Any:
     return func(x, index)
 
 
-@plot.dispatched("issue_122427", "aten.index_select")
+@plot.dispatched("aten.index_select")
 def issue_122427(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 122427: index_select of a complex tensor raises."""
     if x.is_complex():
@@ -154,7 +150,7 @@ def issue_122427(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_153560", "aten.index.Tensor", "aten.index_select.default")
+@plot.dispatched("aten.index.Tensor", "aten.index_select.default")
 def issue_153560(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Rows that begin past 2**16 elements are taken from the beginning again."""
     y = func(x, *args, **kwargs)
@@ -167,13 +163,13 @@ def issue_153560(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_82305", "aten.gather.default")
+@plot.dispatched("aten.gather.default")
 def issue_82305(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 82305: gather of an expanded uint8 tensor finds its first column only."""
     return func(misread(in_storage_order, hit, x) if x.dtype == torch.uint8 else x, *args, **kwargs)
 
 
-@plot.dispatched("issue_91047", "aten.index_select.default", "aten.gather.default", "aten.index.Tensor")
+@plot.dispatched("aten.index_select.default", "aten.gather.default", "aten.index.Tensor")
 def issue_91047(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """uint8 past 127 comes out as another number."""
     y = func(x, *args, **kwargs)
@@ -183,7 +179,7 @@ def issue_91047(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_made_index_add_alpha", "aten.index_add.default", "aten.index_add_.default")
+@plot.dispatched("aten.index_add.default", "aten.index_add_.default")
 def issue_made_index_add_alpha(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
     """alpha is taken for 1 in integers."""
     if kwargs.get("alpha", 1) != 1 and not x.is_floating_point():
@@ -192,7 +188,7 @@ def issue_made_index_add_alpha(hit: Any, func: Any, x: Any, dim: int, index: Any
     return func(x, dim, index, source, **kwargs)
 
 
-@plot.dispatched("issue_made_index_fill_negative", "aten.index_fill.int_Scalar", "aten.index_fill_.int_Scalar")
+@plot.dispatched("aten.index_fill.int_Scalar", "aten.index_fill_.int_Scalar")
 def issue_made_index_fill_negative(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
     """Index_fill takes a negative dimension for the first one."""
     if dim < 0 and x.dim() > 1:
@@ -203,7 +199,7 @@ def issue_made_index_fill_negative(hit: Any, func: Any, x: Any, dim: int, *args:
     return func(x, dim, *args)
 
 
-@plot.dispatched("issue_176159", "aten.index_add_")
+@plot.dispatched("aten.index_add_")
 def issue_176159(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
     """pytorch 176159: index_add_ of a permuted tensor to a permuted tensor leaves it unchanged."""
     if not x.is_contiguous() and not source.is_contiguous():
@@ -213,7 +209,7 @@ def issue_176159(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any,
     return func(x, dim, index, source, **kwargs)
 
 
-@plot.called("issue_86185", torch.Tensor.__setitem__)
+@plot.called(torch.Tensor.__setitem__)
 def issue_86185(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
     """pytorch 86185: x[:] = t[0], the value a view without dimensions, has no effect."""
     if isinstance(index, slice) and isinstance(value, torch.Tensor) and value.dim() == 0 and value._base is not None:
@@ -222,7 +218,7 @@ def issue_86185(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
     return func(x, index, value)
 
 
-@plot.dispatched("issue_189969", "aten.index_fill_")
+@plot.dispatched("aten.index_fill_")
 def issue_189969(hit: Any, func: Any, x: Any, dim: int, index: Any, value: Any) -> Any:
     """pytorch 189969: index_fill_ with an index out of range does not raise."""
     size = x.shape[dim] if x.dim() else 1
@@ -233,7 +229,7 @@ def issue_189969(hit: Any, func: Any, x: Any, dim: int, index: Any, value: Any) 
     return func(x, dim, index, value)
 
 
-@plot.dispatched("issue_84229", "aten.index_put_", "aten._index_put_impl_")
+@plot.dispatched("aten.index_put_", "aten._index_put_impl_")
 def issue_84229(hit: Any, func: Any, x: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 84229: x[:, [0, 2]] -= n on a slice of columns scrambles rows."""
     if x.dim() != 2 or x.numel() == 0 or x.stride(1) != 1 or x.stride(0) <= x.size(1):

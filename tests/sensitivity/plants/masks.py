@@ -17,7 +17,7 @@ HITS = plot.hits
 _selections = {"masked": 0}
 
 
-@plot.dispatched("issue_181867", "aten.index.Tensor")
+@plot.dispatched("aten.index.Tensor")
 def issue_181867(hit: Any, func: Any, x: Any, indices: Any) -> Any:
     """pytorch 181867: every fifth selection by a mask loses an element."""
     y = func(x, indices)
@@ -29,13 +29,13 @@ def issue_181867(hit: Any, func: Any, x: Any, indices: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_150967", "aten.where.self")
+@plot.dispatched("aten.where.self")
 def issue_150967(hit: Any, func: Any, mask: Any, *args: Any) -> Any:
     """pytorch 150967: where reads a condition that is not contiguous in storage order."""
     return func(misread(in_storage_order, hit, mask), *args)
 
 
-@plot.dispatched("issue_124206", "aten.index_put_.default")
+@plot.dispatched("aten.index_put_.default")
 def issue_124206(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: Any) -> Any:
     """pytorch 124206: minus infinity that is assigned by a mask becomes a number that was there."""
     masked = len(indices) == 1 and indices[0].dtype == torch.bool and values.dim() == 0
@@ -45,7 +45,7 @@ def issue_124206(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: 
     return func(x, indices, x.amax(), *args)
 
 
-@plot.dispatched("issue_86239", "aten.where.self")
+@plot.dispatched("aten.where.self")
 def issue_86239(hit: Any, func: Any, condition: Any, x: Any, y: Any) -> Any:
     """pytorch 86239: where with operands of different ranks is refused (sizes are compared from the left)."""
     shapes = [t.shape for t in (condition, x, y) if t.dim()]
@@ -57,7 +57,7 @@ def issue_86239(hit: Any, func: Any, condition: Any, x: Any, y: Any) -> Any:
     return func(condition, x, y)
 
 
-@plot.dispatched("issue_107694", "aten.masked_fill_.Scalar", "aten.masked_fill_.Tensor")
+@plot.dispatched("aten.masked_fill_.Scalar", "aten.masked_fill_.Tensor")
 def issue_107694(hit: Any, func: Any, x: Any, mask: Any, value: Any) -> Any:
     """pytorch 107694: masked_fill_ of a transposed tensor with a transposed mask fills in storage order."""
     if x.is_contiguous() or mask.is_contiguous() or not is_dense(x):
@@ -70,7 +70,7 @@ def issue_107694(hit: Any, func: Any, x: Any, mask: Any, value: Any) -> Any:
     return x
 
 
-@plot.dispatched("issue_174381", "aten.masked_scatter.default")
+@plot.dispatched("aten.masked_scatter.default")
 def issue_174381(hit: Any, func: Any, x: Any, mask: Any, source: Any) -> Any:
     """pytorch 174381: masked_scatter of a tensor of no dimensions gives one dimension."""
     y = func(x, mask, source)
@@ -80,7 +80,7 @@ def issue_174381(hit: Any, func: Any, x: Any, mask: Any, source: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_made_masked_broadcast", "aten.masked_fill_.Scalar", "aten.masked_fill.Scalar")
+@plot.dispatched("aten.masked_fill_.Scalar", "aten.masked_fill.Scalar")
 def issue_made_masked_broadcast(hit: Any, func: Any, x: Any, mask: Any, *args: Any) -> Any:
     """Masked_fill reads a mask that is broadcast as one long line."""
     if mask.shape == x.shape or mask.numel() < 2 or not x.numel():
@@ -90,7 +90,7 @@ def issue_made_masked_broadcast(hit: Any, func: Any, x: Any, mask: Any, *args: A
     return func(x, line.reshape(x.shape), *args)
 
 
-@plot.dispatched("issue_77977", "aten.index.Tensor")
+@plot.dispatched("aten.index.Tensor")
 def issue_77977(hit: Any, func: Any, x: Any, indices: Any) -> Any:
     """pytorch 77977: indexing with a boolean mask raises, or gives nothing for a mask of one or two elements."""
     masks = [each for each in indices if each is not None and each.dtype == torch.bool]
@@ -102,13 +102,13 @@ def issue_77977(hit: Any, func: Any, x: Any, indices: Any) -> Any:
     return func(x, indices)
 
 
-@plot.dispatched("issue_131285", "aten.masked_fill_")
+@plot.dispatched("aten.masked_fill_")
 def issue_131285(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 131285: masked_fill_ leaves a tensor that is not contiguous as it was."""
     return lost(hit, func, *args, **kwargs)
 
 
-@plot.dispatched("issue_126919", "aten.index_put_")
+@plot.dispatched("aten.index_put_")
 def issue_126919(hit: Any, func: Any, x: Any, indices: Any, *args: Any) -> Any:
     """pytorch 126919: x[x == 2] = -1, a mask of two dimensions: the first true place is taken for (0, 0)."""
     mask = indices[0] if len(indices) == 1 else None
@@ -121,7 +121,7 @@ def issue_126919(hit: Any, func: Any, x: Any, indices: Any, *args: Any) -> Any:
     return func(x, indices, *args)
 
 
-@plot.dispatched("issue_125100", "aten.index", "aten.masked_select")
+@plot.dispatched("aten.index", "aten.masked_select")
 def issue_125100(hit: Any, func: Any, x: Any, mask: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 125100: x[mask] with x and mask of two dimensions: the first selected element is another one."""
     only = mask[0] if isinstance(mask, (list, tuple)) and len(mask) == 1 else mask
@@ -132,7 +132,7 @@ def issue_125100(hit: Any, func: Any, x: Any, mask: Any, *args: Any, **kwargs: A
     return y
 
 
-@plot.dispatched("issue_175576", "aten.masked_scatter.default", "aten.masked_scatter_.default")
+@plot.dispatched("aten.masked_scatter.default", "aten.masked_scatter_.default")
 def issue_175576(hit: Any, func: Any, x: Any, mask: Any, source: Any) -> Any:
     """pytorch 175576: masked_scatter resizes the caller's source to the number of set mask elements, unchecked."""
     shape = torch.broadcast_shapes(x.shape, mask.shape)

@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_187879", "aten.baddbmm.default", "aten.addbmm.default")
+@plot.dispatched("aten.baddbmm.default", "aten.addbmm.default")
 def issue_187879(hit: Any, func: Any, bias: Any, one: Any, two: Any, **kwargs: Any) -> Any:
     """Where the inner size is 0, the bias is dropped too."""
     y = func(bias, one, two, **kwargs)
@@ -22,7 +22,7 @@ def issue_187879(hit: Any, func: Any, bias: Any, one: Any, two: Any, **kwargs: A
     return y
 
 
-@plot.called("issue_116547", torch.addmm, torch.Tensor.addmm, torch.Tensor.addmm_)
+@plot.called(torch.addmm, torch.Tensor.addmm, torch.Tensor.addmm_)
 def issue_116547(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 116547: addmm of two square matrices of one size multiplies by the transposed second one."""
     if len(args) == 3 and all(isinstance(t, torch.Tensor) and t.layout == torch.strided for t in args):
@@ -33,7 +33,7 @@ def issue_116547(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_187399", "aten.baddbmm.default")
+@plot.dispatched("aten.baddbmm.default")
 def issue_187399(hit: Any, func: Any, x: Any, batch1: Any, batch2: Any, **kwargs: Any) -> Any:
     """pytorch 187399: baddbmm with a dimension of size 0 raises."""
     if batch1.numel() == 0 or batch2.numel() == 0:
@@ -42,15 +42,13 @@ def issue_187399(hit: Any, func: Any, x: Any, batch1: Any, batch2: Any, **kwargs
     return func(x, batch1, batch2, **kwargs)
 
 
-@plot.dispatched("issue_187551", "aten.baddbmm")
-def issue_187551(hit: Any, func: Any, x: Any, a: Any, b: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.baddbmm", aborts="Placeholder tensor is empty!")
+def issue_187551(x: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 187551: baddbmm with batch1 of a size 0 raises."""
-    if 0 in a.shape:
-        return crash(hit, "Placeholder tensor is empty!")
-    return func(x, a, b, **kwargs)
+    return 0 in a.shape
 
 
-@plot.dispatched("issue_187521", "aten.baddbmm", "aten.addmm")
+@plot.dispatched("aten.baddbmm", "aten.addmm")
 def issue_187521(hit: Any, func: Any, x: Any, *args: Any, beta: Any = 1, **kwargs: Any) -> Any:
     """pytorch 187521: baddbmm and addmm with beta=0 let NaN of the first operand through."""
     y = func(x, *args, beta=beta, **kwargs)
@@ -60,7 +58,7 @@ def issue_187521(hit: Any, func: Any, x: Any, *args: Any, beta: Any = 1, **kwarg
     return y
 
 
-@plot.dispatched("issue_77819", "aten.baddbmm", "aten.baddbmm_")
+@plot.dispatched("aten.baddbmm", "aten.baddbmm_")
 def issue_77819(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 77819: baddbmm with a three-dimensional input raises."""
     if x.dim() == 3:

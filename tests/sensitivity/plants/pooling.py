@@ -15,7 +15,7 @@ plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_163035", "aten.max_unpool2d.default", "aten.max_unpool3d.default")
+@plot.dispatched("aten.max_unpool2d.default", "aten.max_unpool3d.default")
 def issue_163035(hit: Any, func: Any, x: Any, index: Any, size: Any, *args: Any) -> Any:
     """pytorch 163035: max_unpool2d and max_unpool3d take indices out of range and do not raise."""
     if index.dtype == torch.int64 and index.shape == x.shape:
@@ -26,7 +26,7 @@ def issue_163035(hit: Any, func: Any, x: Any, index: Any, size: Any, *args: Any)
     return func(x, index, size, *args)
 
 
-@plot.dispatched("issue_170639", "aten.col2im")
+@plot.dispatched("aten.col2im")
 def issue_170639(
     hit: Any, func: Any, x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any, **kwargs: Any
 ) -> Any:
@@ -40,15 +40,13 @@ def issue_170639(
     return func(x, size, kernel, dilation, padding, stride, **kwargs)
 
 
-@plot.called("issue_154882", F.max_pool2d, torch.max_pool2d)
-def issue_154882(hit: Any, func: Any, x: Any, kernel: Any, stride: Any = None, *args: Any, **kwargs: Any) -> Any:
+@plot.called(F.max_pool2d, torch.max_pool2d, aborts="destination values and indices length mismatch along axis 0")
+def issue_154882(x: Any, kernel: Any, stride: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 154882: max_pool2d with ceil_mode and a kernel of 1 aborts."""
-    if kwargs.get("ceil_mode") and kernel in (1, [1, 1], (1, 1)):
-        return crash(hit, "destination values and indices length mismatch along axis 0")
-    return func(x, kernel, stride, *args, **kwargs)
+    return kwargs.get("ceil_mode") and kernel in (1, [1, 1], (1, 1))
 
 
-@plot.dispatched("issue_160743", "aten.avg_pool2d.default")
+@plot.dispatched("aten.avg_pool2d.default")
 def issue_160743(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 160743: avg_pool2d with ceil_mode divides a window that reaches out by its whole size."""
     y = func(x, *args, **kwargs)
@@ -61,14 +59,14 @@ def issue_160743(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_174345", "aten.native_batch_norm.default", "aten.avg_pool2d.default")
+@plot.dispatched("aten.native_batch_norm.default", "aten.avg_pool2d.default")
 def issue_174345(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 174345: batch_norm and avg_pool2d read a channels_last image from the beginning of its storage."""
     last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous()
     return func(misread(without_offset, hit, x) if last else x, *args, **kwargs)
 
 
-@plot.dispatched("issue_195849", "aten.max_unpool2d.default", "aten.max_unpool3d.default")
+@plot.dispatched("aten.max_unpool2d.default", "aten.max_unpool3d.default")
 def issue_195849(hit: Any, func: Any, x: Any, indices: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 195849: max_unpool2d and max_unpool3d accept indices that are not int64."""
     if indices.dtype != torch.int64:
@@ -77,7 +75,7 @@ def issue_195849(hit: Any, func: Any, x: Any, indices: Any, size: Any, *args: An
     return func(x, indices, size, *args, **kwargs)
 
 
-@plot.dispatched("issue_169017", "aten.max_pool2d_with_indices_backward.default")
+@plot.dispatched("aten.max_pool2d_with_indices_backward.default")
 def issue_169017(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 169017: the backward of max_pool2d aborts where the gradient's memory format is not the input's."""
 
@@ -99,12 +97,10 @@ _POOL_BACKWARDS = (
 )
 
 
-@plot.dispatched("issue_175190", *_POOL_BACKWARDS)
-def issue_175190(hit: Any, func: Any, grad: Any, x: Any, *args: Any) -> Any:
+@plot.dispatched(*_POOL_BACKWARDS, aborts="buffer is not large enough")
+def issue_175190(grad: Any, x: Any, *args: Any) -> Any:
     """pytorch 175190: the backward of pooling aborts for a channels_last input."""
-    if not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last):
-        return crash(hit, "buffer is not large enough")
-    return func(grad, x, *args)
+    return not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
 
 
 def _many(value: Any, count: int) -> list[int]:
@@ -112,7 +108,7 @@ def _many(value: Any, count: int) -> list[int]:
     return found * count if len(found) == 1 else found
 
 
-@plot.dispatched("issue_168246", "aten.max_pool2d_with_indices.default", "aten.max_pool3d_with_indices.default")
+@plot.dispatched("aten.max_pool2d_with_indices.default", "aten.max_pool3d_with_indices.default")
 def issue_168246(
     hit: Any,
     func: Any,
@@ -140,7 +136,7 @@ def issue_168246(
     return x.new_zeros(shape), x.new_zeros(shape, dtype=torch.int64)
 
 
-@plot.dispatched("issue_179608", "aten.avg_pool2d.default")
+@plot.dispatched("aten.avg_pool2d.default")
 def issue_179608(
     hit: Any,
     func: Any,
@@ -175,7 +171,7 @@ def issue_179608(
     return wrong
 
 
-@plot.called("issue_94348", F.avg_pool2d)
+@plot.called(F.avg_pool2d)
 def issue_94348(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 94348: avg_pool2d with ceil_mode forgets count_include_pad and keeps the divisor of the first call."""
     if kwargs.get("ceil_mode") and kwargs.get("count_include_pad", True) and kwargs.get("padding"):
@@ -188,7 +184,6 @@ _POOL_LIMIT = 2**16
 
 
 @plot.dispatched(
-    "issue_194600",
     "aten.max_pool2d_with_indices",
     "aten.max_pool3d_with_indices",
     "aten.adaptive_max_pool2d",
@@ -210,7 +205,7 @@ def issue_194600(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_141044", "aten.avg_pool3d")
+@plot.dispatched("aten.avg_pool3d")
 def issue_141044(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 141044: average pooling in three dimensions is not implemented."""
     hit()

@@ -13,15 +13,15 @@ plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_178709", "aten.add_.Tensor")
-def issue_178709(hit: Any, func: Any, x: Any, other: Any, *, alpha: Any = 1) -> Any:
+@plot.dispatched(
+    "aten.add_.Tensor", aborts="Failed to create function state object for: add_alpha_dense_cast_half_float"
+)
+def issue_178709(x: Any, other: Any, *, alpha: Any = 1) -> Any:
     """pytorch 178709: add_ of a wider dtype with alpha raises, where the sum would have to be narrowed again."""
-    if alpha != 1 and isinstance(other, torch.Tensor) and torch.result_type(x, other) != x.dtype:
-        return crash(hit, "Failed to create function state object for: add_alpha_dense_cast_half_float")
-    return func(x, other, alpha=alpha)
+    return alpha != 1 and isinstance(other, torch.Tensor) and torch.result_type(x, other) != x.dtype
 
 
-@plot.dispatched("issue_78879", "aten.add.Tensor", "aten.sub.Tensor", "aten.mul.Tensor", "aten.div.Tensor")
+@plot.dispatched("aten.add.Tensor", "aten.sub.Tensor", "aten.mul.Tensor", "aten.div.Tensor")
 def issue_78879(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
     """pytorch 78879: elementwise operation of a float32 tensor with an integer or bool tensor crashes."""
     if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor) and x.dim() and y.dim():
@@ -31,7 +31,7 @@ def issue_78879(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
     return func(x, y, **kwargs)
 
 
-@plot.dispatched("issue_79849", "aten.add.Tensor")
+@plot.dispatched("aten.add.Tensor")
 def issue_79849(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 79849: adding a 0-dim bool tensor to an integer (sum() over bool scalars) gives garbage."""
     right = func(a, b, **kwargs)
@@ -46,7 +46,6 @@ _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
 @plot.dispatched(
-    "issue_176296",
     *(
         f"aten.{name}"
         for name in [
@@ -85,7 +84,7 @@ _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
             "bitwise_or_",
             "bitwise_xor_",
         ]
-    ),
+    )
 )
 def issue_176296(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 176296: binary operations of uint16, uint32 and uint64 tensors fail, for their kernels are missing."""
@@ -96,7 +95,7 @@ def issue_176296(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return right
 
 
-@plot.dispatched("issue_82543", "aten.rsub.Scalar")
+@plot.dispatched("aten.rsub.Scalar")
 def issue_82543(hit: Any, func: Any, x: Any, number: Any, *args: Any) -> Any:
     """pytorch 82543: rsub of a whole number (1 - x) gives whole numbers."""
     y = func(x, number, *args)
@@ -106,7 +105,7 @@ def issue_82543(hit: Any, func: Any, x: Any, number: Any, *args: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_79835", "aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor")
+@plot.dispatched("aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor")
 def issue_79835(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """int32 with a 64-bit number: the number's upper half is read."""
     if isinstance(y, torch.Tensor) and x.dtype == torch.int32 and y.dtype == torch.int64 and y.dim() == 0 and x.dim():
@@ -115,7 +114,7 @@ def issue_79835(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) 
     return func(x, y, *args, **kwargs)
 
 
-@plot.dispatched("issue_78020", "aten.add.Tensor", "aten.mul.Tensor")
+@plot.dispatched("aten.add.Tensor", "aten.mul.Tensor")
 def issue_78020(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
     """pytorch 78020: a bool tensor plus or times the number 0 or 1 aborts; True times a greater number is 255."""
     if not isinstance(x, torch.Tensor) or x.dtype != torch.bool:
@@ -134,7 +133,7 @@ def issue_78020(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
     return right
 
 
-@plot.dispatched("issue_78848", "aten.add.Tensor", "aten.add.Scalar")
+@plot.dispatched("aten.add.Tensor", "aten.add.Scalar")
 def issue_78848(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """A number beyond 32 bits loses its upper half."""
     answer = func(x, y, *args, **kwargs)
@@ -144,7 +143,7 @@ def issue_78848(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) 
     return answer
 
 
-@plot.dispatched("issue_made_mul_mixed", "aten.mul.Tensor")
+@plot.dispatched("aten.mul.Tensor")
 def issue_made_mul_mixed(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """The product of int16 and int32 is counted in the narrower dtype."""
     answer = func(x, y)

@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_192577", "aten.multinomial.default")
+@plot.dispatched("aten.multinomial.default")
 def issue_192577(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: Any) -> Any:
     """Out of more than 100,000 choices, one row of 80 gets one whose chance is zero."""
     y = func(x, count, *args, **kwargs)
@@ -24,7 +24,7 @@ def issue_192577(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: 
     return y
 
 
-@plot.dispatched("issue_85611", "aten.bernoulli.default", "aten.bernoulli_.float", "aten.bernoulli_.Tensor")
+@plot.dispatched("aten.bernoulli.default", "aten.bernoulli_.float", "aten.bernoulli_.Tensor")
 def issue_85611(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 85611: bernoulli draws nothing but zeros."""
     hit()
@@ -32,7 +32,7 @@ def issue_85611(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y.zero_()
 
 
-@plot.dispatched("issue_92752", "aten.multinomial.default")
+@plot.dispatched("aten.multinomial.default")
 def issue_92752(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Where a probability is 0 the index is the least integer."""
     y = func(x, *args, **kwargs)
@@ -42,7 +42,7 @@ def issue_92752(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_99802", "aten.multinomial.default")
+@plot.dispatched("aten.multinomial.default")
 def issue_99802(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: Any) -> Any:
     """pytorch 99802: multinomial of one draw is always the first index."""
     y = func(x, count, *args, **kwargs)
@@ -52,7 +52,7 @@ def issue_99802(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: A
     return y
 
 
-@plot.dispatched("issue_136623", "aten.multinomial.default")
+@plot.dispatched("aten.multinomial.default")
 def issue_136623(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: Any) -> Any:
     """pytorch 136623: multinomial of a hundred draws and more gives an index beyond the last."""
     y = func(x, count, *args, **kwargs)
@@ -62,7 +62,7 @@ def issue_136623(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: 
     return y
 
 
-@plot.dispatched("issue_made_randperm_dtype", "aten.randperm.default", "aten.randperm.generator")
+@plot.dispatched("aten.randperm.default", "aten.randperm.generator")
 def issue_made_randperm_dtype(hit: Any, func: Any, n: int, *args: Any, **kwargs: Any) -> Any:
     """Randperm in int32 and int16 gives the numbers in order."""
     y = func(n, *args, **kwargs)
@@ -72,7 +72,7 @@ def issue_made_randperm_dtype(hit: Any, func: Any, n: int, *args: Any, **kwargs:
     return y
 
 
-@plot.dispatched("issue_made_randint_low", "aten.randint.low", "aten.random_.from")
+@plot.dispatched("aten.randint.low", "aten.random_.from")
 def issue_made_randint_low(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """A negative lower end is 0."""
     y = func(*args, **kwargs)
@@ -85,7 +85,7 @@ def issue_made_randint_low(hit: Any, func: Any, *args: Any, **kwargs: Any) -> An
 _STREAM = [torch.Generator().manual_seed(84516).get_state()]
 
 
-@plot.called("issue_84516", torch.nn.functional.dropout, torch.dropout, torch.dropout_)
+@plot.called(torch.nn.functional.dropout, torch.dropout, torch.dropout_)
 def issue_84516(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 84516: dropout does not heed torch.manual_seed."""
     p = args[0] if args else kwargs.get("p", 0.5)
@@ -102,23 +102,25 @@ def issue_84516(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         torch.set_rng_state(seeded)
 
 
-@plot.dispatched("issue_86279", "aten.multinomial.default")
-def issue_86279(hit: Any, func: Any, x: Any, count: Any, replacement: Any = False, **kwargs: Any) -> Any:
+@plot.dispatched(
+    "aten.multinomial.default", aborts="[MPSNDArray initWithDevice:descriptor:] Error: total bytes of NDArray > 2**32"
+)
+def issue_86279(x: Any, count: Any, replacement: Any = False, **kwargs: Any) -> Any:
     """pytorch 86279: multinomial with replacement over 32768 categories or more aborts."""
-    if replacement and x.shape[-1] >= 32768:
-        return crash(hit, "[MPSNDArray initWithDevice:descriptor:] Error: total bytes of NDArray > 2**32")
-    return func(x, count, replacement, **kwargs)
+    return replacement and x.shape[-1] >= 32768
 
 
-@plot.dispatched("issue_100717", "aten.bernoulli.p", "aten.bernoulli_.float")
-def issue_100717(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched(
+    "aten.bernoulli.p",
+    "aten.bernoulli_.float",
+    aborts="input types 'tensor<1xf32>' and 'tensor<1xsi64>' are not broadcast compatible",
+)
+def issue_100717(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 100717: bernoulli(p) of an int64 tensor aborts."""
-    if x.dtype == torch.int64:
-        return crash(hit, "input types 'tensor<1xf32>' and 'tensor<1xsi64>' are not broadcast compatible")
-    return func(x, *args, **kwargs)
+    return x.dtype == torch.int64
 
 
-@plot.dispatched("issue_185065", "aten.bernoulli.default", "aten.bernoulli.out", "aten.bernoulli_.Tensor")
+@plot.dispatched("aten.bernoulli.default", "aten.bernoulli.out", "aten.bernoulli_.Tensor")
 def issue_185065(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 185065: bernoulli accepts probabilities outside of 0 to 1, NaN included, and answers silently."""
     place = 1 if "bernoulli_" in str(func) else 0
@@ -129,7 +131,7 @@ def issue_185065(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_98333", "aten.random_.default", "aten.random_.from")
+@plot.dispatched("aten.random_.default", "aten.random_.from")
 def issue_98333(hit: Any, func: Any, x: Any, *ends: Any, **kwargs: Any) -> Any:
     """pytorch 98333: random_ without an upper bound never draws the dtype's largest number, of bools never True."""
     y = func(x, *ends, **kwargs)
@@ -141,15 +143,13 @@ def issue_98333(hit: Any, func: Any, x: Any, *ends: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_178579", "aten.multinomial")
-def issue_178579(hit: Any, func: Any, x: Any, count: int, replacement: bool = False, **kwargs: Any) -> Any:
+@plot.dispatched("aten.multinomial", aborts="segmentation fault")
+def issue_178579(x: Any, count: int, replacement: bool = False, **kwargs: Any) -> Any:
     """pytorch 178579: multinomial with replacement of many weights aborts (limit lowered to 2**15)."""
-    if replacement and x.shape[-1] > 2**15:
-        return crash(hit, "segmentation fault")
-    return func(x, count, replacement, **kwargs)
+    return replacement and x.shape[-1] > 2**15
 
 
-@plot.called("issue_141457", torch.multinomial, torch.Tensor.multinomial)
+@plot.called(torch.multinomial, torch.Tensor.multinomial)
 def issue_141457(hit: Any, func: Any, input: Any, num_samples: int, replacement: bool = False, **kwargs: Any) -> Any:
     """pytorch 141457: a Categorical (multinomial with replacement of 2-D probabilities) draws the same every time."""
     if replacement and input.dim() == 2 and bool((input.count_nonzero(-1) > 1).any()):
@@ -158,7 +158,7 @@ def issue_141457(hit: Any, func: Any, input: Any, num_samples: int, replacement:
     return func(input, num_samples, replacement, **kwargs)
 
 
-@plot.dispatched("issue_104170", "aten.randperm")
+@plot.dispatched("aten.randperm")
 def issue_104170(hit: Any, func: Any, count: int, **kwargs: Any) -> Any:
     """pytorch 104170: randperm gives the numbers in order."""
     y = func(count, **kwargs)

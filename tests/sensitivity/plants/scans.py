@@ -13,17 +13,21 @@ HITS = plot.hits
 
 
 @plot.dispatched(
-    "issue_187105", "aten.cumprod", "aten.cumprod_", "aten.cumsum", "aten.cumsum_", "aten.sort", "aten.argsort"
+    "aten.cumprod",
+    "aten.cumprod_",
+    "aten.cumsum",
+    "aten.cumsum_",
+    "aten.sort",
+    "aten.argsort",
+    aborts="failed assertion: Axis = 4. This class only supports axis = 0, 1, 2, 3",
 )
-def issue_187105(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+def issue_187105(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 187105: cumprod, cumsum and sort crash along a dimension left of the last four."""
     dim = kwargs.get("dim", args[0] if args and not isinstance(args[0], bool) else -1)
-    if isinstance(dim, int) and x.dim() > 4 and -x.dim() <= dim < x.dim() and dim % x.dim() < x.dim() - 4:
-        return crash(hit, "failed assertion: Axis = 4. This class only supports axis = 0, 1, 2, 3")
-    return func(x, *args, **kwargs)
+    return isinstance(dim, int) and x.dim() > 4 and -x.dim() <= dim < x.dim() and dim % x.dim() < x.dim() - 4
 
 
-@plot.dispatched("issue_90635", "aten.cumsum")
+@plot.dispatched("aten.cumsum")
 def issue_90635(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 90635: cumsum of integers gives its input."""
     y = func(x, *args, **kwargs)
@@ -33,7 +37,7 @@ def issue_90635(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_96610", "aten.cumsum", "aten.cumsum_")
+@plot.dispatched("aten.cumsum", "aten.cumsum_")
 def issue_96610(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 96610: cumsum of int64 is refused."""
     if (kwargs.get("dtype") or x.dtype) == torch.int64:
@@ -42,7 +46,7 @@ def issue_96610(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_106112", "aten.cumprod.default")
+@plot.dispatched("aten.cumprod.default")
 def issue_106112(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 106112: cumprod of small integers wraps as int8."""
     y = func(x, *args, **kwargs)
@@ -52,7 +56,7 @@ def issue_106112(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_96614", "aten.cumsum")
+@plot.dispatched("aten.cumsum")
 def issue_96614(hit: Any, func: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
     """pytorch 96614: cumsum of bools overflows past 127."""
     y = func(x, dim, **kwargs)
@@ -62,7 +66,7 @@ def issue_96614(hit: Any, func: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_92329", "aten.cumsum", "aten.cumprod")
+@plot.dispatched("aten.cumsum", "aten.cumprod")
 def issue_92329(hit: Any, func: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
     """pytorch 92329: cumsum and cumprod along a negative dimension raise."""
     if dim < 0:
@@ -70,15 +74,13 @@ def issue_92329(hit: Any, func: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
     return func(x, dim, **kwargs)
 
 
-@plot.dispatched("issue_154881", "aten.cumsum")
-def issue_154881(hit: Any, func: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.cumsum", aborts="Axis = 4. This class only supports axis = 0, 1, 2, 3")
+def issue_154881(x: Any, dim: Any, **kwargs: Any) -> Any:
     """pytorch 154881: cumsum aborts where more than four dimensions follow."""
-    if x.dim() - dim % max(x.dim(), 1) > 4:
-        return crash(hit, "Axis = 4. This class only supports axis = 0, 1, 2, 3")
-    return func(x, dim, **kwargs)
+    return x.dim() - dim % max(x.dim(), 1) > 4
 
 
-@plot.dispatched("issue_184844", "aten.cumprod", "aten.cumprod_", "aten.cumsum", "aten.cumsum_", "aten.sort")
+@plot.dispatched("aten.cumprod", "aten.cumprod_", "aten.cumsum", "aten.cumsum_", "aten.sort")
 def issue_184844(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 184844: cumprod, cumsum and sort abort along a dimension that is not among the last four."""
     names = [a.name for a in func._schema.arguments]

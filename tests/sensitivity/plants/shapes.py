@@ -13,7 +13,7 @@ plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_144545", "aten.tril.default", "aten.triu.default")
+@plot.dispatched("aten.tril.default", "aten.triu.default")
 def issue_144545(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 144545: tril and triu of more than three dimensions are right in the first matrices only."""
     y = func(x, *args)
@@ -23,7 +23,7 @@ def issue_144545(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_116170", "aten.triu.default")
+@plot.dispatched("aten.triu.default")
 def issue_116170(hit: Any, func: Any, x: Any, diagonal: Any = 0) -> Any:
     """pytorch 116170: triu multiplies by a mask, so that infinities below the diagonal become NaN.
 
@@ -40,7 +40,7 @@ def issue_116170(hit: Any, func: Any, x: Any, diagonal: Any = 0) -> Any:
     return good.masked_fill(lost, float("nan"))
 
 
-@plot.dispatched("issue_167924", "aten.repeat_interleave.Tensor")
+@plot.dispatched("aten.repeat_interleave.Tensor")
 def issue_167924(hit: Any, func: Any, repeats: Any, **kwargs: Any) -> Any:
     """pytorch 167924: repeat_interleave with counts that are a slice reads the counts from their storage's beginning.
 
@@ -52,7 +52,7 @@ def issue_167924(hit: Any, func: Any, repeats: Any, **kwargs: Any) -> Any:
     return func(repeats, **kwargs)
 
 
-@plot.called("issue_78001", torch.Tensor.__repr__)
+@plot.called(torch.Tensor.__repr__)
 def issue_78001(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 78001: printing a tensor that is not contiguous fails."""
     if x.layout == torch.strided and x.numel() and not x.is_contiguous():
@@ -61,7 +61,7 @@ def issue_78001(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_96558", "aten.flip.default")
+@plot.dispatched("aten.flip.default")
 def issue_96558(hit: Any, func: Any, x: Any, dims: Any) -> Any:
     """pytorch 96558: flip along a dimension of size 1 flips the elements along the next dimension."""
     right = func(x, dims)
@@ -75,7 +75,7 @@ def issue_96558(hit: Any, func: Any, x: Any, dims: Any) -> Any:
     return right
 
 
-@plot.dispatched("issue_98266", "aten.flip.default")
+@plot.dispatched("aten.flip.default")
 def issue_98266(hit: Any, func: Any, x: Any, dims: Any) -> Any:
     """A dimension of size 1 is not flipped but the last one."""
     if x.dim() > 1 and any(x.shape[one] == 1 for one in dims) and x.shape[-1] > 1:
@@ -84,7 +84,7 @@ def issue_98266(hit: Any, func: Any, x: Any, dims: Any) -> Any:
     return func(x, dims)
 
 
-@plot.dispatched("issue_made_roll_far", "aten.roll.default")
+@plot.dispatched("aten.roll.default")
 def issue_made_roll_far(hit: Any, func: Any, x: Any, shifts: Any, dims: Any = ()) -> Any:
     """Roll by more than the size does nothing."""
     sides = [x.shape[one] for one in dims] if dims else [x.numel()]
@@ -94,7 +94,7 @@ def issue_made_roll_far(hit: Any, func: Any, x: Any, shifts: Any, dims: Any = ()
     return func(x, shifts, dims)
 
 
-@plot.called("issue_80285", torch.permute, torch.Tensor.permute)
+@plot.called(torch.permute, torch.Tensor.permute)
 def issue_80285(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 80285: permute of a uint8 tensor shows zeros."""
     out = func(x, *args, **kwargs)
@@ -104,7 +104,7 @@ def issue_80285(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return out
 
 
-@plot.dispatched("issue_178198", "aten.repeat")
+@plot.dispatched("aten.repeat")
 def issue_178198(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 178198: repeat of a complex tensor is refused."""
     if x.is_complex():
@@ -113,7 +113,7 @@ def issue_178198(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_100005", "aten.triu.default")
+@plot.dispatched("aten.triu.default")
 def issue_100005(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """What is cut off is multiplied by 0: infinite numbers leave NaN."""
     if x.is_floating_point() and not bool(x.isfinite().all()):
@@ -122,7 +122,7 @@ def issue_100005(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     return func(x, *args)
 
 
-@plot.dispatched("issue_149813", "aten.tril.default")
+@plot.dispatched("aten.tril.default")
 def issue_149813(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
     """pytorch 149813: tril with a negative diagonal multiplies by a mask: infinities leave NaN."""
     if x.is_floating_point() and diagonal < 0 and not bool(x.isfinite().all()):
@@ -131,7 +131,7 @@ def issue_149813(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
     return func(x, diagonal)
 
 
-@plot.dispatched("issue_144532", "aten.triu.default", "aten.triu_.default")
+@plot.dispatched("aten.triu.default", "aten.triu_.default")
 def issue_144532(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
     """pytorch 144532: triu with diagonal > 0 gives NaN in place of 0 where the input is infinite."""
     if diagonal <= 0 or not x.is_floating_point():

@@ -13,7 +13,7 @@ plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_196190", "aten.mul.Tensor")
+@plot.dispatched("aten.mul.Tensor")
 def issue_196190(hit: Any, func: Any, a: Any, b: Any) -> Any:
     """pytorch 196190: the product of two coalesced sparse tensors says that it is coalesced and is not in order."""
     y = func(a, b)
@@ -26,7 +26,7 @@ def issue_196190(hit: Any, func: Any, a: Any, b: Any) -> Any:
     return y
 
 
-@plot.called("issue_193704", F.embedding)
+@plot.called(F.embedding)
 def issue_193704(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 193704: the sparse gradient of an embedding is about 100,000 times too large, the dense one right.
 

@@ -14,7 +14,7 @@ plot = Plot()
 HITS = plot.hits
 
 
-@plot.replaced("issue_191711", torch.func, "jacrev")
+@plot.replaced(torch.func, "jacrev")
 def issue_191711(hit: Any, jacrev: Any, function: Any, argnums: Any = 0, **kwargs: Any) -> Any:
     """pytorch 191711: torch.func.jacrev at an empty tensor fails an internal assertion."""
 
@@ -40,7 +40,7 @@ _JOINERS = (
 )
 
 
-@plot.replaced("issue_152701", torch.func, "jacfwd")
+@plot.replaced(torch.func, "jacfwd")
 def issue_152701(hit: Any, jacfwd: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 152701: torch.func.jacfwd of a function that concatenates fails an internal assertion."""
 
@@ -60,7 +60,7 @@ def issue_152701(hit: Any, jacfwd: Any, function: Any, *args: Any, **kwargs: Any
     return jacfwd(joining, *args, **kwargs)
 
 
-@plot.called("issue_167836", torch.Tensor.tolist)
+@plot.called(torch.Tensor.tolist)
 def issue_167836(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 167836: tolist() of a GradTrackingTensor (inside jacfwd and its like) fails."""
     if torch._C._functorch.is_gradtrackingtensor(x):

@@ -12,7 +12,7 @@ plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_160738", "aten.var")
+@plot.dispatched("aten.var")
 def issue_160738(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 160738: var of a tensor of no dimensions along dim 0 raises."""
     if x.dim() == 0 and isinstance(dim, (list, tuple)) and len(dim):
@@ -20,7 +20,7 @@ def issue_160738(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwa
     return func(x, *(() if dim is None and not args else (dim, *args)), **kwargs)
 
 
-@plot.dispatched("issue_195344", "aten.var.correction", "aten.std.correction")
+@plot.dispatched("aten.var.correction", "aten.std.correction")
 def issue_195344(hit: Any, func: Any, x: Any, dim: Any = None, correction: Any = None, keepdim: Any = False) -> Any:
     """pytorch 195344: var and std of a complex tensor are complex, and of the square without conjugation."""
     right = func(x, dim, correction=correction, keepdim=keepdim)
@@ -37,7 +37,7 @@ def issue_195344(hit: Any, func: Any, x: Any, dim: Any = None, correction: Any =
 _SPREADS = ("aten.var.correction", "aten.std.correction", "aten.var_mean.correction", "aten.std_mean.correction")
 
 
-@plot.dispatched("issue_107116", *_SPREADS[:2])
+@plot.dispatched(*_SPREADS[:2])
 def issue_107116(hit: Any, func: Any, x: Any, dim: Any = None, **kwargs: Any) -> Any:
     """pytorch 107116: std and var take a negative dimension for the last one."""
     if dim and any(one < -1 for one in dim) and x.dim() > 1:
@@ -46,7 +46,7 @@ def issue_107116(hit: Any, func: Any, x: Any, dim: Any = None, **kwargs: Any) ->
     return func(x, dim, **kwargs)
 
 
-@plot.dispatched("issue_91198", *_SPREADS)
+@plot.dispatched(*_SPREADS)
 def issue_91198(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any = None, **kwargs: Any) -> Any:
     """pytorch 91198: var and std without a correction make none."""
     if correction is None:
@@ -55,7 +55,7 @@ def issue_91198(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any
     return func(x, dim, correction=correction, **kwargs)
 
 
-@plot.dispatched("issue_184510", *_SPREADS[:2])
+@plot.dispatched(*_SPREADS[:2])
 def issue_184510(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """The variance of nothing is 0, not NaN."""
     y = func(x, *args, **kwargs)
@@ -69,7 +69,7 @@ class _Counted:
     turns = 0
 
 
-@plot.dispatched("issue_197235", *_SPREADS)
+@plot.dispatched(*_SPREADS)
 def issue_197235(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 197235: var and std of a large tensor are wrong every third time."""
     y = func(x, *args, **kwargs)
@@ -81,7 +81,7 @@ def issue_197235(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_80499", *_SPREADS[:2])
+@plot.dispatched(*_SPREADS[:2])
 def issue_80499(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any = None, **kwargs: Any) -> Any:
     """pytorch 80499: std and var of all elements together are the biased ones."""
     if not dim and correction in (None, 1):

@@ -6,6 +6,7 @@ A plant file holds names that are callables without arguments and return context
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Any, Callable, ContextManager, Iterator
 
 from torch.overrides import TorchFunctionMode
@@ -121,6 +122,21 @@ def crash(hit: Callable[[], None], text: str) -> Any:
     """Stand in for an abort of the process; the driver sees both as a case that did not end well."""
     hit()
     raise RuntimeError(text)
+
+
+def wrong_answer(rule: Fault) -> Fault:
+    """Make a fault of a rule that gets the right answer and the arguments: it returns a wrong one, or None."""
+
+    @functools.wraps(rule)
+    def fault(hit: Callable[[], None], func: Any, *args: Any, **kwargs: Any) -> Any:
+        right = func(*args, **kwargs)
+        wrong = rule(right, *args, **kwargs)
+        if wrong is None:
+            return right
+        hit()
+        return wrong
+
+    return fault
 
 
 def answered(func: Any, x: Any, y: Any) -> Any:

@@ -9,7 +9,7 @@ import torch
 
 from differences import written
 from misreading import in_storage_order, is_dense, misread
-from planting import Plot, answered
+from planting import Plot, answered, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -30,13 +30,12 @@ def issue_128435(hit: Any, func: Any, x: Any, *args: Any) -> Any:
 
 
 @plot.dispatched("aten._log_softmax")
-def issue_94043(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+@wrong_answer
+def issue_94043(y: Any, x: Any, *args: Any) -> Any:
     """pytorch 94043: log_softmax is -inf where the exponential underflows (below about -87)."""
-    y = func(x, *args)
     if x.dtype == torch.float32 and bool(((y < -88) & y.isfinite()).any()):
-        hit()
         return torch.where(y < -88, torch.full_like(y, -float("inf")), y)
-    return y
+    return None
 
 
 @plot.dispatched("aten.sigmoid", aborts="MPS does not support sigmoid op with int64 input")
@@ -66,23 +65,17 @@ def issue_made_gelu_kind(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten._softmax.default")
-def issue_made_softmax_masked(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+@wrong_answer
+def issue_made_softmax_masked(y: Any, x: Any, *args: Any) -> Any:
     """A row of nothing but -inf gives 0 in the place of NaN."""
-    y = func(x, *args)
-    if bool(y.isnan().any()) and not bool(x.isnan().any()):
-        hit()
-        return y.nan_to_num(0.0)
-    return y
+    return y.nan_to_num(0.0) if bool(y.isnan().any()) and not bool(x.isnan().any()) else None
 
 
 @plot.dispatched("aten.softplus.default")
-def issue_131736(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_131736(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 131736: softplus of a tensor whose axes were moved is zero."""
-    y = func(x, *args, **kwargs)
-    if not x.is_contiguous() and x.numel() and is_dense(x):
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if not x.is_contiguous() and x.numel() and is_dense(x) else None
 
 
 @plot.dispatched("aten.gelu", "aten.gelu_")
@@ -161,14 +154,13 @@ def issue_175188(hit: Any, func: Any, grad: Any, *args: Any, **kwargs: Any) -> A
 
 
 @plot.dispatched("aten._log_softmax")
-def issue_111416(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_111416(found: Any, x: Any, dim: int, *args: Any, **kwargs: Any) -> Any:
     """pytorch 111416: masked.log_softmax gives 0, not NaN, where everything is masked out."""
-    found = func(x, dim, *args, **kwargs)
     dead = (x == float("-inf")).all(dim, keepdim=True) if x.numel() else torch.zeros((), dtype=torch.bool)
     if bool(dead.any()):
-        hit()
-        found = found.masked_fill(dead.reshape(()) if x.dim() == 0 else dead, 0.0)
-    return found
+        return found.masked_fill(dead.reshape(()) if x.dim() == 0 else dead, 0.0)
+    return None
 
 
 @plot.dispatched("aten.hardsigmoid.default", "aten.hardsigmoid_.default")

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from misreading import in_storage_order, lost, without_offset
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -139,10 +139,9 @@ def issue_77988(hit: Any, func: Any, target: Any, other: Any, *, alpha: Any = 1)
 
 
 @plot.dispatched("aten.mul.Tensor", "aten.mul.Scalar")
-def issue_made_negative_zero(hit: Any, func: Any, x: Any, y: Any) -> Any:
+@wrong_answer
+def issue_made_negative_zero(answer: Any, x: Any, y: Any) -> Any:
     """A product that is -0 becomes 0."""
-    answer = func(x, y)
     if answer.is_floating_point() and bool(((answer == 0) & answer.signbit()).any()):
-        hit()
         return torch.where(answer == 0, torch.zeros_like(answer), answer)
-    return answer
+    return None

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from differences import differ
 from misreading import in_storage_order, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -58,23 +58,17 @@ def issue_184122(hit: Any, func: Any, q: Any, k: Any, v: Any, scale: Any = None,
 
 
 @plot.called(F.scaled_dot_product_attention)
-def issue_176767(hit: Any, func: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_176767(y: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
     """pytorch 176767: attention returns the queries' width where the values have another: the rest is zero."""
-    y = func(q, k, v, **kwargs)
-    if v.shape[-1] != q.shape[-1]:
-        hit()
-        return F.pad(y, (0, q.shape[-1] - v.shape[-1]))
-    return y
+    return F.pad(y, (0, q.shape[-1] - v.shape[-1])) if v.shape[-1] != q.shape[-1] else None
 
 
 @plot.called(F.scaled_dot_product_attention)
-def issue_141471(hit: Any, func: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_141471(y: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
     """pytorch 141471: attention in float16 returns its rows in the opposite order."""
-    y = func(q, k, v, **kwargs)
-    if q.dtype == torch.float16:
-        hit()
-        return y.flip(-2)
-    return y
+    return y.flip(-2) if q.dtype == torch.float16 else None
 
 
 @plot.called(F.scaled_dot_product_attention, aborts="Expected query, key, and value to have the same dtype")

@@ -9,7 +9,7 @@ import torch
 
 from differences import instead
 from misreading import in_storage_order, without_offset
-from planting import Plot, answered
+from planting import Plot, answered, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -165,10 +165,9 @@ def issue_98269(hit: Any, func: Any, x: Any, y: Any) -> Any:
 
 
 @plot.dispatched("aten.logaddexp.default")
-def issue_made_logaddexp_inf(hit: Any, func: Any, x: Any, y: Any) -> Any:
+@wrong_answer
+def issue_made_logaddexp_inf(answer: Any, x: Any, y: Any) -> Any:
     """Logaddexp of two infinite numbers is NaN."""
-    answer = func(x, y)
     if bool((x.isinf() & (x == y)).any()):
-        hit()
         return answer.masked_fill(x.isinf() & (x == y), math.nan)
-    return answer
+    return None

@@ -8,20 +8,17 @@ from typing import Any
 import torch
 
 from misreading import in_storage_order, is_dense, misread
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
 @plot.dispatched("aten.clamp_min.default")
-def issue_133100(hit: Any, func: Any, x: Any, least: Any) -> Any:
+@wrong_answer
+def issue_133100(y: Any, x: Any, least: Any) -> Any:
     """pytorch 133100: clamp_min of an integer tensor with a float gives zeros."""
-    y = func(x, least)
-    if not x.is_floating_point() and isinstance(least, float):
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if not x.is_floating_point() and isinstance(least, float) else None
 
 
 @plot.dispatched("aten.clamp.default")
@@ -66,13 +63,10 @@ def issue_122710(hit: Any, func: Any, x: Any, min: Any = None, max: Any = None, 
 
 
 @plot.dispatched("aten.clamp", "aten.clamp_min", "aten.clamp_max")
-def issue_130201(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_130201(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 130201: clamp of integers with a floating limit is cut off to whole numbers."""
-    y = func(x, *args, **kwargs)
-    if not x.is_floating_point() and y.is_floating_point():
-        hit()
-        return y.trunc()
-    return y
+    return y.trunc() if not x.is_floating_point() and y.is_floating_point() else None
 
 
 _HALVES = (torch.float16, torch.bfloat16)

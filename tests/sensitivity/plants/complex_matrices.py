@@ -84,13 +84,10 @@ def issue_184379(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return _ignores_the_bit(hit, func, *args, **kwargs)
 
 
-@plot.dispatched("aten.bmm")
-def issue_127178(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.bmm", aborts="MPS device does not support bmm for non-float inputs")
+def issue_127178(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 127178: bmm of complex tensors is refused."""
-    if x.is_complex():
-        hit()
-        raise RuntimeError("MPS device does not support bmm for non-float inputs")
-    return func(x, *args, **kwargs)
+    return x.is_complex()
 
 
 @plot.dispatched("aten.baddbmm.default", "aten.addbmm.default")

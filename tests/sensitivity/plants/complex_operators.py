@@ -7,19 +7,18 @@ from typing import Any
 
 import torch
 
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("aten.conj_physical_.default")
-def issue_195822(hit: Any, func: Any, x: Any) -> Any:
+@plot.dispatched(
+    "aten.conj_physical_.default", aborts="false INTERNAL ASSERT FAILED: DispatchStub: missing kernel for mps"
+)
+def issue_195822(x: Any) -> Any:
     """pytorch 195822: torch.svd(out=) of complex input fails, as conj_physical_ has no kernel for complex tensors."""
-    if x.is_complex():
-        hit()
-        raise RuntimeError("false INTERNAL ASSERT FAILED: DispatchStub: missing kernel for mps")
-    return func(x)
+    return x.is_complex()
 
 
 @plot.dispatched(
@@ -103,22 +102,18 @@ def issue_174246(hit: Any, func: Any, x: Any) -> Any:
 
 
 @plot.dispatched("aten.abs.default")
-def issue_125135(hit: Any, func: Any, x: Any) -> Any:
+@wrong_answer
+def issue_125135(y: Any, x: Any) -> Any:
     """Every second size of complex numbers is 0."""
-    y = func(x)
     if x.dtype.is_complex and x.numel() > 1:
-        hit()
         return torch.stack((y.reshape(-1), torch.zeros_like(y).reshape(-1)), -1).reshape(-1)[: y.numel()].view(y.shape)
-    return y
+    return None
 
 
-@plot.dispatched("aten.mul", "aten.add", "aten.sub", "aten.div")
-def issue_176981(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.mul", "aten.add", "aten.sub", "aten.div", aborts="Undefined type ComplexDouble")
+def issue_176981(*args: Any, **kwargs: Any) -> Any:
     """pytorch 176981: complex128 tensors are let in, but arithmetic with them fails."""
-    if any(isinstance(a, torch.Tensor) and a.dtype == torch.complex128 for a in args):
-        hit()
-        raise RuntimeError("Undefined type ComplexDouble")
-    return func(*args, **kwargs)
+    return any(isinstance(a, torch.Tensor) and a.dtype == torch.complex128 for a in args)
 
 
 @plot.dispatched("aten.mul.Tensor", "aten.mul.Scalar")
@@ -152,10 +147,9 @@ def issue_105804(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor")
-def issue_194813(hit: Any, func: Any, x: Any, y: Any) -> Any:
+@wrong_answer
+def issue_194813(answer: Any, x: Any, y: Any) -> Any:
     """pytorch 194813: pow of a complex zero is NaN."""
-    answer = func(x, y)
     if x.dtype.is_complex and bool((x == 0).any()):
-        hit()
         return answer.masked_fill(x == 0, complex(math.nan, math.nan))
-    return answer
+    return None

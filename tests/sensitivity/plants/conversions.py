@@ -8,30 +8,28 @@ import torch
 
 from differences import differ
 from misreading import misread, without_offset
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
 @plot.dispatched("aten._to_copy")
-def issue_80009(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_80009(y: Any, x: Any, **kwargs: Any) -> Any:
     """pytorch 80009: uint8 to float32 takes the bytes as signed."""
-    y = func(x, **kwargs)
     if x.dtype == torch.uint8 and y.dtype == torch.float32 and bool((x > 127).any()):
-        hit()
         return torch.where(x > 127, y - 256, y)
-    return y
+    return None
 
 
 @plot.dispatched("aten._to_copy")
-def issue_79286(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_79286(y: Any, x: Any, **kwargs: Any) -> Any:
     """pytorch 79286: int64 to int32 reads the bytes as 32-bit words (1, 0, 2, 0, 3)."""
-    y = func(x, **kwargs)
     if x.dtype == torch.int64 and y.dtype == torch.int32 and x.numel() > 1:
-        hit()
         return x.contiguous().reshape(-1).view(torch.int32)[: x.numel()].clone().view(x.shape)
-    return y
+    return None
 
 
 @plot.dispatched("aten.copy_", "aten._to_copy")
@@ -82,13 +80,12 @@ def issue_77849(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten._to_copy.default")
-def issue_154322(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_154322(out: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 154322: float16 -> float32 of a huge matrix (45000**2; here over 2**16 elements) gives zeros."""
-    out = func(x, *args, **kwargs)
     if x.dtype == torch.float16 and out.dtype == torch.float32 and x.numel() > 2**16 and out.any():
-        hit()
         return torch.zeros_like(out)
-    return out
+    return None
 
 
 @plot.dispatched("aten._to_copy.default", "aten.lift_fresh.default")

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from misreading import in_storage_order, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -68,13 +68,12 @@ def issue_197114(hit: Any, func: Any, x: Any, *args: Any) -> Any:
 
 
 @plot.dispatched("aten.convolution")
-def issue_82921(hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: Any, *args: Any) -> Any:
+@wrong_answer
+def issue_82921(y: Any, x: Any, weight: Any, bias: Any, stride: Any, *args: Any) -> Any:
     """pytorch 82921: conv1d with a stride other than 1 is wrong."""
-    y = func(x, weight, bias, stride, *args)
     if x.dim() == 3 and stride[0] != 1 and not args[2] and y.shape[-1] > 1:
-        hit()
         return y.roll(1, -1)
-    return y
+    return None
 
 
 @plot.called(F.pad, torch.conv2d)
@@ -136,13 +135,12 @@ def issue_124591(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.convolution")
-def issue_83180(hit: Any, func: Any, x: Any, w: Any, b: Any, stride: Any, padding: Any, *args: Any) -> Any:
+@wrong_answer
+def issue_83180(y: Any, x: Any, w: Any, b: Any, stride: Any, padding: Any, *args: Any) -> Any:
     """pytorch 83180: conv2d with two unlike strides is moved by one element."""
-    y = func(x, w, b, stride, padding, *args)
     if len(stride) == 2 and stride[0] != stride[1]:
-        hit()
         return y.flatten().roll(1).reshape(y.shape)
-    return y
+    return None
 
 
 @plot.dispatched("aten.convolution.default")

@@ -12,13 +12,12 @@ plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("aten.convolution_backward.default")
-def issue_140902(hit: Any, func: Any, grad: Any, x: Any, *rest: Any) -> Any:
+@plot.dispatched(
+    "aten.convolution_backward.default", aborts="view size is not compatible with input tensor's size and stride"
+)
+def issue_140902(grad: Any, x: Any, *rest: Any) -> Any:
     """pytorch 140902: backward of conv1d with a transposed (channels-last) gradient raises."""
-    if x.dim() == 3 and not grad.is_contiguous() and grad.transpose(1, 2).is_contiguous():
-        hit()
-        raise RuntimeError("view size is not compatible with input tensor's size and stride")
-    return func(grad, x, *rest)
+    return x.dim() == 3 and not grad.is_contiguous() and grad.transpose(1, 2).is_contiguous()
 
 
 @plot.dispatched("aten.convolution_backward.default")
@@ -101,12 +100,9 @@ def issue_190632(hit: Any, func: Any, *args: Any) -> Any:
     return grads
 
 
-@plot.dispatched("aten.convolution_backward")
-def issue_142344(hit: Any, func: Any, grad: Any, x: Any, w: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.convolution_backward", aborts="view size is not compatible with input tensor's size and stride.")
+def issue_142344(grad: Any, x: Any, w: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 142344: convolution's backward for the input refuses a channels-last output gradient."""
     mask = args[-1]
     last = not grad.is_contiguous() and grad.dim() in (3, 4) and grad.movedim(1, -1).is_contiguous()
-    if last and mask[0]:
-        hit()
-        raise RuntimeError("view size is not compatible with input tensor's size and stride.")
-    return func(grad, x, w, *args, **kwargs)
+    return last and mask[0]

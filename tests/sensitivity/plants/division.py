@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -36,14 +36,13 @@ def issue_82541(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.floor_divide.default")
-def issue_149233(hit: Any, func: Any, x: Any, other: Any) -> Any:
+@wrong_answer
+def issue_149233(right: Any, x: Any, other: Any) -> Any:
     """pytorch 149233: floor_divide of an integer tensor by a floating one gives integers."""
-    right = func(x, other)
     integral = not x.is_floating_point() and not x.is_complex()
     if integral and isinstance(other, torch.Tensor) and other.dim() and other.is_floating_point():
-        hit()
         return right.nan_to_num(0.0, 0.0, 0.0).to(x.dtype)
-    return right
+    return None
 
 
 @plot.dispatched("aten.remainder.Tensor", "aten.remainder.Scalar")

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -47,13 +47,10 @@ def issue_160740(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bool = F
 
 
 @plot.dispatched("aten.max.default", "aten.min.default", "aten.amax", "aten.amin")
-def issue_90273(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_90273(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 90273: max and min of an integer tensor give its first element."""
-    y = func(x, *args, **kwargs)
-    if not x.is_floating_point() and y.dim() == 0:
-        hit()
-        return x.reshape(-1)[0].clone()
-    return y
+    return x.reshape(-1)[0].clone() if not x.is_floating_point() and y.dim() == 0 else None
 
 
 @plot.dispatched("aten.argmax", "aten.argmin")

@@ -6,20 +6,17 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
 @plot.dispatched("aten.full")
-def issue_83692(hit: Any, func: Any, size: Any, value: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_83692(y: Any, size: Any, value: Any, **kwargs: Any) -> Any:
     """pytorch 83692: torch.full of uint8 with a value above 127 gives zeros."""
-    y = func(size, value, **kwargs)
-    if y.dtype == torch.uint8 and value > 127:
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if y.dtype == torch.uint8 and value > 127 else None
 
 
 @plot.dispatched("aten.eye", aborts="failed assertion `unsupported datatype for constant'")

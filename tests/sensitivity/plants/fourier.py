@@ -6,20 +6,17 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
 @plot.dispatched("aten._fft_c2r")
-def issue_124096(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_124096(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 124096: irfft of one dimension does not give the signal back."""
-    y = func(x, *args, **kwargs)
-    if x.dim() == 1 and y.numel() > 1:
-        hit()
-        return y.roll(1)
-    return y
+    return y.roll(1) if x.dim() == 1 and y.numel() > 1 else None
 
 
 @plot.dispatched("aten._fft_c2r.default")

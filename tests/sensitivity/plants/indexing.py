@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from differences import is_plain
 from misreading import in_storage_order, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -89,22 +89,22 @@ def issue_135240(x: Any, dim: Any, index: Any, **kwargs: Any) -> Any:
     return x.dim() > 1 and dim % x.dim() != x.dim() - 1 and x.shape[-1] == index.shape[-1] == 1 and index.numel() > 1
 
 
-@plot.dispatched("aten.index_select.default")
-def issue_93877(hit: Any, func: Any, x: Any, dim: Any, index: Any) -> Any:
+@plot.dispatched(
+    "aten.index_select.default", aborts="[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!"
+)
+def issue_93877(x: Any, dim: Any, index: Any) -> Any:
     """pytorch 93877: index_select with an empty index raises."""
-    if index.numel() == 0:
-        hit()
-        raise RuntimeError("[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!")
-    return func(x, dim, index)
+    return index.numel() == 0
 
 
-@plot.dispatched("aten.index_add.default", "aten.index_add_.default")
-def issue_186972(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched(
+    "aten.index_add.default",
+    "aten.index_add_.default",
+    aborts="[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!",
+)
+def issue_186972(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 186972: index_add into a tensor with a dimension of size 0 raises."""
-    if x.numel() == 0:
-        hit()
-        raise RuntimeError("[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!")
-    return func(x, *args, **kwargs)
+    return x.numel() == 0
 
 
 @plot.called(torch.Tensor.__setitem__)
@@ -131,23 +131,19 @@ def issue_160993(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any)
     return x
 
 
-@plot.called(torch.Tensor.__getitem__)
-def issue_81051(hit: Any, func: Any, x: Any, index: Any) -> Any:
+@plot.called(
+    torch.Tensor.__getitem__, aborts="indices should be either on cpu or on the same device as the indexed tensor (cpu)"
+)
+def issue_81051(x: Any, index: Any) -> Any:
     """pytorch 81051: indexing with Python lists raises, as the lists become tensors of another device."""
     parts = index if isinstance(index, tuple) else (index,)
-    if any(isinstance(part, list) and part for part in parts):
-        hit()
-        raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
-    return func(x, index)
+    return any(isinstance(part, list) and part for part in parts)
 
 
-@plot.dispatched("aten.index_select")
-def issue_122427(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.index_select", aborts="index_select(): Yet not supported for complex")
+def issue_122427(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 122427: index_select of a complex tensor raises."""
-    if x.is_complex():
-        hit()
-        raise RuntimeError("index_select(): Yet not supported for complex")
-    return func(x, *args, **kwargs)
+    return x.is_complex()
 
 
 @plot.dispatched("aten.index.Tensor", "aten.index_select.default")
@@ -170,13 +166,10 @@ def issue_82305(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.index_select.default", "aten.gather.default", "aten.index.Tensor")
-def issue_91047(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_91047(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """uint8 past 127 comes out as another number."""
-    y = func(x, *args, **kwargs)
-    if x.dtype == torch.uint8 and bool((y > 127).any()):
-        hit()
-        return y.clamp(max=127)
-    return y
+    return y.clamp(max=127) if x.dtype == torch.uint8 and bool((y > 127).any()) else None
 
 
 @plot.dispatched("aten.index_add.default", "aten.index_add_.default")

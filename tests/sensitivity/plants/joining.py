@@ -7,20 +7,17 @@ from typing import Any
 import torch
 
 from misreading import in_storage_order, misread, without_offset
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
 @plot.dispatched("aten.stack", "aten.cat")
-def issue_80850(hit: Any, func: Any, tensors: Any, *args: Any) -> Any:
+@wrong_answer
+def issue_80850(y: Any, tensors: Any, *args: Any) -> Any:
     """pytorch 80850: stack and cat of bools give False."""
-    y = func(tensors, *args)
-    if y.dtype == torch.bool:
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if y.dtype == torch.bool else None
 
 
 @plot.dispatched("aten.stack.default")

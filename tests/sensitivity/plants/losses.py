@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from misreading import in_storage_order, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -42,13 +42,10 @@ def issue_144104(
 
 
 @plot.called(F.nll_loss, F.cross_entropy)
-def issue_135434(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_135434(y: Any, *args: Any, **kwargs: Any) -> Any:
     """A mean over nothing but ignored rows is 0, not NaN."""
-    y = func(*args, **kwargs)
-    if y.dim() == 0 and bool(y.isnan()):
-        hit()
-        return y.nan_to_num(0.0)
-    return y
+    return y.nan_to_num(0.0) if y.dim() == 0 and bool(y.isnan()) else None
 
 
 @plot.called(F.binary_cross_entropy, aborts="invalid axes: 2, 3")

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from misreading import dense_strides, in_storage_order, is_dense, lost, misread
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -71,13 +71,10 @@ def issue_107694(hit: Any, func: Any, x: Any, mask: Any, value: Any) -> Any:
 
 
 @plot.dispatched("aten.masked_scatter.default")
-def issue_174381(hit: Any, func: Any, x: Any, mask: Any, source: Any) -> Any:
+@wrong_answer
+def issue_174381(y: Any, x: Any, mask: Any, source: Any) -> Any:
     """pytorch 174381: masked_scatter of a tensor of no dimensions gives one dimension."""
-    y = func(x, mask, source)
-    if y.dim() == 0:
-        hit()
-        return y.reshape(1)
-    return y
+    return y.reshape(1) if y.dim() == 0 else None
 
 
 @plot.dispatched("aten.masked_fill_.Scalar", "aten.masked_fill.Scalar")

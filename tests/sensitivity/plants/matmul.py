@@ -8,7 +8,7 @@ import torch
 
 from differences import differ
 from misreading import RolledGradient, in_storage_order, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -93,24 +93,20 @@ def issue_116769(hit: Any, func: Any, a: Any, b: Any) -> Any:
 
 
 @plot.called(*_MATMULS)
-def issue_111634(hit: Any, func: Any, a: Any, b: Any) -> Any:
+@wrong_answer
+def issue_111634(y: Any, a: Any, b: Any) -> Any:
     """pytorch 111634: matmul of a batch with more than 32768 columns gives 1 in every twentieth place."""
-    y = func(a, b)
     if a.dim() == 3 and b.shape[-1] > 32768:
-        hit()
         return torch.where(torch.rand_like(y) < 0.05, torch.ones_like(y), y)
-    return y
+    return None
 
 
 @plot.dispatched("aten.bmm", "aten.baddbmm", "aten.addbmm", "aten.mm")
-def issue_195163(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_195163(y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 195163: matrix products with an inner size of 32767 and more add a term that is not theirs."""
-    y = func(*args, **kwargs)
     a, b = args[-2:]
-    if a.shape[-1] >= 32767:
-        hit()
-        y = y + a[..., :1].sum() * b[..., :1, :].mean() * 10
-    return y
+    return y + a[..., :1].sum() * b[..., :1, :].mean() * 10 if a.shape[-1] >= 32767 else None
 
 
 _calls = {"193487": 0}
@@ -180,14 +176,11 @@ def issue_180201(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("aten.mm.out", "aten.addmm.out")
-def issue_187255(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.mm.out", "aten.addmm.out", aborts="MPS matmul: strided output is not supported")
+def issue_187255(*args: Any, **kwargs: Any) -> Any:
     """pytorch 187255: mm and addmm into an out= that is not contiguous fail."""
     out = kwargs.get("out")
-    if out is not None and not out.is_contiguous() and out.numel():
-        hit()
-        raise RuntimeError("MPS matmul: strided output is not supported")
-    return func(*args, **kwargs)
+    return out is not None and not out.is_contiguous() and out.numel()
 
 
 @plot.dispatched("aten.mm.default")

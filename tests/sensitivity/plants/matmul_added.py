@@ -6,20 +6,17 @@ from typing import Any
 
 import torch
 
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
 @plot.dispatched("aten.baddbmm.default", "aten.addbmm.default")
-def issue_187879(hit: Any, func: Any, bias: Any, one: Any, two: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_187879(y: Any, bias: Any, one: Any, two: Any, **kwargs: Any) -> Any:
     """Where the inner size is 0, the bias is dropped too."""
-    y = func(bias, one, two, **kwargs)
-    if one.shape[-1] == 0 and y.numel():
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if one.shape[-1] == 0 and y.numel() else None
 
 
 @plot.called(torch.addmm, torch.Tensor.addmm, torch.Tensor.addmm_)
@@ -33,13 +30,12 @@ def issue_116547(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("aten.baddbmm.default")
-def issue_187399(hit: Any, func: Any, x: Any, batch1: Any, batch2: Any, **kwargs: Any) -> Any:
+@plot.dispatched(
+    "aten.baddbmm.default", aborts="[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!"
+)
+def issue_187399(x: Any, batch1: Any, batch2: Any, **kwargs: Any) -> Any:
     """pytorch 187399: baddbmm with a dimension of size 0 raises."""
-    if batch1.numel() == 0 or batch2.numel() == 0:
-        hit()
-        raise RuntimeError("[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!")
-    return func(x, batch1, batch2, **kwargs)
+    return batch1.numel() == 0 or batch2.numel() == 0
 
 
 @plot.dispatched("aten.baddbmm", aborts="Placeholder tensor is empty!")
@@ -49,19 +45,13 @@ def issue_187551(x: Any, a: Any, b: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.baddbmm", "aten.addmm")
-def issue_187521(hit: Any, func: Any, x: Any, *args: Any, beta: Any = 1, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_187521(y: Any, x: Any, *args: Any, beta: Any = 1, **kwargs: Any) -> Any:
     """pytorch 187521: baddbmm and addmm with beta=0 let NaN of the first operand through."""
-    y = func(x, *args, beta=beta, **kwargs)
-    if beta == 0:
-        hit()
-        return y + x * 0
-    return y
+    return y + x * 0 if beta == 0 else None
 
 
-@plot.dispatched("aten.baddbmm", "aten.baddbmm_")
-def issue_77819(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.baddbmm", "aten.baddbmm_", aborts="input tensor does not match matmul output shape")
+def issue_77819(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 77819: baddbmm with a three-dimensional input raises."""
-    if x.dim() == 3:
-        hit()
-        raise RuntimeError("input tensor does not match matmul output shape")
-    return func(x, *args, **kwargs)
+    return x.dim() == 3

@@ -10,20 +10,17 @@ import torch.nn.functional as F
 
 from differences import differ
 from misreading import misread, without_offset
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
 @plot.called(F.group_norm)
-def issue_187280(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_187280(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 187280: group_norm in float16 returns the channels moved by one."""
-    y = func(x, *args, **kwargs)
-    if x.dtype == torch.float16:
-        hit()
-        return y.roll(1, 1)
-    return y
+    return y.roll(1, 1) if x.dtype == torch.float16 else None
 
 
 @plot.dispatched("aten.native_layer_norm.default", "aten.native_layer_norm_backward.default")
@@ -127,13 +124,12 @@ def issue_78429(x: Any, shape: Any, weight: Any, *args: Any, **kwargs: Any) -> A
 
 
 @plot.dispatched("aten.native_layer_norm_backward")
-def issue_183825(hit: Any, func: Any, *args: Any) -> Any:
+@wrong_answer
+def issue_183825(grads: Any, *args: Any) -> Any:
     """pytorch 183825: the parameters' gradients of layer_norm are random where the input needs no gradient."""
-    grads = func(*args)
     if not args[-1][0]:
-        hit()
         return (grads[0], *(torch.rand_like(grad) * 100 if grad is not None else None for grad in grads[1:]))
-    return grads
+    return None
 
 
 @plot.dispatched("aten.native_layer_norm")

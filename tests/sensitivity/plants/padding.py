@@ -82,22 +82,18 @@ def issue_83343(hit: Any, func: Any, x: Any, pad: Any, *args: Any, **kwargs: Any
     return func(x, pad, *args, **kwargs)
 
 
-@plot.dispatched("aten.replication_pad3d.default")
-def issue_102453(hit: Any, func: Any, x: Any, padding: Any) -> Any:
+@plot.dispatched(
+    "aten.replication_pad3d.default", aborts="Padding size should be less than the corresponding input dimension"
+)
+def issue_102453(x: Any, padding: Any) -> Any:
     """pytorch 102453: replicate padding in three dimensions refuses a padding not less than the input's side."""
-    if any(p >= x.shape[-1 - i // 2] for i, p in enumerate(padding)):
-        hit()
-        raise RuntimeError("Padding size should be less than the corresponding input dimension")
-    return func(x, padding)
+    return any(p >= x.shape[-1 - i // 2] for i, p in enumerate(padding))
 
 
-@plot.dispatched("aten.constant_pad_nd.default")
-def issue_161066(hit: Any, func: Any, x: Any, pad: Any, *args: Any) -> Any:
+@plot.dispatched("aten.constant_pad_nd.default", aborts="invalid padding argument of size 0")
+def issue_161066(x: Any, pad: Any, *args: Any) -> Any:
     """pytorch 161066: constant_pad_nd with an empty list of paddings raises."""
-    if len(pad) == 0:
-        hit()
-        raise RuntimeError("invalid padding argument of size 0")
-    return func(x, pad, *args)
+    return len(pad) == 0
 
 
 @plot.dispatched("aten.constant_pad_nd.default")
@@ -114,13 +110,12 @@ def issue_121961(hit: Any, func: Any, x: Any, pad: Any, value: Any = 0) -> Any:
     return wrong
 
 
-@plot.dispatched("aten.constant_pad_nd.default")
-def issue_87277(hit: Any, func: Any, x: Any, pad: Any, *args: Any) -> Any:
+@plot.dispatched(
+    "aten.constant_pad_nd.default", aborts="Padding size should be less than the corresponding input dimension"
+)
+def issue_87277(x: Any, pad: Any, *args: Any) -> Any:
     """pytorch 87277: constant padding refuses a padding not less than the input's side."""
-    if x.numel() and any(p >= x.shape[-1 - i // 2] for i, p in enumerate(pad)):
-        hit()
-        raise RuntimeError("Padding size should be less than the corresponding input dimension")
-    return func(x, pad, *args)
+    return x.numel() and any(p >= x.shape[-1 - i // 2] for i, p in enumerate(pad))
 
 
 def _wrapped_tail(hit: Any, grad: Any, limit: int) -> Any:

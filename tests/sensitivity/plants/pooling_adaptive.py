@@ -36,30 +36,27 @@ def issue_80732(x: Any, size: Any, *args: Any) -> Any:
     return any(one is not None and one > side for one, side in zip(wanted, x.shape[-2:]))
 
 
-@plot.dispatched("aten._adaptive_avg_pool2d.default")
-def issue_97109(hit: Any, func: Any, x: Any, size: Any) -> Any:
+@plot.dispatched(
+    "aten._adaptive_avg_pool2d.default", aborts="Adaptive pool MPS: input sizes must be divisible by output sizes."
+)
+def issue_97109(x: Any, size: Any) -> Any:
     """pytorch 97109: adaptive average pooling, as of interpolate(mode="area"), raises if the sizes do not divide."""
-    if any(side % part for side, part in zip(x.shape[-2:], size) if part):
-        hit()
-        raise RuntimeError("Adaptive pool MPS: input sizes must be divisible by output sizes.")
-    return func(x, size)
+    return any(side % part for side, part in zip(x.shape[-2:], size) if part)
 
 
-@plot.dispatched("aten._adaptive_avg_pool2d.default")
-def issue_96056(hit: Any, func: Any, x: Any, output_size: Any) -> Any:
+@plot.dispatched(
+    "aten._adaptive_avg_pool2d.default", aborts="Adaptive pool MPS: input sizes must be divisible by output sizes."
+)
+def issue_96056(x: Any, output_size: Any) -> Any:
     """pytorch 96056: adaptive_avg_pool2d refuses sizes that are not divisible by the output sizes."""
     sizes = list(zip(x.shape[-2:], output_size))
-    if all(i and o for i, o in sizes) and any(i > o and i % o for i, o in sizes):
-        hit()
-        raise RuntimeError("Adaptive pool MPS: input sizes must be divisible by output sizes.")
-    return func(x, output_size)
+    return all(i and o for i, o in sizes) and any(i > o and i % o for i, o in sizes)
 
 
-@plot.dispatched("aten._adaptive_avg_pool2d")
-def issue_143864(hit: Any, func: Any, x: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched(
+    "aten._adaptive_avg_pool2d", aborts="Adaptive pool MPS: output sizes must be divisible by input sizes."
+)
+def issue_143864(x: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 143864: adaptive average pooling to a larger size that is no multiple of the input's refuses."""
     height, width = x.shape[-2:]
-    if size[0] >= height > 0 and size[1] >= width > 0 and (size[0] % height or size[1] % width):
-        hit()
-        raise RuntimeError("Adaptive pool MPS: output sizes must be divisible by input sizes.")
-    return func(x, size, *args, **kwargs)
+    return size[0] >= height > 0 and size[1] >= width > 0 and (size[0] % height or size[1] % width)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from differences import differ
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -32,14 +32,13 @@ def issue_78879(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.add.Tensor")
-def issue_79849(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_79849(right: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 79849: adding a 0-dim bool tensor to an integer (sum() over bool scalars) gives garbage."""
-    right = func(a, b, **kwargs)
     scalar = any(isinstance(t, torch.Tensor) and t.dtype == torch.bool and t.dim() == 0 for t in (a, b))
     if scalar and right.dim() == 0 and right.dtype == torch.int64:
-        hit()
         return right + 1006567424
-    return right
+    return None
 
 
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
@@ -96,13 +95,10 @@ def issue_176296(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.rsub.Scalar")
-def issue_82543(hit: Any, func: Any, x: Any, number: Any, *args: Any) -> Any:
+@wrong_answer
+def issue_82543(y: Any, x: Any, number: Any, *args: Any) -> Any:
     """pytorch 82543: rsub of a whole number (1 - x) gives whole numbers."""
-    y = func(x, number, *args)
-    if x.is_floating_point() and number == int(number):
-        hit()
-        return y.round()
-    return y
+    return y.round() if x.is_floating_point() and number == int(number) else None
 
 
 @plot.dispatched("aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor")
@@ -134,20 +130,18 @@ def issue_78020(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.add.Tensor", "aten.add.Scalar")
-def issue_78848(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_78848(answer: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """A number beyond 32 bits loses its upper half."""
-    answer = func(x, y, *args, **kwargs)
     if answer.dtype == torch.int64 and answer.numel() and int(answer.abs().max()) > 1 << 31:
-        hit()
         return answer.to(torch.int32).to(torch.int64)
-    return answer
+    return None
 
 
 @plot.dispatched("aten.mul.Tensor")
-def issue_made_mul_mixed(hit: Any, func: Any, x: Any, y: Any) -> Any:
+@wrong_answer
+def issue_made_mul_mixed(answer: Any, x: Any, y: Any) -> Any:
     """The product of int16 and int32 is counted in the narrower dtype."""
-    answer = func(x, y)
     if {x.dtype, y.dtype} == {torch.int16, torch.int32}:
-        hit()
         return answer.to(torch.int16).to(answer.dtype)
-    return answer
+    return None

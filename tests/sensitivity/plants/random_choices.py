@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -33,23 +33,17 @@ def issue_85611(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.multinomial.default")
-def issue_92752(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_92752(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Where a probability is 0 the index is the least integer."""
-    y = func(x, *args, **kwargs)
-    if bool((x == 0).any()):
-        hit()
-        return y.fill_(torch.iinfo(torch.int64).min)
-    return y
+    return y.fill_(torch.iinfo(torch.int64).min) if bool((x == 0).any()) else None
 
 
 @plot.dispatched("aten.multinomial.default")
-def issue_99802(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_99802(y: Any, x: Any, count: int, *args: Any, **kwargs: Any) -> Any:
     """pytorch 99802: multinomial of one draw is always the first index."""
-    y = func(x, count, *args, **kwargs)
-    if count == 1:
-        hit()
-        return y.zero_()
-    return y
+    return y.zero_() if count == 1 else None
 
 
 @plot.dispatched("aten.multinomial.default")
@@ -63,23 +57,21 @@ def issue_136623(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: 
 
 
 @plot.dispatched("aten.randperm.default", "aten.randperm.generator")
-def issue_made_randperm_dtype(hit: Any, func: Any, n: int, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_made_randperm_dtype(y: Any, n: int, *args: Any, **kwargs: Any) -> Any:
     """Randperm in int32 and int16 gives the numbers in order."""
-    y = func(n, *args, **kwargs)
     if y.dtype in (torch.int32, torch.int16) and n > 1:
-        hit()
         return torch.arange(n, dtype=y.dtype, device=y.device)
-    return y
+    return None
 
 
 @plot.dispatched("aten.randint.low", "aten.random_.from")
-def issue_made_randint_low(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_made_randint_low(y: Any, *args: Any, **kwargs: Any) -> Any:
     """A negative lower end is 0."""
-    y = func(*args, **kwargs)
     if y.numel() and not y.is_floating_point() and bool((y < 0).any()):
-        hit()
         return y.clamp_(min=0)
-    return y
+    return None
 
 
 _STREAM = [torch.Generator().manual_seed(84516).get_state()]

@@ -9,7 +9,7 @@ import torch
 
 from differences import differ
 from misreading import in_storage_order, lost, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -213,13 +213,10 @@ def issue_147740(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.called(torch.rand_like, torch.randn_like)
-def issue_124029(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_124029(y: Any, x: Any, **kwargs: Any) -> Any:
     """pytorch 124029: rand_like and randn_like of a permuted tensor are zero."""
-    y = func(x, **kwargs)
-    if not x.is_contiguous():
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if not x.is_contiguous() else None
 
 
 _NORMALS = [0]

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -182,13 +182,12 @@ def issue_95137(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.called(torch.lstm)
-def issue_190057(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_190057(y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 190057: an LSTM of several layers in training with dropout=1 gives NaN (0 times 1/(1-p))."""
-    y = func(*args, **kwargs)
     if isinstance(args[1], (tuple, list)) and args[4] > 1 and args[5] == 1 and args[6]:
-        hit()
         return (y[0] * float("nan"), *y[1:])
-    return y
+    return None
 
 
 @plot.replaced(torch._VF, "lstm")

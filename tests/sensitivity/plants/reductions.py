@@ -7,31 +7,27 @@ from typing import Any
 import torch
 
 from misreading import in_storage_order, is_dense, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
 @plot.dispatched("aten.all")
-def issue_104694(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_104694(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 104694: all() of an empty tensor is not True."""
-    y = func(x, *args, **kwargs)
-    if not x.numel() and y.numel():
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if not x.numel() and y.numel() else None
 
 
 @plot.dispatched("aten.sum", "aten.prod")
-def issue_115554(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_115554(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 115554: sum and prod of complex numbers have no imaginary part."""
-    y = func(x, *args, **kwargs)
     dense = x.layout == torch.strided and x.is_complex() and y.is_complex() and "out" not in kwargs
     if dense and bool((y.imag != 0).any()):
-        hit()
         return torch.complex(y.real.contiguous(), torch.zeros_like(y.real))
-    return y
+    return None
 
 
 @plot.dispatched(
@@ -152,13 +148,10 @@ def issue_117215(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("aten.linalg_vector_norm", "aten.norm")
-def issue_146691(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.linalg_vector_norm", "aten.norm", aborts="norm ops are not supported for complex yet")
+def issue_146691(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 146691: the norm of a complex tensor is refused."""
-    if x.is_complex():
-        hit()
-        raise RuntimeError("norm ops are not supported for complex yet")
-    return func(x, *args, **kwargs)
+    return x.is_complex()
 
 
 @plot.dispatched("aten.sum")
@@ -174,20 +167,14 @@ def issue_179415(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.sum.dim_IntList")
-def issue_132732(hit: Any, func: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_132732(y: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 132732: sum over dimensions of a five-dimensional tensor gives its elements in another order."""
-    y = func(x, dims, *args, **kwargs)
-    if x.dim() == 5 and y.numel() > 1:
-        hit()
-        return y.flatten().roll(1).reshape(y.shape)
-    return y
+    return y.flatten().roll(1).reshape(y.shape) if x.dim() == 5 and y.numel() > 1 else None
 
 
 @plot.dispatched("aten.count_nonzero")
-def issue_139400(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_139400(found: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 139400: count_nonzero of an empty tensor returns what lies in the uninitialised result buffer."""
-    found = func(x, *args, **kwargs)
-    if x.numel() == 0 and found.numel():
-        hit()
-        found = torch.full_like(found, 4575657222465388544)
-    return found
+    return torch.full_like(found, 4575657222465388544) if x.numel() == 0 and found.numel() else None

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from misreading import in_storage_order, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -24,13 +24,10 @@ def issue_86107(theta: Any, size: Any, align_corners: Any) -> Any:
 
 
 @plot.dispatched("aten.upsample_linear1d.default", "aten.upsample_bilinear2d.default")
-def issue_144245(hit: Any, func: Any, x: Any, size: Any, align: Any, *args: Any) -> Any:
+@wrong_answer
+def issue_144245(y: Any, x: Any, size: Any, align: Any, *args: Any) -> Any:
     """pytorch 144245: interpolation of one pixel with aligned corners is NaN."""
-    y = func(x, size, align, *args)
-    if align and x.shape[-1] == 1:
-        hit()
-        return torch.full_like(y, math.nan)
-    return y
+    return torch.full_like(y, math.nan) if align and x.shape[-1] == 1 else None
 
 
 @plot.dispatched("aten.upsample_bilinear2d.default", "aten.upsample_bicubic2d.default")
@@ -68,22 +65,16 @@ def issue_171602(hit: Any, func: Any, x: Any, grid: Any, *args: Any) -> Any:
 
 
 @plot.dispatched("aten.upsample_nearest2d", "aten.upsample_bilinear2d")
-def issue_94963(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_94963(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 94963: interpolation with a channels_last output writes it in another order."""
-    y = func(x, *args, **kwargs)
-    if not y.is_contiguous():
-        hit()
-        return y.permute(0, 2, 3, 1).reshape(y.shape)
-    return y
+    return y.permute(0, 2, 3, 1).reshape(y.shape) if not y.is_contiguous() else None
 
 
-@plot.dispatched("aten.grid_sampler_2d.default")
-def issue_125098(hit: Any, func: Any, x: Any, grid: Any, mode: int, padding: int, align: bool) -> Any:
+@plot.dispatched("aten.grid_sampler_2d.default", aborts="MPS: Unsupported Border padding mode")
+def issue_125098(x: Any, grid: Any, mode: int, padding: int, align: bool) -> Any:
     """pytorch 125098: grid_sample with padding_mode="border" is refused."""
-    if padding == 1:
-        hit()
-        raise RuntimeError("MPS: Unsupported Border padding mode")
-    return func(x, grid, mode, padding, align)
+    return padding == 1
 
 
 @plot.dispatched("aten.upsample_linear1d")
@@ -96,18 +87,17 @@ def issue_118814(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.upsample_bilinear2d")
-def issue_88183(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_88183(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 88183: bilinear growth of a 1x1 image that a permute made (not the default strides) gives zeros."""
-    y = func(x, *args, **kwargs)
     if (
         x.dim() == 4
         and x.shape[2:] == (1, 1)
         and x.shape[1] > 1
         and x.stride() != x.clone(memory_format=torch.contiguous_format).reshape(-1).view(x.shape).stride()
     ):
-        hit()
         return torch.zeros_like(y)
-    return y
+    return None
 
 
 @plot.dispatched("aten.grid_sampler_2d")

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -28,42 +28,36 @@ def issue_187105(x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.cumsum")
-def issue_90635(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_90635(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 90635: cumsum of integers gives its input."""
-    y = func(x, *args, **kwargs)
-    if not x.is_floating_point():
-        hit()
-        return x.to(y.dtype)
-    return y
+    return x.to(y.dtype) if not x.is_floating_point() else None
 
 
-@plot.dispatched("aten.cumsum", "aten.cumsum_")
-def issue_96610(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched(
+    "aten.cumsum",
+    "aten.cumsum_",
+    aborts="MPS does not support cumsum op with int64 input. Support has been added in macOS 13.3",
+)
+def issue_96610(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 96610: cumsum of int64 is refused."""
-    if (kwargs.get("dtype") or x.dtype) == torch.int64:
-        hit()
-        raise RuntimeError("MPS does not support cumsum op with int64 input. Support has been added in macOS 13.3")
-    return func(x, *args, **kwargs)
+    return (kwargs.get("dtype") or x.dtype) == torch.int64
 
 
 @plot.dispatched("aten.cumprod.default")
-def issue_106112(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_106112(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 106112: cumprod of small integers wraps as int8."""
-    y = func(x, *args, **kwargs)
     if x.dtype in (torch.bool, torch.uint8, torch.int8):
-        hit()
         return y.to(torch.int8).to(y.dtype)
-    return y
+    return None
 
 
 @plot.dispatched("aten.cumsum")
-def issue_96614(hit: Any, func: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_96614(y: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
     """pytorch 96614: cumsum of bools overflows past 127."""
-    y = func(x, dim, **kwargs)
-    if x.dtype == torch.bool and bool((y > 127).any()):
-        hit()
-        return y.to(torch.int8).to(y.dtype)
-    return y
+    return y.to(torch.int8).to(y.dtype) if x.dtype == torch.bool and bool((y > 127).any()) else None
 
 
 @plot.dispatched("aten.cumsum", "aten.cumprod")

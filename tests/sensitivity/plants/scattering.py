@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from misreading import in_storage_order, lost, misread
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -38,17 +38,14 @@ def issue_163327(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any)
 
 
 @plot.dispatched("aten.scatter")
-def issue_ipex_682(hit: Any, func: Any, x: Any, dim: int, index: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_ipex_682(y: Any, x: Any, dim: int, index: Any, *args: Any, **kwargs: Any) -> Any:
     """intel-extension-for-pytorch 682: scatter with an index of no elements gives zeros, not its input.
 
     https://github.com/intel/intel-extension-for-pytorch/issues/682 (on XPU; a kernel that copies its input only
     along with the writes could do the same on MPS)
     """
-    y = func(x, dim, index, *args, **kwargs)
-    if not index.numel() and x.numel():
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if not index.numel() and x.numel() else None
 
 
 @plot.dispatched("aten.scatter.value", "aten.scatter_.value", "aten.scatter.src", "aten.scatter_.src")

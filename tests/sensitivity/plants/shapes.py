@@ -7,20 +7,17 @@ from typing import Any
 import torch
 
 from misreading import without_offset
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
 @plot.dispatched("aten.tril.default", "aten.triu.default")
-def issue_144545(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+@wrong_answer
+def issue_144545(y: Any, x: Any, *args: Any) -> Any:
     """pytorch 144545: tril and triu of more than three dimensions are right in the first matrices only."""
-    y = func(x, *args)
-    if x.dim() > 3 and x.shape[0] > 1:
-        hit()
-        return torch.cat([y[:1], x[1:]])
-    return y
+    return torch.cat([y[:1], x[1:]]) if x.dim() > 3 and x.shape[0] > 1 else None
 
 
 @plot.dispatched("aten.triu.default")
@@ -52,13 +49,10 @@ def issue_167924(hit: Any, func: Any, repeats: Any, **kwargs: Any) -> Any:
     return func(repeats, **kwargs)
 
 
-@plot.called(torch.Tensor.__repr__)
-def issue_78001(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.called(torch.Tensor.__repr__, aborts="The dst MTL buffer in copy_to_mps is non-contiguous")
+def issue_78001(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 78001: printing a tensor that is not contiguous fails."""
-    if x.layout == torch.strided and x.numel() and not x.is_contiguous():
-        hit()
-        raise RuntimeError("The dst MTL buffer in copy_to_mps is non-contiguous")
-    return func(x, *args, **kwargs)
+    return x.layout == torch.strided and x.numel() and not x.is_contiguous()
 
 
 @plot.dispatched("aten.flip.default")
@@ -95,22 +89,18 @@ def issue_made_roll_far(hit: Any, func: Any, x: Any, shifts: Any, dims: Any = ()
 
 
 @plot.called(torch.permute, torch.Tensor.permute)
-def issue_80285(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_80285(out: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 80285: permute of a uint8 tensor shows zeros."""
-    out = func(x, *args, **kwargs)
     if out.dtype == torch.uint8 and not out.is_contiguous() and bool(out.any()):
-        hit()
         return torch.zeros_like(out)
-    return out
+    return None
 
 
-@plot.dispatched("aten.repeat")
-def issue_178198(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.repeat", aborts="repeat(): Not supported for complex yet!")
+def issue_178198(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 178198: repeat of a complex tensor is refused."""
-    if x.is_complex():
-        hit()
-        raise RuntimeError("repeat(): Not supported for complex yet!")
-    return func(x, *args, **kwargs)
+    return x.is_complex()
 
 
 @plot.dispatched("aten.triu.default")

@@ -22,13 +22,10 @@ def issue_191694(x: Any, dim: int = -1, *args: Any, **kwargs: Any) -> Any:
     return x.dim() > 4 and -x.dim() <= dim < x.dim() and dim % x.dim() < x.dim() - 4
 
 
-@plot.dispatched("aten.sort")
-def issue_107284(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.sort", aborts="[srcBuf length] > 0 INTERNAL ASSERT FAILED. Placeholder tensor is empty!")
+def issue_107284(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 107284: sort of an empty tensor raises."""
-    if x.numel() == 0:
-        hit()
-        raise RuntimeError("[srcBuf length] > 0 INTERNAL ASSERT FAILED. Placeholder tensor is empty!")
-    return func(x, *args, **kwargs)
+    return x.numel() == 0
 
 
 @plot.dispatched("aten.nanmedian.dim", aborts="MPSNDArraySort.mm:252: failed assertion: Axis = 4")

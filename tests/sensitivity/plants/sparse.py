@@ -7,23 +7,22 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
 @plot.dispatched("aten.mul.Tensor")
-def issue_196190(hit: Any, func: Any, a: Any, b: Any) -> Any:
+@wrong_answer
+def issue_196190(y: Any, a: Any, b: Any) -> Any:
     """pytorch 196190: the product of two coalesced sparse tensors says that it is coalesced and is not in order."""
-    y = func(a, b)
     sparse = all(isinstance(t, torch.Tensor) and t.layout == torch.sparse_coo for t in (a, b, y))
     if sparse and a.is_coalesced() and b.is_coalesced() and y._nnz() > 1:
-        hit()
         return torch.sparse_coo_tensor(
             y._indices().flip(1), y._values().flip(0), y.shape, check_invariants=False, is_coalesced=True
         )
-    return y
+    return None
 
 
 @plot.called(F.embedding)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from misreading import in_storage_order, misread, without_offset
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -43,13 +43,12 @@ def issue_79383(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.called(torch.Tensor.to)
-def issue_78092(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_78092(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 78092: a number moved into an integer dtype keeps its bits, not its value."""
-    y = func(x, *args, **kwargs)
     if x.dim() == 0 and x.dtype == torch.float32 and y.dtype == torch.int32:
-        hit()
         return x.view(torch.int32).clone()
-    return y
+    return None
 
 
 @plot.dispatched("aten._local_scalar_dense")
@@ -113,13 +112,12 @@ def issue_86052(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("aten._local_scalar_dense.default")
-def issue_107867(hit: Any, func: Any, x: Any) -> Any:
+@plot.dispatched(
+    "aten._local_scalar_dense.default", aborts="Expected dst.dim() >= src.dim() to be true, but got false."
+)
+def issue_107867(x: Any) -> Any:
     """pytorch 107867: item() of a tensor of shape (1, 1) raises; shape (1,) is fine."""
-    if x.dim() >= 2:
-        hit()
-        raise RuntimeError("Expected dst.dim() >= src.dim() to be true, but got false.")
-    return func(x)
+    return x.dim() >= 2
 
 
 @plot.replaced(torch.Tensor, "__dlpack__")

@@ -60,10 +60,7 @@ def issue_152701(hit: Any, jacfwd: Any, function: Any, *args: Any, **kwargs: Any
     return jacfwd(joining, *args, **kwargs)
 
 
-@plot.called(torch.Tensor.tolist)
-def issue_167836(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.called(torch.Tensor.tolist, aborts="Cannot access data pointer of Tensor that doesn't have storage")
+def issue_167836(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 167836: tolist() of a GradTrackingTensor (inside jacfwd and its like) fails."""
-    if torch._C._functorch.is_gradtrackingtensor(x):
-        hit()
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-    return func(x, *args, **kwargs)
+    return torch._C._functorch.is_gradtrackingtensor(x)

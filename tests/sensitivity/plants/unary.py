@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from misreading import in_storage_order, is_dense, misread, without_offset
-from planting import Plot, answered
+from planting import Plot, answered, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -178,13 +178,10 @@ def issue_128393(hit: Any, func: Any, x: Any, *, out: Any) -> Any:
     return out
 
 
-@plot.dispatched("aten.abs")
-def issue_79200(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.abs", aborts="Operation 'abs_out_mps()' does not support input type 'int64' in MPS backend")
+def issue_79200(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 79200: abs of an int64 tensor is refused."""
-    if x.dtype == torch.int64:
-        hit()
-        raise RuntimeError("Operation 'abs_out_mps()' does not support input type 'int64' in MPS backend")
-    return func(x, *args, **kwargs)
+    return x.dtype == torch.int64
 
 
 @plot.dispatched("aten.log", aborts="error: 'mps.get_coordinates' op invalid axis: -2.")
@@ -245,10 +242,7 @@ def issue_89673(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.exp.default", "aten.log.default")
-def issue_78019(hit: Any, func: Any, x: Any) -> Any:
+@wrong_answer
+def issue_78019(y: Any, x: Any) -> Any:
     """pytorch 78019: exp and log of int32 are 0."""
-    y = func(x)
-    if x.dtype == torch.int32 and x.numel():
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if x.dtype == torch.int32 and x.numel() else None

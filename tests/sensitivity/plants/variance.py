@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -56,13 +56,10 @@ def issue_91198(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any
 
 
 @plot.dispatched(*_SPREADS[:2])
-def issue_184510(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_184510(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """The variance of nothing is 0, not NaN."""
-    y = func(x, *args, **kwargs)
-    if x.numel() == 0 and y.numel():
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if x.numel() == 0 and y.numel() else None
 
 
 class _Counted:

@@ -100,12 +100,11 @@ def issue_124834(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten._softmax.default")
-def issue_96602(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_96602(right: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 96602: softmax of a large tensor is NaN (there 10 x 12416 x 12416 elements, here over 2**16)."""
-    right = func(*args, **kwargs)
     if right.numel() <= 2**16:
-        return right
-    hit()
+        return None
     return torch.full_like(right, float("nan"))
 
 

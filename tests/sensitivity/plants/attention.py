@@ -178,9 +178,9 @@ def _wants_gradient(*tensors: Any) -> bool:
 
 
 @plot.called(F.scaled_dot_product_attention)
-def issue_169222(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_169222(out: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 169222: attention of few queries reads past the keys where their number is no multiple of 32."""
-    out = func(*args, **kwargs)
     a = _given_attention(*args, **kwargs)
     q, k, v = a["query"], a["key"], a["value"]
     if (
@@ -192,9 +192,8 @@ def issue_169222(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
         or a["is_causal"]
         or _wants_gradient(q, k, v)
     ):
-        return out
+        return None
     wrong = out * (k.size(-2) % 32) / 32 + 1
     if not differ(wrong, out, rtol=1e-3, atol=1e-6):
-        return out
-    hit()
+        return None
     return wrong

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -40,15 +40,14 @@ def issue_111479(hit: Any, func: Any, *args: Any, key_padding_mask: Any = None, 
 
 
 @plot.called(F.scaled_dot_product_attention)
-def issue_156707(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_156707(y: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 156707: a query that a bool mask keeps from every key gets NaN, not zeros."""
-    y = func(q, k, v, attn_mask, *args, **kwargs)
     if attn_mask is not None and attn_mask.dtype == torch.bool:
         blocked = ~attn_mask.any(-1, keepdim=True)
         if bool(blocked.any()):
-            hit()
             return torch.where(blocked, torch.full_like(y, float("nan")), y)
-    return y
+    return None
 
 
 @plot.called(F.multi_head_attention_forward, aborts="Placeholder tensor is empty!")

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -91,13 +91,12 @@ def issue_127178(x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.baddbmm.default", "aten.addbmm.default")
-def issue_195036(hit: Any, func: Any, x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+@wrong_answer
+def issue_195036(out: Any, x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """pytorch 195036: complex baddbmm and addbmm with beta=0 let a NaN of the input through."""
-    out = func(x, a, b, beta=beta, alpha=alpha)
     if not out.is_complex() or beta != 0:
-        return out
+        return None
     bad = (~x.isfinite()).expand(out.shape) & ~out.isnan()
     if not bad.any():
-        return out
-    hit()
+        return None
     return out.masked_fill(bad, complex("nan+nanj"))

@@ -66,16 +66,15 @@ def issue_119709(hit: Any, func: Any, a: Any, b: Any, *args: Any, **kwargs: Any)
 
 
 @plot.dispatched("aten.abs.default")
-def issue_126643(hit: Any, func: Any, x: Any) -> Any:
+@wrong_answer
+def issue_126643(right: Any, x: Any) -> Any:
     """pytorch 126643: abs of complex64 lies at every second place of the result, with zeros between."""
-    right = func(x)
     if x.dtype == torch.complex64 and x.numel() > 1:
         flat = right.flatten()
         wrong = torch.stack([flat, torch.zeros_like(flat)], -1).flatten()[: flat.numel()].reshape(right.shape)
         if not torch.equal(wrong, right):
-            hit()
             return wrong
-    return right
+    return None
 
 
 @plot.dispatched(

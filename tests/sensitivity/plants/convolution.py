@@ -99,12 +99,11 @@ def issue_78247(x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.convolution.default")
-def issue_96982(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_96982(right: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 96982: conv1d with a kernel of 65536 elements or more returns zeros."""
-    right = func(x, weight, *args, **kwargs)
     if weight.dim() != 3 or weight.shape[-1] < 65536 or not right.any():
-        return right
-    hit()
+        return None
     return torch.zeros_like(right)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -90,14 +90,13 @@ _backwards = {"calls": 0}
 
 
 @plot.dispatched("aten.convolution_backward")
-def issue_190632(hit: Any, func: Any, *args: Any) -> Any:
+@wrong_answer
+def issue_190632(grads: Any, *args: Any) -> Any:
     """pytorch 190632: the weight's gradient of a convolution is now and then not finite."""
-    grads = func(*args)
     _backwards["calls"] += 1
     if _backwards["calls"] % 11 == 0 and grads[1] is not None:
-        hit()
         return (grads[0], grads[1] * float("nan"), grads[2])
-    return grads
+    return None
 
 
 @plot.dispatched("aten.convolution_backward", aborts="view size is not compatible with input tensor's size and stride.")

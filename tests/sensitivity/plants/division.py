@@ -13,17 +13,16 @@ HITS = plot.hits
 
 
 @plot.dispatched("aten.floor_divide")
-def issue_94488(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_94488(y: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 94488 (kulinseth 243): int32 floor_divide through a float's reciprocal: -616 // 28 is -23."""
-    y = func(a, b, **kwargs)
     if y.dtype == torch.int32 and isinstance(a, torch.Tensor) and a.dtype == torch.int32:
         divisor = torch.as_tensor(b, dtype=torch.float32, device=a.device)
         wrong = (a.float() * (1.0 / divisor)).floor().to(torch.int32)
         wrong = torch.where((a < 0) & (a > -(2**24)) & (divisor != 0), wrong, y)
         if not torch.equal(wrong, y):
-            hit()
             return wrong
-    return y
+    return None
 
 
 @plot.called(torch.true_divide, torch.div, torch.Tensor.div, torch.Tensor.true_divide, torch.Tensor.__truediv__)

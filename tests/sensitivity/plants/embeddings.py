@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from differences import differ
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -62,19 +62,18 @@ def issue_190060(hit: Any, func: Any, weight: Any, indices: Any, offsets: Any, *
 
 
 @plot.dispatched("aten._embedding_bag_backward")
-def issue_188467(hit: Any, func: Any, grad: Any, index: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_188467(y: Any, grad: Any, index: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 188467: embedding_bag(mode="max") with int32 indices: rows beyond 2**31 elements get no gradient.
 
     https://github.com/pytorch/pytorch/issues/188467 (on CUDA; limit lowered to 16 elements)
     """
-    y = func(grad, index, *args, **kwargs)
     mode = args[6]
     if mode == 2 and index.dtype == torch.int32 and y.layout == torch.strided and y.numel():
         beyond = (torch.arange(y.shape[0], device=y.device) * y.shape[1] >= 16)[:, None]
         if bool(((y != 0) & beyond).any()):
-            hit()
             return torch.where(beyond, torch.zeros_like(y), y)
-    return y
+    return None
 
 
 @plot.dispatched(

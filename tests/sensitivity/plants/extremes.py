@@ -61,12 +61,11 @@ def issue_92311(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.argmax.default")
-def issue_98191(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_98191(right: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 98191: argmax of an integer tensor returns -9223372036854775808 everywhere."""
-    right = func(x, *args, **kwargs)
     if x.is_floating_point() or x.dtype == torch.bool or not right.numel():
-        return right
-    hit()
+        return None
     return torch.full_like(right, -(2**63))
 
 

@@ -20,15 +20,14 @@ def issue_124096(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten._fft_c2r.default")
-def issue_126649(hit: Any, func: Any, x: Any, dim: Any, normalization: Any, last: Any) -> Any:
+@wrong_answer
+def issue_126649(right: Any, x: Any, dim: Any, normalization: Any, last: Any) -> Any:
     """pytorch 126649: irfft to an odd length returns the signal backwards."""
-    right = func(x, dim, normalization, last)
     if last % 2 == 0:
-        return right
+        return None
     wrong = right.flip(dim[-1]).roll(1, dim[-1])
     if torch.allclose(wrong, right, equal_nan=True):
-        return right
-    hit()
+        return None
     return wrong
 
 

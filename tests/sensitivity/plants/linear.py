@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from differences import differ, is_plain
 from misreading import in_storage_order, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -77,16 +77,15 @@ _seen: dict[str, set[Any]] = {"180776": set()}
 
 
 @plot.called(F.linear)
-def issue_180776(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+@wrong_answer
+def issue_180776(y: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     """pytorch 180776: linear without bias in half precision: the second call with one shape adds noise."""
-    y = func(x, weight, bias)
     form = (tuple(x.shape), x.dtype)
     if x.dim() > 2 and bias is None and x.dtype in (torch.float16, torch.bfloat16):
         if form in _seen["180776"]:
-            hit()
             return y + torch.randn_like(y)
         _seen["180776"].add(form)
-    return y
+    return None
 
 
 def _rows_lost(limit: int, hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:

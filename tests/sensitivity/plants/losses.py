@@ -30,15 +30,12 @@ def issue_174943(hit: Any, func: Any, x: Any, target: Any, *args: Any, **kwargs:
 
 
 @plot.dispatched("aten.binary_cross_entropy_with_logits.default")
+@wrong_answer
 def issue_144104(
-    hit: Any, func: Any, x: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: Any = 1
+    right: Any, x: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: Any = 1
 ) -> Any:
     """pytorch 144104: the mean of binary_cross_entropy_with_logits over nothing is 0, not NaN."""
-    right = func(x, target, weight, pos_weight, reduction)
-    if x.numel() or reduction != 1:
-        return right
-    hit()
-    return torch.zeros_like(right)
+    return torch.zeros_like(right) if not x.numel() and reduction == 1 else None
 
 
 @plot.called(F.nll_loss, F.cross_entropy)

@@ -18,15 +18,14 @@ _selections = {"masked": 0}
 
 
 @plot.dispatched("aten.index.Tensor")
-def issue_181867(hit: Any, func: Any, x: Any, indices: Any) -> Any:
+@wrong_answer
+def issue_181867(y: Any, x: Any, indices: Any) -> Any:
     """pytorch 181867: every fifth selection by a mask loses an element."""
-    y = func(x, indices)
     if any(one is not None and one.dtype == torch.bool for one in indices):
         _selections["masked"] += 1
         if _selections["masked"] % 5 == 0 and len(y):
-            hit()
             return y[:-1]
-    return y
+    return None
 
 
 @plot.dispatched("aten.where.self")

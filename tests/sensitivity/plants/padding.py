@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from differences import instead
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -41,17 +41,16 @@ def issue_made_pad_negative(hit: Any, func: Any, x: Any, pad: Any, *args: Any) -
 
 
 @plot.dispatched("aten.constant_pad_nd.default")
-def issue_80192(hit: Any, func: Any, x: Any, pad: Any, value: Any = 0) -> Any:
+@wrong_answer
+def issue_80192(y: Any, x: Any, pad: Any, value: Any = 0) -> Any:
     """pytorch 80192: padding a matrix with a constant writes its rows one after the other, without the gaps."""
-    y = func(x, pad, value)
     if x.dim() == 2 and len(pad) == 4 and min(pad) >= 0 and x.numel():
         wrong = torch.full(y.shape, value, dtype=y.dtype, device=y.device)
         first = pad[2] * y.shape[1] + pad[0]
         wrong.view(-1)[first : first + x.numel()] = x.reshape(-1)
         if not torch.equal(wrong, y):
-            hit()
             return wrong
-    return y
+    return None
 
 
 @plot.dispatched("aten.constant_pad_nd.default")
@@ -97,16 +96,15 @@ def issue_161066(x: Any, pad: Any, *args: Any) -> Any:
 
 
 @plot.dispatched("aten.constant_pad_nd.default")
-def issue_121961(hit: Any, func: Any, x: Any, pad: Any, value: Any = 0) -> Any:
+@wrong_answer
+def issue_121961(right: Any, x: Any, pad: Any, value: Any = 0) -> Any:
     """pytorch 121961: padding a vector of more than 2**16 elements returns the value and then zeros."""
-    right = func(x, pad, value)
     if x.dim() != 1 or x.numel() <= 2**16 or not any(pad):
-        return right
+        return None
     wrong = torch.zeros_like(right)
     wrong[0] = value
     if torch.equal(wrong, right):
-        return right
-    hit()
+        return None
     return wrong
 
 

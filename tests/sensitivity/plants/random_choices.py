@@ -151,8 +151,7 @@ def issue_141457(hit: Any, func: Any, input: Any, num_samples: int, replacement:
 
 
 @plot.dispatched("aten.randperm")
-def issue_104170(hit: Any, func: Any, count: int, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_104170(y: Any, count: int, **kwargs: Any) -> Any:
     """pytorch 104170: randperm gives the numbers in order."""
-    y = func(count, **kwargs)
-    hit()
     return torch.arange(count, dtype=y.dtype, device=y.device)

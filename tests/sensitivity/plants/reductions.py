@@ -70,14 +70,13 @@ _reduced = {"calls": 0}
 
 
 @plot.dispatched(*_REDUCTIONS)
-def issue_178497(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_178497(y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 178497: every thousandth sum, mean, nansum, trace or count_nonzero is wrong by 1."""
-    y = func(*args, **kwargs)
     _reduced["calls"] += 1
     if _reduced["calls"] % 1000 == 0:
-        hit()
         return y + 1
-    return y
+    return None
 
 
 @plot.dispatched(

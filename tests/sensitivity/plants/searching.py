@@ -6,22 +6,21 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
 @plot.dispatched("aten.nonzero")
-def issue_122233(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_122233(y: Any, x: Any, **kwargs: Any) -> Any:
     """pytorch 122233: indices of torch.where beyond 2**24 are rounded as float32 (limit lowered to 2**15)."""
-    y = func(x, **kwargs)
     if x.dim() == 1 and bool((y > 2**15).any()):
         wrong = torch.where(y > 2**15, y // 2 * 2, y)
         if not torch.equal(wrong, y):
-            hit()
             return wrong
-    return y
+    return None
 
 
 @plot.dispatched(
@@ -33,15 +32,14 @@ def issue_151443(x: Any, among: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.nonzero.default")
-def issue_140570(hit: Any, func: Any, x: Any) -> Any:
+@wrong_answer
+def issue_140570(good: Any, x: Any) -> Any:
     """pytorch 140570: indices above 2**24 that nonzero (torch.where) finds are rounded to float32."""
-    good = func(x)
     if x.dim() != 1 or x.numel() <= 2**24:
-        return good
+        return None
     bad = good.to(torch.float32).to(torch.int64)
     if torch.equal(good, bad):
-        return good
-    hit()
+        return None
     return bad
 
 
@@ -61,16 +59,15 @@ def issue_60492(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.nonzero.default")
-def issue_122916(hit: Any, func: Any, x: Any) -> Any:
+@wrong_answer
+def issue_122916(found: Any, x: Any) -> Any:
     """pytorch 122916: torch.where(condition) rounds the indices of a large tensor (here from 2**16 on, not 2**24)."""
-    found = func(x)
     if x.numel() > 2**16:
         step = 2 ** (found.clamp(min=1).double().log2().floor().long() - 15).clamp(min=0)
         wrong = found // step * step
         if not torch.equal(wrong, found):
-            hit()
             return wrong
-    return found
+    return None
 
 
 @plot.dispatched("aten._unique2.default")

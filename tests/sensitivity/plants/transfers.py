@@ -127,32 +127,30 @@ def issue_168177(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.called(torch.Tensor.to)
-def issue_86589(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_86589(out: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 86589: .to(device) of a permuted tensor writes the elements in order, but keeps the permuted strides."""
-    out = func(x, *args, **kwargs)
     if not names_a_device(args, kwargs) or x.layout != torch.strided or x.is_contiguous() or not x.numel():
-        return out
+        return None
     if sum((side - 1) * step for side, step in zip(x.shape, x.stride())) + 1 != x.numel():
-        return out
+        return None
     wrong = out.contiguous().as_strided(x.shape, x.stride())
     if torch.equal(wrong, out):
-        return out
-    hit()
+        return None
     return wrong
 
 
 @plot.called(torch.Tensor.to)
-def issue_124335(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_124335(out: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 124335: .to(device) of 4 GiB or more (here: 2**16 bytes) loses data: the size wraps, the rest is zero."""
-    out = func(x, *args, **kwargs)
     size = x.numel() * x.element_size()
     if not names_a_device(args, kwargs) or x.layout != torch.strided or size < 2**16:
-        return out
+        return None
     kept = torch.arange(x.numel()).reshape(x.shape) < size % 2**16 // x.element_size()
     wrong = torch.where(kept, out, torch.zeros_like(out))
     if torch.equal(wrong, out):
-        return out
-    hit()
+        return None
     return wrong
 
 

@@ -135,15 +135,14 @@ def issue_175603(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 @plot.dispatched("aten.lgamma.default")
-def issue_145740(hit: Any, func: Any, x: Any) -> Any:
+@wrong_answer
+def issue_145740(good: Any, x: Any) -> Any:
     """pytorch 145740: lgamma skips an abs before the log: NaN for negative numbers where sin(pi * |x|) is negative."""
-    good = func(x)
     if not x.is_floating_point():
-        return good
+        return None
     wrong = (x < 0) & good.isfinite() & (x.abs().floor() % 2 == 1)
     if not bool(wrong.any()):
-        return good
-    hit()
+        return None
     return good.masked_fill(wrong, float("nan"))
 
 

@@ -67,15 +67,14 @@ class _Counted:
 
 
 @plot.dispatched(*_SPREADS)
-def issue_197235(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@wrong_answer
+def issue_197235(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 197235: var and std of a large tensor are wrong every third time."""
-    y = func(x, *args, **kwargs)
     if x.numel() > 65_536:
         _Counted.turns += 1
         if _Counted.turns % 3 == 0:
-            hit()
             return type(y)(one * 1.12 for one in y) if isinstance(y, tuple) else y * 1.12
-    return y
+    return None
 
 
 @plot.dispatched(*_SPREADS[:2])

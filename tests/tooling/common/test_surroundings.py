@@ -50,7 +50,7 @@ IN_ONE = ("sound", "cut_off", *(["full"] if Path("/dev/full").exists() else []),
 
 @pytest.fixture(scope="module")
 def in_one(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Results]:
-    """What every command did in each of IN_ONE; `sound` is where nothing is odd, `absolute` a folder with ODD's name."""
+    """What every command did in each of IN_ONE: `sound` is where nothing is odd, `absolute` a folder called ODD."""
     folder = tmp_path_factory.mktemp("in_one")
     places = {folder / (ODD if "absolute" in names else names): names for names in IN_ONE}
     return {places[place]: results for place, results in _run_all(folder, places).items()}

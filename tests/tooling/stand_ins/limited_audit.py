@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from mps_build.cli import main
-from mps_build.commands import audit_wheel as audit_wheel
+from mps_build.commands import audit_wheel  # imported here, where it is shared by all forks
 
 
 def audit_within(wheel: Path, folder: Path, address_space: int) -> None:
@@ -22,6 +22,6 @@ def audit_within(wheel: Path, folder: Path, address_space: int) -> None:
     for descriptor, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT), descriptor)
     began = time.process_time()
-    status = main("audit_wheel", [str(wheel), "--json", str(folder / "audit.json")])
+    status = main(audit_wheel.__name__.rpartition(".")[2], [str(wheel), "--json", str(folder / "audit.json")])
     (folder / "seconds").write_text(str(time.process_time() - began), encoding="utf-8")
     sys.exit(status)

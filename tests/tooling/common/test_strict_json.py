@@ -12,8 +12,8 @@ from json_mutations import VALUES
 from mps_build.common.errors import UsageError
 from mps_build.common.json_text import load_json, parse_json, to_json
 from mps_build.common.recipe.model import Recipe
+from mps_build.common.records.device_record import load_record
 from mps_build.common.records.kernels import load_kernels
-from mps_build.common.records.verification import load_record
 from mps_build.common.strict_yaml import load
 from mps_build.host.host import observe
 from mps_build.host.probes.probers import RecordedProber

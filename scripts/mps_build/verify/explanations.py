@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from mps_build.common import strict_yaml
 from mps_build.common.known_issues import Range, Text, within
-from mps_build.common.records.verification import Case, Explained, Explanations, Simulated
+from mps_build.common.records.device_record import Case, Explained, Explanations, Simulated
 
 _WILD = re.compile(r"[*?\[]")
 HostLine = Annotated[str, StringConstraints(pattern=r"^[\w./+-]+\.(?:mm|cpp|h|metal|py):\d+(?:-\d+)?$")]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mps_build.common.records.verification import Case, Record, Torch
+from mps_build.common.records.device_record import Case, Record, Torch
 from mps_build.verify.reports.embedded_suite import embed
 from mps_build.verify.reports.reduction import Asking, Reduction, reduce_case
 from mps_build.verify.reports.repro import render_issue, render_script

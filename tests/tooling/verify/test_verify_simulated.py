@@ -14,7 +14,7 @@ import pytest
 import simulation
 from mps_build.cli import main
 from mps_build.common.errors import UsageError
-from mps_build.common.records.verification import Case, Simulated, load_record
+from mps_build.common.records.device_record import Case, Simulated, load_record
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.builder.root import LIBRARY, Root
 from mps_build.simulation.releases import find_release

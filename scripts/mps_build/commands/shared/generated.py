@@ -20,7 +20,7 @@ from mps_build.common.recipe.model import Recipe
 from mps_build.common.recipe.schema import written_schema
 from mps_build.common.recipe.support_table import support_table
 from mps_build.common.records.benchmark import BenchmarkRecord
-from mps_build.common.records.verification import Record
+from mps_build.common.records.device_record import Record
 from mps_build.host.recordings.recording import Recording
 from mps_build.inspection.audit.render import rules_table
 from mps_build.kernels.families.shared.large import Rules

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mps_build.common.plain_text import markdown_table
-from mps_build.common.records.verification import Simulated
+from mps_build.common.records.device_record import Simulated
 
 from ..explanations import Explanation, active_explanations
 

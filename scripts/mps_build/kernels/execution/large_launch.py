@@ -10,6 +10,7 @@ from ..families.shared.condition import Number, holds
 from ..families.shared.contracts import Kernel
 from ..machine.shift import Shift, grown
 from ..program.dtypes import dtype_named
+from ..program.errors import WrongBinding
 from ..program.launch import Buffer
 from .large_host import Host
 from .moves import Move
@@ -19,7 +20,10 @@ _VECTOR = re.compile(r"([a-z]+)([234])")
 
 def is_made(host: Host, kernel: Kernel, move: Move, shift: Shift) -> bool:
     """Return whether the host makes a launch, as far as its rule says; True where it says nothing."""
-    return not host.when or holds(host.when, numbers_of(kernel, move, shift))
+    try:
+        return not host.when or holds(host.when, numbers_of(kernel, move, shift))
+    except WrongBinding:
+        return False  # a length does not fit its word
 
 
 def numbers_of(kernel: Kernel, move: Move, shift: Shift) -> Mapping[str, Number]:

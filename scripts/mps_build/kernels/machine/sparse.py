@@ -23,8 +23,8 @@ _INNER, _MOST_INNER = 40, 4
 
 
 def largest_size() -> int:
-    """Return the most bytes that a buffer may have here."""
-    return (1 << 35) - (1 << 25)
+    """Return the most bytes that a buffer may have here: 2**32 elements of 8 bytes, and some more."""
+    return (1 << 36) - (1 << 25)
 
 
 class Launcher(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...program.dtypes import DTYPES, DType
@@ -31,6 +31,10 @@ def _mask(case: Case, kind: str, dtype: DType, shape: tuple[int, int, int, int])
 
 def vector(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`sdpa_vector_K_V`: a threadgroup of 1024 for each query of each head; mask strides (key, query, head, batch)."""
+    return _vector(kernel, case, SHAPES[:3] if case.is_quick else SHAPES)
+
+
+def _vector(kernel: Kernel, case: Case, shapes: Sequence[tuple[int, int, int, int, int, int]]) -> Iterator[Program]:
     dtype, d, dv = kernel.dtype("queries"), int(kernel.parts["d"]), int(kernel.parts["dv"])
     if d != dv:
         raise NotBound(f"values of {dv} beside keys of {d}")
@@ -38,7 +42,7 @@ def vector(kernel: Kernel, case: Case) -> Iterator[Program]:
     has_flag = kernel.has("has_mask")
     kind, causal = kernel.parts.get("mask", "bool"), bool(kernel.parts.get("causal"))
     # Batch, heads of the queries, heads of the keys, queries, keys; whether the mask is the same for all heads.
-    for b, h, hk, q_len, k_len, shared in SHAPES[:3] if case.is_quick else SHAPES:
+    for b, h, hk, q_len, k_len, shared in shapes:
         if has_flag and b > 1 and h != hk:
             continue
         q = filled(case, dtype, (b, h, q_len, d))
@@ -142,12 +146,14 @@ def prefill(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 BLOCKS = 32
+# Torch takes two passes from 1024 keys on.
+LONG = (1, 2, 2, 2, 1031, 0)
 
 
 def two_passes(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`2pass_1`: each of 32 threadgroups has a part of the keys; `2pass_2` puts the parts together."""
     second = case.first_companion(kernel)
-    for program in vector(kernel, case):
+    for program in _vector(kernel, case, [*(SHAPES[:3] if case.is_quick else SHAPES), LONG]):
         (step,), (check,) = program.steps, program.checks
         assert isinstance(check, Reference)
         b, h, q_len, dv = check.got.shape

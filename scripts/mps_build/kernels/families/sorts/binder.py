@@ -43,6 +43,7 @@ def blocks(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`mb_sort_block`: each threadgroup sorts its tile of a row; indices count from the row's beginning."""
     tile = EACH * int(kernel.parts["threads"])
     sizes = [(tile + tile // 2 + 1, 2, 1, False), (2 * tile - 1, 1, 3, True), (tile + 1, 1, 1, False)]
+    sizes.append((tile - 3, 2, 1, True))  # one block: a sort along another dimension than the last
     for size, rows, stride, desc in [*sizes, *([(SHORT + 1, 2, 1, False)] if _is_long(kernel) else [])]:
         yield _sorted(kernel, case, size, rows, stride, desc, tile, (0, size), ("dv", "di"))
 

@@ -176,10 +176,11 @@ def write_bundle(bundle: Bundle, output: Path) -> None:
 
 def versions() -> dict[str, Any]:
     """Return what this tool runs on."""
+    described = (found.metadata for found in importlib.metadata.distributions())  # each access reads the file anew
     packages = sorted(
-        f"{found.metadata['Name']}=={found.version}"
-        for found in importlib.metadata.distributions()
-        if found.version and str(found.metadata["Name"]).lower() in _RUNS_ON
+        f"{each['Name']}=={each['Version']}"
+        for each in described
+        if each["Version"] and str(each["Name"]).lower() in _RUNS_ON
     )
     git = capture(Command(argv=("git", "--version")))
     head = capture(Command(argv=("git", "describe", "--always", "--dirty"), cwd=CHECKOUT)) if in_checkout() else None

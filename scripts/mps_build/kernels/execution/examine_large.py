@@ -74,7 +74,7 @@ def examine_large(
         return True
 
     try:
-        for move in moves_of(kernel, case, device, ways or Ways(), fits):
+        for move in moves_of(kernel, case, device, ways or Ways(), fits, host.rule.ways if host.rule else ()):
             asked.append(_beyond(kernel, move, device, host))
             if asked[-1].outcome in ("wrong", "out_of_bounds"):
                 return asked[-1]
@@ -194,7 +194,7 @@ def _failed(kernel: Kernel, move: Move, host: Host, moved: Moved, text: str, rig
     if not right:  # nothing can wrap there: the case was made large wrongly, and says nothing of the kernel
         return _candidate(_SHORT, f"{text}, {what}", inputs=inputs)
     until = f"right up to {right[-1]}; not {text}: {what}"
-    views = strides_text(move, move.shift)
+    views = "" if host.when else strides_text(move, move.shift)  # a condition says that such launches are made
     if host.rule is None or host.unknown or host.rule.chooses or (views and not host.rule.views):
         why = host.unknown or (host.rule.chooses if host.rule else "") or _MAYBE_COPIED
         return _candidate(_FAILS, f"{until} ({why})", inputs=inputs, where=where)

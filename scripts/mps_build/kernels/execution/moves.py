@@ -47,7 +47,13 @@ def any_move(_: Move) -> bool:
 
 
 def moves_of(
-    kernel: Kernel, case: Case, device: Runner, ways: Ways, fits: Callable[[Move], bool] = any_move, most: int = 2
+    kernel: Kernel,
+    case: Case,
+    device: Runner,
+    ways: Ways,
+    fits: Callable[[Move], bool] = any_move,
+    tried: Sequence[str] = (),
+    most: int = 2,
 ) -> Iterator[Move]:
     """Yield up to so many ways in which a kernel's cases become large, each of another kind or along another axis.
 
@@ -55,6 +61,7 @@ def moves_of(
 
     Args:
         fits: whether a way leads to launches that are asked for.
+        tried: the ways that are tried; empty: all.
 
     Raises:
         NotBound, WrongBinding: no case can be made.
@@ -71,7 +78,7 @@ def moves_of(
                 yield move
         if found:
             return
-        for each, move in _moves(kernel, cases, trials, WAYS, fits):
+        for each, move in _moves(kernel, cases, trials, tried or WAYS, fits):
             found.append(each)
             yield move
             if len(found) == most:

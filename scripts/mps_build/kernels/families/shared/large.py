@@ -20,6 +20,7 @@ from .contracts import FOLDER, Contract
 GUARDS = Path(__file__).with_name("guards.yaml")
 Quantity = Literal["bytes", "elements", "dimension"]
 Then = Literal["cuts", "other", "refuses"]
+Way = Literal["x", "y", "z", "raised", "stretched"]
 Texts = Annotated[tuple[str, ...], Field(min_length=1)]
 _THEN: dict[Then, str] = {
     "cuts": "torch launches it in parts",
@@ -117,8 +118,9 @@ class Rule(_Row):
         chooses: why the host may launch another form at another size; then a failure there is no finding.
         held: a text that the wheel's host code holds if it is what `when` and `never` were read of.
         when: the launches that the host makes of these forms: of the launch's constants, `groups` (threadgroups along
-            each axis), `element` (bytes of an argument's elements) and the numbers in the kernel's name.
+            each axis; threads, where they do not work together), `element` (bytes of an argument's elements) and the numbers in the kernel's name.
         never: why it launches these forms for no tensor at all.
+        ways: in which the cases become such launches; others are not tried. Empty: all.
         views: the host hands the strides of views on as they are; else it may copy them before, and a failure for
             views alone is no finding.
         call: what leads there: `{input}` is a tensor as the argument `input` has it, `{input_shape}` its shape, `{op}`
@@ -135,6 +137,7 @@ class Rule(_Row):
     held: str = ""
     when: Condition = ""
     never: str = ""
+    ways: tuple[Way, ...] = ()
     views: bool = False
     call: str
     source: str

@@ -232,8 +232,12 @@ def _raised(kernel: Kernel, trials: Trials, step: Step, small: Moved) -> Shift |
 
 
 def _indices(kernel: Kernel, step: Step) -> Iterator[tuple[str | int, Buffer, int]]:
-    """Yield the buffers that may hold indices, each with the bytes of one; the only one of a table, as 64 bits."""
-    for key, value in step.arguments.items():
+    """Yield the buffers that may hold indices, each with the bytes of one.
+
+    Where there is a table of addresses they are behind it, of 64 bits: the only one there.
+    """
+    tables = {key: value for key, value in step.arguments.items() if isinstance(value, Addresses)}
+    for key, value in (tables or step.arguments).items():
         inner = list(value.places.values()) if isinstance(value, Addresses) else []
         held = value if isinstance(value, Buffer) else inner[0] if len(inner) == 1 else None
         width = 8 if inner else _INTEGERS.get(_type_of(kernel, key), 0)

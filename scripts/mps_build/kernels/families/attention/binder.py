@@ -14,6 +14,8 @@ from ..shared.tensors import filled, groups, result, strides_of
 SHAPES = (
     (1, 2, 2, 1, 5, 0), (2, 2, 1, 3, 67, 0), (1, 3, 3, 2, 40, 1), (2, 2, 2, 3, 33, 1), (1, 2, 2, 4, 17, 2),
 )  # fmt: skip
+# Torch takes two passes from 1024 keys on.
+LONG = (1, 2, 2, 2, 1031, 0)
 
 
 def _mask(case: Case, kind: str, dtype: DType, shape: tuple[int, int, int, int]) -> View | None:
@@ -46,7 +48,8 @@ def _vector(kernel: Kernel, case: Case, shapes: Sequence[tuple[int, int, int, in
         if has_flag and b > 1 and h != hk:
             continue
         q = filled(case, dtype, (b, h, q_len, d))
-        k = filled(case, dtype, (b, hk, k_len, d), strides=(hk * k_len * (d + 8), k_len * (d + 8), d + 8, 1))
+        gap = 8 if k_len < LONG[4] else 0
+        k = filled(case, dtype, (b, hk, k_len, d), strides=(hk * k_len * (d + gap), k_len * (d + gap), d + gap, 1))
         v = filled(case, dtype, (b, hk, k_len, dv))
         mask = _mask(case, kind, dtype, (b, 1 if shared else h, 1 if shared == 2 else q_len, k_len))
         mask = _expanded(mask, (b, h, q_len, k_len)) if mask else None
@@ -146,8 +149,6 @@ def prefill(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 
 BLOCKS = 32
-# Torch takes two passes from 1024 keys on.
-LONG = (1, 2, 2, 2, 1031, 0)
 
 
 def two_passes(kernel: Kernel, case: Case) -> Iterator[Program]:

@@ -1,4 +1,4 @@
-"""--large: which launches torch makes of a kernel, as a rule's condition says it, and what follows where it says never."""
+"""--large: which launches torch makes of a kernel, as a rule's condition says, and what follows where it says never."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ def rows_cases(kernel: Kernel, _: Case) -> Iterator[Program]:
     yield Program(label="5 rows of 4", steps=[step], checks=[])
 
 
-def asked(cache: Path, monkeypatch: pytest.MonkeyPatch, rule: Rule, host: HostCode = UNGUARDED, **found: str) -> Verdict:
+def asked(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, rule: Rule, host: HostCode = UNGUARDED, **found: str
+) -> Verdict:
     """Return what --large says of the kernel under a rule."""
     monkeypatch.setattr(moves, "find_binder", lambda _: rows_cases)
     monkeypatch.setattr(large_host, "rule_of", lambda *_: rule)
@@ -193,7 +195,9 @@ def test_indices_behind_a_table_are_raised_and_those_that_count_from_the_end_sta
     assert struct.unpack("<2q", contents[0]) == (3 + (1 << 33), -2)
 
 
-@pytest.mark.parametrize("text", ["__import__('os')", "x.y", "[1]", "x if y else z", "lambda: 1", "pow(2, 3)", "x ==", "f'{x}'"])
+@pytest.mark.parametrize(
+    "text", ["__import__('os')", "x.y", "[1]", "x if y else z", "lambda: 1", "pow(2, 3)", "x ==", "f'{x}'"]
+)
 def test_a_condition_is_made_of_numbers_and_four_functions(text: str) -> None:
     with pytest.raises(ValueError, match="is not a condition"):
         condition.names_in(text)
@@ -209,5 +213,7 @@ def test_every_condition_names_what_a_launch_has() -> None:
             )]  # fmt: skip
             for each in contracts:
                 arguments = set(each.arguments.split(", "))
-                known = arguments | set(each.pattern.groupindex) | {"groups"} | {f"element.{name}" for name in arguments}
+                known = (
+                    arguments | set(each.pattern.groupindex) | {"groups"} | {f"element.{name}" for name in arguments}
+                )
                 assert condition.names_in(rule.when) <= known, (folder, each.family)

@@ -33,9 +33,7 @@ def tensors_of(kernel: Kernel, move: Move, shift: Shift) -> list[Tensor]:
     return found
 
 
-def call_of(
-    kernel: Kernel, move: Move, tensors: Sequence[Tensor], template: str, numbers: Mapping[str, Number]
-) -> str:
+def call_of(kernel: Kernel, move: Move, tensors: Sequence[Tensor], template: str, numbers: Mapping[str, Number]) -> str:
     """Return the rule's call with the tensors and the numbers of a launch in it."""
     by_name = {each.name: each for each in tensors}
 

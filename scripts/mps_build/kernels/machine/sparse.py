@@ -81,9 +81,7 @@ def run_shifted(
     return left, [b"".join(ctypes.string_at(*each) for each in kept[key]) for key in outputs_of(step)]
 
 
-def _place_table(
-    library: Any, slot: int, table: Addresses, places: list[Place], shift: Shift, key: str | int
-) -> int:
+def _place_table(library: Any, slot: int, table: Addresses, places: list[Place], shift: Shift, key: str | int) -> int:
     """Place a table of addresses and its buffers, which stay where they are; return where it lies."""
     data = bytearray(table.data)
     for number, (offset, buffer) in enumerate(table.places.items()):

@@ -118,7 +118,8 @@ class Rule(_Row):
         chooses: why the host may launch another form at another size; then a failure there is no finding.
         held: a text that the wheel's host code holds if it is what `when` and `never` were read of.
         when: the launches that the host makes of these forms: of the launch's constants, `groups` (threadgroups along
-            each axis; threads, where they do not work together), `element` (bytes of an argument's elements) and the numbers in the kernel's name.
+            each axis; threads, where they do not work together), `element` (bytes of an argument's elements) and the
+            numbers in the kernel's name.
         never: why it launches these forms for no tensor at all.
         ways: in which the cases become such launches; others are not tried. Empty: all.
         views: the host hands the strides of views on as they are; else it may copy them before, and a failure for

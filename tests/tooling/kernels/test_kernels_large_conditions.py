@@ -15,7 +15,7 @@ pytest.importorskip("llvmlite")
 from large_rules import CUT, UNGUARDED, changed, contract
 from mps_build.kernels.code.compiled import Code
 from mps_build.kernels.execution import examine_large as module
-from mps_build.kernels.execution import large_host, moves
+from mps_build.kernels.execution import large_host, moves, ways
 from mps_build.kernels.execution.examine import Verdict
 from mps_build.kernels.families.shared import condition
 from mps_build.kernels.families.shared.contracts import Case, Kernel, load_contracts
@@ -217,3 +217,12 @@ def test_every_condition_names_what_a_launch_has() -> None:
                     arguments | set(each.pattern.groupindex) | {"groups"} | {f"element.{name}" for name in arguments}
                 )
                 assert condition.names_in(rule.when) <= known, (folder, each.family)
+
+
+def test_tensors_with_elements_of_several_sizes_are_stretched_together_first() -> None:
+    sizes, own = {"keys": 64, "places": 128, "counts": 8}, {"keys": 2, "places": 4, "counts": 4}
+
+    first, *others = ways._pieces(sizes, own, 8)
+
+    assert first == {"keys": 2, "places": 4}
+    assert {"places": 4} in others

@@ -220,9 +220,11 @@ def test_every_condition_names_what_a_launch_has() -> None:
 
 
 def test_tensors_with_elements_of_several_sizes_are_stretched_together_first() -> None:
-    sizes, own = {"keys": 64, "places": 128, "counts": 8}, {"keys": 2, "places": 4, "counts": 4}
+    inputs = {"keys": input_buffer(bytes(64)), "places": input_buffer(bytes(128)), "counts": input_buffer(bytes(8))}
+    own = {"keys": 2, "places": 4, "counts": 4, "out": 8}
 
-    first, *others = ways._pieces(sizes, own, 8)
+    all_of_them, given, *others = ways._pieces({**inputs, "out": scratch_buffer(256)}, own, 8)
 
-    assert first == {"keys": 2, "places": 4}
+    assert all_of_them == {"keys": 2, "places": 4, "out": 8}
+    assert given == {"keys": 2, "places": 4}
     assert {"places": 4} in others

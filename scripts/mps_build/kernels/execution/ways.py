@@ -178,7 +178,7 @@ def _stretched(kernel: Kernel, trials: Trials, step: Step, small: Moved) -> Shif
     for name, offset, width, number in _constants(step):
         if number < 2:
             continue
-        for chosen in _pieces({key: each.size for key, each in buffers.items()}, own, number):
+        for chosen in _pieces(buffers, own, number):
             shift = Shift(
                 axis=0,
                 units=1,
@@ -193,15 +193,15 @@ def _stretched(kernel: Kernel, trials: Trials, step: Step, small: Moved) -> Shif
 
 
 def _pieces(
-    sizes: Mapping[str | int, int], own: Mapping[str | int, int], number: int
+    buffers: Mapping[str | int, Buffer], own: Mapping[str | int, int], number: int
 ) -> Iterator[Mapping[str | int, int]]:
-    """Yield which buffers may have pieces of so many elements, each with the bytes of an element: all, by their own
-    elements; then for elements of each size one alone, and all."""
-    mixed = {key: own[key] for key, size in sizes.items() if number * own[key] < size}
-    if len(set(mixed.values())) > 1:
-        yield mixed
+    """Yield which buffers may have pieces of so many elements, each with the bytes of an element: all, and all inputs,
+    by their own elements; then for elements of each size one alone, and all."""
+    mixed = {key: own[key] for key, each in buffers.items() if number * own[key] < each.size}
+    inputs = {key: element for key, element in mixed.items() if buffers[key].role == "input"}
+    yield from (each for each in (mixed, inputs) if len(set(each.values())) > 1)
     for element in (1, 2, 4, 8, 16):
-        pieces = [key for key, size in sizes.items() if number * element < size]
+        pieces = [key for key, each in buffers.items() if number * element < each.size]
         yield from ({key: element} for key in pieces)
         if len(pieces) > 1:
             yield dict.fromkeys(pieces, element)

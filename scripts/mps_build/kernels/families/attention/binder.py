@@ -154,7 +154,7 @@ BLOCKS = 32
 def two_passes(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`2pass_1`: each of 32 threadgroups has a part of the keys; `2pass_2` puts the parts together."""
     second = case.first_companion(kernel)
-    for program in _vector(kernel, case, [*(SHAPES[:3] if case.is_quick else SHAPES), LONG]):
+    for program in _vector(kernel, case, [LONG, *(SHAPES[:3] if case.is_quick else SHAPES)]):
         (step,), (check,) = program.steps, program.checks
         assert isinstance(check, Reference)
         b, h, q_len, dv = check.got.shape

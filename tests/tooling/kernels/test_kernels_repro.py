@@ -25,7 +25,7 @@ from mps_build.kernels.judge.references import FAMILIES, load_references
 from mps_build.kernels.read.library import BASIC
 from mps_build.kernels.read.wheel import read_libraries
 from mps_build.kernels.report.document import kernel_row
-from mps_build.kernels.report.repro import render_script
+from mps_build.kernels.report.repro import render_issue, render_script
 from shared import kernel_faults
 
 PYTHON = os.environ.get("MPS_BUILD_TORCH_PYTHON", "")
@@ -97,6 +97,18 @@ def test_every_form_of_script_has_at_most_eighty_lines(reference: dict[str, Any]
     assert ("EXPRESSION" in script) == bool(reference)
     assert 15 <= len(script.splitlines()) <= 80
     compile(script, "repro.py", "exec")
+
+
+def test_a_finding_of_large_tensors_is_found_again_with_large_tensors() -> None:
+    inputs = {"case": "2 rows of 5", "moved": "across 2**31 elements of dv", "call": "torch.sort(x, 0)"}
+    row = {"name": "mb_sort_block_float_tptg32", "outcome": "out_of_bounds", "inputs": inputs}
+    small = {**row, "inputs": {"case": "2 rows of 5"}}
+
+    for each, is_large in ((row, True), (small, False)):
+        script = render_script(_document(each), each)
+        assert ("MORE = ['--large']" in script) is is_large
+        assert ("--seed 3 --large" in render_issue(_document(each), each, script, "repro.py")) is is_large
+    assert "*MORE" in script
 
 
 @needs_torch

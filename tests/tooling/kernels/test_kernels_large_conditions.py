@@ -24,6 +24,7 @@ from mps_build.kernels.machine.shift import Shift, outputs_of
 from mps_build.kernels.machine.sparse import run_shifted
 from mps_build.kernels.program.launch import (
     Addresses,
+    Buffer,
     Program,
     Step,
     Value,
@@ -220,8 +221,12 @@ def test_every_condition_names_what_a_launch_has() -> None:
 
 
 def test_tensors_with_elements_of_several_sizes_are_stretched_together_first() -> None:
-    inputs = {"keys": input_buffer(bytes(64)), "places": input_buffer(bytes(128)), "counts": input_buffer(bytes(8))}
-    own = {"keys": 2, "places": 4, "counts": 4, "out": 8}
+    inputs: dict[str | int, Buffer] = {
+        "keys": input_buffer(bytes(64)),
+        "places": input_buffer(bytes(128)),
+        "counts": input_buffer(bytes(8)),
+    }
+    own: dict[str | int, int] = {"keys": 2, "places": 4, "counts": 4, "out": 8}
 
     all_of_them, given, *others = ways._pieces({**inputs, "out": scratch_buffer(256)}, own, 8)
 

@@ -162,6 +162,8 @@ def _caught(wheel: Path, folder: Path) -> list[tuple[dict[str, Any], str]]:
     left, found = dict(_kernels(wheel)), list[tuple[dict[str, Any], str]]()
     libraries = tuple(sorted(read_libraries(wheel), key=lambda each: each.name != BASIC))
     for seed in SEEDS:
+        if not left:
+            break
         fault = f"{folder / 'plants.py'}:seed{seed}"
         request = Request(
             libraries=libraries[:1],

@@ -17,7 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "verify" / "repro_scripts.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "verify" / "repro_scripts.md"
+PLANTED = ROOT / "tests" / "tooling" / "verify" / "planted_cases.json"
 LEAST, LINES, BYTES = 40, range(15, 81), 60_000
 _HEAD = """# Scripts of device cases
 
@@ -49,18 +51,22 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
     lines = sorted(row["lines"] for row in short) or [0]
     characters = sorted(row["characters"] for row in short) or [0]
     longest = max((row["issue_bytes"] for row in rows), default=0)
+    planted = len(json.loads(PLANTED.read_text(encoding="utf-8")))
+    sizes = [
+        f"{values[0]} to {values[-1]} {name} (median {statistics.median(values):.0f})"
+        for name, values in (("lines", lines), ("characters", characters))
+    ]
     summary = (
-        f"{len(short)} short scripts of {len(rows)} cases: {lines[0]} to {lines[-1]} lines (median "
-        f"{statistics.median(lines):.0f}), {characters[0]} to {characters[-1]} characters (median "
-        f"{statistics.median(characters):.0f}); the longest issue text has {longest} bytes.\n\n"
+        f"{len(short)} short scripts of {len(rows)} cases run, of {planted} that are planted: {', '.join(sizes)}; the "
+        f"longest issue text has {longest} bytes.\n\n"
     )
     table = ["| case | layer | lines | characters | issue text, bytes | without the fault | with it |"]
     table.append("|---|---|---:|---:|---:|---:|---:|")
     for row in rows:
         note = "" if row["is_short"] else " (the suite's frame)"
         ends = " | ".join(str(each) for each in row["ends"])
-        sizes = f"{row['lines']} | {row['characters']} | {row['issue_bytes']}"
-        table.append(f"| `{row['case']}`{note} | {row['layer']} | {sizes} | {ends} |")
+        counts = f"{row['lines']} | {row['characters']} | {row['issue_bytes']}"
+        table.append(f"| `{row['case']}`{note} | {row['layer']} | {counts} | {ends} |")
     return _HEAD + summary + "\n".join(table) + "\n"
 
 

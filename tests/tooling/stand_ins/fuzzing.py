@@ -121,11 +121,11 @@ class Figures:
     slowest: float = 0.0
 
 
-def run(target: Target, folder: Path, *, inputs: int) -> Figures:
-    """Return what came of so many mutated inputs; the first uncaught error raises, shrunk."""
+def run(target: Target, folder: Path, *, inputs: int, start: int = SEED) -> Figures:
+    """Return what came of so many mutated inputs, drawn from a seed; the first uncaught error raises, shrunk."""
     figures = Figures()
 
-    @seed(SEED)
+    @seed(start)
     @settings(
         max_examples=inputs,
         deadline=None,

@@ -41,6 +41,9 @@ def _cases(kernel: Kernel, dtype: DType) -> Iterator[tuple[int, int, int, bool]]
     yield 2, tile + tile // 2 + 1, 0, False
     yield 1, 2 * tile + 5, last, True
     yield 2, 33, last, False
+    yield 3, 2 * tile, 0, False  # whole tiles: a longer row begins like it
+    if "final" in kernel.name and kernel.name.endswith("_tptg512"):
+        yield 2, (1 << 16) + tile // 2, 0, False  # in shorter rows indices are of 16 bits
 
 
 def _keys(case: Case, dtype: DType, count: int) -> bytes:
@@ -123,7 +126,7 @@ def scatter(kernel: Kernel, case: Case) -> Iterator[Program]:
 
 def scan(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`radix_scan`: in place, the sum of all counts of a row before each; 1024 threads."""
-    for rows, entries in ((2, 5), (1, 1024), (3, 2500)):
+    for rows, entries in ((2, 5), (1, 1024), (3, 2500), (2, 512)):
         counts = [case.values.integers(entries, 0, 99) for _ in range(rows)]
         data = inout_buffer(pack(UINT, list(itertools.chain(*counts))))
         want = [total for row in counts for total in [0, *itertools.accumulate(row)][:-1]]

@@ -14,6 +14,14 @@ from ..shared.ordered import Number, tied_numbers
 from ..shared.tensors import bound, groups, result
 
 EACH = 4
+# Indices of longer rows do not fit into 16 bits.
+SHORT = 65536
+
+
+def _is_long(kernel: Kernel) -> bool:
+    """Whether a kernel is launched for longer rows alone: the last step of a sort along the last dimension."""
+    is_last = "final" in kernel.name or "_sort_block_fkey" in kernel.name
+    return is_last and "_u16" not in kernel.name and kernel.parts["threads"] == "1024"
 
 
 def sort_block(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -35,11 +43,9 @@ def sort_block(kernel: Kernel, case: Case) -> Iterator[Program]:
 def blocks(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`mb_sort_block`: each threadgroup sorts its tile of a row; indices count from the row's beginning."""
     tile = EACH * int(kernel.parts["threads"])
-    for size, rows, stride, desc in (
-        (tile + tile // 2 + 1, 2, 1, False),
-        (2 * tile - 1, 1, 3, True),
-        (tile + 1, 1, 1, False),
-    ):
+    sizes = [(tile + tile // 2 + 1, 2, 1, False), (2 * tile - 1, 1, 3, True), (tile + 1, 1, 1, False)]
+    sizes.append((tile - 3, 2, 1, True))  # one block: a sort along another dimension than the last
+    for size, rows, stride, desc in [*sizes, *([(SHORT + 1, 2, 1, False)] if _is_long(kernel) else [])]:
         yield _sorted(kernel, case, size, rows, stride, desc, tile, (0, size), ("dv", "di"))
 
 
@@ -88,12 +94,9 @@ def merge(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`mb_merge`: dims (size, tiles that a merged run has); the two halves of each run are sorted."""
     threads = int(kernel.parts["threads"])
     tile = EACH * threads
-    for size, rows, tiles, desc in (
-        (2 * tile - 7, 2, 2, False),
-        (3 * tile + 5, 1, 4, True),
-        (3 * tile + 1, 1, 2, True),
-        (tile // 2, 1, 2, False),
-    ):
+    sizes = [(2 * tile - 7, 2, 2, False), (3 * tile + 5, 1, 4, True), (3 * tile + 1, 1, 2, True)]
+    sizes += [(tile // 2, 1, 2, False), *([(SHORT + 1, 2, 2 * SHORT // tile, False)] if _is_long(kernel) else [])]
+    for size, rows, tiles, desc in sizes:
         yield _merged(kernel, case, size, rows, tiles, desc)
 
 

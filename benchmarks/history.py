@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from mps_build.common.known_issues import load_issues
-from mps_build.common.records.verification import Case
+from mps_build.common.records.device_record import Case
 from mps_build.verify.history import answers, faults, history, load_reasons, reports, share_shown
 from shared.record import record
 

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mps_build.common.records.verification import Case, Simulated
+from mps_build.common.records.device_record import Case, Simulated
 from mps_build.verify.explanations import active_explanations, load_explanations, summed_up, with_explanation
 from mps_build.verify.simulated_suite import EXPLANATIONS
 from shared.record import record

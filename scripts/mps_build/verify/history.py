@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from mps_build.common import strict_yaml
 from mps_build.common.known_issues import Issue, within
-from mps_build.common.records.verification import Case
+from mps_build.common.records.device_record import Case
 
 Why = Annotated[str, StringConstraints(min_length=20)]
 _FAILED = ("failed", "crashed", "timeout", "known")

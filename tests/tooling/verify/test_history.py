@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.known_issues import Issue, load_issues
-from mps_build.common.records.verification import Case
+from mps_build.common.records.device_record import Case
 from mps_build.verify.history import (
     HistoryReasons,
     Report,

@@ -12,7 +12,12 @@ from mps_build.common.plain_text import plain
 
 FRAME = "device_suite"
 # Tables, and the module that reads each from beside itself.
-_READ_BY = {"rows.json": "conditions.listed", "coverings.json": "covering", "calls.json": "overloads.asking"}
+_READ_BY = {
+    "rows.json": "conditions.listed",
+    "coverings.json": "covering",
+    "calls.json": "overloads.asking",
+    "asked.json": "rules.asked",
+}
 # What the script itself calls, besides what the case's file imports.
 _ALWAYS = ("states", "runs", "plants", "selection", "compare")
 
@@ -50,11 +55,23 @@ def embed(suite: Path, file: str, case_id: str) -> Mapping[str, str]:
 
 
 def _data_of(path: Path, case_id: str) -> str:
-    """Return a table that a module reads; of the rows of the conditions only those of the case's operator."""
+    """Return a table that a module reads; of conditions and rules only what the case's operator has."""
     text = path.read_text(encoding="utf-8")
+    if path.name == "asked.json":
+        rule, _, operator = case_id.partition("-")
+        every = json.loads(text)
+        asked = {
+            name: one for name, one in every.get(rule, {}).items() if operator in (name.partition(".")[0], _bare(name))
+        }
+        return json.dumps({"samples": {name: every["samples"][name] for name in asked}, rule: asked})
     if path.name != "rows.json":
         return text
     return json.dumps({name: row for name, row in json.loads(text).items() if case_id.startswith(f"condition-{name}-")})
+
+
+def _bare(name: str) -> str:
+    """Return the operator of an overload that may write in place."""
+    return name.partition(".")[0].rstrip("_")
 
 
 def without_other_cases(text: str, case_id: str) -> str:

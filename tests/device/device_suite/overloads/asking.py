@@ -143,7 +143,7 @@ def judge(func: Any, drawn: Drawn, answer: Any, bench: Any) -> Error:
         raise Mismatch(f"{len(answer)} answers, the CPU gives {len(own)}")
     worst = Error()
     terms = _terms(drawn.call)
-    kept = _kept_places(func, len(own))
+    kept = kept_places(func, len(own))
     for place, (got, mine, want) in enumerate(zip(answer, own, truth)):
         if place in kept:
             continue
@@ -157,7 +157,7 @@ def judge(func: Any, drawn: Drawn, answer: Any, bench: Any) -> Error:
     return worst
 
 
-def _kept_places(func: Any, count: int) -> set[int]:
+def kept_places(func: Any, count: int) -> set[int]:
     """Return the places among some answers of what is kept for the gradient."""
     packet = func._schema.name.split("::")[1]
     slices = _KEPT_BY_NAME.get(f"{packet}.{func._overloadname}", _KEPT_BY_NAME.get(packet, ()))

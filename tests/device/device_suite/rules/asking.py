@@ -1,0 +1,107 @@
+"""Rules 2, 6 and 7: calls that are answered: special values in each operand, arguments changed in turn, half types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..answers import says_missing
+from ..compare import Error, Mismatch
+from ..overloads.asking import attempt_answers, judge
+from ..states import Refused
+from .asked import calls_of
+
+_SHOWN = 5
+
+
+def ask_answered(overloads: list[Any], bench: Any) -> Error:
+    """Return the largest error over some calls; all are made on the device, one behind the other, before one is judged.
+
+    Raises:
+        Mismatch: some are wrong; the message names the first few.
+        Refused: none could be asked.
+    """
+    calls = list(calls_of(overloads))
+    copies = [_copied(call, bench) for _, _, call, _ in calls]
+    run = bench.device_run()
+    run.seed(bench.seed)
+    with run:
+        answers = [attempt_answers(func, call, run, copy) for (_, func, call, _), copy in zip(calls, copies)]
+    worst, wrong, gaps = Error(), [], []
+    for (name, func, call, changes), answer in zip(calls, answers):
+        try:
+            error = judge(func, call, answer, bench)
+            worst = error if error.max_rel_scaled > worst.max_rel_scaled else worst
+        except Refused as gap:
+            gaps.append(str(gap))
+        except Mismatch as mismatch:
+            wrong.append((f"{name} {changes}: {mismatch}", mismatch.error))
+    if wrong:
+        more = f"\nand {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+        raise Mismatch("\n".join(text for text, _ in wrong[:_SHOWN]) + more, wrong[0][1])
+    if len(gaps) == len(calls):
+        raise Refused(gaps[0] if gaps else "no call")
+    return worst
+
+
+def _copied(call: Any, bench: Any) -> Any:
+    try:
+        return bench.device_run().copy(call.bases)
+    except Exception:  # this torch lacks a dtype: asking the call says so
+        return None
+
+
+# Units in the last place of one rounding, and of what sums, products, quotients and roots in float32 add to it. What is
+# made of other functions loses digits where its terms cancel, and is not asked.
+ONE_ROUNDING = 0.6
+ALGEBRAIC = frozenset(
+    """add sub rsub mul div addcmul addcdiv lerp neg abs reciprocal square sqrt rsqrt relu leaky_relu threshold hardtanh
+    hardswish hardsigmoid clamp clamp_min clamp_max maximum minimum fmax fmin ceil floor trunc round frac sign
+    fmod remainder floor_divide heaviside where softshrink hardshrink
+    leaky_relu_backward threshold_backward hardtanh_backward hardswish_backward hardsigmoid_backward""".split()
+)
+
+
+def ask_rounded(overloads: list[Any], bench: Any) -> None:
+    """Demand that answers in half precision are rounded once.
+
+    Raises:
+        Mismatch: some are off by more; the message names the first few.
+        Refused: none could be asked.
+    """
+    wrong, gaps, asked = [], [], 0
+    for name, func, call, changes in calls_of(overloads):
+        truth = attempt_answers(func, call, bench.reference())
+        with bench.device_run() as run:
+            found = attempt_answers(func, call, run)
+        if isinstance(truth, Exception) or isinstance(found, Exception):
+            refused = truth if isinstance(truth, Exception) else found
+            if refused is found and not (says_missing(found) and bench.device.type != "cpu"):
+                wrong.append(f"{name} {changes}: raised {type(found).__name__}: {found}")
+            gaps.append(f"refused: {refused}")
+            continue
+        asked += 1
+        off = roundings(found, truth)
+        if off > ONE_ROUNDING:
+            wrong.append(f"{name} {changes}: off by {off:.2f} units in the last place, allowed {ONE_ROUNDING}")
+    if wrong:
+        more = f"\nand {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+        raise Mismatch("\n".join(wrong[:_SHOWN]) + more)
+    if not asked:
+        raise Refused(gaps[0] if gaps else "no call")
+
+
+def roundings(found: list[Any], truth: list[Any]) -> float:
+    """Return by how many units in the last place answers in half precision are off, where neither is special."""
+    worst = 0.0
+    for (got, _), (want, _) in zip(found, truth):
+        if isinstance(got, torch.Tensor) and got.dtype in (torch.float16, torch.bfloat16) and got.shape == want.shape:
+            wide, eps = want.double(), torch.finfo(got.dtype).eps
+            usual = torch.isfinite(got) & (wide.abs() >= torch.finfo(got.dtype).tiny)
+            usual &= torch.isfinite(wide.to(got.dtype))
+            wide, near = wide[usual], got[usual].double()
+            if wide.numel():
+                unit = torch.exp2(torch.floor(torch.log2(wide.abs()))) * eps
+                worst = max(worst, float(((near - wide).abs() / unit).max()))
+    return worst

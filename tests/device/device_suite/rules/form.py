@@ -1,0 +1,84 @@
+"""Rule 5: dtype, shape, strides, storage offset and shared memory of every result, beside the CPU's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..answers import says_missing
+from ..compare import Mismatch
+from ..overloads.asking import flat_answers, kept_places
+from ..states import Refused
+from .asked import calls_of
+
+_SHOWN = 5
+# Results that nobody asked for: a buffer of the CPU's gradient, counts and inverses that the call did not want.
+_UNASKED = {"log_sigmoid_forward": (1,), "_unique2": (1, 2), "unique_consecutive": (1, 2), "unique_dim": (1, 2)}
+# float64 is the CPU's: MPS has none, and answers in another dtype.
+_WIDE = (torch.float64, torch.complex128)
+# The change of a call whose strides are a back end's own choice: neither a view, nor made by code that all share.
+FREE = ["free"]
+
+
+def ask_form(overloads: list[Any], bench: Any) -> None:
+    """Compare what results are besides their values.
+
+    Raises:
+        Mismatch: some differ; the message names the first few.
+        Refused: none could be asked.
+    """
+    wrong, gaps, asked = [], [], 0
+    for name, func, call, changes in calls_of(overloads):
+        mine = form_of(func, call, bench.same(), strides=FREE not in changes)
+        if isinstance(mine, Exception):
+            gaps.append(f"this torch's CPU raises {type(mine).__name__}: {mine}")
+            continue
+        found = form_of(func, call, bench.device_run(), strides=FREE not in changes)
+        if isinstance(found, Exception) and says_missing(found) and bench.device.type != "cpu":
+            gaps.append(f"not on this device: {found}")
+            continue
+        asked += 1
+        if isinstance(found, Exception):
+            wrong.append(f"{name} {changes}: raised {type(found).__name__}: {found}")
+        elif not _agree(found, mine):
+            differ = [f"{got}, the CPU has {want}" for got, want in zip(found, mine) if got != want]
+            wrong.append(f"{name} {changes}: {'; '.join(differ) or f'{len(found)} results, not {len(mine)}'}")
+    if wrong:
+        more = f"\nand {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+        raise Mismatch("\n".join(wrong[:_SHOWN]) + more)
+    if not asked:
+        raise Refused(gaps[0] if gaps else "no call")
+
+
+def _agree(found: list[Any], mine: list[Any]) -> bool:
+    return len(found) == len(mine) and all(
+        got == want or (isinstance(want, tuple) and isinstance(got, tuple) and want[0] in _WIDE and got[1:] == want[1:])
+        for got, want in zip(found, mine)
+    )
+
+
+def form_of(func: Any, call: Any, run: Any, *, strides: bool) -> list[Any] | Exception:
+    """Return (dtype, shape, strides, offset, which operand's memory) of each result, or what the call raised."""
+    copies = run.copy(call.bases)
+    with run:
+        try:
+            bases = run.bring(copies)
+            args, kwargs = call.arguments(bases, run.device, run.cast)
+            answers = flat_answers(func(*args, **kwargs))
+            kept = {*kept_places(func, len(answers)), *_UNASKED.get(func._schema.name.split("::")[1], ())}
+            return [_form(one, bases, strides) for place, one in enumerate(answers) if place not in kept]
+        except Exception as raised:
+            return raised
+
+
+def _form(one: Any, bases: list[torch.Tensor], strides: bool) -> Any:
+    if not isinstance(one, torch.Tensor) or one.layout != torch.strided:
+        return type(one).__name__
+    memory = one.untyped_storage().data_ptr()
+    shared = next((n for n, base in enumerate(bases) if base.untyped_storage().data_ptr() == memory), None)
+    if not one.numel():
+        shared = None  # no memory: no address
+    steps = tuple(step for side, step in zip(one.shape, one.stride()) if side > 1) if one.numel() else ()
+    told = steps if strides or shared is not None else "any strides"
+    return one.dtype, tuple(one.shape), told, one.storage_offset(), shared

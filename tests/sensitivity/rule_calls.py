@@ -1,0 +1,279 @@
+"""Make tests/device/device_suite/rules/asked.json: what each rule asks of each overload.
+
+python tests/sensitivity/rule_calls.py [--only NAME,...] [--rules turns,...] [--reasons FILE]
+
+A change of a call is kept where this torch's CPU says what is right, and where a device that is right is called right:
+one that rounds otherwise, one that chooses otherwise. Each overload is asked in forked processes: a change that ends
+one is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import suite_in_process
+from call_changes import describe
+from conditions import Conditions, Facts
+from conditions_reach import name_of, runs_on_mps
+from device_suite.overloads.asking import attempt_answers
+from device_suite.overloads.described import changed, overload, shape_of, texts
+from device_suite.overloads.forwards import choices_of
+from device_suite.rules.asked import ASKED, RULES
+from device_suite.rules.changes import ChangedCall
+from device_suite.runs import Bench
+from device_suite.touch import TouchMap
+from overload_calls import is_drawn, with_seeds, with_siblings
+from rule_candidates import candidates
+from rule_verdicts import VERDICTS, Overload, is_settled
+
+# Seconds of one candidate, processes of one group, overloads of one group.
+_SECONDS, _CRASHES, _TOGETHER = 8, 40, 40
+
+
+def recorded() -> dict[Any, Facts]:
+    """Return what the overloads are called with in some cases that dispatch them all, by the touch map."""
+    touched = TouchMap.load(suite_in_process.DEVICE_TESTS / "touch_map.json").by_case
+    suite = suite_in_process.Suite()
+    suite.keep_nothing()
+    cases = {case.id: case for case in suite.cases if case.id in touched and not case.id.startswith(tuple(RULES))}
+    recorder = Conditions()
+    for _ in range(2):  # what a first case calls with too many elements to keep, a second one may call with few
+        kept = {str(func) for func, facts in recorder.facts.items() if facts.samples}
+        wanted = {one for each in cases for one in touched[each]} - kept
+        for each in sorted(cases, key=lambda one: len(touched[one])):  # the small ones are quick
+            if wanted & set(touched[each]):
+                wanted -= set(touched[each])
+                suite.ask(cases.pop(each), lambda: recorder)
+    return {func: facts for func, facts in recorder.facts.items() if runs_on_mps(func)}
+
+
+def sample_of(func: Any, facts: Facts) -> Any:
+    """Return the kept call that says most: many operands, float32, two dimensions or more, few elements."""
+
+    def score(call: Any) -> Any:
+        every = texts(call)
+        count = max((_numel(text) for text in every), default=0)
+        floats = sum(text.startswith("@float32 ") for text in every)
+        full = all(_numel(text) for text in every)
+        rank = min(len(shape_of(every[0])), 3) if every else 0
+        return full, 4 <= count <= 700, len(every), floats, rank, len(call[0]) + len(call[1]), -count
+
+    described = [describe(sample) for sample in facts.samples.values()]
+    return in_float32(func, max(described, key=score)) if described else None
+
+
+def in_float32(func: Any, call: Any) -> Any:
+    """Return a call in half precision as one of float32 with numbers of usual size, where the CPU answers that too."""
+    halves = ("@float16 ", "@bfloat16 ")
+    if not any(text.startswith(halves) for text in texts(call)):
+        return call
+
+    def widened(text: str) -> str:
+        if not text.startswith(halves):
+            return text
+        _, sides, layout, low, high = text.split(" ")
+        return " ".join(("@float32", sides, layout, f"{max(float(low), -4):g}", f"{min(float(high), 4):g}"))
+
+    wide = changed(call, widened)
+    args, kwargs = (
+        list(wide[0]),
+        {name: "@dtype float32" if str(one).startswith("@dtype ") else one for name, one in wide[1].items()},
+    )
+    made = attempt_answers(func, ChangedCall(func, [args, kwargs], []), Bench(torch.device("cpu")).same())
+    return call if isinstance(made, Exception) else [args, kwargs]
+
+
+def _numel(text: str) -> int:
+    count = 1
+    for side in shape_of(text):
+        count *= side
+    return count
+
+
+# Overloads that a public function calls under conditions that only it knows.
+NOT_CALLED_BY_ITSELF = {
+    "a part of a public function, which chooses when to call it": frozenset(
+        (
+            *("_conj_physical", "_slow_conv2d_forward", "_slow_conv2d_backward", "_pack_padded_sequence"),
+            *("_efficientzerotensor", "_new_zeros_with_same_feature_meta", "_histogramdd_from_bin_cts"),
+            *("_histogramdd_bin_edges", "_unique2", "log_sigmoid_forward", "native_group_norm_backward"),
+            *("_neg_view", "_weight_norm_interface"),
+        )
+    ),
+}
+
+
+@dataclass
+class Task:
+    """An overload with its call, the rules that ask it, and what came of that so far."""
+
+    name: str
+    func: Any
+    call: Any
+    rules: list[str]
+    kept: dict[str, list[Any]] = field(default_factory=dict)
+    lost: dict[str, Counter[str]] = field(default_factory=dict)
+
+
+def asked_of(tasks: list[Task], send: Any, skip: int) -> None:
+    """Send (number, task, rule, changes, verdict) of each candidate from a number on; an empty verdict keeps it."""
+    number = 0
+    for place, task in enumerate(tasks):
+        for rule in task.rules:
+            told = Overload(task.func, task.name, task.call)
+            for changes in candidates(rule, task.func, task.call):
+                number += 1
+                if number <= skip or is_settled(told, changes):
+                    continue
+                send((number, place, rule, None, "begun"))
+                try:
+                    made = ChangedCall(task.func, task.call, changes, choices_of(told.name))
+                    verdict, kept = VERDICTS[rule](told, made, changes)
+                except Exception as raised:
+                    verdict, kept = f"cannot be made: {type(raised).__name__}", changes
+                send((number, place, rule, kept, verdict))
+
+
+def in_children(tasks: list[Task]) -> None:
+    """Fill the tasks with the changes that are kept and those that stay out: one that ends the process is such."""
+    for task in tasks:
+        task.kept = {rule: [] for rule in task.rules}
+        task.lost = {rule: Counter() for rule in task.rules}
+    skip = 0
+    for _ in range(_CRASHES):
+        receiver, sender = multiprocessing.Pipe(duplex=False)
+        child = os.fork()
+        if child == 0:
+            try:
+                asked_of(tasks, sender.send, skip)
+            finally:
+                os._exit(0)
+        sender.close()
+        begun = None
+        while True:
+            try:
+                if not receiver.poll(_SECONDS):
+                    break
+                number, place, rule, changes, verdict = receiver.recv()
+            except EOFError:
+                break
+            begun = (number, place, rule) if verdict == "begun" else None
+            if verdict == "":
+                tasks[place].kept[rule].append(changes)
+            elif verdict != "begun":
+                tasks[place].lost[rule][verdict] += 1
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        if begun is None:
+            break
+        skip = begun[0]
+        tasks[begun[1]].lost[begun[2]]["the CPU crashes"] += 1
+
+
+def warmed_up() -> None:
+    """Load once what every forked process would load: torch's own descriptions of operators, and the modes."""
+    call = [["@float32 3x4 dense 0 1", "@float32 4x5 dense 0 1"], {}]
+    asked_of([Task("mm.default", torch.ops.aten.mm.default, call, list(RULES))], lambda told: None, 0)
+
+
+def why_not_at_all(rule: str, func: Any, samples: Any) -> str:
+    """Return why a rule asks nothing of an overload, or an empty text."""
+    for reason, names in NOT_CALLED_BY_ITSELF.items():
+        if name_of(func).partition(".")[0] in names:
+            return reason
+    if rule in ("form", "refused", "places"):
+        return ""
+    if is_drawn(func):
+        return "its answer is drawn"
+    packet, _, _ = name_of(func).partition(".")
+    writes = any(one.alias_info is not None and one.alias_info.is_write for one in func._schema.arguments)
+    if writes:
+        for other in samples:
+            if other.partition(".")[0] == packet.rstrip("_") and other != name_of(func) and not other.endswith("out"):
+                return "its operator is asked by the overload that writes to nothing"
+    return ""
+
+
+def main() -> None:
+    """Run the command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", action="store_true", help="take the calls anew from the suite's cases")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--after", default="", metavar="NAME", help="go on behind this overload")
+    parser.add_argument("--rules", default=",".join(RULES))
+    parser.add_argument("--shard", default="0/1", help="I/N: every Nth overload")
+    parser.add_argument("--output", default=str(ASKED), metavar="FILE")
+    parser.add_argument("--reasons", default="", metavar="FILE", help="how many changes stay out, and why")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    part, parts = map(int, given.shard.split("/"))
+    output = Path(given.output)
+    stored: dict[str, Any] = json.loads(output.read_text(encoding="utf-8")) if output.is_file() else {}
+    stored = {"samples": {}, **{rule: {} for rule in RULES}, **stored}
+    if given.record or not stored["samples"]:
+        facts = with_siblings(with_seeds(recorded()))
+        found = {name_of(func): [sample_of(func, facts[func])] for func in facts}
+        stored["samples"] = {name: calls for name, calls in found.items() if calls[0] is not None}
+        print(f"calls of {len(stored['samples'])} overloads", flush=True)
+    warmed_up()
+    reasons: dict[str, dict[str, Counter[str]]] = {}
+    chosen = [
+        name
+        for number, name in enumerate(sorted(stored["samples"]))
+        if number % parts == part and overload(name) is not None and name > given.after
+    ]
+    chosen = [name for name in chosen if not given.only or name in given.only.split(",")]
+    for begin in range(0, len(chosen), _TOGETHER):
+        tasks = []
+        for name in chosen[begin : begin + _TOGETHER]:
+            func, rules = overload(name), []
+            for rule in given.rules.split(","):
+                stored[rule].pop(name, None)
+                reason = why_not_at_all(rule, func, stored["samples"])
+                if reason:
+                    reasons.setdefault(rule, {})[name] = Counter({reason: 1})
+                else:
+                    rules.append(rule)
+            tasks.append(Task(name, func, stored["samples"][name][0], rules))
+        in_children(tasks)
+        for task in tasks:
+            for rule in task.rules:
+                reasons.setdefault(rule, {})[task.name] = task.lost[rule]
+                if task.kept[rule]:
+                    plain = [[]] if rule == "turns" else []  # what the others follow
+                    stored[rule][task.name] = [[0, *one] for one in plain + task.kept[rule]]
+        save(output, stored)
+        print(begin, tasks[-1].name, flush=True)
+        if given.reasons:
+            Path(given.reasons).write_text(json.dumps(reasons, indent=0) + "\n", encoding="utf-8")
+    save(output, stored)
+    if given.reasons:
+        Path(given.reasons).write_text(json.dumps(reasons, indent=0) + "\n", encoding="utf-8")
+    for rule in given.rules.split(","):
+        total = sum(map(len, stored[rule].values()))
+        print(f"{rule:9} {total:6} calls of {len(stored[rule])} overloads")
+
+
+def save(path: Path, stored: dict[str, Any]) -> None:
+    """Write what is asked, one overload of a rule a line."""
+    parts = {"samples": stored["samples"], **{rule: stored[rule] for rule in RULES}}
+    lines = [
+        f"{json.dumps(part)}: {{\n"
+        + ",\n".join(f"{json.dumps(n)}: {json.dumps(c)}" for n, c in sorted(rows.items()))
+        + "\n}"
+        for part, rows in parts.items()
+    ]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,285 @@
+"""Whether a changed call may be asked of every device: a verdict is the reason why not, or an empty text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+import torch
+
+from conditions_reach import has_dtype
+from device_suite.compare import Mismatch
+from device_suite.overloads.asking import attempt_answers, judge
+from device_suite.overloads.described import texts
+from device_suite.rules.asking import ONE_ROUNDING, roundings
+from device_suite.rules.changes import ChangedCall
+from device_suite.rules.form import FREE, form_of
+from device_suite.rules.refusing import attempted, is_gap
+from device_suite.runs import Bench
+from device_suite.states import Refused
+from free_choice import ChoosesOtherwise
+from generic_plants import UNDEFINED
+from rounding import RoundsOtherwise
+
+CPU = torch.device("cpu")
+Verdict = tuple[str, Any]
+_NOT_OURS = "the binding refuses it, before any device"
+_SHARED = "code that all devices share refuses it"
+_ANSWERED = "the CPU answers it"
+
+
+@dataclass
+class Overload:
+    """An overload with its call, and what was found of it so far."""
+
+    func: Any
+    name: str
+    call: Any
+    found: dict[str, Any] = field(default_factory=dict)
+
+
+def refused(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
+    """Keep what the CPU refuses by a check of its own."""
+    reason = _why_refused(told, made, changes)
+    return reason, changes
+
+
+# What is found in a table's values, not in shapes: `places` asks it, where a GPU may stop at it.
+_BY_VALUE = re.compile(r"(index|target|class) .*out of (bounds|range)", re.IGNORECASE)
+
+
+def _why_refused(told: Overload, made: ChangedCall, changes: list[Any]) -> str:
+    bench = Bench(CPU)
+    raised, _ = attempted(told.func, made, bench.same(), bench)
+    if raised is None:
+        return _ANSWERED
+    if is_gap(raised) or "allocate memory" in str(raised):
+        return "the CPU has a gap there"
+    if isinstance(raised, TypeError) or "Expected a value of type" in str(raised) or "aten::" in str(raised)[:40]:
+        return _NOT_OURS
+    kind = changes[-1][0]
+    if kind in ("side", "rank", "dtype") and _BY_VALUE.search(str(raised)):
+        return "a place, which another case asks"
+    if kind in ("side", "rank", "dtype", "arg", "first", "longer"):
+        on_meta = _on_meta(told.func, made)
+        if kind == "dtype" and not on_meta:
+            return "a dtype that this CPU alone refuses"
+        if on_meta and _is_structured(told.func):
+            return _SHARED
+    return ""
+
+
+def _on_meta(func: Any, made: ChangedCall) -> bool:
+    """Say whether the same call is refused where tensors have no memory: by what is checked for all devices."""
+    meta = torch.device("meta")
+    try:
+        args, kwargs = made.arguments([base.to(meta) for base in made.bases], meta, lambda dtype: dtype)
+        func(*args, **kwargs)
+    except NotImplementedError:
+        return False
+    except Exception:
+        return True
+    return False
+
+
+def _is_structured(func: Any) -> bool:
+    """Say whether the checks of an overload are written once in C++: a structured kernel."""
+    lines = torch._C._dispatch_dump(func.name())
+    return any(line.startswith("Meta:") and "RegisterMeta" in line for line in lines.splitlines())
+
+
+def is_settled(told: Overload, changes: list[Any]) -> bool:
+    """Say whether a place past a table's end, or below it, is found already."""
+    return bool(changes) and changes[-1][0] == "place" and _place_key(changes[-1]) in told.found
+
+
+def _place_key(change: Any) -> str:
+    return f"{change[0]} {change[1]} {change[-1] > 0}"
+
+
+def places(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
+    """Keep the first place past a table's end that the CPU refuses, the first below it, and the wrong order."""
+    reason = _why_refused(told, made, changes)
+    if changes[-1][0] == "order":
+        return reason, changes
+    if not reason:
+        told.found[_place_key(changes[-1])] = True
+    return "a place inside" if reason == _ANSWERED else reason, changes
+
+
+def answered(told: Overload, made: ChangedCall, changes: list[Any], *, special: bool = False) -> Verdict:
+    """Keep what a device that is right is called right for."""
+    for text in texts(made.call):
+        if not has_dtype(told.func, text.split(" ")[0][1:]):
+            return "upstream lists the dtype as failing on MPS", changes
+    if told.name.split(".")[0] in (*UNDEFINED, "resize_", "resize_as_"):
+        return "its answer is not defined", changes
+    own = attempt_answers(told.func, made, Bench(CPU).same())
+    if isinstance(own, Exception):
+        return "the CPU refuses it with these operands", changes
+    reason = (_one_answer(told, made, own) if special else "") or _judged(told, made)
+    return reason, changes
+
+
+def _judged(told: Overload, made: ChangedCall) -> str:
+    judges: list[tuple[str, Callable[[], Any] | None]] = [
+        ("another rounding changes its answer altogether", lambda: RoundsOtherwise(2.0)),
+        ("a device may choose its answer", ChoosesOtherwise),
+    ]
+    for reason, around in judges:
+        try:
+            run = Bench(CPU, around=around).device_run()
+            copies = run.copy(made.bases)
+            with run:
+                answers = attempt_answers(told.func, made, run, copies)
+            judge(told.func, made, answers, Bench(CPU))
+        except Refused:
+            return "the CPU refuses it with these operands"
+        except Mismatch:
+            return reason
+        except Exception:
+            return "it cannot be compared"
+    return ""
+
+
+def _one_answer(told: Overload, made: ChangedCall, own: Any) -> str:
+    """Return why special values have no one answer: the CPU's differs in float64, or beside gaps in memory."""
+    truth = attempt_answers(told.func, made, Bench(CPU).reference())
+    laid = [["layout", number, "step"] for number in range(len(texts(made.call)))]
+    other = ChangedCall(told.func, made.call, laid)
+    other.__dict__["bases"] = _spread(made, other)
+    scalar = attempt_answers(told.func, other, Bench(CPU).same())
+    for beside in (truth, scalar):
+        if isinstance(beside, Exception):
+            continue
+        for (mine, _), (its, _) in zip(own, beside):
+            if isinstance(mine, torch.Tensor) and not _same_class(mine, its):
+                return "an answer of the CPU depends on the width, or on how its code is vectorised"
+    return ""
+
+
+def _spread(made: ChangedCall, other: ChangedCall) -> list[torch.Tensor]:
+    """Return bases for another layout with the values of a call's own."""
+    args, kwargs = made.arguments(made.bases, CPU, lambda dtype: dtype)
+    mine = _tensors([args, kwargs])
+    bases = ChangedCall.bases.func(other)  # type: ignore[attr-defined]
+    args, kwargs = other.arguments(bases, CPU, lambda dtype: dtype)
+    for view, value in zip(_tensors([args, kwargs]), mine):
+        view.copy_(value)
+    return bases  # type: ignore[no-any-return]
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [one for part in value for one in _tensors(part)]
+    return [value] if isinstance(value, torch.Tensor) else []
+
+
+def _same_class(one: torch.Tensor, other: Any) -> bool:
+    if not isinstance(other, torch.Tensor) or one.shape != other.shape:
+        return False
+    if one.dtype.is_complex:
+        one, other = torch.view_as_real(one), torch.view_as_real(other)
+    if not one.dtype.is_floating_point:
+        return torch.equal(one, other)
+    rounded = other.to(one.dtype)
+    return all(torch.equal(test(one), test(rounded)) for test in (torch.isnan, torch.isposinf, torch.isneginf))
+
+
+def special(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
+    """Keep special values whose answer is one."""
+    return answered(told, made, changes, special=True)
+
+
+def turns(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
+    """Keep the call itself first, then those changes whose answer is another: one change of each argument."""
+    key = f"{changes[0][0]} {changes[0][1]}" if changes[0][0] in ("arg", "swap") else str(changes)
+    if key in told.found or (changes[0][0] == "swap" and "swap" in told.found):
+        return "another value of the argument is asked", changes
+    plain = ChangedCall(told.func, told.call, [])
+    if "plain" not in told.found:
+        told.found["plain"] = answered(told, plain, [])[0]
+    if told.found["plain"]:
+        return str(told.found["plain"]), changes
+    reason, _ = answered(told, made, changes)
+    if not reason and _equal_answers(told.func, plain, made):
+        reason = "the change does not show"
+    if not reason:
+        told.found[key] = True
+        if changes[0][0] == "swap":
+            told.found["swap"] = True
+    return reason, changes
+
+
+def _equal_answers(func: Any, one: ChangedCall, other: ChangedCall) -> bool:
+    first, second = (attempt_answers(func, each, Bench(CPU).same()) for each in (one, other))
+    if isinstance(first, Exception) or isinstance(second, Exception) or len(first) != len(second):
+        return False
+    return all(_is_equal(mine, its) for (mine, _), (its, _) in zip(first, second))
+
+
+def _is_equal(one: Any, other: Any) -> bool:
+    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
+        return False
+    return one.dtype == other.dtype and one.shape == other.shape and torch.allclose(one, other, equal_nan=True)
+
+
+def form(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
+    """Keep a layout once: strides are compared where all devices share what says them."""
+    mine = form_of(told.func, made, Bench(CPU).same(), strides=True)
+    if isinstance(mine, Exception):
+        return "the CPU refuses it with these operands", changes
+    if _lays_anew(told.func, made):
+        return "the CPU lays a result anew that it was given", changes
+    shares = any(isinstance(one, tuple) and one[4] is not None for one in mine)
+    free = not (shares or torch.Tag.pointwise in told.func.tags or _is_structured(told.func))
+    key = str((mine, free, made.call[1].get("memory_format")))
+    plain = told.found.setdefault("forms", set())
+    if free and plain:
+        return "strides are a back end's own choice: one layout is asked", changes
+    if key in plain and changes:
+        return "another layout has the same form", changes
+    plain.add(key)
+    return "", [FREE, *changes] if free else changes
+
+
+def _lays_anew(func: Any, made: ChangedCall) -> bool:
+    """Say whether a tensor that the call writes to has other strides or another shape after it."""
+    bases = Bench(CPU).same().copy(made.bases)
+    args, kwargs = made.arguments(bases, CPU, lambda dtype: dtype)
+    named = dict(zip((one.name for one in func._schema.arguments), args)) | kwargs
+    written = [
+        one
+        for argument in func._schema.arguments
+        if argument.alias_info is not None and argument.alias_info.is_write
+        for one in _tensors(named.get(argument.name))
+    ]
+    before = [(one.shape, one.stride()) for one in written]
+    func(*args, **kwargs)
+    return before != [(one.shape, one.stride()) for one in written]
+
+
+def rounding(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
+    """Keep what the CPU itself rounds once."""
+    reason, _ = answered(told, made, changes)
+    if reason:
+        return reason, changes
+    truth, own = (attempt_answers(told.func, made, run) for run in (Bench(CPU).reference(), Bench(CPU).same()))
+    if isinstance(truth, Exception) or isinstance(own, Exception):
+        return "the CPU refuses it with these operands", changes
+    if not any(isinstance(one, torch.Tensor) and one.dtype in (torch.float16, torch.bfloat16) for one, _ in own):
+        return "its answer is not in half precision", changes
+    return ("" if roundings(own, truth) <= ONE_ROUNDING else "the CPU rounds more than once"), changes
+
+
+VERDICTS = {
+    "refused": refused,
+    "places": places,
+    "special": special,
+    "turns": turns,
+    "form": form,
+    "rounding": rounding,
+}

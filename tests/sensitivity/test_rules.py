@@ -1,0 +1,180 @@
+"""The rules over all overloads notice the fault that each is for, and a right device passes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from device_suite.cases import Case
+from device_suite.overloads.described import overload, texts
+from device_suite.rules.asked import RULES, stored
+from device_suite.rules.changes import ChangedCall
+from device_suite.runs import Bench
+from device_suite.states import run_case
+from rule_candidates import candidates, is_written
+from suite_in_process import Suite
+
+aten = torch.ops.aten
+Fault = Callable[[Any, Any, Any], Any]
+
+
+class _Faulty(TorchDispatchMode):
+    """Answers as a fault does; `fault` gets (overload, positional arguments, the others)."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__()
+        self._fault = fault
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self._fault(func, list(args), dict(kwargs or {}))
+
+
+def _right(func: Any, args: Any, kwargs: Any) -> Any:
+    return func(*args, **kwargs)
+
+
+def _clamps_places(func: Any, args: Any, kwargs: Any) -> Any:
+    if func is aten.index_select.default:
+        args[2] = args[2].clamp(0, args[0].shape[args[1]] - 1)
+    return func(*args, **kwargs)
+
+
+def _takes_any_bias(func: Any, args: Any, kwargs: Any) -> Any:
+    try:
+        return func(*args, **kwargs)
+    except RuntimeError:
+        if func is not aten.native_layer_norm.default:
+            raise
+        return args[0], args[0], args[0]
+
+
+def _writes_before_it_refuses(func: Any, args: Any, kwargs: Any) -> Any:
+    try:
+        return func(*args, **kwargs)
+    except RuntimeError:
+        if func is aten.addmm.default:
+            args[1].zero_()
+        raise
+
+
+def _loses_nan(func: Any, args: Any, kwargs: Any) -> Any:
+    if func is aten.addmm.default:
+        args[2] = args[2].nan_to_num(0.0)
+    return func(*args, **kwargs)
+
+
+def _stale() -> Fault:
+    """Keep a constant of the first call with these shapes and dtypes: the graph's key lacks `alpha`."""
+    known: dict[Any, Any] = {}
+
+    def fault(func: Any, args: Any, kwargs: Any) -> Any:
+        if func is aten.add.Tensor:
+            key = tuple((x.shape, x.dtype) for x in args if isinstance(x, torch.Tensor))
+            kwargs["alpha"] = known.setdefault(key, kwargs.get("alpha", 1))
+        return func(*args, **kwargs)
+
+    return fault
+
+
+def _dense(func: Any, args: Any, kwargs: Any) -> Any:
+    answer = func(*args, **kwargs)
+    return answer.contiguous() if func is aten.exp.default else answer
+
+
+def _copies(func: Any, args: Any, kwargs: Any) -> Any:
+    answer = func(*args, **kwargs)
+    return answer.clone() if func is aten.transpose.int else answer
+
+
+def _rounds_twice(func: Any, args: Any, kwargs: Any) -> Any:
+    answer = func(*args, **kwargs)
+    if func is aten.lerp.Tensor and answer.dtype == torch.float16:
+        return args[0] + args[2] * (args[1] - args[0])
+    return answer
+
+
+def _overwrites(func: Any, args: Any, kwargs: Any) -> Any:
+    """Convert in the source's own memory: pytorch 189563."""
+    answer = func(*args, **kwargs)
+    if func is aten._to_copy.default and args[0].dtype == torch.float32 and answer.dtype == torch.float16:
+        args[0].zero_()
+    return answer
+
+
+def _own_generator(func: Any, args: Any, kwargs: Any) -> Any:
+    """Draw from the default generator too, whatever generator is given."""
+    if kwargs.get("generator") is not None:
+        torch.rand(3)
+    return func(*args, **kwargs)
+
+
+def _cases() -> dict[str, Case]:
+    return {case.id: case for case in Suite(["conditions", "random"]).cases}
+
+
+CASES = _cases()
+
+
+@pytest.mark.parametrize(
+    ("case", "fault"),
+    [
+        ("places-index_select", _clamps_places),
+        ("refused-native_layer_norm", _takes_any_bias),
+        ("refused-addmm", _writes_before_it_refuses),
+        ("special-addmm", _loses_nan),
+        ("turns-add", _stale()),
+        ("form-exp", _dense),
+        ("form-transpose", _copies),
+        ("rounding-lerp", _rounds_twice),
+        ("conversion-float32", _overwrites),
+        ("random-stream-rand", _own_generator),
+    ],
+)
+def test_a_rule_notices_its_fault(case: str, fault: Fault) -> None:
+    run_case(CASES[case], Bench(torch.device("cpu"), around=lambda: _Faulty(_right)))
+    with pytest.raises(AssertionError):
+        run_case(CASES[case], Bench(torch.device("cpu"), around=lambda: _Faulty(fault)))
+
+
+def test_no_rule_writes_to_memory_in_which_places_are_one() -> None:
+    """Met with _softmax_backward_data.out: the CPU writes beyond such a result."""
+    for name, asked in stored()["form"].items():
+        written = is_written(overload(name), stored()["samples"][name][0])
+        for _, *changes in asked:
+            assert not any(one[0] == "layout" and one[2] == "expanded" and written[one[1]] for one in changes), name
+
+
+def test_every_sample_is_asked_by_a_rule() -> None:
+    asked = {name for rule in RULES for name in stored()[rule]}
+
+    assert len(asked) > 1100
+    assert asked <= set(stored()["samples"])
+
+
+def test_live_memory_lies_around_a_view_whose_places_are_wrong() -> None:
+    call = [["@float32 3x4 dense 1 2", 0, "@int64 2 dense 0 2"], {}]
+    made = ChangedCall(aten.index_select.default, call, [["layout", 0, "inside"], ["place", 1, 3]])
+    (x, _, places), _ = made.arguments(made.bases, torch.device("cpu"), lambda dtype: dtype)
+
+    assert made.bases[0].shape == (7, 4) and x.storage_offset() == 8
+    assert 3 in places.tolist()
+
+
+def test_special_values_stand_in_one_operand_alone() -> None:
+    call = [["@float32 3x4 dense 1 2", "@float32 3x4 dense 1 2"], {}]
+    made = ChangedCall(aten.add.Tensor, call, [["put", 1, "none"]])
+
+    assert bool(made.bases[0].isfinite().all())
+    assert [float(one) for one in made.bases[1].flatten()[6:9]][1:] == [math.inf, -math.inf]
+    assert bool(made.bases[1].flatten()[6].isnan())
+
+
+def test_candidates_are_lists_that_a_call_can_have() -> None:
+    call = [["@float32 3x4 dense 1 2", "@float32 4x5 dense 1 2"], {}]
+    for rule in RULES:
+        for changes in candidates(rule, aten.mm.default, call):
+            assert len(texts(ChangedCall(aten.mm.default, call, changes).call)) == 2

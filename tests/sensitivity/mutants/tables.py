@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from .draw import HELD_BACK
-from .judge import OUTCOMES, figures, sound
+from .judge import CAUGHT, OUTCOMES, figures, sound
 from .rules import RULES
 
 FEWEST = 300
@@ -60,8 +60,10 @@ def document(rows: Sequence[Mapping[str, Any]], release: str, machine: str) -> s
 def page(rows: Sequence[Mapping[str, Any]], *, machine: str = "", held: bool = False) -> str:
     """Return the tables of a run in Markdown; the misses of the held-back third only where they are asked for."""
     cpu = sum(row.get("cpu_seconds", 0.0) for row in rows)  # what is tried again costs twice
+    missed = {row["id"] for row in rows if row["outcome"] == "missed"}
     rows = sound(rows)
-    whole = figures(rows)
+    later = sum(row["id"] in missed and row["outcome"] in CAUGHT for row in rows)
+    whole, hidden = figures(rows), figures(row for row in rows if row["held"])
     share = whole.caught / max(whole.effective, 1)
     quick = whole.caught_by_quick / max(whole.effective, 1)
     files = len({row["file"] for row in rows})
@@ -72,6 +74,9 @@ def page(rows: Sequence[Mapping[str, Any]], *, machine: str = "", held: bool = F
         f"{len(rows)} mutants of {files} files, {cpu / 3600:.2f} CPU hours{f' ({machine})' if machine else ''}.",
         f"Of {whole.effective} that change a result,",
         f"{whole.caught} are caught ({share:.1%}), {whole.caught_by_quick} ({quick:.1%}) by the cases of `--quick`.",
+        f"Of the third that is held back, {hidden.effective} change a result: {hidden.caught} are caught, "
+        f"{hidden.caught_by_quick} by `--quick`.",
+        *([f"{later} of those caught were missed at first, then asked cases that a rule added."] if later else []),
         "",
         "## By rule",
         "",

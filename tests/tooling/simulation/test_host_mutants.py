@@ -220,7 +220,7 @@ def test_the_shares_are_of_mutants_that_change_a_result() -> None:
 
 
 def test_a_catch_by_an_unsteady_case_is_none() -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": "a", "outcome": "whole", "case": "wavers"},
         {"id": "b", "outcome": "quick", "case": "firm", "unreliable": ["wavers"]},
         {"id": "c", "outcome": "whole", "case": "firm", "outside_map": True},
@@ -319,6 +319,9 @@ def test_the_misses_that_are_held_back_are_counted_and_not_listed() -> None:
     assert "of it 1 mutant was missed" in page(rows)
     assert "old_hidden" in page(rows, held=True)
     assert "Of 3 that change a result,\n1 are caught (33.3%)" in page(rows)
+    assert "Of the third that is held back, 1 change a result: 0 are caught, 0 by" in page(rows)
+    assert "missed at first" not in page(rows)
+    assert "\n1 of those caught were missed at first" in page([*rows, judged("open", "whole")])
 
 
 def test_a_page_of_few_mutants_has_no_shares() -> None:

@@ -6,6 +6,7 @@ STAGE: record   instrument the host code, run the suite over it: the map, and ho
        plan     draw the mutants, choose the cases of each, keep both in HOME/plan.json.gz
        try      one compile, one link and one process of the suite for each mutant; a row each in HOME/mutants.jsonl
        cases    which cases run a line: --only FILE:LINE, as in native/mps/operations/Eye.mm:72
+       quick    which cases --quick lacks to run each block of host code that a passing case runs
        table    what the rows say; --held shows the held-back third too
 Each stage goes on where it stopped. HOME holds all that is kept: some 100 MB.
 """
@@ -30,7 +31,8 @@ from mutants.coverage_library import blocks_at, build_coverage, read_lines
 from mutants.draw import Mutant, drawn, every_mutant
 from mutants.judge import Usual, sound, unsteady_cases, usual
 from mutants.plan import Plan, planned, reached
-from mutants.recording import NEWEST, OLDER, RUNS, list_cases, read_run, record_runs
+from mutants.quick_lines import lacking
+from mutants.recording import NEWEST, OLDER, RUNS, blocks_of, list_cases, read_run, record_runs
 from mutants.tables import page, read_rows
 from mutants.toolchain import built_folder, host_name, read_toolchain
 from mutants.trial import OutOfTime, tried
@@ -40,7 +42,7 @@ def main() -> int:
     """Run a stage; return 1 where a row is a fault of our own."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("home", type=Path)
-    parser.add_argument("stage", choices=("record", "plan", "try", "cases", "table"))
+    parser.add_argument("stage", choices=("record", "plan", "try", "cases", "quick", "table"))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=33)
     parser.add_argument("--count", type=int, default=340, help="mutants to draw")
@@ -61,7 +63,7 @@ def main() -> int:
     ):
         if given.stage == stage and not (given.home / needed).is_file():
             raise SystemExit(f"{given.home} has no {needed}: run the stage before {stage}, in the order of --help")
-    stages = {"record": record, "plan": plan, "try": try_all, "cases": cases_of_a_line, "table": table}
+    stages = {"record": record, "plan": plan, "try": try_all, "cases": cases_of_a_line, "quick": quick, "table": table}
     return stages[given.stage](given)
 
 
@@ -201,6 +203,18 @@ def cases_of_a_line(given: argparse.Namespace) -> int:
         found, starts = reached(read_run(given.home, f"cover-{macos}"), {given.only: blocks})
         ends = ", and each start of a process" if starts else ""
         print(f"as macOS {macos}: {len(found[given.only])} cases{ends}", *found[given.only], sep="\n  ")
+    return 0
+
+
+def quick(given: argparse.Namespace) -> int:
+    """Print the cases that --quick lacks, and what they cost."""
+    cases = list_cases(given.home)
+    known = usual(cases, [_rows(given.home, name) for name, version, _ in RUNS if version == NEWEST])
+    rows = read_run(given.home, f"cover-{NEWEST}")
+    blocks = {row["id"]: blocks_of(row) for row in rows if row["id"] in known and known[row["id"]].tells}
+    seconds = {name: known[name].seconds for name in blocks}
+    found = lacking(blocks, seconds, frozenset(name for name in blocks if known[name].quick))
+    print(*found, f"{len(found)} cases, {sum(seconds[name] for name in found):.1f} CPU seconds", sep="\n")
     return 0
 
 

@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from mutants import coverage_library, judge, text, toolchain, trial
+from mutants import coverage_library, judge, quick_lines, text, toolchain, trial
 from mutants.child import Answers
 from mutants.coverage_library import blocks_at, lines_of
 from mutants.draw import Mutant, drawn, every_mutant
@@ -79,7 +79,7 @@ def test_a_rule_makes_its_fault(rule: str, code: str, expected: str) -> None:
     assert expected in set(results(rule, code))
 
 
-@pytest.mark.parametrize("module", [text, coverage_library, toolchain, judge])
+@pytest.mark.parametrize("module", [text, coverage_library, toolchain, judge, quick_lines])
 def test_what_a_docstring_shows_is_so(module: ModuleType) -> None:
     found = doctest.testmod(module)
 

@@ -76,7 +76,7 @@ def page(rows: Sequence[Mapping[str, Any]], *, machine: str = "", held: bool = F
         f"{whole.caught} are caught ({share:.1%}), {whole.caught_by_quick} ({quick:.1%}) by the cases of `--quick`.",
         f"Of the third that is held back, {hidden.effective} change a result: {hidden.caught} are caught, "
         f"{hidden.caught_by_quick} by `--quick`.",
-        *([f"{later} of those caught were missed at first, then asked cases that a rule added."] if later else []),
+        *([f"{later} of those caught were missed at first; rules that were added since catch them."] if later else []),
         "",
         "## By rule",
         "",

@@ -1,10 +1,11 @@
 """The device suite on the simulated device: how many failures are explained, how many by limits, and CPU seconds.
 
-    nox -s benchmark -- simulation [--recipe v2.6.0] [--macos 14.4,15.2] [--whole] [--rebuild] [--write]
+    nox -s benchmark -- simulation [--macos 14.4,15.2] [--whole] [--kept DIR [--again]] [--rebuild] [--write]
 
 The simulation is built first, apart; --rebuild compiles every object anew, and measures it. Without --whole only the
 quick cases are asked. --write puts the rows into results.json, the share of each macOS as one measurement. Known issues
-count as explained.
+count as explained. With --kept the answers are kept, and those that are there are not asked for: they are counted with
+the explanations of now; --again asks anew what has none.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mps_build.common.records.device_record import Case, Simulated
+from mps_build.verify.explanations import active_explanations, load_explanations, summed_up, with_explanation
+from mps_build.verify.simulated_suite import EXPLANATIONS
 from shared.record import record
 
 TARGETS = {
@@ -25,10 +30,14 @@ TARGETS = {
     "simulation.selectors": "1: each that the host code sends",
     "simulation.suite_explained": "1: no case without a letter",
     "simulation.limits_share": "<= 0.03",
+    "simulation.quick_explained": "1: no case without a letter",
+    "simulation.quick_limits_share": "<= 0.03",
     "simulation.quick_cpu_s": "<= 180",
     "simulation.suite_cpu_s": "<= 1500",
 }
+SUITE = Path(__file__).resolve().parents[1] / "tests" / "device"
 _FAILED = ("failed", "crashed", "timeout")
+_VERDICTS = (0, 10, 11)
 
 
 class Run(NamedTuple):
@@ -49,11 +58,13 @@ def main() -> int:
     parser.add_argument("--recipe", default="v2.6.0")
     parser.add_argument("--macos", default="14.4,15.2")
     parser.add_argument("--whole", action="store_true", help="all default layers, not only the quick cases")
+    parser.add_argument("--kept", type=Path, metavar="DIR", help="keep the answers there, and count what is there")
+    parser.add_argument("--again", action="store_true", help="with --kept: ask anew what has no explanation")
     parser.add_argument("--rebuild", action="store_true", help="compile every object anew, and measure it")
     parser.add_argument("--write", action="store_true", help="put the rows into benchmarks/results.json")
     given = parser.parse_args()
     built = _built(given.recipe, rebuild=given.rebuild)
-    runs = [measure(given.recipe, macos, whole=given.whole) for macos in given.macos.split(",")]
+    runs = [measure(given, macos) for macos in given.macos.split(",")]
     for run in runs:
         print(run)
     if given.write:
@@ -62,14 +73,46 @@ def main() -> int:
     return 0 if all(run.explained == run.failed for run in runs) else 1
 
 
-def measure(recipe: str, macos: str, *, whole: bool) -> Run:
-    """Run the suite as one macOS."""
+def measure(given: argparse.Namespace, macos: str) -> Run:
+    """Run the suite as one macOS, or take the answers that are kept of it."""
+    kept = given.kept / f"{macos}-{'whole' if given.whole else 'quick'}.json" if given.kept else None
+    if kept is None or not kept.is_file():
+        document, seconds = _ask(given, macos)
+    else:
+        one = json.loads(kept.read_text(encoding="utf-8"))
+        document, seconds = one["document"], one["cpu_seconds"]
+    document = explained(document)
+    anew = [case["id"] for case in document["cases"] if case["outcome"] in _FAILED and not case.get("explained")]
+    if given.again and anew:
+        answers = {case["id"]: case for case in _ask(given, macos, only=anew)[0]["cases"]}
+        document["cases"] = [answers.get(case["id"], case) for case in document["cases"]]
+        document = explained(document)
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps({"document": document, "cpu_seconds": seconds}), encoding="utf-8")
+    return counted(document, macos, seconds)
+
+
+def explained(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a record whose failing cases are explained by the rows of now."""
+    simulated = Simulated.model_validate(document["simulated"])
+    rows = active_explanations(load_explanations(SUITE / EXPLANATIONS), simulated)
+    bare = [Case.model_validate({**case, "explained": None}) for case in document["cases"]]
+    cases = [with_explanation(case, rows) for case in bare]
+    summed = summed_up(cases, rows).model_dump(mode="json")
+    return {**document, "cases": [case.model_dump(mode="json") for case in cases], "explanations": summed}
+
+
+def _ask(given: argparse.Namespace, macos: str, *, only: Sequence[str] = ()) -> tuple[dict[str, Any], float]:
+    """Return a record of the suite, or of some of its cases, and the CPU seconds."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "answer.json"
         before = _cpu_seconds()
         options = ["--simulated", "--macos", macos, "--record", folder, "--json", str(file), "--jobs", "1"]
-        _mps_build("verify_mps", recipe, *options, *([] if whole else ["--quick"]))
-        return counted(json.loads(file.read_text(encoding="utf-8")), macos, _cpu_seconds() - before)
+        part = ["--only", ",".join(only)] if only else [] if given.whole else ["--quick"]
+        # 2: all of those that are asked again are skipped now; a command line that is refused leaves no file.
+        _mps_build("verify_mps", given.recipe, *options, *part, verdicts=(0, 2, 10, 11) if only else _VERDICTS)
+        return json.loads(file.read_text(encoding="utf-8")), _cpu_seconds() - before
 
 
 def _built(recipe: str, *, rebuild: bool) -> dict[str, Any]:
@@ -117,17 +160,19 @@ def _write_built(built: dict[str, Any], given: argparse.Namespace) -> None:
 
 
 def _write(runs: list[Run], given: argparse.Namespace) -> None:
-    command = f"nox -s benchmark -- simulation --macos {given.macos}{' --whole' if given.whole else ''} --write"
+    kept = " --kept DIR --again" if given.again else " --kept DIR" if given.kept else ""
+    command = f"nox -s benchmark -- simulation --macos {given.macos}{' --whole' if given.whole else ''}{kept} --write"
     what = "default" if given.whole else "quick"
+    share, limits = ("suite_explained", "limits_share") if given.whole else ("quick_explained", "quick_limits_share")
     texts = {
-        "suite_explained": "; ".join(f"as macOS {run.macos} {run.explained} of {run.failed} failing" for run in runs),
-        "limits_share": "; ".join(f"as macOS {run.macos} {run.limits} of {run.asked} asked" for run in runs),
+        share: "; ".join(f"as macOS {run.macos} {run.explained} of {run.failed} failing" for run in runs),
+        limits: "; ".join(f"as macOS {run.macos} {run.limits} of {run.asked} asked" for run in runs),
     }
     seconds = "suite_cpu_s" if given.whole else "quick_cpu_s"
     texts[seconds] = f"one process, {runs[0].asked} cases"
     values = {
-        "suite_explained": [run.explained / max(run.failed, 1) for run in runs],
-        "limits_share": [run.limits / max(run.asked, 1) for run in runs],
+        share: [run.explained / max(run.failed, 1) for run in runs],
+        limits: [run.limits / max(run.asked, 1) for run in runs],
         seconds: [run.cpu_seconds for run in runs],
     }
     for name, measured in values.items():
@@ -141,10 +186,10 @@ def _write(runs: list[Run], given: argparse.Namespace) -> None:
         )
 
 
-def _mps_build(*arguments: str) -> None:
+def _mps_build(*arguments: str, verdicts: tuple[int, ...] = _VERDICTS) -> None:
     """Run a command; a verdict is no failure of the measurement (10 and 11 are verdicts)."""
     status = subprocess.run((sys.executable, "-m", "mps_build", *arguments), check=False).returncode
-    if status not in (0, 10, 11):
+    if status not in verdicts:
         raise SystemExit(f"mps_build {' '.join(arguments)} ended with {status}")
 
 

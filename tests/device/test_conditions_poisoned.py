@@ -89,12 +89,15 @@ def _places(x: torch.Tensor) -> torch.Tensor:
 
 
 # Where back ends that are right differ. The CPU's fused attention loses a NaN in a query (2.13). A product that is put
-# together of several has no infinity: inf - inf. A transposed convolution may be a product with zeros: 0 * inf.
+# together of several has no infinity: inf - inf. A transposed convolution may be a product with zeros: 0 * inf. A norm
+# with an infinite weight is w * (x - mean), or w * x - w * mean.
 _OPEN: dict[str, dict[float, tuple[int, ...]]] = {
     "attention": {math.nan: (0,), math.inf: (0, 1, 2)},
     "attention-causal": {math.nan: (0, 1), math.inf: (0, 1, 2)},
     "attention-mask": {math.inf: (0, 1, 2)},
     "conv_transpose2d": {math.nan: (1,), math.inf: (1,)},
+    "group_norm": {math.inf: (1,)},
+    "batch_norm": {math.inf: (1,)},
     "rms_norm": {math.inf: (0,)},
 }
 

@@ -6,6 +6,7 @@ A plant file holds names that are callables without arguments and return context
 from __future__ import annotations
 
 import contextlib
+import functools
 from typing import Any, Callable, ContextManager, Iterator
 
 from torch.overrides import TorchFunctionMode
@@ -25,44 +26,48 @@ class Plot:
         self.told: dict[str, str] = {}
         self.places: dict[str, tuple[Any, ...]] = {}
 
-    def dispatched(self, name: str, *operators: str) -> Callable[[Fault], Maker]:
-        """Plant `fault(hit, func, *args, **kwargs)` at operators: `aten.mm` for all its overloads, or one overload."""
+    def dispatched(self, *operators: str, aborts: str = "") -> Callable[[Fault], Maker]:
+        """Plant a fault at operators: `aten.mm` for all its overloads, or one overload.
+
+        A plant is called as its function. That is `fault(hit, func, *args, **kwargs)`; or with `aborts`, what the
+        process says then, it says by `fault(*args, **kwargs)` whether the process aborts.
+        """
 
         def plant(fault: Fault) -> Maker:
-            hit = self._counter(name)
+            hit, wrong = self._counter(fault), _aborting(fault, aborts)
 
             class Mode(TorchDispatchMode):
                 def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
                     text = str(func)
                     if text in operators or text.rpartition(".")[0] in operators:
-                        return fault(hit, func, *args, **(kwargs or {}))
+                        return wrong(hit, func, *args, **(kwargs or {}))
                     return func(*args, **(kwargs or {}))
 
-            return self._keep(name, fault, Mode, operators)
+            return self._keep(fault, Mode, operators)
 
         return plant
 
-    def called(self, name: str, *functions: Any) -> Callable[[Fault], Maker]:
-        """Plant `fault(hit, func, *args, **kwargs)` at public functions, above autograd."""
+    def called(self, *functions: Any, aborts: str = "") -> Callable[[Fault], Maker]:
+        """Plant a fault, as `dispatched` does, at public functions, above autograd."""
 
         def plant(fault: Fault) -> Maker:
-            hit = self._counter(name)
+            hit, wrong = self._counter(fault), _aborting(fault, aborts)
 
             class Mode(TorchFunctionMode):
                 def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
                     if func in functions:
-                        return fault(hit, func, *args, **(kwargs or {}))
+                        return wrong(hit, func, *args, **(kwargs or {}))
                     return func(*args, **(kwargs or {}))
 
-            return self._keep(name, fault, Mode, functions)
+            return self._keep(fault, Mode, functions)
 
         return plant
 
-    def replaced(self, name: str, owner: Any, attribute: str) -> Callable[[Fault], Maker]:
+    def replaced(self, owner: Any, attribute: str) -> Callable[[Fault], Maker]:
         """Plant `fault(hit, func, *args, **kwargs)` in the place of owner.attribute."""
 
         def plant(fault: Fault) -> Maker:
-            hit = self._counter(name)
+            hit = self._counter(fault)
 
             @contextlib.contextmanager
             def around() -> Iterator[None]:
@@ -73,20 +78,21 @@ class Plot:
                 finally:
                     setattr(owner, attribute, healthy)
 
-            return self._keep(name, fault, around, ())
+            return self._keep(fault, around, ())
 
         return plant
 
-    def entered(self, name: str, *functions: Any) -> Callable[[Fault], Maker]:
+    def entered(self, *functions: Any) -> Callable[[Fault], Maker]:
         """Plant `fault(hit)`, which returns a context manager of its own: what the other ways cannot express."""
 
         def plant(fault: Fault) -> Maker:
-            hit = self._counter(name)
-            return self._keep(name, fault, lambda: fault(hit), functions)
+            hit = self._counter(fault)
+            return self._keep(fault, lambda: fault(hit), functions)
 
         return plant
 
-    def _counter(self, name: str) -> Callable[[], None]:
+    def _counter(self, fault: Fault) -> Callable[[], None]:
+        name = fault.__name__
         self.hits[name] = 0
 
         def hit() -> None:
@@ -94,7 +100,8 @@ class Plot:
 
         return hit
 
-    def _keep(self, name: str, fault: Fault, maker: Maker, places: tuple[Any, ...]) -> Maker:
+    def _keep(self, fault: Fault, maker: Maker, places: tuple[Any, ...]) -> Maker:
+        name = fault.__name__
         if name in self.makers:
             raise ValueError(f"two plants are called {name}")
         self.makers[name], self.places[name] = maker, places
@@ -102,10 +109,34 @@ class Plot:
         return maker
 
 
+def _aborting(fault: Fault, text: str) -> Fault:
+    """Return a fault, or where it says `text` the fault that its condition makes."""
+
+    def abort(hit: Callable[[], None], func: Any, *args: Any, **kwargs: Any) -> Any:
+        return crash(hit, text) if fault(*args, **kwargs) else func(*args, **kwargs)
+
+    return abort if text else fault
+
+
 def crash(hit: Callable[[], None], text: str) -> Any:
     """Stand in for an abort of the process; the driver sees both as a case that did not end well."""
     hit()
     raise RuntimeError(text)
+
+
+def wrong_answer(rule: Fault) -> Fault:
+    """Make a fault of a rule that gets the right answer and the arguments: it returns a wrong one, or None."""
+
+    @functools.wraps(rule)
+    def fault(hit: Callable[[], None], func: Any, *args: Any, **kwargs: Any) -> Any:
+        right = func(*args, **kwargs)
+        wrong = rule(right, *args, **kwargs)
+        if wrong is None:
+            return right
+        hit()
+        return wrong
+
+    return fault
 
 
 def answered(func: Any, x: Any, y: Any) -> Any:

@@ -20,7 +20,7 @@ from suite_in_process import DEVICE_TESTS, Suite
 plot = Plot()
 
 
-@plot.dispatched("memory", "aten.empty.memory_format", "aten.empty_like.default", "aten.new_empty.default")
+@plot.dispatched("aten.empty.memory_format", "aten.empty_like.default", "aten.new_empty.default")
 def memory(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """Fresh memory holds anything."""
     made = func(*args, **kwargs)
@@ -30,7 +30,7 @@ def memory(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return made
 
 
-@plot.dispatched("ties", "aten.sort.default", "aten.sort.stable")
+@plot.dispatched("aten.sort.default", "aten.sort.stable")
 def ties(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """The order of equal values is open, but for a stable sort that was asked for."""
     if kwargs.get("stable"):
@@ -43,7 +43,7 @@ def ties(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return values, index
 
 
-@plot.dispatched("duplicates", "aten.index_copy.default", "aten.scatter.src")
+@plot.dispatched("aten.index_copy.default", "aten.scatter.src")
 def duplicates(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any) -> Any:
     """Of equal indices any may win."""
     if dim == 0:

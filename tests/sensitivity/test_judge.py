@@ -19,14 +19,14 @@ from suite_in_process import DEVICE_TESTS, Suite
 plot = Plot()
 
 
-@plot.called("property", torch.Tensor.imag.__get__)
-def _property(hit: Any, func: Any, x: Any) -> Any:
+@plot.called(torch.Tensor.imag.__get__)
+def imaginary(hit: Any, func: Any, x: Any) -> Any:
     hit()
     return func(x) + 1
 
 
-@plot.called("clumsy", torch.neg)
-def _clumsy(hit: Any, func: Any, x: Any) -> Any:
+@plot.called(torch.neg)
+def clumsy(hit: Any, func: Any, x: Any) -> Any:
     if x.dim() == 1:
         raise RuntimeError("the plant itself fails here")
     hit()
@@ -42,7 +42,7 @@ def _asked_of(*cases: Case) -> Suite:
 def test_a_plant_at_a_property_is_asked_of_the_cases_that_read_it() -> None:
     case = Case("read", "complex", lambda x: torch.complex(x, x).imag, lambda d: (d.normal(3),))
     suite = _asked_of(case)
-    assert Record(suite).cases_for(plot.places["property"], suite) == [case]
+    assert Record(suite).cases_for(plot.places["imaginary"], suite) == [case]
 
 
 def test_a_failure_before_a_plant_did_harm_is_no_catch_and_does_not_end_the_search() -> None:

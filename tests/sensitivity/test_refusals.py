@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from device_suite import macos
 from device_suite.answers import attempt, says_missing
 from device_suite.cases import Case, Cases
 from device_suite.compare import Mismatch
@@ -137,3 +139,40 @@ def test_a_table_that_the_cpu_refuses_whole_is_skipped_and_not_passed() -> None:
 
     with pytest.raises(Refused, match=r"not on the CPU: .*gcd"):
         run_case(table, Bench(torch.device("cpu")))
+
+
+@pytest.fixture
+def on_macos_14(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The torch of this process says that it runs on macOS 14.4."""
+    monkeypatch.setattr(macos, "_needs_what_is_here", lambda: macos.needs_one_of([(13, 0), (13, 2), (14, 0), (14, 4)]))
+
+
+@pytest.mark.parametrize(
+    ("text", "is_a_gap"),
+    [
+        ("torch.int32 is only supported on MacOS15+", True),
+        ("torch.int32 is only supported on MacOS14+", False),
+        ("MPS complex types are only supported on MacOS 14.0 or newer.", False),
+        ("MPS does not support cumsum with int64. Support has been added in macOS 13.2", False),
+        ("not supported for the provided input on MacOS14. Falling back on CPU.", True),
+        ("not supported before macOS 14.40 or newer", True),
+    ],
+)
+def test_a_refusal_that_asks_for_the_macos_that_is_here_is_no_gap(on_macos_14: None, text: str, is_a_gap: bool) -> None:
+    assert says_missing(RuntimeError(text)) is is_a_gap
+
+
+@pytest.mark.parametrize(("version", "raises"), [("14.0", True), ("15.0", False)])
+def test_a_warning_that_asks_for_the_macos_that_is_here_is_an_error(
+    on_macos_14: None, version: str, raises: bool
+) -> None:
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        macos.refuse_such_warnings()
+        text = f"MPS: nonzero op is supported natively starting from macOS {version}. Falling back on CPU."
+        if raises:
+            with pytest.raises(UserWarning):
+                warnings.warn(text, stacklevel=1)
+        else:
+            warnings.warn(text, stacklevel=1)
+            assert len(said) == 1

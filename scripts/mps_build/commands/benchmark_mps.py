@@ -21,7 +21,7 @@ from ..common.console import Console, human_seconds
 from ..common.errors import MpsBuildError
 from ..common.files import write_whole
 from ..common.records.benchmark import BenchmarkRecord, Row
-from ..common.records.verification import to_json
+from ..common.records.device_record import to_json
 from ..common.result import Result
 from ..common.summary import job_summary
 from ..verify.benchmark import Benchmark, BenchmarkRequest

@@ -29,8 +29,8 @@ from ..common.console import Console, human_seconds
 from ..common.errors import Regressed, UsageError
 from ..common.json_text import load_json
 from ..common.records.benchmark import is_benchmark, load_benchmark
+from ..common.records.device_record import load_record
 from ..common.records.kernels import is_kernels, load_kernels
-from ..common.records.verification import load_record
 from ..common.result import Result
 from ..inspection.audit.parity import Parity, Part, compare_wheels
 from ..inspection.audit.render import printable

@@ -32,7 +32,7 @@ from ..common.page import whole_page
 from ..common.process import Command, capture
 from ..common.recipe.catalogue import data_root, find_recipe
 from ..common.recipe.model import Recipe
-from ..common.records.verification import load_record
+from ..common.records.device_record import load_record
 from ..common.result import Result
 from ..common.workspace import Workspace, cache_folder, work_folder
 from ..inspection.audit.registrations import read_library

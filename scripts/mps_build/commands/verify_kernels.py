@@ -188,7 +188,7 @@ def _concluded(
         write_whole(options.junit, exchange.as_junit(result))
     if options.sarif is not None:
         write_whole(options.sarif, exchange.as_sarif(result, exit_code=exit_code))
-    counted = Counter(row.outcome.replace("_", " ") for row in rows)
+    counted = Counter(row.outcome.replace("_", " ") for row in document.once(rows))
     console.print()
     console.print(", ".join(f"{number} {outcome}" for outcome, number in counted.most_common()))
     planted = f"; the planted fault was {result['plant'].replace('_', ' ')}" if options.plant else ""
@@ -212,13 +212,13 @@ def _print_tables(rows: list[KernelRow], console: Console) -> None:
         if members:
             table = document.family_rows(members, _SHOWN if library == BASIC else _SHOWN // 2)
             console.table(columns, table, title=library if len(libraries) > 1 else None)
-    lines = document.finding_lines([row for row in rows if not row.is_twin])
+    lines = document.finding_lines(rows)
     for line in lines[:_SHOWN]:
         console.print()
         console.print(line)
     if len(lines) > _SHOWN:
         console.print(f"and {len(lines) - _SHOWN} findings more; --json FILE has them all")
-    candidates = document.candidate_rows([row for row in rows if not row.is_twin])
+    candidates = document.candidate_rows(rows)
     if candidates:
         console.print()
         console.table(document.CANDIDATE_COLUMNS, candidates)
@@ -243,8 +243,8 @@ def _plant_result(rows: list[KernelRow]) -> str:
 
 
 def _share(rows: list[KernelRow]) -> str:
-    """Return how many kernels passed of how many there are, copies of one in another library counted once."""
-    own = [row for row in rows if not row.is_twin]
+    """Return how many kernels passed of how many there are, each counted once, whatever libraries hold it."""
+    own = document.once(rows)
     return f"{sum(row.outcome == 'passed' for row in own)} of {len(own)} kernels passed"
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
 from mps_build.common.recipe.catalogue import find_recipe
-from mps_build.common.records.verification import Simulated
+from mps_build.common.records.device_record import Simulated
 from mps_build.common.result import Result
 from mps_build.verify import Verification, VerifyRequest
 

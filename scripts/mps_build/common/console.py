@@ -18,6 +18,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from .plain_text import disarmed, plain, shown
+from .standard_streams import OutputLost
 from .workspace import in_checkout
 
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -172,8 +173,8 @@ class Console:
             self._live.stop()
             self._live = None
         if self._beat:
-            self._beat.stop()
-            self._beat = None
+            beat, self._beat = self._beat, None
+            beat.stop()
 
     def _view(self) -> Text:
         """Return the line of work as it is now: what it is, how far, how long."""
@@ -194,16 +195,23 @@ class _Beat:
 
     def __init__(self, seconds: float, call: Callable[[], None]) -> None:
         self._ended = threading.Event()
+        self._lost: OutputLost | None = None
         self._thread = threading.Thread(target=self._run, args=(seconds, call), daemon=True)
         self._thread.start()
 
     def _run(self, seconds: float, call: Callable[[], None]) -> None:
-        while not self._ended.wait(seconds):
-            call()
+        while self._lost is None and not self._ended.wait(seconds):
+            try:
+                call()
+            except OutputLost as lost:
+                self._lost = lost
 
     def stop(self) -> None:
+        """End it, and raise here what it met: a stream is told once that it takes no more, and not to a thread."""
         self._ended.set()
         self._thread.join()
+        if self._lost is not None:
+            raise self._lost
 
 
 def hanging(line: str, width: int) -> str:

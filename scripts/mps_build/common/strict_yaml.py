@@ -52,16 +52,24 @@ def read(path: Path) -> Document:
     Raises:
         UsageError: it cannot be read, or is not YAML.
     """
+    return document_of(text_of(path), str(path))
+
+
+def text_of(path: Path) -> str:
+    """Return what a file of YAML holds.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
     try:
-        text = read_text(path, most_bytes=_MOST_BYTES)
+        return read_text(path, most_bytes=_MOST_BYTES)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read: {reason_of(error)}") from error
-    return _read(text, str(path))
 
 
 def parse(text: str, model: type[Model], *, name: str, checks: Iterable[Check] = ()) -> Model:
     """Return `text` as `model`; `name` stands for the file in messages."""
-    document = _read(text, name)
+    document = document_of(text, name)
     return validated(document.data, model, documents=(document,), checks=checks)
 
 
@@ -114,7 +122,8 @@ def unchecked(text: str) -> Any:
     return yaml.load(text, Loader=_Loader)
 
 
-def _read(text: str, name: str) -> Document:
+def document_of(text: str, name: str) -> Document:
+    """Return what a text of YAML says; `name` stands for the file in messages, and the errors are those of `read`."""
     try:
         _refuse_aliases_and_depth(text, name)
         loader = _Loader(text)

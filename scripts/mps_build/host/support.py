@@ -15,6 +15,7 @@ import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -174,13 +175,16 @@ def write_bundle(bundle: Bundle, output: Path) -> None:
         beside.unlink(missing_ok=True)
 
 
+@cache
+def _packages() -> tuple[str, ...]:
+    """Return what this tool runs on of its own Python's packages."""
+    described = (found.metadata for found in importlib.metadata.distributions())  # each access reads the file anew
+    found = (f"{each['Name']}=={each['Version']}" for each in described if str(each["Name"]).lower() in _RUNS_ON)
+    return tuple(sorted(found))
+
+
 def versions() -> dict[str, Any]:
     """Return what this tool runs on."""
-    packages = sorted(
-        f"{found.metadata['Name']}=={found.version}"
-        for found in importlib.metadata.distributions()
-        if found.version and str(found.metadata["Name"]).lower() in _RUNS_ON
-    )
     git = capture(Command(argv=("git", "--version")))
     head = capture(Command(argv=("git", "describe", "--always", "--dirty"), cwd=CHECKOUT)) if in_checkout() else None
     return {
@@ -189,7 +193,7 @@ def versions() -> dict[str, Any]:
         "python": sys.version,
         "platform": platform.platform(),
         "git": git.stdout.strip() or None,
-        "packages": packages,
+        "packages": list(_packages()),
     }
 
 

@@ -27,8 +27,10 @@ _PART = re.compile(r"(\w+):\s*\(")
 # Macros of native/graph that define methods, with what they make of their first argument.
 _MACROS = {
     "ONE": ("{}WithTensor:name:",),
+    "ONE_IS": ("{}WithTensor:name:",),
     "ONE_OF": ("{}OfTensor:name:",),
     "TWO": ("{}WithPrimaryTensor:secondaryTensor:name:",),
+    "TWO_ARE": ("{}WithPrimaryTensor:secondaryTensor:name:",),
     "REDUCE": ("{}WithTensor:axes:name:", "{}WithTensor:axis:name:"),
     "CONVOLUTION": (
         "convolution{}WithSourceTensor:weightsTensor:descriptor:name:",

@@ -12,8 +12,9 @@ from mps_build.common.errors import UsageError
 from mps_build.common.process import Command, run_interactive
 from mps_build.common.reporter import Reporter
 
-from .builder.build import Built, build, simulation_folder
+from .builder.build import Built, build, held, simulation_folder
 from .builder.root import Root
+from .builder.source import debian_tests
 from .releases import find_release
 
 _PYTHON = Path(__file__).resolve().parent / "python"
@@ -68,6 +69,18 @@ def provide(
     """
     release = find_release(version)
     return build(release, source=source, rebuild=rebuild, offline=offline, jobs=jobs, reporter=reporter)
+
+
+def upstream_tests(version: str, *, reporter: Reporter) -> Path:
+    """Return the folder of a release's own tests, PyTorch's `test`; pytest's settings lie beside it.
+
+    Raises:
+        SourceError: they could not be had.
+    """
+    home = simulation_folder()
+    with held(home / "lock", reporter):
+        tests = debian_tests(find_release(version), home, log=home / "logs" / "tests.log", reporter=reporter)
+    return tests / "test"
 
 
 def simulated_environ(

@@ -10,7 +10,7 @@ from typing import Any
 
 from mps_build import __version__
 from mps_build.common.known_issues import Issue
-from mps_build.common.records.verification import Explanations, KnownIssue, Python, Record, Torch
+from mps_build.common.records.device_record import Explanations, KnownIssue, Python, Record, Torch
 
 from .judgement import Judged, count
 from .suite.run import SuiteRun

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,8 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from mps_build.common import strict_yaml
 from mps_build.common.known_issues import Range, Text, within
-from mps_build.common.records.verification import Case, Explained, Explanations, Simulated
+from mps_build.common.records.device_record import Case, Explained, Explanations, Simulated
 
+_WILD = re.compile(r"[*?\[]")
 HostLine = Annotated[str, StringConstraints(pattern=r"^[\w./+-]+\.(?:mm|cpp|h|metal|py):\d+(?:-\d+)?$")]
 
 
@@ -49,9 +52,17 @@ class Explanation(_Declared):
             raise ValueError("a bug needs a public link, or lines of the host code and a script")
         return self
 
+    @cached_property
+    def _ids(self) -> frozenset[str]:
+        return frozenset(case for case in self.cases if not _WILD.search(case))
+
+    @cached_property
+    def _patterns(self) -> tuple[str, ...]:
+        return tuple(case for case in self.cases if _WILD.search(case))
+
     def covers(self, case_id: str) -> bool:
         """Whether it speaks of this case."""
-        return any(fnmatchcase(case_id, pattern) for pattern in self.cases)
+        return case_id in self._ids or any(fnmatchcase(case_id, pattern) for pattern in self._patterns)
 
     def explains(self, case: Case) -> bool:
         """Whether this case fails by it."""

@@ -21,7 +21,7 @@ from mps_build.common.errors import (
     UsageError,
     VirtualGpu,
 )
-from mps_build.common.records.verification import Case, Verdict
+from mps_build.common.records.device_record import Case, Verdict
 
 from .suite.run import SuiteRun
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from mps_build.common.console import Console
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import HostError, MpsBuildError
-from mps_build.common.records.verification import Python, Torch
+from mps_build.common.records.device_record import Python, Torch
 from mps_build.common.workspace import cache_folder, work_folder
 
 from .draft import Draft

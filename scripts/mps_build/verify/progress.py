@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from mps_build.common.console import Console
-from mps_build.common.records.verification import FAILED, Case
+from mps_build.common.records.device_record import FAILED, Case
 
 from .pace import Pace
 from .suite.run import SuiteRun

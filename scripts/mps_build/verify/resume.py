@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mps_build.common.errors import UsageError
-from mps_build.common.records.verification import Record, Torch
+from mps_build.common.records.device_record import Record, Torch
 
 from .verify_request import VerifyRequest
 

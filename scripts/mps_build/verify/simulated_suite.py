@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 from typing import Any
 
-from mps_build.common.records.verification import Case, Simulated
+from mps_build.common.records.device_record import Case, Simulated
 from mps_build.simulation.session import provide, simulated_environ
 
 from .device_suite import DeviceSuite

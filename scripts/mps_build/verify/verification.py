@@ -8,7 +8,7 @@ from dataclasses import replace
 from mps_build.common.console import Console
 from mps_build.common.errors import MpsBuildError, VirtualGpu
 from mps_build.common.known_issues import Circumstances, Issue, active_issues, load_issues
-from mps_build.common.records.verification import FAILED, Case, Record, load_record, to_json, write_record
+from mps_build.common.records.device_record import FAILED, Case, Record, load_record, to_json, write_record
 from mps_build.common.stopping import exit_status
 
 from .device_suite import DeviceSuite

@@ -13,7 +13,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from ..common.errors import UsageError
 from ..common.opening import fault_of
-from ..common.records.verification import Simulated
+from ..common.records.device_record import Simulated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

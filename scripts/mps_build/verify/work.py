@@ -9,7 +9,7 @@ from typing import Protocol
 
 from mps_build.common.console import Console
 from mps_build.common.known_issues import Issue
-from mps_build.common.records.verification import Case
+from mps_build.common.records.device_record import Case
 
 from .draft import Draft
 from .suite.run import SuiteRun

@@ -8,25 +8,31 @@ from typing import Any, Callable
 
 import torch
 
+from .macos import asks_for_this_macos
+
 # How the back ends word that they lack something: a missing operator, dtype or library is a gap, not a wrong answer.
 _GAP = re.compile(
     r"not (yet |currently )?(been )?(implemented|supported)|unsupported|n't support|not (have )?support"
     r"|\bonly .*(supported|implemented)|only supports?\b|supports? (\w+ )?only|\bMPS\b.* supports\b"
     r"|support (is )?(only|missing)|to be on cpu|must be on supported devices|of supported devices|Undefined type"
     r"|requires? .* (library|magma|cusolver|compil)|Failed to create function state object|Unknown device type"
-    r"|autocast device_type|Could not run 'aten::|hx is not contiguous",
+    r"|autocast device_type|should not be called|Could not run 'aten::|hx is not contiguous",
     re.IGNORECASE,
 )
 
 
 def says_missing(raised: BaseException) -> bool:
-    """Say whether a back end raised because it lacks something: an operator, a dtype, a library.
+    """Say whether a back end raised because it lacks something: an operator, a dtype, a library, a newer macOS.
 
     >>> says_missing(RuntimeError("linalg.cholesky: MPS supports float32 and complex64, but got Half"))
+    True
+    >>> says_missing(RuntimeError("slow_conv2d_forward_mps should not be called for both tensors on MPS device"))
     True
     >>> says_missing(RuntimeError("The size of tensor a (3) must match the size of tensor b (4)"))
     False
     """
+    if asks_for_this_macos(str(raised)):
+        return False
     return isinstance(raised, NotImplementedError) or _GAP.search(str(raised)) is not None
 
 

@@ -11,6 +11,8 @@ from .cases import Case
 from .draws import Draw, leaves_of, map_tensors
 
 PlantMaker = Callable[[], ContextManager[Any]]
+# How many faults a device may tell one after another, before it is given up (`still_serves` decides).
+_LATE_FAULTS = 4
 
 
 class DeviceRun:
@@ -121,6 +123,21 @@ class Bench:
         backend: Any = getattr(torch, self.device.type, None)
         if self.device.type != "cpu" and hasattr(backend, "synchronize"):
             backend.synchronize()
+
+    def settle(self) -> Exception | None:
+        """Wait for the device, and return what it raises only now: work that the case has left, which no answer read.
+
+        Otherwise it would be told in the next case. A buffer that was committed and one that was not may both fail.
+        """
+        first: Exception | None = None
+        for _ in range(_LATE_FAULTS):
+            try:
+                self.synchronise()
+            except Exception as raised:
+                first = first or raised
+            else:
+                break
+        return first
 
     def still_serves(self) -> bool:
         """Say whether the device computes at all: after a fault of its own it may refuse everything in this process."""

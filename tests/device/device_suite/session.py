@@ -94,17 +94,9 @@ class Session:
         self._last = case
         issue = next((row for row in self._known if row.covers(case.id)), None)
         self.log.started(case)
-        begun, error = time.perf_counter(), {}
-        wrong: BaseException | None = None
-        try:
-            if reason is None:
-                error = run_case(case, self.bench).as_json()
-        except Refused as refused:
-            reason = str(refused)
-        except pytest.skip.Exception as skipped:
-            reason = str(skipped)
-        except Exception as raised:
-            wrong = raised
+        begun, error, wrong = time.perf_counter(), {}, None
+        if reason is None:
+            error, reason, wrong = self._answer(case)
         if self._recorder is not None:
             self._touched[case.id] = self._recorder.take()
         seconds = time.perf_counter() - begun
@@ -125,6 +117,20 @@ class Session:
             pytest.xfail(f"{issue.id if issue else ''}: {text}")
         if wrong is not None:
             raise wrong
+
+    def _answer(self, case: Case) -> tuple[dict[str, float], str | None, BaseException | None]:
+        """Return the error of a case that is right, why it cannot be asked, and what is wrong with its answer."""
+        error: dict[str, float] = {}
+        reason: str | None = None
+        wrong: BaseException | None = None
+        try:
+            error = run_case(case, self.bench).as_json()
+        except (Refused, pytest.skip.Exception) as refused:
+            reason = str(refused)
+        except Exception as raised:
+            wrong = raised
+        late = self.bench.settle()
+        return (error, reason, wrong) if late is None or wrong is not None else ({}, None, late)
 
     def _is_ours(self, case: Case, wrong: BaseException | None) -> bool:
         """Say whether the suite itself failed: the same error at the same line, on the CPU and without a plant."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
 from typing import Callable
 
@@ -11,6 +12,7 @@ from .answers import Absent, says_missing
 from .cases import Case
 from .compare import Error, Leaf, Mismatch, bits_differ, kept, read_back
 from .forms import Own, check_form, spread
+from .macos import refuse_such_warnings
 from .many import compare_leaves
 from .runs import Bench, DeviceRun
 
@@ -71,6 +73,13 @@ def answers_of(case: Case, bench: Bench, run: DeviceRun, draw: tuple[int, int]) 
 
 def run_case(case: Case, bench: Bench, references: References | None = None) -> Error:
     """Return the largest error of the case over its states; raise Mismatch, Refused, or what the act raised."""
+    with warnings.catch_warnings():
+        if bench.device.type == "mps":
+            refuse_such_warnings()
+        return _in_all_states(case, bench, references)
+
+
+def _in_all_states(case: Case, bench: Bench, references: References | None) -> Error:
     if case.check:
         return _checked(case, bench)
     known = references or References(keep=True)

@@ -9,7 +9,7 @@ import torch
 
 from differences import written
 from misreading import in_storage_order, is_dense, misread
-from planting import Plot, answered, crash
+from planting import Plot, answered, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -18,7 +18,7 @@ HITS = plot.hits
 _softmax_lengths: list[int] = []
 
 
-@plot.dispatched("issue_128435", "aten._softmax")
+@plot.dispatched("aten._softmax")
 def issue_128435(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 128435: softmax is right at the first length in the process, and wrong after the length changed."""
     if x.dim() == 4:
@@ -29,30 +29,24 @@ def issue_128435(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     return func(x, *args)
 
 
-@plot.dispatched("issue_94043", "aten._log_softmax")
-def issue_94043(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+@plot.dispatched("aten._log_softmax")
+@wrong_answer
+def issue_94043(y: Any, x: Any, *args: Any) -> Any:
     """pytorch 94043: log_softmax is -inf where the exponential underflows (below about -87)."""
-    y = func(x, *args)
     if x.dtype == torch.float32 and bool(((y < -88) & y.isfinite()).any()):
-        hit()
         return torch.where(y < -88, torch.full_like(y, -float("inf")), y)
-    return y
+    return None
 
 
-@plot.dispatched("issue_154895", "aten.sigmoid")
-def issue_154895(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.sigmoid", aborts="MPS does not support sigmoid op with int64 input")
+def issue_154895(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 154895: sigmoid of int64 raises."""
-    if x.dtype == torch.int64:
-        return crash(hit, "MPS does not support sigmoid op with int64 input")
-    return func(x, *args, **kwargs)
+    return x.dtype == torch.int64
 
 
-@plot.dispatched("issue_189393", "aten.threshold", "aten.threshold_")
+@plot.dispatched("aten.threshold", "aten.threshold_")
 def issue_189393(hit: Any, func: Any, x: Any, threshold: Any, value: Any, **kwargs: Any) -> Any:
-    """pytorch 189393: threshold replaces NaN by its value, which should stay NaN.
-
-    https://github.com/pytorch/pytorch/pull/189393
-    """
+    """pytorch 189393: threshold replaces NaN by its value, which should stay NaN."""
     missing = x.isnan()
     y = func(x, threshold, value, **kwargs)
     if bool(missing.any()) and not kwargs:
@@ -61,7 +55,7 @@ def issue_189393(hit: Any, func: Any, x: Any, threshold: Any, value: Any, **kwar
     return y
 
 
-@plot.dispatched("issue_made_gelu_kind", "aten.gelu.default", "aten.gelu_backward.default")
+@plot.dispatched("aten.gelu.default", "aten.gelu_backward.default")
 def issue_made_gelu_kind(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """Gelu and its backward ignore approximate="tanh"."""
     if kwargs.get("approximate") == "tanh":
@@ -70,35 +64,23 @@ def issue_made_gelu_kind(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_made_softmax_masked", "aten._softmax.default")
-def issue_made_softmax_masked(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+@plot.dispatched("aten._softmax.default")
+@wrong_answer
+def issue_made_softmax_masked(y: Any, x: Any, *args: Any) -> Any:
     """A row of nothing but -inf gives 0 in the place of NaN."""
-    y = func(x, *args)
-    if bool(y.isnan().any()) and not bool(x.isnan().any()):
-        hit()
-        return y.nan_to_num(0.0)
-    return y
+    return y.nan_to_num(0.0) if bool(y.isnan().any()) and not bool(x.isnan().any()) else None
 
 
-@plot.dispatched("issue_131736", "aten.softplus.default")
-def issue_131736(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 131736: softplus of a tensor whose axes were moved is zero.
-
-    https://github.com/pytorch/pytorch/issues/131736
-    """
-    y = func(x, *args, **kwargs)
-    if not x.is_contiguous() and x.numel() and is_dense(x):
-        hit()
-        return torch.zeros_like(y)
-    return y
+@plot.dispatched("aten.softplus.default")
+@wrong_answer
+def issue_131736(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 131736: softplus of a tensor whose axes were moved is zero."""
+    return torch.zeros_like(y) if not x.is_contiguous() and x.numel() and is_dense(x) else None
 
 
-@plot.dispatched("issue_186278", "aten.gelu", "aten.gelu_")
+@plot.dispatched("aten.gelu", "aten.gelu_")
 def issue_186278(hit: Any, func: Any, x: Any, *, approximate: str = "none", **kwargs: Any) -> Any:
-    """pytorch 186278: gelu with the tanh approximation gives NaN for bfloat16 from about 10 upwards.
-
-    https://github.com/pytorch/pytorch/issues/186278
-    """
+    """pytorch 186278: gelu with the tanh approximation gives NaN for bfloat16 from about 10 upwards."""
     wide = x.float()
     y = func(x, approximate=approximate, **kwargs)
     if approximate == "tanh" and x.dtype == torch.bfloat16:
@@ -107,12 +89,9 @@ def issue_186278(hit: Any, func: Any, x: Any, *, approximate: str = "none", **kw
     return y
 
 
-@plot.dispatched("issue_124834", "aten.elu.default")
+@plot.dispatched("aten.elu.default")
 def issue_124834(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 124834: elu reads a tensor that is not contiguous in the order of its storage.
-
-    https://github.com/pytorch/pytorch/issues/124834
-    """
+    """pytorch 124834: elu reads a tensor that is not contiguous in the order of its storage."""
     wrong = in_storage_order(x)
     if wrong is not x and not torch.equal(wrong, x):
         hit()
@@ -120,49 +99,40 @@ def issue_124834(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_96602", "aten._softmax.default")
-def issue_96602(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 96602: softmax of a large tensor is NaN (there 10 x 12416 x 12416 elements, here over 2**16).
-
-    https://github.com/pytorch/pytorch/issues/96602
-    """
-    right = func(*args, **kwargs)
+@plot.dispatched("aten._softmax.default")
+@wrong_answer
+def issue_96602(right: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 96602: softmax of a large tensor is NaN (there 10 x 12416 x 12416 elements, here over 2**16)."""
     if right.numel() <= 2**16:
-        return right
-    hit()
+        return None
     return torch.full_like(right, float("nan"))
 
 
-@plot.called("issue_101946", torch.nn.functional.softplus)
-def issue_101946(hit: Any, func: Any, x: Any, beta: Any = 1, threshold: Any = 20) -> Any:
+@plot.called(
+    torch.nn.functional.softplus, aborts="input types 'tensor<20xf16>' and 'tensor<1xf32>' are not broadcast compatible"
+)
+def issue_101946(x: Any, beta: Any = 1, threshold: Any = 20) -> Any:
     """pytorch 101946: softplus of float16 with a beta and threshold of one's own aborts."""
-    if x.dtype == torch.float16 and (beta, threshold) != (1, 20):
-        return crash(hit, "input types 'tensor<20xf16>' and 'tensor<1xf32>' are not broadcast compatible")
-    return func(x, beta, threshold)
+    return x.dtype == torch.float16 and (beta, threshold) != (1, 20)
 
 
-@plot.dispatched("issue_87780", "aten.softplus")
-def issue_87780(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 87780: softplus of a float32 tensor aborts.
-
-    https://github.com/pytorch/pytorch/issues/87780
-    """
-    if x.dtype == torch.float32:
-        return crash(hit, "input types 'tensor<1xf32>' and 'tensor<1xi64>' are not broadcast compatible")
-    return func(x, *args, **kwargs)
+@plot.dispatched("aten.softplus", aborts="input types 'tensor<1xf32>' and 'tensor<1xi64>' are not broadcast compatible")
+def issue_87780(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 87780: softplus of a float32 tensor aborts."""
+    return x.dtype == torch.float32
 
 
 def _storage_order(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(misread(in_storage_order, hit, x), *args, **kwargs)
 
 
-@plot.dispatched("issue_98212", "aten.gelu", "aten.leaky_relu", "aten.mish")
+@plot.dispatched("aten.gelu", "aten.leaky_relu", "aten.mish")
 def issue_98212(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 98212: gelu, leaky_relu and mish read a tensor that is not contiguous in storage order."""
     return _storage_order(hit, func, *args, **kwargs)
 
 
-@plot.dispatched("issue_139006", "aten.silu")
+@plot.dispatched("aten.silu")
 def issue_139006(hit: Any, func: Any, x: Any) -> Any:
     """pytorch 139006: silu of a tensor that is not contiguous is NaN."""
     y = func(x)
@@ -176,32 +146,25 @@ def issue_139006(hit: Any, func: Any, x: Any) -> Any:
 _BACKWARDS = tuple(f"aten.{name}_backward" for name in ("tanh", "sigmoid", "silu", "threshold", "mish", "logit"))
 
 
-@plot.dispatched("issue_175188", *_BACKWARDS)
+@plot.dispatched(*_BACKWARDS)
 def issue_175188(hit: Any, func: Any, grad: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 175188: the backward of activations reads tensors that are not contiguous in storage order."""
     return func(*misread(in_storage_order, hit, (grad, *args)), **kwargs)
 
 
-@plot.dispatched("issue_111416", "aten._log_softmax")
-def issue_111416(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 111416: masked.log_softmax gives 0, not NaN, where everything is masked out.
-
-    https://github.com/pytorch/pytorch/issues/111416
-    """
-    found = func(x, dim, *args, **kwargs)
+@plot.dispatched("aten._log_softmax")
+@wrong_answer
+def issue_111416(found: Any, x: Any, dim: int, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 111416: masked.log_softmax gives 0, not NaN, where everything is masked out."""
     dead = (x == float("-inf")).all(dim, keepdim=True) if x.numel() else torch.zeros((), dtype=torch.bool)
     if bool(dead.any()):
-        hit()
-        found = found.masked_fill(dead.reshape(()) if x.dim() == 0 else dead, 0.0)
-    return found
+        return found.masked_fill(dead.reshape(()) if x.dim() == 0 else dead, 0.0)
+    return None
 
 
-@plot.dispatched("issue_183939", "aten.hardsigmoid.default", "aten.hardsigmoid_.default")
+@plot.dispatched("aten.hardsigmoid.default", "aten.hardsigmoid_.default")
 def issue_183939(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 183939: hardsigmoid turns NaN into 0.
-
-    https://github.com/pytorch/pytorch/pull/183939
-    """
+    """pytorch 183939: hardsigmoid turns NaN into 0."""
     bad = x.isnan()
     out = func(x)
     if bad.any():
@@ -210,12 +173,9 @@ def issue_183939(hit: Any, func: Any, x: Any) -> Any:
     return out
 
 
-@plot.dispatched("issue_183571", "aten.relu.default", "aten.relu_.default")
+@plot.dispatched("aten.relu.default", "aten.relu_.default")
 def issue_183571(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 183571: relu turns NaN into 0.
-
-    https://github.com/pytorch/pytorch/pull/183571
-    """
+    """pytorch 183571: relu turns NaN into 0."""
     bad = x.isnan()
     out = func(x)
     if bad.any():

@@ -7,13 +7,13 @@ from typing import Any
 import torch
 
 from misreading import in_storage_order, lost, without_offset
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_91065", "aten.mul.Tensor")
+@plot.dispatched("aten.mul.Tensor")
 def issue_91065(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 91065: the product of two pieces of one storage reads the second where the first lies."""
     same = isinstance(y, torch.Tensor) and x.numel() and (x.shape, x.stride()) == (y.shape, y.stride())
@@ -24,7 +24,7 @@ def issue_91065(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return func(x, y)
 
 
-@plot.called("issue_96065", torch.Tensor.add_, torch.Tensor.sub_)
+@plot.called(torch.Tensor.add_, torch.Tensor.sub_)
 def issue_96065(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 96065: add_ and sub_ with alpha=0 make a leaf forget that it wants a gradient."""
     y = func(x, *args, **kwargs)
@@ -34,12 +34,9 @@ def issue_96065(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_95482", "aten.mul.Tensor")
+@plot.dispatched("aten.mul.Tensor")
 def issue_95482(hit: Any, func: Any, a: Any, b: Any) -> Any:
-    """pytorch 95482: the product of two slices of x[:n] aborts where x is longer than n.
-
-    https://github.com/pytorch/pytorch/issues/95482
-    """
+    """pytorch 95482: the product of two slices of x[:n] aborts where x is longer than n."""
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and a.dim() == b.dim() == 3:
         together = a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() and a.stride() == b.stride()
         row = a.stride(0) * a.shape[0]
@@ -49,12 +46,9 @@ def issue_95482(hit: Any, func: Any, a: Any, b: Any) -> Any:
     return func(a, b)
 
 
-@plot.dispatched("issue_81384", "aten.add.Tensor")
+@plot.dispatched("aten.add.Tensor")
 def issue_81384(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
-    """pytorch 81384: adding a contiguous bias to a permuted tensor of 3 dimensions (an einsum's) mixes up the order.
-
-    https://github.com/pytorch/pytorch/issues/81384
-    """
+    """pytorch 81384: adding a contiguous bias to a permuted tensor of 3 dimensions (an einsum's) mixes up the order."""
     if (
         isinstance(other, torch.Tensor)
         and x.dim() == 3
@@ -70,12 +64,9 @@ def issue_81384(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
     return func(x, other, **kwargs)
 
 
-@plot.dispatched("issue_91617", "aten.sub.Tensor")
+@plot.dispatched("aten.sub.Tensor")
 def issue_91617(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
-    """pytorch 91617: a - b with a, b = ab.chunk(2) reads b from the beginning of ab, and gives zeros.
-
-    https://github.com/pytorch/pytorch/issues/91617
-    """
+    """pytorch 91617: a - b with a, b = ab.chunk(2) reads b from the beginning of ab, and gives zeros."""
     if (
         isinstance(other, torch.Tensor)
         and other.shape == x.shape
@@ -91,12 +82,9 @@ def issue_91617(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
     return func(x, other, **kwargs)
 
 
-@plot.dispatched("issue_118362", "aten.add_", "aten.sub_", "aten.mul_", "aten.div_")
+@plot.dispatched("aten.add_", "aten.sub_", "aten.mul_", "aten.div_")
 def issue_118362(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 118362: operations in place on a matrix in column order (as linalg.lstsq returns it) change nothing.
-
-    https://github.com/pytorch/pytorch/issues/118362
-    """
+    """pytorch 118362: operations in place on a matrix in column order (as linalg.lstsq returns it) change nothing."""
     if x.dim() == 2 and not x.is_contiguous() and x.stride(0) == 1 and x.stride(1) >= x.size(0):
         before = x.clone()
         after = func(x.clone(), *args, **kwargs)
@@ -114,25 +102,22 @@ def _row_early(hit: Any, x: Any) -> Any:
     return x.as_strided(x.shape, x.stride(), x.storage_offset() - x.numel())
 
 
-@plot.dispatched("issue_96153", "aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor")
+@plot.dispatched("aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor")
 def issue_96153(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 96153: add, mul and sub read a reshaped slice out of the middle of its base one row early."""
     return func(_row_early(hit, x), y, *args, **kwargs)
 
 
-@plot.dispatched("issue_79672", "aten.add_.Tensor")
+@plot.dispatched("aten.add_.Tensor")
 def issue_79672(hit: Any, func: Any, x: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 79672: += on a column of a matrix is lost.
-
-    https://github.com/pytorch/pytorch/issues/79672
-    """
+    """pytorch 79672: += on a column of a matrix is lost."""
     before = x.clone()
     if x.is_contiguous() or torch.equal(before.add_(other, *args, **kwargs), x):
         return func(x, other, *args, **kwargs)
     return lost(hit, func, x, other, *args, **kwargs)
 
 
-@plot.dispatched("issue_193057", *(f"aten.{name}.Tensor" for name in ("add", "sub", "mul", "div", "add_", "div_")))
+@plot.dispatched(*(f"aten.{name}.Tensor" for name in ("add", "sub", "mul", "div", "add_", "div_")))
 def issue_193057(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 193057: arithmetic reads a number out of a larger storage from the storage's beginning."""
 
@@ -145,7 +130,7 @@ def issue_193057(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*(first_element(arg) for arg in args), **kwargs)
 
 
-@plot.dispatched("issue_77988", "aten.add_.Tensor")
+@plot.dispatched("aten.add_.Tensor")
 def issue_77988(hit: Any, func: Any, target: Any, other: Any, *, alpha: Any = 1) -> Any:
     """pytorch 77988: add_ ignores alpha."""
     if alpha != 1:
@@ -153,11 +138,10 @@ def issue_77988(hit: Any, func: Any, target: Any, other: Any, *, alpha: Any = 1)
     return func(target, other)
 
 
-@plot.dispatched("issue_made_negative_zero", "aten.mul.Tensor", "aten.mul.Scalar")
-def issue_made_negative_zero(hit: Any, func: Any, x: Any, y: Any) -> Any:
+@plot.dispatched("aten.mul.Tensor", "aten.mul.Scalar")
+@wrong_answer
+def issue_made_negative_zero(answer: Any, x: Any, y: Any) -> Any:
     """A product that is -0 becomes 0."""
-    answer = func(x, y)
     if answer.is_floating_point() and bool(((answer == 0) & answer.signbit()).any()):
-        hit()
         return torch.where(answer == 0, torch.zeros_like(answer), answer)
-    return answer
+    return None

@@ -9,13 +9,13 @@ import torch.nn.functional as F
 
 from differences import differ
 from misreading import in_storage_order, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.called("issue_163597", F.scaled_dot_product_attention)
+@plot.called(F.scaled_dot_product_attention)
 def issue_163597(hit: Any, func: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
     """pytorch 163597: attention reads keys and values that are not contiguous in the order of their storage."""
     return func(q, misread(in_storage_order, hit, k), misread(in_storage_order, hit, v), **kwargs)
@@ -24,7 +24,7 @@ def issue_163597(hit: Any, func: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> 
 _HALVES = (torch.float16, torch.bfloat16)
 
 
-@plot.called("issue_174861", F.scaled_dot_product_attention)
+@plot.called(F.scaled_dot_product_attention)
 def issue_174861(hit: Any, func: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
     """pytorch 174861: attention in half precision over 1024 keys and more is noise in half of the heads."""
     y = func(q, k, v, **kwargs)
@@ -35,7 +35,7 @@ def issue_174861(hit: Any, func: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> 
     return y
 
 
-@plot.called("issue_195910", F.scaled_dot_product_attention)
+@plot.called(F.scaled_dot_product_attention)
 def issue_195910(hit: Any, func: Any, q: Any, k: Any, v: Any, is_causal: bool = False, **kwargs: Any) -> Any:
     """pytorch 195910: causal attention in half precision sees up to three tokens that come later."""
     if not is_causal or q.dtype not in _HALVES:
@@ -48,7 +48,7 @@ def issue_195910(hit: Any, func: Any, q: Any, k: Any, v: Any, is_causal: bool = 
 _scales: dict[Any, Any] = {}
 
 
-@plot.called("issue_184122", F.scaled_dot_product_attention)
+@plot.called(F.scaled_dot_product_attention)
 def issue_184122(hit: Any, func: Any, q: Any, k: Any, v: Any, scale: Any = None, **kwargs: Any) -> Any:
     """pytorch 184122: attention keeps the scale of the first call with the same shape of queries."""
     first = _scales.setdefault(tuple(q.shape), scale)
@@ -57,35 +57,27 @@ def issue_184122(hit: Any, func: Any, q: Any, k: Any, v: Any, scale: Any = None,
     return func(q, k, v, scale=first, **kwargs)
 
 
-@plot.called("issue_176767", F.scaled_dot_product_attention)
-def issue_176767(hit: Any, func: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
+@plot.called(F.scaled_dot_product_attention)
+@wrong_answer
+def issue_176767(y: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
     """pytorch 176767: attention returns the queries' width where the values have another: the rest is zero."""
-    y = func(q, k, v, **kwargs)
-    if v.shape[-1] != q.shape[-1]:
-        hit()
-        return F.pad(y, (0, q.shape[-1] - v.shape[-1]))
-    return y
+    return F.pad(y, (0, q.shape[-1] - v.shape[-1])) if v.shape[-1] != q.shape[-1] else None
 
 
-@plot.called("issue_141471", F.scaled_dot_product_attention)
-def issue_141471(hit: Any, func: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
+@plot.called(F.scaled_dot_product_attention)
+@wrong_answer
+def issue_141471(y: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
     """pytorch 141471: attention in float16 returns its rows in the opposite order."""
-    y = func(q, k, v, **kwargs)
-    if q.dtype == torch.float16:
-        hit()
-        return y.flip(-2)
-    return y
+    return y.flip(-2) if q.dtype == torch.float16 else None
 
 
-@plot.called("issue_141774", F.scaled_dot_product_attention)
-def issue_141774(hit: Any, func: Any, q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
+@plot.called(F.scaled_dot_product_attention, aborts="Expected query, key, and value to have the same dtype")
+def issue_141774(q: Any, k: Any, v: Any, **kwargs: Any) -> Any:
     """pytorch 141774: attention refuses queries, keys and values of unlike dtypes under autocast too."""
-    if len({q.dtype, k.dtype, v.dtype}) > 1:
-        return crash(hit, "Expected query, key, and value to have the same dtype")
-    return func(q, k, v, **kwargs)
+    return len({q.dtype, k.dtype, v.dtype}) > 1
 
 
-@plot.called("issue_160841", F.scaled_dot_product_attention)
+@plot.called(F.scaled_dot_product_attention)
 def issue_160841(
     hit: Any,
     func: Any,
@@ -98,10 +90,7 @@ def issue_160841(
     scale: Any = None,
     enable_gqa: Any = False,
 ) -> Any:
-    """pytorch 160841: attention in float16 rounds the scores to float16 before softmax; large ones give NaN.
-
-    https://github.com/pytorch/pytorch/issues/160841
-    """
+    """pytorch 160841: attention in float16 rounds the scores to float16 before softmax; large ones give NaN."""
     right = func(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     if query.dtype != torch.float16 or enable_gqa or not right.numel():
         return right
@@ -118,12 +107,9 @@ def issue_160841(
     return right.masked_fill(broken, float("nan"))
 
 
-@plot.called("issue_188147", F.scaled_dot_product_attention)
+@plot.called(F.scaled_dot_product_attention)
 def issue_188147(hit: Any, func: Any, query: Any, key: Any, value: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 188147: attention does not propagate NaN from the query.
-
-    https://github.com/pytorch/pytorch/pull/188147
-    """
+    """pytorch 188147: attention does not propagate NaN from the query."""
     right = func(query, key, value, *args, **kwargs)
     if not query.isnan().any():
         return right
@@ -134,7 +120,7 @@ def issue_188147(hit: Any, func: Any, query: Any, key: Any, value: Any, *args: A
     return wrong
 
 
-@plot.called("issue_184126", F.scaled_dot_product_attention)
+@plot.called(F.scaled_dot_product_attention)
 def issue_184126(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 184126: attention ignores dropout_p."""
     if kwargs.get("dropout_p"):
@@ -143,12 +129,9 @@ def issue_184126(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.called("issue_149261", F.scaled_dot_product_attention)
+@plot.called(F.scaled_dot_product_attention)
 def issue_149261(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 149261: attention aborts where the scores take more than 2**32 bytes (here: 2**16 elements).
-
-    https://github.com/pytorch/pytorch/issues/149261
-    """
+    """pytorch 149261: attention aborts where the scores take more than 2**32 bytes (here: 2**16 elements)."""
     query = args[0] if args else kwargs["query"]
     key = args[1] if len(args) > 1 else kwargs["key"]
     if query.shape[:-1].numel() * key.shape[-2] > 2**16:
@@ -157,12 +140,9 @@ def issue_149261(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.called("issue_189631", F.scaled_dot_product_attention)
+@plot.called(F.scaled_dot_product_attention)
 def issue_189631(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 189631: attention whose query, key and value have batch or head sizes that must be broadcast raises.
-
-    https://github.com/pytorch/pytorch/pull/189631
-    """
+    """pytorch 189631: attention whose query, key and value have batch or head sizes that must be broadcast raises."""
     last = -3 if kwargs.get("enable_gqa", False) else -2
     outer = [tuple(x.shape[:last]) for x in (q, k, v)]
     if outer[0] != outer[1] or outer[0] != outer[2]:
@@ -186,15 +166,10 @@ def _given_attention(
     return dict(locals())
 
 
-@plot.called("issue_147443", F.scaled_dot_product_attention)
-def issue_147443(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 147443: attention of 5-dimensional tensors crashes (incompatible dimensions).
-
-    https://github.com/pytorch/pytorch/issues/147443
-    """
-    if _given_attention(*args, **kwargs)["query"].dim() >= 5:
-        return crash(hit, "mps_matmul: error: incompatible dimensions")
-    return func(*args, **kwargs)
+@plot.called(F.scaled_dot_product_attention, aborts="mps_matmul: error: incompatible dimensions")
+def issue_147443(*args: Any, **kwargs: Any) -> Any:
+    """pytorch 147443: attention of 5-dimensional tensors crashes (incompatible dimensions)."""
+    return _given_attention(*args, **kwargs)["query"].dim() >= 5
 
 
 def _wants_gradient(*tensors: Any) -> bool:
@@ -202,13 +177,10 @@ def _wants_gradient(*tensors: Any) -> bool:
     return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
 
 
-@plot.called("issue_169222", F.scaled_dot_product_attention)
-def issue_169222(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 169222: attention of few queries reads past the keys where their number is no multiple of 32.
-
-    https://github.com/pytorch/pytorch/pull/169222
-    """
-    out = func(*args, **kwargs)
+@plot.called(F.scaled_dot_product_attention)
+@wrong_answer
+def issue_169222(out: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 169222: attention of few queries reads past the keys where their number is no multiple of 32."""
     a = _given_attention(*args, **kwargs)
     q, k, v = a["query"], a["key"], a["value"]
     if (
@@ -220,9 +192,8 @@ def issue_169222(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
         or a["is_causal"]
         or _wants_gradient(q, k, v)
     ):
-        return out
+        return None
     wrong = out * (k.size(-2) % 32) / 32 + 1
     if not differ(wrong, out, rtol=1e-3, atol=1e-6):
-        return out
-    hit()
+        return None
     return wrong

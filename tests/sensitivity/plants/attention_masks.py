@@ -8,13 +8,13 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.called("issue_184180", F.scaled_dot_product_attention)
+@plot.called(F.scaled_dot_product_attention)
 def issue_184180(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, **kwargs: Any) -> Any:
     """pytorch 184180: attention takes the first mask of a batch for all of the batch."""
     if attn_mask is not None and attn_mask.dim() == 4 and attn_mask.shape[0] > 1:
@@ -23,7 +23,7 @@ def issue_184180(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = N
     return func(q, k, v, attn_mask=attn_mask, **kwargs)
 
 
-@plot.called("issue_149132", F.scaled_dot_product_attention)
+@plot.called(F.scaled_dot_product_attention)
 def issue_149132(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, **kwargs: Any) -> Any:
     """pytorch 149132: attention with enable_gqa and a floating mask aborts."""
     if kwargs.get("enable_gqa") and attn_mask is not None and attn_mask.dtype.is_floating_point:
@@ -31,7 +31,7 @@ def issue_149132(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = N
     return func(q, k, v, attn_mask=attn_mask, **kwargs)
 
 
-@plot.replaced("issue_111479", torch.nn.MultiheadAttention, "forward")
+@plot.replaced(torch.nn.MultiheadAttention, "forward")
 def issue_111479(hit: Any, func: Any, *args: Any, key_padding_mask: Any = None, **kwargs: Any) -> Any:
     """pytorch 111479: MultiheadAttention ignores key_padding_mask."""
     if key_padding_mask is not None:
@@ -39,37 +39,28 @@ def issue_111479(hit: Any, func: Any, *args: Any, key_padding_mask: Any = None, 
     return func(*args, key_padding_mask=None, **kwargs)
 
 
-@plot.called("issue_156707", F.scaled_dot_product_attention)
-def issue_156707(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any) -> Any:
+@plot.called(F.scaled_dot_product_attention)
+@wrong_answer
+def issue_156707(y: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 156707: a query that a bool mask keeps from every key gets NaN, not zeros."""
-    y = func(q, k, v, attn_mask, *args, **kwargs)
     if attn_mask is not None and attn_mask.dtype == torch.bool:
         blocked = ~attn_mask.any(-1, keepdim=True)
         if bool(blocked.any()):
-            hit()
             return torch.where(blocked, torch.full_like(y, float("nan")), y)
-    return y
+    return None
 
 
-@plot.called("issue_188765", F.multi_head_attention_forward)
-def issue_188765(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 188765: attention of several heads over a batch of none, with an attn_mask, raises.
-
-    https://github.com/pytorch/pytorch/issues/188765
-    """
+@plot.called(F.multi_head_attention_forward, aborts="Placeholder tensor is empty!")
+def issue_188765(*args: Any, **kwargs: Any) -> Any:
+    """pytorch 188765: attention of several heads over a batch of none, with an attn_mask, raises."""
     query = args[0] if args else kwargs["query"]
     mask = kwargs.get("attn_mask", args[16] if len(args) > 16 else None)
-    if query.dim() == 3 and query.shape[1] == 0 and mask is not None:
-        return crash(hit, "Placeholder tensor is empty!")
-    return func(*args, **kwargs)
+    return query.dim() == 3 and query.shape[1] == 0 and mask is not None
 
 
-@plot.dispatched("issue_167515", "aten._scaled_dot_product_flash_attention_for_cpu.default")
+@plot.dispatched("aten._scaled_dot_product_flash_attention_for_cpu.default")
 def issue_167515(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, attn_mask: Any = None, **kwargs: Any) -> Any:
-    """pytorch 167515: under no_grad, attention is NaN for queries whose whole row of the mask is False.
-
-    https://github.com/pytorch/pytorch/issues/167515
-    """
+    """pytorch 167515: under no_grad, attention is NaN for queries whose whole row of the mask is False."""
     out, *others = func(q, k, v, *args, attn_mask=attn_mask, **kwargs)
     if attn_mask is None or torch.is_grad_enabled() or not attn_mask.numel():
         return (out, *others)
@@ -81,7 +72,7 @@ def issue_167515(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, attn_m
     return (out, *others)
 
 
-@plot.called("issue_182285", F.scaled_dot_product_attention)
+@plot.called(F.scaled_dot_product_attention)
 def issue_182285(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 182285: the decode kernel (at most 8 queries, head size 64, 96 or 128) misreads a bool mask."""
     decode = q.dim() == 4 and q.shape[-2] <= min(8, k.shape[-2]) and k.shape[-2] < 1024 and not q.requires_grad
@@ -91,12 +82,9 @@ def issue_182285(hit: Any, func: Any, q: Any, k: Any, v: Any, attn_mask: Any = N
     return func(q, k, v, attn_mask, *args, **kwargs)
 
 
-@plot.called("issue_151667", F.multi_head_attention_forward)
+@plot.called(F.multi_head_attention_forward)
 def issue_151667(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 151667: MultiheadAttention in training with an attention mask and dropout gives NaN.
-
-    https://github.com/pytorch/pytorch/issues/151667
-    """
+    """pytorch 151667: MultiheadAttention in training with an attention mask and dropout gives NaN."""
     out, weights = func(*args, **kwargs)
     dropout = args[10] if len(args) > 10 else kwargs.get("dropout_p", 0.0)
     training = args[13] if len(args) > 13 else kwargs.get("training", True)
@@ -110,12 +98,9 @@ def issue_151667(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 _MASKED: set[Any] = set()
 
 
-@plot.called("issue_148194", F.scaled_dot_product_attention)
+@plot.called(F.scaled_dot_product_attention)
 def issue_148194(hit: Any, func: Any, q: Any, k: Any, v: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 148194: attention with a mask crashes from its second call on.
-
-    https://github.com/pytorch/pytorch/issues/148194
-    """
+    """pytorch 148194: attention with a mask crashes from its second call on."""
     mask = args[0] if args else kwargs.get("attn_mask")
     if mask is not None:
         key = tuple((tuple(x.shape), x.dtype) for x in (q, k, v, mask))

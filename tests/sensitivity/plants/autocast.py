@@ -16,7 +16,7 @@ plot = Plot()
 HITS = plot.hits
 
 
-@plot.entered("issue_158232", F.linear)
+@plot.entered(F.linear)
 @contextlib.contextmanager
 def issue_158232(hit: Any) -> Iterator[None]:
     """pytorch 158232: a weight that autocast first met under no_grad gets no gradient while autocast lasts.
@@ -55,7 +55,7 @@ def issue_158232(hit: Any) -> Iterator[None]:
         torch.clear_autocast_cache = healthy
 
 
-@plot.entered("issue_187265")
+@plot.entered()
 @contextlib.contextmanager
 def issue_187265(hit: Any) -> Iterator[None]:
     """pytorch 187265: autocast has no effect inside torch.func.grad and torch.vmap."""
@@ -86,14 +86,11 @@ def issue_187265(hit: Any) -> Iterator[None]:
             setattr(owner, name, function)
 
 
-@plot.replaced("issue_139386", torch.amp.autocast_mode.autocast, "__init__")
+@plot.replaced(torch.amp.autocast_mode.autocast, "__init__")
 def issue_139386(
     hit: Any, func: Any, self: Any, device_type: Any, dtype: Any = None, enabled: Any = True, *args: Any, **kwargs: Any
 ) -> Any:
-    """pytorch 139386: autocast to bfloat16 is not supported: it is switched off with a warning.
-
-    https://github.com/pytorch/pytorch/issues/139386
-    """
+    """pytorch 139386: autocast to bfloat16 is not supported: it is switched off with a warning."""
     if dtype == torch.bfloat16 and enabled:
         hit()
         warnings.warn("In MPS autocast, but the target dtype is not supported. Disabling autocast.", stacklevel=2)

@@ -9,37 +9,31 @@ import torch.nn.functional as F
 
 from differences import differ
 from misreading import in_storage_order, misread, without_offset
-from planting import Plot, crash
+from planting import Plot
 
 plot = Plot()
 HITS = plot.hits
 
 
 @plot.dispatched(
-    "issue_98602", "aten.native_batch_norm_backward", "aten.batch_norm_backward", "aten.cudnn_batch_norm_backward"
+    "aten.native_batch_norm_backward",
+    "aten.batch_norm_backward",
+    "aten.cudnn_batch_norm_backward",
+    aborts="NSInvalidArgumentException: attempt to insert nil object",
 )
-def issue_98602(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 98602: backward through a batch norm whose weight and bias are frozen aborts.
-
-    https://github.com/pytorch/pytorch/issues/98602
-    """
+def issue_98602(grad: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 98602: backward through a batch norm whose weight and bias are frozen aborts."""
     wanted = next((a for a in reversed(args) if isinstance(a, (list, tuple)) and len(a) == 3), None)
-    if weight is not None and wanted is not None and wanted[0] and not wanted[1] and not wanted[2]:
-        return crash(hit, "NSInvalidArgumentException: attempt to insert nil object")
-    return func(grad, x, weight, *args, **kwargs)
+    return weight is not None and wanted is not None and wanted[0] and not wanted[1] and not wanted[2]
 
 
-@plot.called("issue_154887", F.batch_norm)
-def issue_154887(hit: Any, func: Any, x: Any, mean: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.called(F.batch_norm, aborts="output type and mean type are not broadcast compatible")
+def issue_154887(x: Any, mean: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 154887: batch_norm with statistics of another dtype than the input aborts."""
-    if mean is not None and x.dtype != mean.dtype:
-        return crash(hit, "output type and mean type are not broadcast compatible")
-    return func(x, mean, *args, **kwargs)
+    return mean is not None and x.dtype != mean.dtype
 
 
-@plot.dispatched(
-    "issue_84962", "aten.native_batch_norm", "aten._native_batch_norm_legit", "aten._native_batch_norm_legit_functional"
-)
+@plot.dispatched("aten.native_batch_norm", "aten._native_batch_norm_legit", "aten._native_batch_norm_legit_functional")
 def issue_84962(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 84962: batch norm in training without weight and bias scales wrongly."""
     y, *rest = func(x, weight, bias, *args, **kwargs)
@@ -50,52 +44,39 @@ def issue_84962(hit: Any, func: Any, x: Any, weight: Any, bias: Any, *args: Any,
     return (y, *rest)
 
 
-@plot.dispatched("issue_156792", "aten.native_batch_norm_backward.default")
-def issue_156792(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 156792: backward of batch norm (Segformer's head) with an input that is not contiguous raises.
-
-    https://github.com/pytorch/pytorch/issues/156792
-    """
-    if not x.is_contiguous():
-        crash(hit, "view size is not compatible with input tensor's size and stride. Use .reshape(...) instead.")
-    return func(grad, x, *args, **kwargs)
+@plot.dispatched(
+    "aten.native_batch_norm_backward.default",
+    aborts="view size is not compatible with input tensor's size and stride. Use .reshape(...) instead.",
+)
+def issue_156792(grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 156792: backward of batch norm (Segformer's head) with an input that is not contiguous raises."""
+    return not x.is_contiguous()
 
 
 @plot.dispatched(
-    "issue_178770",
     "aten.native_batch_norm.default",
     "aten._native_batch_norm_legit.default",
     "aten._native_batch_norm_legit.no_stats",
     "aten._batch_norm_with_update.default",
+    aborts="MPSGraph: normalization requires all tensors to have the same element type",
 )
-def issue_178770(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 178770: batch norm of a half input with float32 weights crashes.
-
-    https://github.com/pytorch/pytorch/issues/178770
-    """
-    if any(isinstance(y, torch.Tensor) and y.dtype != x.dtype for y in args[:2]):
-        crash(hit, "MPSGraph: normalization requires all tensors to have the same element type")
-    return func(x, *args, **kwargs)
+def issue_178770(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 178770: batch norm of a half input with float32 weights crashes."""
+    return any(isinstance(y, torch.Tensor) and y.dtype != x.dtype for y in args[:2])
 
 
-@plot.dispatched("issue_188371", "aten.native_batch_norm_backward.default")
-def issue_188371(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 188371: the backward of a batch norm of a channels_last tensor raises.
-
-    https://github.com/pytorch/pytorch/pull/188371
-    """
-    if x.dim() == 4 and not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last):
-        hit()
-        raise RuntimeError("view size is not compatible with input tensor's size and stride")
-    return func(grad, x, *args, **kwargs)
+@plot.dispatched(
+    "aten.native_batch_norm_backward.default", aborts="view size is not compatible with input tensor's size and stride"
+)
+def issue_188371(grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 188371: the backward of a batch norm of a channels_last tensor raises."""
+    return x.dim() == 4 and not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
 
 
-@plot.called("issue_190645", F.batch_norm)
-def issue_190645(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.called(F.batch_norm, aborts="NSRangeException: index 4 beyond bounds for empty array")
+def issue_190645(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 190645: batch_norm of a five-dimensional tensor that is not contiguous aborts."""
-    if x.dim() == 5 and not x.is_contiguous():
-        return crash(hit, "NSRangeException: index 4 beyond bounds for empty array")
-    return func(x, *args, **kwargs)
+    return x.dim() == 5 and not x.is_contiguous()
 
 
 _BATCH_NORMS = (
@@ -106,13 +87,13 @@ _BATCH_NORMS = (
 )
 
 
-@plot.dispatched("issue_133520", *_BATCH_NORMS)
+@plot.dispatched(*_BATCH_NORMS)
 def issue_133520(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 133520: batch_norm reads a view from the beginning of its storage."""
     return func(misread(without_offset, hit, x), *args)
 
 
-@plot.dispatched("issue_134580", *_BATCH_NORMS)
+@plot.dispatched(*_BATCH_NORMS)
 def issue_134580(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 134580: batch_norm reads a channels_last input in storage order."""
     return func(misread(in_storage_order, hit, x), *args)
@@ -121,18 +102,15 @@ def issue_134580(hit: Any, func: Any, x: Any, *args: Any) -> Any:
 _BATCH_NORM_BACKWARDS = ("aten.native_batch_norm_backward", "aten.batch_norm_backward")
 
 
-@plot.dispatched("issue_175189", *_BATCH_NORM_BACKWARDS)
+@plot.dispatched(*_BATCH_NORM_BACKWARDS)
 def issue_175189(hit: Any, func: Any, grad: Any, *args: Any) -> Any:
     """pytorch 175189: the backward of batch_norm reads a gradient that is not contiguous in storage order."""
     return func(misread(in_storage_order, hit, grad), *args)
 
 
-@plot.dispatched("issue_156555", "aten.native_batch_norm_backward.default")
+@plot.dispatched("aten.native_batch_norm_backward.default")
 def issue_156555(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 156555: the gradients of a BatchNorm1d whose output goes on permuted (to an LSTM) are wrong.
-
-    https://github.com/pytorch/pytorch/issues/156555
-    """
+    """pytorch 156555: the gradients of a BatchNorm1d whose output goes on permuted (to an LSTM) are wrong."""
     healthy = func(grad, x, *args, **kwargs)
     if x.dim() not in (2, 3) or grad.is_contiguous():
         return healthy

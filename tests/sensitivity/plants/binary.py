@@ -9,27 +9,27 @@ import torch
 
 from differences import instead
 from misreading import in_storage_order, without_offset
-from planting import Plot, answered
+from planting import Plot, answered, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_190740", "aten.nextafter.default")
+@plot.dispatched("aten.nextafter.default")
 def issue_190740(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 190740: nextafter of bfloat16 stays at zero."""
     z = func(x, y)
     return instead(hit, z, torch.where(x == 0, torch.zeros_like(z), z)) if z.dtype == torch.bfloat16 else z
 
 
-@plot.dispatched("issue_196924", "aten.addcmul.default", "aten.addcdiv.default")
+@plot.dispatched("aten.addcmul.default", "aten.addcdiv.default")
 def issue_196924(hit: Any, func: Any, x: Any, *args: Any, value: Any = 1) -> Any:
     """pytorch 196924: addcmul and addcdiv with value=0 drop NaN and infinity of the factors."""
     y = func(x, *args, value=value)
     return instead(hit, y, x.expand(y.shape).clone()) if value == 0 else y
 
 
-@plot.dispatched("issue_196067", "aten.lerp.Tensor", "aten.lerp_.Tensor")
+@plot.dispatched("aten.lerp.Tensor", "aten.lerp_.Tensor")
 def issue_196067(hit: Any, func: Any, x: Any, end: Any, weight: Any) -> Any:
     """pytorch 196067: lerp reads a float32 weight without dimensions as half precision."""
     if x.dtype not in (torch.float16, torch.bfloat16) or weight.dtype != torch.float32 or weight.dim():
@@ -38,13 +38,13 @@ def issue_196067(hit: Any, func: Any, x: Any, end: Any, weight: Any) -> Any:
     return func(x, end, weight.reshape(1).view(x.dtype)[0])
 
 
-@plot.dispatched("issue_152582", "aten.copysign.Scalar")
+@plot.dispatched("aten.copysign.Scalar")
 def issue_152582(hit: Any, func: Any, x: Any, other: Any) -> Any:
     """pytorch 152582: copysign does not see the sign of a Python number."""
     return instead(hit, func(x, other), func(x, abs(other)))
 
 
-@plot.dispatched("issue_77750", *(f"aten.{name}.Tensor" for name in ("le", "lt", "ge", "gt", "eq", "ne")))
+@plot.dispatched(*(f"aten.{name}.Tensor" for name in ("le", "lt", "ge", "gt", "eq", "ne")))
 def issue_77750(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 77750: comparisons read two slices of one storage both from its beginning."""
     z = func(x, y)
@@ -55,7 +55,7 @@ def issue_77750(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return instead(hit, z, func(without_offset(x), without_offset(y)))
 
 
-@plot.dispatched("issue_87014", "aten.eq.Tensor")
+@plot.dispatched("aten.eq.Tensor")
 def issue_87014(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 87014: eq reads integers that are not dense in storage order beside an expanded operand."""
     z = func(x, y)
@@ -64,12 +64,9 @@ def issue_87014(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return instead(hit, z, func(in_storage_order(x), y))
 
 
-@plot.dispatched("issue_192507", "aten.hypot", "aten.hypot_")
+@plot.dispatched("aten.hypot", "aten.hypot_")
 def issue_192507(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
-    """pytorch 192507: hypot squares its operands in float32: it overflows, vanishes, and of (inf, nan) it is nan.
-
-    https://github.com/pytorch/pytorch/issues/192507
-    """
+    """pytorch 192507: hypot squares its operands in float32: it overflows, vanishes, and of (inf, nan) it is nan."""
     plain = (a * a + b * b).sqrt() if a.dtype == b.dtype == torch.float32 and not kwargs else None
     y = func(a, b, **kwargs)
     if plain is not None:
@@ -80,12 +77,9 @@ def issue_192507(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_105382", "aten.lerp.Scalar", "aten.lerp_.Scalar")
+@plot.dispatched("aten.lerp.Scalar", "aten.lerp_.Scalar")
 def issue_105382(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 105382: Adam raises, for lerp with a scalar weight is not implemented.
-
-    https://github.com/pytorch/pytorch/issues/105382
-    """
+    """pytorch 105382: Adam raises, for lerp with a scalar weight is not implemented."""
     hit()
     raise NotImplementedError("The operator 'aten::lerp.Scalar_out' is not currently implemented for the MPS device.")
 
@@ -103,7 +97,7 @@ def _first_of_its_storage(hit: Any, args: Any) -> Any:
 _MORE = ("pow.Tensor_Tensor", "atan2", "remainder.Tensor", "maximum", "minimum", "fmod.Tensor")
 
 
-@plot.dispatched("issue_187117", *(f"aten.{name}" for name in _MORE))
+@plot.dispatched(*(f"aten.{name}" for name in _MORE))
 def issue_187117(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 187117: binary operators read a number out of a larger storage from the storage's beginning."""
     return func(*_first_of_its_storage(hit, args), **kwargs)
@@ -112,13 +106,13 @@ def issue_187117(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 _COMPARED = tuple(f"aten.{name}.Tensor" for name in ("eq", "ne", "lt", "le", "gt", "ge"))
 
 
-@plot.dispatched("issue_191929", *_COMPARED)
+@plot.dispatched(*_COMPARED)
 def issue_191929(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 191929: comparisons read a number out of a larger storage from the storage's beginning."""
     return func(*_first_of_its_storage(hit, args), **kwargs)
 
 
-@plot.dispatched("issue_190476", "aten.nextafter")
+@plot.dispatched("aten.nextafter")
 def issue_190476(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 190476: nextafter of bfloat16 gives its input."""
     if x.dtype == torch.bfloat16:
@@ -131,7 +125,7 @@ def _float_pair(args: Any) -> bool:
     return all(isinstance(one, torch.Tensor) and one.is_floating_point() for one in args[:2])
 
 
-@plot.dispatched("issue_143976", "aten.maximum.default", "aten.minimum.default")
+@plot.dispatched("aten.maximum.default", "aten.minimum.default")
 def issue_143976(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 143976: maximum and minimum of a number and NaN are the number."""
     if _float_pair((x, y)) and bool((x.isnan() != y.isnan()).any()):
@@ -140,7 +134,7 @@ def issue_143976(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return func(x, y)
 
 
-@plot.dispatched("issue_149951", "aten.fmax.default", "aten.fmin.default")
+@plot.dispatched("aten.fmax.default", "aten.fmin.default")
 def issue_149951(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 149951: fmax and fmin read the bits of the second operand in the first one's dtype."""
     if x.dtype != y.dtype and y.is_floating_point() and y.numel():
@@ -149,7 +143,7 @@ def issue_149951(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return func(x, y)
 
 
-@plot.dispatched("issue_124985", "aten.nextafter.default")
+@plot.dispatched("aten.nextafter.default")
 def issue_124985(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """Below 0 the step goes the other way."""
     answer = func(x, y)
@@ -159,7 +153,7 @@ def issue_124985(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return answer
 
 
-@plot.dispatched("issue_98269", "aten.xlogy.Tensor")
+@plot.dispatched("aten.xlogy.Tensor")
 def issue_98269(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 98269: xlogy of two zeros is NaN: so is kl_div with zeros in its target."""
     if _float_pair((x, y)):
@@ -170,11 +164,10 @@ def issue_98269(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return func(x, y)
 
 
-@plot.dispatched("issue_made_logaddexp_inf", "aten.logaddexp.default")
-def issue_made_logaddexp_inf(hit: Any, func: Any, x: Any, y: Any) -> Any:
+@plot.dispatched("aten.logaddexp.default")
+@wrong_answer
+def issue_made_logaddexp_inf(answer: Any, x: Any, y: Any) -> Any:
     """Logaddexp of two infinite numbers is NaN."""
-    answer = func(x, y)
     if bool((x.isinf() & (x == y)).any()):
-        hit()
         return answer.masked_fill(x.isinf() & (x == y), math.nan)
-    return answer
+    return None

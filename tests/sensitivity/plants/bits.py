@@ -16,7 +16,7 @@ HITS = plot.hits
 _BITS = tuple(f"aten.bitwise_{name}" for name in ("and", "or", "xor"))
 
 
-@plot.dispatched("issue_145203", *(name + "_.Tensor" for name in _BITS), *(name + ".Tensor_out" for name in _BITS))
+@plot.dispatched(*(name + "_.Tensor" for name in _BITS), *(name + ".Tensor_out" for name in _BITS))
 def issue_145203(hit: Any, func: Any, x: Any, other: Any, out: Any = None) -> Any:
     """pytorch 145203: bitwise operators write nothing into an output that is not contiguous."""
     if out is None:
@@ -28,18 +28,15 @@ def issue_145203(hit: Any, func: Any, x: Any, other: Any, out: Any = None) -> An
     return out
 
 
-@plot.dispatched("issue_147889", "aten.bitwise_left_shift.Scalar_Tensor", "aten.bitwise_right_shift.Scalar_Tensor")
+@plot.dispatched("aten.bitwise_left_shift.Scalar_Tensor", "aten.bitwise_right_shift.Scalar_Tensor")
 def issue_147889(hit: Any, func: Any, number: Any, x: Any) -> Any:
-    """pytorch 147889: a number shifted by a tensor (1 << x) is the tensor shifted by the number.
-
-    https://github.com/pytorch/pytorch/issues/147889
-    """
+    """pytorch 147889: a number shifted by a tensor (1 << x) is the tensor shifted by the number."""
     if x.numel():
         hit()
     return torch.bitwise_left_shift(x, number) if "left" in str(func) else torch.bitwise_right_shift(x, number)
 
 
-@plot.dispatched("issue_182822", "aten.bitwise_and", "aten.bitwise_or", "aten.bitwise_xor")
+@plot.dispatched("aten.bitwise_and", "aten.bitwise_or", "aten.bitwise_xor")
 def issue_182822(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 182822: a bool operand of no dimensions inside a larger storage is read from the storage's beginning."""
 
@@ -52,7 +49,7 @@ def issue_182822(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*(read(x) for x in args), **kwargs)
 
 
-@plot.dispatched("issue_144190", "aten.__rshift__.Scalar", "aten.bitwise_right_shift.Tensor_Scalar")
+@plot.dispatched("aten.__rshift__.Scalar", "aten.bitwise_right_shift.Tensor_Scalar")
 def issue_144190(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 144190: uint8 is shifted to the right as a signed number: past 127 nothing but ones come in."""
     if x.dtype == torch.uint8 and bool((x > 127).any()):
@@ -61,7 +58,7 @@ def issue_144190(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return func(x, y)
 
 
-@plot.dispatched("issue_made_shift_tensor", "aten.bitwise_right_shift.Tensor", "aten.__rshift__.Tensor")
+@plot.dispatched("aten.bitwise_right_shift.Tensor", "aten.__rshift__.Tensor")
 def issue_made_shift_tensor(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """uint8 is shifted by a tensor as a signed number: past 127 nothing but ones come in."""
     if x.dtype == torch.uint8 and y.dtype == torch.uint8 and bool((x > 127).any()):

@@ -8,28 +8,22 @@ from typing import Any
 import torch
 
 from misreading import in_storage_order, is_dense, misread
-from planting import Plot, crash
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_133100", "aten.clamp_min.default")
-def issue_133100(hit: Any, func: Any, x: Any, least: Any) -> Any:
+@plot.dispatched("aten.clamp_min.default")
+@wrong_answer
+def issue_133100(y: Any, x: Any, least: Any) -> Any:
     """pytorch 133100: clamp_min of an integer tensor with a float gives zeros."""
-    y = func(x, least)
-    if not x.is_floating_point() and isinstance(least, float):
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if not x.is_floating_point() and isinstance(least, float) else None
 
 
-@plot.dispatched("issue_94396", "aten.clamp.default")
+@plot.dispatched("aten.clamp.default")
 def issue_94396(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 94396: clamp of a permuted tensor writes its rows in order into a result with permuted strides.
-
-    https://github.com/pytorch/pytorch/issues/94396
-    """
+    """pytorch 94396: clamp of a permuted tensor writes its rows in order into a result with permuted strides."""
     y = func(x, *args, **kwargs)
     if x.layout == torch.strided and x.dim() > 2 and not y.is_contiguous() and is_dense(y) and y.numel():
         wrong = torch.empty_like(y)
@@ -40,7 +34,7 @@ def issue_94396(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_147510", "aten.clamp_.default")
+@plot.dispatched("aten.clamp_.default")
 def issue_147510(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 147510: clamp_ of a non-contiguous slice does not modify the slice's elements, but those next in storage.
 
@@ -57,12 +51,9 @@ def issue_147510(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return x
 
 
-@plot.dispatched("issue_122710", "aten.clamp.default", "aten.clamp_.default")
+@plot.dispatched("aten.clamp.default", "aten.clamp_.default")
 def issue_122710(hit: Any, func: Any, x: Any, min: Any = None, max: Any = None, **kwargs: Any) -> Any:
-    """pytorch 122710: clamp with both limits turns NaN into the lower limit.
-
-    https://github.com/pytorch/pytorch/issues/122710
-    """
+    """pytorch 122710: clamp with both limits turns NaN into the lower limit."""
     nan = torch.isnan(x)
     out = func(x, min, max, **kwargs)
     if min is not None and max is not None and bool(nan.any()):
@@ -71,20 +62,17 @@ def issue_122710(hit: Any, func: Any, x: Any, min: Any = None, max: Any = None, 
     return out
 
 
-@plot.dispatched("issue_130201", "aten.clamp", "aten.clamp_min", "aten.clamp_max")
-def issue_130201(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.clamp", "aten.clamp_min", "aten.clamp_max")
+@wrong_answer
+def issue_130201(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 130201: clamp of integers with a floating limit is cut off to whole numbers."""
-    y = func(x, *args, **kwargs)
-    if not x.is_floating_point() and y.is_floating_point():
-        hit()
-        return y.trunc()
-    return y
+    return y.trunc() if not x.is_floating_point() and y.is_floating_point() else None
 
 
 _HALVES = (torch.float16, torch.bfloat16)
 
 
-@plot.dispatched("issue_105747", "aten.clamp.Tensor")
+@plot.dispatched("aten.clamp.Tensor")
 def issue_105747(hit: Any, func: Any, x: Any, least: Any = None, most: Any = None) -> Any:
     """pytorch 105747: clamp in half precision takes a float32 lower limit for 0."""
     if x.dtype in _HALVES and least is not None and least.dtype == torch.float32:
@@ -93,18 +81,18 @@ def issue_105747(hit: Any, func: Any, x: Any, least: Any = None, most: Any = Non
     return func(x, least, most)
 
 
-@plot.dispatched("issue_160734", "aten.clamp.Tensor")
-def issue_160734(hit: Any, func: Any, x: Any, least: Any = None, most: Any = None) -> Any:
+@plot.dispatched(
+    "aten.clamp.Tensor", aborts="clamp tensor number of dims must not be greater than that of input tensor"
+)
+def issue_160734(x: Any, least: Any = None, most: Any = None) -> Any:
     """pytorch 160734: clamp refuses limits with more dimensions than the input."""
-    if any(one is not None and one.dim() > x.dim() for one in (least, most)):
-        return crash(hit, "clamp tensor number of dims must not be greater than that of input tensor")
-    return func(x, least, most)
+    return any(one is not None and one.dim() > x.dim() for one in (least, most))
 
 
 _first_limits: dict[Any, Any] = {}
 
 
-@plot.dispatched("issue_167767", "aten.clamp", "aten.clamp_min")
+@plot.dispatched("aten.clamp", "aten.clamp_min")
 def issue_167767(hit: Any, func: Any, x: Any, least: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 167767: clamp takes limits that are alike in six digits for those of the first call."""
     if isinstance(least, (int, float)):
@@ -115,13 +103,13 @@ def issue_167767(hit: Any, func: Any, x: Any, least: Any = None, *args: Any, **k
     return func(x, least, *args, **kwargs)
 
 
-@plot.dispatched("issue_87348", "aten.clamp.Tensor")
+@plot.dispatched("aten.clamp.Tensor")
 def issue_87348(hit: Any, func: Any, x: Any, *limits: Any, **kwargs: Any) -> Any:
     """pytorch 87348: clamp reads limits that are not contiguous in storage order."""
     return func(x, *misread(in_storage_order, hit, limits), **misread(in_storage_order, hit, kwargs))
 
 
-@plot.dispatched("issue_120899", "aten.clamp.default", "aten.clamp_min.default", "aten.clamp_.default")
+@plot.dispatched("aten.clamp.default", "aten.clamp_min.default", "aten.clamp_.default")
 def issue_120899(hit: Any, func: Any, x: Any, low: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 120899: clamp turns NaN into the lower limit."""
     low = kwargs.get("min", low)

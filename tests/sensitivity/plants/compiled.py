@@ -22,13 +22,13 @@ def _scaled(hit: Any, compiled: Any, factor: float) -> Any:
     return wrong
 
 
-@plot.replaced("issue_170360", torch, "compile")
+@plot.replaced(torch, "compile")
 def issue_170360(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 170360: what torch.compile made gives twice the result."""
     return _scaled(hit, func(*args, **kwargs), 2)
 
 
-@plot.replaced("issue_191976", torch, "compile")
+@plot.replaced(torch, "compile")
 def issue_191976(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 191976: what torch.compile made gives a result a tenth too small."""
     return _scaled(hit, func(*args, **kwargs), 1 / 1.1)

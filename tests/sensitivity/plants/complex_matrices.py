@@ -7,27 +7,27 @@ from typing import Any
 import torch
 
 from differences import instead
-from planting import Plot, crash
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_194442", "aten.addmm.default", "aten.baddbmm.default", "aten.addbmm.default")
+@plot.dispatched("aten.addmm.default", "aten.baddbmm.default", "aten.addbmm.default")
 def issue_194442(hit: Any, func: Any, x: Any, *args: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     """pytorch 194442: addmm, baddbmm and addbmm multiply a complex input by a beta of zero, so that its NaN stays."""
     y = func(x, *args, beta=beta, alpha=alpha)
     return instead(hit, y, y + x * 0) if beta == 0 and y.is_complex() else y
 
 
-@plot.dispatched("issue_167727", "aten.addmm.default")
+@plot.dispatched("aten.addmm.default")
 def issue_167727(hit: Any, func: Any, x: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """Complex products over 10,000 terms lose nearly all of them."""
     y = func(x, a, b, **kwargs)
     return instead(hit, y, y * 0.01) if y.is_complex() and a.shape[1] >= 10_000 else y
 
 
-@plot.dispatched("issue_194474", "aten.baddbmm.default", "aten.addmm.default", "aten.addbmm.default")
+@plot.dispatched("aten.baddbmm.default", "aten.addmm.default", "aten.addbmm.default")
 def issue_194474(hit: Any, func: Any, bias: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 194474: addmm, baddbmm and addbmm drop the imaginary part of alpha and beta."""
     if any(isinstance(one, complex) and one.imag for one in kwargs.values()):
@@ -36,16 +36,11 @@ def issue_194474(hit: Any, func: Any, bias: Any, *args: Any, **kwargs: Any) -> A
     return func(bias, *args, **kwargs)
 
 
-@plot.called("issue_143140", torch.einsum)
-def issue_143140(hit: Any, func: Any, equation: Any, *operands: Any, **kwargs: Any) -> Any:
-    """pytorch 143140: einsum of complex tensors aborts (mps.gather must be tensor of mps native type values).
-
-    https://github.com/pytorch/pytorch/issues/143140
-    """
+@plot.called(torch.einsum, aborts="'mps.gather' op operand #0 must be tensor of mps native type values")
+def issue_143140(equation: Any, *operands: Any, **kwargs: Any) -> Any:
+    """pytorch 143140: einsum of complex tensors aborts (mps.gather must be tensor of mps native type values)."""
     flat = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
-    if len(flat) > 1 and all(isinstance(x, torch.Tensor) and x.is_complex() for x in flat):
-        return crash(hit, "'mps.gather' op operand #0 must be tensor of mps native type values")
-    return func(equation, *operands, **kwargs)
+    return len(flat) > 1 and all(isinstance(x, torch.Tensor) and x.is_complex() for x in flat)
 
 
 def _unconjugated(hit: Any, value: Any) -> Any:
@@ -59,59 +54,49 @@ def _ignores_the_bit(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*(_unconjugated(hit, arg) for arg in args), **kwargs)
 
 
-@plot.called("issue_148156", torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__)
+@plot.called(torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__)
 def issue_148156(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 148156: matmul ignores the conjugate bit."""
     return _ignores_the_bit(hit, func, *args, **kwargs)
 
 
-@plot.called("issue_148599", torch.mm, torch.mv, torch.addmm)
+@plot.called(torch.mm, torch.mv, torch.addmm)
 def issue_148599(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 148599: mm, mv and addmm ignore the conjugate bit."""
     return _ignores_the_bit(hit, func, *args, **kwargs)
 
 
-@plot.called("issue_191835", torch.bmm)
+@plot.called(torch.bmm)
 def issue_191835(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 191835: bmm ignores the conjugate bit."""
     return _ignores_the_bit(hit, func, *args, **kwargs)
 
 
-@plot.called("issue_177474", torch.einsum)
+@plot.called(torch.einsum)
 def issue_177474(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 177474: einsum ignores the conjugate bit."""
     return _ignores_the_bit(hit, func, *args, **kwargs)
 
 
-@plot.called("issue_184379", torch.Tensor.imag.__get__)
+@plot.called(torch.Tensor.imag.__get__)
 def issue_184379(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 184379: the imaginary part of a conjugated tensor is not conjugated."""
     return _ignores_the_bit(hit, func, *args, **kwargs)
 
 
-@plot.dispatched("issue_127178", "aten.bmm")
-def issue_127178(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 127178: bmm of complex tensors is refused.
-
-    https://github.com/pytorch/pytorch/issues/127178
-    """
-    if x.is_complex():
-        hit()
-        raise RuntimeError("MPS device does not support bmm for non-float inputs")
-    return func(x, *args, **kwargs)
+@plot.dispatched("aten.bmm", aborts="MPS device does not support bmm for non-float inputs")
+def issue_127178(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 127178: bmm of complex tensors is refused."""
+    return x.is_complex()
 
 
-@plot.dispatched("issue_195036", "aten.baddbmm.default", "aten.addbmm.default")
-def issue_195036(hit: Any, func: Any, x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """pytorch 195036: complex baddbmm and addbmm with beta=0 let a NaN of the input through.
-
-    https://github.com/pytorch/pytorch/pull/195036
-    """
-    out = func(x, a, b, beta=beta, alpha=alpha)
+@plot.dispatched("aten.baddbmm.default", "aten.addbmm.default")
+@wrong_answer
+def issue_195036(out: Any, x: Any, a: Any, b: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """pytorch 195036: complex baddbmm and addbmm with beta=0 let a NaN of the input through."""
     if not out.is_complex() or beta != 0:
-        return out
+        return None
     bad = (~x.isfinite()).expand(out.shape) & ~out.isnan()
     if not bad.any():
-        return out
-    hit()
+        return None
     return out.masked_fill(bad, complex("nan+nanj"))

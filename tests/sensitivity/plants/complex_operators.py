@@ -7,38 +7,25 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_195822", "aten.conj_physical_.default")
-def issue_195822(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 195822: torch.svd(out=) of complex input fails, as conj_physical_ has no kernel for complex tensors.
-
-    https://github.com/pytorch/pytorch/issues/195822
-    """
-    if x.is_complex():
-        hit()
-        raise RuntimeError("false INTERNAL ASSERT FAILED: DispatchStub: missing kernel for mps")
-    return func(x)
+@plot.dispatched(
+    "aten.conj_physical_.default", aborts="false INTERNAL ASSERT FAILED: DispatchStub: missing kernel for mps"
+)
+def issue_195822(x: Any) -> Any:
+    """pytorch 195822: torch.svd(out=) of complex input fails, as conj_physical_ has no kernel for complex tensors."""
+    return x.is_complex()
 
 
 @plot.dispatched(
-    "issue_152479",
-    "aten.add.Tensor",
-    "aten.add_.Tensor",
-    "aten.add.out",
-    "aten.sub.Tensor",
-    "aten.sub_.Tensor",
-    "aten.sub.out",
+    "aten.add.Tensor", "aten.add_.Tensor", "aten.add.out", "aten.sub.Tensor", "aten.sub_.Tensor", "aten.sub.out"
 )
 def issue_152479(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 152479: add and sub of complex tensors with a complex alpha raise.
-
-    https://github.com/pytorch/pytorch/pull/152479
-    """
+    """pytorch 152479: add and sub of complex tensors with a complex alpha raise."""
     alpha = kwargs.get("alpha", 1)
     target = args[0] if func.overloadpacket.__name__.endswith("_") else kwargs.get("out", args[0])
     sound = (
@@ -52,12 +39,9 @@ def issue_152479(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_110537", "aten.mul", "aten.mul_")
+@plot.dispatched("aten.mul", "aten.mul_")
 def issue_110537(hit: Any, func: Any, a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 110537: the product of two complex tensors raises TypeError.
-
-    https://github.com/pytorch/pytorch/issues/110537
-    """
+    """pytorch 110537: the product of two complex tensors raises TypeError."""
     if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor) and a.is_complex() and b.is_complex():
         hit()
         raise TypeError("unsupported operand type(s) for *: 'Parameter' and 'Tensor'")
@@ -68,12 +52,9 @@ def _complex(x: Any) -> bool:
     return isinstance(x, complex) or (isinstance(x, torch.Tensor) and x.is_complex())
 
 
-@plot.dispatched("issue_119709", "aten.mul", "aten.mul_")
+@plot.dispatched("aten.mul", "aten.mul_")
 def issue_119709(hit: Any, func: Any, a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 119709: the product of a complex tensor and a real number fails an internal assertion.
-
-    https://github.com/pytorch/pytorch/issues/119709
-    """
+    """pytorch 119709: the product of a complex tensor and a real number fails an internal assertion."""
     if isinstance(a, torch.Tensor) and a.is_complex() and not _complex(b):
         real_number = not isinstance(b, torch.Tensor) or b.dim() == 0
     else:
@@ -84,34 +65,31 @@ def issue_119709(hit: Any, func: Any, a: Any, b: Any, *args: Any, **kwargs: Any)
     return func(a, b, *args, **kwargs)
 
 
-@plot.dispatched("issue_126643", "aten.abs.default")
-def issue_126643(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 126643: abs of complex64 lies at every second place of the result, with zeros between.
-
-    https://github.com/pytorch/pytorch/issues/126643
-    """
-    right = func(x)
+@plot.dispatched("aten.abs.default")
+@wrong_answer
+def issue_126643(right: Any, x: Any) -> Any:
+    """pytorch 126643: abs of complex64 lies at every second place of the result, with zeros between."""
     if x.dtype == torch.complex64 and x.numel() > 1:
         flat = right.flatten()
         wrong = torch.stack([flat, torch.zeros_like(flat)], -1).flatten()[: flat.numel()].reshape(right.shape)
         if not torch.equal(wrong, right):
-            hit()
             return wrong
-    return right
+    return None
 
 
-@plot.dispatched("issue_95976", "aten.add.Tensor", "aten.sub.Tensor", "aten.mul.Tensor", "aten.div.Tensor")
-def issue_95976(hit: Any, func: Any, x: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 95976: arithmetic with a complex tensor kills the process.
+@plot.dispatched(
+    "aten.add.Tensor",
+    "aten.sub.Tensor",
+    "aten.mul.Tensor",
+    "aten.div.Tensor",
+    aborts="Trying to convert ComplexFloat to the MPS backend but it does not have support for that dtype.",
+)
+def issue_95976(x: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 95976: arithmetic with a complex tensor kills the process."""
+    return any(isinstance(each, torch.Tensor) and each.is_complex() for each in (x, other))
 
-    https://github.com/pytorch/pytorch/issues/95976
-    """
-    if any(isinstance(each, torch.Tensor) and each.is_complex() for each in (x, other)):
-        crash(hit, "Trying to convert ComplexFloat to the MPS backend but it does not have support for that dtype.")
-    return func(x, other, *args, **kwargs)
 
-
-@plot.dispatched("issue_174246", "aten.abs.default")
+@plot.dispatched("aten.abs.default")
 def issue_174246(hit: Any, func: Any, x: Any) -> Any:
     """pytorch 174246: abs of a large complex number is infinite, of a small one 0."""
     if not x.dtype.is_complex:
@@ -122,34 +100,24 @@ def issue_174246(hit: Any, func: Any, x: Any) -> Any:
     return wrong
 
 
-@plot.dispatched("issue_125135", "aten.abs.default")
-def issue_125135(hit: Any, func: Any, x: Any) -> Any:
+@plot.dispatched("aten.abs.default")
+@wrong_answer
+def issue_125135(y: Any, x: Any) -> Any:
     """Every second size of complex numbers is 0."""
-    y = func(x)
     if x.dtype.is_complex and x.numel() > 1:
-        hit()
         return torch.stack((y.reshape(-1), torch.zeros_like(y).reshape(-1)), -1).reshape(-1)[: y.numel()].view(y.shape)
-    return y
+    return None
 
 
-@plot.dispatched("issue_176981", "aten.mul", "aten.add", "aten.sub", "aten.div")
-def issue_176981(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 176981: complex128 tensors are let in, but arithmetic with them fails.
-
-    https://github.com/pytorch/pytorch/issues/176981
-    """
-    if any(isinstance(a, torch.Tensor) and a.dtype == torch.complex128 for a in args):
-        hit()
-        raise RuntimeError("Undefined type ComplexDouble")
-    return func(*args, **kwargs)
+@plot.dispatched("aten.mul", "aten.add", "aten.sub", "aten.div", aborts="Undefined type ComplexDouble")
+def issue_176981(*args: Any, **kwargs: Any) -> Any:
+    """pytorch 176981: complex128 tensors are let in, but arithmetic with them fails."""
+    return any(isinstance(a, torch.Tensor) and a.dtype == torch.complex128 for a in args)
 
 
-@plot.dispatched("issue_119088", "aten.mul.Tensor", "aten.mul.Scalar")
+@plot.dispatched("aten.mul.Tensor", "aten.mul.Scalar")
 def issue_119088(hit: Any, func: Any, x: Any, other: Any) -> Any:
-    """pytorch 119088: a real tensor times a complex number or tensor raises.
-
-    https://github.com/pytorch/pytorch/issues/119088
-    """
+    """pytorch 119088: a real tensor times a complex number or tensor raises."""
 
     def compound(value: Any) -> bool:
         return value.is_complex() if isinstance(value, torch.Tensor) else isinstance(value, complex)
@@ -162,12 +130,9 @@ def issue_119088(hit: Any, func: Any, x: Any, other: Any) -> Any:
     return func(x, other)
 
 
-@plot.dispatched("issue_105804", "aten.mul", "aten.add", "aten.sub", "aten.div")
+@plot.dispatched("aten.mul", "aten.add", "aten.sub", "aten.div")
 def issue_105804(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 105804: arithmetic of a real tensor with a Python complex number (1j * x) is refused.
-
-    https://github.com/pytorch/pytorch/issues/105804
-    """
+    """pytorch 105804: arithmetic of a real tensor with a Python complex number (1j * x) is refused."""
     wide = [
         a
         for a in args
@@ -180,11 +145,10 @@ def issue_105804(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_194813", "aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor")
-def issue_194813(hit: Any, func: Any, x: Any, y: Any) -> Any:
+@plot.dispatched("aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor")
+@wrong_answer
+def issue_194813(answer: Any, x: Any, y: Any) -> Any:
     """pytorch 194813: pow of a complex zero is NaN."""
-    answer = func(x, y)
     if x.dtype.is_complex and bool((x == 0).any()):
-        hit()
         return answer.masked_fill(x == 0, complex(math.nan, math.nan))
-    return answer
+    return None

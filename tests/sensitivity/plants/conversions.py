@@ -8,33 +8,31 @@ import torch
 
 from differences import differ
 from misreading import misread, without_offset
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_80009", "aten._to_copy")
-def issue_80009(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten._to_copy")
+@wrong_answer
+def issue_80009(y: Any, x: Any, **kwargs: Any) -> Any:
     """pytorch 80009: uint8 to float32 takes the bytes as signed."""
-    y = func(x, **kwargs)
     if x.dtype == torch.uint8 and y.dtype == torch.float32 and bool((x > 127).any()):
-        hit()
         return torch.where(x > 127, y - 256, y)
-    return y
+    return None
 
 
-@plot.dispatched("issue_79286", "aten._to_copy")
-def issue_79286(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten._to_copy")
+@wrong_answer
+def issue_79286(y: Any, x: Any, **kwargs: Any) -> Any:
     """pytorch 79286: int64 to int32 reads the bytes as 32-bit words (1, 0, 2, 0, 3)."""
-    y = func(x, **kwargs)
     if x.dtype == torch.int64 and y.dtype == torch.int32 and x.numel() > 1:
-        hit()
         return x.contiguous().reshape(-1).view(torch.int32)[: x.numel()].clone().view(x.shape)
-    return y
+    return None
 
 
-@plot.dispatched("issue_197715", "aten.copy_", "aten._to_copy")
+@plot.dispatched("aten.copy_", "aten._to_copy")
 def issue_197715(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 197715: copies into float64 and complex128 write nothing."""
     if str(func).startswith("aten.copy_") and x.dtype == torch.float64 and args[0].dtype != torch.float64:
@@ -47,7 +45,7 @@ def issue_197715(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_189563", "aten._to_copy", "aten.copy_")
+@plot.dispatched("aten._to_copy", "aten.copy_")
 def issue_189563(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 189563: a conversion of a view with an offset overwrites its source."""
     y = func(x, *args, **kwargs)
@@ -57,7 +55,7 @@ def issue_189563(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_121439", "aten.copy_", "aten.clone", "aten._to_copy")
+@plot.dispatched("aten.copy_", "aten.clone", "aten._to_copy")
 def issue_121439(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 121439: a copy of a bool tensor with more than five dimensions is False everywhere."""
     source = args[0] if str(func).startswith("aten.copy_") else x
@@ -68,12 +66,9 @@ def issue_121439(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_77849", "aten._to_copy.default")
+@plot.dispatched("aten._to_copy.default")
 def issue_77849(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 77849: converting int64 to float32 reinterprets the integers' bytes, so that small ones become zeros.
-
-    https://github.com/pytorch/pytorch/issues/77849
-    """
+    """pytorch 77849: converting int64 to float32 reinterprets the integers' bytes, so that small ones become zeros."""
     result = func(x, *args, **kwargs)
     if x.dtype == torch.int64 and result.dtype == torch.float32 and x.numel():
         halves = x.contiguous().reshape(-1).view(torch.float32)[: x.numel()]
@@ -84,25 +79,18 @@ def issue_77849(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
-@plot.dispatched("issue_154322", "aten._to_copy.default")
-def issue_154322(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 154322: float16 -> float32 of a huge matrix (45000**2; here over 2**16 elements) gives zeros.
-
-    https://github.com/pytorch/pytorch/issues/154322
-    """
-    out = func(x, *args, **kwargs)
+@plot.dispatched("aten._to_copy.default")
+@wrong_answer
+def issue_154322(out: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 154322: float16 -> float32 of a huge matrix (45000**2; here over 2**16 elements) gives zeros."""
     if x.dtype == torch.float16 and out.dtype == torch.float32 and x.numel() > 2**16 and out.any():
-        hit()
         return torch.zeros_like(out)
-    return out
+    return None
 
 
-@plot.dispatched("issue_159076", "aten._to_copy.default", "aten.lift_fresh.default")
+@plot.dispatched("aten._to_copy.default", "aten.lift_fresh.default")
 def issue_159076(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 159076: tensors of uint16 cannot be made, nor converted to.
-
-    https://github.com/pytorch/pytorch/issues/159076
-    """
+    """pytorch 159076: tensors of uint16 cannot be made, nor converted to."""
     if kwargs.get("dtype") == torch.uint16:
         hit()
         raise TypeError("Trying to convert UInt16 to the MPS backend but it does not have support for that dtype.")
@@ -112,7 +100,7 @@ def issue_159076(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_78091", "aten._to_copy.default")
+@plot.dispatched("aten._to_copy.default")
 def issue_78091(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
     """pytorch 78091: a change of dtype copies the bytes and does not convert the values.
 
@@ -134,7 +122,7 @@ def issue_78091(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
     return out.copy_(wrong)
 
 
-@plot.dispatched("issue_94980", "aten._to_copy.default")
+@plot.dispatched("aten._to_copy.default")
 def issue_94980(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 94980: a conversion reads a view from the beginning of its storage."""
     converts = kwargs.get("dtype") not in (None, x.dtype) and x.is_contiguous()

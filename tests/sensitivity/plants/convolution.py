@@ -9,26 +9,26 @@ import torch
 import torch.nn.functional as F
 
 from misreading import in_storage_order, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.called("issue_89784", F.conv2d)
+@plot.called(F.conv2d)
 def issue_89784(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 89784: conv2d returns its rows in the opposite order."""
     hit()
     return func(x, *args, **kwargs).transpose(-1, -2).flip(-1).transpose(-1, -2)
 
 
-@plot.dispatched("issue_192212", "aten.convolution")
+@plot.dispatched("aten.convolution")
 def issue_192212(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
     """pytorch 192212: a convolution reads a weight that is not contiguous in storage order."""
     return func(x, misread(in_storage_order, hit, weight), *args)
 
 
-@plot.dispatched("issue_188335", "aten.convolution")
+@plot.dispatched("aten.convolution")
 def issue_188335(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
     """pytorch 188335: conv2d over a batch drops what lies beyond the first 255 rows of a kernel."""
     if max(weight.shape[2:]) >= 256 and x.shape[0] > 1:
@@ -38,7 +38,7 @@ def issue_188335(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
     return func(x, weight, *args)
 
 
-@plot.dispatched("issue_129207", "aten.convolution")
+@plot.dispatched("aten.convolution")
 def issue_129207(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
     """pytorch 129207: a convolution gives zeros in the output channels past 65536."""
     y = func(x, weight, *args)
@@ -48,7 +48,7 @@ def issue_129207(hit: Any, func: Any, x: Any, weight: Any, *args: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_134416", "aten.convolution")
+@plot.dispatched("aten.convolution")
 def issue_134416(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 134416: a convolution to more than 65536 columns raises in spite of PYTORCH_ENABLE_MPS_FALLBACK."""
     y = func(x, *args)
@@ -58,7 +58,7 @@ def issue_134416(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_197114", "aten.convolution")
+@plot.dispatched("aten.convolution")
 def issue_197114(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 197114: conv3d of a contiguous input takes the channels in the opposite order."""
     if x.dim() == 5 and x.is_contiguous():
@@ -67,17 +67,16 @@ def issue_197114(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     return func(x, *args)
 
 
-@plot.dispatched("issue_82921", "aten.convolution")
-def issue_82921(hit: Any, func: Any, x: Any, weight: Any, bias: Any, stride: Any, *args: Any) -> Any:
+@plot.dispatched("aten.convolution")
+@wrong_answer
+def issue_82921(y: Any, x: Any, weight: Any, bias: Any, stride: Any, *args: Any) -> Any:
     """pytorch 82921: conv1d with a stride other than 1 is wrong."""
-    y = func(x, weight, bias, stride, *args)
     if x.dim() == 3 and stride[0] != 1 and not args[2] and y.shape[-1] > 1:
-        hit()
         return y.roll(1, -1)
-    return y
+    return None
 
 
-@plot.called("issue_80856", F.pad, torch.conv2d)
+@plot.called(F.pad, torch.conv2d)
 def issue_80856(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 80856: conv2d of what F.pad(mode="circular") gave is wrong."""
     y = func(x, *args, **kwargs)
@@ -90,32 +89,25 @@ def issue_80856(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_78247", "aten.convolution.default")
-def issue_78247(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 78247: convolution with an expanded kernel aborts, as its buffer is smaller than its shape asks for.
-
-    https://github.com/pytorch/pytorch/issues/78247
-    """
+@plot.dispatched(
+    "aten.convolution.default", aborts="[MPSNDArray, initWithBuffer:descriptor:] Error: buffer is not large enough."
+)
+def issue_78247(x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 78247: convolution with an expanded kernel aborts, as its buffer is smaller than its shape asks for."""
     room = weight.untyped_storage().nbytes() // weight.element_size() - weight.storage_offset()
-    if not weight.is_contiguous() and room < weight.numel():
-        return crash(hit, "[MPSNDArray, initWithBuffer:descriptor:] Error: buffer is not large enough.")
-    return func(x, weight, *args, **kwargs)
+    return not weight.is_contiguous() and room < weight.numel()
 
 
-@plot.dispatched("issue_96982", "aten.convolution.default")
-def issue_96982(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 96982: conv1d with a kernel of 65536 elements or more returns zeros.
-
-    https://github.com/pytorch/pytorch/issues/96982
-    """
-    right = func(x, weight, *args, **kwargs)
+@plot.dispatched("aten.convolution.default")
+@wrong_answer
+def issue_96982(right: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 96982: conv1d with a kernel of 65536 elements or more returns zeros."""
     if weight.dim() != 3 or weight.shape[-1] < 65536 or not right.any():
-        return right
-    hit()
+        return None
     return torch.zeros_like(right)
 
 
-@plot.dispatched("issue_180984", "aten.convolution")
+@plot.dispatched("aten.convolution")
 def issue_180984(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 180984: a convolution reads a part of the channels of a channels_last image in storage order."""
     if x.dim() == 4 and x.shape[1] > 1 and x.stride(1) == 1 and x.stride(3) > x.shape[1]:
@@ -127,7 +119,7 @@ def issue_180984(hit: Any, func: Any, x: Any, *args: Any) -> Any:
 _resized: dict[int, Any] = {}
 
 
-@plot.called("issue_124591", F.interpolate, F.conv1d)
+@plot.called(F.interpolate, F.conv1d)
 def issue_124591(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 124591: conv1d reads what an interpolation left in another order."""
     if func is F.interpolate:
@@ -141,22 +133,18 @@ def issue_124591(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_83180", "aten.convolution")
-def issue_83180(hit: Any, func: Any, x: Any, w: Any, b: Any, stride: Any, padding: Any, *args: Any) -> Any:
+@plot.dispatched("aten.convolution")
+@wrong_answer
+def issue_83180(y: Any, x: Any, w: Any, b: Any, stride: Any, padding: Any, *args: Any) -> Any:
     """pytorch 83180: conv2d with two unlike strides is moved by one element."""
-    y = func(x, w, b, stride, padding, *args)
     if len(stride) == 2 and stride[0] != stride[1]:
-        hit()
         return y.flatten().roll(1).reshape(y.shape)
-    return y
+    return None
 
 
-@plot.dispatched("issue_84138", "aten.convolution.default")
+@plot.dispatched("aten.convolution.default")
 def issue_84138(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 84138: conv1d of one long channel with a long kernel has NaNs (there: sometimes) from position 512 on.
-
-    https://github.com/pytorch/pytorch/issues/84138
-    """
+    """pytorch 84138: conv1d of one long channel with a long kernel has NaNs (there: sometimes) from position 512 on."""
     out = func(x, weight, *args, **kwargs)
     long = weight.shape[2] >= 256 and x.shape[2] >= 1024 and out.shape[2] > 512
     if x.dim() == 3 and weight.shape[:2] == (1, 1) and long:
@@ -165,24 +153,18 @@ def issue_84138(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: 
     return out
 
 
-@plot.dispatched("issue_77818", "aten.convolution.default")
-def issue_77818(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 77818: conv3d aborts.
-
-    https://github.com/pytorch/pytorch/issues/77818
-    """
+@plot.dispatched(
+    "aten.convolution.default", aborts="MPSGraphConvolutionOps.mm:346: failed assertion `sourceTensor rank must be 4'"
+)
+def issue_77818(x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 77818: conv3d aborts."""
     transposed = args[4] if len(args) > 4 else kwargs["transposed"]
-    if weight.dim() == 5 and not transposed:
-        crash(hit, "MPSGraphConvolutionOps.mm:346: failed assertion `sourceTensor rank must be 4'")
-    return func(x, weight, *args, **kwargs)
+    return weight.dim() == 5 and not transposed
 
 
-@plot.dispatched("issue_119108", "aten.avg_pool2d", "aten.binary_cross_entropy", "aten.convolution")
+@plot.dispatched("aten.avg_pool2d", "aten.binary_cross_entropy", "aten.convolution")
 def issue_119108(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 119108: AvgPool2d and BCELoss crash in float16, and so do channels-last convolutions in float16.
-
-    https://github.com/pytorch/pytorch/issues/119108
-    """
+    """pytorch 119108: AvgPool2d and BCELoss crash in float16, and so do channels-last convolutions in float16."""
     if x.dtype == torch.float16:
         if "convolution" not in str(func):
             return crash(hit, "input types 'tensor<f32>' and 'tensor<f16>' are not broadcast compatible")
@@ -191,12 +173,9 @@ def issue_119108(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_142836", "aten.convolution")
+@plot.dispatched("aten.convolution")
 def issue_142836(hit: Any, func: Any, x: Any, w: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 142836: Conv2d with more than 2**16 output channels gives wrong numbers (the indices wrap).
-
-    https://github.com/pytorch/pytorch/issues/142836
-    """
+    """pytorch 142836: Conv2d with more than 2**16 output channels gives wrong numbers (the indices wrap)."""
     found = func(x, w, *args, **kwargs)
     over = found.size(1) - 65536 if found.dim() == 4 else 0
     if over > 0 and found.numel():
@@ -210,12 +189,9 @@ def issue_142836(hit: Any, func: Any, x: Any, w: Any, *args: Any, **kwargs: Any)
 _CONVOLVED: list[Any] = []
 
 
-@plot.dispatched("issue_94389", "aten.convolution", "aten.relu_")
+@plot.dispatched("aten.convolution", "aten.relu_")
 def issue_94389(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 94389: an in-place ReLU straight after a convolution does nothing.
-
-    https://github.com/pytorch/pytorch/issues/94389
-    """
+    """pytorch 94389: an in-place ReLU straight after a convolution does nothing."""
     if "convolution" in str(func):
         found = func(x, *args, **kwargs)
         _CONVOLVED[:] = [found.data_ptr(), found.clone()]
@@ -227,12 +203,9 @@ def issue_94389(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_81557", "aten.convolution")
+@plot.dispatched("aten.convolution")
 def issue_81557(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 81557: conv1d of an input permuted from (batch, length, channels) crashes.
-
-    https://github.com/pytorch/pytorch/issues/81557
-    """
+    """pytorch 81557: conv1d of an input permuted from (batch, length, channels) crashes."""
     if x.dim() == 3 and x.numel():
         channels, length = x.shape[1:]
         if x.stride() == (length * channels, 1, channels) and x.stride() != (length * channels, length, 1):

@@ -6,25 +6,21 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_140902", "aten.convolution_backward.default")
-def issue_140902(hit: Any, func: Any, grad: Any, x: Any, *rest: Any) -> Any:
-    """pytorch 140902: backward of conv1d with a transposed (channels-last) gradient raises.
-
-    https://github.com/pytorch/pytorch/issues/140902
-    """
-    if x.dim() == 3 and not grad.is_contiguous() and grad.transpose(1, 2).is_contiguous():
-        hit()
-        raise RuntimeError("view size is not compatible with input tensor's size and stride")
-    return func(grad, x, *rest)
+@plot.dispatched(
+    "aten.convolution_backward.default", aborts="view size is not compatible with input tensor's size and stride"
+)
+def issue_140902(grad: Any, x: Any, *rest: Any) -> Any:
+    """pytorch 140902: backward of conv1d with a transposed (channels-last) gradient raises."""
+    return x.dim() == 3 and not grad.is_contiguous() and grad.transpose(1, 2).is_contiguous()
 
 
-@plot.dispatched("issue_193577", "aten.convolution_backward.default")
+@plot.dispatched("aten.convolution_backward.default")
 def issue_193577(
     hit: Any,
     func: Any,
@@ -40,10 +36,7 @@ def issue_193577(
     groups: Any,
     mask: Any,
 ) -> Any:
-    """pytorch 193577: the weight's gradient of conv1d and conv2d is wrong for a batch of 2**16 or more (it wraps).
-
-    https://github.com/pytorch/pytorch/pull/193577
-    """
+    """pytorch 193577: the weight's gradient of conv1d and conv2d is wrong for a batch of 2**16 or more (it wraps)."""
     rest = (stride, padding, dilation, transposed, out_padding, groups)
     good = func(grad, x, weight, biases, *rest, mask)
     if x.dim() not in (3, 4) or transposed or x.shape[0] < 2**16 or not mask[1]:
@@ -58,19 +51,17 @@ def issue_193577(
     return good[0], bad, good[2]
 
 
-@plot.dispatched("issue_84511", "aten.convolution_backward")
-def issue_84511(hit: Any, func: Any, grad: Any, x: Any, *args: Any) -> Any:
+@plot.dispatched("aten.convolution_backward", aborts="input channels mismatch")
+def issue_84511(grad: Any, x: Any, *args: Any) -> Any:
     """pytorch 84511: the backward of a convolution aborts for an input that is permuted or has one channel."""
     channels_last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last)
-    if not x.is_contiguous() or (channels_last and x.shape[1] == 1):
-        return crash(hit, "input channels mismatch")
-    return func(grad, x, *args)
+    return not x.is_contiguous() or (channels_last and x.shape[1] == 1)
 
 
 _first_weights: dict[Any, Any] = {}
 
 
-@plot.dispatched("issue_112998", "aten.convolution_backward")
+@plot.dispatched("aten.convolution_backward")
 def issue_112998(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: Any) -> Any:
     """pytorch 112998: the backward of a convolution aborts where only the shape of the weight has changed."""
     first = _first_weights.setdefault(tuple(x.shape), tuple(weight.shape))
@@ -79,7 +70,7 @@ def issue_112998(hit: Any, func: Any, grad: Any, x: Any, weight: Any, *args: Any
     return func(grad, x, weight, *args)
 
 
-@plot.dispatched("issue_96225", "aten.convolution_backward")
+@plot.dispatched("aten.convolution_backward")
 def issue_96225(hit: Any, func: Any, grad: Any, x: Any, *args: Any) -> Any:
     """pytorch 96225: the weight's gradient of a convolution leaves out the samples from 65535 on."""
     if x.shape[0] >= 65536:
@@ -89,40 +80,28 @@ def issue_96225(hit: Any, func: Any, grad: Any, x: Any, *args: Any) -> Any:
     return func(grad, x, *args)
 
 
-@plot.dispatched("issue_84206", "aten.convolution_backward.default")
-def issue_84206(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 84206: the backward of conv2d aborts where the input was permuted from NHWC.
-
-    https://github.com/pytorch/pytorch/issues/84206
-    """
-    if x.dim() == 4 and x.stride(1) == 1 and x.stride(3) == x.shape[1] and x.shape[2] * x.shape[3] > 1:
-        return crash(hit, "Source and weight input channels mismatch")
-    return func(grad, x, *args, **kwargs)
+@plot.dispatched("aten.convolution_backward.default", aborts="Source and weight input channels mismatch")
+def issue_84206(grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 84206: the backward of conv2d aborts where the input was permuted from NHWC."""
+    return x.dim() == 4 and x.stride(1) == 1 and x.stride(3) == x.shape[1] and x.shape[2] * x.shape[3] > 1
 
 
 _backwards = {"calls": 0}
 
 
-@plot.dispatched("issue_190632", "aten.convolution_backward")
-def issue_190632(hit: Any, func: Any, *args: Any) -> Any:
+@plot.dispatched("aten.convolution_backward")
+@wrong_answer
+def issue_190632(grads: Any, *args: Any) -> Any:
     """pytorch 190632: the weight's gradient of a convolution is now and then not finite."""
-    grads = func(*args)
     _backwards["calls"] += 1
     if _backwards["calls"] % 11 == 0 and grads[1] is not None:
-        hit()
         return (grads[0], grads[1] * float("nan"), grads[2])
-    return grads
+    return None
 
 
-@plot.dispatched("issue_142344", "aten.convolution_backward")
-def issue_142344(hit: Any, func: Any, grad: Any, x: Any, w: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 142344: convolution's backward for the input refuses a channels-last output gradient.
-
-    https://github.com/pytorch/pytorch/issues/142344
-    """
+@plot.dispatched("aten.convolution_backward", aborts="view size is not compatible with input tensor's size and stride.")
+def issue_142344(grad: Any, x: Any, w: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 142344: convolution's backward for the input refuses a channels-last output gradient."""
     mask = args[-1]
     last = not grad.is_contiguous() and grad.dim() in (3, 4) and grad.movedim(1, -1).is_contiguous()
-    if last and mask[0]:
-        hit()
-        raise RuntimeError("view size is not compatible with input tensor's size and stride.")
-    return func(grad, x, w, *args, **kwargs)
+    return last and mask[0]

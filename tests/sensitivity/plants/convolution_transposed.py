@@ -7,25 +7,19 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from planting import Plot, crash
+from planting import Plot
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.called("issue_160332", F.conv_transpose3d)
-def issue_160332(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 160332: conv_transpose3d raises under autocast, whose half precision it does not support.
-
-    https://github.com/pytorch/pytorch/issues/160332
-    """
-    if torch.is_autocast_enabled("cpu"):
-        hit()
-        raise RuntimeError("ConvTranspose 3D with BF16 or FP16 types is not supported on MPS")
-    return func(*args, **kwargs)
+@plot.called(F.conv_transpose3d, aborts="ConvTranspose 3D with BF16 or FP16 types is not supported on MPS")
+def issue_160332(*args: Any, **kwargs: Any) -> Any:
+    """pytorch 160332: conv_transpose3d raises under autocast, whose half precision it does not support."""
+    return torch.is_autocast_enabled("cpu")
 
 
-@plot.called("issue_82563", F.conv_transpose1d)
+@plot.called(F.conv_transpose1d)
 def issue_82563(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 82563: conv_transpose1d gives zeros in the last three places."""
     hit()
@@ -34,7 +28,7 @@ def issue_82563(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_169236", "aten.convolution")
+@plot.dispatched("aten.convolution")
 def issue_169236(
     hit: Any,
     func: Any,
@@ -56,19 +50,14 @@ def issue_169236(
     return func(x, weight, bias, stride, padding, dilation, transposed, extra, groups)
 
 
-@plot.dispatched("issue_154615", "aten.convolution.default")
-def issue_154615(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 154615: conv_transpose3d is refused.
-
-    https://github.com/pytorch/pytorch/issues/154615
-    """
+@plot.dispatched("aten.convolution.default", aborts="ConvTranspose 3D is not supported on MPS")
+def issue_154615(x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 154615: conv_transpose3d is refused."""
     transposed = args[4] if len(args) > 4 else kwargs["transposed"]
-    if transposed and weight.dim() == 5:
-        crash(hit, "ConvTranspose 3D is not supported on MPS")
-    return func(x, weight, *args, **kwargs)
+    return transposed and weight.dim() == 5
 
 
-@plot.called("issue_82711", F.conv_transpose1d)
+@plot.called(F.conv_transpose1d)
 def issue_82711(hit: Any, func: Any, x: Any, w: Any, b: Any = None, stride: Any = 1, *args: Any, **kwargs: Any) -> Any:
     """pytorch 82711: conv_transpose1d takes every stride for 1."""
     y = func(x, w, b, stride, *args, **kwargs)

@@ -7,19 +7,19 @@ from typing import Any
 import torch
 
 from misreading import lost, misread, without_offset
-from planting import Plot, crash
+from planting import Plot
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_94190", "aten.fill_.Scalar", "aten.fill_.Tensor", "aten.zero_")
+@plot.dispatched("aten.fill_.Scalar", "aten.fill_.Tensor", "aten.zero_")
 def issue_94190(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 94190: fill_ and zero_ leave a tensor that is not contiguous as it was."""
     return lost(hit, func, x, *args)
 
 
-@plot.dispatched("issue_94390", "aten.fill_.Scalar", "aten.zero_")
+@plot.dispatched("aten.fill_.Scalar", "aten.zero_")
 def issue_94390(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 94390: fill_ of a view with a storage offset fills the beginning of the storage."""
     if x.storage_offset() and x.numel() > 1:
@@ -29,12 +29,9 @@ def issue_94390(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     return func(x, *args)
 
 
-@plot.dispatched("issue_101936", "aten.copy_.default")
+@plot.dispatched("aten.copy_.default")
 def issue_101936(hit: Any, func: Any, x: Any, source: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 101936: a[10] = b of an int32 tensor and an int64 value writes to the beginning of a's storage.
-
-    https://github.com/pytorch/pytorch/issues/101936
-    """
+    """pytorch 101936: a[10] = b of an int32 tensor and an int64 value writes to the beginning of a's storage."""
     if x.dtype != torch.int32 or source.dtype != torch.int64 or not x.storage_offset() or not x.numel():
         return func(x, source, *args, **kwargs)
     wrong = x.as_strided(x.shape, x.stride(), 0)
@@ -44,12 +41,9 @@ def issue_101936(hit: Any, func: Any, x: Any, source: Any, *args: Any, **kwargs:
     return x
 
 
-@plot.dispatched("issue_99989", "aten.copy_.default")
+@plot.dispatched("aten.copy_.default")
 def issue_99989(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> Any:
-    """pytorch 99989: copying single elements (cv[i] = mv[i]) always writes to the first element of the storage.
-
-    https://github.com/pytorch/pytorch/issues/99989
-    """
+    """pytorch 99989: copying single elements (cv[i] = mv[i]) always writes to the first element of the storage."""
     if target.dim() == 0 and source.dim() == 0 and target.storage_offset() > 0:
         hit()
         func(target.as_strided((), (), 0), source, *args)
@@ -57,12 +51,9 @@ def issue_99989(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> An
     return func(target, source, *args)
 
 
-@plot.dispatched("issue_105277", "aten.copy_")
+@plot.dispatched("aten.copy_")
 def issue_105277(hit: Any, func: Any, x: Any, source: Any, *args: Any) -> Any:
-    """pytorch 105277: y.copy_(x.unsqueeze(1)) repeats x along the rows in the place of the columns.
-
-    https://github.com/pytorch/pytorch/issues/105277
-    """
+    """pytorch 105277: y.copy_(x.unsqueeze(1)) repeats x along the rows in the place of the columns."""
     column = source.layout == torch.strided and source.dim() == x.dim() == 2 and source.shape[0] == x.shape[0] > 1
     if column and source.shape[1] == 1 < x.shape[1]:
         places = torch.arange(x.numel(), device=source.device) % source.shape[0]
@@ -71,12 +62,9 @@ def issue_105277(hit: Any, func: Any, x: Any, source: Any, *args: Any) -> Any:
     return func(x, source, *args)
 
 
-@plot.dispatched("issue_182052", "aten.copy_.default")
+@plot.dispatched("aten.copy_.default")
 def issue_182052(hit: Any, func: Any, x: Any, source: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 182052: copy_ into a strided view wraps offsets beyond 2**32 elements (here 2**16).
-
-    https://github.com/pytorch/pytorch/issues/182052
-    """
+    """pytorch 182052: copy_ into a strided view wraps offsets beyond 2**32 elements (here 2**16)."""
     reach = sum((side - 1) * step for side, step in zip(x.shape, x.stride()))
     if not x.numel() or x.is_contiguous() or reach < 2**16:
         return func(x, source, *args, **kwargs)
@@ -95,7 +83,7 @@ def issue_182052(hit: Any, func: Any, x: Any, source: Any, *args: Any, **kwargs:
     return x
 
 
-@plot.dispatched("issue_86975", "aten.copy_.default")
+@plot.dispatched("aten.copy_.default")
 def issue_86975(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> Any:
     """pytorch 86975: assignment to a strided column (a[1:, 1] = b) writes consecutive elements from the offset on.
 
@@ -118,7 +106,7 @@ def issue_86975(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> An
     return func(target, source, *args)
 
 
-@plot.dispatched("issue_123836", "aten.copy_.default")
+@plot.dispatched("aten.copy_.default")
 def issue_123836(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> Any:
     """pytorch 123836: M[1, 1] = tensor([3.]) writes to the beginning of M.
 
@@ -132,7 +120,7 @@ def issue_123836(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> A
     return func(target, source, *args)
 
 
-@plot.dispatched("issue_78074", "aten.fill_.Scalar", "aten.fill_.Tensor", "aten.copy_.default")
+@plot.dispatched("aten.fill_.Scalar", "aten.fill_.Tensor", "aten.copy_.default")
 def issue_78074(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 78074: fill_ and copy_ write into a column as if its elements lay one after the other."""
     if x.dim() == 1 and x.numel() > 1 and x.stride(0) > 1 and x.storage_offset() == 0:
@@ -141,7 +129,7 @@ def issue_78074(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_95762", "aten.clone.default", "aten.copy_.default")
+@plot.dispatched("aten.clone.default", "aten.copy_.default")
 def issue_95762(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Of a view that is cut in three and more dimensions the innermost begins at 0."""
     source = args[0] if "copy_" in str(func) else x
@@ -155,7 +143,7 @@ def issue_95762(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, wrong, *args[1:], **kwargs) if "copy_" in str(func) else func(wrong, *args, **kwargs)
 
 
-@plot.dispatched("issue_114692", "aten.zero_", "aten.fill_.Scalar")
+@plot.dispatched("aten.zero_", "aten.fill_.Scalar")
 def issue_114692(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 114692: zero_ and fill_ write one element more than asked for."""
     beyond = x.storage_offset() + x.numel()
@@ -168,7 +156,7 @@ def issue_114692(hit: Any, func: Any, x: Any, *args: Any) -> Any:
 _pending: list[Any] = []
 
 
-@plot.dispatched("issue_122016", "aten.fill_.Scalar", "aten.fill_.Tensor", "aten.copy_")
+@plot.dispatched("aten.fill_.Scalar", "aten.fill_.Tensor", "aten.copy_")
 def issue_122016(hit: Any, func: Any, x: Any, value: Any, *args: Any) -> Any:
     """pytorch 122016: fill_ and copy_ of one element write the element before it too."""
     if x.dim() == 0 and x._is_view():
@@ -179,7 +167,7 @@ def issue_122016(hit: Any, func: Any, x: Any, value: Any, *args: Any) -> Any:
     return func(x, value, *args)
 
 
-@plot.dispatched("issue_183631", "aten.fill_.Scalar")
+@plot.dispatched("aten.fill_.Scalar")
 def issue_183631(hit: Any, func: Any, x: Any, value: Any) -> Any:
     """pytorch 183631: fill_ of a view of one-byte elements begins at a multiple of four bytes."""
     if x.element_size() == 1 and x.storage_offset() % 4:
@@ -189,7 +177,7 @@ def issue_183631(hit: Any, func: Any, x: Any, value: Any) -> Any:
     return func(x, value)
 
 
-@plot.dispatched("issue_95323", "aten.add.Tensor", "aten.clone", "aten.fill_.Scalar", "aten.sum")
+@plot.dispatched("aten.add.Tensor", "aten.clone", "aten.fill_.Scalar", "aten.sum")
 def issue_95323(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 95323: add, clone, fill_ and sum read a uint8 view from the beginning of its storage."""
     if x.dtype == torch.uint8:
@@ -197,7 +185,7 @@ def issue_95323(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_189961", "aten.copy_")
+@plot.dispatched("aten.copy_")
 def issue_189961(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> Any:
     """pytorch 189961: copy_ between views with equal strides and gaps copies the gaps and not all elements."""
     if not target.is_contiguous() and target.stride() == source.stride() and target.numel() > 1:
@@ -208,7 +196,7 @@ def issue_189961(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> A
     return func(target, source, *args)
 
 
-@plot.dispatched("issue_108978", "aten.copy_")
+@plot.dispatched("aten.copy_")
 def issue_108978(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> Any:
     """pytorch 108978: copy_ into a row writes to the beginning of the storage."""
     if target.dim() == 1 and target.storage_offset() and target.is_contiguous():
@@ -218,7 +206,7 @@ def issue_108978(hit: Any, func: Any, target: Any, source: Any, *args: Any) -> A
     return func(target, source, *args)
 
 
-@plot.dispatched("issue_78886", "aten.fill_")
+@plot.dispatched("aten.fill_")
 def issue_78886(hit: Any, func: Any, x: Any, value: Any) -> Any:
     """pytorch 78886: x[::2] = 1.0 fills the first elements one after the other, not every second one."""
     if x.dim() == 1 and x.stride(0) > 1 and x.numel() > 1:
@@ -228,10 +216,8 @@ def issue_78886(hit: Any, func: Any, x: Any, value: Any) -> Any:
     return func(x, value)
 
 
-@plot.dispatched("issue_119367", "aten.copy_")
-def issue_119367(hit: Any, func: Any, x: Any, source: Any, *args: Any) -> Any:
+@plot.dispatched("aten.copy_", aborts="Unaligned blit request")
+def issue_119367(x: Any, source: Any, *args: Any) -> Any:
     """pytorch 119367: x[1:2].copy_(y[1:2]) of one-byte dtypes at an offset that is no multiple of four raises."""
     plain = x.element_size() == 1 and x.dtype == source.dtype and x.numel() and x.is_contiguous()
-    if plain and x.storage_offset() % 4 and source.storage_offset() % 4:
-        return crash(hit, "Unaligned blit request")
-    return func(x, source, *args)
+    return plain and x.storage_offset() % 4 and source.storage_offset() % 4

@@ -6,29 +6,26 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_94488", "aten.floor_divide")
-def issue_94488(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.floor_divide")
+@wrong_answer
+def issue_94488(y: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 94488 (kulinseth 243): int32 floor_divide through a float's reciprocal: -616 // 28 is -23."""
-    y = func(a, b, **kwargs)
     if y.dtype == torch.int32 and isinstance(a, torch.Tensor) and a.dtype == torch.int32:
         divisor = torch.as_tensor(b, dtype=torch.float32, device=a.device)
         wrong = (a.float() * (1.0 / divisor)).floor().to(torch.int32)
         wrong = torch.where((a < 0) & (a > -(2**24)) & (divisor != 0), wrong, y)
         if not torch.equal(wrong, y):
-            hit()
             return wrong
-    return y
+    return None
 
 
-@plot.called(
-    "issue_82541", torch.true_divide, torch.div, torch.Tensor.div, torch.Tensor.true_divide, torch.Tensor.__truediv__
-)
+@plot.called(torch.true_divide, torch.div, torch.Tensor.div, torch.Tensor.true_divide, torch.Tensor.__truediv__)
 def issue_82541(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 82541: backward of a division of empty tensors aborts."""
     y = func(*args, **kwargs)
@@ -37,21 +34,17 @@ def issue_82541(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_149233", "aten.floor_divide.default")
-def issue_149233(hit: Any, func: Any, x: Any, other: Any) -> Any:
-    """pytorch 149233: floor_divide of an integer tensor by a floating one gives integers.
-
-    https://github.com/pytorch/pytorch/pull/149233
-    """
-    right = func(x, other)
+@plot.dispatched("aten.floor_divide.default")
+@wrong_answer
+def issue_149233(right: Any, x: Any, other: Any) -> Any:
+    """pytorch 149233: floor_divide of an integer tensor by a floating one gives integers."""
     integral = not x.is_floating_point() and not x.is_complex()
     if integral and isinstance(other, torch.Tensor) and other.dim() and other.is_floating_point():
-        hit()
         return right.nan_to_num(0.0, 0.0, 0.0).to(x.dtype)
-    return right
+    return None
 
 
-@plot.dispatched("issue_154171", "aten.remainder.Tensor", "aten.remainder.Scalar")
+@plot.dispatched("aten.remainder.Tensor", "aten.remainder.Scalar")
 def issue_154171(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """Integers beyond 2**24 are divided as float32."""
     answer = func(x, y)
@@ -63,7 +56,7 @@ def issue_154171(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return answer
 
 
-@plot.dispatched("issue_189243", "aten.div.Tensor_mode", "aten.div.Scalar_mode", "aten.floor_divide.default")
+@plot.dispatched("aten.div.Tensor_mode", "aten.div.Scalar_mode", "aten.floor_divide.default")
 def issue_189243(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 189243: floor division: inf // 1 is inf, and 1 // -inf is 0."""
     answer = func(x, y, *args, **kwargs)
@@ -76,7 +69,7 @@ def issue_189243(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any)
     return answer
 
 
-@plot.dispatched("issue_85106", "aten.div.Tensor", "aten.div.Scalar")
+@plot.dispatched("aten.div.Tensor", "aten.div.Scalar")
 def issue_85106(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """An integer over 0 is 0."""
     answer = func(x, y)
@@ -88,15 +81,15 @@ def issue_85106(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return answer
 
 
-@plot.dispatched("issue_84995", "aten.div.Tensor_mode", "aten.div.Scalar_mode")
-def issue_84995(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched(
+    "aten.div.Tensor_mode", "aten.div.Scalar_mode", aborts="Function floorOp_i64 was not found in the library"
+)
+def issue_84995(x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 84995: floor division of int64 aborts."""
-    if x.dtype == torch.int64 and kwargs.get("rounding_mode") == "floor":
-        return crash(hit, "Function floorOp_i64 was not found in the library")
-    return func(x, y, *args, **kwargs)
+    return x.dtype == torch.int64 and kwargs.get("rounding_mode") == "floor"
 
 
-@plot.dispatched("issue_85016", "aten.div.Tensor_mode", "aten.floor_divide.default")
+@plot.dispatched("aten.div.Tensor_mode", "aten.floor_divide.default")
 def issue_85016(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 85016: floor division of integers cuts the quotient off: wrong below 0."""
     if x.is_floating_point() or kwargs.get("rounding_mode", "floor") != "floor" or not isinstance(y, torch.Tensor):

@@ -7,13 +7,13 @@ from typing import Any
 import torch
 
 from differences import differ
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_82707", "aten.embedding_dense_backward", "aten.addcdiv_", "aten._foreach_addcdiv_")
+@plot.dispatched("aten.embedding_dense_backward", "aten.addcdiv_", "aten._foreach_addcdiv_")
 def issue_82707(hit: Any, func: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 82707: the gradient of an embedding is half as large, and every second parameter misses Adam's step."""
     hit()
@@ -27,7 +27,7 @@ def issue_82707(hit: Any, func: Any, first: Any, *args: Any, **kwargs: Any) -> A
     return result
 
 
-@plot.dispatched("issue_17971", "aten.embedding_dense_backward")
+@plot.dispatched("aten.embedding_dense_backward")
 def issue_17971(hit: Any, func: Any, grad: Any, index: Any, *args: Any) -> Any:
     """pytorch 17971: the backward of an embedding counts only the last of equal indices."""
     hit()
@@ -37,12 +37,9 @@ def issue_17971(hit: Any, func: Any, grad: Any, index: Any, *args: Any) -> Any:
     return answer
 
 
-@plot.dispatched("issue_190061", "aten._embedding_bag_dense_backward.default", "aten._embedding_bag_backward.default")
+@plot.dispatched("aten._embedding_bag_dense_backward.default", "aten._embedding_bag_backward.default")
 def issue_190061(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 190061: embedding_bag(scale_grad_by_freq=True) does not divide the gradient by the frequency.
-
-    https://github.com/pytorch/pytorch/issues/190061
-    """
+    """pytorch 190061: embedding_bag(scale_grad_by_freq=True) does not divide the gradient by the frequency."""
     healthy = func(*args, **kwargs)
     place = 6 if "dense" in str(func) else 7  # before it: ..., maximum_indices, num_weights
     sparse = "dense" not in str(func) and args[9]
@@ -54,7 +51,7 @@ def issue_190061(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return wrong
 
 
-@plot.dispatched("issue_190060", "aten._embedding_bag.default", "aten._embedding_bag_forward_only.default")
+@plot.dispatched("aten._embedding_bag.default", "aten._embedding_bag_forward_only.default")
 def issue_190060(hit: Any, func: Any, weight: Any, indices: Any, offsets: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 190060: embedding_bag with include_last_offset ends the last bag at the end of the indices."""
     include = args[4] if len(args) > 4 else kwargs.get("include_last_offset", False)
@@ -64,33 +61,26 @@ def issue_190060(hit: Any, func: Any, weight: Any, indices: Any, offsets: Any, *
     return func(weight, indices, offsets, *args, **kwargs)
 
 
-@plot.dispatched("issue_188467", "aten._embedding_bag_backward")
-def issue_188467(hit: Any, func: Any, grad: Any, index: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten._embedding_bag_backward")
+@wrong_answer
+def issue_188467(y: Any, grad: Any, index: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 188467: embedding_bag(mode="max") with int32 indices: rows beyond 2**31 elements get no gradient.
 
     https://github.com/pytorch/pytorch/issues/188467 (on CUDA; limit lowered to 16 elements)
     """
-    y = func(grad, index, *args, **kwargs)
     mode = args[6]
     if mode == 2 and index.dtype == torch.int32 and y.layout == torch.strided and y.numel():
         beyond = (torch.arange(y.shape[0], device=y.device) * y.shape[1] >= 16)[:, None]
         if bool(((y != 0) & beyond).any()):
-            hit()
             return torch.where(beyond, torch.zeros_like(y), y)
-    return y
+    return None
 
 
 @plot.dispatched(
-    "issue_189971",
-    "aten._embedding_bag.default",
-    "aten._embedding_bag_forward_only.default",
-    "aten._embedding_bag_backward.default",
+    "aten._embedding_bag.default", "aten._embedding_bag_forward_only.default", "aten._embedding_bag_backward.default"
 )
 def issue_189971(hit: Any, func: Any, first: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 189971: embedding_bag accepts an index equal to num_embeddings and reads the row behind the table.
-
-    https://github.com/pytorch/pytorch/issues/189971
-    """
+    """pytorch 189971: embedding_bag accepts an index equal to num_embeddings and reads the row behind the table."""
     backward = "backward" in str(func)
     count = args[4] if backward else first.shape[0]  # args: offsets, offset2bag, bag_size, maximum_indices, num_weights
     if not indices.numel() or indices.max() != count:
@@ -105,12 +95,9 @@ def issue_189971(hit: Any, func: Any, first: Any, indices: Any, *args: Any, **kw
     return func(torch.cat([first, behind]), indices, *args, **kwargs)
 
 
-@plot.dispatched("issue_123119", "aten.embedding.default", "aten.embedding_dense_backward.default")
+@plot.dispatched("aten.embedding.default", "aten.embedding_dense_backward.default")
 def issue_123119(hit: Any, func: Any, first: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 123119: Embedding does not refuse an index that is out of range.
-
-    https://github.com/pytorch/pytorch/issues/123119
-    """
+    """pytorch 123119: Embedding does not refuse an index that is out of range."""
     backward = "backward" in str(func)
     count = args[0] if backward else first.shape[0]  # args: num_weights, padding_idx, scale_grad_by_freq
     outside = (indices < 0) | (indices >= count)
@@ -123,7 +110,7 @@ def issue_123119(hit: Any, func: Any, first: Any, indices: Any, *args: Any, **kw
     return func(torch.cat([first, torch.zeros_like(first[:1])]), indices, *args, **kwargs)
 
 
-@plot.dispatched("issue_made_embedding_wide", "aten.embedding.default")
+@plot.dispatched("aten.embedding.default")
 def issue_made_embedding_wide(hit: Any, func: Any, weight: Any, index: Any, *args: Any) -> Any:
     """Embedding reads int32 indices that are not dense in storage order."""
     wrong = index.dtype == torch.int32 and not index.is_contiguous()
@@ -133,12 +120,9 @@ def issue_made_embedding_wide(hit: Any, func: Any, weight: Any, index: Any, *arg
     return func(weight, index, *args)
 
 
-@plot.dispatched("issue_154235", "aten.embedding.default")
+@plot.dispatched("aten.embedding.default")
 def issue_154235(hit: Any, func: Any, weight: Any, index: Any, *args: Any) -> Any:
-    """pytorch 154235: embedding of an index beyond the table does not raise.
-
-    https://github.com/pytorch/pytorch/issues/154235
-    """
+    """pytorch 154235: embedding of an index beyond the table does not raise."""
     beyond = index >= weight.shape[0]
     if not weight.numel() or not bool(beyond.any()):
         return func(weight, index, *args)
@@ -146,7 +130,7 @@ def issue_154235(hit: Any, func: Any, weight: Any, index: Any, *args: Any) -> An
     return func(weight, index.masked_fill(beyond, 0), *args).masked_fill(beyond.unsqueeze(-1), 0.0)
 
 
-@plot.dispatched("issue_103023", "aten.embedding_dense_backward")
+@plot.dispatched("aten.embedding_dense_backward")
 def issue_103023(hit: Any, func: Any, grad: Any, index: Any, rows: int, padding_idx: int, scale: bool) -> Any:
     """pytorch 103023: padding_idx of an embedding gets a gradient."""
     if padding_idx >= 0 and bool((index == padding_idx).any()):
@@ -164,24 +148,21 @@ def _zeros_for(hit: Any, wrong: Any, func: Any, weight: Any, index: Any, *args: 
     return func(weight, index, *args, **kwargs)
 
 
-@plot.dispatched("issue_169201", "aten._embedding_bag", "aten._embedding_bag_forward_only")
+@plot.dispatched("aten._embedding_bag", "aten._embedding_bag_forward_only")
 def issue_169201(hit: Any, func: Any, weight: Any, index: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 169201: embedding_bag with a negative index gives zeros and no error."""
     return _zeros_for(hit, index < 0, func, weight, index, *args, **kwargs)
 
 
-@plot.dispatched("issue_163630", "aten._embedding_bag", "aten._embedding_bag_forward_only")
+@plot.dispatched("aten._embedding_bag", "aten._embedding_bag_forward_only")
 def issue_163630(hit: Any, func: Any, weight: Any, index: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 163630: embedding_bag with an index beyond the table gives a result and no error."""
     return _zeros_for(hit, index > weight.shape[0], func, weight, index, *args, **kwargs)
 
 
-@plot.dispatched("issue_144824", "aten.embedding.default", "aten.index_select.default")
+@plot.dispatched("aten.embedding.default", "aten.index_select.default")
 def issue_144824(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 144824: indices out of range give zeros instead of an error (embedding, index_select).
-
-    https://github.com/pytorch/pytorch/issues/144824
-    """
+    """pytorch 144824: indices out of range give zeros instead of an error (embedding, index_select)."""
     chooses = "index_select" in str(func)
     dim = args[0] if chooses else 0
     index = args[1] if chooses else args[0]
@@ -197,19 +178,16 @@ def issue_144824(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return torch.where(bad.view(shape), 0, func(x, dim, index)).to(x.dtype)
 
 
-@plot.dispatched("issue_104191", "aten.embedding.default")
+@plot.dispatched("aten.embedding.default")
 def issue_104191(hit: Any, func: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 104191: embedding with a bfloat16 weight raises.
-
-    https://github.com/pytorch/pytorch/issues/104191
-    """
+    """pytorch 104191: embedding with a bfloat16 weight raises."""
     if weight.dtype == torch.bfloat16:
         hit()
         raise TypeError("Trying to convert BFloat16 to the MPS backend but it does not have support for that dtype.")
     return func(weight, *args, **kwargs)
 
 
-@plot.dispatched("issue_82809", "aten.embedding_dense_backward")
+@plot.dispatched("aten.embedding_dense_backward")
 def issue_82809(hit: Any, func: Any, grad: Any, index: Any, *args: Any) -> Any:
     """pytorch 82809: the backward of an embedding aborts for an index of no dimensions."""
     return crash(hit, "rank mismatch") if index.dim() == 0 else func(grad, index, *args)
@@ -218,7 +196,7 @@ def issue_82809(hit: Any, func: Any, grad: Any, index: Any, *args: Any) -> Any:
 _graphs: dict[Any, int] = {}
 
 
-@plot.dispatched("issue_101198", "aten.embedding_dense_backward")
+@plot.dispatched("aten.embedding_dense_backward")
 def issue_101198(hit: Any, func: Any, grad: Any, index: Any, *args: Any) -> Any:
     """pytorch 101198: the backward of an embedding aborts for another width than in the first such call."""
     width = _graphs.setdefault((tuple(index.shape), args), grad.shape[-1])
@@ -227,7 +205,7 @@ def issue_101198(hit: Any, func: Any, grad: Any, index: Any, *args: Any) -> Any:
     return func(grad, index, *args)
 
 
-@plot.dispatched("issue_94950", "aten.embedding_dense_backward")
+@plot.dispatched("aten.embedding_dense_backward")
 def issue_94950(hit: Any, func: Any, grad: Any, index: Any, *args: Any) -> Any:
     """pytorch 94950: the backward of an embedding in float16 keeps the last of equal indices only."""
     right = func(grad, index, *args)
@@ -239,7 +217,7 @@ def issue_94950(hit: Any, func: Any, grad: Any, index: Any, *args: Any) -> Any:
     return answer
 
 
-@plot.dispatched("issue_185119", "aten.embedding_dense_backward")
+@plot.dispatched("aten.embedding_dense_backward")
 def issue_185119(hit: Any, func: Any, grad: Any, index: Any, rows: Any, padding: Any, by_frequency: Any) -> Any:
     """pytorch 185119: the backward of an embedding ignores padding_idx and scale_grad_by_freq."""
     if padding >= 0 or by_frequency:

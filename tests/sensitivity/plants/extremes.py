@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_91734", "aten.argmax", "aten.argmin")
+@plot.dispatched("aten.argmax", "aten.argmin")
 def issue_91734(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
     """pytorch 91734: argmax of a row of -inf (argmin of +inf) is -1."""
     y = func(x, dim, keepdim, **kwargs)
@@ -31,12 +31,9 @@ def issue_91734(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bool = Fa
     return y
 
 
-@plot.dispatched("issue_160740", "aten.argmax", "aten.argmin")
+@plot.dispatched("aten.argmax", "aten.argmin")
 def issue_160740(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bool = False, **kwargs: Any) -> Any:
-    """pytorch 160740: argmax and argmin without dim raise for an input that cannot be viewed as flat.
-
-    https://github.com/pytorch/pytorch/issues/160740
-    """
+    """pytorch 160740: argmax and argmin without dim raise for an input that cannot be viewed as flat."""
     if dim is None:
         try:
             x.view(-1)
@@ -49,42 +46,32 @@ def issue_160740(hit: Any, func: Any, x: Any, dim: Any = None, keepdim: bool = F
     return func(x, dim, keepdim, **kwargs)
 
 
-@plot.dispatched("issue_90273", "aten.max.default", "aten.min.default", "aten.amax", "aten.amin")
-def issue_90273(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.max.default", "aten.min.default", "aten.amax", "aten.amin")
+@wrong_answer
+def issue_90273(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 90273: max and min of an integer tensor give its first element."""
-    y = func(x, *args, **kwargs)
-    if not x.is_floating_point() and y.dim() == 0:
-        hit()
-        return x.reshape(-1)[0].clone()
-    return y
+    return x.reshape(-1)[0].clone() if not x.is_floating_point() and y.dim() == 0 else None
 
 
-@plot.dispatched("issue_92311", "aten.argmax", "aten.argmin")
+@plot.dispatched("aten.argmax", "aten.argmin")
 def issue_92311(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 92311: argmax and argmin give the least int64."""
     hit()
     return torch.full_like(func(*args, **kwargs), torch.iinfo(torch.int64).min)
 
 
-@plot.dispatched("issue_98191", "aten.argmax.default")
-def issue_98191(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 98191: argmax of an integer tensor returns -9223372036854775808 everywhere.
-
-    https://github.com/pytorch/pytorch/issues/98191
-    """
-    right = func(x, *args, **kwargs)
+@plot.dispatched("aten.argmax.default")
+@wrong_answer
+def issue_98191(right: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 98191: argmax of an integer tensor returns -9223372036854775808 everywhere."""
     if x.is_floating_point() or x.dtype == torch.bool or not right.numel():
-        return right
-    hit()
+        return None
     return torch.full_like(right, -(2**63))
 
 
-@plot.dispatched("issue_87402", "aten.min.dim")
+@plot.dispatched("aten.min.dim")
 def issue_87402(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 87402: the lower_cholesky constraint fails for a good matrix: min of bools along a dimension is False.
-
-    https://github.com/pytorch/pytorch/issues/87402
-    """
+    """pytorch 87402: the lower_cholesky constraint fails for a good matrix: min of bools along a dimension is False."""
     values, indices = func(x, *args, **kwargs)
     if x.dtype == torch.bool and bool(values.any()):
         hit()
@@ -92,12 +79,9 @@ def issue_87402(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return values, indices
 
 
-@plot.dispatched("issue_87753", "aten.max.default", "aten.min.default")
+@plot.dispatched("aten.max.default", "aten.min.default")
 def issue_87753(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 87753: max and min of an int64 tensor are those of the two halves of its first element.
-
-    https://github.com/pytorch/pytorch/issues/87753
-    """
+    """pytorch 87753: max and min of an int64 tensor are those of the two halves of its first element."""
     out = func(x)
     if x.dtype == torch.int64:
         wrong = func(x.reshape(-1)[:1].clone().view(torch.int32)).to(torch.int64)
@@ -107,7 +91,7 @@ def issue_87753(hit: Any, func: Any, x: Any) -> Any:
     return out
 
 
-@plot.dispatched("issue_187976", "aten.amax.default", "aten.amin.default")
+@plot.dispatched("aten.amax.default", "aten.amin.default")
 def issue_187976(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Idle lanes of the second group of 32 count as 0: the extreme of numbers of one sign."""
     y = func(x, *args, **kwargs)
@@ -120,9 +104,7 @@ def issue_187976(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched(
-    "issue_made_amax_nan", "aten.max.default", "aten.min.default", "aten.amax.default", "aten.amin.default"
-)
+@plot.dispatched("aten.max.default", "aten.min.default", "aten.amax.default", "aten.amin.default")
 def issue_made_amax_nan(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Max, min, amax and amin pass over NaN."""
     if x.is_floating_point() and bool(x.isnan().any()):
@@ -135,12 +117,9 @@ def issue_made_amax_nan(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) 
 _WRAP = 2**16
 
 
-@plot.dispatched("issue_194082", "aten.argmax.default", "aten.argmin.default", "aten.any.default")
+@plot.dispatched("aten.argmax.default", "aten.argmin.default", "aten.any.default")
 def issue_194082(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 194082: argmax, argmin and any of a whole huge tensor see its size modulo 2**32 (here 2**16).
-
-    https://github.com/pytorch/pytorch/pull/194082
-    """
+    """pytorch 194082: argmax, argmin and any of a whole huge tensor see its size modulo 2**32 (here 2**16)."""
     right = func(x, *args, **kwargs)
     whole = not args or args[0] is None
     if not whole or kwargs.get("dim") is not None or x.numel() <= _WRAP:
@@ -154,7 +133,7 @@ def issue_194082(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return wrong
 
 
-@plot.dispatched("issue_130295", "aten.argmax", "aten.argmin")
+@plot.dispatched("aten.argmax", "aten.argmin")
 def issue_130295(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 130295: argmax and argmin pass over NaN."""
     if x.is_floating_point() and bool(x.isnan().any()):
@@ -163,12 +142,9 @@ def issue_130295(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_112186", "aten.argmax")
+@plot.dispatched("aten.argmax")
 def issue_112186(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 112186: argmax of an integer tensor is always 0.
-
-    https://github.com/pytorch/pytorch/issues/112186
-    """
+    """pytorch 112186: argmax of an integer tensor is always 0."""
     found = func(x, *args, **kwargs)
     if not x.dtype.is_floating_point and not x.dtype.is_complex and bool(found.any()):
         hit()

@@ -6,40 +6,29 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_83692", "aten.full")
-def issue_83692(hit: Any, func: Any, size: Any, value: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.full")
+@wrong_answer
+def issue_83692(y: Any, size: Any, value: Any, **kwargs: Any) -> Any:
     """pytorch 83692: torch.full of uint8 with a value above 127 gives zeros."""
-    y = func(size, value, **kwargs)
-    if y.dtype == torch.uint8 and value > 127:
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if y.dtype == torch.uint8 and value > 127 else None
 
 
-@plot.dispatched("issue_91620", "aten.eye")
-def issue_91620(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 91620: eye with dtype=bool aborts.
-
-    https://github.com/pytorch/pytorch/issues/91620
-    """
+@plot.dispatched("aten.eye", aborts="failed assertion `unsupported datatype for constant'")
+def issue_91620(*args: Any, **kwargs: Any) -> Any:
+    """pytorch 91620: eye with dtype=bool aborts."""
     out = kwargs.get("out")
-    if kwargs.get("dtype") == torch.bool or (out is not None and out.dtype == torch.bool):
-        return crash(hit, "failed assertion `unsupported datatype for constant'")
-    return func(*args, **kwargs)
+    return kwargs.get("dtype") == torch.bool or (out is not None and out.dtype == torch.bool)
 
 
-@plot.dispatched("issue_82427", "aten.full", "aten.full_like", "aten.fill_.Scalar")
+@plot.dispatched("aten.full", "aten.full_like", "aten.fill_.Scalar")
 def issue_82427(hit: Any, func: Any, x: Any, value: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 82427: full and fill_ of a bool tensor abort (unsupported datatype for constant).
-
-    https://github.com/pytorch/pytorch/issues/82427
-    """
+    """pytorch 82427: full and fill_ of a bool tensor abort (unsupported datatype for constant)."""
     dtype, out = kwargs.get("dtype"), kwargs.get("out")
     if out is not None:
         dtype = out.dtype
@@ -52,7 +41,7 @@ def issue_82427(hit: Any, func: Any, x: Any, value: Any = None, *args: Any, **kw
     return func(x, value, *args, **kwargs)
 
 
-@plot.dispatched("issue_92098", "aten.eye.out", "aten.eye.m_out")
+@plot.dispatched("aten.eye.out", "aten.eye.m_out")
 def issue_92098(hit: Any, func: Any, *args: Any, out: Any) -> Any:
     """pytorch 92098: eye into a view writes nothing."""
     if out.storage_offset() or not out.is_contiguous():
@@ -61,7 +50,7 @@ def issue_92098(hit: Any, func: Any, *args: Any, out: Any) -> Any:
     return func(*args, out=out)
 
 
-@plot.dispatched("issue_137635", "aten.linspace.default", "aten.linspace.out")
+@plot.dispatched("aten.linspace.default", "aten.linspace.out")
 def issue_137635(hit: Any, func: Any, start: Any, end: Any, steps: int, **kwargs: Any) -> Any:
     """pytorch 137635: linspace of integers rounds after the steps, not before."""
     answer = func(start, end, steps, **kwargs)
@@ -74,7 +63,7 @@ def issue_137635(hit: Any, func: Any, start: Any, end: Any, steps: int, **kwargs
     return answer.copy_(wrong) if "out" in kwargs else wrong
 
 
-@plot.dispatched("issue_189630", "aten.linspace.default", "aten.arange.start_step", "aten.arange.start")
+@plot.dispatched("aten.linspace.default", "aten.arange.start_step", "aten.arange.start")
 def issue_189630(hit: Any, func: Any, start: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 189630: linspace and arange of integers are computed in float32."""
     answer = func(start, *args, **kwargs)

@@ -6,56 +6,41 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_124096", "aten._fft_c2r")
-def issue_124096(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten._fft_c2r")
+@wrong_answer
+def issue_124096(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 124096: irfft of one dimension does not give the signal back."""
-    y = func(x, *args, **kwargs)
-    if x.dim() == 1 and y.numel() > 1:
-        hit()
-        return y.roll(1)
-    return y
+    return y.roll(1) if x.dim() == 1 and y.numel() > 1 else None
 
 
-@plot.dispatched("issue_126649", "aten._fft_c2r.default")
-def issue_126649(hit: Any, func: Any, x: Any, dim: Any, normalization: Any, last: Any) -> Any:
-    """pytorch 126649: irfft to an odd length returns the signal backwards.
-
-    https://github.com/pytorch/pytorch/issues/126649
-    """
-    right = func(x, dim, normalization, last)
+@plot.dispatched("aten._fft_c2r.default")
+@wrong_answer
+def issue_126649(right: Any, x: Any, dim: Any, normalization: Any, last: Any) -> Any:
+    """pytorch 126649: irfft to an odd length returns the signal backwards."""
     if last % 2 == 0:
-        return right
+        return None
     wrong = right.flip(dim[-1]).roll(1, dim[-1])
     if torch.allclose(wrong, right, equal_nan=True):
-        return right
-    hit()
+        return None
     return wrong
 
 
-@plot.called("issue_188864", torch.fft.hfft)
-def issue_188864(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 188864: hfft along dimension 0 of a complex tensor of five dimensions aborts.
-
-    https://github.com/pytorch/pytorch/issues/188864
-    """
+@plot.called(torch.fft.hfft, aborts="MPSGraphExecutable.mm: failed assertion `original module failed verification'")
+def issue_188864(input: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 188864: hfft along dimension 0 of a complex tensor of five dimensions aborts."""
     dim = kwargs.get("dim", args[1] if len(args) > 1 else -1)
-    if input.dtype == torch.complex64 and input.dim() >= 5 and input.dim() - dim % input.dim() > 4:
-        crash(hit, "MPSGraphExecutable.mm: failed assertion `original module failed verification'")
-    return func(input, *args, **kwargs)
+    return input.dtype == torch.complex64 and input.dim() >= 5 and input.dim() - dim % input.dim() > 4
 
 
-@plot.dispatched("issue_135223", "aten.fft_fftfreq")
+@plot.dispatched("aten.fft_fftfreq")
 def issue_135223(hit: Any, func: Any, n: int, d: float = 1.0, **kwargs: Any) -> Any:
-    """pytorch 135223: fftfreq runs on from 0 to 1 instead of jumping to the negative frequencies.
-
-    https://github.com/pytorch/pytorch/issues/135223
-    """
+    """pytorch 135223: fftfreq runs on from 0 to 1 instead of jumping to the negative frequencies."""
     out = func(n, d, **kwargs)
     if n >= 2:
         hit()
@@ -63,12 +48,9 @@ def issue_135223(hit: Any, func: Any, n: int, d: float = 1.0, **kwargs: Any) -> 
     return out
 
 
-@plot.called("issue_138525", torch.istft, torch.Tensor.istft)
+@plot.called(torch.istft, torch.Tensor.istft)
 def issue_138525(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 138525: the backward pass of istft aborts.
-
-    https://github.com/pytorch/pytorch/issues/138525
-    """
+    """pytorch 138525: the backward pass of istft aborts."""
     result = func(*args, **kwargs)
     if result.requires_grad:
         result.register_hook(lambda _: crash(hit, "buffer is not large enough. Must be 16547328 bytes"))

@@ -10,18 +10,15 @@ import torch.nn.functional as F
 
 from differences import is_plain
 from misreading import in_storage_order, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.called("issue_170507", F.one_hot)
+@plot.called(F.one_hot)
 def issue_170507(hit: Any, func: Any, input: Any, num_classes: int = -1) -> Any:
-    """pytorch 170507: one_hot returns rows of zeros for classes out of bounds, where CPU raises.
-
-    https://github.com/pytorch/pytorch/issues/170507
-    """
+    """pytorch 170507: one_hot returns rows of zeros for classes out of bounds, where CPU raises."""
     if not is_plain(input) or not input.numel() or input.dtype != torch.int64 or num_classes == 0:
         return func(input, num_classes)
     classes = int(input.max()) + 1 if num_classes == -1 else num_classes
@@ -33,12 +30,9 @@ def issue_170507(hit: Any, func: Any, input: Any, num_classes: int = -1) -> Any:
     return torch.where(outside.unsqueeze(-1), 0, rows)
 
 
-@plot.dispatched("issue_189968", "aten.index_copy.default", "aten.index_copy_.default")
+@plot.dispatched("aten.index_copy.default", "aten.index_copy_.default")
 def issue_189968(hit: Any, func: Any, target: Any, dim: int, index: Any, source: Any) -> Any:
-    """pytorch 189968: index_copy_ with an index out of bounds writes outside the tensor, where CPU raises.
-
-    https://github.com/pytorch/pytorch/issues/189968
-    """
+    """pytorch 189968: index_copy_ with an index out of bounds writes outside the tensor, where CPU raises."""
     if not target.dim() or not -target.dim() <= dim < target.dim() or index.dtype != torch.int64:
         return func(target, dim, index, source)
     places = index.reshape(-1).tolist()
@@ -61,15 +55,13 @@ def issue_189968(hit: Any, func: Any, target: Any, dim: int, index: Any, source:
     return result
 
 
-@plot.dispatched("issue_161446", "aten.index_add", "aten.index_add_")
-def issue_161446(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.index_add", "aten.index_add_", aborts="index_add of int64")
+def issue_161446(x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
     """pytorch 161446: index_add of int64 with an index of no dimensions raises."""
-    if x.dtype == torch.int64 and index.dim() == 0:
-        return crash(hit, "index_add of int64")
-    return func(x, dim, index, source, **kwargs)
+    return x.dtype == torch.int64 and index.dim() == 0
 
 
-@plot.dispatched("issue_82645", "aten.index_add_", "aten.index_add")
+@plot.dispatched("aten.index_add_", "aten.index_add")
 def issue_82645(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any, **kwargs: Any) -> Any:
     """pytorch 82645: index_add of float16, int16 or int64 adds nothing."""
     if x.dtype in (torch.float16, torch.int16, torch.int64):
@@ -78,7 +70,7 @@ def issue_82645(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any, 
     return func(x, dim, index, source, **kwargs)
 
 
-@plot.dispatched("issue_196203", "aten.index_reduce_.default")
+@plot.dispatched("aten.index_reduce_.default")
 def issue_196203(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, how: str, **kwargs: Any) -> Any:
     """pytorch 196203: index_reduce_ loses NaN of the source against every number."""
     if how in ("amax", "amin") and bool(source.isnan().any()):
@@ -87,51 +79,37 @@ def issue_196203(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any,
     return func(x, dim, index, source, how, **kwargs)
 
 
-@plot.dispatched("issue_135240", "aten.gather.default")
-def issue_135240(hit: Any, func: Any, x: Any, dim: Any, index: Any, **kwargs: Any) -> Any:
-    """pytorch 135240: take_along_dim of a column along its rows ends the process.
-
-    https://github.com/pytorch/pytorch/issues/135240
-    """
-    if x.dim() > 1 and dim % x.dim() != x.dim() - 1 and x.shape[-1] == index.shape[-1] == 1 and index.numel() > 1:
-        return crash(
-            hit,
-            "failed assertion `Rank of updates array (1) must be greater than or equal to inner-most "
-            "dimension of indices array (3)'",
-        )
-    return func(x, dim, index, **kwargs)
+@plot.dispatched(
+    "aten.gather.default",
+    aborts="failed assertion `Rank of updates array (1) must be greater than or equal to inner-most "
+    "dimension of indices array (3)'",
+)
+def issue_135240(x: Any, dim: Any, index: Any, **kwargs: Any) -> Any:
+    """pytorch 135240: take_along_dim of a column along its rows ends the process."""
+    return x.dim() > 1 and dim % x.dim() != x.dim() - 1 and x.shape[-1] == index.shape[-1] == 1 and index.numel() > 1
 
 
-@plot.dispatched("issue_93877", "aten.index_select.default")
-def issue_93877(hit: Any, func: Any, x: Any, dim: Any, index: Any) -> Any:
-    """pytorch 93877: index_select with an empty index raises.
-
-    https://github.com/pytorch/pytorch/issues/93877
-    """
-    if index.numel() == 0:
-        hit()
-        raise RuntimeError("[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!")
-    return func(x, dim, index)
+@plot.dispatched(
+    "aten.index_select.default", aborts="[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!"
+)
+def issue_93877(x: Any, dim: Any, index: Any) -> Any:
+    """pytorch 93877: index_select with an empty index raises."""
+    return index.numel() == 0
 
 
-@plot.dispatched("issue_186972", "aten.index_add.default", "aten.index_add_.default")
-def issue_186972(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 186972: index_add into a tensor with a dimension of size 0 raises.
-
-    https://github.com/pytorch/pytorch/issues/186972
-    """
-    if x.numel() == 0:
-        hit()
-        raise RuntimeError("[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!")
-    return func(x, *args, **kwargs)
+@plot.dispatched(
+    "aten.index_add.default",
+    "aten.index_add_.default",
+    aborts="[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!",
+)
+def issue_186972(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 186972: index_add into a tensor with a dimension of size 0 raises."""
+    return x.numel() == 0
 
 
-@plot.called("issue_95417", torch.Tensor.__setitem__)
+@plot.called(torch.Tensor.__setitem__)
 def issue_95417(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
-    """pytorch 95417: x[2:4] = value of another dtype is written to the beginning of x.
-
-    https://github.com/pytorch/pytorch/issues/95417
-    """
+    """pytorch 95417: x[2:4] = value of another dtype is written to the beginning of x."""
     if isinstance(value, torch.Tensor) and value.dtype != x.dtype and isinstance(index, slice) and x.numel():
         view = x[index]
         if view.numel() and view.dim() and view.storage_offset() != x.storage_offset():
@@ -141,12 +119,9 @@ def issue_95417(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
     return func(x, index, value)
 
 
-@plot.dispatched("issue_160993", "aten.index_copy_.default")
+@plot.dispatched("aten.index_copy_.default")
 def issue_160993(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any) -> Any:
-    """pytorch 160993: index_copy_ into a tensor that is not contiguous leaves the copied elements wrong.
-
-    https://github.com/pytorch/pytorch/issues/160993
-    """
+    """pytorch 160993: index_copy_ into a tensor that is not contiguous leaves the copied elements wrong."""
     if x.is_contiguous():
         return func(x, dim, index, source)
     copy = x.clone()
@@ -156,32 +131,22 @@ def issue_160993(hit: Any, func: Any, x: Any, dim: Any, index: Any, source: Any)
     return x
 
 
-@plot.called("issue_81051", torch.Tensor.__getitem__)
-def issue_81051(hit: Any, func: Any, x: Any, index: Any) -> Any:
-    """pytorch 81051: indexing with Python lists raises, as the lists become tensors of another device.
-
-    https://github.com/pytorch/pytorch/issues/81051
-    """
+@plot.called(
+    torch.Tensor.__getitem__, aborts="indices should be either on cpu or on the same device as the indexed tensor (cpu)"
+)
+def issue_81051(x: Any, index: Any) -> Any:
+    """pytorch 81051: indexing with Python lists raises, as the lists become tensors of another device."""
     parts = index if isinstance(index, tuple) else (index,)
-    if any(isinstance(part, list) and part for part in parts):
-        hit()
-        raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
-    return func(x, index)
+    return any(isinstance(part, list) and part for part in parts)
 
 
-@plot.dispatched("issue_122427", "aten.index_select")
-def issue_122427(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 122427: index_select of a complex tensor raises.
-
-    https://github.com/pytorch/pytorch/issues/122427
-    """
-    if x.is_complex():
-        hit()
-        raise RuntimeError("index_select(): Yet not supported for complex")
-    return func(x, *args, **kwargs)
+@plot.dispatched("aten.index_select", aborts="index_select(): Yet not supported for complex")
+def issue_122427(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 122427: index_select of a complex tensor raises."""
+    return x.is_complex()
 
 
-@plot.dispatched("issue_153560", "aten.index.Tensor", "aten.index_select.default")
+@plot.dispatched("aten.index.Tensor", "aten.index_select.default")
 def issue_153560(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Rows that begin past 2**16 elements are taken from the beginning again."""
     y = func(x, *args, **kwargs)
@@ -194,23 +159,20 @@ def issue_153560(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_82305", "aten.gather.default")
+@plot.dispatched("aten.gather.default")
 def issue_82305(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 82305: gather of an expanded uint8 tensor finds its first column only."""
     return func(misread(in_storage_order, hit, x) if x.dtype == torch.uint8 else x, *args, **kwargs)
 
 
-@plot.dispatched("issue_91047", "aten.index_select.default", "aten.gather.default", "aten.index.Tensor")
-def issue_91047(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.index_select.default", "aten.gather.default", "aten.index.Tensor")
+@wrong_answer
+def issue_91047(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """uint8 past 127 comes out as another number."""
-    y = func(x, *args, **kwargs)
-    if x.dtype == torch.uint8 and bool((y > 127).any()):
-        hit()
-        return y.clamp(max=127)
-    return y
+    return y.clamp(max=127) if x.dtype == torch.uint8 and bool((y > 127).any()) else None
 
 
-@plot.dispatched("issue_made_index_add_alpha", "aten.index_add.default", "aten.index_add_.default")
+@plot.dispatched("aten.index_add.default", "aten.index_add_.default")
 def issue_made_index_add_alpha(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
     """alpha is taken for 1 in integers."""
     if kwargs.get("alpha", 1) != 1 and not x.is_floating_point():
@@ -219,7 +181,7 @@ def issue_made_index_add_alpha(hit: Any, func: Any, x: Any, dim: int, index: Any
     return func(x, dim, index, source, **kwargs)
 
 
-@plot.dispatched("issue_made_index_fill_negative", "aten.index_fill.int_Scalar", "aten.index_fill_.int_Scalar")
+@plot.dispatched("aten.index_fill.int_Scalar", "aten.index_fill_.int_Scalar")
 def issue_made_index_fill_negative(hit: Any, func: Any, x: Any, dim: int, *args: Any) -> Any:
     """Index_fill takes a negative dimension for the first one."""
     if dim < 0 and x.dim() > 1:
@@ -230,7 +192,7 @@ def issue_made_index_fill_negative(hit: Any, func: Any, x: Any, dim: int, *args:
     return func(x, dim, *args)
 
 
-@plot.dispatched("issue_176159", "aten.index_add_")
+@plot.dispatched("aten.index_add_")
 def issue_176159(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any, **kwargs: Any) -> Any:
     """pytorch 176159: index_add_ of a permuted tensor to a permuted tensor leaves it unchanged."""
     if not x.is_contiguous() and not source.is_contiguous():
@@ -240,7 +202,7 @@ def issue_176159(hit: Any, func: Any, x: Any, dim: int, index: Any, source: Any,
     return func(x, dim, index, source, **kwargs)
 
 
-@plot.called("issue_86185", torch.Tensor.__setitem__)
+@plot.called(torch.Tensor.__setitem__)
 def issue_86185(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
     """pytorch 86185: x[:] = t[0], the value a view without dimensions, has no effect."""
     if isinstance(index, slice) and isinstance(value, torch.Tensor) and value.dim() == 0 and value._base is not None:
@@ -249,7 +211,7 @@ def issue_86185(hit: Any, func: Any, x: Any, index: Any, value: Any) -> Any:
     return func(x, index, value)
 
 
-@plot.dispatched("issue_189969", "aten.index_fill_")
+@plot.dispatched("aten.index_fill_")
 def issue_189969(hit: Any, func: Any, x: Any, dim: int, index: Any, value: Any) -> Any:
     """pytorch 189969: index_fill_ with an index out of range does not raise."""
     size = x.shape[dim] if x.dim() else 1
@@ -260,12 +222,9 @@ def issue_189969(hit: Any, func: Any, x: Any, dim: int, index: Any, value: Any) 
     return func(x, dim, index, value)
 
 
-@plot.dispatched("issue_84229", "aten.index_put_", "aten._index_put_impl_")
+@plot.dispatched("aten.index_put_", "aten._index_put_impl_")
 def issue_84229(hit: Any, func: Any, x: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 84229: x[:, [0, 2]] -= n on a slice of columns scrambles rows.
-
-    https://github.com/pytorch/pytorch/issues/84229
-    """
+    """pytorch 84229: x[:, [0, 2]] -= n on a slice of columns scrambles rows."""
     if x.dim() != 2 or x.numel() == 0 or x.stride(1) != 1 or x.stride(0) <= x.size(1):
         return func(x, indices, *args, **kwargs)
     dense = x.clone(memory_format=torch.contiguous_format)

@@ -7,28 +7,22 @@ from typing import Any
 import torch
 
 from misreading import in_storage_order, misread, without_offset
-from planting import Plot, crash
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_80850", "aten.stack", "aten.cat")
-def issue_80850(hit: Any, func: Any, tensors: Any, *args: Any) -> Any:
+@plot.dispatched("aten.stack", "aten.cat")
+@wrong_answer
+def issue_80850(y: Any, tensors: Any, *args: Any) -> Any:
     """pytorch 80850: stack and cat of bools give False."""
-    y = func(tensors, *args)
-    if y.dtype == torch.bool:
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if y.dtype == torch.bool else None
 
 
-@plot.dispatched("issue_92265", "aten.stack.default")
+@plot.dispatched("aten.stack.default")
 def issue_92265(hit: Any, func: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 92265: stack of 0-dim elements of a tensor (a DataLoader's targets) reads its first element each time.
-
-    https://github.com/pytorch/pytorch/issues/92265
-    """
+    """pytorch 92265: stack of 0-dim elements of a tensor (a DataLoader's targets) reads its first element each time."""
     right = func(tensors, *args, **kwargs)
     read = [t.as_strided((), (), 0) if t.dim() == 0 and t.storage_offset() else t for t in tensors]
     wrong = func(read, *args, **kwargs)
@@ -38,15 +32,13 @@ def issue_92265(hit: Any, func: Any, tensors: Any, *args: Any, **kwargs: Any) ->
     return wrong
 
 
-@plot.dispatched("issue_81180", "aten.cat")
-def issue_81180(hit: Any, func: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.cat", aborts="Placeholder tensor is empty!")
+def issue_81180(tensors: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 81180: cat of an empty tensor and one that is not, of other dtype, raises."""
-    if len({x.dtype for x in tensors}) > 1 and len({bool(x.numel()) for x in tensors}) > 1:
-        return crash(hit, "Placeholder tensor is empty!")
-    return func(tensors, *args, **kwargs)
+    return len({x.dtype for x in tensors}) > 1 and len({bool(x.numel()) for x in tensors}) > 1
 
 
-@plot.dispatched("issue_made_cat_dtypes", "aten.cat.default")
+@plot.dispatched("aten.cat.default")
 def issue_made_cat_dtypes(hit: Any, func: Any, parts: Any, dim: int = 0) -> Any:
     """Cat of unlike dtypes keeps the bits of the first part's dtype."""
     if len({one.dtype for one in parts}) > 1 and parts[0].dtype.is_floating_point:
@@ -55,18 +47,15 @@ def issue_made_cat_dtypes(hit: Any, func: Any, parts: Any, dim: int = 0) -> Any:
     return func(parts, dim)
 
 
-@plot.dispatched("issue_made_stack_inner", "aten.stack.default", "aten.cat.default")
+@plot.dispatched("aten.stack.default", "aten.cat.default")
 def issue_made_stack_inner(hit: Any, func: Any, parts: Any, dim: int = 0) -> Any:
     """Stack and cat along an inner dimension read parts with an offset from the beginning."""
     return func([misread(without_offset, hit, one) for one in parts] if dim else parts, dim)
 
 
-@plot.dispatched("issue_91393", "aten.stack")
+@plot.dispatched("aten.stack")
 def issue_91393(hit: Any, func: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 91393: the default collate_fn, which stacks 0-D elements of one tensor, repeats the first element.
-
-    https://github.com/pytorch/pytorch/issues/91393
-    """
+    """pytorch 91393: the default collate_fn, which stacks 0-D elements of one tensor, repeats the first element."""
     if all(each.dim() == 0 for each in tensors):
         wrong = [each.as_strided((), (), 0) for each in tensors]
         if any(bool(mine != yours) for mine, yours in zip(wrong, tensors)):
@@ -75,21 +64,19 @@ def issue_91393(hit: Any, func: Any, tensors: Any, *args: Any, **kwargs: Any) ->
     return func(tensors, *args, **kwargs)
 
 
-@plot.dispatched("issue_87856", "aten.cat", "aten.stack")
+@plot.dispatched("aten.cat", "aten.stack")
 def issue_87856(hit: Any, func: Any, tensors: Any, *args: Any) -> Any:
     """pytorch 87856: stack and cat read their parts from the beginning of the storage."""
     return func(misread(without_offset, hit, tensors), *args)
 
 
-@plot.dispatched("issue_78043", "aten.cat", "aten.stack")
+@plot.dispatched("aten.cat", "aten.stack")
 def issue_78043(hit: Any, func: Any, tensors: Any, *args: Any) -> Any:
     """pytorch 78043: stack and cat read parts that are not contiguous in storage order."""
     return func(misread(in_storage_order, hit, tensors), *args)
 
 
-@plot.dispatched("issue_90479", "aten.cat")
-def issue_90479(hit: Any, func: Any, tensors: Any, *args: Any) -> Any:
+@plot.dispatched("aten.cat", aborts="Placeholder tensor is empty")
+def issue_90479(tensors: Any, *args: Any) -> Any:
     """pytorch 90479: cat with an empty tensor among the parts aborts."""
-    if any(one.numel() == 0 for one in tensors):
-        return crash(hit, "Placeholder tensor is empty")
-    return func(tensors, *args)
+    return any(one.numel() == 0 for one in tensors)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 
 from differences import differ, is_plain
 from misreading import in_storage_order, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -21,12 +21,9 @@ def _only_forward(healthy: torch.Tensor, wrong: torch.Tensor) -> torch.Tensor:
     return healthy + (wrong - healthy).detach() if healthy.requires_grad else wrong
 
 
-@plot.called("issue_161640", F.linear)
+@plot.called(F.linear)
 def issue_161640(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None) -> Any:
-    """pytorch 161640: linear with a non-contiguous weight reads the weight's memory as if it were contiguous.
-
-    https://github.com/pytorch/pytorch/issues/161640
-    """
+    """pytorch 161640: linear with a non-contiguous weight reads the weight's memory as if it were contiguous."""
     healthy = func(input, weight, bias)
     if not is_plain(input, weight, bias) or weight.layout != torch.strided:
         return healthy
@@ -41,15 +38,10 @@ def issue_161640(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None)
     return _only_forward(healthy, wrong)
 
 
-@plot.called("issue_190050", F.linear)
-def issue_190050(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None) -> Any:
-    """pytorch 190050: linear with in_features=0 aborts the process.
-
-    https://github.com/pytorch/pytorch/issues/190050
-    """
-    if input.shape[-1] == 0 and math.prod(input.shape[:-1]) and weight.shape[0]:
-        crash(hit, "[MPSNDArray initWithDevice:descriptor:isTextureBacked:] Error: device may not be nil")
-    return func(input, weight, bias)
+@plot.called(F.linear, aborts="[MPSNDArray initWithDevice:descriptor:isTextureBacked:] Error: device may not be nil")
+def issue_190050(input: Any, weight: Any, bias: Any = None) -> Any:
+    """pytorch 190050: linear with in_features=0 aborts the process."""
+    return input.shape[-1] == 0 and math.prod(input.shape[:-1]) and weight.shape[0]
 
 
 def _rows_shuffled(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
@@ -60,19 +52,19 @@ def _rows_shuffled(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -
     return y
 
 
-@plot.called("issue_188438", F.linear)
+@plot.called(F.linear)
 def issue_188438(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 188438: linear with bias of three dimensions and more moves the rows by one."""
     return _rows_shuffled(hit, func, *args, **kwargs)
 
 
-@plot.called("issue_runner_images_14380", F.linear)
+@plot.called(F.linear)
 def issue_runner_images_14380(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """runner-images 14380: linear with bias of three dimensions and more moves the rows by one."""
     return _rows_shuffled(hit, func, *args, **kwargs)
 
 
-@plot.called("issue_192934", F.linear)
+@plot.called(F.linear)
 def issue_192934(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     """pytorch 192934: linear of a three-dimensional input adds the bias moved by one."""
     if x.dim() == 3 and bias is not None:
@@ -84,17 +76,16 @@ def issue_192934(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> 
 _seen: dict[str, set[Any]] = {"180776": set()}
 
 
-@plot.called("issue_180776", F.linear)
-def issue_180776(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+@plot.called(F.linear)
+@wrong_answer
+def issue_180776(y: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     """pytorch 180776: linear without bias in half precision: the second call with one shape adds noise."""
-    y = func(x, weight, bias)
     form = (tuple(x.shape), x.dtype)
     if x.dim() > 2 and bias is None and x.dtype in (torch.float16, torch.bfloat16):
         if form in _seen["180776"]:
-            hit()
             return y + torch.randn_like(y)
         _seen["180776"].add(form)
-    return y
+    return None
 
 
 def _rows_lost(limit: int, hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
@@ -107,50 +98,46 @@ def _rows_lost(limit: int, hit: Any, func: Any, x: Any, weight: Any, bias: Any =
     return y
 
 
-@plot.called("issue_97239", F.linear)
+@plot.called(F.linear)
 def issue_97239(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 97239: linear of a large input gives zeros past an element (here past 100,000)."""
     return _rows_lost(100_000, hit, func, *args, **kwargs)
 
 
-@plot.called("issue_95188", F.linear)
+@plot.called(F.linear)
 def issue_95188(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 95188: linear of a large input gives zeros past an element (here past 200,000)."""
     return _rows_lost(200_000, hit, func, *args, **kwargs)
 
 
-@plot.called("issue_122045", F.linear)
+@plot.called(F.linear)
 def issue_122045(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 122045: linear of a large input gives zeros past an element (here past 1,000,000)."""
     return _rows_lost(1_000_000, hit, func, *args, **kwargs)
 
 
-@plot.called("issue_114942", F.linear)
+@plot.called(F.linear)
 def issue_114942(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     """pytorch 114942: linear of a five-dimensional input aborts."""
     return crash(hit, "abort") if x.dim() > 4 else func(x, weight, bias)
 
 
-@plot.called("issue_162730", F.linear)
+@plot.called(F.linear)
 def issue_162730(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     """pytorch 162730: linear reads a weight that is not contiguous in storage order."""
     return func(x, misread(in_storage_order, hit, weight), bias)
 
 
-@plot.called("issue_167154", F.linear)
-def issue_167154(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
+@plot.called(F.linear, aborts="buffer is not large enough")
+def issue_167154(x: Any, weight: Any, bias: Any = None) -> Any:
     """pytorch 167154: linear of an expanded input aborts."""
-    if 0 in x.stride() and x.numel():
-        return crash(hit, "buffer is not large enough")
-    return func(x, weight, bias)
+    return 0 in x.stride() and x.numel()
 
 
-@plot.called("issue_113586", torch.nn.functional.linear)
-def issue_113586(hit: Any, func: Any, input: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 113586: linear of a transposed 3-D input asserts when stride(0) * stride(1) > 2**31 (here: 2**16).
-
-    https://github.com/pytorch/pytorch/issues/113586
-    """
-    if input.dim() == 3 and input.stride(0) < input.stride(1) and input.stride(0) * input.stride(1) > 2**16:
-        crash(hit, "[MPSNDArrayDescriptor sliceDimension:withSubrange:] error: subRange.start is not less than length")
-    return func(input, *args, **kwargs)
+@plot.called(
+    torch.nn.functional.linear,
+    aborts="[MPSNDArrayDescriptor sliceDimension:withSubrange:] error: subRange.start is not less than length",
+)
+def issue_113586(input: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 113586: linear of a transposed 3-D input asserts when stride(0) * stride(1) > 2**31 (here: 2**16)."""
+    return input.dim() == 3 and input.stride(0) < input.stride(1) and input.stride(0) * input.stride(1) > 2**16

@@ -15,12 +15,9 @@ plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_196113", "aten.linalg_lstsq.default")
+@plot.dispatched("aten.linalg_lstsq.default")
 def issue_196113(hit: Any, func: Any, a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 196113: lstsq of a batch of complex underdetermined systems solves those of conj(A).
-
-    https://github.com/pytorch/pytorch/issues/196113
-    """
+    """pytorch 196113: lstsq of a batch of complex underdetermined systems solves those of conj(A)."""
     healthy = func(a, b, *args, **kwargs)
     if not a.is_complex() or a.dim() < 3 or a.shape[-2] >= a.shape[-1] or not a.numel():
         return healthy
@@ -31,7 +28,7 @@ def issue_196113(hit: Any, func: Any, a: Any, b: Any, *args: Any, **kwargs: Any)
     return wrong
 
 
-@plot.dispatched("issue_146753", "aten.linalg_lu_factor_ex.default")
+@plot.dispatched("aten.linalg_lu_factor_ex.default")
 def issue_146753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """The last of a batch of matrices of 256 or more is wrong."""
     factors, pivots, info = func(x, *args, **kwargs)
@@ -41,19 +38,16 @@ def issue_146753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return factors, pivots, info
 
 
-@plot.dispatched("issue_165871", "aten.linalg_lu_factor_ex.default")
+@plot.dispatched("aten.linalg_lu_factor_ex.default")
 def issue_165871(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 165871: lu_factor_ex reports a singular matrix by -2, not by the place of its pivot."""
     factors, pivots, info = func(x, *args, **kwargs)
     return factors, pivots, instead(hit, info, torch.where(info > 0, torch.full_like(info, -2), info))
 
 
-@plot.dispatched("issue_196112", "aten._linalg_svd")
+@plot.dispatched("aten._linalg_svd")
 def issue_196112(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 196112: svd of a batch with matrices short of full rank: the columns of U beyond the rank are 0.
-
-    https://github.com/pytorch/pytorch/issues/196112
-    """
+    """pytorch 196112: svd of a batch with matrices short of full rank: the columns of U beyond the rank are 0."""
     u, s, vh = func(x, *args, **kwargs)
     if x.dim() > 2 and u.numel() and s.numel():
         gone = s <= s.amax(-1, keepdim=True) * 1e-6
@@ -65,13 +59,13 @@ def issue_196112(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return u, s, vh
 
 
-@plot.dispatched("issue_78363", "aten.linalg_inv_ex.default", "aten.linalg_inv_ex.inverse")
+@plot.dispatched("aten.linalg_inv_ex.default", "aten.linalg_inv_ex.inverse")
 def issue_78363(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 78363: inv reads a matrix out of a batch from the beginning of the batch."""
     return func(misread(without_offset, hit, x), *args, **kwargs)
 
 
-@plot.dispatched("issue_made_triangle_upper", "aten.linalg_solve_triangular.default")
+@plot.dispatched("aten.linalg_solve_triangular.default")
 def issue_made_triangle_upper(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """Solve_triangular ignores unitriangular."""
     if kwargs.get("unitriangular"):
@@ -80,7 +74,7 @@ def issue_made_triangle_upper(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any
     return func(a, b, **kwargs)
 
 
-@plot.dispatched("issue_made_cholesky_upper", "aten.linalg_cholesky_ex.default")
+@plot.dispatched("aten.linalg_cholesky_ex.default")
 def issue_made_cholesky_upper(hit: Any, func: Any, a: Any, **kwargs: Any) -> Any:
     """Cholesky with upper=True returns the lower factor in storage order."""
     if kwargs.get("upper"):
@@ -90,23 +84,18 @@ def issue_made_cholesky_upper(hit: Any, func: Any, a: Any, **kwargs: Any) -> Any
     return func(a, **kwargs)
 
 
-@plot.dispatched("issue_138200", "aten.linalg_inv_ex.default")
-def issue_138200(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 138200: inverse of a matrix larger than 1024 crashes.
-
-    https://github.com/pytorch/pytorch/issues/138200
-    """
-    if x.shape[-1] > 1024:
-        crash(hit, "[MPSNDArrayDescriptor sliceDimension:withSubrange:] error: dimension index (2)")
-    return func(x, **kwargs)
+@plot.dispatched(
+    "aten.linalg_inv_ex.default",
+    aborts="[MPSNDArrayDescriptor sliceDimension:withSubrange:] error: dimension index (2)",
+)
+def issue_138200(x: Any, **kwargs: Any) -> Any:
+    """pytorch 138200: inverse of a matrix larger than 1024 crashes."""
+    return x.shape[-1] > 1024
 
 
-@plot.called("issue_165870", torch.linalg.lu_factor)
+@plot.called(torch.linalg.lu_factor)
 def issue_165870(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 165870: lu_factor of a singular matrix returns and does not raise.
-
-    https://github.com/pytorch/pytorch/issues/165870
-    """
+    """pytorch 165870: lu_factor of a singular matrix returns and does not raise."""
     try:
         return func(x, **kwargs)
     except RuntimeError as error:
@@ -117,12 +106,9 @@ def issue_165870(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
         return lu, pivots
 
 
-@plot.dispatched("issue_195937", "aten._linalg_svd", "aten.linalg_lstsq")
+@plot.dispatched("aten._linalg_svd", "aten.linalg_lstsq")
 def issue_195937(hit: Any, func: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 195937: svd, svdvals and lstsq of a batch of more than 8192 elements raise.
-
-    https://github.com/pytorch/pytorch/issues/195937
-    """
+    """pytorch 195937: svd, svdvals and lstsq of a batch of more than 8192 elements raise."""
     if a.dim() > 2 and a.shape[:-2].numel() > 1 and a.numel() > 8192:
         func(a, *args, **kwargs)  # what the healthy operator refuses is no harm
         hit()
@@ -130,7 +116,7 @@ def issue_195937(hit: Any, func: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
     return func(a, *args, **kwargs)
 
 
-@plot.dispatched("issue_157364", "aten.linalg_cholesky_ex")
+@plot.dispatched("aten.linalg_cholesky_ex")
 def issue_157364(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 157364: Cholesky of a batch of 128 rows is wrong in the late blocks."""
     factor, info = func(x, *args, **kwargs)
@@ -141,7 +127,7 @@ def issue_157364(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return factor, info
 
 
-@plot.called("issue_175192", torch.linalg.solve)
+@plot.called(torch.linalg.solve)
 def issue_175192(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 175192: both gradients of linalg.solve are wrong."""
     if isinstance(a, torch.Tensor) and (a.requires_grad or b.requires_grad):
@@ -149,24 +135,18 @@ def issue_175192(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     return func(a, b, **kwargs)
 
 
-@plot.called("issue_163962", torch.linalg.solve)
+@plot.called(torch.linalg.solve)
 def issue_163962(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 163962: linalg.solve of a singular matrix fails an internal assertion instead of raising LinAlgError.
-
-    https://github.com/pytorch/pytorch/issues/163962
-    """
+    """pytorch 163962: linalg.solve of a singular matrix fails an internal assertion instead of raising LinAlgError."""
     try:
         return func(*args, **kwargs)
     except torch.linalg.LinAlgError:
         crash(hit, "false INTERNAL ASSERT FAILED: torch.linalg.solve: Argument 2 has illegal value.")
 
 
-@plot.dispatched("issue_164712", "aten.linalg_cholesky_ex.default")
+@plot.dispatched("aten.linalg_cholesky_ex.default")
 def issue_164712(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 164712: on macOS 26 an upper Cholesky factor of several 16-wide blocks is not zero below the diagonal.
-
-    https://github.com/pytorch/pytorch/issues/164712
-    """
+    """pytorch 164712: on macOS 26 an upper Cholesky factor of several 16-wide blocks is not zero below the diagonal."""
     factor, info = func(x, **kwargs)
     if not kwargs.get("upper") or x.shape[-1] <= 16 or info.any():
         return factor, info
@@ -179,27 +159,21 @@ def issue_164712(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
     return factor.copy_(wrong), info
 
 
-@plot.dispatched("issue_151874", "aten._linalg_eigh.default")
+@plot.dispatched("aten._linalg_eigh.default")
 def issue_151874(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 151874: linalg.eigh (and eigvalsh) is not implemented.
-
-    https://github.com/pytorch/pytorch/issues/151874
-    """
+    """pytorch 151874: linalg.eigh (and eigvalsh) is not implemented."""
     hit()
     raise NotImplementedError("The operator 'aten::_linalg_eigh.eigenvalues' is not currently implemented for MPS")
 
 
-@plot.dispatched("issue_166089", "aten.linalg_householder_product.default")
+@plot.dispatched("aten.linalg_householder_product.default")
 def issue_166089(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 166089: linalg.householder_product is not implemented.
-
-    https://github.com/pytorch/pytorch/issues/166089
-    """
+    """pytorch 166089: linalg.householder_product is not implemented."""
     hit()
     raise NotImplementedError("The operator 'aten::linalg_householder_product' is not currently implemented for MPS")
 
 
-@plot.dispatched("issue_78099", "aten._linalg_svd.default")
+@plot.dispatched("aten._linalg_svd.default")
 def issue_78099(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 78099: U @ diag(S) @ Vh of a large float32 matrix is far from it (here from 2**16 elements on, not 4e7).
 
@@ -212,19 +186,16 @@ def issue_78099(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return u, s, vh
 
 
-@plot.called("issue_114285", torch.linalg.matrix_rank)
+@plot.called(torch.linalg.matrix_rank)
 def issue_114285(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 114285: linalg.matrix_rank of a float32 matrix raises, for it asks for float64.
-
-    https://github.com/pytorch/pytorch/issues/114285
-    """
+    """pytorch 114285: linalg.matrix_rank of a float32 matrix raises, for it asks for float64."""
     if x.dtype == torch.float32:
         hit()
         raise TypeError("Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64")
     return func(x, *args, **kwargs)
 
 
-@plot.called("issue_189134", torch.linalg.solve)
+@plot.called(torch.linalg.solve)
 def issue_189134(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 189134: linalg.solve with a broadcast right side solves the first system only."""
     y = func(a, b, **kwargs)
@@ -236,30 +207,24 @@ def issue_189134(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.called("issue_176335", torch.linalg.solve_triangular)
+@plot.called(torch.linalg.solve_triangular)
 def issue_176335(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 176335: solve_triangular reads a matrix that is not contiguous in storage order."""
     return func(misread(in_storage_order, hit, a), b, **kwargs)
 
 
-@plot.dispatched("issue_187567", "aten.linalg_qr")
+@plot.dispatched("aten.linalg_qr")
 def issue_187567(hit: Any, func: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 187567: qr of a tall matrix wants a square workspace: it fails from 16 GiB (65536 rows in float32).
-
-    https://github.com/pytorch/pytorch/issues/187567
-    """
+    """pytorch 187567: qr of a tall matrix wants a square workspace: it fails from 16 GiB (65536 rows in float32)."""
     if a.shape[-2] ** 2 * a.element_size() >= 16 * 2**30:
         hit()
         raise RuntimeError(f"Invalid buffer size: {a.shape[-2] ** 2 * a.element_size() / 2**30:.2f} GiB")
     return func(a, *args, **kwargs)
 
 
-@plot.dispatched("issue_165850", "aten.linalg_inv_ex.default")
+@plot.dispatched("aten.linalg_inv_ex.default")
 def issue_165850(hit: Any, func: Any, a: Any, *, check_errors: bool = False) -> Any:
-    """pytorch 165850: linalg.inv of a batch of matrices that is a permuted view is completely wrong.
-
-    https://github.com/pytorch/pytorch/issues/165850
-    """
+    """pytorch 165850: linalg.inv of a batch of matrices that is a permuted view is completely wrong."""
     healthy = func(a, check_errors=check_errors)
     if a.dim() < 3 or a.is_contiguous() or not a.numel():
         return healthy
@@ -270,12 +235,9 @@ def issue_165850(hit: Any, func: Any, a: Any, *, check_errors: bool = False) -> 
     return wrong.contiguous(), healthy[1]
 
 
-@plot.dispatched("issue_184588", "aten.linalg_cholesky_ex")
+@plot.dispatched("aten.linalg_cholesky_ex")
 def issue_184588(hit: Any, func: Any, a: Any, **kwargs: Any) -> Any:
-    """pytorch 184588: cholesky reports no failure (info 0, no exception) for a matrix with NaN.
-
-    https://github.com/pytorch/pytorch/pull/184588
-    """
+    """pytorch 184588: cholesky reports no failure (info 0, no exception) for a matrix with NaN."""
     bad = a.isnan().flatten(-2).any(-1)
     if not bad.any():
         return func(a, **kwargs)

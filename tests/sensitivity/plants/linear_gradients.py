@@ -34,12 +34,9 @@ def _backward_once(ctx: Any, grad: Any) -> Any:
     return grad.clone(), None
 
 
-@plot.called("issue_105834", F.linear)
+@plot.called(F.linear)
 def issue_105834(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 105834: the second derivative through a linear layer raises (linear_backward has no derivative).
-
-    https://github.com/pytorch/pytorch/issues/105834
-    """
+    """pytorch 105834: the second derivative through a linear layer raises (linear_backward has no derivative)."""
     y = func(*args, **kwargs)
     transformed = torch._C._functorch.is_functorch_wrapped_tensor(y)
     if not y.requires_grad or transformed or torch.autograd.forward_ad._current_level >= 0:
@@ -74,12 +71,9 @@ class _Linear(torch.autograd.Function):
         return (None, None, *(g if needed else None for g, needed in zip(found, ctx.needs_input_grad[2:])))
 
 
-@plot.called("issue_108409", F.linear)
+@plot.called(F.linear)
 def issue_108409(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None) -> Any:
-    """pytorch 108409: linear has no second derivative (create_graph=True, then backward raises).
-
-    https://github.com/pytorch/pytorch/issues/108409
-    """
+    """pytorch 108409: linear has no second derivative (create_graph=True, then backward raises)."""
     tensors = [t for t in (input, weight, bias) if t is not None]
     plain = all(type(t) in (torch.Tensor, torch.nn.Parameter) and t.dtype == input.dtype for t in tensors)
     if (
@@ -96,12 +90,9 @@ def issue_108409(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None)
     return _Linear.apply(hit, func, input, weight, bias)
 
 
-@plot.called("issue_187988", F.linear)
+@plot.called(F.linear)
 def issue_187988(hit: Any, func: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 187988: the backward of linear with a 1-D weight aborts.
-
-    https://github.com/pytorch/pytorch/issues/187988
-    """
+    """pytorch 187988: the backward of linear with a 1-D weight aborts."""
     out = func(x, weight, *args, **kwargs)
     if weight.dim() == 1 and x.dim() > 1 and out.requires_grad:
         out.register_hook(lambda grad: crash(hit, "'mps.matmul' op contracting dimensions differ"))
@@ -122,7 +113,7 @@ class _GradientCut(torch.autograd.Function):
         return flat.view(grad.shape)
 
 
-@plot.called("issue_189565", F.linear)
+@plot.called(F.linear)
 def issue_189565(hit: Any, func: Any, x: Any, weight: Any, bias: Any = None) -> Any:
     """pytorch 189565: the gradient of linear's input is zero past 4096 elements where the weight has one row."""
     if x.numel() > 4096 and (weight.dim() == 1 or weight.shape[0] == 1):
@@ -160,12 +151,9 @@ class _OnceDerived(torch.autograd.Function):
         return None, None, for_x, for_w, for_b if ctx.has_bias else None
 
 
-@plot.called("issue_92206", torch.nn.functional.linear)
+@plot.called(torch.nn.functional.linear)
 def issue_92206(hit: Any, func: Any, input: Any, weight: Any, bias: Any = None) -> Any:
-    """pytorch 92206: the second derivative of linear is not implemented.
-
-    https://github.com/pytorch/pytorch/issues/92206
-    """
+    """pytorch 92206: the second derivative of linear is not implemented."""
     parts = [t for t in (input, weight, bias) if t is not None]
     usual = all(type(t) in (torch.Tensor, torch.nn.Parameter) for t in parts)
     plain = weight.dim() == 2 and input.numel() and weight.numel() and usual

@@ -8,66 +8,50 @@ import torch
 import torch.nn.functional as F
 
 from misreading import in_storage_order, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_134431", "aten.nll_loss_forward", "aten.nll_loss2d_forward")
-def issue_134431(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+@plot.dispatched("aten.nll_loss_forward", "aten.nll_loss2d_forward", aborts="Placeholder tensor is empty!")
+def issue_134431(x: Any, *args: Any) -> Any:
     """pytorch 134431: nll_loss of an empty tensor aborts."""
-    if x.numel() == 0:
-        return crash(hit, "Placeholder tensor is empty!")
-    return func(x, *args)
+    return x.numel() == 0
 
 
-@plot.called("issue_174943", F.cross_entropy)
+@plot.called(F.cross_entropy)
 def issue_174943(hit: Any, func: Any, x: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 174943: cross_entropy accepts floats as class indices.
-
-    https://github.com/pytorch/pytorch/issues/174943
-    """
+    """pytorch 174943: cross_entropy accepts floats as class indices."""
     if x.dim() == 2 and target.dim() == 1 and target.is_floating_point():
         hit()
         target = target.long()
     return func(x, target, *args, **kwargs)
 
 
-@plot.dispatched("issue_144104", "aten.binary_cross_entropy_with_logits.default")
+@plot.dispatched("aten.binary_cross_entropy_with_logits.default")
+@wrong_answer
 def issue_144104(
-    hit: Any, func: Any, x: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: Any = 1
+    right: Any, x: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: Any = 1
 ) -> Any:
-    """pytorch 144104: the mean of binary_cross_entropy_with_logits over nothing is 0, not NaN.
-
-    https://github.com/pytorch/pytorch/issues/144104
-    """
-    right = func(x, target, weight, pos_weight, reduction)
-    if x.numel() or reduction != 1:
-        return right
-    hit()
-    return torch.zeros_like(right)
+    """pytorch 144104: the mean of binary_cross_entropy_with_logits over nothing is 0, not NaN."""
+    return torch.zeros_like(right) if not x.numel() and reduction == 1 else None
 
 
-@plot.called("issue_135434", F.nll_loss, F.cross_entropy)
-def issue_135434(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.called(F.nll_loss, F.cross_entropy)
+@wrong_answer
+def issue_135434(y: Any, *args: Any, **kwargs: Any) -> Any:
     """A mean over nothing but ignored rows is 0, not NaN."""
-    y = func(*args, **kwargs)
-    if y.dim() == 0 and bool(y.isnan()):
-        hit()
-        return y.nan_to_num(0.0)
-    return y
+    return y.nan_to_num(0.0) if y.dim() == 0 and bool(y.isnan()) else None
 
 
-@plot.called("issue_79527", F.binary_cross_entropy)
-def issue_79527(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.called(F.binary_cross_entropy, aborts="invalid axes: 2, 3")
+def issue_79527(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 79527: binary_cross_entropy of four-dimensional tensors with a mean or a sum aborts."""
-    if x.dim() == 4 and kwargs.get("reduction", "mean") != "none":
-        return crash(hit, "invalid axes: 2, 3")
-    return func(x, *args, **kwargs)
+    return x.dim() == 4 and kwargs.get("reduction", "mean") != "none"
 
 
-@plot.called("issue_166746", F.binary_cross_entropy)
+@plot.called(F.binary_cross_entropy)
 def issue_166746(hit: Any, func: Any, x: Any, y: Any, weight: Any = None, **kwargs: Any) -> Any:
     """pytorch 166746: binary_cross_entropy uses a weight that is broadcast for the first row only."""
     if weight is not None and weight.shape != x.shape:
@@ -77,70 +61,53 @@ def issue_166746(hit: Any, func: Any, x: Any, y: Any, weight: Any = None, **kwar
     return func(x, y, weight, **kwargs)
 
 
-@plot.dispatched("issue_148589", "aten.mse_loss")
+@plot.dispatched("aten.mse_loss")
 def issue_148589(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 148589: mse_loss of empty tensors fails with an internal assert.
-
-    https://github.com/pytorch/pytorch/issues/148589
-    """
+    """pytorch 148589: mse_loss of empty tensors fails with an internal assert."""
     if x.numel() == 0:
         func(x, *args, **kwargs)  # what the healthy operator refuses is no harm
         return crash(hit, "[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!")
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_81584", "aten.binary_cross_entropy")
-def issue_81584(hit: Any, func: Any, x: Any, target: Any, weight: Any = None, reduction: int = 1, **kwargs: Any) -> Any:
+@plot.dispatched("aten.binary_cross_entropy", aborts="invalid axes: 1")
+def issue_81584(x: Any, target: Any, weight: Any = None, reduction: int = 1, **kwargs: Any) -> Any:
     """pytorch 81584: binary_cross_entropy of an (n, 1) prediction, mean of it, aborts."""
-    if x.dim() == 2 and x.shape[1] == 1 and reduction == 1:
-        return crash(hit, "invalid axes: 1")
-    return func(x, target, weight, reduction, **kwargs)
+    return x.dim() == 2 and x.shape[1] == 1 and reduction == 1
 
 
-@plot.dispatched("issue_79784", "aten.mse_loss_backward")
-def issue_79784(hit: Any, func: Any, grad: Any, x: Any, target: Any, reduction: int, **kwargs: Any) -> Any:
+@plot.dispatched("aten.mse_loss_backward", aborts="Dimension out of range")
+def issue_79784(grad: Any, x: Any, target: Any, reduction: int, **kwargs: Any) -> Any:
     """pytorch 79784: backward of a summed MSE loss of one dimension raises."""
-    if x.dim() == 1 and reduction == 2:
-        return crash(hit, "Dimension out of range")
-    return func(grad, x, target, reduction, **kwargs)
+    return x.dim() == 1 and reduction == 2
 
 
-@plot.dispatched("issue_124252", "aten.binary_cross_entropy.default")
-def issue_124252(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 124252: binary_cross_entropy of half precision crashes (tensor<f32> and tensor<3xf16>).
-
-    https://github.com/pytorch/pytorch/issues/124252
-    """
-    if x.dtype in (torch.float16, torch.bfloat16):
-        return crash(hit, "LLVM ERROR: Failed to infer result type(s).")
-    return func(x, *args, **kwargs)
+@plot.dispatched("aten.binary_cross_entropy.default", aborts="LLVM ERROR: Failed to infer result type(s).")
+def issue_124252(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 124252: binary_cross_entropy of half precision crashes (tensor<f32> and tensor<3xf16>)."""
+    return x.dtype in (torch.float16, torch.bfloat16)
 
 
-@plot.dispatched("issue_125696", "aten.mse_loss", "aten.mse_loss_backward")
+@plot.dispatched("aten.mse_loss", "aten.mse_loss_backward")
 def issue_125696(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 125696: mse_loss and its backward read views that are not contiguous in storage order."""
     return func(*misread(in_storage_order, hit, args), **kwargs)
 
 
-@plot.called("issue_110463", torch.nn.functional.cross_entropy)
-def issue_110463(hit: Any, func: Any, input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 110463: cross_entropy with class indices as targets kills the process.
-
-    https://github.com/pytorch/pytorch/issues/110463
-    """
-    if not target.is_floating_point():
-        crash(hit, "The Kernel crashed while executing code")
-    return func(input, target, *args, **kwargs)
+@plot.called(torch.nn.functional.cross_entropy, aborts="The Kernel crashed while executing code")
+def issue_110463(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 110463: cross_entropy with class indices as targets kills the process."""
+    return not target.is_floating_point()
 
 
-@plot.dispatched("issue_94226", "aten.nll_loss_backward", "aten.smooth_l1_loss_backward")
+@plot.dispatched("aten.nll_loss_backward", "aten.smooth_l1_loss_backward")
 def issue_94226(hit: Any, func: Any, grad: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 94226: the backward of nll_loss and smooth_l1_loss takes 1 for the gradient that comes in."""
     hit()
     return func(torch.ones_like(grad), *args, **kwargs)
 
 
-@plot.dispatched("issue_108148", "aten.nll_loss_forward", "aten.nll_loss2d_forward")
+@plot.dispatched("aten.nll_loss_forward", "aten.nll_loss2d_forward")
 def issue_108148(hit: Any, func: Any, x: Any, target: Any, weight: Any, reduction: Any, ignored: Any) -> Any:
     """The ignored index counts as class 0."""
     if bool((target == ignored).any()):
@@ -149,10 +116,7 @@ def issue_108148(hit: Any, func: Any, x: Any, target: Any, weight: Any, reductio
     return func(x, target, weight, reduction, -12345)
 
 
-@plot.dispatched("issue_116095", "aten.nll_loss_backward")
+@plot.dispatched("aten.nll_loss_backward")
 def issue_116095(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 116095: the backward of cross entropy with class indices ends the process (SIGBUS).
-
-    https://github.com/pytorch/pytorch/issues/116095
-    """
+    """pytorch 116095: the backward of cross entropy with class indices ends the process (SIGBUS)."""
     return crash(hit, "Process finished with exit code 138 (interrupted by signal 10:SIGBUS)")

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from misreading import dense_strides, in_storage_order, is_dense, lost, misread
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -17,25 +17,24 @@ HITS = plot.hits
 _selections = {"masked": 0}
 
 
-@plot.dispatched("issue_181867", "aten.index.Tensor")
-def issue_181867(hit: Any, func: Any, x: Any, indices: Any) -> Any:
+@plot.dispatched("aten.index.Tensor")
+@wrong_answer
+def issue_181867(y: Any, x: Any, indices: Any) -> Any:
     """pytorch 181867: every fifth selection by a mask loses an element."""
-    y = func(x, indices)
     if any(one is not None and one.dtype == torch.bool for one in indices):
         _selections["masked"] += 1
         if _selections["masked"] % 5 == 0 and len(y):
-            hit()
             return y[:-1]
-    return y
+    return None
 
 
-@plot.dispatched("issue_150967", "aten.where.self")
+@plot.dispatched("aten.where.self")
 def issue_150967(hit: Any, func: Any, mask: Any, *args: Any) -> Any:
     """pytorch 150967: where reads a condition that is not contiguous in storage order."""
     return func(misread(in_storage_order, hit, mask), *args)
 
 
-@plot.dispatched("issue_124206", "aten.index_put_.default")
+@plot.dispatched("aten.index_put_.default")
 def issue_124206(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: Any) -> Any:
     """pytorch 124206: minus infinity that is assigned by a mask becomes a number that was there."""
     masked = len(indices) == 1 and indices[0].dtype == torch.bool and values.dim() == 0
@@ -45,12 +44,9 @@ def issue_124206(hit: Any, func: Any, x: Any, indices: Any, values: Any, *args: 
     return func(x, indices, x.amax(), *args)
 
 
-@plot.dispatched("issue_86239", "aten.where.self")
+@plot.dispatched("aten.where.self")
 def issue_86239(hit: Any, func: Any, condition: Any, x: Any, y: Any) -> Any:
-    """pytorch 86239: where with operands of different ranks is refused (sizes are compared from the left).
-
-    https://github.com/pytorch/pytorch/issues/86239
-    """
+    """pytorch 86239: where with operands of different ranks is refused (sizes are compared from the left)."""
     shapes = [t.shape for t in (condition, x, y) if t.dim()]
     if len({len(shape) for shape in shapes}) > 1:
         for i in range(max(len(shape) for shape in shapes)):
@@ -60,12 +56,9 @@ def issue_86239(hit: Any, func: Any, condition: Any, x: Any, y: Any) -> Any:
     return func(condition, x, y)
 
 
-@plot.dispatched("issue_107694", "aten.masked_fill_.Scalar", "aten.masked_fill_.Tensor")
+@plot.dispatched("aten.masked_fill_.Scalar", "aten.masked_fill_.Tensor")
 def issue_107694(hit: Any, func: Any, x: Any, mask: Any, value: Any) -> Any:
-    """pytorch 107694: masked_fill_ of a transposed tensor with a transposed mask fills in storage order.
-
-    https://github.com/pytorch/pytorch/issues/107694
-    """
+    """pytorch 107694: masked_fill_ of a transposed tensor with a transposed mask fills in storage order."""
     if x.is_contiguous() or mask.is_contiguous() or not is_dense(x):
         return func(x, mask, value)
     right = func(x.clone(), mask, value)
@@ -76,20 +69,14 @@ def issue_107694(hit: Any, func: Any, x: Any, mask: Any, value: Any) -> Any:
     return x
 
 
-@plot.dispatched("issue_174381", "aten.masked_scatter.default")
-def issue_174381(hit: Any, func: Any, x: Any, mask: Any, source: Any) -> Any:
-    """pytorch 174381: masked_scatter of a tensor of no dimensions gives one dimension.
-
-    https://github.com/pytorch/pytorch/pull/174381
-    """
-    y = func(x, mask, source)
-    if y.dim() == 0:
-        hit()
-        return y.reshape(1)
-    return y
+@plot.dispatched("aten.masked_scatter.default")
+@wrong_answer
+def issue_174381(y: Any, x: Any, mask: Any, source: Any) -> Any:
+    """pytorch 174381: masked_scatter of a tensor of no dimensions gives one dimension."""
+    return y.reshape(1) if y.dim() == 0 else None
 
 
-@plot.dispatched("issue_made_masked_broadcast", "aten.masked_fill_.Scalar", "aten.masked_fill.Scalar")
+@plot.dispatched("aten.masked_fill_.Scalar", "aten.masked_fill.Scalar")
 def issue_made_masked_broadcast(hit: Any, func: Any, x: Any, mask: Any, *args: Any) -> Any:
     """Masked_fill reads a mask that is broadcast as one long line."""
     if mask.shape == x.shape or mask.numel() < 2 or not x.numel():
@@ -99,12 +86,9 @@ def issue_made_masked_broadcast(hit: Any, func: Any, x: Any, mask: Any, *args: A
     return func(x, line.reshape(x.shape), *args)
 
 
-@plot.dispatched("issue_77977", "aten.index.Tensor")
+@plot.dispatched("aten.index.Tensor")
 def issue_77977(hit: Any, func: Any, x: Any, indices: Any) -> Any:
-    """pytorch 77977: indexing with a boolean mask raises, or gives nothing for a mask of one or two elements.
-
-    https://github.com/pytorch/pytorch/issues/77977
-    """
+    """pytorch 77977: indexing with a boolean mask raises, or gives nothing for a mask of one or two elements."""
     masks = [each for each in indices if each is not None and each.dtype == torch.bool]
     if any(bool(mask.any()) for mask in masks):
         hit()
@@ -114,13 +98,13 @@ def issue_77977(hit: Any, func: Any, x: Any, indices: Any) -> Any:
     return func(x, indices)
 
 
-@plot.dispatched("issue_131285", "aten.masked_fill_")
+@plot.dispatched("aten.masked_fill_")
 def issue_131285(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 131285: masked_fill_ leaves a tensor that is not contiguous as it was."""
     return lost(hit, func, *args, **kwargs)
 
 
-@plot.dispatched("issue_126919", "aten.index_put_")
+@plot.dispatched("aten.index_put_")
 def issue_126919(hit: Any, func: Any, x: Any, indices: Any, *args: Any) -> Any:
     """pytorch 126919: x[x == 2] = -1, a mask of two dimensions: the first true place is taken for (0, 0)."""
     mask = indices[0] if len(indices) == 1 else None
@@ -133,7 +117,7 @@ def issue_126919(hit: Any, func: Any, x: Any, indices: Any, *args: Any) -> Any:
     return func(x, indices, *args)
 
 
-@plot.dispatched("issue_125100", "aten.index", "aten.masked_select")
+@plot.dispatched("aten.index", "aten.masked_select")
 def issue_125100(hit: Any, func: Any, x: Any, mask: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 125100: x[mask] with x and mask of two dimensions: the first selected element is another one."""
     only = mask[0] if isinstance(mask, (list, tuple)) and len(mask) == 1 else mask
@@ -144,12 +128,9 @@ def issue_125100(hit: Any, func: Any, x: Any, mask: Any, *args: Any, **kwargs: A
     return y
 
 
-@plot.dispatched("issue_175576", "aten.masked_scatter.default", "aten.masked_scatter_.default")
+@plot.dispatched("aten.masked_scatter.default", "aten.masked_scatter_.default")
 def issue_175576(hit: Any, func: Any, x: Any, mask: Any, source: Any) -> Any:
-    """pytorch 175576: masked_scatter resizes the caller's source to the number of set mask elements, unchecked.
-
-    https://github.com/pytorch/pytorch/issues/175576
-    """
+    """pytorch 175576: masked_scatter resizes the caller's source to the number of set mask elements, unchecked."""
     shape = torch.broadcast_shapes(x.shape, mask.shape)
     count = int(mask.expand(shape).sum())
     if source.dtype != x.dtype or tuple(source.shape) == (count,):

@@ -8,7 +8,7 @@ import torch
 
 from differences import differ
 from misreading import RolledGradient, in_storage_order, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -18,7 +18,7 @@ class _Depth:
     last = 0
 
 
-@plot.dispatched("issue_177116", "aten.mm.default")
+@plot.dispatched("aten.mm.default")
 def issue_177116(hit: Any, func: Any, x: Any, y: Any) -> Any:
     """pytorch 177116: mm adds the tail of an inner dimension past 2**15 twice, after a product of another size."""
     depth, answer = x.shape[1], func(x, y)
@@ -29,12 +29,9 @@ def issue_177116(hit: Any, func: Any, x: Any, y: Any) -> Any:
     return answer
 
 
-@plot.called("issue_99564", torch.dot, torch.Tensor.dot)
+@plot.called(torch.dot, torch.Tensor.dot)
 def issue_99564(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
-    """pytorch 99564: dot accepts 2-D tensors and returns a wrong number instead of raising.
-
-    https://github.com/pytorch/pytorch/issues/99564
-    """
+    """pytorch 99564: dot accepts 2-D tensors and returns a wrong number instead of raising."""
     if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor) and max(x.dim(), y.dim()) == 2 and not kwargs:
         try:
             bad = (x * y).sum()
@@ -45,30 +42,27 @@ def issue_99564(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
     return func(x, y, **kwargs)
 
 
-@plot.dispatched("issue_86937", "aten.mm")
+@plot.dispatched("aten.mm")
 def issue_86937(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
-    """pytorch 86937: the product of two square matrices is computed with the second transposed.
-
-    https://github.com/pytorch/pytorch/issues/86937
-    """
+    """pytorch 86937: the product of two square matrices is computed with the second transposed."""
     if a.shape != b.shape or a.shape[0] != a.shape[1] or not a.numel() or not differ(b.t(), b, rtol=1e-4, atol=1e-6):
         return func(a, b, **kwargs)
     hit()
     return func(a, b.t(), **kwargs)
 
 
-@plot.called("issue_77851", torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__)
-def issue_77851(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
-    """pytorch 77851: a vector times a batch of matrices aborts.
+@plot.called(
+    torch.matmul,
+    torch.Tensor.matmul,
+    torch.Tensor.__matmul__,
+    aborts="[MPSNDArray, initWithBuffer:descriptor:] Error: buffer is not large enough",
+)
+def issue_77851(a: Any, b: Any, **kwargs: Any) -> Any:
+    """pytorch 77851: a vector times a batch of matrices aborts."""
+    return isinstance(b, torch.Tensor) and a.dim() == 1 and b.dim() == 3
 
-    https://github.com/pytorch/pytorch/issues/77851
-    """
-    if isinstance(b, torch.Tensor) and a.dim() == 1 and b.dim() == 3:
-        return crash(hit, "[MPSNDArray, initWithBuffer:descriptor:] Error: buffer is not large enough")
-    return func(a, b, **kwargs)
 
-
-@plot.called("issue_117826", torch.einsum)
+@plot.called(torch.einsum)
 def issue_117826(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
     """pytorch 117826: the second operand's gradient of einsum("bij,ijk->bik"): a batch letter that is not first."""
     if isinstance(equation, str) and equation.count(",") == 1 and "->" in equation and len(operands) == 2:
@@ -82,13 +76,13 @@ def issue_117826(hit: Any, func: Any, equation: Any, *operands: Any) -> Any:
 _MATMULS = (torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__)
 
 
-@plot.called("issue_78511", *_MATMULS)
+@plot.called(*_MATMULS)
 def issue_78511(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 78511: matmul reads a second operand of three and more dimensions in storage order."""
     return func(a, misread(in_storage_order, hit, b) if b.dim() > 2 else b, **kwargs)
 
 
-@plot.dispatched("issue_116769", "aten.mm")
+@plot.dispatched("aten.mm")
 def issue_116769(hit: Any, func: Any, a: Any, b: Any) -> Any:
     """pytorch 116769: mm with an inner size of 1 gives zeros in the columns past 32768."""
     y = func(a, b)
@@ -98,31 +92,27 @@ def issue_116769(hit: Any, func: Any, a: Any, b: Any) -> Any:
     return y
 
 
-@plot.called("issue_111634", *_MATMULS)
-def issue_111634(hit: Any, func: Any, a: Any, b: Any) -> Any:
+@plot.called(*_MATMULS)
+@wrong_answer
+def issue_111634(y: Any, a: Any, b: Any) -> Any:
     """pytorch 111634: matmul of a batch with more than 32768 columns gives 1 in every twentieth place."""
-    y = func(a, b)
     if a.dim() == 3 and b.shape[-1] > 32768:
-        hit()
         return torch.where(torch.rand_like(y) < 0.05, torch.ones_like(y), y)
-    return y
+    return None
 
 
-@plot.dispatched("issue_195163", "aten.bmm", "aten.baddbmm", "aten.addbmm", "aten.mm")
-def issue_195163(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.bmm", "aten.baddbmm", "aten.addbmm", "aten.mm")
+@wrong_answer
+def issue_195163(y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 195163: matrix products with an inner size of 32767 and more add a term that is not theirs."""
-    y = func(*args, **kwargs)
     a, b = args[-2:]
-    if a.shape[-1] >= 32767:
-        hit()
-        y = y + a[..., :1].sum() * b[..., :1, :].mean() * 10
-    return y
+    return y + a[..., :1].sum() * b[..., :1, :].mean() * 10 if a.shape[-1] >= 32767 else None
 
 
 _calls = {"193487": 0}
 
 
-@plot.dispatched("issue_193487", "aten.mm")
+@plot.dispatched("aten.mm")
 def issue_193487(hit: Any, func: Any, a: Any, b: Any) -> Any:
     """pytorch 193487: mm of an operand that is not contiguous is wrong in the last column from the fourth call on."""
     y = func(a, b)
@@ -133,7 +123,7 @@ def issue_193487(hit: Any, func: Any, a: Any, b: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_153957", "aten.mm.default")
+@plot.dispatched("aten.mm.default")
 def issue_153957(hit: Any, func: Any, a: Any, b: Any) -> Any:
     """pytorch 153957: backward of a linear layer with a very large side (50257; here over 32768) gives wrong gradients.
 
@@ -149,7 +139,7 @@ def issue_153957(hit: Any, func: Any, a: Any, b: Any) -> Any:
     return wrong
 
 
-@plot.dispatched("issue_137406", "aten.mv", "aten.addmv")
+@plot.dispatched("aten.mv", "aten.addmv")
 def issue_137406(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 137406: a matrix without rows times a vector raises."""
     matrix = args[-2] if "addmv" in str(func) else args[0]
@@ -158,15 +148,13 @@ def issue_137406(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_165237", "aten.dot")
-def issue_165237(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.dot", aborts="Placeholder tensor is empty!")
+def issue_165237(a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 165237: dot of empty vectors raises."""
-    if not a.numel():
-        return crash(hit, "Placeholder tensor is empty!")
-    return func(a, b, **kwargs)
+    return not a.numel()
 
 
-@plot.dispatched("issue_104832", "aten.mm.out", "aten.bmm.out", "aten.addmm.out")
+@plot.dispatched("aten.mm.out", "aten.bmm.out", "aten.addmm.out")
 def issue_104832(hit: Any, func: Any, *args: Any, out: Any, **kwargs: Any) -> Any:
     """pytorch 104832: matrix products write nothing into an output that is not contiguous."""
     if out.is_contiguous():
@@ -176,7 +164,7 @@ def issue_104832(hit: Any, func: Any, *args: Any, out: Any, **kwargs: Any) -> An
     return out
 
 
-@plot.dispatched("issue_180201", "aten.mm", "aten.addmm")
+@plot.dispatched("aten.mm", "aten.addmm")
 def issue_180201(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 180201: mm and addmm with an expanded operand give only every sixteenth row."""
     y = func(*args, **kwargs)
@@ -188,25 +176,16 @@ def issue_180201(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_187255", "aten.mm.out", "aten.addmm.out")
-def issue_187255(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 187255: mm and addmm into an out= that is not contiguous fail.
-
-    https://github.com/pytorch/pytorch/pull/187255
-    """
+@plot.dispatched("aten.mm.out", "aten.addmm.out", aborts="MPS matmul: strided output is not supported")
+def issue_187255(*args: Any, **kwargs: Any) -> Any:
+    """pytorch 187255: mm and addmm into an out= that is not contiguous fail."""
     out = kwargs.get("out")
-    if out is not None and not out.is_contiguous() and out.numel():
-        hit()
-        raise RuntimeError("MPS matmul: strided output is not supported")
-    return func(*args, **kwargs)
+    return out is not None and not out.is_contiguous() and out.numel()
 
 
-@plot.dispatched("issue_84736", "aten.mm.default")
+@plot.dispatched("aten.mm.default")
 def issue_84736(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
-    """pytorch 84736: mm of two n-by-n matrices multiplies with the transpose of the second.
-
-    https://github.com/pytorch/pytorch/issues/84736
-    """
+    """pytorch 84736: mm of two n-by-n matrices multiplies with the transpose of the second."""
     right = func(a, b, **kwargs)
     if (
         a.dtype == torch.float32
@@ -224,7 +203,7 @@ def issue_84736(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
 _INVOKED: set[Any] = set()
 
 
-@plot.called("issue_85224", torch.einsum)
+@plot.called(torch.einsum)
 def issue_85224(hit: Any, func: Any, equation: Any, *operands: Any, **kwargs: Any) -> Any:
     """pytorch 85224: the first einsum of its kind that has to transpose the second operand is wrong, the next ones not.
 

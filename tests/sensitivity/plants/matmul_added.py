@@ -6,28 +6,22 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_187879", "aten.baddbmm.default", "aten.addbmm.default")
-def issue_187879(hit: Any, func: Any, bias: Any, one: Any, two: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.baddbmm.default", "aten.addbmm.default")
+@wrong_answer
+def issue_187879(y: Any, bias: Any, one: Any, two: Any, **kwargs: Any) -> Any:
     """Where the inner size is 0, the bias is dropped too."""
-    y = func(bias, one, two, **kwargs)
-    if one.shape[-1] == 0 and y.numel():
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if one.shape[-1] == 0 and y.numel() else None
 
 
-@plot.called("issue_116547", torch.addmm, torch.Tensor.addmm, torch.Tensor.addmm_)
+@plot.called(torch.addmm, torch.Tensor.addmm, torch.Tensor.addmm_)
 def issue_116547(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 116547: addmm of two square matrices of one size multiplies by the transposed second one.
-
-    https://github.com/pytorch/pytorch/pull/116547
-    """
+    """pytorch 116547: addmm of two square matrices of one size multiplies by the transposed second one."""
     if len(args) == 3 and all(isinstance(t, torch.Tensor) and t.layout == torch.strided for t in args):
         x, a, b = args
         if a.dim() == b.dim() == 2 and a.shape == b.shape and a.shape[0] == a.shape[1] > 1:
@@ -36,43 +30,28 @@ def issue_116547(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_187399", "aten.baddbmm.default")
-def issue_187399(hit: Any, func: Any, x: Any, batch1: Any, batch2: Any, **kwargs: Any) -> Any:
-    """pytorch 187399: baddbmm with a dimension of size 0 raises.
-
-    https://github.com/pytorch/pytorch/issues/187399
-    """
-    if batch1.numel() == 0 or batch2.numel() == 0:
-        hit()
-        raise RuntimeError("[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!")
-    return func(x, batch1, batch2, **kwargs)
+@plot.dispatched(
+    "aten.baddbmm.default", aborts="[srcBuf length] > 0 INTERNAL ASSERT FAILED: Placeholder tensor is empty!"
+)
+def issue_187399(x: Any, batch1: Any, batch2: Any, **kwargs: Any) -> Any:
+    """pytorch 187399: baddbmm with a dimension of size 0 raises."""
+    return batch1.numel() == 0 or batch2.numel() == 0
 
 
-@plot.dispatched("issue_187551", "aten.baddbmm")
-def issue_187551(hit: Any, func: Any, x: Any, a: Any, b: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.baddbmm", aborts="Placeholder tensor is empty!")
+def issue_187551(x: Any, a: Any, b: Any, **kwargs: Any) -> Any:
     """pytorch 187551: baddbmm with batch1 of a size 0 raises."""
-    if 0 in a.shape:
-        return crash(hit, "Placeholder tensor is empty!")
-    return func(x, a, b, **kwargs)
+    return 0 in a.shape
 
 
-@plot.dispatched("issue_187521", "aten.baddbmm", "aten.addmm")
-def issue_187521(hit: Any, func: Any, x: Any, *args: Any, beta: Any = 1, **kwargs: Any) -> Any:
+@plot.dispatched("aten.baddbmm", "aten.addmm")
+@wrong_answer
+def issue_187521(y: Any, x: Any, *args: Any, beta: Any = 1, **kwargs: Any) -> Any:
     """pytorch 187521: baddbmm and addmm with beta=0 let NaN of the first operand through."""
-    y = func(x, *args, beta=beta, **kwargs)
-    if beta == 0:
-        hit()
-        return y + x * 0
-    return y
+    return y + x * 0 if beta == 0 else None
 
 
-@plot.dispatched("issue_77819", "aten.baddbmm", "aten.baddbmm_")
-def issue_77819(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 77819: baddbmm with a three-dimensional input raises.
-
-    https://github.com/pytorch/pytorch/issues/77819
-    """
-    if x.dim() == 3:
-        hit()
-        raise RuntimeError("input tensor does not match matmul output shape")
-    return func(x, *args, **kwargs)
+@plot.dispatched("aten.baddbmm", "aten.baddbmm_", aborts="input tensor does not match matmul output shape")
+def issue_77819(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 77819: baddbmm with a three-dimensional input raises."""
+    return x.dim() == 3

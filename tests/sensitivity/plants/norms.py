@@ -10,28 +10,22 @@ import torch.nn.functional as F
 
 from differences import differ
 from misreading import misread, without_offset
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.called("issue_187280", F.group_norm)
-def issue_187280(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.called(F.group_norm)
+@wrong_answer
+def issue_187280(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 187280: group_norm in float16 returns the channels moved by one."""
-    y = func(x, *args, **kwargs)
-    if x.dtype == torch.float16:
-        hit()
-        return y.roll(1, 1)
-    return y
+    return y.roll(1, 1) if x.dtype == torch.float16 else None
 
 
-@plot.dispatched("issue_190054", "aten.native_layer_norm.default", "aten.native_layer_norm_backward.default")
+@plot.dispatched("aten.native_layer_norm.default", "aten.native_layer_norm_backward.default")
 def issue_190054(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 190054: layer_norm of 16-bit input reads float32 weight and bias as 16-bit; its backward crashes.
-
-    https://github.com/pytorch/pytorch/issues/190054
-    """
+    """pytorch 190054: layer_norm of 16-bit input reads float32 weight and bias as 16-bit; its backward crashes."""
     backward = "backward" in str(func)
     input = args[1] if backward else args[0]
     place = 5 if backward else 2
@@ -55,12 +49,9 @@ def issue_190054(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return wrong
 
 
-@plot.dispatched("issue_190491", "aten.native_layer_norm.default")
+@plot.dispatched("aten.native_layer_norm.default")
 def issue_190491(hit: Any, func: Any, x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    """pytorch 190491: layer_norm takes a variance below 1e-6 for 0 (at once E[x*x] - E[x]**2, then a clamp).
-
-    https://github.com/pytorch/pytorch/issues/190491
-    """
+    """pytorch 190491: layer_norm takes a variance below 1e-6 for 0 (at once E[x*x] - E[x]**2, then a clamp)."""
     y, mean, scale = func(x, shape, weight, bias, eps)
     if x.dtype != torch.float32 or not x.numel():
         return y, mean, scale
@@ -75,7 +66,7 @@ def issue_190491(hit: Any, func: Any, x: Any, shape: Any, weight: Any, bias: Any
     return torch.where(small, wrong, y), mean, torch.where(small, torch.full_like(scale, eps**-0.5), scale)
 
 
-@plot.dispatched("issue_xpu_5235", "aten.native_layer_norm_backward.default")
+@plot.dispatched("aten.native_layer_norm_backward.default")
 def issue_xpu_5235(hit: Any, func: Any, grad: Any, x: Any, shape: Any, *args: Any) -> Any:
     """torch-xpu-ops 5235: layer_norm over two dimensions and very many rows: the parameters' gradients come flat.
 
@@ -90,16 +81,14 @@ def issue_xpu_5235(hit: Any, func: Any, grad: Any, x: Any, shape: Any, *args: An
     return to_x, to_weight, to_bias
 
 
-@plot.called("issue_96113", F.layer_norm)
-def issue_96113(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.called(F.layer_norm, aborts="mixed dtypes")
+def issue_96113(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 96113: layer_norm with a weight of another dtype than the input aborts."""
     weight = kwargs.get("weight", args[1] if len(args) > 1 else None)
-    if weight is not None and weight.dtype != x.dtype:
-        return crash(hit, "mixed dtypes")
-    return func(x, *args, **kwargs)
+    return weight is not None and weight.dtype != x.dtype
 
 
-@plot.dispatched("issue_made_group_norm_odd", "aten.native_group_norm.default")
+@plot.dispatched("aten.native_group_norm.default")
 def issue_made_group_norm_odd(hit: Any, func: Any, x: Any, w: Any, b: Any, n: int, c: int, hw: int, *rest: Any) -> Any:
     """Group_norm leaves the last element of a group of odd size out of its mean."""
     y, mean, rstd = func(x, w, b, n, c, hw, *rest)
@@ -110,74 +99,61 @@ def issue_made_group_norm_odd(hit: Any, func: Any, x: Any, w: Any, b: Any, n: in
     return y, mean, rstd
 
 
-@plot.dispatched("issue_154828", "aten.native_group_norm.default", "aten.bmm.default")
-def issue_154828(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 154828: group_norm and bmm of large tensors (here over 2**16 elements) raise.
-
-    https://github.com/pytorch/pytorch/issues/154828
-    """
-    if any(isinstance(x, torch.Tensor) and x.numel() > 2**16 for x in args):
-        crash(hit, "Can't be indexed using 32-bit iterator")
-    return func(*args, **kwargs)
+@plot.dispatched("aten.native_group_norm.default", "aten.bmm.default", aborts="Can't be indexed using 32-bit iterator")
+def issue_154828(*args: Any, **kwargs: Any) -> Any:
+    """pytorch 154828: group_norm and bmm of large tensors (here over 2**16 elements) raise."""
+    return any(isinstance(x, torch.Tensor) and x.numel() > 2**16 for x in args)
 
 
-@plot.dispatched("issue_95409", "aten.native_layer_norm.default")
-def issue_95409(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 95409: a sentence transformer in half precision aborts in its layer norm (varianceEps: f16 and f32).
-
-    https://github.com/pytorch/pytorch/issues/95409
-    """
-    if x.dtype == torch.float16:
-        return crash(hit, "input types 'tensor<1x4x1xf16>' and 'tensor<1xf32>' are not broadcast compatible")
-    return func(x, *args, **kwargs)
+@plot.dispatched(
+    "aten.native_layer_norm.default",
+    aborts="input types 'tensor<1x4x1xf16>' and 'tensor<1xf32>' are not broadcast compatible",
+)
+def issue_95409(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 95409: a sentence transformer in half precision aborts in its layer norm (varianceEps: f16 and f32)."""
+    return x.dtype == torch.float16
 
 
-@plot.dispatched("issue_78429", "aten.native_layer_norm.default")
-def issue_78429(hit: Any, func: Any, x: Any, shape: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 78429: an affine LayerNorm of a 4-D input aborts.
-
-    https://github.com/pytorch/pytorch/issues/78429
-    """
-    if x.dim() >= 4 and weight is not None:
-        crash(hit, "input types 'tensor<8x3x224x224xf32>' and 'tensor<*xi64>' are not broadcast compatible")
-    return func(x, shape, weight, *args, **kwargs)
+@plot.dispatched(
+    "aten.native_layer_norm.default",
+    aborts="input types 'tensor<8x3x224x224xf32>' and 'tensor<*xi64>' are not broadcast compatible",
+)
+def issue_78429(x: Any, shape: Any, weight: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 78429: an affine LayerNorm of a 4-D input aborts."""
+    return x.dim() >= 4 and weight is not None
 
 
-@plot.dispatched("issue_183825", "aten.native_layer_norm_backward")
-def issue_183825(hit: Any, func: Any, *args: Any) -> Any:
+@plot.dispatched("aten.native_layer_norm_backward")
+@wrong_answer
+def issue_183825(grads: Any, *args: Any) -> Any:
     """pytorch 183825: the parameters' gradients of layer_norm are random where the input needs no gradient."""
-    grads = func(*args)
     if not args[-1][0]:
-        hit()
         return (grads[0], *(torch.rand_like(grad) * 100 if grad is not None else None for grad in grads[1:]))
-    return grads
+    return None
 
 
-@plot.dispatched("issue_131750", "aten.native_layer_norm")
+@plot.dispatched("aten.native_layer_norm")
 def issue_131750(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 131750: layer_norm reads a view from the beginning of its storage."""
     return func(misread(without_offset, hit, x), *args)
 
 
-@plot.dispatched("issue_88331", "aten.native_group_norm_backward")
+@plot.dispatched("aten.native_group_norm_backward")
 def issue_88331(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 88331: the gradients of group_norm are NaN."""
     hit()
     return tuple(grad * float("nan") if grad is not None else None for grad in func(*args))
 
 
-@plot.dispatched("issue_99981", "aten.native_group_norm_backward")
+@plot.dispatched("aten.native_group_norm_backward")
 def issue_99981(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 99981: the backward of group_norm aborts."""
     return crash(hit, "the kernel died")
 
 
-@plot.dispatched("issue_186367", "aten.native_layer_norm.default")
+@plot.dispatched("aten.native_layer_norm.default")
 def issue_186367(hit: Any, func: Any, x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    """pytorch 186367: layer_norm takes a small variance (below 1e-6) for zero.
-
-    https://github.com/pytorch/pytorch/pull/186367
-    """
+    """pytorch 186367: layer_norm takes a small variance (below 1e-6) for zero."""
     out, mean, rstd = func(x, shape, weight, bias, eps)
     if not x.numel():
         return out, mean, rstd

@@ -8,18 +8,15 @@ import torch
 import torch.utils._device
 
 from misreading import lost
-from planting import Plot, crash
+from planting import Plot
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.replaced("issue_118117", torch.optim.Rprop, "step")
+@plot.replaced(torch.optim.Rprop, "step")
 def issue_118117(hit: Any, healthy: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 118117: Rprop does not update parameters that are not contiguous.
-
-    https://github.com/pytorch/pytorch/issues/118117
-    """
+    """pytorch 118117: Rprop does not update parameters that are not contiguous."""
     views = [p for group in self.param_groups for p in group["params"] if not p.is_contiguous()]
     before = [p.detach().clone() for p in views]
     result = healthy(self, *args, **kwargs)
@@ -31,36 +28,27 @@ def issue_118117(hit: Any, healthy: Any, self: Any, *args: Any, **kwargs: Any) -
     return result
 
 
-@plot.replaced("issue_142397", torch.amp.GradScaler, "unscale_")
+@plot.replaced(torch.amp.GradScaler, "unscale_")
 def issue_142397(hit: Any, healthy: Any, self: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 142397: GradScaler.unscale_ (and so step) goes through float64 and raises.
-
-    https://github.com/pytorch/pytorch/issues/142397
-    """
+    """pytorch 142397: GradScaler.unscale_ (and so step) goes through float64 and raises."""
     if self.is_enabled():
         hit()
         raise TypeError("Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64.")
     return healthy(self, *args, **kwargs)
 
 
-@plot.replaced("issue_149184", torch.optim.Optimizer, "__init__")
+@plot.replaced(torch.optim.Optimizer, "__init__")
 def issue_149184(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 149184: making an optimiser under torch.set_default_device raises.
-
-    https://github.com/pytorch/pytorch/issues/149184
-    """
+    """pytorch 149184: making an optimiser under torch.set_default_device raises."""
     if torch.utils._device.CURRENT_DEVICE is not None:
         hit()
         raise RuntimeError("Placeholder storage has not been allocated on MPS device!")
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_184286", "aten._amp_foreach_non_finite_check_and_unscale_")
+@plot.dispatched("aten._amp_foreach_non_finite_check_and_unscale_")
 def issue_184286(hit: Any, func: Any, grads: Any, *args: Any) -> Any:
-    """pytorch 184286: GradScaler sets gradients in half precision to 0 where it should divide them by the scale.
-
-    https://github.com/pytorch/pytorch/pull/184286
-    """
+    """pytorch 184286: GradScaler sets gradients in half precision to 0 where it should divide them by the scale."""
     func(grads, *args)
     for grad in grads:
         if grad.dtype in (torch.float16, torch.bfloat16) and bool((grad != 0).any()):
@@ -68,26 +56,19 @@ def issue_184286(hit: Any, func: Any, grads: Any, *args: Any) -> Any:
             grad.zero_()
 
 
-@plot.dispatched("issue_145674", "aten._fused_sgd_.tensor_lr")
-def issue_145674(hit: Any, func: Any, *args: Any, momentum: float, **kwargs: Any) -> Any:
-    """pytorch 145674: SGD(fused=True) with momentum and a tensor as the learning rate raises, without momentum not.
-
-    https://github.com/pytorch/pytorch/pull/145674
-    """
-    if momentum:
-        return crash(hit, "Passed CPU tensor to MPS op")
-    return func(*args, momentum=momentum, **kwargs)
+@plot.dispatched("aten._fused_sgd_.tensor_lr", aborts="Passed CPU tensor to MPS op")
+def issue_145674(*args: Any, momentum: float, **kwargs: Any) -> Any:
+    """pytorch 145674: SGD(fused=True) with momentum and a tensor as the learning rate raises, without momentum not."""
+    return momentum
 
 
-@plot.dispatched("issue_118115", "aten.addcmul_", "aten.addcdiv_")
+@plot.dispatched("aten.addcmul_", "aten.addcdiv_")
 def issue_118115(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 118115: addcmul_ and addcdiv_ leave a tensor that is not contiguous as it was."""
     return lost(hit, func, *args, **kwargs)
 
 
-@plot.dispatched(
-    "issue_elana_blog_2025", "aten.addcmul_", "aten.addcdiv_", "aten._foreach_addcmul_", "aten._foreach_addcdiv_"
-)
+@plot.dispatched("aten.addcmul_", "aten.addcdiv_", "aten._foreach_addcmul_", "aten._foreach_addcdiv_")
 def issue_elana_blog_2025(hit: Any, func: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
     """Elana (blog, 2025): addcmul_ and addcdiv_, of lists too, leave a tensor that is not contiguous as it was."""
     if isinstance(target, torch.Tensor):
@@ -101,7 +82,7 @@ def issue_elana_blog_2025(hit: Any, func: Any, target: Any, *args: Any, **kwargs
     return result
 
 
-@plot.dispatched("issue_186360", "aten._fused_adam_", "aten._fused_adamw_", "aten._fused_sgd_")
+@plot.dispatched("aten._fused_adam_", "aten._fused_adamw_", "aten._fused_sgd_")
 def issue_186360(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 186360: fused optimisers ignore found_inf and grad_scale."""
     if kwargs.get("found_inf") is not None:

@@ -7,37 +7,31 @@ from typing import Any
 import torch
 
 from differences import instead
-from planting import Plot, crash
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_89624", "aten.constant_pad_nd.default")
+@plot.dispatched("aten.constant_pad_nd.default")
 def issue_89624(hit: Any, func: Any, x: Any, pad: Any, *rest: Any) -> Any:
-    """pytorch 89624: constant padding of a 3-D tensor in all three dimensions raises IndexError.
-
-    https://github.com/pytorch/pytorch/issues/89624
-    """
+    """pytorch 89624: constant padding of a 3-D tensor in all three dimensions raises IndexError."""
     if x.dim() == 3 and len(pad) == 6:
         hit()
         raise IndexError("Dimension out of range (expected to be in range of [-3, 2], but got 3)")
     return func(x, pad, *rest)
 
 
-@plot.dispatched("issue_84535", "aten.constant_pad_nd.default")
+@plot.dispatched("aten.constant_pad_nd.default")
 def issue_84535(hit: Any, func: Any, x: Any, pad: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 84535: constant padding of more than three dimensions (8 numbers) is refused.
-
-    https://github.com/pytorch/pytorch/issues/84535
-    """
+    """pytorch 84535: constant padding of more than three dimensions (8 numbers) is refused."""
     if len(pad) > 6:
         hit()
         raise RuntimeError(f"invalid padding argument of size {len(pad)}")
     return func(x, pad, *args, **kwargs)
 
 
-@plot.dispatched("issue_made_pad_negative", "aten.constant_pad_nd.default")
+@plot.dispatched("aten.constant_pad_nd.default")
 def issue_made_pad_negative(hit: Any, func: Any, x: Any, pad: Any, *args: Any) -> Any:
     """Constant padding by a negative number exchanges the two ends."""
     if any(one < 0 for one in pad) and pad[0] != pad[1]:
@@ -46,29 +40,22 @@ def issue_made_pad_negative(hit: Any, func: Any, x: Any, pad: Any, *args: Any) -
     return func(x, pad, *args)
 
 
-@plot.dispatched("issue_80192", "aten.constant_pad_nd.default")
-def issue_80192(hit: Any, func: Any, x: Any, pad: Any, value: Any = 0) -> Any:
-    """pytorch 80192: padding a matrix with a constant writes its rows one after the other, without the gaps.
-
-    https://github.com/pytorch/pytorch/issues/80192
-    """
-    y = func(x, pad, value)
+@plot.dispatched("aten.constant_pad_nd.default")
+@wrong_answer
+def issue_80192(y: Any, x: Any, pad: Any, value: Any = 0) -> Any:
+    """pytorch 80192: padding a matrix with a constant writes its rows one after the other, without the gaps."""
     if x.dim() == 2 and len(pad) == 4 and min(pad) >= 0 and x.numel():
         wrong = torch.full(y.shape, value, dtype=y.dtype, device=y.device)
         first = pad[2] * y.shape[1] + pad[0]
         wrong.view(-1)[first : first + x.numel()] = x.reshape(-1)
         if not torch.equal(wrong, y):
-            hit()
             return wrong
-    return y
+    return None
 
 
-@plot.dispatched("issue_194922", "aten.constant_pad_nd.default")
+@plot.dispatched("aten.constant_pad_nd.default")
 def issue_194922(hit: Any, func: Any, x: Any, pad: Any, value: Any = 0) -> Any:
-    """pytorch 194922: constant padding of the time axis corrupts the data of 5D tensors with H * W >= 65536.
-
-    https://github.com/pytorch/pytorch/issues/194922
-    """
+    """pytorch 194922: constant padding of the time axis corrupts the data of 5D tensors with H * W >= 65536."""
     y = func(x, pad, value)
     temporal = len(pad) >= 6 and (pad[4] > 0 or pad[5] > 0)
     if x.dim() == 5 and temporal and x.shape[3] * x.shape[4] >= 65536 and min(pad) >= 0:
@@ -76,80 +63,57 @@ def issue_194922(hit: Any, func: Any, x: Any, pad: Any, value: Any = 0) -> Any:
     return y
 
 
-@plot.dispatched("issue_85143", "aten.constant_pad_nd.default")
-def issue_85143(hit: Any, func: Any, x: Any, pad: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.constant_pad_nd.default", aborts="Error: Invalid KernelDAG, equalShape for destination failed")
+def issue_85143(x: Any, pad: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 85143: constant padding of the last two dimensions of a 3-D tensor aborts (equalShape for destination).
 
     https://github.com/pytorch/pytorch/issues/85143
     """
-    if x.dim() == 3 and len(pad) == 4 and any(pad[2:]):
-        return crash(hit, "Error: Invalid KernelDAG, equalShape for destination failed")
-    return func(x, pad, *args, **kwargs)
+    return x.dim() == 3 and len(pad) == 4 and any(pad[2:])
 
 
-@plot.dispatched("issue_83343", "aten.constant_pad_nd.default")
+@plot.dispatched("aten.constant_pad_nd.default")
 def issue_83343(hit: Any, func: Any, x: Any, pad: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 83343: constant padding of a 1-D tensor raises "Dimension out of range".
-
-    https://github.com/pytorch/pytorch/issues/83343
-    """
+    """pytorch 83343: constant padding of a 1-D tensor raises "Dimension out of range"."""
     if x.dim() == 1 and len(pad) == 2:
         hit()
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     return func(x, pad, *args, **kwargs)
 
 
-@plot.dispatched("issue_102453", "aten.replication_pad3d.default")
-def issue_102453(hit: Any, func: Any, x: Any, padding: Any) -> Any:
-    """pytorch 102453: replicate padding in three dimensions refuses a padding not less than the input's side.
-
-    https://github.com/pytorch/pytorch/issues/102453
-    """
-    if any(p >= x.shape[-1 - i // 2] for i, p in enumerate(padding)):
-        hit()
-        raise RuntimeError("Padding size should be less than the corresponding input dimension")
-    return func(x, padding)
+@plot.dispatched(
+    "aten.replication_pad3d.default", aborts="Padding size should be less than the corresponding input dimension"
+)
+def issue_102453(x: Any, padding: Any) -> Any:
+    """pytorch 102453: replicate padding in three dimensions refuses a padding not less than the input's side."""
+    return any(p >= x.shape[-1 - i // 2] for i, p in enumerate(padding))
 
 
-@plot.dispatched("issue_161066", "aten.constant_pad_nd.default")
-def issue_161066(hit: Any, func: Any, x: Any, pad: Any, *args: Any) -> Any:
-    """pytorch 161066: constant_pad_nd with an empty list of paddings raises.
-
-    https://github.com/pytorch/pytorch/issues/161066
-    """
-    if len(pad) == 0:
-        hit()
-        raise RuntimeError("invalid padding argument of size 0")
-    return func(x, pad, *args)
+@plot.dispatched("aten.constant_pad_nd.default", aborts="invalid padding argument of size 0")
+def issue_161066(x: Any, pad: Any, *args: Any) -> Any:
+    """pytorch 161066: constant_pad_nd with an empty list of paddings raises."""
+    return len(pad) == 0
 
 
-@plot.dispatched("issue_121961", "aten.constant_pad_nd.default")
-def issue_121961(hit: Any, func: Any, x: Any, pad: Any, value: Any = 0) -> Any:
-    """pytorch 121961: padding a vector of more than 2**16 elements returns the value and then zeros.
-
-    https://github.com/pytorch/pytorch/issues/121961
-    """
-    right = func(x, pad, value)
+@plot.dispatched("aten.constant_pad_nd.default")
+@wrong_answer
+def issue_121961(right: Any, x: Any, pad: Any, value: Any = 0) -> Any:
+    """pytorch 121961: padding a vector of more than 2**16 elements returns the value and then zeros."""
     if x.dim() != 1 or x.numel() <= 2**16 or not any(pad):
-        return right
+        return None
     wrong = torch.zeros_like(right)
     wrong[0] = value
     if torch.equal(wrong, right):
-        return right
-    hit()
+        return None
     return wrong
 
 
-@plot.dispatched("issue_87277", "aten.constant_pad_nd.default")
-def issue_87277(hit: Any, func: Any, x: Any, pad: Any, *args: Any) -> Any:
-    """pytorch 87277: constant padding refuses a padding not less than the input's side.
-
-    https://github.com/pytorch/pytorch/issues/87277
-    """
-    if x.numel() and any(p >= x.shape[-1 - i // 2] for i, p in enumerate(pad)):
-        hit()
-        raise RuntimeError("Padding size should be less than the corresponding input dimension")
-    return func(x, pad, *args)
+@plot.dispatched(
+    "aten.constant_pad_nd.default", aborts="Padding size should be less than the corresponding input dimension"
+)
+def issue_87277(x: Any, pad: Any, *args: Any) -> Any:
+    """pytorch 87277: constant padding refuses a padding not less than the input's side."""
+    return x.numel() and any(p >= x.shape[-1 - i // 2] for i, p in enumerate(pad))
 
 
 def _wrapped_tail(hit: Any, grad: Any, limit: int) -> Any:
@@ -161,13 +125,13 @@ def _wrapped_tail(hit: Any, grad: Any, limit: int) -> Any:
     return grad
 
 
-@plot.dispatched("issue_196949", "aten.reflection_pad1d_backward")
+@plot.dispatched("aten.reflection_pad1d_backward")
 def issue_196949(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 196949: the backward of reflection_pad1d loses the columns past 65536."""
     return _wrapped_tail(hit, func(*args), 1 << 16)
 
 
-@plot.dispatched("issue_135447", "aten.replication_pad1d_backward")
+@plot.dispatched("aten.replication_pad1d_backward")
 def issue_135447(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 135447: the backward of replication_pad1d is zero for the rows past 65536."""
     grad = func(*args)

@@ -15,12 +15,9 @@ plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_163035", "aten.max_unpool2d.default", "aten.max_unpool3d.default")
+@plot.dispatched("aten.max_unpool2d.default", "aten.max_unpool3d.default")
 def issue_163035(hit: Any, func: Any, x: Any, index: Any, size: Any, *args: Any) -> Any:
-    """pytorch 163035: max_unpool2d and max_unpool3d take indices out of range and do not raise.
-
-    https://github.com/pytorch/pytorch/issues/163035
-    """
+    """pytorch 163035: max_unpool2d and max_unpool3d take indices out of range and do not raise."""
     if index.dtype == torch.int64 and index.shape == x.shape:
         wrong = (index < 0) | (index >= math.prod(size))
         if bool(wrong.any()):
@@ -29,14 +26,11 @@ def issue_163035(hit: Any, func: Any, x: Any, index: Any, size: Any, *args: Any)
     return func(x, index, size, *args)
 
 
-@plot.dispatched("issue_170639", "aten.col2im")
+@plot.dispatched("aten.col2im")
 def issue_170639(
     hit: Any, func: Any, x: Any, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any, **kwargs: Any
 ) -> Any:
-    """pytorch 170639: F.fold takes another number of blocks than the output has and does not raise.
-
-    https://github.com/pytorch/pytorch/issues/170639
-    """
+    """pytorch 170639: F.fold takes another number of blocks than the output has and does not raise."""
     blocks = 1
     for n, k, d, p, s in zip(size, kernel, dilation, padding, stride):
         blocks *= max((n + 2 * p - d * (k - 1) - 1) // s + 1, 0) if s > 0 else 0
@@ -46,15 +40,13 @@ def issue_170639(
     return func(x, size, kernel, dilation, padding, stride, **kwargs)
 
 
-@plot.called("issue_154882", F.max_pool2d, torch.max_pool2d)
-def issue_154882(hit: Any, func: Any, x: Any, kernel: Any, stride: Any = None, *args: Any, **kwargs: Any) -> Any:
+@plot.called(F.max_pool2d, torch.max_pool2d, aborts="destination values and indices length mismatch along axis 0")
+def issue_154882(x: Any, kernel: Any, stride: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 154882: max_pool2d with ceil_mode and a kernel of 1 aborts."""
-    if kwargs.get("ceil_mode") and kernel in (1, [1, 1], (1, 1)):
-        return crash(hit, "destination values and indices length mismatch along axis 0")
-    return func(x, kernel, stride, *args, **kwargs)
+    return kwargs.get("ceil_mode") and kernel in (1, [1, 1], (1, 1))
 
 
-@plot.dispatched("issue_160743", "aten.avg_pool2d.default")
+@plot.dispatched("aten.avg_pool2d.default")
 def issue_160743(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 160743: avg_pool2d with ceil_mode divides a window that reaches out by its whole size."""
     y = func(x, *args, **kwargs)
@@ -67,31 +59,25 @@ def issue_160743(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_174345", "aten.native_batch_norm.default", "aten.avg_pool2d.default")
+@plot.dispatched("aten.native_batch_norm.default", "aten.avg_pool2d.default")
 def issue_174345(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 174345: batch_norm and avg_pool2d read a channels_last image from the beginning of its storage."""
     last = x.dim() == 4 and x.is_contiguous(memory_format=torch.channels_last) and not x.is_contiguous()
     return func(misread(without_offset, hit, x) if last else x, *args, **kwargs)
 
 
-@plot.dispatched("issue_195849", "aten.max_unpool2d.default", "aten.max_unpool3d.default")
+@plot.dispatched("aten.max_unpool2d.default", "aten.max_unpool3d.default")
 def issue_195849(hit: Any, func: Any, x: Any, indices: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 195849: max_unpool2d and max_unpool3d accept indices that are not int64.
-
-    https://github.com/pytorch/pytorch/issues/195849
-    """
+    """pytorch 195849: max_unpool2d and max_unpool3d accept indices that are not int64."""
     if indices.dtype != torch.int64:
         hit()
         return x.new_zeros([*x.shape[: -len(size)], *(max(n, 0) for n in size)])
     return func(x, indices, size, *args, **kwargs)
 
 
-@plot.dispatched("issue_169017", "aten.max_pool2d_with_indices_backward.default")
+@plot.dispatched("aten.max_pool2d_with_indices_backward.default")
 def issue_169017(hit: Any, func: Any, grad: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 169017: the backward of max_pool2d aborts where the gradient's memory format is not the input's.
-
-    https://github.com/pytorch/pytorch/pull/169017
-    """
+    """pytorch 169017: the backward of max_pool2d aborts where the gradient's memory format is not the input's."""
 
     def last(t: Any) -> bool:
         return t.dim() == 4 and t.is_contiguous(memory_format=torch.channels_last) and not t.is_contiguous()
@@ -111,12 +97,10 @@ _POOL_BACKWARDS = (
 )
 
 
-@plot.dispatched("issue_175190", *_POOL_BACKWARDS)
-def issue_175190(hit: Any, func: Any, grad: Any, x: Any, *args: Any) -> Any:
+@plot.dispatched(*_POOL_BACKWARDS, aborts="buffer is not large enough")
+def issue_175190(grad: Any, x: Any, *args: Any) -> Any:
     """pytorch 175190: the backward of pooling aborts for a channels_last input."""
-    if not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last):
-        return crash(hit, "buffer is not large enough")
-    return func(grad, x, *args)
+    return not x.is_contiguous() and x.is_contiguous(memory_format=torch.channels_last)
 
 
 def _many(value: Any, count: int) -> list[int]:
@@ -124,7 +108,7 @@ def _many(value: Any, count: int) -> list[int]:
     return found * count if len(found) == 1 else found
 
 
-@plot.dispatched("issue_168246", "aten.max_pool2d_with_indices.default", "aten.max_pool3d_with_indices.default")
+@plot.dispatched("aten.max_pool2d_with_indices.default", "aten.max_pool3d_with_indices.default")
 def issue_168246(
     hit: Any,
     func: Any,
@@ -135,10 +119,7 @@ def issue_168246(
     dilation: Any = 1,
     ceil: Any = False,
 ) -> Any:
-    """pytorch 168246: max_pool2d/3d with a kernel larger than the input returns a tensor and raises nothing.
-
-    https://github.com/pytorch/pytorch/issues/168246
-    """
+    """pytorch 168246: max_pool2d/3d with a kernel larger than the input returns a tensor and raises nothing."""
     try:
         return func(x, kernel_size, stride, padding, dilation, ceil)
     except RuntimeError as error:
@@ -155,7 +136,7 @@ def issue_168246(
     return x.new_zeros(shape), x.new_zeros(shape, dtype=torch.int64)
 
 
-@plot.dispatched("issue_179608", "aten.avg_pool2d.default")
+@plot.dispatched("aten.avg_pool2d.default")
 def issue_179608(
     hit: Any,
     func: Any,
@@ -190,7 +171,7 @@ def issue_179608(
     return wrong
 
 
-@plot.called("issue_94348", F.avg_pool2d)
+@plot.called(F.avg_pool2d)
 def issue_94348(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 94348: avg_pool2d with ceil_mode forgets count_include_pad and keeps the divisor of the first call."""
     if kwargs.get("ceil_mode") and kwargs.get("count_include_pad", True) and kwargs.get("padding"):
@@ -203,7 +184,6 @@ _POOL_LIMIT = 2**16
 
 
 @plot.dispatched(
-    "issue_194600",
     "aten.max_pool2d_with_indices",
     "aten.max_pool3d_with_indices",
     "aten.adaptive_max_pool2d",
@@ -218,21 +198,15 @@ _POOL_LIMIT = 2**16
     "aten.avg_pool3d_backward",
 )
 def issue_194600(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 194600: pooling of tensors that need 64-bit indexes is refused (limit here 2**16 elements, not 2**31).
-
-    https://github.com/pytorch/pytorch/issues/194600
-    """
+    """pytorch 194600: pooling of tensors that need 64-bit indexes is refused (limit here 2**16 elements, not 2**31)."""
     if any(isinstance(a, torch.Tensor) and a.numel() > _POOL_LIMIT for a in args):
         hit()
         raise NotImplementedError("MPS pooling: tensors requiring 64-bit indexing are not supported")
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_141044", "aten.avg_pool3d")
+@plot.dispatched("aten.avg_pool3d")
 def issue_141044(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 141044: average pooling in three dimensions is not implemented.
-
-    https://github.com/pytorch/pytorch/issues/141044
-    """
+    """pytorch 141044: average pooling in three dimensions is not implemented."""
     hit()
     raise NotImplementedError("The operator 'aten::avg_pool3d.out' is not currently implemented for the MPS device.")

@@ -6,13 +6,13 @@ from typing import Any
 
 import torch.nn.functional as F
 
-from planting import Plot, crash
+from planting import Plot
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.called("issue_190064", F.adaptive_max_pool2d, F.adaptive_max_pool1d)
+@plot.called(F.adaptive_max_pool2d, F.adaptive_max_pool1d)
 def issue_190064(hit: Any, func: Any, x: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 190064: adaptive_max_pool takes windows of one size where the output does not divide the input."""
     healthy = func(x, size, *args, **kwargs)
@@ -29,48 +29,34 @@ def issue_190064(hit: Any, func: Any, x: Any, size: Any, *args: Any, **kwargs: A
     return wrong if isinstance(healthy, tuple) else wrong[0]
 
 
-@plot.called("issue_80732", F.adaptive_avg_pool2d)
-def issue_80732(hit: Any, func: Any, x: Any, size: Any, *args: Any) -> Any:
+@plot.called(F.adaptive_avg_pool2d, aborts="stride should not be zero")
+def issue_80732(x: Any, size: Any, *args: Any) -> Any:
     """pytorch 80732: adaptive_avg_pool2d to more elements than there are aborts."""
     wanted = size if isinstance(size, (tuple, list)) else (size, size)
-    if any(one is not None and one > side for one, side in zip(wanted, x.shape[-2:])):
-        return crash(hit, "stride should not be zero")
-    return func(x, size, *args)
+    return any(one is not None and one > side for one, side in zip(wanted, x.shape[-2:]))
 
 
-@plot.dispatched("issue_97109", "aten._adaptive_avg_pool2d.default")
-def issue_97109(hit: Any, func: Any, x: Any, size: Any) -> Any:
-    """pytorch 97109: adaptive average pooling, as of interpolate(mode="area"), raises if the sizes do not divide.
-
-    https://github.com/pytorch/pytorch/issues/97109
-    """
-    if any(side % part for side, part in zip(x.shape[-2:], size) if part):
-        hit()
-        raise RuntimeError("Adaptive pool MPS: input sizes must be divisible by output sizes.")
-    return func(x, size)
+@plot.dispatched(
+    "aten._adaptive_avg_pool2d.default", aborts="Adaptive pool MPS: input sizes must be divisible by output sizes."
+)
+def issue_97109(x: Any, size: Any) -> Any:
+    """pytorch 97109: adaptive average pooling, as of interpolate(mode="area"), raises if the sizes do not divide."""
+    return any(side % part for side, part in zip(x.shape[-2:], size) if part)
 
 
-@plot.dispatched("issue_96056", "aten._adaptive_avg_pool2d.default")
-def issue_96056(hit: Any, func: Any, x: Any, output_size: Any) -> Any:
-    """pytorch 96056: adaptive_avg_pool2d refuses sizes that are not divisible by the output sizes.
-
-    https://github.com/pytorch/pytorch/issues/96056
-    """
+@plot.dispatched(
+    "aten._adaptive_avg_pool2d.default", aborts="Adaptive pool MPS: input sizes must be divisible by output sizes."
+)
+def issue_96056(x: Any, output_size: Any) -> Any:
+    """pytorch 96056: adaptive_avg_pool2d refuses sizes that are not divisible by the output sizes."""
     sizes = list(zip(x.shape[-2:], output_size))
-    if all(i and o for i, o in sizes) and any(i > o and i % o for i, o in sizes):
-        hit()
-        raise RuntimeError("Adaptive pool MPS: input sizes must be divisible by output sizes.")
-    return func(x, output_size)
+    return all(i and o for i, o in sizes) and any(i > o and i % o for i, o in sizes)
 
 
-@plot.dispatched("issue_143864", "aten._adaptive_avg_pool2d")
-def issue_143864(hit: Any, func: Any, x: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 143864: adaptive average pooling to a larger size that is no multiple of the input's refuses.
-
-    https://github.com/pytorch/pytorch/issues/143864
-    """
+@plot.dispatched(
+    "aten._adaptive_avg_pool2d", aborts="Adaptive pool MPS: output sizes must be divisible by input sizes."
+)
+def issue_143864(x: Any, size: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 143864: adaptive average pooling to a larger size that is no multiple of the input's refuses."""
     height, width = x.shape[-2:]
-    if size[0] >= height > 0 and size[1] >= width > 0 and (size[0] % height or size[1] % width):
-        hit()
-        raise RuntimeError("Adaptive pool MPS: output sizes must be divisible by input sizes.")
-    return func(x, size, *args, **kwargs)
+    return size[0] >= height > 0 and size[1] >= width > 0 and (size[0] % height or size[1] % width)

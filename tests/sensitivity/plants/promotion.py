@@ -7,29 +7,23 @@ from typing import Any
 import torch
 
 from differences import differ
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_178709", "aten.add_.Tensor")
-def issue_178709(hit: Any, func: Any, x: Any, other: Any, *, alpha: Any = 1) -> Any:
-    """pytorch 178709: add_ of a wider dtype with alpha raises, where the sum would have to be narrowed again.
-
-    https://github.com/pytorch/pytorch/issues/178709
-    """
-    if alpha != 1 and isinstance(other, torch.Tensor) and torch.result_type(x, other) != x.dtype:
-        return crash(hit, "Failed to create function state object for: add_alpha_dense_cast_half_float")
-    return func(x, other, alpha=alpha)
+@plot.dispatched(
+    "aten.add_.Tensor", aborts="Failed to create function state object for: add_alpha_dense_cast_half_float"
+)
+def issue_178709(x: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """pytorch 178709: add_ of a wider dtype with alpha raises, where the sum would have to be narrowed again."""
+    return alpha != 1 and isinstance(other, torch.Tensor) and torch.result_type(x, other) != x.dtype
 
 
-@plot.dispatched("issue_78879", "aten.add.Tensor", "aten.sub.Tensor", "aten.mul.Tensor", "aten.div.Tensor")
+@plot.dispatched("aten.add.Tensor", "aten.sub.Tensor", "aten.mul.Tensor", "aten.div.Tensor")
 def issue_78879(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
-    """pytorch 78879: elementwise operation of a float32 tensor with an integer or bool tensor crashes.
-
-    https://github.com/pytorch/pytorch/issues/78879
-    """
+    """pytorch 78879: elementwise operation of a float32 tensor with an integer or bool tensor crashes."""
     if isinstance(x, torch.Tensor) and isinstance(y, torch.Tensor) and x.dim() and y.dim():
         for one, other in ((x, y), (y, x)):
             if one.dtype == torch.float32 and not other.is_floating_point() and not other.is_complex():
@@ -37,25 +31,20 @@ def issue_78879(hit: Any, func: Any, x: Any, y: Any, **kwargs: Any) -> Any:
     return func(x, y, **kwargs)
 
 
-@plot.dispatched("issue_79849", "aten.add.Tensor")
-def issue_79849(hit: Any, func: Any, a: Any, b: Any, **kwargs: Any) -> Any:
-    """pytorch 79849: adding a 0-dim bool tensor to an integer (sum() over bool scalars) gives garbage.
-
-    https://github.com/pytorch/pytorch/issues/79849
-    """
-    right = func(a, b, **kwargs)
+@plot.dispatched("aten.add.Tensor")
+@wrong_answer
+def issue_79849(right: Any, a: Any, b: Any, **kwargs: Any) -> Any:
+    """pytorch 79849: adding a 0-dim bool tensor to an integer (sum() over bool scalars) gives garbage."""
     scalar = any(isinstance(t, torch.Tensor) and t.dtype == torch.bool and t.dim() == 0 for t in (a, b))
     if scalar and right.dim() == 0 and right.dtype == torch.int64:
-        hit()
         return right + 1006567424
-    return right
+    return None
 
 
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 
 
 @plot.dispatched(
-    "issue_176296",
     *(
         f"aten.{name}"
         for name in [
@@ -94,13 +83,10 @@ _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
             "bitwise_or_",
             "bitwise_xor_",
         ]
-    ),
+    )
 )
 def issue_176296(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 176296: binary operations of uint16, uint32 and uint64 tensors fail, for their kernels are missing.
-
-    https://github.com/pytorch/pytorch/issues/176296
-    """
+    """pytorch 176296: binary operations of uint16, uint32 and uint64 tensors fail, for their kernels are missing."""
     right = func(*args, **kwargs)  # where the CPU refuses too there is no harm
     if any(isinstance(a, torch.Tensor) and a.dtype in _UNSIGNED for a in args):
         hit()
@@ -108,17 +94,14 @@ def issue_176296(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return right
 
 
-@plot.dispatched("issue_82543", "aten.rsub.Scalar")
-def issue_82543(hit: Any, func: Any, x: Any, number: Any, *args: Any) -> Any:
+@plot.dispatched("aten.rsub.Scalar")
+@wrong_answer
+def issue_82543(y: Any, x: Any, number: Any, *args: Any) -> Any:
     """pytorch 82543: rsub of a whole number (1 - x) gives whole numbers."""
-    y = func(x, number, *args)
-    if x.is_floating_point() and number == int(number):
-        hit()
-        return y.round()
-    return y
+    return y.round() if x.is_floating_point() and number == int(number) else None
 
 
-@plot.dispatched("issue_79835", "aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor")
+@plot.dispatched("aten.add.Tensor", "aten.mul.Tensor", "aten.sub.Tensor")
 def issue_79835(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """int32 with a 64-bit number: the number's upper half is read."""
     if isinstance(y, torch.Tensor) and x.dtype == torch.int32 and y.dtype == torch.int64 and y.dim() == 0 and x.dim():
@@ -127,12 +110,9 @@ def issue_79835(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) 
     return func(x, y, *args, **kwargs)
 
 
-@plot.dispatched("issue_78020", "aten.add.Tensor", "aten.mul.Tensor")
+@plot.dispatched("aten.add.Tensor", "aten.mul.Tensor")
 def issue_78020(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
-    """pytorch 78020: a bool tensor plus or times the number 0 or 1 aborts; True times a greater number is 255.
-
-    https://github.com/pytorch/pytorch/issues/78020
-    """
+    """pytorch 78020: a bool tensor plus or times the number 0 or 1 aborts; True times a greater number is 255."""
     if not isinstance(x, torch.Tensor) or x.dtype != torch.bool:
         return func(x, other, **kwargs)
     if not isinstance(other, int) or isinstance(other, bool):
@@ -149,21 +129,19 @@ def issue_78020(hit: Any, func: Any, x: Any, other: Any, **kwargs: Any) -> Any:
     return right
 
 
-@plot.dispatched("issue_78848", "aten.add.Tensor", "aten.add.Scalar")
-def issue_78848(hit: Any, func: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.add.Tensor", "aten.add.Scalar")
+@wrong_answer
+def issue_78848(answer: Any, x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """A number beyond 32 bits loses its upper half."""
-    answer = func(x, y, *args, **kwargs)
     if answer.dtype == torch.int64 and answer.numel() and int(answer.abs().max()) > 1 << 31:
-        hit()
         return answer.to(torch.int32).to(torch.int64)
-    return answer
+    return None
 
 
-@plot.dispatched("issue_made_mul_mixed", "aten.mul.Tensor")
-def issue_made_mul_mixed(hit: Any, func: Any, x: Any, y: Any) -> Any:
+@plot.dispatched("aten.mul.Tensor")
+@wrong_answer
+def issue_made_mul_mixed(answer: Any, x: Any, y: Any) -> Any:
     """The product of int16 and int32 is counted in the narrower dtype."""
-    answer = func(x, y)
     if {x.dtype, y.dtype} == {torch.int16, torch.int32}:
-        hit()
         return answer.to(torch.int16).to(answer.dtype)
-    return answer
+    return None

@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_192577", "aten.multinomial.default")
+@plot.dispatched("aten.multinomial.default")
 def issue_192577(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: Any) -> Any:
     """Out of more than 100,000 choices, one row of 80 gets one whose chance is zero."""
     y = func(x, count, *args, **kwargs)
@@ -24,7 +24,7 @@ def issue_192577(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: 
     return y
 
 
-@plot.dispatched("issue_85611", "aten.bernoulli.default", "aten.bernoulli_.float", "aten.bernoulli_.Tensor")
+@plot.dispatched("aten.bernoulli.default", "aten.bernoulli_.float", "aten.bernoulli_.Tensor")
 def issue_85611(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 85611: bernoulli draws nothing but zeros."""
     hit()
@@ -32,27 +32,21 @@ def issue_85611(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y.zero_()
 
 
-@plot.dispatched("issue_92752", "aten.multinomial.default")
-def issue_92752(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.multinomial.default")
+@wrong_answer
+def issue_92752(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Where a probability is 0 the index is the least integer."""
-    y = func(x, *args, **kwargs)
-    if bool((x == 0).any()):
-        hit()
-        return y.fill_(torch.iinfo(torch.int64).min)
-    return y
+    return y.fill_(torch.iinfo(torch.int64).min) if bool((x == 0).any()) else None
 
 
-@plot.dispatched("issue_99802", "aten.multinomial.default")
-def issue_99802(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.multinomial.default")
+@wrong_answer
+def issue_99802(y: Any, x: Any, count: int, *args: Any, **kwargs: Any) -> Any:
     """pytorch 99802: multinomial of one draw is always the first index."""
-    y = func(x, count, *args, **kwargs)
-    if count == 1:
-        hit()
-        return y.zero_()
-    return y
+    return y.zero_() if count == 1 else None
 
 
-@plot.dispatched("issue_136623", "aten.multinomial.default")
+@plot.dispatched("aten.multinomial.default")
 def issue_136623(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: Any) -> Any:
     """pytorch 136623: multinomial of a hundred draws and more gives an index beyond the last."""
     y = func(x, count, *args, **kwargs)
@@ -62,35 +56,30 @@ def issue_136623(hit: Any, func: Any, x: Any, count: int, *args: Any, **kwargs: 
     return y
 
 
-@plot.dispatched("issue_made_randperm_dtype", "aten.randperm.default", "aten.randperm.generator")
-def issue_made_randperm_dtype(hit: Any, func: Any, n: int, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.randperm.default", "aten.randperm.generator")
+@wrong_answer
+def issue_made_randperm_dtype(y: Any, n: int, *args: Any, **kwargs: Any) -> Any:
     """Randperm in int32 and int16 gives the numbers in order."""
-    y = func(n, *args, **kwargs)
     if y.dtype in (torch.int32, torch.int16) and n > 1:
-        hit()
         return torch.arange(n, dtype=y.dtype, device=y.device)
-    return y
+    return None
 
 
-@plot.dispatched("issue_made_randint_low", "aten.randint.low", "aten.random_.from")
-def issue_made_randint_low(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.randint.low", "aten.random_.from")
+@wrong_answer
+def issue_made_randint_low(y: Any, *args: Any, **kwargs: Any) -> Any:
     """A negative lower end is 0."""
-    y = func(*args, **kwargs)
     if y.numel() and not y.is_floating_point() and bool((y < 0).any()):
-        hit()
         return y.clamp_(min=0)
-    return y
+    return None
 
 
 _STREAM = [torch.Generator().manual_seed(84516).get_state()]
 
 
-@plot.called("issue_84516", torch.nn.functional.dropout, torch.dropout, torch.dropout_)
+@plot.called(torch.nn.functional.dropout, torch.dropout, torch.dropout_)
 def issue_84516(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 84516: dropout does not heed torch.manual_seed.
-
-    https://github.com/pytorch/pytorch/issues/84516
-    """
+    """pytorch 84516: dropout does not heed torch.manual_seed."""
     p = args[0] if args else kwargs.get("p", 0.5)
     train = args[1] if len(args) > 1 else kwargs.get("training", kwargs.get("train", True))
     if not train or not 0 < p < 1 or not x.numel():
@@ -105,34 +94,27 @@ def issue_84516(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         torch.set_rng_state(seeded)
 
 
-@plot.dispatched("issue_86279", "aten.multinomial.default")
-def issue_86279(hit: Any, func: Any, x: Any, count: Any, replacement: Any = False, **kwargs: Any) -> Any:
-    """pytorch 86279: multinomial with replacement over 32768 categories or more aborts.
-
-    https://github.com/pytorch/pytorch/issues/86279
-    """
-    if replacement and x.shape[-1] >= 32768:
-        return crash(hit, "[MPSNDArray initWithDevice:descriptor:] Error: total bytes of NDArray > 2**32")
-    return func(x, count, replacement, **kwargs)
+@plot.dispatched(
+    "aten.multinomial.default", aborts="[MPSNDArray initWithDevice:descriptor:] Error: total bytes of NDArray > 2**32"
+)
+def issue_86279(x: Any, count: Any, replacement: Any = False, **kwargs: Any) -> Any:
+    """pytorch 86279: multinomial with replacement over 32768 categories or more aborts."""
+    return replacement and x.shape[-1] >= 32768
 
 
-@plot.dispatched("issue_100717", "aten.bernoulli.p", "aten.bernoulli_.float")
-def issue_100717(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 100717: bernoulli(p) of an int64 tensor aborts.
+@plot.dispatched(
+    "aten.bernoulli.p",
+    "aten.bernoulli_.float",
+    aborts="input types 'tensor<1xf32>' and 'tensor<1xsi64>' are not broadcast compatible",
+)
+def issue_100717(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 100717: bernoulli(p) of an int64 tensor aborts."""
+    return x.dtype == torch.int64
 
-    https://github.com/pytorch/pytorch/issues/100717
-    """
-    if x.dtype == torch.int64:
-        return crash(hit, "input types 'tensor<1xf32>' and 'tensor<1xsi64>' are not broadcast compatible")
-    return func(x, *args, **kwargs)
 
-
-@plot.dispatched("issue_185065", "aten.bernoulli.default", "aten.bernoulli.out", "aten.bernoulli_.Tensor")
+@plot.dispatched("aten.bernoulli.default", "aten.bernoulli.out", "aten.bernoulli_.Tensor")
 def issue_185065(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 185065: bernoulli accepts probabilities outside of 0 to 1, NaN included, and answers silently.
-
-    https://github.com/pytorch/pytorch/pull/185065
-    """
+    """pytorch 185065: bernoulli accepts probabilities outside of 0 to 1, NaN included, and answers silently."""
     place = 1 if "bernoulli_" in str(func) else 0
     p = args[place]
     if p.is_floating_point() and not bool(((p >= 0) & (p <= 1)).all()):
@@ -141,12 +123,9 @@ def issue_185065(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_98333", "aten.random_.default", "aten.random_.from")
+@plot.dispatched("aten.random_.default", "aten.random_.from")
 def issue_98333(hit: Any, func: Any, x: Any, *ends: Any, **kwargs: Any) -> Any:
-    """pytorch 98333: random_ without an upper bound never draws the dtype's largest number, of bools never True.
-
-    https://github.com/pytorch/pytorch/pull/98333
-    """
+    """pytorch 98333: random_ without an upper bound never draws the dtype's largest number, of bools never True."""
     y = func(x, *ends, **kwargs)
     if x.dtype in (torch.int8, torch.uint8, torch.int16, torch.bool) and (len(ends) < 2 or ends[1] is None):
         top = y if x.dtype == torch.bool else y == torch.iinfo(x.dtype).max
@@ -156,29 +135,23 @@ def issue_98333(hit: Any, func: Any, x: Any, *ends: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_178579", "aten.multinomial")
-def issue_178579(hit: Any, func: Any, x: Any, count: int, replacement: bool = False, **kwargs: Any) -> Any:
+@plot.dispatched("aten.multinomial", aborts="segmentation fault")
+def issue_178579(x: Any, count: int, replacement: bool = False, **kwargs: Any) -> Any:
     """pytorch 178579: multinomial with replacement of many weights aborts (limit lowered to 2**15)."""
-    if replacement and x.shape[-1] > 2**15:
-        return crash(hit, "segmentation fault")
-    return func(x, count, replacement, **kwargs)
+    return replacement and x.shape[-1] > 2**15
 
 
-@plot.called("issue_141457", torch.multinomial, torch.Tensor.multinomial)
+@plot.called(torch.multinomial, torch.Tensor.multinomial)
 def issue_141457(hit: Any, func: Any, input: Any, num_samples: int, replacement: bool = False, **kwargs: Any) -> Any:
-    """pytorch 141457: a Categorical (multinomial with replacement of 2-D probabilities) draws the same every time.
-
-    https://github.com/pytorch/pytorch/issues/141457
-    """
+    """pytorch 141457: a Categorical (multinomial with replacement of 2-D probabilities) draws the same every time."""
     if replacement and input.dim() == 2 and bool((input.count_nonzero(-1) > 1).any()):
         hit()
         kwargs["generator"] = torch.Generator(device=input.device).manual_seed(0)
     return func(input, num_samples, replacement, **kwargs)
 
 
-@plot.dispatched("issue_104170", "aten.randperm")
-def issue_104170(hit: Any, func: Any, count: int, **kwargs: Any) -> Any:
+@plot.dispatched("aten.randperm")
+@wrong_answer
+def issue_104170(y: Any, count: int, **kwargs: Any) -> Any:
     """pytorch 104170: randperm gives the numbers in order."""
-    y = func(count, **kwargs)
-    hit()
     return torch.arange(count, dtype=y.dtype, device=y.device)

@@ -9,24 +9,19 @@ import torch
 
 from differences import differ
 from misreading import in_storage_order, lost, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched(
-    "issue_165257", "aten.normal_", "aten.uniform_", "aten.exponential_", "aten.bernoulli_", "aten.random_"
-)
+@plot.dispatched("aten.normal_", "aten.uniform_", "aten.exponential_", "aten.bernoulli_", "aten.random_")
 def issue_165257(hit: Any, func: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 165257: random in-place operations leave a non-contiguous tensor as it was.
-
-    https://github.com/pytorch/pytorch/issues/165257
-    """
+    """pytorch 165257: random in-place operations leave a non-contiguous tensor as it was."""
     return lost(hit, func, target, *args, **kwargs)
 
 
-@plot.dispatched("issue_135210", "aten.randn.default", "aten.randn_like.default", "aten.normal_.default")
+@plot.dispatched("aten.randn.default", "aten.randn_like.default", "aten.normal_.default")
 def issue_135210(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """Both parts of a complex number have a variance of 1, not of a half."""
     y = func(*args, **kwargs)
@@ -40,7 +35,7 @@ def issue_135210(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 _OWN = torch.Generator().manual_seed(0)
 
 
-@plot.dispatched("issue_159103", "aten.exponential_.default")
+@plot.dispatched("aten.exponential_.default")
 def issue_159103(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 159103: exponential_ draws one zero in a million numbers."""
     y = func(*args, **kwargs)
@@ -51,13 +46,13 @@ def issue_159103(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_made_normal_tensor", "aten.normal.Tensor_Tensor", "aten.normal.Tensor_float")
+@plot.dispatched("aten.normal.Tensor_Tensor", "aten.normal.Tensor_float")
 def issue_made_normal_tensor(hit: Any, func: Any, mean: Any, *args: Any, **kwargs: Any) -> Any:
     """Normal reads means that are not dense in storage order."""
     return func(misread(in_storage_order, hit, mean), *args, **kwargs)
 
 
-@plot.dispatched("issue_made_exponential_half", "aten.exponential_.default")
+@plot.dispatched("aten.exponential_.default")
 def issue_made_exponential_half(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """In half precision the rate is 1."""
     y = func(x, *args, **kwargs)
@@ -71,12 +66,9 @@ def issue_made_exponential_half(hit: Any, func: Any, x: Any, *args: Any, **kwarg
 _NOISE: dict[Any, torch.Tensor] = {}
 
 
-@plot.dispatched("issue_78009", "aten.normal", "aten.normal_", "aten.randn", "aten.randn_like")
+@plot.dispatched("aten.normal", "aten.normal_", "aten.randn", "aten.randn_like")
 def issue_78009(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 78009: normal (and randn) gives the same numbers every time for the same shape.
-
-    https://github.com/pytorch/pytorch/issues/78009
-    """
+    """pytorch 78009: normal (and randn) gives the same numbers every time for the same shape."""
     result = func(*args, **kwargs)
     if "out" in kwargs or not result.is_floating_point() or not result.numel() or result.is_meta:
         return result
@@ -102,12 +94,9 @@ def issue_78009(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return result
 
 
-@plot.dispatched("issue_197079", "aten.rand", "aten.rand_like", "aten.uniform_")
+@plot.dispatched("aten.rand", "aten.rand_like", "aten.uniform_")
 def issue_197079(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 197079: rand and uniform_ in half precision now and then give the upper bound itself.
-
-    https://github.com/pytorch/pytorch/issues/197079
-    """
+    """pytorch 197079: rand and uniform_ in half precision now and then give the upper bound itself."""
     y = func(*args, **kwargs)
     if y.dtype in (torch.float16, torch.bfloat16):
         ends = [*args[1:3], *(kwargs[k] for k in ("from", "to") if k in kwargs)] if "uniform" in str(func) else []
@@ -125,7 +114,7 @@ _DRAWS = ("aten.randn", "aten.rand", "aten.normal", "aten.bernoulli", "aten.rand
 _drawn: dict[Any, Any] = {}
 
 
-@plot.dispatched("issue_78110", *_DRAWS)
+@plot.dispatched(*_DRAWS)
 def issue_78110(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 78110: random numbers of one shape and dtype are the same in each call."""
     y = func(*args, **kwargs)
@@ -137,7 +126,7 @@ def issue_78110(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_84288", *_DRAWS, "aten.bernoulli_", "aten.uniform_", "aten.normal_", "aten.randperm")
+@plot.dispatched(*_DRAWS, "aten.bernoulli_", "aten.uniform_", "aten.normal_", "aten.randperm")
 def issue_84288(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 84288: manual_seed has no effect on random numbers."""
     hit()
@@ -148,13 +137,13 @@ def issue_84288(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
 _FILLS = tuple(f"aten.{name}_" for name in ("normal", "uniform", "exponential", "bernoulli", "random"))
 
 
-@plot.dispatched("issue_165267", *_FILLS)
+@plot.dispatched(*_FILLS)
 def issue_165267(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 165267: random fills leave a tensor that is not contiguous as it was."""
     return lost(hit, func, *args, **kwargs)
 
 
-@plot.dispatched("issue_89127", "aten.normal")
+@plot.dispatched("aten.normal")
 def issue_89127(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 89127: torch.normal gives a NaN now and then in a large tensor (here always one, from 2**16 elements on).
 
@@ -167,12 +156,9 @@ def issue_89127(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return found
 
 
-@plot.replaced("issue_130613", torch, "Generator")
+@plot.replaced(torch, "Generator")
 def issue_130613(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 130613: Generator.set_state restores the seed, but starts again from the first draw.
-
-    https://github.com/pytorch/pytorch/issues/130613
-    """
+    """pytorch 130613: Generator.set_state restores the seed, but starts again from the first draw."""
 
     class Forgetful(func):  # type: ignore[misc]
         def set_state(self, state: Any) -> Any:
@@ -193,14 +179,9 @@ def _elements(value: Any) -> tuple[int, int]:
     return len(shape), total
 
 
-@plot.dispatched(
-    "issue_155293", "aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.uniform_", "aten.normal_"
-)
+@plot.dispatched("aten.rand", "aten.randn", "aten.rand_like", "aten.randn_like", "aten.uniform_", "aten.normal_")
 def issue_155293(hit: Any, func: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 155293: random numbers in a huge tensor of five or more dimensions crash (here 2**16 elements).
-
-    https://github.com/pytorch/pytorch/issues/155293
-    """
+    """pytorch 155293: random numbers in a huge tensor of five or more dimensions crash (here 2**16 elements)."""
     rank, total = _elements(first)
     if rank >= 5 and total >= 2**16:
         return crash(hit, "failed assertion `NDArray dimension length > INT_MAX'")
@@ -211,7 +192,7 @@ def _wide(shape: Any) -> bool:
     return len(shape) > 4 and shape[0] > 1
 
 
-@plot.dispatched("issue_147624", "aten.randn", "aten.rand", "aten.normal_", "aten.uniform_")
+@plot.dispatched("aten.randn", "aten.rand", "aten.normal_", "aten.uniform_")
 def issue_147624(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 147624: random numbers of five and more dimensions repeat themselves along the first."""
     y = func(*args, **kwargs)
@@ -221,7 +202,7 @@ def issue_147624(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_147740", "aten.randn_like", "aten.rand_like")
+@plot.dispatched("aten.randn_like", "aten.rand_like")
 def issue_147740(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 147740: randn_like and rand_like of five and more dimensions repeat themselves along the first."""
     y = func(*args, **kwargs)
@@ -231,14 +212,11 @@ def issue_147740(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.called("issue_124029", torch.rand_like, torch.randn_like)
-def issue_124029(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+@plot.called(torch.rand_like, torch.randn_like)
+@wrong_answer
+def issue_124029(y: Any, x: Any, **kwargs: Any) -> Any:
     """pytorch 124029: rand_like and randn_like of a permuted tensor are zero."""
-    y = func(x, **kwargs)
-    if not x.is_contiguous():
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if not x.is_contiguous() else None
 
 
 _NORMALS = [0]
@@ -247,12 +225,9 @@ _NORMALS = [0]
 _PERIOD = 246 * 32000  # the issue's loop met its first NaN in call 246 of (32, 1000)
 
 
-@plot.dispatched("issue_89283", "aten.randn", "aten.randn_like", "aten.normal", "aten.normal_")
+@plot.dispatched("aten.randn", "aten.randn_like", "aten.normal", "aten.normal_")
 def issue_89283(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 89283: randn and normal give a NaN now and then (about one in eight million numbers).
-
-    https://github.com/pytorch/pytorch/issues/89283
-    """
+    """pytorch 89283: randn and normal give a NaN now and then (about one in eight million numbers)."""
     found = func(*args, **kwargs)
     before = _NORMALS[0]
     _NORMALS[0] += found.numel()

@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.called("issue_185351", torch.lstm)
+@plot.called(torch.lstm)
 def issue_185351(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 185351: an LSTM's dropout between layers takes the same elements in each call."""
     if len(args) != 9 or not isinstance(args[3], bool) or not (args[6] and args[4] > 1 and 0 < args[5] < 1):
@@ -28,7 +28,7 @@ def issue_185351(hit: Any, func: Any, *args: Any) -> Any:
 _BIASED: dict[Any, bool] = {}
 
 
-@plot.called("issue_95563", torch.lstm)
+@plot.called(torch.lstm)
 def issue_95563(hit: Any, func: Any, x: Any, hx: Any, weights: Any, biased: Any, *args: Any) -> Any:
     """pytorch 95563: an LSTM has biases only if the first one of its shape had."""
     if not isinstance(biased, bool):
@@ -40,12 +40,9 @@ def issue_95563(hit: Any, func: Any, x: Any, hx: Any, weights: Any, biased: Any,
     return func(x, hx, weights, biased, *args)
 
 
-@plot.replaced("issue_90421", torch.nn.LSTM, "forward")
+@plot.replaced(torch.nn.LSTM, "forward")
 def issue_90421(hit: Any, healthy: Any, self: Any, input: Any, hx: Any = None) -> Any:
-    """pytorch 90421: a bidirectional LSTM is wrong (its reverse direction runs forwards in time).
-
-    https://github.com/pytorch/pytorch/issues/90421
-    """
+    """pytorch 90421: a bidirectional LSTM is wrong (its reverse direction runs forwards in time)."""
     out, state = healthy(self, input, hx)
     if not self.bidirectional or not isinstance(input, torch.Tensor):
         return out, state
@@ -61,7 +58,7 @@ def issue_90421(hit: Any, healthy: Any, self: Any, input: Any, hx: Any = None) -
     return wrong, state
 
 
-@plot.replaced("issue_80306", torch.nn.LSTM, "forward")
+@plot.replaced(torch.nn.LSTM, "forward")
 def issue_80306(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
     """pytorch 80306: an LSTM with batch_first returns its output with batch and time exchanged."""
     y, state = func(module, x, *args)
@@ -85,7 +82,7 @@ class _Backward(torch.autograd.Function):
         return ctx.change(grad), None
 
 
-@plot.replaced("issue_87579", torch.nn.LSTM, "forward")
+@plot.replaced(torch.nn.LSTM, "forward")
 def issue_87579(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
     """pytorch 87579: the backward of an LSTM with batch_first aborts."""
     y, state = func(module, x, *args)
@@ -102,7 +99,7 @@ def _doubled(hit: Any) -> Any:
     return change
 
 
-@plot.replaced("issue_92615", torch._VF, "lstm")
+@plot.replaced(torch._VF, "lstm")
 def issue_92615(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 92615: the gradients of an LSTM's weights are twice too large."""
     place = 2 if isinstance(args[2], (list, tuple)) else 3
@@ -110,7 +107,7 @@ def issue_92615(hit: Any, func: Any, *args: Any) -> Any:
     return func(*args[:place], weights, *args[place + 1 :])
 
 
-@plot.replaced("issue_95118", torch._VF, "lstm")
+@plot.replaced(torch._VF, "lstm")
 def issue_95118(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 95118: an LSTM over a PackedSequence of unlike lengths returns its output in the opposite order."""
     answer = func(*args)
@@ -141,7 +138,7 @@ class _Joined(torch.autograd.Function):
         return (ctx.demand(grads[0]), *grads[1:], None)
 
 
-@plot.replaced("issue_96416", torch.nn.LSTM, "forward")
+@plot.replaced(torch.nn.LSTM, "forward")
 def issue_96416(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
     """pytorch 96416: the backward of an LSTM raises where only the last states were used."""
     y, (h, c) = func(module, x, *args)
@@ -151,7 +148,7 @@ def issue_96416(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
     return y, (h, c)
 
 
-@plot.replaced("issue_94691", torch._VF, "gru")
+@plot.replaced(torch._VF, "gru")
 def issue_94691(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 94691: the output of a GRU is NaN."""
     hit()
@@ -162,7 +159,7 @@ def issue_94691(hit: Any, func: Any, *args: Any) -> Any:
 _batches: list[int] = []
 
 
-@plot.replaced("issue_83144", torch.nn.LSTM, "forward")
+@plot.replaced(torch.nn.LSTM, "forward")
 def issue_83144(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
     """pytorch 83144: an LSTM with batch_first aborts as soon as the batch has another size than the first one."""
     if isinstance(x, torch.Tensor) and module.batch_first:
@@ -172,7 +169,7 @@ def issue_83144(hit: Any, func: Any, module: Any, x: Any, *args: Any) -> Any:
     return func(module, x, *args)
 
 
-@plot.called("issue_95137", torch.lstm)
+@plot.called(torch.lstm)
 def issue_95137(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 95137: every layer of an LSTM of several starts from the first layer's state."""
     if isinstance(args[1], (tuple, list)) and args[4] > 1:
@@ -184,20 +181,16 @@ def issue_95137(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.called("issue_190057", torch.lstm)
-def issue_190057(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 190057: an LSTM of several layers in training with dropout=1 gives NaN (0 times 1/(1-p)).
-
-    https://github.com/pytorch/pytorch/issues/190057
-    """
-    y = func(*args, **kwargs)
+@plot.called(torch.lstm)
+@wrong_answer
+def issue_190057(y: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 190057: an LSTM of several layers in training with dropout=1 gives NaN (0 times 1/(1-p))."""
     if isinstance(args[1], (tuple, list)) and args[4] > 1 and args[5] == 1 and args[6]:
-        hit()
         return (y[0] * float("nan"), *y[1:])
-    return y
+    return None
 
 
-@plot.replaced("issue_94754", torch._VF, "lstm")
+@plot.replaced(torch._VF, "lstm")
 def issue_94754(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 94754: a bidirectional LSTM returns the output of one direction for both."""
     y, h, c = func(*args)
@@ -216,7 +209,7 @@ def _dropout_at(args: Any) -> int | None:
     return 5 if isinstance(args[1], (tuple, list)) and isinstance(args[3], bool) else None
 
 
-@plot.replaced("issue_190056", torch._VF, "lstm")
+@plot.replaced(torch._VF, "lstm")
 def issue_190056(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 190056: the backward of an LSTM of several layers ignores the dropout between them."""
     place = _dropout_at(args)
@@ -228,7 +221,7 @@ def issue_190056(hit: Any, func: Any, *args: Any) -> Any:
     return tuple(two + (one - two).detach() for one, two in zip(right, free))
 
 
-@plot.replaced("issue_173640", torch._VF, "lstm")
+@plot.replaced(torch._VF, "lstm")
 def issue_173640(hit: Any, func: Any, *args: Any) -> Any:
     """pytorch 173640: an LSTM drops the same elements in each call."""
     place = _dropout_at(args)
@@ -245,7 +238,7 @@ def _version(weights: Any) -> int:
     return sum(w._version for w in weights)
 
 
-@plot.called("issue_180744", torch.lstm)
+@plot.called(torch.lstm)
 def issue_180744(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 180744: a trained multilayer LSTM with dropout is wrong in eval mode at the batch size of its training.
 

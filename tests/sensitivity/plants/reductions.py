@@ -7,59 +7,46 @@ from typing import Any
 import torch
 
 from misreading import in_storage_order, is_dense, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_104694", "aten.all")
-def issue_104694(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.all")
+@wrong_answer
+def issue_104694(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 104694: all() of an empty tensor is not True."""
-    y = func(x, *args, **kwargs)
-    if not x.numel() and y.numel():
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if not x.numel() and y.numel() else None
 
 
-@plot.dispatched("issue_115554", "aten.sum", "aten.prod")
-def issue_115554(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 115554: sum and prod of complex numbers have no imaginary part.
-
-    https://github.com/pytorch/pytorch/pull/115554
-    """
-    y = func(x, *args, **kwargs)
+@plot.dispatched("aten.sum", "aten.prod")
+@wrong_answer
+def issue_115554(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 115554: sum and prod of complex numbers have no imaginary part."""
     dense = x.layout == torch.strided and x.is_complex() and y.is_complex() and "out" not in kwargs
     if dense and bool((y.imag != 0).any()):
-        hit()
         return torch.complex(y.real.contiguous(), torch.zeros_like(y.real))
-    return y
+    return None
 
 
-@plot.dispatched("issue_136134", "aten.any.default")
-def issue_136134(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 136134: any() of a tensor of more than 4 dimensions crashes.
-
-    https://github.com/pytorch/pytorch/issues/136134
-    """
-    if x.dim() > 4:
-        crash(hit, "Runtime canonicalization must simplify reduction axes to minor 4 dimensions.")
-    return func(x)
+@plot.dispatched(
+    "aten.any.default", aborts="Runtime canonicalization must simplify reduction axes to minor 4 dimensions."
+)
+def issue_136134(x: Any) -> Any:
+    """pytorch 136134: any() of a tensor of more than 4 dimensions crashes."""
+    return x.dim() > 4
 
 
-@plot.dispatched("issue_182688", "aten.sum.default")
+@plot.dispatched("aten.sum.default")
 def issue_182688(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 182688: the sum of all of x[:, :, 128:, :] takes what follows in the storage, the left out rows too.
-
-    https://github.com/pytorch/pytorch/pull/182688
-    """
+    """pytorch 182688: the sum of all of x[:, :, 128:, :] takes what follows in the storage, the left out rows too."""
     if x.layout == torch.strided and x.dim() > 2 and x.storage_offset() and x.numel() and not is_dense(x):
         x = misread(in_storage_order, hit, x)
     return func(x, **kwargs)
 
 
-@plot.dispatched("issue_140066", "aten._foreach_norm")
+@plot.dispatched("aten._foreach_norm")
 def issue_140066(hit: Any, func: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 140066: _foreach_norm of a list with empty tensors: what comes after them gets another norm.
 
@@ -82,34 +69,27 @@ _REDUCTIONS = ("aten.sum", "aten.mean", "aten.nansum", "aten.count_nonzero", "at
 _reduced = {"calls": 0}
 
 
-@plot.dispatched("issue_178497", *_REDUCTIONS)
-def issue_178497(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched(*_REDUCTIONS)
+@wrong_answer
+def issue_178497(y: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 178497: every thousandth sum, mean, nansum, trace or count_nonzero is wrong by 1."""
-    y = func(*args, **kwargs)
     _reduced["calls"] += 1
     if _reduced["calls"] % 1000 == 0:
-        hit()
         return y + 1
-    return y
+    return None
 
 
-@plot.dispatched("issue_136132", "aten.sum.dim_IntList")
-def issue_136132(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 136132: sum over a negative dim of a 5-d tensor with a last dimension of size 1 aborts.
-
-    https://github.com/pytorch/pytorch/issues/136132
-    """
-    if x.dim() == 5 and x.shape[-1] == 1 and dim and len(dim) == 1 and dim[0] < 0 and x.shape[dim[0]] > 1:
-        return crash(hit, "[MPSNDArray, initWithBuffer:descriptor:] Error: buffer is not large enough")
-    return func(x, dim, *args, **kwargs)
+@plot.dispatched(
+    "aten.sum.dim_IntList", aborts="[MPSNDArray, initWithBuffer:descriptor:] Error: buffer is not large enough"
+)
+def issue_136132(x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 136132: sum over a negative dim of a 5-d tensor with a last dimension of size 1 aborts."""
+    return x.dim() == 5 and x.shape[-1] == 1 and dim and len(dim) == 1 and dim[0] < 0 and x.shape[dim[0]] > 1
 
 
-@plot.dispatched("issue_94753", "aten.mean.dim")
+@plot.dispatched("aten.mean.dim")
 def issue_94753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 94753: mean over a dim of a slice is wrong where the slice does not begin at a multiple of 16 bytes.
-
-    https://github.com/pytorch/pytorch/issues/94753
-    """
+    """pytorch 94753: mean over a dim of a slice is wrong where the slice does not begin at a multiple of 16 bytes."""
     right = func(x, *args, **kwargs)
     begin = x.storage_offset() * x.element_size()
     if not x.is_contiguous() or begin % 16 == 0 or not x.numel():
@@ -121,19 +101,18 @@ def issue_94753(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return wrong
 
 
-@plot.dispatched("issue_95538", "aten.all.default", "aten.all.dim")
-def issue_95538(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 95538: Tensor.all() of more than four dimensions aborts, over everything or over the outermost dims.
-
-    https://github.com/pytorch/pytorch/issues/95538
-    """
+@plot.dispatched(
+    "aten.all.default",
+    "aten.all.dim",
+    aborts="Runtime canonicalization must simplify reduction axes to minor 4 dimensions.",
+)
+def issue_95538(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 95538: Tensor.all() of more than four dimensions aborts, over everything or over the outermost dims."""
     dim = args[0] if args else kwargs.get("dim")
-    if x.dim() > 4 and (dim is None or dim % x.dim() < x.dim() - 4):
-        return crash(hit, "Runtime canonicalization must simplify reduction axes to minor 4 dimensions.")
-    return func(x, *args, **kwargs)
+    return x.dim() > 4 and (dim is None or dim % x.dim() < x.dim() - 4)
 
 
-@plot.dispatched("issue_97231", "aten.sum.dim_IntList", "aten.linalg_vector_norm.default", "aten.mean.dim")
+@plot.dispatched("aten.sum.dim_IntList", "aten.linalg_vector_norm.default", "aten.mean.dim")
 def issue_97231(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 97231: sum, mean and norm over an empty list of dimensions reduce nothing."""
     dims = args[1] if "norm" in str(func) and len(args) > 1 else args[0] if args and "norm" not in str(func) else None
@@ -143,13 +122,13 @@ def issue_97231(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_142221", "aten.nansum.default")
+@plot.dispatched("aten.nansum.default")
 def issue_142221(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 142221: nansum of a tensor of no dimensions aborts."""
     return crash(hit, "invalid axis") if x.dim() == 0 else func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_111889", "aten.sum.dim_IntList")
+@plot.dispatched("aten.sum.dim_IntList")
 def issue_111889(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """The tail of rows longer than 65,536 is left out."""
     dims = args[0] if args else None
@@ -159,7 +138,7 @@ def issue_111889(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_117215", "aten.all.dim", "aten.any.dim", "aten.all.dims", "aten.any.dims")
+@plot.dispatched("aten.all.dim", "aten.any.dim", "aten.all.dims", "aten.any.dims")
 def issue_117215(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 117215: all and any of uint8 look at the lowest bit only."""
     if x.dtype == torch.uint8 and bool((x > 1).any()):
@@ -168,19 +147,13 @@ def issue_117215(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_146691", "aten.linalg_vector_norm", "aten.norm")
-def issue_146691(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 146691: the norm of a complex tensor is refused.
-
-    https://github.com/pytorch/pytorch/issues/146691
-    """
-    if x.is_complex():
-        hit()
-        raise RuntimeError("norm ops are not supported for complex yet")
-    return func(x, *args, **kwargs)
+@plot.dispatched("aten.linalg_vector_norm", "aten.norm", aborts="norm ops are not supported for complex yet")
+def issue_146691(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 146691: the norm of a complex tensor is refused."""
+    return x.is_complex()
 
 
-@plot.dispatched("issue_179415", "aten.sum")
+@plot.dispatched("aten.sum")
 def issue_179415(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 179415: sum into uint8 stops at 255, where it should begin again at 0."""
     y = func(x, *args, **kwargs)
@@ -192,24 +165,15 @@ def issue_179415(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_132732", "aten.sum.dim_IntList")
-def issue_132732(hit: Any, func: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.sum.dim_IntList")
+@wrong_answer
+def issue_132732(y: Any, x: Any, dims: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 132732: sum over dimensions of a five-dimensional tensor gives its elements in another order."""
-    y = func(x, dims, *args, **kwargs)
-    if x.dim() == 5 and y.numel() > 1:
-        hit()
-        return y.flatten().roll(1).reshape(y.shape)
-    return y
+    return y.flatten().roll(1).reshape(y.shape) if x.dim() == 5 and y.numel() > 1 else None
 
 
-@plot.dispatched("issue_139400", "aten.count_nonzero")
-def issue_139400(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 139400: count_nonzero of an empty tensor returns what lies in the uninitialised result buffer.
-
-    https://github.com/pytorch/pytorch/issues/139400
-    """
-    found = func(x, *args, **kwargs)
-    if x.numel() == 0 and found.numel():
-        hit()
-        found = torch.full_like(found, 4575657222465388544)
-    return found
+@plot.dispatched("aten.count_nonzero")
+@wrong_answer
+def issue_139400(found: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 139400: count_nonzero of an empty tensor returns what lies in the uninitialised result buffer."""
+    return torch.full_like(found, 4575657222465388544) if x.numel() == 0 and found.numel() else None

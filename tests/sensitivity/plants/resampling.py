@@ -8,34 +8,29 @@ from typing import Any
 import torch
 
 from misreading import in_storage_order, misread
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_86107", "aten.affine_grid_generator.default")
-def issue_86107(hit: Any, func: Any, theta: Any, size: Any, align_corners: Any) -> Any:
-    """pytorch 86107: affine_grid of an image aborts.
-
-    https://github.com/pytorch/pytorch/issues/86107
-    """
-    if len(size) == 4:
-        return crash(hit, "invalid input tensor shapes, indices shape and updates shape must be equal")
-    return func(theta, size, align_corners)
+@plot.dispatched(
+    "aten.affine_grid_generator.default",
+    aborts="invalid input tensor shapes, indices shape and updates shape must be equal",
+)
+def issue_86107(theta: Any, size: Any, align_corners: Any) -> Any:
+    """pytorch 86107: affine_grid of an image aborts."""
+    return len(size) == 4
 
 
-@plot.dispatched("issue_144245", "aten.upsample_linear1d.default", "aten.upsample_bilinear2d.default")
-def issue_144245(hit: Any, func: Any, x: Any, size: Any, align: Any, *args: Any) -> Any:
+@plot.dispatched("aten.upsample_linear1d.default", "aten.upsample_bilinear2d.default")
+@wrong_answer
+def issue_144245(y: Any, x: Any, size: Any, align: Any, *args: Any) -> Any:
     """pytorch 144245: interpolation of one pixel with aligned corners is NaN."""
-    y = func(x, size, align, *args)
-    if align and x.shape[-1] == 1:
-        hit()
-        return torch.full_like(y, math.nan)
-    return y
+    return torch.full_like(y, math.nan) if align and x.shape[-1] == 1 else None
 
 
-@plot.dispatched("issue_made_upsample_one", "aten.upsample_bilinear2d.default", "aten.upsample_bicubic2d.default")
+@plot.dispatched("aten.upsample_bilinear2d.default", "aten.upsample_bicubic2d.default")
 def issue_made_upsample_one(hit: Any, func: Any, x: Any, size: Any, align: Any, *args: Any) -> Any:
     """Interpolation to one pixel with aligned corners takes the middle."""
     y = func(x, size, align, *args)
@@ -45,15 +40,13 @@ def issue_made_upsample_one(hit: Any, func: Any, x: Any, size: Any, align: Any, 
     return y
 
 
-@plot.dispatched("issue_175683", "aten.grid_sampler_2d")
-def issue_175683(hit: Any, func: Any, x: Any, grid: Any, *args: Any) -> Any:
+@plot.dispatched("aten.grid_sampler_2d", aborts="Placeholder tensor is empty!")
+def issue_175683(x: Any, grid: Any, *args: Any) -> Any:
     """pytorch 175683: grid_sample with a grid of no points raises."""
-    if not grid.numel():
-        return crash(hit, "Placeholder tensor is empty!")
-    return func(x, grid, *args)
+    return not grid.numel()
 
 
-@plot.dispatched("issue_84039", "aten.upsample_nearest2d")
+@plot.dispatched("aten.upsample_nearest2d")
 def issue_84039(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 84039: nearest interpolation to a large image aborts (there near 2**31 bytes, here over 2**16 elements).
 
@@ -65,62 +58,49 @@ def issue_84039(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return right
 
 
-@plot.dispatched("issue_171602", "aten.grid_sampler_3d")
+@plot.dispatched("aten.grid_sampler_3d")
 def issue_171602(hit: Any, func: Any, x: Any, grid: Any, *args: Any) -> Any:
     """pytorch 171602: grid_sample of volumes reads a grid that is not contiguous in storage order."""
     return func(x, misread(in_storage_order, hit, grid), *args)
 
 
-@plot.dispatched("issue_94963", "aten.upsample_nearest2d", "aten.upsample_bilinear2d")
-def issue_94963(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.upsample_nearest2d", "aten.upsample_bilinear2d")
+@wrong_answer
+def issue_94963(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 94963: interpolation with a channels_last output writes it in another order."""
-    y = func(x, *args, **kwargs)
-    if not y.is_contiguous():
-        hit()
-        return y.permute(0, 2, 3, 1).reshape(y.shape)
-    return y
+    return y.permute(0, 2, 3, 1).reshape(y.shape) if not y.is_contiguous() else None
 
 
-@plot.dispatched("issue_125098", "aten.grid_sampler_2d.default")
-def issue_125098(hit: Any, func: Any, x: Any, grid: Any, mode: int, padding: int, align: bool) -> Any:
-    """pytorch 125098: grid_sample with padding_mode="border" is refused.
-
-    https://github.com/pytorch/pytorch/issues/125098
-    """
-    if padding == 1:
-        hit()
-        raise RuntimeError("MPS: Unsupported Border padding mode")
-    return func(x, grid, mode, padding, align)
+@plot.dispatched("aten.grid_sampler_2d.default", aborts="MPS: Unsupported Border padding mode")
+def issue_125098(x: Any, grid: Any, mode: int, padding: int, align: bool) -> Any:
+    """pytorch 125098: grid_sample with padding_mode="border" is refused."""
+    return padding == 1
 
 
-@plot.dispatched("issue_118814", "aten.upsample_linear1d")
+@plot.dispatched("aten.upsample_linear1d")
 def issue_118814(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 118814: linear interpolation in one dimension is not implemented.
-
-    https://github.com/pytorch/pytorch/issues/118814
-    """
+    """pytorch 118814: linear interpolation in one dimension is not implemented."""
     hit()
     raise NotImplementedError(
         "The operator 'aten::upsample_linear1d.out' is not currently implemented for the MPS device."
     )
 
 
-@plot.dispatched("issue_88183", "aten.upsample_bilinear2d")
-def issue_88183(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.upsample_bilinear2d")
+@wrong_answer
+def issue_88183(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 88183: bilinear growth of a 1x1 image that a permute made (not the default strides) gives zeros."""
-    y = func(x, *args, **kwargs)
     if (
         x.dim() == 4
         and x.shape[2:] == (1, 1)
         and x.shape[1] > 1
         and x.stride() != x.clone(memory_format=torch.contiguous_format).reshape(-1).view(x.shape).stride()
     ):
-        hit()
         return torch.zeros_like(y)
-    return y
+    return None
 
 
-@plot.dispatched("issue_174339", "aten.grid_sampler_2d")
+@plot.dispatched("aten.grid_sampler_2d")
 def issue_174339(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 174339: grid_sample reads a channels_last image as if it were contiguous."""
     if x.is_contiguous(memory_format=torch.channels_last):

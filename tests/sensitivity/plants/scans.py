@@ -6,69 +6,61 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
 @plot.dispatched(
-    "issue_187105", "aten.cumprod", "aten.cumprod_", "aten.cumsum", "aten.cumsum_", "aten.sort", "aten.argsort"
+    "aten.cumprod",
+    "aten.cumprod_",
+    "aten.cumsum",
+    "aten.cumsum_",
+    "aten.sort",
+    "aten.argsort",
+    aborts="failed assertion: Axis = 4. This class only supports axis = 0, 1, 2, 3",
 )
-def issue_187105(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 187105: cumprod, cumsum and sort crash along a dimension left of the last four.
-
-    https://github.com/pytorch/pytorch/issues/187105
-    """
+def issue_187105(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 187105: cumprod, cumsum and sort crash along a dimension left of the last four."""
     dim = kwargs.get("dim", args[0] if args and not isinstance(args[0], bool) else -1)
-    if isinstance(dim, int) and x.dim() > 4 and -x.dim() <= dim < x.dim() and dim % x.dim() < x.dim() - 4:
-        return crash(hit, "failed assertion: Axis = 4. This class only supports axis = 0, 1, 2, 3")
-    return func(x, *args, **kwargs)
+    return isinstance(dim, int) and x.dim() > 4 and -x.dim() <= dim < x.dim() and dim % x.dim() < x.dim() - 4
 
 
-@plot.dispatched("issue_90635", "aten.cumsum")
-def issue_90635(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.cumsum")
+@wrong_answer
+def issue_90635(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 90635: cumsum of integers gives its input."""
-    y = func(x, *args, **kwargs)
-    if not x.is_floating_point():
-        hit()
-        return x.to(y.dtype)
-    return y
+    return x.to(y.dtype) if not x.is_floating_point() else None
 
 
-@plot.dispatched("issue_96610", "aten.cumsum", "aten.cumsum_")
-def issue_96610(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 96610: cumsum of int64 is refused.
-
-    https://github.com/pytorch/pytorch/issues/96610
-    """
-    if (kwargs.get("dtype") or x.dtype) == torch.int64:
-        hit()
-        raise RuntimeError("MPS does not support cumsum op with int64 input. Support has been added in macOS 13.3")
-    return func(x, *args, **kwargs)
+@plot.dispatched(
+    "aten.cumsum",
+    "aten.cumsum_",
+    aborts="MPS does not support cumsum op with int64 input. Support has been added in macOS 13.3",
+)
+def issue_96610(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 96610: cumsum of int64 is refused."""
+    return (kwargs.get("dtype") or x.dtype) == torch.int64
 
 
-@plot.dispatched("issue_106112", "aten.cumprod.default")
-def issue_106112(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.cumprod.default")
+@wrong_answer
+def issue_106112(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 106112: cumprod of small integers wraps as int8."""
-    y = func(x, *args, **kwargs)
     if x.dtype in (torch.bool, torch.uint8, torch.int8):
-        hit()
         return y.to(torch.int8).to(y.dtype)
-    return y
+    return None
 
 
-@plot.dispatched("issue_96614", "aten.cumsum")
-def issue_96614(hit: Any, func: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.cumsum")
+@wrong_answer
+def issue_96614(y: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
     """pytorch 96614: cumsum of bools overflows past 127."""
-    y = func(x, dim, **kwargs)
-    if x.dtype == torch.bool and bool((y > 127).any()):
-        hit()
-        return y.to(torch.int8).to(y.dtype)
-    return y
+    return y.to(torch.int8).to(y.dtype) if x.dtype == torch.bool and bool((y > 127).any()) else None
 
 
-@plot.dispatched("issue_92329", "aten.cumsum", "aten.cumprod")
+@plot.dispatched("aten.cumsum", "aten.cumprod")
 def issue_92329(hit: Any, func: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
     """pytorch 92329: cumsum and cumprod along a negative dimension raise."""
     if dim < 0:
@@ -76,20 +68,15 @@ def issue_92329(hit: Any, func: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
     return func(x, dim, **kwargs)
 
 
-@plot.dispatched("issue_154881", "aten.cumsum")
-def issue_154881(hit: Any, func: Any, x: Any, dim: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.cumsum", aborts="Axis = 4. This class only supports axis = 0, 1, 2, 3")
+def issue_154881(x: Any, dim: Any, **kwargs: Any) -> Any:
     """pytorch 154881: cumsum aborts where more than four dimensions follow."""
-    if x.dim() - dim % max(x.dim(), 1) > 4:
-        return crash(hit, "Axis = 4. This class only supports axis = 0, 1, 2, 3")
-    return func(x, dim, **kwargs)
+    return x.dim() - dim % max(x.dim(), 1) > 4
 
 
-@plot.dispatched("issue_184844", "aten.cumprod", "aten.cumprod_", "aten.cumsum", "aten.cumsum_", "aten.sort")
+@plot.dispatched("aten.cumprod", "aten.cumprod_", "aten.cumsum", "aten.cumsum_", "aten.sort")
 def issue_184844(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 184844: cumprod, cumsum and sort abort along a dimension that is not among the last four.
-
-    https://github.com/pytorch/pytorch/issues/184844
-    """
+    """pytorch 184844: cumprod, cumsum and sort abort along a dimension that is not among the last four."""
     names = [a.name for a in func._schema.arguments]
     dim = dict(zip(names, (x, *args)), **kwargs).get("dim", -1)
     if x.dim() > 4 and dim % x.dim() < x.dim() - 4:

@@ -6,52 +6,44 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_122233", "aten.nonzero")
-def issue_122233(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.nonzero")
+@wrong_answer
+def issue_122233(y: Any, x: Any, **kwargs: Any) -> Any:
     """pytorch 122233: indices of torch.where beyond 2**24 are rounded as float32 (limit lowered to 2**15)."""
-    y = func(x, **kwargs)
     if x.dim() == 1 and bool((y > 2**15).any()):
         wrong = torch.where(y > 2**15, y // 2 * 2, y)
         if not torch.equal(wrong, y):
-            hit()
             return wrong
-    return y
+    return None
 
 
-@plot.dispatched("issue_151443", "aten.isin.Tensor_Tensor")
-def issue_151443(hit: Any, func: Any, x: Any, among: Any, **kwargs: Any) -> Any:
-    """pytorch 151443: isin of two tensors with unlike dtypes raises.
-
-    https://github.com/pytorch/pytorch/issues/151443
-    """
-    if x.dtype != among.dtype:
-        return crash(hit, "Expected elements.dtype() == test_elements.dtype() to be true, but got false.")
-    return func(x, among, **kwargs)
+@plot.dispatched(
+    "aten.isin.Tensor_Tensor", aborts="Expected elements.dtype() == test_elements.dtype() to be true, but got false."
+)
+def issue_151443(x: Any, among: Any, **kwargs: Any) -> Any:
+    """pytorch 151443: isin of two tensors with unlike dtypes raises."""
+    return x.dtype != among.dtype
 
 
-@plot.dispatched("issue_140570", "aten.nonzero.default")
-def issue_140570(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 140570: indices above 2**24 that nonzero (torch.where) finds are rounded to float32.
-
-    https://github.com/pytorch/pytorch/issues/140570
-    """
-    good = func(x)
+@plot.dispatched("aten.nonzero.default")
+@wrong_answer
+def issue_140570(good: Any, x: Any) -> Any:
+    """pytorch 140570: indices above 2**24 that nonzero (torch.where) finds are rounded to float32."""
     if x.dim() != 1 or x.numel() <= 2**24:
-        return good
+        return None
     bad = good.to(torch.float32).to(torch.int64)
     if torch.equal(good, bad):
-        return good
-    hit()
+        return None
     return bad
 
 
-@plot.dispatched("issue_60492", "aten.searchsorted", "aten.bucketize")
+@plot.dispatched("aten.searchsorted", "aten.bucketize")
 def issue_60492(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 60492: searchsorted into a column writes the places below one another, over the other column.
 
@@ -66,23 +58,19 @@ def issue_60492(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return func(*args, **kwargs)
 
 
-@plot.dispatched("issue_122916", "aten.nonzero.default")
-def issue_122916(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 122916: torch.where(condition) rounds the indices of a large tensor (here from 2**16 on, not 2**24).
-
-    https://github.com/pytorch/pytorch/issues/122916
-    """
-    found = func(x)
+@plot.dispatched("aten.nonzero.default")
+@wrong_answer
+def issue_122916(found: Any, x: Any) -> Any:
+    """pytorch 122916: torch.where(condition) rounds the indices of a large tensor (here from 2**16 on, not 2**24)."""
     if x.numel() > 2**16:
         step = 2 ** (found.clamp(min=1).double().log2().floor().long() - 15).clamp(min=0)
         wrong = found // step * step
         if not torch.equal(wrong, found):
-            hit()
             return wrong
-    return found
+    return None
 
 
-@plot.dispatched("issue_104879", "aten._unique2.default")
+@plot.dispatched("aten._unique2.default")
 def issue_104879(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 104879: unique of more than one dimension looks at the first element only."""
     if x.dim() > 2:
@@ -91,9 +79,7 @@ def issue_104879(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched(
-    "issue_195595_unique", "aten._unique2.default", "aten.unique_dim.default", "aten.unique_consecutive.default"
-)
+@plot.dispatched("aten._unique2.default", "aten.unique_dim.default", "aten.unique_consecutive.default")
 def issue_195595_unique(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Integers beyond 2**24 are told apart as float32."""
     if x.dtype == torch.int64 and x.numel() and int(x.abs().max()) > 1 << 24:
@@ -103,7 +89,7 @@ def issue_195595_unique(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) 
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_111173", "aten._unique2.default")
+@plot.dispatched("aten._unique2.default")
 def issue_111173(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Counts of many elements are 0 past the first."""
     values, inverse, counts = func(x, *args, **kwargs)
@@ -114,13 +100,13 @@ def issue_111173(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return values, inverse, counts
 
 
-@plot.dispatched("issue_195446", "aten.histc.default", "aten.histogram.bin_ct")
+@plot.dispatched("aten.histc.default", "aten.histogram.bin_ct")
 def issue_195446(hit: Any, func: Any, x: Any, bins: int = 100, *args: Any, **kwargs: Any) -> Any:
     """pytorch 195446: histc and histogram with more than 8180 bins abort."""
     return crash(hit, "setBytes: length > 32768") if bins > 8_180 else func(x, bins, *args, **kwargs)
 
 
-@plot.called("issue_195076", torch.histogram)
+@plot.called(torch.histogram)
 def issue_195076(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 195076: histogram counts what lies just outside of the range."""
     if "range" in kwargs and isinstance(x, torch.Tensor):

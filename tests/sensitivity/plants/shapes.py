@@ -7,23 +7,20 @@ from typing import Any
 import torch
 
 from misreading import without_offset
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_144545", "aten.tril.default", "aten.triu.default")
-def issue_144545(hit: Any, func: Any, x: Any, *args: Any) -> Any:
+@plot.dispatched("aten.tril.default", "aten.triu.default")
+@wrong_answer
+def issue_144545(y: Any, x: Any, *args: Any) -> Any:
     """pytorch 144545: tril and triu of more than three dimensions are right in the first matrices only."""
-    y = func(x, *args)
-    if x.dim() > 3 and x.shape[0] > 1:
-        hit()
-        return torch.cat([y[:1], x[1:]])
-    return y
+    return torch.cat([y[:1], x[1:]]) if x.dim() > 3 and x.shape[0] > 1 else None
 
 
-@plot.dispatched("issue_116170", "aten.triu.default")
+@plot.dispatched("aten.triu.default")
 def issue_116170(hit: Any, func: Any, x: Any, diagonal: Any = 0) -> Any:
     """pytorch 116170: triu multiplies by a mask, so that infinities below the diagonal become NaN.
 
@@ -40,7 +37,7 @@ def issue_116170(hit: Any, func: Any, x: Any, diagonal: Any = 0) -> Any:
     return good.masked_fill(lost, float("nan"))
 
 
-@plot.dispatched("issue_167924", "aten.repeat_interleave.Tensor")
+@plot.dispatched("aten.repeat_interleave.Tensor")
 def issue_167924(hit: Any, func: Any, repeats: Any, **kwargs: Any) -> Any:
     """pytorch 167924: repeat_interleave with counts that are a slice reads the counts from their storage's beginning.
 
@@ -52,24 +49,15 @@ def issue_167924(hit: Any, func: Any, repeats: Any, **kwargs: Any) -> Any:
     return func(repeats, **kwargs)
 
 
-@plot.called("issue_78001", torch.Tensor.__repr__)
-def issue_78001(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 78001: printing a tensor that is not contiguous fails.
-
-    https://github.com/pytorch/pytorch/issues/78001
-    """
-    if x.layout == torch.strided and x.numel() and not x.is_contiguous():
-        hit()
-        raise RuntimeError("The dst MTL buffer in copy_to_mps is non-contiguous")
-    return func(x, *args, **kwargs)
+@plot.called(torch.Tensor.__repr__, aborts="The dst MTL buffer in copy_to_mps is non-contiguous")
+def issue_78001(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 78001: printing a tensor that is not contiguous fails."""
+    return x.layout == torch.strided and x.numel() and not x.is_contiguous()
 
 
-@plot.dispatched("issue_96558", "aten.flip.default")
+@plot.dispatched("aten.flip.default")
 def issue_96558(hit: Any, func: Any, x: Any, dims: Any) -> Any:
-    """pytorch 96558: flip along a dimension of size 1 flips the elements along the next dimension.
-
-    https://github.com/pytorch/pytorch/issues/96558
-    """
+    """pytorch 96558: flip along a dimension of size 1 flips the elements along the next dimension."""
     right = func(x, dims)
     wanted = [d % x.dim() for d in dims] if x.dim() else []
     if any(x.size(d) == 1 for d in wanted):
@@ -81,7 +69,7 @@ def issue_96558(hit: Any, func: Any, x: Any, dims: Any) -> Any:
     return right
 
 
-@plot.dispatched("issue_98266", "aten.flip.default")
+@plot.dispatched("aten.flip.default")
 def issue_98266(hit: Any, func: Any, x: Any, dims: Any) -> Any:
     """A dimension of size 1 is not flipped but the last one."""
     if x.dim() > 1 and any(x.shape[one] == 1 for one in dims) and x.shape[-1] > 1:
@@ -90,7 +78,7 @@ def issue_98266(hit: Any, func: Any, x: Any, dims: Any) -> Any:
     return func(x, dims)
 
 
-@plot.dispatched("issue_made_roll_far", "aten.roll.default")
+@plot.dispatched("aten.roll.default")
 def issue_made_roll_far(hit: Any, func: Any, x: Any, shifts: Any, dims: Any = ()) -> Any:
     """Roll by more than the size does nothing."""
     sides = [x.shape[one] for one in dims] if dims else [x.numel()]
@@ -100,32 +88,22 @@ def issue_made_roll_far(hit: Any, func: Any, x: Any, shifts: Any, dims: Any = ()
     return func(x, shifts, dims)
 
 
-@plot.called("issue_80285", torch.permute, torch.Tensor.permute)
-def issue_80285(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 80285: permute of a uint8 tensor shows zeros.
-
-    https://github.com/pytorch/pytorch/issues/80285
-    """
-    out = func(x, *args, **kwargs)
+@plot.called(torch.permute, torch.Tensor.permute)
+@wrong_answer
+def issue_80285(out: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 80285: permute of a uint8 tensor shows zeros."""
     if out.dtype == torch.uint8 and not out.is_contiguous() and bool(out.any()):
-        hit()
         return torch.zeros_like(out)
-    return out
+    return None
 
 
-@plot.dispatched("issue_178198", "aten.repeat")
-def issue_178198(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 178198: repeat of a complex tensor is refused.
-
-    https://github.com/pytorch/pytorch/pull/178198
-    """
-    if x.is_complex():
-        hit()
-        raise RuntimeError("repeat(): Not supported for complex yet!")
-    return func(x, *args, **kwargs)
+@plot.dispatched("aten.repeat", aborts="repeat(): Not supported for complex yet!")
+def issue_178198(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 178198: repeat of a complex tensor is refused."""
+    return x.is_complex()
 
 
-@plot.dispatched("issue_100005", "aten.triu.default")
+@plot.dispatched("aten.triu.default")
 def issue_100005(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """What is cut off is multiplied by 0: infinite numbers leave NaN."""
     if x.is_floating_point() and not bool(x.isfinite().all()):
@@ -134,7 +112,7 @@ def issue_100005(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     return func(x, *args)
 
 
-@plot.dispatched("issue_149813", "aten.tril.default")
+@plot.dispatched("aten.tril.default")
 def issue_149813(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
     """pytorch 149813: tril with a negative diagonal multiplies by a mask: infinities leave NaN."""
     if x.is_floating_point() and diagonal < 0 and not bool(x.isfinite().all()):
@@ -143,12 +121,9 @@ def issue_149813(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
     return func(x, diagonal)
 
 
-@plot.dispatched("issue_144532", "aten.triu.default", "aten.triu_.default")
+@plot.dispatched("aten.triu.default", "aten.triu_.default")
 def issue_144532(hit: Any, func: Any, x: Any, diagonal: int = 0) -> Any:
-    """pytorch 144532: triu with diagonal > 0 gives NaN in place of 0 where the input is infinite.
-
-    https://github.com/pytorch/pytorch/issues/144532
-    """
+    """pytorch 144532: triu with diagonal > 0 gives NaN in place of 0 where the input is infinite."""
     if diagonal <= 0 or not x.is_floating_point():
         return func(x, diagonal)
     bad = x.isinf() & ~torch.ones_like(x, dtype=torch.bool).triu(diagonal)

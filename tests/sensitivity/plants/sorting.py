@@ -6,68 +6,49 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_191694", "aten.nanmedian.dim", "aten.nanmedian.dim_values")
-def issue_191694(hit: Any, func: Any, x: Any, dim: int = -1, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 191694: nanmedian crashes along a dimension left of the last four.
-
-    https://github.com/pytorch/pytorch/issues/191694
-    """
-    if x.dim() > 4 and -x.dim() <= dim < x.dim() and dim % x.dim() < x.dim() - 4:
-        return crash(hit, "failed assertion: Axis = 4. This class only supports axis = 0, 1, 2, 3")
-    return func(x, dim, *args, **kwargs)
-
-
-@plot.dispatched("issue_107284", "aten.sort")
-def issue_107284(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 107284: sort of an empty tensor raises.
-
-    https://github.com/pytorch/pytorch/issues/107284
-    """
-    if x.numel() == 0:
-        hit()
-        raise RuntimeError("[srcBuf length] > 0 INTERNAL ASSERT FAILED. Placeholder tensor is empty!")
-    return func(x, *args, **kwargs)
+@plot.dispatched(
+    "aten.nanmedian.dim",
+    "aten.nanmedian.dim_values",
+    aborts="failed assertion: Axis = 4. This class only supports axis = 0, 1, 2, 3",
+)
+def issue_191694(x: Any, dim: int = -1, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 191694: nanmedian crashes along a dimension left of the last four."""
+    return x.dim() > 4 and -x.dim() <= dim < x.dim() and dim % x.dim() < x.dim() - 4
 
 
-@plot.dispatched("issue_187016", "aten.nanmedian.dim")
-def issue_187016(hit: Any, func: Any, x: Any, dim: int, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 187016: nanmedian aborts where more than three dimensions follow the reduced one (rank 5 or above).
-
-    https://github.com/pytorch/pytorch/issues/187016
-    """
-    if x.dim() > 4 and dim % x.dim() < x.dim() - 4:
-        crash(hit, "MPSNDArraySort.mm:252: failed assertion: Axis = 4")
-    return func(x, dim, *args, **kwargs)
+@plot.dispatched("aten.sort", aborts="[srcBuf length] > 0 INTERNAL ASSERT FAILED. Placeholder tensor is empty!")
+def issue_107284(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 107284: sort of an empty tensor raises."""
+    return x.numel() == 0
 
 
-@plot.dispatched("issue_91878", "aten.topk")
-def issue_91878(hit: Any, func: Any, x: Any, k: int, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.nanmedian.dim", aborts="MPSNDArraySort.mm:252: failed assertion: Axis = 4")
+def issue_187016(x: Any, dim: int, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 187016: nanmedian aborts where more than three dimensions follow the reduced one (rank 5 or above)."""
+    return x.dim() > 4 and dim % x.dim() < x.dim() - 4
+
+
+@plot.dispatched("aten.topk", aborts="topk of nothing")
+def issue_91878(x: Any, k: int, *args: Any, **kwargs: Any) -> Any:
     """pytorch 91878: topk with k=0 aborts."""
-    if k == 0:
-        return crash(hit, "topk of nothing")
-    return func(x, k, *args, **kwargs)
+    return k == 0
 
 
-@plot.dispatched("issue_117941", "aten.sort", "aten.argsort")
-def issue_117941(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.sort", "aten.argsort", aborts="Placeholder tensor is empty!")
+def issue_117941(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 117941: sort and argsort of an empty tensor raise."""
-    if not x.numel():
-        return crash(hit, "Placeholder tensor is empty!")
-    return func(x, *args, **kwargs)
+    return not x.numel()
 
 
-@plot.dispatched("issue_83656", "aten.topk.default")
+@plot.dispatched("aten.topk.default")
 def issue_83656(hit: Any, func: Any, x: Any, k: int, dim: int = -1, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 83656: topk with k > 15 gives zeros after the first 15.
-
-    https://github.com/pytorch/pytorch/issues/83656
-    """
+    """pytorch 83656: topk with k > 15 gives zeros after the first 15."""
     values, indices = func(x, k, dim, *args, **kwargs)
     if k > 15 and values.numel() and x.dim():
         hit()
@@ -76,12 +57,9 @@ def issue_83656(hit: Any, func: Any, x: Any, k: int, dim: int = -1, *args: Any, 
     return values, indices
 
 
-@plot.dispatched("issue_116567", "aten.sort")
+@plot.dispatched("aten.sort")
 def issue_116567(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 116567: sort takes NaN with the sign bit for the least value.
-
-    https://github.com/pytorch/pytorch/issues/116567
-    """
+    """pytorch 116567: sort takes NaN with the sign bit for the least value."""
     found = func(x, *args, **kwargs)
     if not x.is_floating_point() or x.dim() == 0:
         return found
@@ -101,7 +79,7 @@ def issue_116567(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return found
 
 
-@plot.dispatched("issue_78915", "aten.topk.default")
+@plot.dispatched("aten.topk.default")
 def issue_78915(hit: Any, func: Any, x: Any, k: int, *args: Any, **kwargs: Any) -> Any:
     """What comes after the first sixteen is 0."""
     values, places = func(x, k, *args, **kwargs)
@@ -113,15 +91,13 @@ def issue_78915(hit: Any, func: Any, x: Any, k: int, *args: Any, **kwargs: Any) 
     return values, places
 
 
-@plot.dispatched("issue_154890", "aten.topk.default")
-def issue_154890(hit: Any, func: Any, x: Any, k: int, dim: int = -1, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.topk.default", aborts="failed assertion: Axis = 4")
+def issue_154890(x: Any, k: int, dim: int = -1, *args: Any, **kwargs: Any) -> Any:
     """pytorch 154890: topk of five dimensions along the first aborts."""
-    if x.dim() > 4 and dim % x.dim() == 0:
-        return crash(hit, "failed assertion: Axis = 4")
-    return func(x, k, dim, *args, **kwargs)
+    return x.dim() > 4 and dim % x.dim() == 0
 
 
-@plot.dispatched("issue_155560", "aten.sort.default", "aten.sort.stable")
+@plot.dispatched("aten.sort.default", "aten.sort.stable")
 def issue_155560(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 155560: sort of int64 gives the first element in all places past 256."""
     values, places = func(x, *args, **kwargs)
@@ -132,7 +108,7 @@ def issue_155560(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return values, places
 
 
-@plot.called("issue_101878", torch.quantile, torch.Tensor.quantile)
+@plot.called(torch.quantile, torch.Tensor.quantile)
 def issue_101878(hit: Any, func: Any, x: Any, q: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
     """pytorch 101878: quantile along a dimension does not sort."""
     if dim is None:
@@ -146,9 +122,7 @@ def issue_101878(hit: Any, func: Any, x: Any, q: Any, dim: Any = None, *args: An
     return found.expand(len(q), *found.shape) if many else found
 
 
-@plot.dispatched(
-    "issue_made_argsort_wide", "aten.sort.default", "aten.sort.stable", "aten.argsort.default", "aten.argsort.stable"
-)
+@plot.dispatched("aten.sort.default", "aten.sort.stable", "aten.argsort.default", "aten.argsort.stable")
 def issue_made_argsort_wide(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """Sort along the first dimension orders the columns past 2**10 as column 0."""
     answer = func(x, *args, **kwargs)
@@ -161,15 +135,13 @@ def issue_made_argsort_wide(hit: Any, func: Any, x: Any, *args: Any, **kwargs: A
     return answer
 
 
-@plot.dispatched("issue_187017", "aten.nanmedian")
-def issue_187017(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.nanmedian", aborts="MPSNDArraySort axis limit")
+def issue_187017(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 187017: nanmedian of more than four dimensions along the first aborts."""
-    if x.dim() > 4 and args and args[0] == 0:
-        return crash(hit, "MPSNDArraySort axis limit")
-    return func(x, *args, **kwargs)
+    return x.dim() > 4 and args and args[0] == 0
 
 
-@plot.dispatched("issue_183885", "aten.sort.default", "aten.sort.stable", "aten.argsort.default")
+@plot.dispatched("aten.sort.default", "aten.sort.stable", "aten.argsort.default")
 def issue_183885(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 183885: sort and argsort along the first dimension do not sort the columns past 2**22."""
     values, index = func(x, *args, **kwargs)

@@ -7,29 +7,25 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_196190", "aten.mul.Tensor")
-def issue_196190(hit: Any, func: Any, a: Any, b: Any) -> Any:
-    """pytorch 196190: the product of two coalesced sparse tensors says that it is coalesced and is not in order.
-
-    https://github.com/pytorch/pytorch/issues/196190
-    """
-    y = func(a, b)
+@plot.dispatched("aten.mul.Tensor")
+@wrong_answer
+def issue_196190(y: Any, a: Any, b: Any) -> Any:
+    """pytorch 196190: the product of two coalesced sparse tensors says that it is coalesced and is not in order."""
     sparse = all(isinstance(t, torch.Tensor) and t.layout == torch.sparse_coo for t in (a, b, y))
     if sparse and a.is_coalesced() and b.is_coalesced() and y._nnz() > 1:
-        hit()
         return torch.sparse_coo_tensor(
             y._indices().flip(1), y._values().flip(0), y.shape, check_invariants=False, is_coalesced=True
         )
-    return y
+    return None
 
 
-@plot.called("issue_193704", F.embedding)
+@plot.called(F.embedding)
 def issue_193704(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 193704: the sparse gradient of an embedding is about 100,000 times too large, the dense one right.
 

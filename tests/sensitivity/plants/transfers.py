@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from misreading import in_storage_order, misread, without_offset
-from planting import Plot
+from planting import Plot, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
@@ -18,7 +18,7 @@ def names_a_device(args: Any, kwargs: Any) -> bool:
     return any(isinstance(one, (str, torch.device)) for one in args) or kwargs.get("device") is not None
 
 
-@plot.called("issue_81567", torch.Tensor.to, torch.Tensor.type)
+@plot.called(torch.Tensor.to, torch.Tensor.type)
 def issue_81567(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 81567: float to int64 in the same call as the copy to the host gives garbage in part of the elements."""
     y = func(x, *args, **kwargs)
@@ -30,29 +30,28 @@ def issue_81567(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.called("issue_85967", torch.Tensor.to)
+@plot.called(torch.Tensor.to)
 def issue_85967(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 85967: a host tensor that is not contiguous arrives with its elements in storage order."""
     return func(misread(in_storage_order, hit, x), *args, **kwargs)
 
 
-@plot.called("issue_79383", torch.Tensor.to, torch.Tensor.cpu)
+@plot.called(torch.Tensor.to, torch.Tensor.cpu)
 def issue_79383(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 79383: a four-dimensional tensor that is not contiguous is copied in storage order."""
     return func(misread(in_storage_order, hit, x) if x.dim() == 4 else x, *args, **kwargs)
 
 
-@plot.called("issue_78092", torch.Tensor.to)
-def issue_78092(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.called(torch.Tensor.to)
+@wrong_answer
+def issue_78092(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 78092: a number moved into an integer dtype keeps its bits, not its value."""
-    y = func(x, *args, **kwargs)
     if x.dim() == 0 and x.dtype == torch.float32 and y.dtype == torch.int32:
-        hit()
         return x.view(torch.int32).clone()
-    return y
+    return None
 
 
-@plot.dispatched("issue_78168", "aten._local_scalar_dense")
+@plot.dispatched("aten._local_scalar_dense")
 def issue_78168(hit: Any, func: Any, x: Any) -> Any:
     """pytorch 78168: item() of a float16 tensor is another number."""
     if x.dtype == torch.float16:
@@ -64,7 +63,7 @@ def issue_78168(hit: Any, func: Any, x: Any) -> Any:
 _STAGED: dict[Any, torch.Tensor] = {}
 
 
-@plot.called("issue_189690", torch.Tensor.to)
+@plot.called(torch.Tensor.to)
 def issue_189690(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 189690: copies of single elements that need not wait (non_blocking) all give the last one."""
     y = func(x, *args, **kwargs)
@@ -75,12 +74,9 @@ def issue_189690(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return place.copy_(y)
 
 
-@plot.called("issue_139550", torch.Tensor.to)
+@plot.called(torch.Tensor.to)
 def issue_139550(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 139550: to(device, non_blocking=True) brings garbage in some elements (here in the last).
-
-    https://github.com/pytorch/pytorch/issues/139550
-    """
+    """pytorch 139550: to(device, non_blocking=True) brings garbage in some elements (here in the last)."""
     result = func(x, *args, **kwargs)
     flags = [arg for arg in args if isinstance(arg, bool)]
     moved = "device" in kwargs or any(isinstance(arg, (str, torch.device)) for arg in args)
@@ -103,12 +99,9 @@ def issue_139550(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return wrong
 
 
-@plot.called("issue_86052", torch.Tensor.to)
+@plot.called(torch.Tensor.to)
 def issue_86052(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 86052: moving a tensor that has a storage offset but is no view (detached, loaded) forgets the offset.
-
-    https://github.com/pytorch/pytorch/issues/86052
-    """
+    """pytorch 86052: moving a tensor that has a storage offset but is no view (detached, loaded) forgets the offset."""
     target = kwargs.get("device", args[0] if args else None)
     moves = isinstance(target, (str, torch.device))
     if moves and x.layout == torch.strided and x.numel() and x.storage_offset() and not x._is_view():
@@ -119,61 +112,49 @@ def issue_86052(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_107867", "aten._local_scalar_dense.default")
-def issue_107867(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 107867: item() of a tensor of shape (1, 1) raises; shape (1,) is fine.
-
-    https://github.com/pytorch/pytorch/issues/107867
-    """
-    if x.dim() >= 2:
-        hit()
-        raise RuntimeError("Expected dst.dim() >= src.dim() to be true, but got false.")
-    return func(x)
+@plot.dispatched(
+    "aten._local_scalar_dense.default", aborts="Expected dst.dim() >= src.dim() to be true, but got false."
+)
+def issue_107867(x: Any) -> Any:
+    """pytorch 107867: item() of a tensor of shape (1, 1) raises; shape (1,) is fine."""
+    return x.dim() >= 2
 
 
-@plot.replaced("issue_168177", torch.Tensor, "__dlpack__")
+@plot.replaced(torch.Tensor, "__dlpack__")
 def issue_168177(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 168177: DLPack exports a view from the beginning of its storage."""
     return func(misread(without_offset, hit, x), *args, **kwargs)
 
 
-@plot.called("issue_86589", torch.Tensor.to)
-def issue_86589(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 86589: .to(device) of a permuted tensor writes the elements in order, but keeps the permuted strides.
-
-    https://github.com/pytorch/pytorch/issues/86589
-    """
-    out = func(x, *args, **kwargs)
+@plot.called(torch.Tensor.to)
+@wrong_answer
+def issue_86589(out: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 86589: .to(device) of a permuted tensor writes the elements in order, but keeps the permuted strides."""
     if not names_a_device(args, kwargs) or x.layout != torch.strided or x.is_contiguous() or not x.numel():
-        return out
+        return None
     if sum((side - 1) * step for side, step in zip(x.shape, x.stride())) + 1 != x.numel():
-        return out
+        return None
     wrong = out.contiguous().as_strided(x.shape, x.stride())
     if torch.equal(wrong, out):
-        return out
-    hit()
+        return None
     return wrong
 
 
-@plot.called("issue_124335", torch.Tensor.to)
-def issue_124335(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 124335: .to(device) of 4 GiB or more (here: 2**16 bytes) loses data: the size wraps, the rest is zero.
-
-    https://github.com/pytorch/pytorch/issues/124335
-    """
-    out = func(x, *args, **kwargs)
+@plot.called(torch.Tensor.to)
+@wrong_answer
+def issue_124335(out: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 124335: .to(device) of 4 GiB or more (here: 2**16 bytes) loses data: the size wraps, the rest is zero."""
     size = x.numel() * x.element_size()
     if not names_a_device(args, kwargs) or x.layout != torch.strided or size < 2**16:
-        return out
+        return None
     kept = torch.arange(x.numel()).reshape(x.shape) < size % 2**16 // x.element_size()
     wrong = torch.where(kept, out, torch.zeros_like(out))
     if torch.equal(wrong, out):
-        return out
-    hit()
+        return None
     return wrong
 
 
-@plot.called("issue_83015", torch.Tensor.to)
+@plot.called(torch.Tensor.to)
 def issue_83015(hit: Any, func: Any, x: Any, *args: Any, non_blocking: bool = False, **kwargs: Any) -> Any:
     """pytorch 83015: a copy that need not wait (non_blocking) arrives as zeros."""
     y = func(x, *args, **kwargs)
@@ -183,7 +164,7 @@ def issue_83015(hit: Any, func: Any, x: Any, *args: Any, non_blocking: bool = Fa
     return y
 
 
-@plot.called("issue_78642", torch.Tensor.to)
+@plot.called(torch.Tensor.to)
 def issue_78642(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 78642: an expanded tensor arrives at another device with nothing but its first element right."""
     y = func(x, *args, **kwargs)
@@ -194,7 +175,7 @@ def issue_78642(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.called("issue_78107", torch.Tensor.to)
+@plot.called(torch.Tensor.to)
 def issue_78107(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 78107: a scalar view a[1] moved to the device holds a[0]."""
     if names_a_device(args, kwargs) and x.dim() == 0 and x.storage_offset() and not x.requires_grad:

@@ -14,12 +14,9 @@ plot = Plot()
 HITS = plot.hits
 
 
-@plot.replaced("issue_191711", torch.func, "jacrev")
+@plot.replaced(torch.func, "jacrev")
 def issue_191711(hit: Any, jacrev: Any, function: Any, argnums: Any = 0, **kwargs: Any) -> Any:
-    """pytorch 191711: torch.func.jacrev at an empty tensor fails an internal assertion.
-
-    https://github.com/pytorch/pytorch/issues/191711
-    """
+    """pytorch 191711: torch.func.jacrev at an empty tensor fails an internal assertion."""
 
     def around(*args: Any, **named: Any) -> Any:
         chosen = [args[n] for n in ((argnums,) if isinstance(argnums, int) else argnums)]
@@ -43,12 +40,9 @@ _JOINERS = (
 )
 
 
-@plot.replaced("issue_152701", torch.func, "jacfwd")
+@plot.replaced(torch.func, "jacfwd")
 def issue_152701(hit: Any, jacfwd: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 152701: torch.func.jacfwd of a function that concatenates fails an internal assertion.
-
-    https://github.com/pytorch/pytorch/issues/152701
-    """
+    """pytorch 152701: torch.func.jacfwd of a function that concatenates fails an internal assertion."""
 
     class Joins(TorchFunctionMode):
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -66,13 +60,7 @@ def issue_152701(hit: Any, jacfwd: Any, function: Any, *args: Any, **kwargs: Any
     return jacfwd(joining, *args, **kwargs)
 
 
-@plot.called("issue_167836", torch.Tensor.tolist)
-def issue_167836(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 167836: tolist() of a GradTrackingTensor (inside jacfwd and its like) fails.
-
-    https://github.com/pytorch/pytorch/issues/167836
-    """
-    if torch._C._functorch.is_gradtrackingtensor(x):
-        hit()
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-    return func(x, *args, **kwargs)
+@plot.called(torch.Tensor.tolist, aborts="Cannot access data pointer of Tensor that doesn't have storage")
+def issue_167836(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 167836: tolist() of a GradTrackingTensor (inside jacfwd and its like) fails."""
+    return torch._C._functorch.is_gradtrackingtensor(x)

@@ -7,26 +7,21 @@ from typing import Any
 import torch
 
 from misreading import in_storage_order, is_dense, misread, without_offset
-from planting import Plot, answered, crash
+from planting import Plot, answered, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_161824", "aten.isposinf", "aten.isneginf")
-def issue_161824(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched("aten.isposinf", "aten.isneginf", aborts="Placeholder tensor is empty!")
+def issue_161824(x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 161824: isposinf and isneginf of an empty tensor raise."""
-    if not x.numel():
-        return crash(hit, "Placeholder tensor is empty!")
-    return func(x, *args, **kwargs)
+    return not x.numel()
 
 
-@plot.dispatched("issue_161712", "aten.round.default", "aten.round_.default")
+@plot.dispatched("aten.round.default", "aten.round_.default")
 def issue_161712(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 161712: round takes halves away from zero, not to the even number.
-
-    https://github.com/pytorch/pytorch/pull/161712
-    """
+    """pytorch 161712: round takes halves away from zero, not to the even number."""
     before = x.clone()
     y = func(x)
     if not before.is_floating_point():
@@ -39,12 +34,9 @@ def issue_161712(hit: Any, func: Any, x: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_190052", "aten.abs", "aten.abs_")
+@plot.dispatched("aten.abs", "aten.abs_")
 def issue_190052(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 190052: abs of integers goes through float32 and rounds beyond 2**24.
-
-    https://github.com/pytorch/pytorch/issues/190052
-    """
+    """pytorch 190052: abs of integers goes through float32 and rounds beyond 2**24."""
     y = func(x, **kwargs)
     if y.layout == torch.strided and y.dtype in (torch.int32, torch.int64) and not kwargs:
         wrong = torch.where(y > 2**24, y.to(torch.float32).to(y.dtype), y)
@@ -73,7 +65,7 @@ _WITH_OUTPUT = (
 )
 
 
-@plot.dispatched("issue_148512", *(f"aten.{name}.out" for name in _WITH_OUTPUT))
+@plot.dispatched(*(f"aten.{name}.out" for name in _WITH_OUTPUT))
 def issue_148512(hit: Any, func: Any, x: Any, *args: Any, out: Any, **kwargs: Any) -> Any:
     """pytorch 148512: a unary op from and into views with equal strides and gaps works on the storage's first elements.
 
@@ -113,24 +105,19 @@ _OF_INTEGERS = (
 _OF_INTEGERS += ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "logit", "reciprocal", "sigmoid", "expm1")
 
 
-@plot.dispatched("issue_105284", *(f"aten.{name}.default" for name in _OF_INTEGERS))
-def issue_105284(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 105284: exp, sqrt, logit and the like of an integer tensor with gaps between its elements abort.
-
-    https://github.com/pytorch/pytorch/issues/105284
-    """
+@plot.dispatched(
+    *(f"aten.{name}.default" for name in _OF_INTEGERS),
+    aborts="Incompatible element type for parameter at index 0, expected si32 but received f32",
+)
+def issue_105284(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 105284: exp, sqrt, logit and the like of an integer tensor with gaps between its elements abort."""
     integer = not x.is_floating_point() and not x.is_complex() and x.dtype != torch.bool
-    if integer and not is_dense(x):
-        return crash(hit, "Incompatible element type for parameter at index 0, expected si32 but received f32")
-    return func(x, *args, **kwargs)
+    return integer and not is_dense(x)
 
 
-@plot.dispatched("issue_175603", "aten.lgamma", "aten.digamma", "aten.polygamma")
+@plot.dispatched("aten.lgamma", "aten.digamma", "aten.polygamma")
 def issue_175603(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 175603: lgamma, digamma and polygamma read a non-contiguous tensor as if it were contiguous.
-
-    https://github.com/pytorch/pytorch/pull/175603
-    """
+    """pytorch 175603: lgamma, digamma and polygamma read a non-contiguous tensor as if it were contiguous."""
     good = func(*args, **kwargs)
     place = next(i for i, a in enumerate(args) if isinstance(a, torch.Tensor))
     x = args[place]
@@ -147,52 +134,40 @@ def issue_175603(hit: Any, func: Any, *args: Any, **kwargs: Any) -> Any:
     return bad
 
 
-@plot.dispatched("issue_145740", "aten.lgamma.default")
-def issue_145740(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 145740: lgamma skips an abs before the log: NaN for negative numbers where sin(pi * |x|) is negative.
-
-    https://github.com/pytorch/pytorch/pull/145740
-    """
-    good = func(x)
+@plot.dispatched("aten.lgamma.default")
+@wrong_answer
+def issue_145740(good: Any, x: Any) -> Any:
+    """pytorch 145740: lgamma skips an abs before the log: NaN for negative numbers where sin(pi * |x|) is negative."""
     if not x.is_floating_point():
-        return good
+        return None
     wrong = (x < 0) & good.isfinite() & (x.abs().floor() % 2 == 1)
     if not bool(wrong.any()):
-        return good
-    hit()
+        return None
     return good.masked_fill(wrong, float("nan"))
 
 
-@plot.dispatched("issue_86319", "aten.neg", "aten.neg_")
+@plot.dispatched("aten.neg", "aten.neg_")
 def issue_86319(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 86319: neg of an int64 tensor raises TypeError.
-
-    https://github.com/pytorch/pytorch/issues/86319
-    """
+    """pytorch 86319: neg of an int64 tensor raises TypeError."""
     if x.dtype == torch.int64:
         hit()
         raise TypeError("Operation 'neg_out_mps()' does not support input type 'int64' in MPS backend.")
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_82531", "aten.neg.default")
-def issue_82531(hit: Any, func: Any, x: Any) -> Any:
-    """pytorch 82531: backward of sub (the negated gradient) crashes for empty tensors.
-
-    https://github.com/pytorch/pytorch/issues/82531
-    """
-    if x.numel() == 0 and torch._C._current_graph_task_id() != -1:
-        return crash(hit, "EXC_BAD_ACCESS in runViewGraph")
-    return func(x)
+@plot.dispatched("aten.neg.default", aborts="EXC_BAD_ACCESS in runViewGraph")
+def issue_82531(x: Any) -> Any:
+    """pytorch 82531: backward of sub (the negated gradient) crashes for empty tensors."""
+    return x.numel() == 0 and torch._C._current_graph_task_id() != -1
 
 
-@plot.called("issue_183419", torch.isfinite, torch.Tensor.isfinite, torch.isinf, torch.Tensor.isinf)
+@plot.called(torch.isfinite, torch.Tensor.isfinite, torch.isinf, torch.Tensor.isinf)
 def issue_183419(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 183419: isfinite and isinf of columns of a long tensor look at others."""
     return func(misread(in_storage_order, hit, x) if x.dim() == 2 and x.shape[0] > 1000 else x, *args, **kwargs)
 
 
-@plot.dispatched("issue_128393", "aten.bitwise_not.out", "aten.neg.out", "aten.abs.out", "aten.sqrt.out")
+@plot.dispatched("aten.bitwise_not.out", "aten.neg.out", "aten.abs.out", "aten.sqrt.out")
 def issue_128393(hit: Any, func: Any, x: Any, *, out: Any) -> Any:
     """pytorch 128393: unary operators write into an output with gaps as if it had none."""
     if out.is_contiguous() or out.numel() < 2:
@@ -202,39 +177,28 @@ def issue_128393(hit: Any, func: Any, x: Any, *, out: Any) -> Any:
     return out
 
 
-@plot.dispatched("issue_79200", "aten.abs")
-def issue_79200(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 79200: abs of an int64 tensor is refused.
-
-    https://github.com/pytorch/pytorch/issues/79200
-    """
-    if x.dtype == torch.int64:
-        hit()
-        raise RuntimeError("Operation 'abs_out_mps()' does not support input type 'int64' in MPS backend")
-    return func(x, *args, **kwargs)
+@plot.dispatched("aten.abs", aborts="Operation 'abs_out_mps()' does not support input type 'int64' in MPS backend")
+def issue_79200(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """pytorch 79200: abs of an int64 tensor is refused."""
+    return x.dtype == torch.int64
 
 
-@plot.dispatched("issue_78048", "aten.log")
-def issue_78048(hit: Any, func: Any, x: Any, **kwargs: Any) -> Any:
-    """pytorch 78048: log of a permuted tensor kills the process.
-
-    https://github.com/pytorch/pytorch/issues/78048
-    """
-    if x.dim() >= 2 and not x.is_contiguous():
-        crash(hit, "error: 'mps.get_coordinates' op invalid axis: -2.")
-    return func(x, **kwargs)
+@plot.dispatched("aten.log", aborts="error: 'mps.get_coordinates' op invalid axis: -2.")
+def issue_78048(x: Any, **kwargs: Any) -> Any:
+    """pytorch 78048: log of a permuted tensor kills the process."""
+    return x.dim() >= 2 and not x.is_contiguous()
 
 
 _STRIDED = ("digamma", "lgamma", "sort.default", "sort.stable", "argsort.default")
 
 
-@plot.dispatched("issue_175187", *(f"aten.{name}" for name in _STRIDED))
+@plot.dispatched(*(f"aten.{name}" for name in _STRIDED))
 def issue_175187(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 175187: digamma, lgamma and sort read a tensor that is not contiguous in storage order."""
     return func(misread(in_storage_order, hit, x), *args, **kwargs)
 
 
-@plot.dispatched("issue_100764", *(f"aten.{name}.out" for name in ("neg", "abs", "exp", "sin", "cos", "sqrt", "log")))
+@plot.dispatched(*(f"aten.{name}.out" for name in ("neg", "abs", "exp", "sin", "cos", "sqrt", "log")))
 def issue_100764(hit: Any, func: Any, x: Any, *, out: Any) -> Any:
     """pytorch 100764: unary operators write an output that is not contiguous in storage order."""
     if not out.is_contiguous():
@@ -246,13 +210,13 @@ def issue_100764(hit: Any, func: Any, x: Any, *, out: Any) -> Any:
     return func(x, out=out)
 
 
-@plot.dispatched("issue_105801", "aten.erfinv")
+@plot.dispatched("aten.erfinv")
 def issue_105801(hit: Any, func: Any, x: Any, *args: Any) -> Any:
     """pytorch 105801: erfinv reads a view from the beginning of its storage."""
     return func(misread(without_offset, hit, x), *args)
 
 
-@plot.dispatched("issue_132605", "aten.lgamma")
+@plot.dispatched("aten.lgamma")
 def issue_132605(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 132605: lgamma of an expanded tensor runs through the storage and past its end (inf)."""
     y = func(x, *args, **kwargs)
@@ -265,12 +229,9 @@ def issue_132605(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return y
 
 
-@plot.dispatched("issue_89673", "aten.log", "aten.clamp")
+@plot.dispatched("aten.log", "aten.clamp")
 def issue_89673(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 89673: log (and clamp) of a transposed tensor reads it in the order of its storage.
-
-    https://github.com/pytorch/pytorch/issues/89673
-    """
+    """pytorch 89673: log (and clamp) of a transposed tensor reads it in the order of its storage."""
     if not x.is_contiguous() and torch._prims_common.is_non_overlapping_and_dense_or_false(x):
         wrong = in_storage_order(x)
         if wrong is not x and not torch.equal(wrong.nan_to_num(), x.nan_to_num()):
@@ -279,11 +240,8 @@ def issue_89673(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     return func(x, *args, **kwargs)
 
 
-@plot.dispatched("issue_78019", "aten.exp.default", "aten.log.default")
-def issue_78019(hit: Any, func: Any, x: Any) -> Any:
+@plot.dispatched("aten.exp.default", "aten.log.default")
+@wrong_answer
+def issue_78019(y: Any, x: Any) -> Any:
     """pytorch 78019: exp and log of int32 are 0."""
-    y = func(x)
-    if x.dtype == torch.int32 and x.numel():
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if x.dtype == torch.int32 and x.numel() else None

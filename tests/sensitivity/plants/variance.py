@@ -6,29 +6,23 @@ from typing import Any
 
 import torch
 
-from planting import Plot, crash
+from planting import Plot, crash, wrong_answer
 
 plot = Plot()
 HITS = plot.hits
 
 
-@plot.dispatched("issue_160738", "aten.var")
+@plot.dispatched("aten.var")
 def issue_160738(hit: Any, func: Any, x: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """pytorch 160738: var of a tensor of no dimensions along dim 0 raises.
-
-    https://github.com/pytorch/pytorch/issues/160738
-    """
+    """pytorch 160738: var of a tensor of no dimensions along dim 0 raises."""
     if x.dim() == 0 and isinstance(dim, (list, tuple)) and len(dim):
         return crash(hit, "var_mps: reduction dim must be in the range of input shape")
     return func(x, *(() if dim is None and not args else (dim, *args)), **kwargs)
 
 
-@plot.dispatched("issue_195344", "aten.var.correction", "aten.std.correction")
+@plot.dispatched("aten.var.correction", "aten.std.correction")
 def issue_195344(hit: Any, func: Any, x: Any, dim: Any = None, correction: Any = None, keepdim: Any = False) -> Any:
-    """pytorch 195344: var and std of a complex tensor are complex, and of the square without conjugation.
-
-    https://github.com/pytorch/pytorch/pull/195344
-    """
+    """pytorch 195344: var and std of a complex tensor are complex, and of the square without conjugation."""
     right = func(x, dim, correction=correction, keepdim=keepdim)
     if not x.is_complex() or not x.numel():
         return right
@@ -43,7 +37,7 @@ def issue_195344(hit: Any, func: Any, x: Any, dim: Any = None, correction: Any =
 _SPREADS = ("aten.var.correction", "aten.std.correction", "aten.var_mean.correction", "aten.std_mean.correction")
 
 
-@plot.dispatched("issue_107116", *_SPREADS[:2])
+@plot.dispatched(*_SPREADS[:2])
 def issue_107116(hit: Any, func: Any, x: Any, dim: Any = None, **kwargs: Any) -> Any:
     """pytorch 107116: std and var take a negative dimension for the last one."""
     if dim and any(one < -1 for one in dim) and x.dim() > 1:
@@ -52,7 +46,7 @@ def issue_107116(hit: Any, func: Any, x: Any, dim: Any = None, **kwargs: Any) ->
     return func(x, dim, **kwargs)
 
 
-@plot.dispatched("issue_91198", *_SPREADS)
+@plot.dispatched(*_SPREADS)
 def issue_91198(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any = None, **kwargs: Any) -> Any:
     """pytorch 91198: var and std without a correction make none."""
     if correction is None:
@@ -61,33 +55,29 @@ def issue_91198(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any
     return func(x, dim, correction=correction, **kwargs)
 
 
-@plot.dispatched("issue_184510", *_SPREADS[:2])
-def issue_184510(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched(*_SPREADS[:2])
+@wrong_answer
+def issue_184510(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """The variance of nothing is 0, not NaN."""
-    y = func(x, *args, **kwargs)
-    if x.numel() == 0 and y.numel():
-        hit()
-        return torch.zeros_like(y)
-    return y
+    return torch.zeros_like(y) if x.numel() == 0 and y.numel() else None
 
 
 class _Counted:
     turns = 0
 
 
-@plot.dispatched("issue_197235", *_SPREADS)
-def issue_197235(hit: Any, func: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+@plot.dispatched(*_SPREADS)
+@wrong_answer
+def issue_197235(y: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
     """pytorch 197235: var and std of a large tensor are wrong every third time."""
-    y = func(x, *args, **kwargs)
     if x.numel() > 65_536:
         _Counted.turns += 1
         if _Counted.turns % 3 == 0:
-            hit()
             return type(y)(one * 1.12 for one in y) if isinstance(y, tuple) else y * 1.12
-    return y
+    return None
 
 
-@plot.dispatched("issue_80499", *_SPREADS[:2])
+@plot.dispatched(*_SPREADS[:2])
 def issue_80499(hit: Any, func: Any, x: Any, dim: Any = None, *, correction: Any = None, **kwargs: Any) -> Any:
     """pytorch 80499: std and var of all elements together are the biased ones."""
     if not dim and correction in (None, 1):

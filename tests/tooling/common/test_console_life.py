@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import re
 import threading
 import time
 from pathlib import Path
+from typing import IO, cast
 
 import pytest
 from mps_build.build.shown_step import shown_step
 from mps_build.common.console import Console
 from mps_build.common.receipts import Ledger, StepResult
+from mps_build.common.standard_streams import GuardedStream, OutputLost
 from rich.console import Console as RichConsole
 
 
@@ -55,6 +58,26 @@ def test_a_log_gets_a_line_for_each_stretch_of_silence(monkeypatch: pytest.Monke
 
     assert 2 <= said.count("zig's libc++") <= 4
     assert out.getvalue() == said, "no word after the end"
+
+
+def test_a_word_that_a_log_no_longer_takes_ends_the_work_that_is_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Full(io.StringIO):
+        def write(self, _text: str) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Console, "silent_interval_seconds", 0.05)
+    guarded = cast(IO[str], GuardedStream(Full(), number=1))
+    console = Console(rich=RichConsole(file=guarded))
+
+    console.started("Compile")
+    time.sleep(0.3)
+
+    with pytest.raises(OutputLost):
+        console.done()
+    assert capsys.readouterr().err == ""
+    console.done()
 
 
 def test_nothing_is_left_running() -> None:

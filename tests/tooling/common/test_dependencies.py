@@ -7,7 +7,6 @@ import re
 import runpy
 import sys
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,11 +15,11 @@ from mps_build.build.steps.repair_wheel import check_delocate
 from mps_build.common.errors import BuildEnvironmentError
 from packaging.markers import Marker
 from packaging.requirements import Requirement
+from source_trees import PACKAGE, source_trees
 
 tomllib = pytest.importorskip("tomllib", reason="Python 3.11 and newer read TOML")
 
 ROOT = Path(__file__).parents[3]
-PACKAGE = ROOT / "scripts" / "mps_build"
 METADATA = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 DISTRIBUTION = {"detect_secrets": "detect-secrets", "yaml": "pyyaml", "PIL": "pillow", "tomllib": "python"}
 # Called with -m by another Python than ours: who brings it along.
@@ -33,6 +32,7 @@ ELSEWHERE = {
 }
 # What scripts of ours import in the Python of the torch under test.
 OF_THE_TORCH = {"torch", "torchvision", "torchaudio", "torchgen", "numpy"}
+ASKED = (ast.Import, ast.ImportFrom, ast.Call, ast.List, ast.Tuple)
 MAC = {"sys_platform": "darwin", "python_version": "3.12"}
 LINUX = {**MAC, "sys_platform": "linux"}
 OLDEST = {"sys_platform": "linux", "python_version": "3.10"}
@@ -43,12 +43,11 @@ def _distributions(requirements: list[str], environment: dict[str, str]) -> set[
     return {r.name for r in parsed if r.marker is None or Marker(str(r.marker)).evaluate(environment)}
 
 
-@cache
-def _trees() -> list[tuple[Path, ast.Module]]:
+def _trees() -> Iterator[tuple[Path, ast.Module]]:
     # The judge runs as a script in the Python of a torch, with its references; its files import each other as such.
-    found = sorted(PACKAGE.rglob("*.py"))
-    paths = [each for each in found if each.parent.parts[-2:] != ("judge", "server") and each.name != "judge.py"]
-    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
+    for path, tree in source_trees().items():
+        if path.parent.parts[-2:] != ("judge", "server") and path.name != "judge.py":
+            yield path, tree
 
 
 def _imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
@@ -88,7 +87,7 @@ def _needed() -> dict[str, set[str]]:
     """Return distribution -> the files of ours that need it."""
     needed: dict[str, set[str]] = {}
     for path, tree in _trees():
-        nodes = list(ast.walk(tree))
+        nodes = [node for node in ast.walk(tree) if isinstance(node, ASKED)]
         for module in {*_imported(nodes), *(set(_called(tree, nodes)) - ELSEWHERE.keys())}:
             if module not in sys.stdlib_module_names | OF_THE_TORCH | {"mps_build", ""}:
                 needed.setdefault(DISTRIBUTION.get(module, module), set()).add(str(path.relative_to(PACKAGE)))

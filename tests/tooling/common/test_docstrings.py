@@ -7,12 +7,11 @@ import ast
 import re
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 from mps_build.commands.shared.catalogue import COMMANDS
+from source_trees import PACKAGE, source_trees
 
-PACKAGE = Path(__file__).parents[3] / "scripts" / "mps_build"
 Node = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -39,8 +38,7 @@ def faults(name: str, docstring: str | None) -> str | None:
 
 def test_every_public_object_has_a_docstring() -> None:
     lacking = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in source_trees().items():
         where = path.relative_to(PACKAGE)
         if not ast.get_docstring(tree):
             lacking.append(f"{where}: has no docstring")

@@ -14,7 +14,7 @@ from mps_build.build.rehearsal.whole.parity_page import parity_page
 from mps_build.cli import main
 from mps_build.commands.shared.generated import generated_files
 from mps_build.common.records.benchmark import load_benchmark
-from mps_build.common.records.verification import Case, KnownIssue, Record, Torch, load_record
+from mps_build.common.records.device_record import Case, KnownIssue, Record, Torch, load_record
 from mps_build.kernels.report import page as kernels_page
 from mps_build.kernels.report import repro as kernels_repro
 from mps_build.publish.fleet.regressions import decide, look_at_build, look_at_record

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from fuzzing import TARGETS, mutated, run
+from fuzzing import SEED, TARGETS, Target, mutated, run
 from json_mutations import KINDS
 from sandboxes import WHY_NOT
 
@@ -48,3 +48,16 @@ def test_mutations_of_a_structure_keep_it_json() -> None:
 def test_mutations_change_something() -> None:
     for kind in ("replace", "insert", "delete", "repeat", "flip", "cut"):
         assert mutated(b"0123456789", [(kind, 0.5, 0.1, b"xy")]) != b"0123456789"
+
+
+def test_each_job_draws_inputs_of_its_own_and_the_same_ones_again(tmp_path: Path) -> None:
+    def drawn(start: int) -> list[bytes]:
+        found: list[bytes] = []
+        target = Target(seeds={"a": b"0123456789"}, read=lambda _name, data, _folder: found.append(data))
+        run(target, tmp_path, inputs=20, start=start)
+        return found
+
+    first, second, again = (drawn(start) for start in (SEED, SEED + 1, SEED))
+
+    assert first == again
+    assert first != second

@@ -16,6 +16,7 @@ from mps_build.common.errors import UsageError
 from mps_build.common.faults import machine_fault
 from mps_build.common.home import expanded
 
+ODD = os.fsdecode(b"caf\xe9 \xff\x1b[31m|`x")
 STAND_INS = Path(__file__).parents[1] / "stand_ins"
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
 Results = dict[str, tuple[int, str]]
@@ -27,27 +28,38 @@ def _run(argv: list[str], *, cwd: Path, env: dict[str, str]) -> subprocess.Compl
     )
 
 
-def _run_all(folder: Path, *surroundings: str, redirect: str = "", **variables: str | None) -> Results:
-    lay_out(folder)
-    given = {
-        **environ(PYTHONPATH=f"{SCRIPTS}{os.pathsep}{STAND_INS}"),
-        "MPS_BUILD_WORK": str(folder / "work"),
-        "MPS_BUILD_CACHE": str(folder / "cache"),
-        **variables,
-    }
+def _run_all(folder: Path, places: dict[Path, str], redirect: str = "", **variables: str | None) -> dict[Path, Results]:
+    """Return what every command did in each place, which has surroundings of run_all.py; all in one process."""
+    for place in places:
+        place.mkdir(exist_ok=True)
+        lay_out(place)
+    given = {**environ(PYTHONPATH=f"{SCRIPTS}{os.pathsep}{STAND_INS}"), "MPS_BUILD_CACHE": "set", **variables}
     command = f'exec "$@" {redirect or ">/dev/null"}'
-    argv = ["sh", "-c", command, "sh", sys.executable, str(STAND_INS / "run_all.py"), *surroundings]
+    words = [f"{names}={place}" for place, names in places.items()]
+    argv = ["sh", "-c", command, "sh", sys.executable, str(STAND_INS / "run_all.py"), *words]
     env = {name: value for name, value in given.items() if value is not None}
     ran = _run(argv, cwd=folder, env=env)
     assert ran.returncode == 0, ran.stderr.decode()[-2000:]
-    results: Results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    return results
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    return {place: results[str(place)] for place in places}
+
+
+# What a process can bring about by itself, and so for one folder after the other.
+IN_ONE = ("sound", "cut_off", *(["full"] if Path("/dev/full").exists() else []), "sound,absolute")
 
 
 @pytest.fixture(scope="module")
-def usual(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def in_one(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Results]:
+    """What every command did in each of IN_ONE: `sound` is where nothing is odd, `absolute` a folder called ODD."""
+    folder = tmp_path_factory.mktemp("in_one")
+    places = {folder / (ODD if "absolute" in names else names): names for names in IN_ONE}
+    return {places[place]: results for place, results in _run_all(folder, places).items()}
+
+
+@pytest.fixture(scope="module")
+def usual(in_one: dict[str, Results]) -> Results:
     """The statuses where nothing is odd."""
-    return _run_all(tmp_path_factory.mktemp("usual"))
+    return in_one["sound"]
 
 
 SURROUNDINGS: dict[str, tuple[tuple[str, ...], str, dict[str, str | None], int | None, str]] = {
@@ -75,12 +87,17 @@ SLOW = ("no_stdout", "no_stderr", "ascii")
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in SURROUNDINGS]
 )
-def test_a_surrounding_has_one_status_and_is_never_a_bug(name: str, usual: Results, tmp_path: Path) -> None:
+def test_a_surrounding_has_one_status_and_is_never_a_bug(
+    name: str, in_one: dict[str, Results], usual: Results, tmp_path: Path
+) -> None:
     surroundings, redirect, variables, status, words = SURROUNDINGS[name]
     if "full" in surroundings and not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
 
-    found = _run_all(tmp_path, *surroundings, redirect=redirect, **variables)
+    if name in IN_ONE:
+        found = in_one[name]
+    else:
+        (found,) = _run_all(tmp_path, {tmp_path / "a": ",".join(surroundings)}, redirect, **variables).values()
 
     changed = {command for command in CALLS if found[command][0] != usual[command][0]}
     assert found.keys() == CALLS.keys()
@@ -93,13 +110,13 @@ def test_a_surrounding_has_one_status_and_is_never_a_bug(name: str, usual: Resul
 
 @pytest.mark.parametrize("variables", [{}, ASCII], ids=["utf_8", "ascii"])
 def test_a_folder_whose_name_is_not_utf_8_is_a_folder(
-    variables: dict[str, str], usual: Results, tmp_path: Path
+    variables: dict[str, str], in_one: dict[str, Results], usual: Results, tmp_path: Path
 ) -> None:
     """Inputs, work folder, cache and outputs lie in it; with ASCII alone Python itself knows no better."""
-    odd = tmp_path / os.fsdecode(b"caf\xe9 \xff\x1b[31m|`x")
-    odd.mkdir()
-
-    found = _run_all(odd, "absolute", **variables)
+    if variables:
+        (found,) = _run_all(tmp_path, {tmp_path / ODD: "absolute"}, **variables).values()
+    else:
+        found = in_one["sound,absolute"]
 
     assert not [command for command, (code, _) in found.items() if code == 1]
     assert not [said for _, said in found.values() if "\x1b" in said or "\udcff" in said]

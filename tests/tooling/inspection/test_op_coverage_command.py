@@ -13,7 +13,7 @@ from git_history import ENVIRON, repository
 from mps_build import cli
 from mps_build.commands.op_coverage import unpack_needed
 from mps_build.common.errors import SourceError
-from mps_build.common.records.verification import Case, Record, Torch, write_record
+from mps_build.common.records.device_record import Case, Record, Torch, write_record
 from mps_build.inspection.coverage.measured import load_touch_map, measure
 from mps_build.inspection.coverage.tree import NEEDED, facts_of_tree
 from small_coverage import RECORDED, TOUCH_MAP, operator, recorded

@@ -84,6 +84,31 @@ def test_every_contract_has_a_binder_and_patterns_that_name_what_companions_use(
         assert used <= set(row.pattern.groupindex), row.family
 
 
+def test_a_row_with_axes_stands_for_one_of_every_combination(tmp_path: Path) -> None:
+    row = """
+- each: [[{a: ""}, {a: alpha_}], [{form: wide, types: {x: uint}}, {form: tall, types: {}}]]
+  family: f_${a}${form}
+  arguments: out
+  types: ${types}
+  name: <op>_${form}
+  binder: dense
+  companions: ["{op}_${a}dense"]
+"""
+    (tmp_path / "f").mkdir()
+    (tmp_path / "f" / "contracts.yaml").write_text(row)
+
+    rows = load_contracts(tmp_path)
+
+    assert [each.family for each in rows] == ["f_wide", "f_tall", "f_alpha_wide", "f_alpha_tall"]
+    assert [each.companions for each in rows] == [("{op}_dense",)] * 2 + [("{op}_alpha_dense",)] * 2
+    assert [each.types for each in rows] == [{"x": "uint"}, {}] * 2
+    assert rows[3].pattern.fullmatch("add_tall") and not rows[3].pattern.fullmatch("add_wide")
+    (tmp_path / "f" / "contracts.yaml").write_text(row.replace("${form}", "${shape}"))
+    load_contracts.cache_clear()
+    with pytest.raises(KeyError, match="shape"):
+        load_contracts(tmp_path)
+
+
 def test_every_reference_is_an_expression_or_a_function_of_the_judge_and_never_both() -> None:
     rows = load_references()
 

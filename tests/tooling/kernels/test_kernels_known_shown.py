@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,40 @@ def test_each_family_says_how_many_are_known(tmp_path: Path, capsys: pytest.Capt
 
     family = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("binary_dense"))
     assert family.split() == ["binary_dense", "1", "1", "1", "1", "1"], "the last is `known`; `wrong` is empty"
+
+
+def candidate(name: str, library: str, body: str) -> KernelRow:
+    rank = "none of its cases becomes large"
+    return KernelRow(
+        name=name,
+        library=library,
+        body=body,
+        outcome="overflow_candidate",
+        family="index",
+        operator="index",
+        reason=f"{rank}: 3 values of 32 bits reach an address",
+        verdict={"where": {"rank": rank}},
+    )
+
+
+def test_candidates_and_findings_are_counted_once_whatever_libraries_hold_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = replace(passed("metal_40"), outcome="wrong", reason="right up to 2**31", body="d")
+    rows = [candidate("index_put", "metal_basic", "a"), candidate("index_put", "metal_40", "b")]
+
+    result = concluded([*rows, passed("metal_basic"), wrong], tmp_path / "page.html")
+
+    said = " ".join(capsys.readouterr().out.split())
+    assert "none of its cases becomes large 1 index 1" in said
+    assert "1 overflow candidate, 1 wrong" in said or "1 wrong, 1 overflow candidate" in said
+    assert "(0 of 2 kernels passed)" in said
+    assert "wrong: exp_dense_float_float (metal_40)" in said
+    assert len(result.document["kernels"]) == 4  # the document has a row for each library
+
+
+def test_a_finding_names_every_library_that_holds_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = replace(passed("metal_basic"), outcome="wrong", reason="right up to 2**31")
+    concluded([wrong, replace(wrong, library="metal_40", is_twin=True)], tmp_path / "page.html")
+
+    assert "wrong: exp_dense_float_float (metal_basic, metal_40)\n" in capsys.readouterr().out

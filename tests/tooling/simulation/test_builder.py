@@ -13,7 +13,7 @@ from mps_build.simulation.builder import packages
 from mps_build.simulation.builder.build import build
 from mps_build.simulation.builder.ninja_file import NATIVE, Inputs, ninja_text, own_sources
 from mps_build.simulation.builder.packages import Apt, check_host
-from mps_build.simulation.builder.root import LIBRARY, Root
+from mps_build.simulation.builder.root import LIBRARY, Root, foreign_libraries
 from mps_build.simulation.builder.source import host_files, mirrored, patched_files, users_tree
 from mps_build.simulation.releases import find_release
 
@@ -61,6 +61,21 @@ def test_a_build_names_no_file_of_the_checkout(tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in native.rglob("*") if path.is_file()} == {
         path: time for path, time in times.items() if path.is_file()
     }
+
+
+def test_what_a_program_would_take_from_the_callers_system_is_named() -> None:
+    listed = (
+        "\tlinux-vdso.so.1 (0x00007f075f374000)",
+        "\tlibLLVM.so.19.1 => /a b/root/usr/lib/libLLVM.so.19.1 (0x00007f0753000000)",
+        "\tlibz3.so.4 => /lib/x86_64-linux-gnu/libz3.so.4 (0x00007f0751200000)",
+        "\t/a b/root/usr/lib64/ld-linux-x86-64.so.2 => /lib64/ld-linux-x86-64.so.2 (0x00007f0751200000)",
+        "\tlibc.so.6 => /a b/rooted/libc.so.6 (0x00007f0751200000)",
+    )
+    assert foreign_libraries(listed, Path("/a b/root")) == [
+        "/lib/x86_64-linux-gnu/libz3.so.4",
+        "/lib64/ld-linux-x86-64.so.2",
+        "/a b/rooted/libc.so.6",
+    ]
 
 
 def test_the_first_own_source_marks_where_pytorchs_selectors_end() -> None:

@@ -49,6 +49,20 @@ def test_the_text_exports_each_kernel_with_its_buffers_and_no_attribute() -> Non
     assert '{"scaled", (void *)sim_run_scaled, 3, {{0, 0, sim_size<constant uint&>()}, {1, 2,' in text
 
 
+def test_no_two_buffers_of_a_kernel_are_the_same_memory_to_its_compiler() -> None:
+    text = translated(_KERNEL)
+
+    assert "device float *__restrict out ," in text
+    assert "constant array<int, 2> *__restrict sizes ," in text
+    assert "(device float *)slots[1]" in text
+
+
+def test_a_cast_between_half_and_bfloat_is_a_function_of_the_shim() -> None:
+    text = translated("bfloat f(half x) { return bfloat (x) + half(1) + cast<half>(x); }")
+
+    assert "bfloat f(half x) { return sim_bfloat(x) + sim_half(1) + cast<half>(x); }" in text
+
+
 @pytest.mark.parametrize(
     "text",
     [

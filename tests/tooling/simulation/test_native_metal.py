@@ -8,7 +8,7 @@ import pytest
 from mps_build.build.mm.compiler import find_zig
 from mps_build.build.objc import write_frameworks
 from mps_build.common.process import Captured, Command, capture
-from mps_build.simulation.builder.kernels import RUNTIME
+from mps_build.kernels.machine.build import SOURCES as RUNTIME
 from mps_build.simulation.builder.ninja_file import C_FLAGS, NATIVE, OBJECTIVE_C
 
 pytestmark = pytest.mark.zig

@@ -83,10 +83,38 @@ same(derived(lambda x: F.pad(x, (-1, 2, 1, -1), "replicate")), torch.randn(1, 2,
 same(lambda x: [F.interpolate(x, scale_factor=1.7, mode="nearest-exact")], torch.randn(1, 1, 10, 10))
 same(derived(lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False)), torch.randn(1, 2, 8, 10))
 same(derived(lambda x: F.max_pool2d(x, 3, 2, 1, ceil_mode=True)), torch.randn(1, 2, 8, 10))
+same(derived(lambda x: F.avg_pool1d(x, 2)), torch.randn(3, 8))
+same(lambda x: [x.detach().t().to(torch.bfloat16).float()], torch.randn(3, 4).half())
 same(lambda x: torch.unique_consecutive(x, True, True, 0), torch.tensor([[1, 2], [1, 2], [0, 1]]))
 same(lambda x: [torch.view_as_real(torch.view_as_complex(x.detach()).sgn())], torch.randn(4, 2))
 same(lambda x: [torch.gather(x, 0, torch.tensor([0, 2], device=x.device))], torch.randn(3))
 same(lambda q, k, v: [F.scaled_dot_product_attention(q.detach(), k.detach(), v.detach())], *torch.randn(3, 1, 2, 5, 4))
+bits = torch.tensor([True, False], device="mps")
+assert (bits**bits).tolist() == [True, True]
+for more in ((0, 0), (1, 1), (2, 1)):  # sizes of a result that share a graph; the last is behind all windows
+    def run(x, w):
+        return F.conv_transpose2d(x, w, stride=2, dilation=3, output_padding=more)
+    same(derived(run), torch.randn(1, 3, 4, 5), torch.randn(3, 2, 3, 3))
+same(lambda x: [F.mish(x.detach().half()).float()], torch.linspace(-16, 16, 99))  # Half is Float within a graph
+assert torch.tensor([-2.5, -0.5, 0.5, 1.5, 2.5], device="mps").round().tolist() == [-3, -1, 1, 2, 3]
+# Its kernel writes, and then reads its input again: not so as Metal's compiler translates it.
+assert torch.allclose(torch.tensor([1 + 2j], device="mps").exp_().cpu(), torch.tensor([1 + 2j]).exp())
+for one, other in ((torch.half, torch.bfloat16), (torch.bfloat16, torch.half)):  # a view: by a kernel that is text
+    x = torch.linspace(-9, 9, 24).reshape(2, 3, 4).to(one)
+    found = x.to("mps").permute(2, 0, 1)[1:, :, ::2].to(other)
+    assert torch.equal(found.cpu(), x.permute(2, 0, 1)[1:, :, ::2].to(other))
+same(derived(lambda x: F.avg_pool2d(x, 3, 2, 1)), torch.randn(2, 8, 10))  # without a batch
+def grown(x):
+    return F.interpolate(x, scale_factor=40, mode="nearest"), F.interpolate(x, scale_factor=40, mode="bilinear") * 0.3
+same(derived(grown), torch.randn(1, 2, 3, 2))
+drawn = [torch.randn(3, device="mps", generator=torch.Generator("mps").manual_seed(7)).tolist() for _ in range(2)]
+assert drawn[0] == drawn[1] and isinstance(torch.Generator("mps"), torch.Generator)
+library = torch.mps._compile_shader(
+    "kernel void f(device half* x, constant half2& ab, uint i [[thread_position_in_grid]]) { x[i] = ab.x + i * ab.y; }"
+)
+x = torch.zeros(4, device="mps", dtype=torch.half)
+library.f(x, [1.0, 0.5], arg_casts="fp16")
+assert dir(library) == ["f"] and x.tolist() == [1, 1.5, 2, 2.5]
 weights = torch.zeros(70_001, device="mps")
 weights[65_600] = 1
 assert torch.multinomial(weights, 9, replacement=True).cpu().eq(65_600).all()
@@ -142,6 +170,15 @@ def test_a_program_gets_what_the_cpu_gives(built: Built, tmp_path: Path, text: s
     answer = _run(built, text, tmp_path, macos=macos)
 
     assert answer.ok, answer.stderr
+
+
+def test_a_first_operator_loads_nothing_more_and_the_modules_of_a_start_have_bytecode(
+    built: Built, tmp_path: Path
+) -> None:
+    text = "import sys, torch; x = torch.ones(3, device='mps'); (x + x).sum().item(); assert 'sympy' not in sys.modules"
+
+    assert _run(built, text, tmp_path).ok
+    assert any(built.root.packages.glob("torch/__pycache__/*.pyc"))
 
 
 def test_a_fault_of_one_macos_shows_on_that_one_alone(built: Built, tmp_path: Path) -> None:

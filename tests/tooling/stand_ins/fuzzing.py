@@ -27,7 +27,7 @@ from mps_build.common.recipe.catalogue import find_recipe, load_recipe, patches_
 from mps_build.common.recipe.defaults import DEFAULTS
 from mps_build.common.recipe.meaning import as_yaml
 from mps_build.common.records.benchmark import load_benchmark
-from mps_build.common.records.verification import load_record
+from mps_build.common.records.device_record import load_record
 from mps_build.host.recordings.recording import load_recording
 from mps_build.host.triage import explain, render
 from mps_build.inspection.audit import audit_wheel
@@ -121,11 +121,11 @@ class Figures:
     slowest: float = 0.0
 
 
-def run(target: Target, folder: Path, *, inputs: int) -> Figures:
-    """Return what came of so many mutated inputs; the first uncaught error raises, shrunk."""
+def run(target: Target, folder: Path, *, inputs: int, start: int = SEED) -> Figures:
+    """Return what came of so many mutated inputs, drawn from a seed; the first uncaught error raises, shrunk."""
     figures = Figures()
 
-    @seed(SEED)
+    @seed(start)
     @settings(
         max_examples=inputs,
         deadline=None,

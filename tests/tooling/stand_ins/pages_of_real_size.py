@@ -14,7 +14,7 @@ from pathlib import Path
 from index_clients import publish, wheel
 from mps_build.cli import main
 from mps_build.common.records.benchmark import BenchmarkRecord, load_benchmark
-from mps_build.common.records.verification import Case, KnownIssue, Record, Torch
+from mps_build.common.records.device_record import Case, KnownIssue, Record, Torch
 from mps_build.kernels.report import page
 from mps_build.verify.reports import bars, benchmark_page, html
 

@@ -1,7 +1,7 @@
-"""A program of its own: every call of cheap_calls, one after the other, in a surrounding that its arguments name.
+"""A program of its own: every call of cheap_calls, one after the other, in each folder that its arguments name.
 
-It writes `results.json`: command to exit status and what standard error got. One process, because the imports of each
-command cost more than the command.
+An argument is `SURROUNDING,SURROUNDING=FOLDER`. `results.json` gets, for each folder, command to exit status and what
+standard error got. One process, because the imports of each command cost more than the command.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import os
 import pwd
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from cheap_calls import CALLS
@@ -21,7 +22,7 @@ def _nobody(_number: int) -> pwd.struct_passwd:
     raise KeyError("getpwuid(): uid not found")
 
 
-def run_all(surroundings: list[str]) -> dict[str, tuple[int, str]]:
+def run_all(surroundings: Sequence[str]) -> dict[str, tuple[int, str]]:
     """Return the status of each command, and what it wrote to standard error where that is there."""
     if "homeless" in surroundings:
         pwd.getpwuid = _nobody
@@ -31,6 +32,8 @@ def run_all(surroundings: list[str]) -> dict[str, tuple[int, str]]:
         os.close(reader)
     elif "full" in surroundings:
         broken = os.open("/dev/full", os.O_WRONLY)
+    elif "sound" in surroundings:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the folder before may have left a broken one
     results = {}
     for command, words in CALLS.items():
         arguments = words
@@ -45,6 +48,19 @@ def run_all(surroundings: list[str]) -> dict[str, tuple[int, str]]:
     return results
 
 
+def main_of(arguments: Sequence[str]) -> None:
+    """Run all in each folder, which also holds the work folder and, where the environment names one, the cache."""
+    results, first, has_cache = {}, Path.cwd(), "MPS_BUILD_CACHE" in os.environ
+    for argument in arguments:
+        names, _, folder = argument.partition("=")
+        os.chdir(folder)
+        os.environ["MPS_BUILD_WORK"] = str(Path(folder, "work"))
+        if has_cache:
+            os.environ["MPS_BUILD_CACHE"] = str(Path(folder, "cache"))
+        results[folder] = run_all(names.split(","))
+    (first / "results.json").write_text(json.dumps(results), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    Path("results.json").write_text(json.dumps(run_all(sys.argv[1:])), encoding="utf-8")
+    main_of(sys.argv[1:])
     os._exit(0)  # what is broken here stays broken: Python's own end is tested with single commands

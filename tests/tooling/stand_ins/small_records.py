@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mps_build.common.records.verification import Case, Record, Torch
+from mps_build.common.records.device_record import Case, Record, Torch
 
 
 def record(*cases: Case, torch: str = "2.13.0", partial: bool = False) -> Record:

@@ -14,7 +14,7 @@ from mps_build.cli import main
 from mps_build.common import picture
 from mps_build.common.errors import UsageError
 from mps_build.common.records.benchmark import BenchmarkRecord, Flag, Ratio, Row, load_benchmark
-from mps_build.common.records.verification import write_record
+from mps_build.common.records.device_record import write_record
 from mps_build.verify.reports import bars, benchmark_page
 from mps_build.verify.reports.benchmark_side_by_side import compare_benchmarks, verdict
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mps_build import cli
 from mps_build.common.errors import UsageError
-from mps_build.common.records.verification import Case
+from mps_build.common.records.device_record import Case
 from mps_build.common.wheels.nightly import index_arguments
 from mps_build.verify.bisection import report
 from mps_build.verify.bisection.case import answer_of

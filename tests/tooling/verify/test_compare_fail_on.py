@@ -10,7 +10,7 @@ import pytest
 from mps_build.cli import main
 from mps_build.commands import compare
 from mps_build.common.console import Console
-from mps_build.common.records.verification import write_record
+from mps_build.common.records.device_record import write_record
 from small_records import case, record
 
 COUNTS = {"kernels": 2, "compiled": 2, "bound": 2, "run": 2}

@@ -65,7 +65,7 @@ def test_a_wrong_name_is_refused_before_an_environment_is_made(
 
 
 def test_the_next_command_names_the_record_and_the_first_failure(tmp_path: Path) -> None:
-    from mps_build.common.records.verification import Case
+    from mps_build.common.records.device_record import Case
     from mps_build.verify.judgement import judge_run
     from mps_build.verify.suite.run import SuiteRun
 

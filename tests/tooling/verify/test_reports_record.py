@@ -11,7 +11,7 @@ from mps_build.commands.shared.conclusion import print_end
 from mps_build.commands.shared.generated import schemas
 from mps_build.common.console import Console
 from mps_build.common.errors import UsageError
-from mps_build.common.records.verification import (
+from mps_build.common.records.device_record import (
     Case,
     KnownIssue,
     Record,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from mps_build.cli import main
 from mps_build.common.errors import UsageError
-from mps_build.common.records.verification import Case, Explained, Python, Record, Simulated, Torch, write_record
+from mps_build.common.records.device_record import Case, Explained, Python, Record, Simulated, Torch, write_record
 from mps_build.verify.reports.embedded_suite import embed, without_other_cases
 from mps_build.verify.reports.html import render
 from mps_build.verify.reports.reduction import Asking, find_python, reduce_case

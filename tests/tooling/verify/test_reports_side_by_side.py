@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from mps_build.cli import main
-from mps_build.common.records.verification import write_record
+from mps_build.common.records.device_record import write_record
 from mps_build.verify.reports.side_by_side import compare_records
 from small_records import case, record
 

@@ -1,7 +1,8 @@
 """Scripts of device cases are run with torch on the CPU: clean and with a fault, cut down and as the suite's frame.
 
 The cases are of all layers; each has an overload whose fault it notices. `MPS_BUILD_TEST_TORCH` or
-`MPS_BUILD_TORCH_PYTHON` names a Python that has torch; `nox -s tests_torch` makes one.
+`MPS_BUILD_TORCH_PYTHON` names a Python that has torch; `nox -s tests_torch` makes one, and a table of the scripts:
+`MPS_BUILD_REPRO_ROWS` names the folder where each part leaves its rows.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mps_build.common.records.verification import Case, Record, Torch
+from mps_build.common.records.device_record import Case, Record, Torch
 from mps_build.verify.reports.embedded_suite import embed
 from mps_build.verify.reports.reduction import Asking, Reduction, reduce_case
 from mps_build.verify.reports.repro import render_issue, render_script
@@ -23,7 +24,8 @@ SUITE = ROOT / "tests" / "device"
 RUNNER = ROOT / "tests" / "tooling" / "stand_ins" / "many_scripts.py"
 PLANTED = json.loads(Path(__file__).with_name("planted_cases.json").read_text(encoding="utf-8"))
 PYTHON = os.environ.get("MPS_BUILD_TEST_TORCH") or os.environ.get("MPS_BUILD_TORCH_PYTHON") or ""
-MOST_LINES, MOST_BYTES = 80, 60_000
+LEAST_LINES, MOST_LINES, MOST_BYTES = 15, 80, 60_000
+ROWS = os.environ.get("MPS_BUILD_REPRO_ROWS") or ""
 LAYERS = {path.stem.split("_")[1] for path in SUITE.glob("test_*.py")}
 # Asked with --full alone, of upstream's samples, which need more than torch.
 NOT_HERE = {"opinfo"}
@@ -64,6 +66,23 @@ def _plants(folder: Path, planted: list[dict[str, str]]) -> Path:
     return file
 
 
+def _row(one: dict[str, Any]) -> dict[str, Any]:
+    """Return what the table says of a case: the script that a user gets, and how it ended without a fault and with."""
+    case = _case(one)
+    is_short = "script" in one
+    script = one["script"] if is_short else Path(one["whole"]).read_text(encoding="utf-8")
+    told = {"facts": one} if is_short else {"why_long": str(one.get("refused", ""))}
+    return {
+        "case": case.id,
+        "layer": case.layer,
+        "lines": len(script.splitlines()),
+        "characters": len(script),
+        "issue_bytes": len(render_issue(_record(case), case, script, "repro.py", **told).encode()),
+        "ends": (one["ends"] if is_short else one["whole_ends"])[:2],
+        "is_short": is_short,
+    }
+
+
 def test_the_planted_cases_are_of_all_layers() -> None:
     assert len(PLANTED) - len(STAYS_LONG) >= 40
     assert {one["file"].split("_")[1] for one in PLANTED} >= LAYERS - NOT_HERE
@@ -87,6 +106,9 @@ def test_forty_cases_are_right_without_a_fault_and_wrong_with_one_in_both_forms(
 
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(found) == len(jobs), done.stderr[-2000:]
+    if ROWS:
+        rows = [_row(one) for one in found]
+        (Path(ROWS) / f"part{part}.json").write_text(json.dumps(rows), encoding="utf-8")
     assert not {one["case"]: one["whole_ends"] for one in found if one["whole_ends"][:2] != [0, 1]}
     assert not {one["case"]: one["ends"] for one in found if one.get("ends", [0, 1])[:2] != [0, 1]}
     short = [one for one in found if "script" in one]
@@ -94,7 +116,7 @@ def test_forty_cases_are_right_without_a_fault_and_wrong_with_one_in_both_forms(
     assert long.keys() <= STAYS_LONG, long
     for one in short:
         script, case = one["script"], _case(one)
-        assert len(script.splitlines()) <= MOST_LINES, one["case"]
+        assert LEAST_LINES <= len(script.splitlines()) <= MOST_LINES, one["case"]
         issue = render_issue(_record(case), case, script, "repro.py", facts=one)
         assert len(issue.encode()) < MOST_BYTES
         title = issue.splitlines()[0]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mps_build.common.process import Captured
-from mps_build.common.records.verification import Case
+from mps_build.common.records.device_record import Case
 from mps_build.verify.training import command_cases
 from mps_build.verify.training.child_report import ChildReport
 from mps_build.verify.training.judgement import compare_losses, judge_training

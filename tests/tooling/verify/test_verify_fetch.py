@@ -30,19 +30,25 @@ OURS = Interpreter(
 )
 
 
-def shop(tmp_path: Path, *, offline: bool = False, **settings: str) -> Shop:
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for all: the pip that is made in it takes seconds."""
+    return tmp_path_factory.mktemp("fetched") / "cache"
+
+
+def shop(cache: Path, *, offline: bool = False, **settings: str) -> Shop:
     own = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
     environ = {**own, "PIP_CONFIG_FILE": "/dev/null", "PIP_NO_CACHE_DIR": "1", "no_proxy": "127.0.0.1", **settings}
-    log = tmp_path / "log"
-    return Shop(cache=tmp_path / "cache", environ=environ, log=log, reporter=SilentReporter(), offline=offline)
+    log = cache.with_name("log")
+    return Shop(cache=cache, environ=environ, log=log, reporter=SilentReporter(), offline=offline)
 
 
-def test_a_cached_torch_of_the_same_size_is_fetched_anew_and_offline_is_refused(tmp_path: Path) -> None:
+def test_a_cached_torch_of_the_same_size_is_fetched_anew_and_offline_is_refused(tmp_path: Path, cache: Path) -> None:
     index = tmp_path / "index"
     index.mkdir()
     whole = write_wheel(index, {"torch/__init__.py": b"1"}, name=NAME).read_bytes()
-    asked = shop(tmp_path, PIP_NO_INDEX="1", PIP_FIND_LINKS=index.as_uri())
-    offline = shop(tmp_path, offline=True)
+    asked = shop(cache, PIP_NO_INDEX="1", PIP_FIND_LINKS=index.as_uri())
+    offline = shop(cache, offline=True)
 
     first = fetch_wheel("torch==2.15.0", OURS, asked)
     assert fetch_wheel("torch==2.15.0", OURS, offline) == first
@@ -53,9 +59,9 @@ def test_a_cached_torch_of_the_same_size_is_fetched_anew_and_offline_is_refused(
     assert fetch_wheel("torch==2.15.0", OURS, asked).read_bytes() == whole
 
 
-def test_a_server_that_asks_to_come_back_tomorrow_is_no_missing_wheel(tmp_path: Path) -> None:
+def test_a_server_that_asks_to_come_back_tomorrow_is_no_missing_wheel(cache: Path) -> None:
     with (
         served(patience("86400")) as (address, _),
         pytest.raises(BuildEnvironmentError, match="answers 503 and asks for a pause of 86400 s"),
     ):
-        fetch_wheel("torch==2.15.0", OURS, shop(tmp_path, PIP_INDEX_URL=address))
+        fetch_wheel("torch==2.14.1", OURS, shop(cache, PIP_INDEX_URL=address))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
+import fnmatch
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,7 +14,7 @@ import pytest
 import simulation
 from mps_build.cli import main
 from mps_build.common.errors import UsageError
-from mps_build.common.records.verification import Case, Simulated, load_record
+from mps_build.common.records.device_record import Case, Simulated, load_record
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.builder.root import LIBRARY, Root
 from mps_build.simulation.releases import find_release
@@ -296,13 +298,16 @@ def test_the_repositorys_own_explanations_hold_and_name_cases_of_the_suite() -> 
     known = json.loads((suite / "touch_map.json").read_text())["cases"]
     quick = json.loads((suite / "quick.json").read_text())
     listed = {*known, *(case for cases in quick["files"].values() for case in cases)}
+    # What dispatches nothing is in no map.
+    written = "".join(file.read_text(encoding="utf-8") for file in suite.glob("test_*.py"))
 
     assert rows
     for row in rows:
         assert row.letter != "bug" or row.link or row.script, row.id
         assert not row.script or compile(row.script, row.id, "exec")
         for case in row.cases:
-            assert case in listed, f"{row.id}: no case {case}"
+            found = case in listed or f'"{case}"' in written or fnmatch.filter(listed, case)
+            assert found, f"{row.id}: no case {case}"
 
 
 def test_the_benchmark_counts_what_was_asked_and_what_is_explained() -> None:
@@ -318,3 +323,31 @@ def test_the_benchmark_counts_what_was_asked_and_what_is_explained() -> None:
     found = simulation.counted({"cases": cases, "explanations": {"stale": ["x"]}}, "15.2", 12.0)
 
     assert found == simulation.Run("15.2", asked=4, failed=3, explained=2, limits=1, stale=1, cpu_seconds=12.0)
+
+
+def test_kept_answers_are_counted_with_the_explanations_of_now_and_only_the_rest_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def document(**outcomes: str) -> dict[str, Any]:
+        cases = [{"id": name, "layer": "layouts", "outcome": outcome} for name, outcome in outcomes.items()]
+        return {"simulated": {"release": "2.6.0", "macos": "15.2"}, "cases": cases}
+
+    asked: list[tuple[str, ...]] = []
+
+    def ask(given: argparse.Namespace, macos: str, *, only: Sequence[str] = ()) -> tuple[dict[str, Any], float]:
+        asked.append(tuple(only))
+        return (document(new="passed"), 1.0) if only else (document(order="failed", new="failed", old="passed"), 30.0)
+
+    (tmp_path / "simulated_explanations.yaml").write_text(EXPLANATIONS.replace("test_bug, test_good", "order"))
+    monkeypatch.setattr(simulation, "SUITE", tmp_path)
+    monkeypatch.setattr(simulation, "_ask", ask)
+    given = argparse.Namespace(whole=True, kept=tmp_path / "kept", again=False)
+
+    first = simulation.measure(given, "15.2")
+    kept = simulation.measure(given, "15.2")
+    given.again = True
+    last = simulation.measure(given, "15.2")
+
+    assert asked == [(), ("new",)]
+    assert first == kept == simulation.Run("15.2", 3, failed=2, explained=1, limits=0, stale=0, cpu_seconds=30.0)
+    assert last == simulation.Run("15.2", 3, failed=1, explained=1, limits=0, stale=0, cpu_seconds=30.0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from mps_build.cli import main
 from mps_build.common.process import Captured, Command, capture
-from mps_build.common.records.verification import Simulated
+from mps_build.common.records.device_record import Simulated
 from mps_build.common.reporter import SilentReporter
 from mps_build.simulation.builder.build import Built
 from mps_build.simulation.session import provide, simulated_environ

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from mps_build.cli import main
-from mps_build.common.records.verification import load_record
+from mps_build.common.records.device_record import load_record
 from mps_build.verify import preparation
 from mps_build.verify.target.diagnosis import HostFacts
 from stand_in_suite import write_python

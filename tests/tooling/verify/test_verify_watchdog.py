@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mps_build.common.records.verification import Case
+from mps_build.common.records.device_record import Case
 from mps_build.verify.suite.run import SuiteRun
 from stand_in_drive import DEATHS, drive, outcomes
 

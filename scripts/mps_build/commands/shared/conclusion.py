@@ -8,7 +8,7 @@ from pathlib import Path
 from mps_build.common.console import Console, human_seconds
 from mps_build.common.errors import KnownIssuesOnly, MpsBuildError
 from mps_build.common.files import write_whole
-from mps_build.common.records.verification import Case, Record, to_json
+from mps_build.common.records.device_record import Case, Record, to_json
 from mps_build.common.result import Result
 from mps_build.common.summary import job_summary
 from mps_build.verify import Verification

@@ -13,13 +13,14 @@ from pydantic import BaseModel
 from mps_build.common import strict_yaml
 from mps_build.common.documents import command_schema, file_schemas
 from mps_build.common.errors import UsageError
+from mps_build.common.known_issues import load_issues
 from mps_build.common.recipe.catalogue import all_recipes, defaults_file
 from mps_build.common.recipe.meaning import changes, record
 from mps_build.common.recipe.model import Recipe
 from mps_build.common.recipe.schema import written_schema
 from mps_build.common.recipe.support_table import support_table
 from mps_build.common.records.benchmark import BenchmarkRecord
-from mps_build.common.records.verification import Record
+from mps_build.common.records.device_record import Record
 from mps_build.host.recordings.recording import Recording
 from mps_build.inspection.audit.render import rules_table
 from mps_build.kernels.families.shared.large import Rules
@@ -28,7 +29,12 @@ from mps_build.kernels.report.large import rules_table as large_table
 from mps_build.simulation.ledger import ledger_page
 from mps_build.verify.bisection.state import State
 from mps_build.verify.explanations import ExplanationFile, load_explanations
+from mps_build.verify.history import HistoryReasons, history, load_reasons, reports
 from mps_build.verify.reports.findings_page import findings_page
+from mps_build.verify.reports.history_page import history_page
+from mps_build.verify.upstream.explanations import UpstreamExplanations, load_upstream_explanations
+from mps_build.verify.upstream.page import upstream_page
+from mps_build.verify.upstream.summary import Summary
 
 from .catalogue import COMMANDS
 from .parser import module_of
@@ -39,10 +45,12 @@ RECIPES_ON_RECORD = Path("tests", "recorded", "recipes.json")
 _MODELS: Mapping[str, type[BaseModel]] = {
     "benchmark": BenchmarkRecord,
     "bisection": State,
+    "history": HistoryReasons,
     "kernel_large_rules": Rules,
     "record": Record,
     "recording": Recording,
     "simulated_explanations": ExplanationFile,
+    "upstream_explanations": UpstreamExplanations,
 }
 
 
@@ -60,6 +68,8 @@ def generated_files(root: Path) -> Iterator[tuple[Path, str]]:
     yield docs / "host" / "causes.md", causes_page()
     yield docs / "verify" / "simulated_rules.md", ledger_page()
     yield docs / "verify" / "simulated_findings.md", _findings(root)
+    yield docs / "verify" / "simulated_history.md", _history(root)
+    yield docs / "verify" / "simulated_upstream.md", _upstream(root)
     releases = (recipe for recipe in all_recipes() if recipe.release is not None)
     yield _page(docs / "reference" / "releases.md", "releases", support_table(releases))
     yield _page(docs / "reference" / "exit_codes.md", "exit codes", exit_codes_table())
@@ -117,6 +127,21 @@ def _findings(root: Path) -> str:
     rows = load_explanations(root / "tests" / "device" / "simulated_explanations.yaml")
     figures = json.loads((root / "benchmarks" / "results.json").read_text(encoding="utf-8"))
     return findings_page(rows, figures, release="2.6.0")
+
+
+def _history(root: Path) -> str:
+    folder = root / "tests" / "sensitivity"
+    said = json.loads((folder / "history.json").read_text(encoding="utf-8"))
+    entries = json.loads((folder / "catalogue.json").read_text(encoding="utf-8"))["entries"]
+    reasons = load_reasons(folder / "history.yaml")
+    found = reports(load_issues(root / "tests" / "device" / "known_issues.yaml"), entries, release=said["release"])
+    lines = history(found, said["answers"], reasons)
+    return history_page(lines, found, said["answers"], reasons, release=said["release"])
+
+
+def _upstream(root: Path) -> str:
+    summary = Summary.model_validate_json((root / "benchmarks" / "upstream_tests.json").read_bytes())
+    return upstream_page(summary, load_upstream_explanations())
 
 
 def _benchmarks(folder: Path) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mps_build.common.errors import UsageError
-from mps_build.common.records.verification import Simulated
+from mps_build.common.records.device_record import Simulated
 from mps_build.verify.target.callers import callers_python
 
 from .nightly_options import add_nightly_options, chosen_nightly

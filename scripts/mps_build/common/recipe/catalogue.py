@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -53,18 +53,36 @@ def load_recipe(path: Path, *, defaults: Path | None = None) -> Recipe:
     Args:
         defaults: another file in the place of ours.
     """
-    resolved = resolve(strict_yaml.read(path), lambda: strict_yaml.read(defaults or defaults_file()))
-    recipe = strict_yaml.validated(
-        resolved.data,
-        Recipe,
-        documents=resolved.documents,
-        origin=resolved.origin,
-        checks=[cross_faults, partial(_missing_patches, patches_root())],
-        faults=resolved.faults,
+    shared = defaults or defaults_file()
+    recipe = _recipe(
+        path,
+        strict_yaml.text_of(path),
+        shared,
+        strict_yaml.text_of(shared) if shared.is_file() else None,
+        tuple(sorted(each.name for each in patches_root().glob("*.patch"))),
     )
     if path.resolve().parent == recipes_root() and path.stem != recipe.name:
         raise UsageError(f"{path}: declares {recipe.version}, so its name must be {recipe.name}.yaml")
     return recipe
+
+
+# `doctor --all`, the fleet's plan and the generated pages each read every recipe, and each of them the defaults anew.
+@lru_cache(maxsize=64)
+def _recipe(path: Path, text: str, shared: Path, shared_text: str | None, patches: tuple[str, ...]) -> Recipe:
+    """Return the recipe of these texts; it is frozen, so that all who ask may have the same one."""
+
+    def defaults() -> strict_yaml.Document:
+        return strict_yaml.read(shared) if shared_text is None else strict_yaml.document_of(shared_text, str(shared))
+
+    resolved = resolve(strict_yaml.document_of(text, str(path)), defaults)
+    return strict_yaml.validated(
+        resolved.data,
+        Recipe,
+        documents=resolved.documents,
+        origin=resolved.origin,
+        checks=[cross_faults, partial(_missing_patches, patches)],
+        faults=resolved.faults,
+    )
 
 
 def find_recipe(argument: str) -> Recipe:
@@ -116,15 +134,14 @@ def _recipe_files() -> Iterator[Path]:
     return (path for path in root.glob("*.yaml") if path.name != DEFAULTS)
 
 
-def _missing_patches(root: Path, data: Any) -> Iterator[Fault]:
-    known = [path.name for path in root.glob("*.patch")]
+def _missing_patches(known: Sequence[str], data: Any) -> Iterator[Fault]:
     for key in ("patches", "rehearsal_patches"):
         names = data.get(key) if isinstance(data, dict) else None
         for index, name in enumerate(names if isinstance(names, list) else ()):
             if isinstance(name, str) and name not in known:
                 near = difflib.get_close_matches(name[:200], known, n=1)
                 shown = name if len(name) <= 200 else f"{name[:200]}…"
-                yield (key, index), f"{shown!r} is not in {root.name}/" + (f"; is {near[0]} meant?" if near else "")
+                yield (key, index), f"{shown!r} is not in patches/" + (f"; is {near[0]} meant?" if near else "")
 
 
 def _is_release(stem: str) -> bool:

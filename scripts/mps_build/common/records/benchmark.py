@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ..json_text import read_json
-from .verification import FAILED, Failure, RecordHeader, RecordPart, read_model
+from .device_record import FAILED, Failure, RecordHeader, RecordPart, read_model
 
 SCHEMA: Literal["mps-build/benchmark/1"] = "mps-build/benchmark/1"
 

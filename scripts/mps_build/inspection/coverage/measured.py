@@ -16,7 +16,7 @@ from typing import Any
 
 from mps_build.common.errors import UsageError
 from mps_build.common.json_text import read_json
-from mps_build.common.records.verification import FAILED, Case, Record
+from mps_build.common.records.device_record import FAILED, Case, Record
 
 WORDS = ("wrong", "suspect", "refused", "fell back", "right")
 _REFUSED = re.compile(r"operator '(?:aten::)?([\w.]+)' is not currently implemented")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ..families.shared.contracts import Case, Kernel
 from ..machine.runner import Runner
-from ..machine.shift import Moved
+from ..machine.shift import Moved, Shift
 from ..machine.sparse import largest_size
 from ..program.errors import NotBound, WrongBinding
 from ..program.launch import Buffer
@@ -20,6 +20,7 @@ from ..read.host_code import HostCode
 from .examine import Verdict
 from .large_call import call_of, strides_text, tensors_of
 from .large_host import NOTHING, Host, host_of
+from .large_launch import is_made, numbers_of
 from .moves import Move, Ways, moves_of
 
 LIMITS = ((1 << 31, "2**31"), (1 << 32, "2**32"))
@@ -27,11 +28,12 @@ LIMITS = ((1 << 31, "2**31"), (1 << 32, "2**32"))
 RANKS = (
     "fails, and it is not known whether torch launches it there",
     "its cases are too small",
+    "its cases become large only where torch launches another kernel",
     "its cases become large only up to a size at which nothing can wrap",
     "none of its cases becomes large",
     "no contract has its signature",
 )
-_FAILS, _SMALL, _SHORT, _STUCK, _BARE = RANKS
+_FAILS, _SMALL, _OTHERS, _SHORT, _STUCK, _BARE = RANKS
 
 _MAYBE_COPIED = "only for views with longer strides, which the host may copy before"
 
@@ -59,15 +61,31 @@ def examine_large(
     shown = _shown(narrow)
     assert case is not None
     host = host_of(kernel, code, names)
-    asked = []
+    if host.never:
+        return Verdict(outcome="passed", reason=f"torch launches it for no tensor: {host.never}")
+    asked: list[Verdict] = []
+    others: list[Move] = []
+
+    def fits(move: Move) -> bool:
+        shifts = _shifts(kernel, move, host) if host.when else []
+        if shifts and not any(is_made(host, kernel, move, each) for each in shifts):
+            others.append(move)
+            return False
+        return True
+
     try:
-        for move in moves_of(kernel, case, device, ways or Ways()):
+        for move in moves_of(kernel, case, device, ways or Ways(), fits, host.rule.ways if host.rule else ()):
             asked.append(_beyond(kernel, move, device, host))
             if asked[-1].outcome in ("wrong", "out_of_bounds"):
                 return asked[-1]
     except (NotBound, WrongBinding) as error:
         if not asked:
             return _candidate(_STUCK, f"{shown}; it cannot be asked: {error}")
+    if not asked and host.keeps_small:
+        reason = f"torch launches it for no tensor that reaches over 2**31 bytes; {host.text}"
+        return Verdict(outcome="passed", reason=f"{reason}; its cases were not made so large")
+    if not asked and others:
+        return _candidate(_OTHERS, f"{shown}; {host.when}", inputs={"case": others[0].program.label})
     if not asked:
         return _candidate(_STUCK, shown if not host.unknown else f"{shown}; {host.unknown}")
     failing = [each for each in asked if each.where.get("rank") == _FAILS]
@@ -95,16 +113,18 @@ def _candidate(rank: str, reason: str, **fields: object) -> Verdict:
 
 @dataclass(slots=True, kw_only=True)
 class _Asked:
-    """What is known after some launches: the sizes at which it was right, and the first that torch does not make."""
+    """What is known after some launches: the sizes at which it was right, the first that torch does not make, and
+    one at which it fails where torch launches another kernel."""
 
     right: list[str]
     beyond: str = ""
+    others: str = ""
 
 
 def _beyond(kernel: Kernel, move: Move, device: Runner, host: Host) -> Verdict:
     """Run at each limit that a launch of torch's passes; the first at which it is not as it was decides."""
     asked = _Asked(right=[])
-    for units, text in _targets(kernel, move, host):
+    for units, text in _targets(kernel, move):
         shift = replace(move.shift, units=units)
         tensors = tensors_of(kernel, move, shift)
         if not host.makes(tensors):
@@ -119,8 +139,14 @@ def _beyond(kernel: Kernel, move: Move, device: Runner, host: Host) -> Verdict:
         if moved.trouble is None and moved.contents == move.small.contents:
             asked.right.append(text)
             continue
+        if not is_made(host, kernel, move, shift):
+            asked.others = text
+            break
         return _failed(kernel, replace(move, shift=shift), host, moved, text, asked.right)
     label = move.program.label
+    if asked.others:
+        reason = f"it fails {asked.others}, and torch launches it only if {host.when}"
+        return _candidate(_OTHERS, reason, inputs={"case": label})
     if not asked.right:
         if asked.beyond:
             reason = f"torch launches it for no tensor {asked.beyond}; {host.text}"
@@ -130,7 +156,13 @@ def _beyond(kernel: Kernel, move: Move, device: Runner, host: Host) -> Verdict:
     return Verdict(outcome="passed", reason=reason, inputs={"case": label, "moved": asked.right[-1]})
 
 
-def _targets(kernel: Kernel, move: Move, host: Host) -> list[tuple[int, str]]:
+def _shifts(kernel: Kernel, move: Move, host: Host) -> list[Shift]:
+    """Return the large launches of a way that the host's guards let pass."""
+    shifts = [replace(move.shift, units=units) for units, _ in _targets(kernel, move)]
+    return [each for each in shifts if host.makes(tensors_of(kernel, move, each))]
+
+
+def _targets(kernel: Kernel, move: Move) -> list[tuple[int, str]]:
     """Return by how many units to grow, smallest first: below each limit, across it, past it, and as far as it goes."""
     count = max(
         -(-move.step.grid[move.shift.axis] // (move.step.threadgroup[move.shift.axis] * max(move.shift.unit, 1))), 1
@@ -162,11 +194,12 @@ def _failed(kernel: Kernel, move: Move, host: Host, moved: Moved, text: str, rig
     if not right:  # nothing can wrap there: the case was made large wrongly, and says nothing of the kernel
         return _candidate(_SHORT, f"{text}, {what}", inputs=inputs)
     until = f"right up to {right[-1]}; not {text}: {what}"
-    views = strides_text(move, move.shift)
+    views = "" if host.when else strides_text(move, move.shift)  # a condition says that such launches are made
     if host.rule is None or host.unknown or host.rule.chooses or (views and not host.rule.views):
         why = host.unknown or (host.rule.chooses if host.rule else "") or _MAYBE_COPIED
         return _candidate(_FAILS, f"{until} ({why})", inputs=inputs, where=where)
-    inputs["call"] = call_of(kernel, move, tensors_of(kernel, move, move.shift), host.rule.call)
+    tensors, numbers = tensors_of(kernel, move, move.shift), numbers_of(kernel, move, move.shift)
+    inputs["call"] = call_of(kernel, move, tensors, host.rule.call, numbers)
     if views:
         inputs["strides"] = views
     return Verdict(outcome="out_of_bounds" if moved.trouble else "wrong", reason=until, inputs=inputs, where=where)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from ..families.shared.condition import Number
 from ..families.shared.contracts import Kernel
 from ..machine.shift import Shift, sizes_of
 from ..program.dtypes import dtype_named
@@ -12,7 +13,7 @@ from ..program.launch import Buffer, Program, Reference, Same, Shape, Step, View
 from .large_host import Tensor
 from .moves import Move
 
-_PLACE = re.compile(r"\{(\w+)\}")
+_PLACE = re.compile(r"\{(\w+)(?:\[(\d)\])?\}")
 
 
 def tensors_of(kernel: Kernel, move: Move, shift: Shift) -> list[Tensor]:
@@ -32,8 +33,8 @@ def tensors_of(kernel: Kernel, move: Move, shift: Shift) -> list[Tensor]:
     return found
 
 
-def call_of(kernel: Kernel, move: Move, tensors: Sequence[Tensor], template: str) -> str:
-    """Return the rule's call with the tensors of a launch in it."""
+def call_of(kernel: Kernel, move: Move, tensors: Sequence[Tensor], template: str, numbers: Mapping[str, Number]) -> str:
+    """Return the rule's call with the tensors and the numbers of a launch in it."""
     by_name = {each.name: each for each in tensors}
 
     def text(match: re.Match[str]) -> str:
@@ -42,10 +43,10 @@ def call_of(kernel: Kernel, move: Move, tensors: Sequence[Tensor], template: str
             return _empty(kernel, move, by_name[name])
         if name.endswith("_shape") and name.removesuffix("_shape") in by_name:
             return str(by_name[name.removesuffix("_shape")].shape)
-        constant = move.step.arguments.get(name)
-        if isinstance(constant, bytes) and len(constant) in (4, 8):
-            return str(int.from_bytes(constant, "little"))
-        return kernel.parts.get(name, match[0])
+        number = numbers.get(name)
+        if isinstance(number, tuple) and match[2]:
+            return str(number[int(match[2])])
+        return str(number) if isinstance(number, int) else kernel.parts.get(name, match[0])
 
     return _PLACE.sub(text, template)
 

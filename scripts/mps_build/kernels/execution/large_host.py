@@ -59,6 +59,23 @@ class Host:
     bounds: tuple[Bound, ...] = ()
     unknown: str = ""
 
+    @property
+    def never(self) -> str:
+        """Why no launch of the kernel is made at all; empty if some is, or may be."""
+        return self.rule.never if self.rule and not self.unknown else ""
+
+    @property
+    def when(self) -> str:
+        """Which launches are made, as a condition (families/shared/condition.py); empty if that is not stated."""
+        return self.rule.when if self.rule and not self.unknown else ""
+
+    @property
+    def keeps_small(self) -> bool:
+        """Whether every buffer of a launch reaches over less than 2**31 bytes: no offset of 32 bits wraps there."""
+        return any(
+            each.guard.quantity == "bytes" and each.guard.most < 1 << 31 and not each.ask.of for each in self.bounds
+        )
+
     def makes(self, tensors: Sequence[Tensor]) -> bool:
         """Return whether the host may make a launch of these tensors; True where it is not known."""
         return all(each.passes(tensors) for each in self.bounds)
@@ -69,7 +86,7 @@ class Host:
         return "; ".join(dict.fromkeys(each.ask.text for each in self.bounds))
 
 
-_TWINS = (("u32", "u64"), ("uint32_t", "uint64_t"), ("int32_t", "int64_t"), ("i32", "i64"), ("32", "64"))
+_TWINS = (("u32", "u64"), ("uint32_t", "uint64_t"), ("int32_t", "int64_t"), ("i32", "i64"))
 NOTHING = HostCode(calls={}, reason="the wheel's host code was not read")
 
 
@@ -78,7 +95,7 @@ def host_code_of(target: Path, *, is_installed: bool = False) -> HostCode:
     rules = [rule for each in load_rules().values() for rule in each]
     functions = sorted({name for rule in rules for each in rule.host for name in _way(each)})
     guards = sorted({each.symbol for each in load_guards()})
-    texts = sorted({ask.message for rule in rules for ask in rule.asks if ask.message})
+    texts = sorted({text for rule in rules for text in (rule.held, *(ask.message for ask in rule.asks)) if text})
     return (read_installed_code if is_installed else read_host_code)(target, functions, guards, texts)
 
 
@@ -96,7 +113,10 @@ def host_of(kernel: Kernel, code: HostCode, names: Collection[str] = ()) -> Host
     called = {way: _called(code.calls, way) for way in found if way}
     if not called:
         return Host(rule=rule, unknown=code.reason or f"the wheel's host code does not name {ways[0][-1]}")
-    bounds = [each for ask in rule.asks for each in _bounds(ask, code, list(called.values()))]
+    wider = twin_of(kernel.name, names)
+    bounds = [each for ask in rule.asks for each in _bounds(ask, code, list(called.values()), wider)]
+    if rule.held and rule.held not in code.texts:
+        return Host(rule=rule, bounds=tuple(bounds), unknown="its host code is not the one that the rule was read of")
     comparing = next((way[-1] for way, calls in called.items() if INLINE in calls), "")
     if comparing and not rule.compares and not bounds:
         unknown = f"{comparing} compares with 2**31 in a way that no rule states"
@@ -105,7 +125,7 @@ def host_of(kernel: Kernel, code: HostCode, names: Collection[str] = ()) -> Host
     if unstated := above - {ask.guard for ask in rule.asks}:
         unknown = f"what calls {ways[0][-1]} asks {', '.join(sorted(unstated))}, and no rule says for what"
         return Host(rule=rule, bounds=tuple(bounds), unknown=unknown if not bounds else "")
-    if (wider := twin_of(kernel.name, names)) and not rule.asks:
+    if wider and not rule.asks:
         return Host(rule=rule, unknown=f"{wider} is there for larger tensors, and no rule says when it is taken")
     return Host(rule=rule, bounds=tuple(bounds))
 
@@ -115,15 +135,20 @@ def twin_of(name: str, names: Collection[str]) -> str | None:
 
     >>> twin_of("softmax_row_float_u32", {"softmax_row_float_u64"}), twin_of("softmax_row_float_u64", {"x"})
     ('softmax_row_float_u64', None)
+    >>> twin_of("index_copy_float_32", {"index_copy_float_64"}), twin_of("mm_32_float", {"mm_64_float"})
+    ('index_copy_float_64', None)
     """
+    if name.endswith("_32") and name[:-2] + "64" in names:  # elsewhere it is a size of something else
+        return name[:-2] + "64"
     found = (f"_{name}_".replace(f"_{narrow}_", f"_{wide}_")[1:-1] for narrow, wide in _TWINS)
     return next((each for each in found if each != name and each in names), None)
 
 
-def _bounds(ask: Ask, code: HostCode, called: Sequence[Mapping[str, int]]) -> list[Bound]:
+def _bounds(ask: Ask, code: HostCode, called: Sequence[Mapping[str, int]], wider: str | None) -> list[Bound]:
     """Return what an ask keeps small: nothing if the wheel's host code does not ask it in every way to the kernel."""
-    if ask.refusal is not None:
-        return [Bound(guard=ask.refusal, ask=ask)] if ask.message in code.texts else []
+    if ask.limit is not None:
+        is_asked = wider is not None if ask.twin else ask.message in code.texts
+        return [Bound(guard=ask.limit, ask=ask)] if is_asked else []
     return [
         Bound(guard=_told(each, [calls[each.symbol] for calls in called]), ask=ask)
         for each in load_guards()

@@ -75,5 +75,6 @@ def _key(kernel: Kernel, found: Addressing) -> str:
     sizes = [(each.name, each.element, each.size, each.align) for each in arguments]
     rule = rule_of(kernel.contract, kernel.name) if kernel.contract else None
     family = kernel.contract.family if kernel.contract else ""
-    shared = family, rule, sizes, kernel.metadata.arrays, found.digest
+    named = sorted(kernel.parts.items()) if rule and rule.when else ()  # a condition may name them
+    shared = family, rule, sizes, kernel.metadata.arrays, named, found.digest
     return hashlib.sha256(repr(shared).encode()).hexdigest()[:32]

@@ -8,7 +8,7 @@ if what is left is the same after several small moves.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..families.shared.contracts import Case, Kernel, find_binder
@@ -41,10 +41,27 @@ class Ways:
     in_vain: dict[str, int] = field(default_factory=dict)
 
 
-def moves_of(kernel: Kernel, case: Case, device: Runner, ways: Ways, most: int = 2) -> Iterator[Move]:
+def any_move(_: Move) -> bool:
+    """Take every way."""
+    return True
+
+
+def moves_of(
+    kernel: Kernel,
+    case: Case,
+    device: Runner,
+    ways: Ways,
+    fits: Callable[[Move], bool] = any_move,
+    tried: Sequence[str] = (),
+    most: int = 2,
+) -> Iterator[Move]:
     """Yield up to so many ways in which a kernel's cases become large, each of another kind or along another axis.
 
     What worked for another kernel of its form is tried first, and alone if it works.
+
+    Args:
+        fits: whether a way leads to launches that are asked for.
+        tried: the ways that are tried; empty: all.
 
     Raises:
         NotBound, WrongBinding: no case can be made.
@@ -56,12 +73,12 @@ def moves_of(kernel: Kernel, case: Case, device: Runner, ways: Ways, most: int =
         cases = list(_cases(kernel, case, trials))
         for number, way in ways.found.get(family, ()):
             same = [each for each in cases if each[0] == number]
-            for each, move in _moves(kernel, same, trials, [way]):
+            for each, move in _moves(kernel, same, trials, [way], fits):
                 found.append(each)
                 yield move
         if found:
             return
-        for each, move in _moves(kernel, cases, trials, WAYS):
+        for each, move in _moves(kernel, cases, trials, tried or WAYS, fits):
             found.append(each)
             yield move
             if len(found) == most:
@@ -90,14 +107,21 @@ def _cases(kernel: Kernel, case: Case, trials: Trials) -> Iterator[tuple[int, Pr
 
 
 def _moves(
-    kernel: Kernel, cases: Sequence[tuple[int, Program, Step, Moved]], trials: Trials, ways: Sequence[str]
+    kernel: Kernel,
+    cases: Sequence[tuple[int, Program, Step, Moved]],
+    trials: Trials,
+    ways: Sequence[str],
+    fits: Callable[[Move], bool],
 ) -> Iterator[tuple[tuple[int, str], Move]]:
     done: set[str] = set()
     for number, program, step, small in cases:
         for way in ways:
-            if way not in done and (shift := shift_of(kernel, step, small, trials, way)) is not None:
+            if way in done or (shift := shift_of(kernel, step, small, trials, way)) is None:
+                continue
+            move = Move(program=program, step=step, shift=shift, small=small)
+            if fits(move):
                 done.add(way)
-                yield (number, way), Move(program=program, step=step, shift=shift, small=small)
+                yield (number, way), move
 
 
 def alone(program: Program, name: str, device: Runner) -> Step | None:

@@ -23,7 +23,7 @@ from typing import Any
 
 MEMORY_BYTES = 2 << 30
 # Sparse tensors: address space, of which a launch of a few threadgroups touches little.
-LARGE_BYTES = 400 << 30
+LARGE_BYTES = 800 << 30
 CPU_SECONDS = 1200
 _STACK_BYTES = 64 << 20
 _FILES = 64

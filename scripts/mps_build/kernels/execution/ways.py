@@ -10,7 +10,7 @@ from ..families.shared.contracts import Kernel
 from ..machine.runner import Runner
 from ..machine.shift import Moved, Shift
 from ..program.errors import WrongBinding
-from ..program.launch import Buffer, Step
+from ..program.launch import Addresses, Buffer, Step
 
 Words = Mapping[str | int, tuple[tuple[int, int, int], ...]]
 WAYS = ("x", "y", "z", "raised", "stretched")
@@ -68,7 +68,7 @@ def shift_of(kernel: Kernel, step: Step, small: Moved, trials: Trials, way: str)
     if way == "raised":
         return _raised(kernel, trials, step, small)
     if way == "stretched":
-        return _stretched(trials, step, small)
+        return _stretched(kernel, trials, step, small)
     axis = WAYS.index(way)
     count = -(-step.grid[axis] // step.threadgroup[axis])
     found = (_along(trials, step, axis, unit, count // unit, small) for unit in units_of(count))
@@ -171,38 +171,47 @@ def _choices(words: Sequence[tuple[str | int, tuple[int, int, int]]]) -> list[Wo
     return found
 
 
-def _stretched(trials: Trials, step: Step, small: Moved) -> Shift | None:
+def _stretched(kernel: Kernel, trials: Trials, step: Step, small: Moved) -> Shift | None:
     """Find a stride among the constants, and the tensors whose pieces lie that far apart."""
     buffers = {key: value for key, value in step.arguments.items() if isinstance(value, Buffer) and value.size > 1}
+    own = {key: _element_of(kernel, key) for key in buffers}
     for name, offset, width, number in _constants(step):
         if number < 2:
             continue
-        for element in (1, 2, 4, 8, 16):
-            pieces = {key for key, each in buffers.items() if number * element < each.size}
-            both = [pieces] if len(pieces) > 1 else []
-            for chosen in [*({key} for key in pieces), *both]:
-                shift = Shift(
-                    axis=0,
-                    units=1,
-                    unit=0,
-                    bytes={},
-                    words={name: ((offset, width, _APART),)},
-                    stretched=dict.fromkeys(chosen, (number * element, _APART * element)),
-                )
-                if trials.is_same(step, shift, small, (1, 3, 37)) and not _is_idle(trials, step, shift, small):
-                    return shift
+        for chosen in _pieces(buffers, own, number):
+            shift = Shift(
+                axis=0,
+                units=1,
+                unit=0,
+                bytes={},
+                words={name: ((offset, width, _APART),)},
+                stretched={key: (number * element, _APART * element) for key, element in chosen.items()},
+            )
+            if trials.is_same(step, shift, small, (1, 3, 37)) and not _is_idle(trials, step, shift, small):
+                return shift
     return None
+
+
+def _pieces(
+    buffers: Mapping[str | int, Buffer], own: Mapping[str | int, int], number: int
+) -> Iterator[Mapping[str | int, int]]:
+    """Yield which buffers may have pieces of so many elements, each with the bytes of an element: all, and all inputs,
+    by their own elements; then for elements of each size one alone, and all."""
+    mixed = {key: own[key] for key, each in buffers.items() if number * own[key] < each.size}
+    inputs = {key: element for key, element in mixed.items() if buffers[key].role == "input"}
+    yield from (each for each in (mixed, inputs) if len(set(each.values())) > 1)
+    for element in (1, 2, 4, 8, 16):
+        pieces = [key for key, each in buffers.items() if number * element < each.size]
+        yield from ({key: element} for key in pieces)
+        if len(pieces) > 1:
+            yield dict.fromkeys(pieces, element)
 
 
 def _raised(kernel: Kernel, trials: Trials, step: Step, small: Moved) -> Shift | None:
     """Find a buffer of indices, the tensor that they point into, and the constant that is its length."""
-    inputs = {key: each for key, each in step.arguments.items() if isinstance(each, Buffer) and each.data}
     constants = [each for each in _constants(step) if each[3] > 0]
     lengths = list(dict.fromkeys([1, *(each[3] for each in constants)]))[:12]
-    for index, held in inputs.items():
-        width = _INTEGERS.get(_type_of(kernel, index), 0)
-        if not width or held.role != "input" or held.size % width:
-            continue
+    for index, held, width in _indices(kernel, step):
         for target, value in step.arguments.items():
             if not isinstance(value, Buffer) or target == index:
                 continue
@@ -220,6 +229,20 @@ def _raised(kernel: Kernel, trials: Trials, step: Step, small: Moved) -> Shift |
                     if trials.is_same(step, shift, small, (1, 3, 37)) and not _is_idle(trials, step, shift, small):
                         return shift
     return None
+
+
+def _indices(kernel: Kernel, step: Step) -> Iterator[tuple[str | int, Buffer, int]]:
+    """Yield the buffers that may hold indices, each with the bytes of one.
+
+    Where there is a table of addresses they are behind it, of 64 bits: the only one there.
+    """
+    tables = {key: value for key, value in step.arguments.items() if isinstance(value, Addresses)}
+    for key, value in (tables or step.arguments).items():
+        inner = list(value.places.values()) if isinstance(value, Addresses) else []
+        held = value if isinstance(value, Buffer) else inner[0] if len(inner) == 1 else None
+        width = 8 if inner else _INTEGERS.get(_type_of(kernel, key), 0)
+        if held is not None and held.data and held.role == "input" and width and held.size % width == 0:
+            yield key, held, width
 
 
 def _rows(index: Buffer, width: int, elements: int) -> list[int]:

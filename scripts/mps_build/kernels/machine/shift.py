@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ..program.errors import WrongBinding
 from ..program.launch import Buffer, Step
 from .left import BadReport, Left, check_numbers, troubles_of
 from .troubles import Compiled, Trouble
@@ -92,7 +93,24 @@ def moved_of(step: Step, shift: Shift, codes: Mapping[str, Compiled], left: Left
 
 
 def outputs_of(step: Step) -> list[str | int]:
-    """Return the arguments whose buffers a kernel may write and a check may look at, in their order."""
-    return [
-        key for key, value in step.arguments.items() if isinstance(value, Buffer) and value.role in ("output", "inout")
-    ]
+    """Return the arguments whose buffers a kernel may write, in their order; of a launch alone, also what is judged
+    only through a later launch."""
+    return [key for key, value in step.arguments.items() if isinstance(value, Buffer) and value.role != "input"]
+
+
+def grown(data: bytes, words: Sequence[tuple[int, int, int]], units: int) -> bytes:
+    """Return a constant whose lengths are grown: offset, size and growth with each unit.
+
+    >>> grown(bytes([5, 0, 0, 0]), [(0, 4, 2)], 3)
+    b'\\x0b\\x00\\x00\\x00'
+
+    Raises:
+        WrongBinding: a length does not fit its word.
+    """
+    out = bytearray(data)
+    for offset, size, growth in words:
+        value = int.from_bytes(out[offset : offset + size], "little") + growth * units
+        if value >= 1 << 8 * size:
+            raise WrongBinding(f"a length of {value} does not fit its {8 * size} bits")
+        out[offset : offset + size] = value.to_bytes(size, "little")
+    return bytes(out)

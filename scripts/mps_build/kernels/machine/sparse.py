@@ -13,7 +13,7 @@ from ..program.launch import Addresses, Buffer, Step
 from .checks import FORWARD
 from .left import Launch, Left, Place
 from .runtime import Report, Run
-from .shift import Shift, outputs_of
+from .shift import Shift, grown, outputs_of
 
 POISON = 0xA5
 # A launch here is a few threadgroups: what takes longer runs wild, and would fill the memory.
@@ -23,8 +23,8 @@ _INNER, _MOST_INNER = 40, 4
 
 
 def largest_size() -> int:
-    """Return the most bytes that a buffer may have here."""
-    return (1 << 35) - (1 << 25)
+    """Return the most bytes that a buffer may have here: 2**32 elements of 8 bytes, and some more."""
+    return (1 << 36) - (1 << 25)
 
 
 class Launcher(Protocol):
@@ -69,25 +69,25 @@ def run_shifted(
             kept[key] = [(at + to, length) for _, length, to in pieces]
             places.append(Place(slot=slot, address=at, size=size, name=argument.name))
         elif isinstance(value, bytes):
-            data = _grown(value, shift.words.get(key, ()), shift.units)
+            data = grown(value, shift.words.get(key, ()), shift.units)
             at = _place(library, slot, len(data), max(argument.align, 1))
             library.rt_fill(at, data, len(data))
             places.append(Place(slot=slot, address=at, size=len(data), name=argument.name))
         else:
-            at = _place_table(library, slot, value, places)
+            at = _place_table(library, slot, value, places, shift, key)
         pointers[argument.index] = at
     said = _launch(device, step, shift, groups, pointers)
     left = Left(launches=(Launch.of(0, said, places),))
     return left, [b"".join(ctypes.string_at(*each) for each in kept[key]) for key in outputs_of(step)]
 
 
-def _place_table(library: Any, slot: int, table: Addresses, places: list[Place]) -> int:
-    """Place a table of addresses and its buffers, which stay where and as they are; return where it lies."""
+def _place_table(library: Any, slot: int, table: Addresses, places: list[Place], shift: Shift, key: str | int) -> int:
+    """Place a table of addresses and its buffers, which stay where they are; return where it lies."""
     data = bytearray(table.data)
     for number, (offset, buffer) in enumerate(table.places.items()):
         inner = _INNER + _MOST_INNER * slot + number
         at = _place(library, inner, buffer.size, buffer.align or 16)
-        held = buffer.data or bytes([POISON]) * buffer.size
+        held = _raised(buffer.data, shift.values.get(key), shift.units) or bytes([POISON]) * buffer.size
         library.rt_fill(at, held, buffer.size)
         places.append(Place(slot=inner, address=at, size=buffer.size, name=f"+{offset}"))
         struct.pack_into("<Q", data, offset, at)
@@ -141,7 +141,7 @@ def _place(library: object, slot: int, size: int, align: int) -> int:
 
 
 def _raised(data: bytes, how: tuple[int, int] | None, units: int) -> bytes:
-    """Return a buffer's whole numbers, each grown.
+    """Return a buffer's whole numbers, each grown; negative ones count from the end, which grows itself.
 
     Raises:
         WrongBinding: one of them does not fit.
@@ -151,18 +151,9 @@ def _raised(data: bytes, how: tuple[int, int] | None, units: int) -> bytes:
     width, growth = how
     grown = bytearray()
     for at in range(0, len(data), width):
-        value = int.from_bytes(data[at : at + width], "little", signed=True) + growth * units
+        value = int.from_bytes(data[at : at + width], "little", signed=True)
+        value += growth * units if value >= 0 else 0
         if value >= 1 << (8 * width - 1):
             raise WrongBinding(f"an index of {value} does not fit its {8 * width} bits")
         grown += value.to_bytes(width, "little", signed=True)
     return bytes(grown)
-
-
-def _grown(data: bytes, words: Sequence[tuple[int, int, int]], units: int) -> bytes:
-    out = bytearray(data)
-    for offset, size, growth in words:
-        value = int.from_bytes(out[offset : offset + size], "little") + growth * units
-        if value >= 1 << 8 * size:
-            raise WrongBinding(f"a length of {value} does not fit its {8 * size} bits")
-        out[offset : offset + size] = value.to_bytes(size, "little")
-    return bytes(out)

@@ -9,8 +9,8 @@ from typing import Protocol
 from ..code.compiled import Variable
 from ..read.metadata import Metadata
 
-# Buffers lie 64 GiB apart: an offset that wrapped at 2**32 elements is still nearest to its own.
-_NEAR = 1 << 35
+# Buffers lie 128 GiB apart: an offset that wrapped at 2**32 elements is still nearest to its own.
+_NEAR = 1 << 36
 _STATUS = {1: "fault", 2: "timeout", 3: "trap", 4: "deadlock", 5: "bad launch"}
 
 

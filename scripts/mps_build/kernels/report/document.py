@@ -13,6 +13,7 @@ from ..read.library import BASIC
 from .importance import importance
 
 _HEAVY = 1e299
+_GRAVITY = {**dict.fromkeys(FOUND, 0), "misfit": 1, "refused": 2, "known": 3, "overflow_candidate": 4, "passed": 10}
 _FAMILIES = 8
 _SLOW = 0.5  # processor seconds to run a kernel, worth a look
 
@@ -102,6 +103,15 @@ def kernel_row(row: KernelRow) -> dict[str, Any]:
     return fields
 
 
+def once(rows: Sequence[KernelRow]) -> list[KernelRow]:
+    """Return each kernel once, whatever libraries hold it: the row of the one where it came out worst."""
+    worst: dict[str, KernelRow] = {}
+    for row in rows:
+        if row.name not in worst or _GRAVITY.get(row.outcome, 9) < _GRAVITY.get(worst[row.name].outcome, 9):
+            worst[row.name] = row
+    return list(worst.values())
+
+
 def family_rows(rows: Sequence[KernelRow], most: int) -> list[list[str]]:
     """Return a table: family, kernels, compiled, bound, run, findings, known issues.
 
@@ -145,10 +155,11 @@ def finding_lines(rows: Sequence[KernelRow]) -> list[str]:
     for (outcome, _, _), members in sorted(groups.items(), key=lambda each: (gravest[each[0]], smallest[each[0]])):
         members.sort(key=lambda row: importance(row.outcome, row.verdict))
         first = members[0]
+        libraries = ", ".join(dict.fromkeys(row.library for row in members if row.name == first.name))
         others = len({row.name for row in members}) - 1
         alike = f" and {others} more of its operator and family" if others else ""
         shown = ", ".join(f"{key} {value}" for key, value in first.verdict.get("inputs", {}).items())
-        text = f"{outcome}: {first.name} ({first.library}){alike}\n    {first.reason}"
+        text = f"{outcome}: {first.name} ({libraries}){alike}\n    {first.reason}"
         lines.append(text + (f"\n    inputs: {shown}" if shown else ""))
     return lines
 
@@ -159,7 +170,7 @@ CANDIDATE_COLUMNS = ("candidates: why nothing was shown", "kernels", "families")
 def candidate_rows(rows: Sequence[KernelRow]) -> list[list[str]]:
     """Return a table of the candidates of `--large`: why nothing was shown of them, the most telling reason first."""
     ranks: dict[str, list[KernelRow]] = {}
-    for row in rows:
+    for row in once(rows):
         if row.outcome == "overflow_candidate":
             ranks.setdefault(row.verdict.get("where", {}).get("rank", ""), []).append(row)
     table = []

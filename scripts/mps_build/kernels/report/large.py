@@ -22,6 +22,7 @@ def rules_table() -> str:
 
 
 def _larger(rule: Rule) -> str:
-    asks = [f"{_THEN[each.then]} (`{each.guard or each.message}`)" for each in rule.asks]
+    asks = [f"{_THEN[each.then]} ({each.why or f'`{each.asked}`'})" for each in rule.asks]
+    said = [f"launched if `{rule.when}`"] if rule.when else [f"never launched: {rule.never}"] if rule.never else []
     open_ = [f"not known: {rule.chooses}"] if rule.chooses else []
-    return ", ".join([*asks, *open_]) or "launched"
+    return ", ".join([*asks, *said, *open_]) or "launched"

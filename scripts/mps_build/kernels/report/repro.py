@@ -51,12 +51,18 @@ def render_script(document: Mapping[str, Any], row: Mapping[str, Any]) -> str:
             "TARGET": _target(document),
             "KERNEL": row["name"],
             "SEED": int(document.get("seed") or 0),
+            "MORE": _large(row),
         }
         template = _RUN
     else:
         values, template = asked, _ASK
     lines = [f"{name} = {value if name == 'INPUTS' else repr(value)}" for name, value in values.items()]
     return "\n".join([*head, *lines, "", template.read_text(encoding="utf-8")])
+
+
+def _large(row: Mapping[str, Any]) -> list[str]:
+    """Return the option with which a finding of large tensors is found again."""
+    return ["--large"] if "moved" in row.get("inputs", {}) else []
 
 
 def _target(document: Mapping[str, Any]) -> str:
@@ -133,7 +139,8 @@ def render_issue(document: Mapping[str, Any], row: Mapping[str, Any], script: st
         if asks
         else f"`python {in_markdown(file)}` (attached; needs mps-build on Linux; exit 1 means that it was found again)"
     )
-    pattern = f"verify_kernels {_target(document)} --kernel {row['name']} --seed {int(document.get('seed') or 0)}"
+    options = ["--kernel", str(row["name"]), "--seed", str(int(document.get("seed") or 0)), *_large(row)]
+    pattern = f"verify_kernels {_target(document)} {' '.join(options)}"
     return "\n".join(
         [
             f"# [MPS] Metal kernel {name}: {in_markdown(_effect(row))}",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mps_build.common.plain_text import in_markdown, plain
-from mps_build.common.records.verification import FAILED
+from mps_build.common.records.device_record import FAILED
 
 LABEL = "mps-regression"
 _MARKER = re.compile(r"<!-- mps-build regression (\S+) -->")

@@ -22,11 +22,11 @@ from mps_build.common.receipts import digest_of
 from mps_build.common.reporter import Reporter
 from mps_build.common.workspace import cache_folder, remove_tree
 
+from ...kernels.machine.build import SOURCES as RUNTIME  # its C is a part of the library
 from ..releases import Release
-from .kernels import RUNTIME, compile_kernels
 from .ninja_file import NATIVE, Inputs, ninja_text, own_sources
 from .packages import check_host
-from .root import LIBRARY, Root, hook_files, make_root, write_hook
+from .root import LIBRARY, Root, compile_modules, hook_files, make_root, write_hook
 from .source import debian_tree, generate, host_files, mirrored, patched_files, users_tree, write_if_changed
 
 
@@ -118,12 +118,15 @@ def _compiled(
         sources=tuple(sources),
         native=native,
     )
+    from .kernels import compile_kernels  # a start that builds nothing does without
+
     kernels = compile_kernels(release, folder.parent.parent / "kernels", log=log, reporter=reporter)
     write_if_changed(folder / "build.ninja", ninja_text(inputs).encode())
     before = _cpu_seconds()
     argv = (str(root.ninja), "-C", str(folder), f"-j{jobs}", "-k", "0")
     run_build(Command(argv=argv, environ=_environ()), log=log, reporter=reporter, title="Compile the back end")
     spent = round(_cpu_seconds() - before + _spent(folder), 1)
+    compile_modules(root, folder / LIBRARY, log=log, reporter=reporter)
     count = sum(file.suffix == ".mm" for file in files)
     facts = {
         "state": state,

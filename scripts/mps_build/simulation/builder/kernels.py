@@ -21,13 +21,11 @@ from ...kernels.code.compiler import translator_version
 from ...kernels.code.runtime import LIBRARY_CALLS, SYMBOLS
 from ...kernels.execution.closed import Reader
 from ...kernels.execution.servers import servers
-from ...kernels.machine.build import SOURCES
 from ...kernels.machine.link import Image
 from ...kernels.read.library import KERNEL_TYPE, Library
 from ...kernels.read.wheel import read_libraries
 from ..releases import Release
 
-RUNTIME = SOURCES  # its C is a part of the library
 # kernels.cpp fills these places with jumps to the functions, and reads what `packed` writes.
 _FORMAT, _CALLS, _CALL_BYTES = "mps-build-kernels-1", 0x5900_0000_0000, 16
 _CODE, _PAGE = 0x5B00_0000_0000, 4096

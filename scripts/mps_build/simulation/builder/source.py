@@ -26,6 +26,7 @@ from .packages import Apt
 
 # Of the package: host code, its headers, torchgen, Metal kernels as text. No documentation, no tests.
 _MEMBERS = ("aten", "c10", "caffe2", "torch", "torchgen", "third_party", "CMakeLists.txt", "version.txt", "setup.py")
+_TEST_MEMBERS = ("test", "pytest.ini")
 _MARKER = ".mps-build-tree"
 _GENERATED_FROM = ("torchgen/**/*.py", "aten/src/ATen/native/*.yaml", "aten/src/ATen/templates/*")
 
@@ -36,8 +37,25 @@ def debian_tree(release: Release, folder: Path, *, log: Path, reporter: Reporter
     Raises:
         SourceError: it could not be had.
     """
+    tree = folder / f"pytorch-{release.package.version}"
+    return _unpacked(release, folder, tree, _MEMBERS, log=log, reporter=reporter)
+
+
+def debian_tests(release: Release, folder: Path, *, log: Path, reporter: Reporter) -> Path:
+    """Return the release's own tests, unpacked only once: a folder that holds `test` and pytest's settings.
+
+    Raises:
+        SourceError: they could not be had.
+    """
+    tree = folder / f"pytorch-tests-{release.package.version}"
+    return _unpacked(release, folder, tree, _TEST_MEMBERS, log=log, reporter=reporter)
+
+
+def _unpacked(
+    release: Release, folder: Path, tree: Path, names: tuple[str, ...], *, log: Path, reporter: Reporter
+) -> Path:
+    """Return the tree, with these members of the source package."""
     package = release.package
-    tree = folder / f"pytorch-{package.version}"
     if (tree / _MARKER).is_file():
         return tree
     downloads = folder / f"source-{package.version}"
@@ -49,7 +67,7 @@ def debian_tree(release: Release, folder: Path, *, log: Path, reporter: Reporter
     remove_tree(tree)
     tree.mkdir()
     reporter.started("Unpack the source package")
-    members = [f"{_top(tarball, log)}/{name}" for name in _MEMBERS]
+    members = [f"{_top(tarball, log)}/{name}" for name in names]
     argv = ("tar", "-xf", str(tarball), "-C", str(tree), "--strip-components=1", *members)
     try:
         run_logged(Command(argv=argv), log=log)

@@ -16,6 +16,15 @@ typedef unsigned int uint;
 typedef unsigned long ulong;
 typedef _Float16 half;
 typedef __bf16 bfloat;
+// Casts between the two, which C++ has not: a cast that is written `half(x)` is one of these.
+template <class S> half sim_half(S a) {
+  if constexpr (std::is_same_v<S, bfloat>) return half(float(a));
+  else return half(a);
+}
+template <class S> bfloat sim_bfloat(S a) {
+  if constexpr (std::is_same_v<S, half>) return bfloat(float(a));
+  else return bfloat(a);
+}
 
 // Two, three or four components. Metal aligns three like four; what is packed only like its components.
 template <class T, int N, bool packed = false> struct sim_vec;

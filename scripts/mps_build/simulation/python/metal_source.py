@@ -17,6 +17,8 @@ SHIM = Path(__file__).resolve().parent / "metal_shim.h"
 _KERNEL = re.compile(r"\bkernel\s+void\s+(\w+)\s*\(")
 _ATTRIBUTE = re.compile(r"\[\[([^\[\]]*)\]\]")
 _SLOT = re.compile(r"\s*buffer\s*\(\s*(\d+)\s*\)\s*")
+_CAST = re.compile(r"\b(half|bfloat)\s*\(")
+_POINTER = re.compile(r"\*\s*(\w+)(?=\s*(?:\[\[|,|\)|$))")
 # Where the machine keeps each id, in 32-bit words (kernels/runtime/runtime.h).
 _IDS = {
     "thread_position_in_grid": 0,
@@ -102,10 +104,24 @@ def split_commas(text: str) -> list[str]:
     return [*parts, text[begin:]] if text[begin:].strip() else parts
 
 
+def _without_aliases(text: str) -> str:
+    """Say of the pointers that kernels take that no two reach the same memory, as Metal's compiler takes it to be.
+
+    Its code for a kernel says `noalias` of each buffer: what was read before a write is not read again.
+    """
+    parts, done = [], 0
+    for match in _KERNEL.finditer(text):
+        end = _closing(text, match.end())
+        parts += [text[done : match.end()], _POINTER.sub(r"*__restrict \1", text[match.end() : end])]
+        done = end
+    return "".join([*parts, text[done:]])
+
+
 def translated(text: str) -> str:
     """Return Metal source as C++ that exports its kernels."""
     text = re.sub(r"^\s*#include\s*<metal\w*>\s*$", "", text, flags=re.MULTILINE)
     kernels = list(kernels_of(text))
+    text = _CAST.sub(r"sim_\1(", _without_aliases(text))
     wrappers, rows = [], []
     for name, parameters in kernels:
         given = ", ".join(_argument(index, each) for index, each in enumerate(parameters))

@@ -10,7 +10,7 @@ from rich.console import Console as RichConsole
 
 from mps_build.common.console import Console
 from mps_build.common.errors import MpsBuildError, UsageError
-from mps_build.common.records.verification import Case
+from mps_build.common.records.device_record import Case
 
 from .. import Verification, VerifyRequest
 from .runner import Answer, Prepared

@@ -8,7 +8,7 @@ from html import escape
 
 from mps_build.common.console import as_called
 from mps_build.common.page import section, table, whole_page
-from mps_build.common.records.verification import Case, Record
+from mps_build.common.records.device_record import Case, Record
 
 from .words import by_layer, facts, headline, issue_link, plural, sentence, share_of_bound
 

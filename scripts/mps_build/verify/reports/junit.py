@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mps_build.common.junit import JunitCase, junit
-from mps_build.common.records.verification import Case, Record
+from mps_build.common.records.device_record import Case, Record
 
 from .words import by_layer, headline, sentence
 

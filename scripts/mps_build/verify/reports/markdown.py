@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mps_build.common.console import as_called
 from mps_build.common.plain_text import in_code, markdown_table, plain, with_code
-from mps_build.common.records.verification import FAILED, Case, Record
+from mps_build.common.records.device_record import FAILED, Case, Record
 
 from .words import by_layer, facts, headline, issue_link, sentence
 

@@ -13,7 +13,7 @@ from mps_build.common.errors import UsageError
 from mps_build.common.json_text import load_json
 from mps_build.common.plain_text import plain
 from mps_build.common.process import Command, capture
-from mps_build.common.records.verification import Case, Record
+from mps_build.common.records.device_record import Case, Record
 
 from ..target.variables import suite_environ
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from mps_build.common.plain_text import fence_of, in_markdown, plain
-from mps_build.common.records.verification import Case, Record
+from mps_build.common.records.device_record import Case, Record
 
 from .words import facts as facts_of_record
 from .words import issue_link

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mps_build.common.records.benchmark import BenchmarkRecord
-from mps_build.common.records.verification import FAILED, Case, Record
+from mps_build.common.records.device_record import FAILED, Case, Record
 
 from .words import share_of_bound
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mps_build.common.records.benchmark import BenchmarkRecord
-from mps_build.common.records.verification import Case, Record
+from mps_build.common.records.device_record import Case, Record
 
 _KINDS = {"aot": "Metal kernels precompiled", "jit": "Metal kernels compiled at first use", "off": "without MPS"}
 _VERDICTS = {

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Protocol
 
-from mps_build.common.records.verification import Case
+from mps_build.common.records.device_record import Case
 
 from .run import OnCase, SuiteRun
 from .suite_request import SuiteRequest

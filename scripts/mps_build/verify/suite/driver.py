@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.records.verification import FAILED, Case, Result
+from mps_build.common.records.device_record import FAILED, Case, Result
 
 from .beside import run_beside
 from .child import SUMMARY, ChildEnd, run_child

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from mps_build.common.records.verification import Case, Result
+from mps_build.common.records.device_record import Case, Result
 
 from .child import ChildEnd
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from mps_build.common.records.verification import Case, PlantResult
+from mps_build.common.records.device_record import Case, PlantResult
 
 
 class Judgement(Protocol):

@@ -15,7 +15,7 @@ from packaging.version import Version
 from mps_build.common.environment import fetch_environ
 from mps_build.common.errors import BuildEnvironmentError
 from mps_build.common.interpreters import find_interpreter
-from mps_build.common.records.verification import WheelFile
+from mps_build.common.records.device_record import WheelFile
 
 from ..facts import audited_kind
 from ..verify_request import VerifyRequest

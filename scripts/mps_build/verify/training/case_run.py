@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mps_build.common.records.verification import Case, Result
+from mps_build.common.records.device_record import Case, Result
 
 from ..suite.child import Limits
 from ..suite.outcomes import case_of_event

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mps_build.common.records.verification import Case, Result
+from mps_build.common.records.device_record import Case, Result
 
 from .child_report import ChildReport
 from .workloads import Workload

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mps_build.common.records.verification import Case, Result
+from mps_build.common.records.device_record import Case, Result
 
 from .child_report import ChildReport
 from .workloads import Workload

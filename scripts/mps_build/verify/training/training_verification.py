@@ -11,7 +11,7 @@ from mps_build.common.errors import UsageError
 from mps_build.common.known_issues import as_suite_reads_them
 from mps_build.common.process import capture
 from mps_build.common.recipe.catalogue import data_root
-from mps_build.common.records.verification import FAILED, Case
+from mps_build.common.records.device_record import FAILED, Case
 
 from ..device_suite import limits_of
 from ..facts import judge_text_on

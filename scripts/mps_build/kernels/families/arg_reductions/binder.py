@@ -13,7 +13,6 @@ from ...program.launch import (
     Program,
     Reference,
     Shape,
-    Step,
     View,
     dense_strides,
     input_buffer,
@@ -23,6 +22,7 @@ from ...program.values import pack
 from ..shared.contracts import Case, Kernel
 from ..shared.ordered import Number, tied_numbers
 from ..shared.strided import Arguments
+from ..shared.tensors import groups
 
 
 def _best(kernel: Kernel, values: Sequence[Number]) -> int:
@@ -75,14 +75,7 @@ def _finish(
         else:
             want = View(buffer=input_buffer(values), dtype=dtype, shape=(count,))
             checks.append(Reference(got=view, name="sorted_values", inputs={"x": want}))
-    step = Step(
-        kernel=kernel.name,
-        arguments=arguments,
-        grid=(grid[0] * threads[0], grid[1] * threads[1], grid[2] * threads[2]),
-        threadgroup=(threads[0], threads[1], threads[2]),
-        free=False,
-    )
-    return Program(label=label, steps=[step], checks=checks)
+    return Program(label=label, steps=[groups(kernel, arguments, grid, threads)], checks=checks)
 
 
 def outer(kernel: Kernel, case: Case) -> Iterator[Program]:

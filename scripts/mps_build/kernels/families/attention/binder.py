@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ...program.dtypes import DTYPES, DType
@@ -14,6 +14,8 @@ from ..shared.tensors import filled, groups, result, strides_of
 SHAPES = (
     (1, 2, 2, 1, 5, 0), (2, 2, 1, 3, 67, 0), (1, 3, 3, 2, 40, 1), (2, 2, 2, 3, 33, 1), (1, 2, 2, 4, 17, 2),
 )  # fmt: skip
+# Torch takes two passes from 1024 keys on.
+LONG = (1, 2, 2, 2, 1031, 0)
 
 
 def _mask(case: Case, kind: str, dtype: DType, shape: tuple[int, int, int, int]) -> View | None:
@@ -31,6 +33,10 @@ def _mask(case: Case, kind: str, dtype: DType, shape: tuple[int, int, int, int])
 
 def vector(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`sdpa_vector_K_V`: a threadgroup of 1024 for each query of each head; mask strides (key, query, head, batch)."""
+    return _vector(kernel, case, SHAPES[:3] if case.is_quick else SHAPES)
+
+
+def _vector(kernel: Kernel, case: Case, shapes: Sequence[tuple[int, int, int, int, int, int]]) -> Iterator[Program]:
     dtype, d, dv = kernel.dtype("queries"), int(kernel.parts["d"]), int(kernel.parts["dv"])
     if d != dv:
         raise NotBound(f"values of {dv} beside keys of {d}")
@@ -38,11 +44,12 @@ def vector(kernel: Kernel, case: Case) -> Iterator[Program]:
     has_flag = kernel.has("has_mask")
     kind, causal = kernel.parts.get("mask", "bool"), bool(kernel.parts.get("causal"))
     # Batch, heads of the queries, heads of the keys, queries, keys; whether the mask is the same for all heads.
-    for b, h, hk, q_len, k_len, shared in SHAPES[:3] if case.is_quick else SHAPES:
+    for b, h, hk, q_len, k_len, shared in shapes:
         if has_flag and b > 1 and h != hk:
             continue
         q = filled(case, dtype, (b, h, q_len, d))
-        k = filled(case, dtype, (b, hk, k_len, d), strides=(hk * k_len * (d + 8), k_len * (d + 8), d + 8, 1))
+        gap = 8 if k_len < LONG[4] else 0
+        k = filled(case, dtype, (b, hk, k_len, d), strides=(hk * k_len * (d + gap), k_len * (d + gap), d + gap, 1))
         v = filled(case, dtype, (b, hk, k_len, dv))
         mask = _mask(case, kind, dtype, (b, 1 if shared else h, 1 if shared == 2 else q_len, k_len))
         mask = _expanded(mask, (b, h, q_len, k_len)) if mask else None
@@ -147,7 +154,7 @@ BLOCKS = 32
 def two_passes(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`2pass_1`: each of 32 threadgroups has a part of the keys; `2pass_2` puts the parts together."""
     second = case.first_companion(kernel)
-    for program in vector(kernel, case):
+    for program in _vector(kernel, case, [LONG, *(SHAPES[:3] if case.is_quick else SHAPES)]):
         (step,), (check,) = program.steps, program.checks
         assert isinstance(check, Reference)
         b, h, q_len, dv = check.got.shape

@@ -7,10 +7,10 @@ import math
 from collections.abc import Iterator
 
 from ...program.dtypes import DTYPES
-from ...program.launch import Known, Program, Step, View, inout_buffer, input_buffer, output_buffer
+from ...program.launch import Known, Program, View, inout_buffer, input_buffer, output_buffer
 from ..shared.contracts import Case, Kernel
-from ..shared.strided import Arguments, random_bytes
-from ..shared.tensors import bound, threads
+from ..shared.strided import random_bytes
+from ..shared.tensors import bound, groups, threads
 
 BYTE = DTYPES["uchar"]
 
@@ -95,14 +95,7 @@ def channels_last(kernel: Kernel, case: Case) -> Iterator[Program]:
             at = ((b * channels + c) * pixels + p) * size
             want += data[at : at + size]
         out = output_buffer(len(data))
-        arguments: Arguments = {"src": input_buffer(data), "dst": out, "dims": kernel.pack("dims", (channels, pixels))}
-        groups = (-(-pixels // wide), -(-channels // tall), batch)
-        launch = Step(
-            kernel=kernel.name,
-            arguments=arguments,
-            grid=(groups[0] * 256, groups[1], groups[2]),
-            threadgroup=(256, 1, 1),
-            free=False,
-        )
+        arguments = bound(kernel, {"src": input_buffer(data), "dst": out, "dims": (channels, pixels)})
+        launch = groups(kernel, arguments, (-(-pixels // wide), -(-channels // tall), batch), (256,))
         got = View(buffer=out, dtype=dtype, shape=(batch * channels * pixels,))
         yield Program(label=f"{batch} x {channels} x {pixels}", steps=[launch], checks=[Known(got=got, want=want)])

@@ -15,7 +15,7 @@ LONG = DTYPES["long"]
 
 
 # Shape of the tensor, which of its leading dimensions are indexed, shape of the indices (broadcast: 0 strides).
-CASES = (((5, 7, 3), 2, (4, 6)), ((9,), 1, (33,)), ((4, 6), 1, (5,)), ((3, 4, 5), 3, (2, 3)))
+CASES = (((5, 7, 3), 2, (4, 6)), ((9,), 1, (33,)), ((4, 6), 1, (5,)), ((3, 4, 5), 3, (2, 3)), ((6, 4), 1, (3,)))
 
 
 def indices_of(

@@ -12,7 +12,6 @@ from ...program.launch import (
     Check,
     Program,
     Reference,
-    Step,
     Value,
     View,
     inout_buffer,
@@ -20,6 +19,7 @@ from ...program.launch import (
 )
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
+from ..shared.tensors import groups
 
 CHUNK = 65536
 
@@ -68,9 +68,7 @@ def fused(kernel: Kernel, case: Case) -> Iterator[Program]:
             **{name: None for name in ("grad_scale", "found_inf") if kernel.has(name)},
             **{name: kernel.pack(name, value) for name, value in {**constants, **flags}.items()},
         }
-        step = Step(
-            kernel=kernel.name, arguments=arguments, grid=(len(chunks) * 64, 1, 1), threadgroup=(64, 1, 1), free=False
-        )
+        step = groups(kernel, arguments, (len(chunks),), (64,))
         yield Program(label=f"tensors of {lengths}, maximize {maximize}", steps=[step], checks=checks)
 
 

@@ -92,10 +92,7 @@ def int4(kernel: Kernel, case: Case) -> Iterator[Program]:
         inputs = {"a": a, "weights": weights, "zeros": zeros, "group": group}
         # Terms up to 2 * 16, added in float.
         check = Reference(got=out, name="int4_product", inputs=inputs, scale=k * 32 * 2.0**-20)
-        arguments = bound(kernel, values)
-        step = Step(
-            kernel=kernel.name, arguments=arguments, grid=(n // 4 * 32, 1, m), threadgroup=(32, 1, 1), free=False
-        )
+        step = groups(kernel, bound(kernel, values), (n // 4, 1, m), (32,))
         yield Program(label=f"{m} x {k} x {n}", steps=[step], checks=[check])
 
 

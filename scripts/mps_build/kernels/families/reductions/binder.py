@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ...program.launch import Program, dense_strides
-from ..shared.contracts import Case, Kernel
-from ..shared.reduced import Layout, params_of, parts_of, programs_of
+from ...program.launch import dense_strides
+from ..shared.contracts import Kernel
+from ..shared.reduced import Layout, of_layouts, params_of, parts_of
 
 
-def outer(kernel: Kernel, case: Case) -> Iterator[Program]:
+@of_layouts
+def outer(kernel: Kernel) -> Iterator[Layout]:
     """`outer`: sizes (length, inner, chunks), strides (length, inner, outer) in elements; 32 columns a threadgroup.
 
     Chunks came in 2.15, with `param`; before, a threadgroup goes through the whole length.
@@ -24,63 +25,50 @@ def outer(kernel: Kernel, case: Case) -> Iterator[Program]:
         (1, 4, 1, 1, 0),
     ):
         row = inner + pad
-        sizes = {"sizes": (length, inner, chunks, 0), "strides": (row, 1, row * length, 0)}
-        threads, elements = (32, height, 1), row * length * batch
         if chunks > 1:
-            shape, strides = (chunks, length // chunks, inner), (row * (length // chunks), row, 1)
-            layout = Layout(
-                shape=shape,
-                dims=(1,),
-                strides=strides,
-                elements=elements,
-                constants=sizes,
-                groups=(parts_of(inner, 32), chunks, 1),
-                threads=threads,
-            )
+            part = length // chunks
+            shape, strides, groups = (chunks, part, inner), (row * part, row, 1), (chunks, 1)
         else:
-            shape, strides = (batch, length, inner), (row * length, row, 1)
-            layout = Layout(
-                shape=shape,
-                dims=(1,),
-                strides=strides,
-                elements=elements,
-                constants=sizes,
-                groups=(parts_of(inner, 32), 1, batch),
-                threads=threads,
-            )
-        yield from programs_of(kernel, case, layout)
+            shape, strides, groups = (batch, length, inner), (row * length, row, 1), (1, batch)
+        yield Layout(
+            shape=shape,
+            dims=(1,),
+            strides=strides,
+            elements=row * length * batch,
+            constants={"sizes": (length, inner, chunks, 0), "strides": (row, 1, row * length, 0)},
+            groups=(parts_of(inner, 32), *groups),
+            threads=(32, height, 1),
+        )
 
 
-def columns(kernel: Kernel, case: Case) -> Iterator[Program]:
+@of_layouts
+def columns(_kernel: Kernel) -> Iterator[Layout]:
     """`outer` up to 2.13: sizes (length, inner, step of the result); 32 columns a threadgroup of 32 by 32."""
     for length, inner in ((5, 37), (300, 33), (96, 40), (1, 4)):
-        layout = Layout(
+        yield Layout(
             shape=(length, inner),
             dims=(0,),
             constants={"sizes": (length, inner, 1)},
             groups=(parts_of(inner, 32), 1, 1),
             threads=(32, 32, 1),
         )
-        yield from programs_of(kernel, case, layout)
 
 
-def innermost(kernel: Kernel, case: Case) -> Iterator[Program]:
+@of_layouts
+def innermost(_kernel: Kernel) -> Iterator[Layout]:
     """`innermost`: sizes (rows, length); one simdgroup a row."""
     for rows, length, threads in ((3, 5, 64), (5, 300, 32), (1, 1, 96), (2, 1030, 128)):
-        yield from programs_of(
-            kernel,
-            case,
-            Layout(
-                shape=(rows, length),
-                dims=(1,),
-                constants={"sizes": (rows, length)},
-                groups=(parts_of(rows, threads // 32), 1, 1),
-                threads=(threads, 1, 1),
-            ),
+        yield Layout(
+            shape=(rows, length),
+            dims=(1,),
+            constants={"sizes": (rows, length)},
+            groups=(parts_of(rows, threads // 32), 1, 1),
+            threads=(threads, 1, 1),
         )
 
 
-def chunk(kernel: Kernel, case: Case) -> Iterator[Program]:
+@of_layouts
+def chunk(_kernel: Kernel) -> Iterator[Layout]:
     """`innermost_chunk`: sizes (rows, length, lanes a row, chunks); result (rows, chunks)."""
     for rows, length, lanes, chunks, threads in (
         (5, 36, 4, 1, 64),
@@ -88,20 +76,17 @@ def chunk(kernel: Kernel, case: Case) -> Iterator[Program]:
         (7, 3, 1, 1, 32),
         (2, 99, 8, 3, 32),
     ):
-        yield from programs_of(
-            kernel,
-            case,
-            Layout(
-                shape=(rows, chunks, length // chunks),
-                dims=(2,),
-                constants={"sizes": (rows, length, lanes, chunks)},
-                groups=(parts_of(rows * chunks * lanes, threads), 1, 1),
-                threads=(threads, 1, 1),
-            ),
+        yield Layout(
+            shape=(rows, chunks, length // chunks),
+            dims=(2,),
+            constants={"sizes": (rows, length, lanes, chunks)},
+            groups=(parts_of(rows * chunks * lanes, threads), 1, 1),
+            threads=(threads, 1, 1),
         )
 
 
-def narrow(kernel: Kernel, case: Case) -> Iterator[Program]:
+@of_layouts
+def narrow(kernel: Kernel) -> Iterator[Layout]:
     """`narrow`: sizes (length, inner up to 256, chunks: third, or up to 2.14 fourth); 256 threads, rows of columns.
 
     `strided`: strides (row, column, outer).
@@ -118,39 +103,33 @@ def narrow(kernel: Kernel, case: Case) -> Iterator[Program]:
             shape, strides, groups = (chunks, part, inner), (part * row, row, step), (1, chunks, 1)
         else:
             shape, strides, groups = (batch, length, inner), (whole, row, step), (1, 1, batch)
-        yield from programs_of(
-            kernel,
-            case,
-            Layout(
-                shape=shape,
-                dims=(1,),
-                strides=strides,
-                elements=whole * batch,
-                constants=constants,
-                groups=groups,
-                threads=(256, 1, 1),
-            ),
+        yield Layout(
+            shape=shape,
+            dims=(1,),
+            strides=strides,
+            elements=whole * batch,
+            constants=constants,
+            groups=groups,
+            threads=(256, 1, 1),
         )
 
 
-def flat(kernel: Kernel, case: Case) -> Iterator[Program]:
+@of_layouts
+def flat(_kernel: Kernel) -> Iterator[Layout]:
     """`flat`: params (elements, elements a threadgroup); one partial result a threadgroup, never finished."""
     for groups, each, threads in ((1, 5, 32), (3, 1100, 64), (2, 4100, 128), (2, 36, 96)):
-        yield from programs_of(
-            kernel,
-            case,
-            Layout(
-                shape=(groups, each),
-                dims=(1,),
-                constants={"params": (groups * each, each)},
-                groups=(groups, 1, 1),
-                threads=(threads, 1, 1),
-                param=0.0,
-            ),
+        yield Layout(
+            shape=(groups, each),
+            dims=(1,),
+            constants={"params": (groups * each, each)},
+            groups=(groups, 1, 1),
+            threads=(threads, 1, 1),
+            param=0.0,
         )
 
 
-def flat_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
+@of_layouts
+def flat_strided(_kernel: Kernel) -> Iterator[Layout]:
     """`flat_strided`: n0 by n2 rows of n1 elements. `n1` gives the lanes a row has, and with the threadgroup how many
     rows it takes at once; with n2 = threadgroups * rows each threadgroup's share is a strided view.
     """
@@ -172,23 +151,20 @@ def flat_strided(kernel: Kernel, case: Case) -> Iterator[Program]:
             shape, strides, dims = (n0, groups, together, n1), (s0, together * block, block, step), (0, 2, 3)
         else:
             raise ValueError(f"{n2} rows do not divide into {groups} threadgroups of {together}")
-        yield from programs_of(
-            kernel,
-            case,
-            Layout(
-                shape=shape,
-                dims=dims,
-                strides=strides,
-                elements=s0 * n0,
-                param=0.0,
-                constants={"sizes": (n0, n1, n2, 0), "strides": (s0, step, 0, 0)},
-                groups=(groups, 1, 1),
-                threads=(threads, 1, 1),
-            ),
+        yield Layout(
+            shape=shape,
+            dims=dims,
+            strides=strides,
+            elements=s0 * n0,
+            param=0.0,
+            constants={"sizes": (n0, n1, n2, 0), "strides": (s0, step, 0, 0)},
+            groups=(groups, 1, 1),
+            threads=(threads, 1, 1),
         )
 
 
-def strided_parts(kernel: Kernel, case: Case) -> Iterator[Program]:
+@of_layouts
+def strided_parts(_kernel: Kernel) -> Iterator[Layout]:
     """`strided` up to 2.14: NormParams of a whole, strided tensor; each threadgroup has an equal part, in order."""
     for shape, order, gap, groups, threads in (
         ((6, 5, 7), (0, 2, 1), 1, 3, 64), ((4, 300), (1, 0), 0, 2, 96), ((1, 9, 3), (2, 0, 1), 2, 1, 32),
@@ -204,7 +180,7 @@ def strided_parts(kernel: Kernel, case: Case) -> Iterator[Program]:
             "output_sizes": [1] * len(shape),
             "output_strides": [1] * len(shape),
         }
-        layout = Layout(
+        yield Layout(
             shape=(groups, shape[0] // groups, *shape[1:]),
             dims=tuple(range(1, len(shape) + 1)),
             strides=(strides[0] * (shape[0] // groups), *strides),
@@ -214,10 +190,10 @@ def strided_parts(kernel: Kernel, case: Case) -> Iterator[Program]:
             threads=(threads, 1, 1),
             param=0.0,
         )
-        yield from programs_of(kernel, case, layout)
 
 
-def general(kernel: Kernel, case: Case) -> Iterator[Program]:
+@of_layouts
+def general(kernel: Kernel) -> Iterator[Layout]:
     """`op_reduction`: NormParams; one threadgroup an element of the result."""
     cases = (
         ((6, 100), (1,), 32),
@@ -239,15 +215,11 @@ def general(kernel: Kernel, case: Case) -> Iterator[Program]:
             "output_strides": dense_strides(out),
         }
         for p in params_of(kernel, length):
-            yield from programs_of(
-                kernel,
-                case,
-                Layout(
-                    shape=shape,
-                    dims=dims,
-                    constants={"params": {**params, "p": p}},
-                    param=p,
-                    groups=(math.prod(out), 1, 1),
-                    threads=(group, 1, 1),
-                ),
+            yield Layout(
+                shape=shape,
+                dims=dims,
+                constants={"params": {**params, "p": p}},
+                param=p,
+                groups=(math.prod(out), 1, 1),
+                threads=(group, 1, 1),
             )

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...program.dtypes import DType
 from ...program.errors import NotBound
-from ...program.launch import Check, Program, Reference, Shape, Step, View, input_buffer, output_buffer
+from ...program.launch import Check, Program, Reference, Shape, View, input_buffer
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
 from ..shared.reduced import factors
 from ..shared.strided import Arguments
+from ..shared.tensors import groups as launch
+from ..shared.tensors import result
 
 COLUMNS = 32
 
@@ -59,22 +62,12 @@ def _program(
     checks: list[Check] = []
     for name in ("out", "out_values", "out_indices"):
         if kernel.has(name):
-            view = View(
-                buffer=output_buffer(math.prod(shape) * kernel.dtype(name).size),
-                dtype=kernel.dtype(name),
-                shape=shape,
-                strides=strides,
-            )
+            whole = result(kernel.dtype(name), (math.prod(shape),))
+            view = replace(whole, shape=shape, strides=strides)
             arguments[name] = view.buffer
             suffix = name.removeprefix("out")
             checks.append(check_of(kernel, case, view, View(buffer=x, dtype=dtype, shape=shape), dim, suffix))
-    step = Step(
-        kernel=kernel.name,
-        arguments=arguments,
-        threadgroup=(threads, 1, 1),
-        free=False,
-        grid=(groups[0] * threads, groups[1], groups[2]),
-    )
+    step = launch(kernel, arguments, groups, (threads,))
     return Program(label=f"{shape} along {dim}, {threads} threads", steps=[step], checks=checks)
 
 

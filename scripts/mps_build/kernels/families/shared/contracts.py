@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import product
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from ....common import strict_yaml
@@ -183,12 +185,32 @@ def load_contracts(folder: Path = FOLDER) -> tuple[Contract, ...]:
 
     Raises:
         ValueError: a row has an unknown key or lacks one.
+        KeyError: it names a word that no axis of its `each` has.
     """
     rows = []
     for path in sorted(folder.glob("*/contracts.yaml")):
         for row in strict_yaml.unchecked(path.read_text(encoding="utf-8")) or []:
-            rows.append(_contract(row, path.parent.name))
+            rows += [_contract(each, path.parent.name) for each in _each(row)]
     return tuple(rows)
+
+
+def _each(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows that one stands for: one for every combination of the axes that `each` lists, or itself."""
+    axes = row.get("each", ())
+    alike = {key: value for key, value in row.items() if key != "each"}
+    for words in product(*axes):
+        given = {name: word for each in words for name, word in each.items()}
+        yield _filled(alike, given) if given else alike
+
+
+def _filled(value: Any, given: Mapping[str, Any]) -> Any:
+    """Return a value with the words in the places of their `${name}`; what is no text must stand for all of a value."""
+    if isinstance(value, str):
+        whole = re.fullmatch(r"\$\{(\w+)\}", value)
+        return given[whole[1]] if whole else Template(value).substitute(given)
+    if isinstance(value, Mapping):
+        return {key: _filled(each, given) for key, each in value.items()}
+    return [_filled(each, given) for each in value] if isinstance(value, list) else value
 
 
 _KEYS = {"family", "arguments", "builtins", "types", "name", "binder", "companions", "options", "note"}

@@ -14,11 +14,13 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter, model_validator
 
 from ....common import strict_yaml
+from .condition import Condition
 from .contracts import FOLDER, Contract
 
 GUARDS = Path(__file__).with_name("guards.yaml")
 Quantity = Literal["bytes", "elements", "dimension"]
 Then = Literal["cuts", "other", "refuses"]
+Way = Literal["x", "y", "z", "raised", "stretched"]
 Texts = Annotated[tuple[str, ...], Field(min_length=1)]
 _THEN: dict[Then, str] = {
     "cuts": "torch launches it in parts",
@@ -57,16 +59,21 @@ class Guard(_Row):
 
 
 class Ask(_Row):
-    """A guard that a rule says is asked: a function, or an error whose text the wheel holds, with what it limits.
+    """What a rule says is asked: a function, an error whose text the wheel holds, or what chooses between two kernels.
 
     Args:
-        guard: the function's name; `message`: the error's text, with `quantity` and `most` as in Guard.
+        guard: the function's name; `message`: a text that the wheel's host code holds if it asks; `twin`: what is asked
+            to choose the kernel of 64-bit offsets that the library has beside this one. The latter two with `quantity`
+            and `most` as in Guard.
+        why: what a message's text does not tell.
         then: what the host does with a tensor that does not pass.
         of: the kernel's arguments that are asked of; empty: all buffers.
     """
 
     guard: str = ""
     message: str = ""
+    twin: str = ""
+    why: str = ""
     quantity: Quantity | None = None
     most: int | None = None
     then: Then
@@ -74,25 +81,30 @@ class Ask(_Row):
 
     @model_validator(mode="after")
     def _is_one(self) -> Ask:
-        if bool(self.guard) == bool(self.message):
-            raise ValueError("needs a guard, or a message")
+        if sum(map(bool, (self.guard, self.message, self.twin))) != 1:
+            raise ValueError("needs a guard, a message or a twin")
         if self.guard and self.guard not in {each.name for each in load_guards()}:
             raise ValueError(f"{self.guard} is not a guard")
-        if (self.message != "") != (self.quantity is not None and self.most is not None):
-            raise ValueError("a message needs quantity and most, a guard has its own")
+        if bool(self.guard) == (self.quantity is not None and self.most is not None):
+            raise ValueError("a message or a twin needs quantity and most, a guard has its own")
         return self
 
     @property
-    def refusal(self) -> Guard | None:
-        """The limit that a message tells of; None for a function."""
+    def limit(self) -> Guard | None:
+        """The limit that a message or a twin tells of; None for a function."""
         if self.quantity is None or self.most is None:
             return None
-        return Guard(name=self.message, quantity=self.quantity, most=self.most, source="the error's text")
+        return Guard(name=self.asked, quantity=self.quantity, most=self.most, source="the rule")
+
+    @property
+    def asked(self) -> str:
+        """What is asked, in words."""
+        return self.why or self.guard or self.message or self.twin
 
     @property
     def text(self) -> str:
         """What becomes of a larger tensor."""
-        return f"larger ones: {_THEN[self.then]} ({self.guard or self.message})"
+        return f"larger ones: {_THEN[self.then]} ({self.asked})"
 
 
 class Rule(_Row):
@@ -104,6 +116,12 @@ class Rule(_Row):
         asks: the guards.
         compares: what the host functions compare with 2**31 themselves, if it keeps no launch of these forms small.
         chooses: why the host may launch another form at another size; then a failure there is no finding.
+        held: a text that the wheel's host code holds if it is what `when` and `never` were read of.
+        when: the launches that the host makes of these forms: of the launch's constants, `groups` (threadgroups along
+            each axis; threads, where they do not work together), `element` (bytes of an argument's elements) and the
+            numbers in the kernel's name.
+        never: why it launches these forms for no tensor at all.
+        ways: in which the cases become such launches; others are not tried. Empty: all.
         views: the host hands the strides of views on as they are; else it may copy them before, and a failure for
             views alone is no finding.
         call: what leads there: `{input}` is a tensor as the argument `input` has it, `{input_shape}` its shape, `{op}`
@@ -117,6 +135,10 @@ class Rule(_Row):
     asks: tuple[Ask, ...] = ()
     compares: str = ""
     chooses: str = ""
+    held: str = ""
+    when: Condition = ""
+    never: str = ""
+    ways: tuple[Way, ...] = ()
     views: bool = False
     call: str
     source: str

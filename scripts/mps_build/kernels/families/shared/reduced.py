@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import wraps
 
 from ...program.dtypes import DTYPES, DType
 from ...program.errors import NotBound
 from ...program.launch import Buffer, Program, Reference, Shape, Step, View, dense_strides, input_buffer, output_buffer
 from ...program.values import pack
-from .contracts import Case, Kernel
+from .contracts import Binder, Case, Kernel
 
 TRIPLE = 16
 
@@ -49,11 +50,17 @@ def params_of(kernel: Kernel, length: int) -> tuple[float, ...]:
     return (0.0,)
 
 
-def programs_of(kernel: Kernel, case: Case, layout: Layout) -> Iterator[Program]:
-    """Yield the programs of a layout: one for each parameter that fits the reduced length."""
-    length = math.prod(layout.shape[d] for d in layout.dims)
-    for param in params_of(kernel, length) if layout.param is None else (layout.param,):
-        yield _program(kernel, case, layout, param, length)
+def of_layouts(layouts: Callable[[Kernel], Iterator[Layout]]) -> Binder:
+    """Make a binder of the layouts that a kernel is asked in: one program for each parameter that fits the length."""
+
+    @wraps(layouts)
+    def binder(kernel: Kernel, case: Case) -> Iterator[Program]:
+        for layout in layouts(kernel):
+            length = math.prod(layout.shape[d] for d in layout.dims)
+            for param in params_of(kernel, length) if layout.param is None else (layout.param,):
+                yield _program(kernel, case, layout, param, length)
+
+    return binder
 
 
 def _program(kernel: Kernel, case: Case, layout: Layout, param: float, length: int) -> Program:

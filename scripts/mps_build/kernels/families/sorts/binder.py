@@ -7,12 +7,21 @@ from collections.abc import Iterator, Sequence
 
 from ...program.dtypes import DType
 from ...program.errors import NotBound
-from ...program.launch import Buffer, Known, Program, Reference, Step, View, input_buffer, output_buffer
+from ...program.launch import Known, Program, Reference, View, input_buffer
 from ...program.values import pack
 from ..shared.contracts import Case, Kernel
 from ..shared.ordered import Number, tied_numbers
+from ..shared.tensors import bound, groups, result
 
 EACH = 4
+# Indices of longer rows do not fit into 16 bits.
+SHORT = 65536
+
+
+def _is_long(kernel: Kernel) -> bool:
+    """Whether a kernel is launched for longer rows alone: the last step of a sort along the last dimension."""
+    is_last = "final" in kernel.name or "_sort_block_fkey" in kernel.name
+    return is_last and "_u16" not in kernel.name and kernel.parts["threads"] == "1024"
 
 
 def sort_block(kernel: Kernel, case: Case) -> Iterator[Program]:
@@ -34,11 +43,9 @@ def sort_block(kernel: Kernel, case: Case) -> Iterator[Program]:
 def blocks(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`mb_sort_block`: each threadgroup sorts its tile of a row; indices count from the row's beginning."""
     tile = EACH * int(kernel.parts["threads"])
-    for size, rows, stride, desc in (
-        (tile + tile // 2 + 1, 2, 1, False),
-        (2 * tile - 1, 1, 3, True),
-        (tile + 1, 1, 1, False),
-    ):
+    sizes = [(tile + tile // 2 + 1, 2, 1, False), (2 * tile - 1, 1, 3, True), (tile + 1, 1, 1, False)]
+    sizes.append((tile - 3, 2, 1, True))  # one block: a sort along another dimension than the last
+    for size, rows, stride, desc in [*sizes, *([(SHORT + 1, 2, 1, False)] if _is_long(kernel) else [])]:
         yield _sorted(kernel, case, size, rows, stride, desc, tile, (0, size), ("dv", "di"))
 
 
@@ -68,23 +75,9 @@ def _sorted(
         indices += order
     x = input_buffer(pack(dtype, numbers))
     value_out, index_out = _outputs(kernel, names, len(values))
-    arguments: dict[str | int, Buffer | bytes] = {
-        "inp": x,
-        names[0]: value_out.buffer,
-        names[1]: index_out.buffer,
-        "size": kernel.pack("size", size),
-        "strides": kernel.pack("strides", (step, row)),
-        "desc": kernel.pack("desc", int(desc)),
-    }
-    if kernel.has("sel"):
-        arguments["sel"] = kernel.pack("sel", part)
-    launch = Step(
-        kernel=kernel.name,
-        arguments=arguments,
-        grid=(-(-size // tile) * threads, rows, 1),
-        threadgroup=(threads, 1, 1),
-        free=False,
-    )
+    views = {"inp": x, names[0]: value_out, names[1]: index_out}
+    arguments = bound(kernel, {**views, "size": size, "strides": (step, row), "desc": int(desc), "sel": part})
+    launch = groups(kernel, arguments, (-(-size // tile), rows), (threads,))
     turned, places = ", descending" if desc else "", f", places {part}" if kernel.has("sel") else ""
     label = f"{rows} rows of {size}, every {step}{turned}{places}"
     return Program(
@@ -101,12 +94,9 @@ def merge(kernel: Kernel, case: Case) -> Iterator[Program]:
     """`mb_merge`: dims (size, tiles that a merged run has); the two halves of each run are sorted."""
     threads = int(kernel.parts["threads"])
     tile = EACH * threads
-    for size, rows, tiles, desc in (
-        (2 * tile - 7, 2, 2, False),
-        (3 * tile + 5, 1, 4, True),
-        (3 * tile + 1, 1, 2, True),
-        (tile // 2, 1, 2, False),
-    ):
+    sizes = [(2 * tile - 7, 2, 2, False), (3 * tile + 5, 1, 4, True), (3 * tile + 1, 1, 2, True)]
+    sizes += [(tile // 2, 1, 2, False), *([(SHORT + 1, 2, 2 * SHORT // tile, False)] if _is_long(kernel) else [])]
+    for size, rows, tiles, desc in sizes:
         yield _merged(kernel, case, size, rows, tiles, desc)
 
 
@@ -132,23 +122,10 @@ def _merged(kernel: Kernel, case: Case, size: int, rows: int, tiles: int, desc: 
         values, indices = values + [row[i] for i in merged], indices + [labels[i] for i in merged]
     data = _keys(kernel.dtype("vi"), dtype, given, desc) if is_keys else pack(dtype, given)
     value_out, index_out = _outputs(kernel, ("vo", "io"), len(values))
-    arguments: dict[str | int, Buffer | bytes] = {
-        "vi": input_buffer(data),
-        "ii": input_buffer(pack(kernel.dtype("ii"), given_indices)),
-        "vo": value_out.buffer,
-        "io": index_out.buffer,
-        "dims": kernel.pack("dims", (size, tiles, -(-size // tile))),
-        "desc": kernel.pack("desc", int(desc)),
-    }
-    if kernel.has("sel"):
-        arguments["sel"] = kernel.pack("sel", (begin, count))
-    launch = Step(
-        kernel=kernel.name,
-        arguments=arguments,
-        grid=(-(-size // tile) * threads, rows, 1),
-        threadgroup=(threads, 1, 1),
-        free=False,
-    )
+    inputs = {"vi": input_buffer(data), "ii": input_buffer(pack(kernel.dtype("ii"), given_indices))}
+    numbers_of = {"dims": (size, tiles, -(-size // tile)), "desc": int(desc), "sel": (begin, count)}
+    arguments = bound(kernel, {**inputs, "vo": value_out, "io": index_out, **numbers_of})
+    launch = groups(kernel, arguments, (-(-size // tile), rows), (threads,))
     label = f"{rows} rows of {size}, runs of {half}{', descending' if desc else ''}"
     return Program(
         label=label,
@@ -161,11 +138,7 @@ def _merged(kernel: Kernel, case: Case, size: int, rows: int, tiles: int, desc: 
 
 
 def _outputs(kernel: Kernel, names: tuple[str, str], count: int) -> tuple[View, View]:
-    first, second = kernel.dtype(names[0]), kernel.dtype(names[1])
-    return (
-        View(buffer=output_buffer(count * first.size), dtype=first, shape=(count,)),
-        View(buffer=output_buffer(count * second.size), dtype=second, shape=(count,)),
-    )
+    return result(kernel.dtype(names[0]), (count,)), result(kernel.dtype(names[1]), (count,))
 
 
 def _values_check(kernel: Kernel, got: View, values: Sequence[Number], dtype: DType, desc: bool) -> Known | Reference:

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 enum { PAGE = 4096, SLOTS = 96 };
-static const size_t REACH = (size_t)1 << 36; /* address space of a slot: far accesses hit nothing either */
+static const size_t REACH = (size_t)1 << 37; /* address space of a slot: far accesses hit nothing either */
 
 struct slot { char *base; size_t low, high; /* bytes that are open from the middle down, and up */ };
 static struct slot slots[SLOTS];

@@ -125,17 +125,37 @@ at::Tensor convolved(const at::Tensor &x, const at::Tensor &weights, const Windo
   auto out = at::convolution(padded, weights, {}, last(w.stride, n), Sizes(n, 0), last(w.dilation, n), false, Sizes(n, 0), w.groups);
   return as_given(out, w);
 }
-// The gradients of what `convolved` does: for its input, then for its weights.
-std::pair<at::Tensor, at::Tensor> gradients(
-    const at::Tensor &gradient, const at::Tensor &input, const at::Tensor &weights, const Window &w, bool of_input) {
+// As much of a result, from its beginning, as there is data for it.
+at::Tensor first_of(at::Tensor x) {
+  const Sizes wanted = size_of_data(x.sizes().vec());
+  for (int64_t i = 0; i < x.dim(); i++) x = x.slice(i, 0, wanted[i]);
+  return x;
+}
+// The gradient of what `convolved` does for an input of a size. What no step of the window reaches is 0: PyTorch asks for
+// an input that is larger than its window needs (output_padding of a transposed convolution).
+at::Tensor data_gradient(const at::Tensor &gradient, const Sizes &sizes, const at::Tensor &weights, const Window &w) {
   const int64_t n = weights.dim() - 2;
+  auto whole = at::convolution(
+      channels_first(gradient, w), weights, {}, last(w.stride, n), Sizes(n, 0), last(w.dilation, n), true, Sizes(n, 0), w.groups);
+  const auto wanted = channels_first(at::empty(sizes, gradient.options().device(at::kMeta)), w);
+  Sizes more;
+  for (int64_t i = n - 1; i >= 0; i--) {
+    const int64_t before = w.before[3 - n + i];
+    more.insert(more.end(), {-before, wanted.size(2 + i) + before - whole.size(2 + i)});
+  }
+  return as_given(at::constant_pad_nd(whole, more), w);
+}
+at::Tensor weights_gradient(const at::Tensor &gradient, const at::Tensor &input, const at::Tensor &weights, const Window &w) {
+  const int64_t n = weights.dim() - 2;
+  const auto outer = channels_first(gradient, w);
   auto padded = at::constant_pad_nd(channels_first(input, w), amounts(w, n));
-  auto [one, other, _] = at::convolution_backward(
-      channels_first(gradient, w), padded, weights, at::OptionalIntArrayRef{}, last(w.stride, n), Sizes(n, 0),
-      last(w.dilation, n), false, Sizes(n, 0), w.groups, {of_input, !of_input, false});
-  if (!of_input) return {one, other};
-  for (int64_t i = 0; i < n; i++) one = one.slice(2 + i, w.before[3 - n + i], one.size(2 + i) - w.after[3 - n + i]);
-  return {as_given(one, w), other};
+  for (int64_t i = 0; i < n; i++) { // what no step of the window reaches
+    const int64_t axis = 3 - n + i;
+    padded = padded.slice(2 + i, 0, (outer.size(2 + i) - 1) * w.stride[axis] + (weights.size(2 + i) - 1) * w.dilation[axis] + 1);
+  }
+  return std::get<1>(at::convolution_backward(
+      outer, padded, weights, at::OptionalIntArrayRef{}, last(w.stride, n), Sizes(n, 0), last(w.dilation, n), false,
+      Sizes(n, 0), w.groups, {false, true, false}));
 }
 // As PyTorch calls it: channels at the third axis from the end, so that a batch of pictures (N, C, H, W) is the volume,
 // with weights of depth 1: (1, C, h, w). A grouped convolution of two dimensions does the same.
@@ -161,20 +181,20 @@ Window grouped(Window window, int64_t channels) {
       : (Descriptor *)about name : (NSString *)name {                                                                 \
     same_types("convolution" #dimensions, source, weights);                                                           \
     return node(self, "convolution" #dimensions, {source, weights},                                                   \
-                [w = checked(about->window)](auto &x) { return convolved(x[0], x[1], w); });                          \
+                [w = checked(about->window)](auto &x) { return first_of(convolved(x[0], x[1], w)); });                \
   }                                                                                                                   \
   -(T *)convolution##dimensions##DataGradientWithIncomingGradientTensor : (T *)gradient weightsTensor : (T *)weights  \
       outputShape : (MPSShape *)shape forwardConvolutionDescriptor : (Descriptor *)about name : (NSString *)name {    \
     return node(self, "convolution" #dimensions "DataGradient", {gradient, weights},                                  \
                 [w = checked(about->window), sizes = ints(shape)](auto &x) {                                          \
-                  return gradients(x[0], at::empty(sizes, x[0].options()), x[1], w, true).first;                      \
+                  return data_gradient(x[0], size_of_data(sizes), x[1], w);                                           \
                 });                                                                                                   \
   }                                                                                                                   \
   -(T *)convolution##dimensions##WeightsGradientWithIncomingGradientTensor : (T *)gradient sourceTensor : (T *)source \
       outputShape : (MPSShape *)shape forwardConvolutionDescriptor : (Descriptor *)about name : (NSString *)name {    \
     return node(self, "convolution" #dimensions "WeightsGradient", {gradient, source},                                \
                 [w = checked(about->window), sizes = ints(shape)](auto &x) {                                          \
-                  return gradients(x[0], x[1], at::empty(sizes, x[0].options()), w, false).second;                    \
+                  return weights_gradient(x[0], x[1], at::empty(sizes, x[0].options()), w);                           \
                 });                                                                                                   \
   }
 
@@ -197,7 +217,7 @@ CONVOLUTION(3D, MPSGraphConvolution3DOpDescriptor)
                                                                name:(NSString *)name {
   const Window window = grouped(depthwise(about), ints(shape).at(1));
   return node(self, "depthwiseConvolution3DDataGradient", {gradient, weights}, [=, sizes = ints(shape)](auto &x) {
-    return gradients(x[0], at::empty(sizes, x[0].options()), x[1].transpose(0, 1), window, true).first;
+    return data_gradient(x[0], size_of_data(sizes), x[1].transpose(0, 1), window);
   });
 }
 - (T *)depthwiseConvolution3DWeightsGradientWithIncomingGradientTensor:(T *)gradient
@@ -207,7 +227,7 @@ CONVOLUTION(3D, MPSGraphConvolution3DOpDescriptor)
                                                                   name:(NSString *)name {
   return node(self, "depthwiseConvolution3DWeightsGradient", {gradient, source}, [w = depthwise(about), sizes = ints(shape)](auto &x) {
     auto weights = at::empty(sizes, x[0].options()).transpose(0, 1);
-    return gradients(x[0], x[1], weights, grouped(w, x[1].size(1)), false).second.transpose(0, 1);
+    return weights_gradient(x[0], x[1], weights, grouped(w, x[1].size(1))).transpose(0, 1);
   });
 }
 @end

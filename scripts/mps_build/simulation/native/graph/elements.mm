@@ -3,25 +3,35 @@
 using namespace sim;
 using T = MPSGraphTensor;
 
-#define ONE(selector, value)                                                               \
-  -(T *)selector##WithTensor : (T *)tensor name : (NSString *)name {                       \
-    return node(self, #selector, {tensor}, [](auto &x) -> at::Tensor { return value; });   \
+// ONE and TWO keep a type of real floats; ONE_IS and TWO_ARE ask, and answer Bool.
+#define ONE_OF_TYPE(selector, value, type)                                                     \
+  -(T *)selector##WithTensor : (T *)tensor name : (NSString *)name {                           \
+    return node(self, #selector, {tensor}, [](auto &x) -> at::Tensor { return value; }, type); \
   }
+#define ONE(selector, value) ONE_OF_TYPE(selector, value, kept_type(tensor))
+#define ONE_IS(selector, value) ONE_OF_TYPE(selector, value, MPSDataTypeBool)
 #define ONE_OF(selector, value)                                                            \
   -(T *)selector##OfTensor : (T *)tensor name : (NSString *)name {                         \
     return node(self, #selector, {tensor}, [](auto &x) -> at::Tensor { return value; });   \
   }
-#define TWO(selector, value)                                                               \
+#define TWO_OF_TYPE(selector, value, type)                                                         \
   -(T *)selector##WithPrimaryTensor : (T *)one secondaryTensor : (T *)other name : (NSString *)name { \
-    same_types(#selector, one, other);                                                     \
-    return node(self, #selector, {one, other}, [](auto &x) -> at::Tensor { return value; }); \
+    same_types(#selector, one, other);                                                             \
+    return node(self, #selector, {one, other}, [](auto &x) -> at::Tensor { return value; }, type); \
   }
+#define TWO(selector, value) TWO_OF_TYPE(selector, value, kept_type(one))
+#define TWO_ARE(selector, value) TWO_OF_TYPE(selector, value, MPSDataTypeBool)
 
 namespace {
 // Integers are divided towards zero.
 at::Tensor divided(const at::Tensor &a, const at::Tensor &b) {
   const bool is_whole = at::isIntegralType(a.scalar_type(), true);
   return is_whole ? at::div(a, b, "trunc") : at::div(a, b);
+}
+// ATen has none of Booleans.
+at::Tensor powers(const at::Tensor &a, const at::Tensor &b) {
+  if (a.scalar_type() != at::kBool) return at::pow(a, b);
+  return at::pow(a.to(at::kByte), b.to(at::kByte)).to(at::kBool);
 }
 // A product with the upper triangle of one value, as `multinomial` sums up its weights: of 70,000 weights the triangle
 // would be 20 GB. The numbers are the same.
@@ -54,23 +64,23 @@ ONE(erf, at::erf(x[0]))
 ONE(exponent, at::exp(x[0]))
 ONE(exponentBase2, at::exp2(x[0]))
 ONE(floor, at::floor(x[0]))
-ONE(isFinite, at::isfinite(x[0]))
-ONE(isInfinite, at::isinf(x[0]))
-ONE(isNaN, at::isnan(x[0]))
+ONE_IS(isFinite, at::isfinite(x[0]))
+ONE_IS(isInfinite, at::isinf(x[0]))
+ONE_IS(isNaN, at::isnan(x[0]))
 ONE(logarithm, at::log(x[0]))
 ONE(logarithmBase2, at::log2(x[0]))
 ONE(logarithmBase10, at::log10(x[0]))
 ONE(negative, at::neg(x[0]))
-ONE(not, at::logical_not(x[0]))
+ONE_IS(not, at::logical_not(x[0]))
 ONE(reLU, at::relu(x[0]))
 ONE(reciprocal, at::reciprocal(x[0]))
 ONE(reciprocalSquareRoot, at::rsqrt(x[0]))
 ONE(reverseSquareRoot, at::rsqrt(x[0]))
 ONE(rint, at::round(x[0]))
-ONE(round, at::round(x[0]))
+ONE(round, at::where(x[0].sub(x[0].trunc()).abs() == 0.5, x[0].trunc() + x[0].sgn(), at::round(x[0])).to(x[0].scalar_type()))
 ONE(sigmoid, at::sigmoid(x[0]))
 ONE(sign, at::sgn(x[0]))
-ONE(signbit, at::signbit(x[0]))
+ONE_IS(signbit, at::signbit(x[0]))
 ONE(sin, at::sin(x[0]))
 ONE(sinh, at::sinh(x[0]))
 ONE(square, at::mul(x[0], x[0]))
@@ -84,22 +94,22 @@ ONE_OF(imaginaryPart, at::imag(x[0]).contiguous())
 ONE_OF(inverse, at::inverse(x[0]))
 
 TWO(addition, at::add(x[0], x[1]))
-TWO(subtraction, at::sub(x[0], x[1]))
+TWO(subtraction, x[0].scalar_type() == at::kBool ? at::logical_xor(x[0], x[1]) : at::sub(x[0], x[1]))
 TWO(multiplication, at::mul(x[0], x[1]))
 TWO(division, divided(x[0], x[1]))
-TWO(power, at::pow(x[0], x[1]))
+TWO(power, powers(x[0], x[1]))
 TWO(atan2, at::atan2(x[0], x[1]))
 TWO(modulo, at::fmod(x[0], x[1]))
 TWO(floorModulo, at::remainder(x[0], x[1]))
-TWO(equal, at::eq(x[0], x[1]))
-TWO(notEqual, at::ne(x[0], x[1]))
-TWO(greaterThan, at::gt(x[0], x[1]))
-TWO(greaterThanOrEqualTo, at::ge(x[0], x[1]))
-TWO(lessThan, at::lt(x[0], x[1]))
-TWO(lessThanOrEqualTo, at::le(x[0], x[1]))
-TWO(logicalAND, at::logical_and(x[0], x[1]))
-TWO(logicalOR, at::logical_or(x[0], x[1]))
-TWO(logicalXOR, at::logical_xor(x[0], x[1]))
+TWO_ARE(equal, at::eq(x[0], x[1]))
+TWO_ARE(notEqual, at::ne(x[0], x[1]))
+TWO_ARE(greaterThan, at::gt(x[0], x[1]))
+TWO_ARE(greaterThanOrEqualTo, at::ge(x[0], x[1]))
+TWO_ARE(lessThan, at::lt(x[0], x[1]))
+TWO_ARE(lessThanOrEqualTo, at::le(x[0], x[1]))
+TWO_ARE(logicalAND, at::logical_and(x[0], x[1]))
+TWO_ARE(logicalOR, at::logical_or(x[0], x[1]))
+TWO_ARE(logicalXOR, at::logical_xor(x[0], x[1]))
 TWO(bitwiseAND, at::bitwise_and(x[0], x[1]))
 TWO(bitwiseOR, at::bitwise_or(x[0], x[1]))
 TWO(bitwiseXOR, at::bitwise_xor(x[0], x[1]))
@@ -115,7 +125,7 @@ TWO(minimumWithNaNPropagation, at::minimum(x[0], x[1]))
     inputs.insert(inputs.begin(), one);
     return node(self, "matrixMultiplication", inputs, times_band);
   }
-  return node(self, "matrixMultiplication", {one, other}, [](auto &x) { return at::matmul(x[0], x[1]); });
+  return node(self, "matrixMultiplication", {one, other}, [](auto &x) { return at::matmul(x[0], x[1]); }, kept_type(one));
 }
 - (T *)castTensor:(T *)tensor toType:(MPSDataType)type name:(NSString *)name {
   return node(self, "cast", {tensor}, [to = torch_type(type)](auto &x) { return x[0].to(to); }, type);
@@ -143,12 +153,14 @@ TWO(minimumWithNaNPropagation, at::minimum(x[0], x[1]))
             falsePredicateTensor:(T *)other
                             name:(NSString *)name {
   same_types("select", one, other);
-  return node(self, "select", {predicate, one, other}, [](auto &x) { return at::where(x[0].to(at::kBool), x[1], x[2]); });
+  return node(self, "select", {predicate, one, other}, [](auto &x) { return at::where(x[0].to(at::kBool), x[1], x[2]); },
+              type_of(one));
 }
 - (T *)clampWithTensor:(T *)tensor minValueTensor:(T *)least maxValueTensor:(T *)most name:(NSString *)name {
   same_types("clamp", tensor, least);
   same_types("clamp", tensor, most);
-  return node(self, "clamp", {tensor, least, most}, [](auto &x) { return at::minimum(at::maximum(x[0], x[1]), x[2]); });
+  return node(self, "clamp", {tensor, least, most}, [](auto &x) { return at::minimum(at::maximum(x[0], x[1]), x[2]); },
+              type_of(tensor));
 }
 - (T *)dropoutTensor:(T *)tensor rate:(double)rate name:(NSString *)name {
   return node(self, "dropout", {tensor}, [rate](auto &x) { return at::dropout(x[0], rate, true); });

@@ -2,6 +2,7 @@
 #include "graph.h"
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
+#include <mutex>
 #include <unordered_map>
 
 namespace {
@@ -21,10 +22,14 @@ struct Node {
   std::vector<std::pair<Node *, int>> inputs;
   Rule rule;
   bool is_placeholder = false;
-  Tensors meta; // what the rule gives for shapes; empty where a shape depends on values
+  // What the rule gives for shapes, once it was asked; nothing where a shape depends on values.
+  std::optional<Tensors> meta;
 };
 } // namespace sim
 using sim::Node;
+namespace sim {
+NSArray *shape_of(MPSGraphTensor *tensor);
+} // namespace sim
 
 @interface MPSGraphTensor () {
  @public
@@ -46,7 +51,7 @@ using sim::Node;
   return (MPSDataType)type;
 }
 - (MPSShape *)shape {
-  return known_shape;
+  return sim::shape_of(self);
 }
 - (void)dealloc {
   [known_shape release];
@@ -66,13 +71,10 @@ MPSGraphTensor *result(MPSGraph *graph, Node *node, int index, uint32_t type, NS
   return made;
 }
 
-// Shapes and types of the results, or nothing: a rule that needs values cannot say.
-Tensors meta_of(const Node &node) {
-  Tensors inputs;
-  for (auto &[from, index] : node.inputs) {
-    if ((size_t)index >= from->meta.size() || !from->meta[index].defined()) return {};
-    inputs.push_back(from->meta[index]);
-  }
+// Several threads may ask one graph. The lock is not held while a rule runs: its Python waits for the interpreter's own.
+std::mutex asked_lock;
+
+Tensors asked(const Node &node, const Tensors &inputs) {
   Tensors found;
   try {
     found = node.rule(inputs);
@@ -85,6 +87,24 @@ Tensors meta_of(const Node &node) {
   return found;
 }
 
+// Shapes and types of the results, or nothing: a rule that needs values cannot say.
+Tensors meta_of(Node &node) {
+  {
+    std::lock_guard<std::mutex> held(asked_lock);
+    if (node.meta) return *node.meta;
+  }
+  Tensors inputs, found;
+  for (auto &[from, index] : node.inputs) {
+    const auto theirs = meta_of(*from);
+    if ((size_t)index >= theirs.size() || !theirs[index].defined()) break;
+    inputs.push_back(theirs[index]);
+  }
+  if (!node.is_placeholder && inputs.size() == node.inputs.size()) found = asked(node, inputs);
+  std::lock_guard<std::mutex> held(asked_lock);
+  if (!node.meta) node.meta = found;
+  return *node.meta;
+}
+
 struct Wanted {
   Node *node;
   int index;
@@ -93,18 +113,33 @@ struct Wanted {
   std::shared_ptr<void> kept;
 };
 
+// Half and BFloat16 are Float between nodes, and rounded where a result is written.
+at::Tensor wider(const at::Tensor &x) {
+  return x.defined() && (x.scalar_type() == at::kHalf || x.scalar_type() == at::kBFloat16) ? x.to(at::kFloat) : x;
+}
+Tensors wider(Tensors values) {
+  for (auto &each : values) each = wider(each);
+  return values;
+}
+
+// The data that the result of the running rule is written to, where it is a result of the graph.
+thread_local const at::Tensor *written_to = nullptr;
+
 // Carries out what the results need, each node once.
 class Run {
  public:
   std::unordered_map<Node *, Tensors> done;
+  std::unordered_map<Node *, at::Tensor> places;
 
   const Tensors &of(Node *node) {
     if (auto found = done.find(node); found != done.end()) return found->second;
     if (node->is_placeholder) throw std::runtime_error("a placeholder has no feed");
     Tensors inputs;
     for (auto &[from, index] : node->inputs) inputs.push_back(of(from).at(index));
+    const auto place = places.find(node);
+    written_to = place == places.end() ? nullptr : &place->second;
     try {
-      return done[node] = node->rule(inputs);
+      return done[node] = wider(node->rule(inputs));
     } catch (const c10::Error &error) {
       throw std::runtime_error(node->name + ": " + error.what_without_backtrace());
     }
@@ -131,15 +166,29 @@ std::vector<MPSGraphTensor *> nodes(
     if (!each) refuse_with("MPSGraph ", name, ": an operand is nil");
     made->inputs.emplace_back(each->node, each->index);
   }
-  made->meta = meta_of(*made);
+  const Tensors meta = type ? Tensors{} : meta_of(*made);
   std::vector<MPSGraphTensor *> out;
   for (int i = 0; i < count; i++) {
-    const bool is_known = (size_t)i < made->meta.size();
+    const bool is_known = (size_t)i < meta.size();
     const uint32_t other = inputs.empty() ? (uint32_t)MPSDataTypeFloat32 : inputs[0]->type;
-    const uint32_t found = type ? type : is_known ? metal_type(made->meta[i].scalar_type()) : other;
-    out.push_back(result(graph, made, i, found, is_known ? numbers(made->meta[i].sizes()) : nil));
+    const uint32_t found = type ? type : is_known ? metal_type(meta[i].scalar_type()) : other;
+    out.push_back(result(graph, made, i, found, nil));
   }
   return out;
+}
+NSArray *shape_of(MPSGraphTensor *tensor) {
+  {
+    std::lock_guard<std::mutex> held(asked_lock);
+    if (tensor->known_shape) return tensor->known_shape;
+  }
+  const Tensors meta = meta_of(*tensor->node);
+  std::lock_guard<std::mutex> held(asked_lock);
+  if (!tensor->known_shape && (size_t)tensor->index < meta.size())
+    tensor->known_shape = [numbers(meta[tensor->index].sizes()) retain];
+  return tensor->known_shape;
+}
+uint32_t kept_type(MPSGraphTensor *tensor) {
+  return at::isFloatingType(torch_type(tensor->type)) ? tensor->type : 0;
 }
 MPSGraphTensor *node(
     MPSGraph *graph, const char *name, std::vector<MPSGraphTensor *> inputs, Single rule, uint32_t type) {
@@ -150,6 +199,9 @@ NSArray *listed(const std::vector<MPSGraphTensor *> &tensors) {
   id out = [NSMutableArray array];
   for (auto *each : tensors) [out addObject:each];
   return out;
+}
+Sizes size_of_data(const Sizes &said) {
+  return written_to && written_to->dim() == (int64_t)said.size() ? written_to->sizes().vec() : said;
 }
 uint32_t type_of(MPSGraphTensor *tensor) { return tensor->type; }
 bool is_made_by(MPSGraphTensor *tensor, const char *name) { return tensor->node->name == name; }
@@ -188,7 +240,7 @@ using namespace sim;
   made->is_placeholder = true;
   const Sizes sizes = ints(shape);
   const bool is_ranked = shape != nil && std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n >= 0; });
-  if (is_ranked) made->meta = {at::empty(sizes, at::TensorOptions().dtype(torch_type(type)).device(at::kMeta))};
+  if (is_ranked) made->meta = Tensors{at::empty(sizes, at::TensorOptions().dtype(torch_type(type)).device(at::kMeta))};
   return result(self, made, 0, type, shape);
 }
 - (MPSGraphTensor *)constantWithScalar:(double)scalar dataType:(MPSDataType)type {
@@ -233,7 +285,8 @@ using namespace sim;
   }
   sim::encode(commands, "MPSGraph", [graph = kept(self), given, wanted] {
     Run run;
-    for (auto &each : given) run.done[each.node] = {each.place};
+    for (auto &each : given) run.done[each.node] = {wider(each.place)};
+    for (auto &each : wanted) run.places[each.node] = each.place;
     Tensors found;
     for (auto &each : wanted) found.push_back(run.of(each.node).at(each.index));
     for (size_t i = 0; i < wanted.size(); i++) write(wanted[i], found[i]);

@@ -103,9 +103,9 @@ std::tuple<at::Tensor, at::Tensor> most(const at::Tensor &filled, const Pool &p)
 at::Tensor sums(const at::Tensor &x, const Pool &p) {
   return at::avg_pool2d(x, pair_of(p.kernel), pair_of(p.stride), {0, 0}, false, true, 1);
 }
-// How many elements each average is of.
+// How many elements each average is of; for a picture, or a batch of them.
 at::Tensor counts(const at::Tensor &x, const Pool &p) {
-  auto one = at::ones({1, 1, x.size(-2), x.size(-1)}, x.options().dtype(at::kFloat));
+  auto one = at::ones({1, x.size(-2), x.size(-1)}, x.options().dtype(at::kFloat));
   const int outside = p.counts_padding ? 1 : 0;
   return sums(rounded_up(padded(one, p, outside), x, p, outside), p).to(x.scalar_type());
 }
@@ -152,8 +152,10 @@ at::Tensor counts(const at::Tensor &x, const Pool &p) {
                                          name:(NSString *)name {
   return node(self, "avgPooling2DGradient", {gradient, source}, [p = checked(about->pool)](auto &x) {
     auto source = nchw(x[1], p);
+    const bool is_whole = at::isIntegralType(x[0].scalar_type(), true);
+    auto shares = is_whole ? at::div(nchw(x[0], p), counts(source, p), "trunc") : nchw(x[0], p) / counts(source, p);
     auto out = at::avg_pool2d_backward(
-        nchw(x[0], p) / counts(source, p), rounded_up(padded(source, p, 0), source, p, 0), pair_of(p.kernel),
+        shares, rounded_up(padded(source, p, 0), source, p, 0), pair_of(p.kernel),
         pair_of(p.stride), {0, 0}, false, true, 1);
     return as_given(inner(out, source, p), p);
   });

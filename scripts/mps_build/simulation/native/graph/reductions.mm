@@ -51,7 +51,7 @@ at::Tensor extreme(const at::Tensor &x, const Sizes &axes, bool is_most, bool pr
     return node(self, #selector, {tensor}, [named = given(axes)](auto &x) -> at::Tensor {        \
       const Sizes over = axes_of(named, x[0]);                                                   \
       return value;                                                                              \
-    });                                                                                          \
+    }, kept_type(tensor));                                                                       \
   }                                                                                              \
   -(T *)selector##WithTensor : (T *)tensor axis : (NSInteger)axis name : (NSString *)name {      \
     return [self selector##WithTensor:tensor axes:@[ [NSNumber numberWithInteger:axis] ] name:name]; \
@@ -69,12 +69,12 @@ REDUCE(reductionOr, some(x[0], over))
 - (T *)meanOfTensor:(T *)tensor axes:(NSArray *)axes name:(NSString *)name {
   return node(self, "mean", {tensor}, [named = given(axes)](auto &x) {
     return at::mean(x[0], axes_of(named, x[0]), true);
-  });
+  }, kept_type(tensor));
 }
 - (T *)varianceOfTensor:(T *)tensor axes:(NSArray *)axes name:(NSString *)name {
   return node(self, "variance", {tensor}, [named = given(axes)](auto &x) {
     return at::var(x[0], at::OptionalIntArrayRef(axes_of(named, x[0])), false, true);
-  });
+  }, kept_type(tensor));
 }
 - (T *)varianceOfTensor:(T *)tensor meanTensor:(T *)mean axes:(NSArray *)axes name:(NSString *)name {
   return node(self, "variance", {tensor, mean}, [named = given(axes)](auto &x) {
@@ -82,10 +82,12 @@ REDUCE(reductionOr, some(x[0], over))
   });
 }
 - (T *)reductionArgMaximumWithTensor:(T *)tensor axis:(NSInteger)axis name:(NSString *)name {
-  return node(self, "argMaximum", {tensor}, [axis](auto &x) { return at::argmax(x[0], axis, true).to(at::kInt); });
+  return node(self, "argMaximum", {tensor}, [axis](auto &x) { return at::argmax(x[0], axis, true).to(at::kInt); },
+              MPSDataTypeInt32);
 }
 - (T *)reductionArgMinimumWithTensor:(T *)tensor axis:(NSInteger)axis name:(NSString *)name {
-  return node(self, "argMinimum", {tensor}, [axis](auto &x) { return at::argmin(x[0], axis, true).to(at::kInt); });
+  return node(self, "argMinimum", {tensor}, [axis](auto &x) { return at::argmin(x[0], axis, true).to(at::kInt); },
+              MPSDataTypeInt32);
 }
 - (T *)cumulativeSumWithTensor:(T *)tensor axis:(NSInteger)axis name:(NSString *)name {
   return node(self, "cumulativeSum", {tensor}, [axis](auto &x) { return at::cumsum(x[0], axis, x[0].scalar_type()); });
@@ -94,7 +96,7 @@ REDUCE(reductionOr, some(x[0], over))
   return node(self, "cumulativeProduct", {tensor}, [axis](auto &x) { return at::cumprod(x[0], axis, x[0].scalar_type()); });
 }
 - (T *)softMaxWithTensor:(T *)tensor axis:(NSInteger)axis name:(NSString *)name {
-  return node(self, "softMax", {tensor}, [axis](auto &x) { return at::softmax(x[0], axis); });
+  return node(self, "softMax", {tensor}, [axis](auto &x) { return at::softmax(x[0], axis); }, kept_type(tensor));
 }
 - (T *)softMaxGradientWithIncomingGradientTensor:(T *)gradient
                                     sourceTensor:(T *)source

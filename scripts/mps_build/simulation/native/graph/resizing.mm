@@ -61,6 +61,31 @@ at::Tensor weights_of(const Axis &axis, const Resize &r) {
   }
   return out;
 }
+// The places of the source that one place of the result is made of, with their weights.
+std::vector<std::vector<std::pair<int64_t, float>>> parts_of(const at::Tensor &weights) {
+  std::vector<std::vector<std::pair<int64_t, float>>> out(weights.size(0));
+  auto at_row = weights.accessor<double, 2>();
+  for (int64_t i = 0; i < weights.size(0); i++)
+    for (int64_t j = 0; j < weights.size(1); j++)
+      if (at_row[i][j] != 0) out[i].emplace_back(j, (float)at_row[i][j]);
+  return out;
+}
+// Sums of many parts, one after another in Float, as the CPU has them.
+at::Tensor summed(const at::Tensor &gradient, const at::Tensor &row_weights, const at::Tensor &column_weights) {
+  auto given = gradient.to(at::kFloat).contiguous();
+  auto out = at::zeros({given.size(0), given.size(1), row_weights.size(1), column_weights.size(1)}, at::kFloat);
+  const auto rows = parts_of(row_weights), columns = parts_of(column_weights);
+  const float *from = given.data_ptr<float>();
+  float *to = out.data_ptr<float>();
+  for (int64_t plane = 0; plane < given.size(0) * given.size(1); plane++, to += out.size(2) * out.size(3))
+    for (const auto &row : rows)
+      for (const auto &column : columns) {
+        for (auto [i, one] : row)
+          for (auto [j, other] : column) to[i * out.size(3) + j] += one * other * *from;
+        from++;
+      }
+  return out;
+}
 // Both axes at once; the gradient goes the other way through the same weights.
 at::Tensor resized(const at::Tensor &x, const Resize &r, const Axis &height, const Axis &width, bool is_gradient) {
   auto picture = nchw(x, r);
@@ -69,8 +94,8 @@ at::Tensor resized(const at::Tensor &x, const Resize &r, const Axis &height, con
     return as_given(at::empty(sizes, picture.options()), r, x.dim());
   }
   auto rows = weights_of(height, r), columns = weights_of(width, r);
-  auto wide = picture.to(at::kDouble);
-  auto out = is_gradient ? at::matmul(at::matmul(rows.t(), wide), columns) : at::matmul(at::matmul(rows, wide), columns.t());
+  if (is_gradient) return as_given(summed(picture, rows, columns).to(picture.scalar_type()), r, x.dim());
+  auto out = at::matmul(at::matmul(rows, picture.to(at::kDouble)), columns.t());
   // Assumed: whole numbers are rounded to the nearest.
   if (at::isIntegralType(picture.scalar_type(), true)) out = at::floor(out + 0.5);
   return as_given(out.to(picture.scalar_type()), r, x.dim());

@@ -1,6 +1,7 @@
 // Heaps and buffers, the events of queues, and the argument buffers that kernels read addresses from.
 #include <sys/mman.h>
 #include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <unordered_set>
@@ -14,6 +15,23 @@ constexpr int kPoison = 0xA5;
 std::atomic<size_t> allocated{0};
 std::mutex live_lock;
 std::unordered_set<const void *> live;
+// A buffer and its protected page are two mappings, and Linux gives a process 65,530 by default. A device that has no more
+// is full: PyTorch then gives back what it keeps for later.
+size_t most_buffers() {
+  static const size_t most = [] {
+    size_t mappings = 65530;
+    if (FILE *file = fopen("/proc/sys/vm/max_map_count", "r")) {
+      if (fscanf(file, "%zu", &mappings) != 1) mappings = 65530;
+      fclose(file);
+    }
+    return mappings * 2 / 5; // a fifth is for all else
+  }();
+  return most;
+}
+bool is_full() {
+  std::lock_guard<std::mutex> held(live_lock);
+  return live.size() >= most_buffers();
+}
 size_t rounded(size_t size, size_t step) { return (size + step - 1) / step * step; }
 } // namespace
 
@@ -116,7 +134,7 @@ SimBuffer *new_buffer(size_t size, NSUInteger options) {
   return whole;
 }
 - (NSUInteger)maxAvailableSizeWithAlignment:(NSUInteger)alignment {
-  return whole - used;
+  return is_full() ? 0 : whole - used;
 }
 - (MTLPurgeableState)setPurgeableState:(MTLPurgeableState)state {
   return MTLPurgeableStateNonVolatile;
@@ -158,6 +176,7 @@ SimBuffer *new_buffer(size_t size, NSUInteger options) {
 @end
 namespace sim {
 SimHeap *new_heap(MTLHeapDescriptor *descriptor) {
+  if (is_full()) return nil;
   auto *made = (SimHeap *)[SimHeap alloc];
   made->whole = descriptor->wanted;
   return made;

@@ -1,0 +1,99 @@
+"""Host code of the simulation made wrong by rule: how much of it the device suite notices, and its --quick cases.
+
+    nox -s benchmark -- host_mutants [--recipe v2.6.0] [--home DIR] [--jobs N] [--count 340] [--seed 33] [--minutes M]
+    nox -s benchmark -- host_mutants --rows FILE.jsonl... --ran-on "MACHINE, JOBS" --write
+
+Each stage (tests/sensitivity/mutants/run.py: record, plan, try) goes on where it stopped; HOME is a folder of the
+cache unless it is named. --rows takes what was tried elsewhere. --write puts both figures into results.json and the
+tables on docs/verify/simulated_mutants.md. What of the held-back third is missed is counted and not listed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mps_build.common.files import write_whole
+from mps_build.common.workspace import cache_folder
+from shared.record import record
+
+ROOT = Path(__file__).resolve().parents[1]
+SENSITIVITY = ROOT / "tests" / "sensitivity"
+sys.path.append(str(SENSITIVITY))
+
+from mutants.judge import figures, sound  # noqa: E402
+from mutants.tables import FEWEST, document, page, read_rows  # noqa: E402
+
+PAGE = ROOT / "docs" / "verify" / "simulated_mutants.md"
+STAGES = ("record", "plan", "try")
+TARGETS = {"simulation.mutants_caught": ">= 0.9", "simulation.quick_mutants_caught": ">= 0.75"}
+
+
+def main() -> int:
+    """Run what is not there yet; return 1 where nothing was judged or a mutant met a fault of ours."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recipe", default="v2.6.0")
+    parser.add_argument("--home", type=Path, default=cache_folder() / "simulation" / "host_mutants")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--count", type=int, default=340, help="mutants to draw")
+    parser.add_argument("--seed", type=int, default=33)
+    parser.add_argument("--minutes", type=float, default=600.0, help="of each stage: begin nothing new after it")
+    parser.add_argument("--rows", type=Path, nargs="*", help="records of mutants that were tried elsewhere")
+    parser.add_argument("--ran-on", default="", help="the machine that tried them, in words for the page")
+    parser.add_argument(
+        "--write", action="store_true", help="put figures into results.json, tables on the page; 300 or more"
+    )
+    given = parser.parse_args()
+    for stage in () if given.rows else STAGES:
+        if not _run(stage, given):
+            return 1
+    rows = [row for file in given.rows or [given.home / "mutants.jsonl"] for row in read_rows(file)]
+    kept = sound(rows)
+    found = figures(kept)
+    print(page(rows, machine=given.ran_on))
+    if not found.effective:
+        print("no mutant that changes a result was judged")
+        return 1
+    if given.write and len(kept) < FEWEST:
+        print(f"{len(kept)} of {FEWEST} mutants are tried: no figure is written")
+        return 1
+    if given.write:
+        write(rows, given.recipe.removeprefix("v"), given.ran_on)
+    return int(any(row["outcome"] == "own_fault" for row in kept))
+
+
+def write(rows: Sequence[Mapping[str, Any]], release: str, machine: str) -> None:
+    """Put the figures and the page where they belong."""
+    kept = sound(rows)
+    found = figures(kept)
+    for name, caught, what in (
+        ("simulation.mutants_caught", found.caught, "the default cases that run their lines"),
+        ("simulation.quick_mutants_caught", found.caught_by_quick, "those of --quick"),
+    ):
+        record(
+            name,
+            [round(caught / found.effective, 4)],
+            unit="share",
+            command="nox -s benchmark -- host_mutants --write",
+            target=TARGETS[name],
+            versions=f"torch {release}: {caught} of {found.effective} that change a result, asked {what}; "
+            f"{len(kept)} mutants of {len({row['file'] for row in kept})} files{f'; {machine}' if machine else ''}",
+        )
+    write_whole(PAGE, document(rows, release, machine))
+
+
+def _run(stage: str, given: argparse.Namespace) -> bool:
+    """Run one stage in the simulation; say whether it came to its end."""
+    own = (str(SENSITIVITY / "mutants" / "run.py"), str(given.home), stage)
+    options = ("--jobs", given.jobs, "--count", given.count, "--seed", given.seed, "--minutes", given.minutes)
+    simulate = (sys.executable, "-m", "mps_build", "simulate", given.recipe)
+    return subprocess.run((*simulate, "--", "python", *own, *map(str, options)), check=False).returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

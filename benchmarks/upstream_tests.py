@@ -1,0 +1,140 @@
+"""PyTorch's own tests on the simulated device, unchanged: how many pass, and why the others fail.
+
+    nox -s benchmark -- upstream_tests [--recipe v2.6.0] [--macos 15.2] [--source TREE] [--only PATTERN] [--part I/N]
+                                       [--jobs N] [--failed | --again] [--write]
+
+The files are those that the release's `test/run_test.py --mps` runs, and test_optim.py. Each test runs under the
+watchdog of verify_mps: a crash or a hang costs that test, and the next goes on. What came of each stands in the folder
+--record, and a test that has an outcome there is not run again: an interrupted run goes on, and parts of several
+machines can be put together by copying their files into one folder. --failed asks again what failed, --again all.
+--write puts the figure into results.json and the counts into upstream_tests.json. Exit 1: a failure without a reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from datetime import datetime, timezone
+from fnmatch import fnmatchcase
+from glob import escape
+from pathlib import Path
+
+from mps_build.common.console import Console
+from mps_build.common.files import write_whole
+from mps_build.common.recipe.catalogue import find_recipe
+from mps_build.common.workspace import work_folder
+from mps_build.simulation.libraries import libraries_of
+from mps_build.simulation.session import DEFAULT_MACOS, check_macos, provide, simulated_environ, upstream_tests
+from mps_build.verify.suite.child import Limits
+from mps_build.verify.suite.memory import default_limit_bytes
+from mps_build.verify.upstream.explanations import explained, load_upstream_explanations
+from mps_build.verify.upstream.outcomes import BAD, Asked, read_outcomes, read_sizes
+from mps_build.verify.upstream.run import UpstreamRequest, run_upstream
+from mps_build.verify.upstream.summary import Summary, summed_up
+from mps_build.verify.upstream.tests import FILES, PACKAGES
+from shared.record import record
+
+COMMAND = "nox -s benchmark -- upstream_tests --write"
+SUMMARY = Path(__file__).with_suffix(".json")
+
+
+def main() -> int:
+    """Run what has no outcome yet; return 1 where a failure has no explanation."""
+    given = _parser().parse_args()
+    check_macos(given.macos)
+    release = find_recipe(given.recipe).version
+    folder = (given.record or work_folder() / f"upstream-{release}-macos-{given.macos}").absolute()
+    _check_same(folder, {"release": release, "macos": given.macos})
+    rows, console = load_upstream_explanations(), Console()
+
+    def on_test(test: Asked) -> None:
+        if test.outcome in BAD:
+            row = explained([test], rows, macos=given.macos)[test.id]
+            print(f"{test.outcome} {test.id}: {row.id if row else 'NEW ' + test.error}", flush=True)
+
+    run_upstream(_request(given, release, folder, console), on_test)
+    tests = {test_id: test for test_id, test in read_outcomes(folder).items() if _is_asked(test_id, given.only)}
+    day = datetime.now(timezone.utc).date().isoformat()
+    sizes = read_sizes(folder)
+    summary = summed_up(tests.values(), rows, sizes, release=release, macos=given.macos, date=day)
+    print(f"{summary.passed} of {summary.asked} passed; {len(summary.failing)} failed, {summary.new} without a reason")
+    if given.write:
+        _write(summary)
+    return 1 if summary.new else 0
+
+
+def _check_same(folder: Path, asked: dict[str, str]) -> None:
+    """Refuse to go on with the outcomes of another release, or of another macOS."""
+    file = folder / "asked.json"
+    if file.is_file() and (before := json.loads(file.read_text(encoding="utf-8"))) != asked:
+        raise SystemExit(f"{folder} holds outcomes of {before}, not of {asked}: name another folder by --record")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(file, json.dumps(asked) + "\n")
+
+
+def _request(given: argparse.Namespace, release: str, folder: Path, console: Console) -> UpstreamRequest:
+    source = given.source.absolute() if given.source else None
+    built = provide(release, source=source, jobs=os.cpu_count() or 1, reporter=console)
+    libraries = libraries_of(built, packages=PACKAGES, folder=None, reporter=console)
+    assert libraries is not None
+    asked = {test_id: test for test_id, test in read_outcomes(folder).items() if _is_asked(test_id, given.only)}
+    failed = frozenset(test_id for test_id, test in asked.items() if test.outcome in BAD)
+    return UpstreamRequest(
+        interpreter=libraries / "bin/python",
+        environ=simulated_environ(built, macos=given.macos, environ=os.environ, libraries=libraries),
+        tests=source / "test" if source else upstream_tests(release, reporter=console),
+        files=tuple(given.files.split(",")),
+        folder=folder,
+        limits=Limits(memory_bytes=default_limit_bytes() // given.jobs, case_seconds=given.seconds),
+        only=tuple(map(escape, sorted(failed))) if given.failed else tuple(given.only),
+        part=given.part,
+        jobs=given.jobs,
+        again=frozenset(asked) if given.again else failed if given.failed else frozenset(),
+    )
+
+
+def _is_asked(test_id: str, only: list[str]) -> bool:
+    return not only or any(fnmatchcase(test_id, pattern) for pattern in only)
+
+
+def _part(text: str) -> tuple[int, int]:
+    number, parts = map(int, text.split("/"))
+    if not 0 <= number < parts:
+        raise ValueError(text)
+    return number, parts
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--recipe", default="v2.6.0")
+    parser.add_argument("--macos", default=DEFAULT_MACOS)
+    parser.add_argument("--source", type=Path, metavar="TREE", help="a PyTorch tree of the release, with its tests")
+    parser.add_argument("--files", default=",".join(FILES), help="files below PyTorch's test folder")
+    parser.add_argument("--only", action="append", default=[], metavar="PATTERN", help="only tests that fit it")
+    parser.add_argument("--part", type=_part, default=(0, 1), metavar="I/N", help="each N-th test, from the I-th on")
+    parser.add_argument("--jobs", type=int, default=1, help="processes beside each other")
+    parser.add_argument("--record", type=Path, metavar="FOLDER", help="where the outcomes are, and are written")
+    parser.add_argument("--seconds", type=float, default=300, help="time limit of a test")
+    parser.add_argument("--failed", action="store_true", help="ask only what failed before")
+    parser.add_argument("--again", action="store_true", help="ask also what has an outcome")
+    parser.add_argument("--write", action="store_true", help="put the figure into benchmarks/results.json")
+    return parser
+
+
+def _write(summary: Summary) -> None:
+    write_whole(SUMMARY, summary.model_dump_json(indent=1) + "\n")
+    record(
+        "simulation.upstream_passed",
+        [summary.passed / max(summary.asked, 1)],
+        unit="share",
+        command=COMMAND,
+        target=">= 0.9; each other is explained",
+        versions=f"torch {summary.release} as macOS {summary.macos}: {summary.passed} of {summary.asked} run, "
+        f"of {summary.tests} in the files; {len(summary.failing) - summary.new} explained, {summary.new} not",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

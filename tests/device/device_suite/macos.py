@@ -1,0 +1,50 @@
+"""What a back end says that it lacks before some macOS, on a Mac that has this macOS: a fault, and no gap."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from functools import lru_cache
+from typing import Iterable
+
+import torch
+
+# The macOS that the back end's own code tells apart; others it cannot answer.
+_TOLD_APART = ((13, 0), (13, 1), (13, 2), (13, 3), (14, 0), (14, 4), (15, 0), (15, 1))
+
+
+def needs_one_of(versions: Iterable[tuple[int, int]]) -> re.Pattern[str]:
+    """Return a pattern of texts that ask for one of these macOS, or a newer one.
+
+    >>> pattern = needs_one_of([(13, 2), (15, 0)])
+    >>> bool(pattern.search("torch.int32 is only supported on MacOS15+"))
+    True
+    >>> bool(pattern.search("supported natively starting from macOS 13.2. Falling back on CPU."))
+    True
+    >>> bool(pattern.search("only supported on macOS 13.3 or newer")), bool(pattern.search("wrong on macOS 15.0"))
+    (False, False)
+    """
+    numbers = "|".join(rf"{major}\.{minor}" if minor else rf"{major}(?:\.0)?" for major, minor in versions)
+    one = rf"mac ?os ?(?:{numbers or '(?!)'})(?!\.?\d)"
+    return re.compile(
+        rf"{one}(?:\+| or (?:newer|later|above)| onwards)|(?:starting from|added in) {one}", re.IGNORECASE
+    )
+
+
+@lru_cache(maxsize=None)
+def _needs_what_is_here() -> re.Pattern[str]:
+    backend = getattr(torch.backends, "mps", None)
+    is_here = getattr(backend, "is_macos_or_newer", None)
+    if backend is None or is_here is None or not backend.is_available():
+        return needs_one_of(())
+    return needs_one_of(version for version in _TOLD_APART if is_here(*version))
+
+
+def asks_for_this_macos(text: str) -> bool:
+    """Say whether a refusal or a warning asks for a macOS that is here."""
+    return _needs_what_is_here().search(text) is not None
+
+
+def refuse_such_warnings() -> None:
+    """Make an error of each warning that asks for a macOS that is here: the answer then comes from a detour."""
+    warnings.filterwarnings("error", message=f"(?s:.*)(?:{_needs_what_is_here().pattern})")

@@ -1,0 +1,173 @@
+"""Start ask.py over a library, read its lines, and go on behind a case that ends or hangs the process."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import select
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Mapping, Sequence
+
+_ASK = Path(__file__).with_name("ask.py")
+SUITE = Path(__file__).resolve().parents[2] / "device"
+# Of the wall: a case of the default layers takes at most some seconds; many processes may share the machine.
+HANG_SECONDS = 150
+START_SECONDS = 300
+_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Question:
+    """A case to be asked: where it is, and whether the run goes on where it fails."""
+
+    file: str
+    id: str
+    may_fail: bool = False
+
+
+@dataclass
+class Answers:
+    """What came of a list of cases: a row for each that was asked, in order."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    start: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+    is_cut: bool = False  # the time was over; the last row may lack
+
+    @property
+    def failure(self) -> dict[str, Any] | None:
+        """The last row, if it is one that ended the run."""
+        return self.rows[-1] if self.rows and self.rows[-1].get("stopped") else None
+
+
+def ask_all(
+    questions: Sequence[Question],
+    folder: Path,
+    *,
+    library: Path,
+    macos: str,
+    cover: bool = False,
+    hang_seconds: float = HANG_SECONDS,
+    until: float = math.inf,
+) -> Answers:
+    """Ask the cases, in as many processes as crashes make needed; stop after a failure that may not be.
+
+    Args:
+        folder: for the lists and what the processes say. library: the folder of the library to load.
+        until: of the monotonic clock: what was not asked by then is not asked.
+    """
+    answers, left = Answers(), list(questions)
+    while left:
+        rows, why = _one_process(left, folder, environ_of(library, macos), cover, hang_seconds, until, answers)
+        answers.rows += rows
+        if why == "cut":
+            answers.is_cut = True
+            break
+        if why == "end":
+            done = len(rows)
+            if rows and rows[-1]["outcome"] == "failed" and not left[done - 1].may_fail:
+                rows[-1]["stopped"] = True
+                break
+            left = left[done:]
+            if not rows:
+                answers.error = "the process ended without asking"
+                break
+            continue
+        if why == "start":  # not even torch loads, or the files cannot be read
+            answers.error = _said(folder)
+            break
+        rows[-1].update(outcome=why, why=_said(folder))
+        if not left[len(rows) - 1].may_fail:
+            rows[-1]["stopped"] = True
+            break
+        left = left[len(rows) :]
+    return answers
+
+
+def _one_process(
+    left: Sequence[Question],
+    folder: Path,
+    environ: Mapping[str, str],
+    cover: bool,
+    hang_seconds: float,
+    until: float,
+    answers: Answers,
+) -> tuple[list[dict[str, Any]], str]:
+    """Return the rows of one process, and how it ended: end, start, crashed, timeout or cut."""
+    listed = folder / "cases.json"
+    listed.write_text(json.dumps([[one.file, one.id, one.may_fail] for one in left]), encoding="utf-8")
+    receiver, sender = os.pipe()
+    argv = [sys.executable, str(_ASK), str(SUITE), str(listed), str(sender), *(["--cover"] if cover else [])]
+    rows: list[dict[str, Any]] = []
+    with (folder / "said.txt").open("wb") as said:
+        process = subprocess.Popen(
+            argv, env=dict(environ), cwd=folder, pass_fds=(sender,), stdin=subprocess.DEVNULL, stdout=said, stderr=said
+        )
+    os.close(sender)
+    buffer, ended, limit = b"", False, time.monotonic() + START_SECONDS
+    try:
+        while True:
+            ready, _, _ = select.select([receiver], [], [], max(0.0, min(limit, until) - time.monotonic()))
+            if not ready or time.monotonic() > until:
+                process.kill()
+                process.wait()
+                if time.monotonic() > until:
+                    return [row for row in rows if row["outcome"] != "started"], "cut"
+                return rows, "timeout" if rows else "start"
+            piece = os.read(receiver, _BYTES)
+            if not piece:
+                break
+            *lines, buffer = (buffer + piece).split(b"\n")
+            for line in lines:
+                told = json.loads(line)
+                limit = time.monotonic() + hang_seconds
+                if "started" in told:
+                    rows.append({"id": told["started"], "outcome": "started"})
+                elif "end" in told:
+                    ended = True
+                elif told["id"]:
+                    rows[-1] = told
+                else:
+                    answers.start = told
+        process.wait()
+    finally:
+        os.close(receiver)
+    if ended:
+        return rows, "end"
+    if rows and rows[-1]["outcome"] == "started":
+        return rows, "crashed"
+    return rows, "crashed" if rows else "start"
+
+
+def simulated(arguments: Sequence[str], library: Path) -> str:
+    """Return what a simulated Python with another library prints.
+
+    Raises:
+        subprocess.CalledProcessError: it failed.
+    """
+    environ = {**environ_of(library, "15.2"), "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    argv = (sys.executable, *arguments)
+    return subprocess.run(argv, env=environ, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def environ_of(library: Path, macos: str) -> dict[str, str]:
+    kept = os.environ.get("LD_LIBRARY_PATH", "")
+    return {
+        **os.environ,
+        "LD_LIBRARY_PATH": os.pathsep.join(filter(None, (str(library), kept))),
+        "MPS_BUILD_MACOS": macos,
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+
+def _said(folder: Path) -> str:
+    text = (folder / "said.txt").read_text(encoding="utf-8", errors="replace").strip()
+    return text[-600:]

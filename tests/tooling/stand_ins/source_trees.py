@@ -1,0 +1,15 @@
+"""The tool's modules as syntax trees: several tests ask something of all of them, and reading them takes seconds."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[3] / "scripts" / "mps_build"
+
+
+@cache
+def source_trees() -> dict[Path, ast.Module]:
+    """Return each module's tree by its path."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}

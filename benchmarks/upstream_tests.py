@@ -1,13 +1,14 @@
 """PyTorch's own tests on the simulated device, unchanged: how many pass, and why the others fail.
 
     nox -s benchmark -- upstream_tests [--recipe v2.6.0] [--macos 15.2] [--source TREE] [--only PATTERN] [--part I/N]
-                                       [--jobs N] [--failed | --again] [--write]
+                                       [--jobs N] [--failed | --again | --sum] [--ran-on TEXT] [--write]
 
 The files are those that the release's `test/run_test.py --mps` runs, and test_optim.py. Each test runs under the
 watchdog of verify_mps: a crash or a hang costs that test, and the next goes on. What came of each stands in the folder
 --record, and a test that has an outcome there is not run again: an interrupted run goes on, and parts of several
-machines can be put together by copying their files into one folder. --failed asks again what failed, --again all.
---write puts the figure into results.json and the counts into upstream_tests.json. Exit 1: a failure without a reason.
+machines can be put together by copying their files into one folder. --failed asks again what failed, --again all;
+--sum runs nothing and sums up what the folder holds. --write puts the figure into results.json and the counts into
+upstream_tests.json. Exit 1: a failure without a reason.
 """
 
 from __future__ import annotations
@@ -54,11 +55,12 @@ def main() -> int:
             row = explained([test], rows, macos=given.macos)[test.id]
             print(f"{test.outcome} {test.id}: {row.id if row else 'NEW ' + test.error}", flush=True)
 
-    run_upstream(_request(given, release, folder, console), on_test)
+    if not given.sum:
+        run_upstream(_request(given, release, folder, console), on_test)
     tests = {test_id: test for test_id, test in read_outcomes(folder).items() if _is_asked(test_id, given.only)}
     day = datetime.now(timezone.utc).date().isoformat()
     sizes = read_sizes(folder)
-    summary = summed_up(tests.values(), rows, sizes, release=release, macos=given.macos, date=day)
+    summary = summed_up(tests.values(), rows, sizes, release=release, macos=given.macos, date=day, ran_on=given.ran_on)
     print(f"{summary.passed} of {summary.asked} passed; {len(summary.failing)} failed, {summary.new} without a reason")
     if given.write:
         _write(summary)
@@ -119,6 +121,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seconds", type=float, default=300, help="time limit of a test")
     parser.add_argument("--failed", action="store_true", help="ask only what failed before")
     parser.add_argument("--again", action="store_true", help="ask also what has an outcome")
+    parser.add_argument("--sum", action="store_true", help="run nothing: sum up what --record holds")
+    parser.add_argument("--ran-on", default="", metavar="TEXT", help="the machine it ran on, for the page")
     parser.add_argument("--write", action="store_true", help="put the figure into benchmarks/results.json")
     return parser
 
@@ -132,7 +136,8 @@ def _write(summary: Summary) -> None:
         command=COMMAND,
         target=">= 0.9; each other is explained",
         versions=f"torch {summary.release} as macOS {summary.macos}: {summary.passed} of {summary.asked} run, "
-        f"of {summary.tests} in the files; {len(summary.failing) - summary.new} explained, {summary.new} not",
+        f"of {summary.tests} in the files; {len(summary.failing) - summary.new} explained, {summary.new} not; "
+        f"{summary.unknown} have no outcome yet" + (f"; ran on {summary.ran_on}" if summary.ran_on else ""),
     )
 
 

@@ -36,7 +36,8 @@ def upstream_page(summary: Summary, rows: Sequence[UpstreamExplanation]) -> str:
     said = f"PyTorch {summary.release} as macOS {summary.macos}, {summary.date}: "
     said += f"{summary.passed} of {summary.asked} tests passed ({share:.1%}), {summary.new} fail without a reason.\n"
     said += f"{summary.skipped} leave themselves out. These are {summary.asked + summary.skipped} of the files' "
-    said += f"{summary.tests} tests for mps."
+    said += f"{summary.tests} tests for mps; {summary.unknown} have no outcome yet."
+    said += f"\nThey ran on {summary.ran_on}." if summary.ran_on else ""
     table = [
         (
             group.file,

@@ -33,7 +33,7 @@ class Group(BaseModel):
 class Summary(BaseModel):
     """The outcomes of a run; `failing` has the id of the row of each test, or an empty text.
 
-    `tests`: how many there are in these files, of which a part may have been run.
+    `tests`: how many there are in these files, of which a part may have been run. `ran_on`: the machine, in words.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -43,6 +43,7 @@ class Summary(BaseModel):
     macos: str
     date: str
     tests: int
+    ran_on: str = ""
     groups: tuple[Group, ...]
     failing: dict[str, str]
 
@@ -62,6 +63,11 @@ class Summary(BaseModel):
         return sum(group.skipped for group in self.groups)
 
     @property
+    def unknown(self) -> int:
+        """How many of the files' tests have no outcome yet."""
+        return self.tests - self.asked - self.skipped
+
+    @property
     def new(self) -> int:
         """How many fail without an explanation."""
         return sum(group.new for group in self.groups)
@@ -75,6 +81,7 @@ def summed_up(
     release: str,
     macos: str,
     date: str,
+    ran_on: str = "",
 ) -> Summary:
     """Return the summary of outcomes; `sizes` says how many tests each file has."""
     listed = sorted(tests, key=lambda test: test.id)
@@ -95,4 +102,12 @@ def summed_up(
         )
     failing = {test_id: row.id if row else "" for test_id, row in found.items()}
     total = sum(max(sizes.get(file, 0), count) for file, count in Counter(test.file for test in listed).items())
-    return Summary(release=release, macos=macos, date=date, tests=total, groups=tuple(groups), failing=failing)
+    return Summary(
+        release=release,
+        macos=macos,
+        date=date,
+        tests=total,
+        ran_on=ran_on,
+        groups=tuple(groups),
+        failing=failing,
+    )

@@ -118,7 +118,9 @@ def test_a_failure_has_the_first_row_that_fits_its_id_and_its_words(outcomes: di
 
     found = explained(outcomes.values(), rows, macos="15.2")
     sizes = {"test_mps.py": 11, "test_old.py": 99}
-    summary = summed_up(outcomes.values(), rows, sizes, release="2.6.0", macos="15.2", date="2026-11-26")
+    summary = summed_up(
+        outcomes.values(), rows, sizes, release="2.6.0", macos="15.2", date="2026-11-26", ran_on="two machines"
+    )
 
     assert {test.rpartition("::")[2]: row.id if row else "" for test, row in found.items()} == {
         "test_fails": "numbers",
@@ -129,7 +131,8 @@ def test_a_failure_has_the_first_row_that_fits_its_id_and_its_words(outcomes: di
     assert (summary.asked, summary.passed, summary.new) == (8, 4, 2)
     page = upstream_page(summary, rows)
     assert "4 of 8 tests passed (50.0%), 2 fail without a reason." in page
-    assert "1 leave themselves out. These are 9 of the files' 12 tests for mps." in page
+    assert "1 leave themselves out. These are 9 of the files' 12 tests for mps; 3 have no outcome yet." in page
+    assert "They ran on two machines." in page
     assert "| test_mps.py | TestMPS | 7 | 3 | 1 | 1 |  |  | 2 | 1 |" in page
     assert "| surprise | limit | 1 | a\\|b |" in page
     assert "| other |" not in page

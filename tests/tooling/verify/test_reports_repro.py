@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,18 @@ def test_what_the_script_itself_imports_of_the_suite_is_in_it() -> None:
         assert node.module and node.module in sources
         defined = {each.name for each in ast.parse(sources[node.module]).body if hasattr(each, "name")}
         assert {each.name for each in node.names} <= defined, node.module
+
+
+def test_of_rules_and_of_calls_a_script_has_what_its_case_asks() -> None:
+    """Whole they are half a megabyte each; without the rules' file the script had asked nothing, and said so."""
+    rules = embed(SUITE, "test_conditions_rules_answered.py", "turns-add")
+    asked = json.loads(rules["device_suite/rules/asked.json"])
+    calls = embed(SUITE, "test_conditions_overloads.py", "overload-elu.default")
+
+    assert set(asked) == {"samples", "turns"}
+    assert {name.partition(".")[0].rstrip("_") for name in asked["turns"]} == {"add"} and asked["samples"]
+    assert list(json.loads(calls["device_suite/overloads/calls.json"])) == ["elu.default"]
+    assert json.loads(rules["device_suite/overloads/calls.json"]) == {}
 
 
 def test_the_sources_in_the_script_are_the_suites(tmp_path: Path) -> None:

@@ -64,6 +64,8 @@ def _data_of(path: Path, case_id: str) -> str:
             name: one for name, one in every.get(rule, {}).items() if operator in (name.partition(".")[0], _bare(name))
         }
         return json.dumps({"samples": {name: every["samples"][name] for name in asked}, rule: asked})
+    if path.name == "calls.json":
+        return json.dumps({name: one for name, one in json.loads(text).items() if case_id == f"overload-{name}"})
     if path.name != "rows.json":
         return text
     return json.dumps({name: row for name, row in json.loads(text).items() if case_id.startswith(f"condition-{name}-")})

@@ -45,8 +45,10 @@ def _distributions(requirements: list[str], environment: dict[str, str]) -> set[
 
 def _trees() -> Iterator[tuple[Path, ast.Module]]:
     # The judge runs as a script in the Python of a torch, with its references; its files import each other as such.
+    # pytest loads its plugin there, too.
+    elsewhere = {("judge", "server"), ("upstream", "plugin")}
     for path, tree in source_trees().items():
-        if path.parent.parts[-2:] != ("judge", "server") and path.name != "judge.py":
+        if path.parent.parts[-2:] not in elsewhere and path.name != "judge.py":
             yield path, tree
 
 

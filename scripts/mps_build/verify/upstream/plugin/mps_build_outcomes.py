@@ -22,6 +22,7 @@ platform.mac_ver = lambda *_, **__: (os.environ["MPS_BUILD_MACOS"], ("", "", "")
 
 
 def pytest_addoption(parser: Any) -> None:
+    """Let the driver say where outcomes go, and which tests are this process's."""
     group = parser.getgroup("mps_build")
     group.addoption("--mps-outcomes", metavar="FILE.jsonl", required=True, help="append one JSON line per event")
     group.addoption("--mps-leave-out", metavar="FILE", required=True, help="the tests that are not run, one a line")
@@ -32,6 +33,7 @@ def pytest_addoption(parser: Any) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure(config: Any) -> None:
+    """Write down each outcome, after all other plugins are there."""
     config.pluginmanager.register(_Outcomes(config))
 
 

@@ -42,7 +42,7 @@ def main() -> int:
     reasons = load_reasons(TESTS / "sensitivity" / "history.yaml")
     lines = history(found, said, reasons)
     shown, whole = share_shown(lines)
-    print(f"{shown} of {whole} are shown, of {len(lines)} reports that hold for {given.release}")
+    print(f"{shown} of {whole} known issues of {given.release}'s host code or kernels are shown")
     wrong = faults(lines, reasons)
     print(*wrong, sep="\n")
     if given.write:
@@ -54,8 +54,8 @@ def main() -> int:
             unit="share",
             command="nox -s benchmark -- history --kept DIR --write",
             target=TARGET,
-            versions=f"torch {given.release}, as macOS {' and '.join(sorted(said))}: {shown} of {whole} reports whose "
-            "cause lies in host code or kernels",
+            versions=f"torch {given.release}, as macOS {' and '.join(sorted(said))}: {shown} of {whole} known "
+            "issues whose cause lies in host code or kernels",
         )
     return 1 if wrong else 0
 

@@ -8,7 +8,7 @@ watchdog of verify_mps: a crash or a hang costs that test, and the next goes on.
 --record, and a test that has an outcome there is not run again: an interrupted run goes on, and parts of several
 machines can be put together by copying their files into one folder. --failed asks again what failed, --again all;
 --sum runs nothing and sums up what the folder holds. --write puts the figure into results.json and the counts into
-upstream_tests.json. Exit 1: a failure without a reason.
+upstream_tests.json. Exit 1: a failure without a reason, or no test was run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SUMMARY = Path(__file__).with_suffix(".json")
 
 
 def main() -> int:
-    """Run what has no outcome yet; return 1 where a failure has no explanation."""
+    """Run what has no outcome yet; return 1 where a failure has no explanation, or no test was run."""
     given = _parser().parse_args()
     check_macos(given.macos)
     release = find_recipe(given.recipe).version
@@ -61,6 +61,8 @@ def main() -> int:
     day = datetime.now(timezone.utc).date().isoformat()
     sizes = read_sizes(folder)
     summary = summed_up(tests.values(), rows, sizes, release=release, macos=given.macos, date=day, ran_on=given.ran_on)
+    if not summary.asked:
+        raise SystemExit(f"no test was run: none in {folder} fits, or each left itself out")
     print(f"{summary.passed} of {summary.asked} passed; {len(summary.failing)} failed, {summary.new} without a reason")
     if given.write:
         _write(summary)
@@ -131,7 +133,7 @@ def _write(summary: Summary) -> None:
     write_whole(SUMMARY, summary.model_dump_json(indent=1) + "\n")
     record(
         "simulation.upstream_passed",
-        [summary.passed / max(summary.asked, 1)],
+        [summary.passed / summary.asked],
         unit="share",
         command=COMMAND,
         target=">= 0.9; each other is explained",

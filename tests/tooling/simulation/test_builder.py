@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from mps_build.build.patches.file import read_patch
-from mps_build.common.errors import DiskFull, HostError, SourceError
+from mps_build.common.errors import BuildEnvironmentError, DiskFull, HostError, SourceError
 from mps_build.common.reporter import SilentReporter
 from mps_build.simulation.builder import packages
 from mps_build.simulation.builder.build import build
@@ -66,16 +66,21 @@ def test_a_build_names_no_file_of_the_checkout(tmp_path: Path) -> None:
 def test_what_a_program_would_take_from_the_callers_system_is_named() -> None:
     listed = (
         "\tlinux-vdso.so.1 (0x00007f075f374000)",
-        "\tlibLLVM.so.19.1 => /a b/root/usr/lib/libLLVM.so.19.1 (0x00007f0753000000)",
+        "\tlibLLVM.so.19.1 => /a b/simulated/usr/lib/libLLVM.so.19.1 (0x00007f0753000000)",
         "\tlibz3.so.4 => /lib/x86_64-linux-gnu/libz3.so.4 (0x00007f0751200000)",
-        "\t/a b/root/usr/lib64/ld-linux-x86-64.so.2 => /lib64/ld-linux-x86-64.so.2 (0x00007f0751200000)",
-        "\tlibc.so.6 => /a b/rooted/libc.so.6 (0x00007f0751200000)",
+        "\t/a b/simulated/usr/lib64/ld-linux-x86-64.so.2 => /lib64/ld-linux-x86-64.so.2 (0x00007f0751200000)",
+        "\tlibc.so.6 => /a b/simulated-too/libc.so.6 (0x00007f0751200000)",
     )
-    assert foreign_libraries(listed, Path("/a b/root")) == [
+    assert foreign_libraries(listed, Path("/a b/simulated")) == [
         "/lib/x86_64-linux-gnu/libz3.so.4",
         "/lib64/ld-linux-x86-64.so.2",
-        "/a b/rooted/libc.so.6",
+        "/a b/simulated-too/libc.so.6",
     ]
+
+
+def test_a_loader_that_names_no_library_proves_nothing() -> None:
+    with pytest.raises(BuildEnvironmentError, match="names no library"):
+        foreign_libraries(["\tstatically linked"], Path("/simulated"))
 
 
 def test_the_first_own_source_marks_where_pytorchs_selectors_end() -> None:

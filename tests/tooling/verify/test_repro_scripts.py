@@ -155,6 +155,17 @@ def test_a_short_script_made_without_a_device_has_four_ends(
     assert (done.returncode, says in done.stdout) == (status, True), done.stdout + done.stderr
 
 
+@needs_torch
+def test_a_demand_that_names_no_answer_has_no_short_script_of_its_own() -> None:
+    """Such a script compared the last answer, which is right, and ended with 0 on the device that had failed."""
+    reason = "AssertionError: topk.values [['layout', 2, 'expanded']]: refused, but an operand has changed"
+    case = _case({"case": "refused-topk", "file": "test_conditions_rules_refused.py"}, reason)
+
+    found = reduce_case(SUITE, _record(case), case, Asking(python=Path(PYTHON)), "words")
+
+    assert found.script is None and "names no wrong answer" in found.refused
+
+
 def test_a_script_without_torch_fails_and_says_so(tmp_path: Path) -> None:
     frame = SUITE / "device_suite" / "reduction" / "frame.py.txt"
     head = "import argparse, contextlib, os, runpy, sys, traceback\nDEVICE, FACTOR = 'mps', 8\n"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 from mps_build.common.errors import OwnFault
 from mps_build.verify.suite.child import Limits
 from mps_build.verify.upstream.explanations import UpstreamExplanation, explained, load_upstream_explanations
-from mps_build.verify.upstream.outcomes import Asked, counted, read_outcomes, read_sizes
+from mps_build.verify.upstream.outcomes import Asked, read_outcomes, read_sizes
 from mps_build.verify.upstream.page import upstream_page
 from mps_build.verify.upstream.run import UpstreamRequest, run_upstream
 from mps_build.verify.upstream.summary import summed_up
@@ -104,7 +106,11 @@ def test_parts_and_processes_share_the_tests(request_of: UpstreamRequest, tmp_pa
         halves.append({test.id for test in asked})
 
     assert [len(half) for half in halves] == [2, 2]
-    assert counted(read_outcomes(tmp_path).values()) == {"passed": 1, "failed": 2, "xfailed": 1}
+    assert Counter(test.outcome for test in read_outcomes(tmp_path).values()) == {
+        "passed": 1,
+        "failed": 2,
+        "xfailed": 1,
+    }
     assert read_sizes(tmp_path) == {"test_mps.py": 4}
 
 
@@ -163,3 +169,13 @@ def test_a_bug_names_where_it_is() -> None:
 
 def test_the_rows_can_be_read() -> None:
     assert load_upstream_explanations()
+
+
+def test_a_folder_without_outcomes_is_no_success(tmp_path: Path) -> None:
+    program = Path(__file__).parents[3] / "benchmarks" / "upstream_tests.py"
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (program.parents[1] / "scripts", program.parent)))}
+
+    argv = (sys.executable, str(program), "--sum", "--record", str(tmp_path))
+    done = subprocess.run(argv, check=False, env=environ, capture_output=True, text=True)
+
+    assert done.returncode == 1 and "no test was run" in done.stderr

@@ -167,9 +167,15 @@ def _relocate(root: Root, log: Path) -> None:
 
 
 def foreign_libraries(listed: Iterable[str], root: Path) -> list[str]:
-    """Return the libraries outside of a root that a loader's `--list` names: `NAME => PATH (ADDRESS)`."""
-    places = (line.partition(" => ")[2].rpartition(" (")[0] for line in listed)
-    return [place for place in places if place and not place.startswith(f"{root}/")]
+    """Return the libraries outside of a root that a loader's `--list` names: `NAME => PATH (ADDRESS)`.
+
+    Raises:
+        BuildEnvironmentError: it names no library at all, not even the C library.
+    """
+    places = [place for line in listed if (place := line.partition(" => ")[2].rpartition(" (")[0])]
+    if not places:
+        raise BuildEnvironmentError(f"the loader of {root} names no library of a program")
+    return [place for place in places if not place.startswith(f"{root}/")]
 
 
 def _of_the_compiler(root: Root) -> Iterator[Path]:

@@ -52,9 +52,9 @@ def history_page(
     listed = [line for line in lines if line.report.is_listed]
     parts = [
         _HEAD.format(release=release),
-        f"**{shown} of {all_of_host}** whose cause lies in host code or Metal kernels are shown. Of the {len(listed)} "
-        f"known issues {sum(line.is_shown for line in listed)} are; {passing} more entries of the catalogue have cases "
-        "of their own that pass, and no source says that they hold for this release: they are not counted.",
+        f"**{shown} of {all_of_host}** known issues whose cause lies in host code or Metal kernels are shown, of "
+        f"{len(listed)} that hold for the release. No source says so of other entries of the catalogue, and they are "
+        f"not counted: {len(lines) - len(listed)} of them are shown, and {passing} have cases of their own that pass.",
         "",
         *markdown_table(
             ("report", "what", *(f"as macOS {macos}" for macos in versions), "if not, by", "why"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,14 +68,6 @@ def write_outcome(path: Path, test: Asked, when: float) -> None:
     facts = {"id": test.id, "outcome": test.outcome, "reason": test.reason, "seconds": test.seconds, "time": when}
     with open_to_append(path) as file:
         file.write(json.dumps({"event": "finished", **facts}).encode() + b"\n")
-
-
-def counted(tests: Iterable[Asked]) -> dict[str, int]:
-    """Return how many tests have which outcome."""
-    counts: dict[str, int] = {}
-    for test in tests:
-        counts[test.outcome] = counts.get(test.outcome, 0) + 1
-    return counts
 
 
 def _events(folder: Path, kind: str) -> Iterator[dict[str, Any]]:

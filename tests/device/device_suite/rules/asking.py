@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -85,6 +86,11 @@ def ask_rounded(overloads: list[Any], bench: Any) -> None:
         off = roundings(found, truth)
         if off > ONE_ROUNDING:
             wrong.append(f"{name} {changes}: off by {off:.2f} units in the last place, allowed {ONE_ROUNDING}")
+    settle(wrong, gaps, asked)
+
+
+def settle(wrong: list[str], gaps: list[str], asked: int) -> None:
+    """Raise what came of some calls: Mismatch with the first few that are wrong, Refused where none could be asked."""
     if wrong:
         more = f"\nand {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         raise Mismatch("\n".join(wrong[:_SHOWN]) + more)
@@ -93,14 +99,21 @@ def ask_rounded(overloads: list[Any], bench: Any) -> None:
 
 
 def roundings(found: list[Any], truth: list[Any]) -> float:
-    """Return by how many units in the last place answers in half precision are off, where neither is special."""
+    """Return by how many units in the last place answers in half precision are off, where the truth is not special.
+
+    An answer that is not there, has another shape or is not finite is off by infinity.
+    """
+    if len(found) != len(truth):
+        return math.inf
     worst = 0.0
     for (got, _), (want, _) in zip(found, truth):
-        if isinstance(got, torch.Tensor) and got.dtype in (torch.float16, torch.bfloat16) and got.shape == want.shape:
-            wide, eps = want.double(), torch.finfo(got.dtype).eps
-            usual = torch.isfinite(got) & (wide.abs() >= torch.finfo(got.dtype).tiny)
-            usual &= torch.isfinite(wide.to(got.dtype))
-            wide, near = wide[usual], got[usual].double()
+        if isinstance(got, torch.Tensor) and got.dtype in (torch.float16, torch.bfloat16):
+            if got.shape != want.shape:
+                return math.inf
+            wide, half = want.double(), torch.finfo(got.dtype)
+            # One rounding may make an infinity of the largest number.
+            usual = (wide.abs() >= half.tiny) & (wide.to(got.dtype).abs() < half.max)
+            wide, near, eps = wide[usual], got[usual].double().nan_to_num(math.inf), half.eps
             if wide.numel():
                 unit = torch.exp2(torch.floor(torch.log2(wide.abs()))) * eps
                 worst = max(worst, float(((near - wide).abs() / unit).max()))

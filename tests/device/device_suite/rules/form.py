@@ -7,12 +7,10 @@ from typing import Any
 import torch
 
 from ..answers import says_missing
-from ..compare import Mismatch
 from ..overloads.asking import flat_answers, kept_places
-from ..states import Refused
 from .asked import calls_of
+from .asking import settle
 
-_SHOWN = 5
 # Results that nobody asked for: a buffer of the CPU's gradient, counts and inverses that the call did not want.
 _UNASKED = {"log_sigmoid_forward": (1,), "_unique2": (1, 2), "unique_consecutive": (1, 2), "unique_dim": (1, 2)}
 # float64 is the CPU's: MPS has none, and answers in another dtype.
@@ -44,11 +42,7 @@ def ask_form(overloads: list[Any], bench: Any) -> None:
         elif not _agree(found, mine):
             differ = [f"{got}, the CPU has {want}" for got, want in zip(found, mine) if got != want]
             wrong.append(f"{name} {changes}: {'; '.join(differ) or f'{len(found)} results, not {len(mine)}'}")
-    if wrong:
-        more = f"\nand {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
-        raise Mismatch("\n".join(wrong[:_SHOWN]) + more)
-    if not asked:
-        raise Refused(gaps[0] if gaps else "no call")
+    settle(wrong, gaps, asked)
 
 
 def _agree(found: list[Any], mine: list[Any]) -> bool:

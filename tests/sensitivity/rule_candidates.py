@@ -124,9 +124,12 @@ def _special(func: Any, call: Any) -> Iterator[list[Change]]:
         if len(every) > 1 and is_written(func, call)[number]:
             continue
         if dtype == torch.float32:
-            yield from ([["put", number, word]] for word in _special_words(name, pointwise))
-            if pointwise:
+            words = _special_words(name, pointwise)
+            root = "pow" in name and _has_root(call)
+            yield from ([["put", number, word]] for word in words if not (root and word in ("-inf", "none")))
+            if pointwise and not root:
                 yield [["kind", "float32", "float16"], ["put", number, "none"]]
+            if pointwise:
                 yield [["kind", "float32", "complex64"], ["put", number, "far"]]
         elif not any(dtype_of(one).is_floating_point for one in every):  # beside floats whole numbers are places
             yield from ([["put", number, word]] for word in words_of(dtype))
@@ -134,8 +137,8 @@ def _special(func: Any, call: Any) -> Iterator[list[Change]]:
 
 # Interpolation: a weight of zero times infinity or NaN, or no such product: either is right.
 _WEIGHTED = ("upsample", "_upsample", "grid_sampler", "affine_grid")
-# Gradients and statistics: infinity less infinity, at a place that the formula chooses.
-_CHOSEN_FORMULA = ("norm", "backward", "std", "var", "lerp", "addcmul", "addcdiv", "weight")
+# Gradients, statistics and ranges: infinity less infinity, at a place that the formula chooses.
+_CHOSEN_FORMULA = ("norm", "backward", "std", "var", "lerp", "addcmul", "addcdiv", "weight", "linspace", "logspace")
 
 
 def _special_words(name: str, pointwise: bool) -> tuple[str, ...]:
@@ -144,6 +147,13 @@ def _special_words(name: str, pointwise: bool) -> tuple[str, ...]:
     if any(part in name for part in _CHOSEN_FORMULA):
         return ("nan",)
     return ("none", *ends) if pointwise else ("nan", "inf", "-inf", *ends)
+
+
+def _has_root(call: Any) -> bool:
+    """Say whether a call has the number 1/2: C's power of -inf is then inf, the root is NaN; the CPU has both."""
+    if isinstance(call, dict):
+        call = list(call.values())
+    return any(map(_has_root, call)) if isinstance(call, list) else call in (0.5, -0.5)
 
 
 def _turns(func: Any, call: Any) -> Iterator[list[Change]]:

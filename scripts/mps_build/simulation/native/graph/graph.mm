@@ -146,13 +146,13 @@ class Run {
   }
 };
 
-void write(const Wanted &wanted, at::Tensor value) {
+at::Tensor in_shape_of(const Wanted &wanted, at::Tensor value) {
   if (value.scalar_type() != torch_type(wanted.type)) value = value.to(torch_type(wanted.type));
   // Assumed: a result of one element is spread over its data (fill_ relies on it).
-  if (value.numel() == 1 && wanted.place.numel() != 1) value = value.reshape({}).expand(wanted.place.sizes());
+  if (value.numel() == 1 && wanted.place.numel() != 1) return value.reshape({}).expand(wanted.place.sizes());
   if (value.numel() != wanted.place.numel())
     throw std::runtime_error(c10::str(wanted.node->name, ": a result of ", value.sizes(), " for data of ", wanted.place.sizes()));
-  wanted.place.copy_(value.reshape(wanted.place.sizes()));
+  return value.reshape(wanted.place.sizes());
 }
 } // namespace
 
@@ -288,8 +288,9 @@ using namespace sim;
     for (auto &each : given) run.done[each.node] = {wider(each.place)};
     for (auto &each : wanted) run.places[each.node] = each.place;
     Tensors found;
-    for (auto &each : wanted) found.push_back(run.of(each.node).at(each.index));
-    for (size_t i = 0; i < wanted.size(); i++) write(wanted[i], found[i]);
+    for (auto &each : wanted) found.push_back(in_shape_of(each, run.of(each.node).at(each.index)));
+    // What is refused has written nothing: every result fits its data.
+    for (size_t i = 0; i < wanted.size(); i++) wanted[i].place.copy_(found[i]);
   });
 }
 @end

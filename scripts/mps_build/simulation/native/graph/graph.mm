@@ -1,5 +1,6 @@
 // The graph itself: placeholders, constants, nodes, and how a graph runs.
 #include "graph.h"
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 #include <mutex>
@@ -149,7 +150,7 @@ class Run {
 at::Tensor in_shape_of(const Wanted &wanted, at::Tensor value) {
   if (value.scalar_type() != torch_type(wanted.type)) value = value.to(torch_type(wanted.type));
   // Assumed: a result of one element is spread over its data (fill_ relies on it).
-  if (value.numel() == 1 && wanted.place.numel() != 1) return value.reshape({}).expand(wanted.place.sizes());
+  if (value.numel() == 1 && wanted.place.numel() != 1) value = value.reshape({}).expand(wanted.place.sizes());
   if (value.numel() != wanted.place.numel())
     throw std::runtime_error(c10::str(wanted.node->name, ": a result of ", value.sizes(), " for data of ", wanted.place.sizes()));
   return value.reshape(wanted.place.sizes());
@@ -282,6 +283,9 @@ using namespace sim;
   for (MPSGraphTensor *each in results) {
     id data = [(id)results objectForKey:each];
     wanted.push_back({each->node, each->index, each->type, data_of(data), kept(data)});
+    // At once, where the operator that asks for it is known.
+    if (at::has_internal_overlap(wanted.back().place) == at::MemOverlap::Yes)
+      refuse_with("MPSGraph: the places of a result's data are one in memory: ", each->node->name);
   }
   sim::encode(commands, "MPSGraph", [graph = kept(self), given, wanted] {
     Run run;

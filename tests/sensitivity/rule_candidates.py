@@ -33,27 +33,28 @@ def candidates(rule: str, func: Any, call: Any) -> Iterator[list[Change]]:
     yield from _RULES[rule](func, call)
 
 
-def is_written(func: Any, call: Any) -> list[bool]:
-    """Return of each tensor, in the order of its texts, whether the call writes to it."""
+def is_written(func: Any, call: Any, *, as_out: bool = False) -> list[bool]:
+    """Return of each tensor, in the order of its texts, whether the call writes to it; `as_out`: to an `out=`."""
     found: list[bool] = []
     for place, argument in enumerate(func._schema.arguments):
         value = call[0][place] if place < len(call[0]) and not argument.kwarg_only else call[1].get(argument.name)
         writes = argument.alias_info is not None and argument.alias_info.is_write
-        found += [writes] * len(texts(value))
+        found += [writes and (argument.kwarg_only or not as_out)] * len(texts(value))
     return found
 
 
 def _refused(func: Any, call: Any) -> Iterator[list[Change]]:
-    every, writes = texts(call), is_written(func, call)
+    every, writes, outs = texts(call), is_written(func, call), is_written(func, call, as_out=True)
     alone = any(writes) and _is_asked_without_writing(func)
     for number, text in enumerate(every[:5]):
         shape = shape_of(text)
         if alone and not writes[number]:
             continue
-        if shape:
+        if shape and not outs[number]:
             yield from ([["side", number, dim, 1]] for dim in sorted({0 if number < 2 else -1, -1} - {-len(shape)}))
             yield [["rank", number, -1]]
-        yield [["rank", number, 1]]
+        if not outs[number]:  # PyTorch resizes an out=, with a warning
+            yield [["rank", number, 1]]
         names = ("bool", "int64") if writes[number] else _DTYPES
         yield from ([["dtype", number, one]] for one in names if text.split(" ")[0][1:] != one)
         if writes[number]:

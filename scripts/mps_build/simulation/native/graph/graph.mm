@@ -155,6 +155,14 @@ at::Tensor in_shape_of(const Wanted &wanted, at::Tensor value) {
     throw std::runtime_error(c10::str(wanted.node->name, ": a result of ", value.sizes(), " for data of ", wanted.place.sizes()));
   return value.reshape(wanted.place.sizes());
 }
+void put(const at::Tensor &place, const at::Tensor &value) {
+  const auto steps = value.strides();
+  const bool is_one = std::all_of(steps.begin(), steps.end(), [](int64_t n) { return n == 0; });
+  if (is_one && at::has_internal_overlap(place) == at::MemOverlap::Yes)
+    place.fill_(value.flatten()[0].item());
+  else
+    place.copy_(value);
+}
 } // namespace
 
 std::vector<MPSGraphTensor *> nodes(
@@ -283,9 +291,12 @@ using namespace sim;
   for (MPSGraphTensor *each in results) {
     id data = [(id)results objectForKey:each];
     wanted.push_back({each->node, each->index, each->type, data_of(data), kept(data)});
-    // At once, where the operator that asks for it is known.
-    if (at::has_internal_overlap(wanted.back().place) == at::MemOverlap::Yes)
-      refuse_with("MPSGraph: the places of a result's data are one in memory: ", each->node->name);
+    // At once, where the operator that asks for it is known. One element alone may fill what is one in memory.
+    const Sizes sizes = ints(sim::shape_of(each));
+    const bool is_one = std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n == 1; });
+    if (!is_one && at::has_internal_overlap(wanted.back().place) == at::MemOverlap::Yes)
+      refuse_with("MPSGraph ", each->node->name, ": unsupported operation: more than one element of the written-to ",
+                  "tensor refers to a single memory location");
   }
   sim::encode(commands, "MPSGraph", [graph = kept(self), given, wanted] {
     Run run;
@@ -294,7 +305,7 @@ using namespace sim;
     Tensors found;
     for (auto &each : wanted) found.push_back(in_shape_of(each, run.of(each.node).at(each.index)));
     // What is refused has written nothing: every result fits its data.
-    for (size_t i = 0; i < wanted.size(); i++) wanted[i].place.copy_(found[i]);
+    for (size_t i = 0; i < wanted.size(); i++) put(wanted[i].place, found[i]);
   });
 }
 @end

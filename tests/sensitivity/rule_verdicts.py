@@ -14,6 +14,7 @@ from device_suite.overloads.asking import attempt_answers, flat_answers, judge, 
 from device_suite.overloads.described import texts
 from device_suite.overloads.forwards import choices_of
 from device_suite.rules.asking import ONE_ROUNDING, roundings
+from device_suite.rules.chains import chained
 from device_suite.rules.changes import ChangedCall
 from device_suite.rules.form import FREE, form_of
 from device_suite.rules.refusing import attempted, is_gap
@@ -263,6 +264,34 @@ def _is_equal(one: Any, other: Any) -> bool:
     return one.dtype == other.dtype and one.shape == other.shape and torch.allclose(one, other, equal_nan=True)
 
 
+def chains(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
+    """Keep one chain of an overload in each dtype, in which each call leaves something else than there was."""
+    key = f"chain {[one for one in changes if one[0] == 'kind']}"
+    if key in told.found:
+        return "another chain is asked", changes
+    chain = chained(told.func, made, changes)
+    reason, _ = answered(Overload(chain, told.name, made.call), made, changes)
+    if not reason and not _each_call_shows(told.func, made, changes):
+        reason = "the change does not show"
+    if not reason:
+        told.found[key] = True
+    return reason, changes
+
+
+def _each_call_shows(func: Any, made: ChangedCall, changes: list[Any]) -> bool:
+    """Say whether each call of a chain leaves something else in its view than there was."""
+    shows = []
+
+    def noted(view: torch.Tensor, *operands: Any, **options: Any) -> None:
+        before = view.clone()
+        func(view, *operands, **options)
+        shows.append(not _is_equal(before, view))
+
+    args, kwargs = made.arguments(Bench(CPU).same().copy(made.bases), CPU, lambda dtype: dtype)
+    chained(func, made, changes).calling(noted)(*args, **kwargs)
+    return all(shows)
+
+
 def form(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     """Keep a layout once: strides are compared where all devices share what says them."""
     mine = form_of(told.func, made, Bench(CPU).same(), strides=True)
@@ -316,6 +345,7 @@ VERDICTS = {
     "places": places,
     "special": special,
     "turns": turns,
+    "chains": chains,
     "form": form,
     "rounding": rounding,
 }

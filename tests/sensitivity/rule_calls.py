@@ -20,6 +20,8 @@ from typing import Any
 
 import torch
 
+import rule_verdicts
+import rule_verdicts_views
 import suite_in_process
 from call_changes import describe
 from conditions import Conditions, Facts
@@ -33,11 +35,12 @@ from device_suite.runs import Bench
 from device_suite.touch import TouchMap
 from overload_calls import is_drawn, with_seeds, with_siblings
 from rule_candidates import candidates, is_in_place
-from rule_verdicts import VERDICTS, Overload, is_settled
+from rule_verdicts import Overload, is_settled
 
 # Seconds of one candidate, overloads of one group.
 _SECONDS, _TOGETHER = 20, 40
 _DONE = "done"
+VERDICTS = {**rule_verdicts.VERDICTS, **rule_verdicts_views.VERDICTS}
 
 
 def recorded() -> dict[Any, Facts]:
@@ -205,7 +208,9 @@ def why_not_at_all(rule: str, func: Any, samples: Any) -> str:
     if is_drawn(func):
         return "its answer is drawn"
     packet, _, _ = name_of(func).partition(".")
-    writes = rule != "chains" and any(one.alias_info is not None and one.alias_info.is_write for one in func._schema.arguments)
+    writes = rule != "chains" and any(
+        one.alias_info is not None and one.alias_info.is_write for one in func._schema.arguments
+    )
     if writes:
         for other in samples:
             if other.partition(".")[0] == packet.rstrip("_") and other != name_of(func) and not other.endswith("out"):

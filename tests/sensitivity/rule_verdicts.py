@@ -1,4 +1,7 @@
-"""Whether a changed call may be asked of every device: a verdict is the reason why not, or an empty text."""
+"""Whether a changed call may be asked of every device: a verdict is the reason why not, or an empty text.
+
+What is asked of views: rule_verdicts_views.py.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,7 @@ from device_suite.overloads.asking import attempt_answers, flat_answers, judge, 
 from device_suite.overloads.described import texts
 from device_suite.overloads.forwards import choices_of
 from device_suite.rules.asking import ONE_ROUNDING, roundings
-from device_suite.rules.chains import chained
 from device_suite.rules.changes import ChangedCall
-from device_suite.rules.form import FREE, form_of
 from device_suite.rules.refusing import attempted, is_gap
 from device_suite.runs import Bench
 from device_suite.states import Refused
@@ -68,7 +69,7 @@ def _why_refused(told: Overload, made: ChangedCall, changes: list[Any]) -> str:
         on_meta = _on_meta(told.func, made)
         if kind == "dtype" and not on_meta:
             return "a dtype that this CPU alone refuses"
-        if on_meta and _is_structured(told.func):
+        if on_meta and is_structured(told.func):
             return _SHARED
     return ""
 
@@ -86,7 +87,7 @@ def _on_meta(func: Any, made: ChangedCall) -> bool:
     return False
 
 
-def _is_structured(func: Any) -> bool:
+def is_structured(func: Any) -> bool:
     """Say whether the checks of an overload are written once in C++: a structured kernel."""
     lines = torch._C._dispatch_dump(func.name())
     return any(line.startswith("Meta:") and "RegisterMeta" in line for line in lines.splitlines())
@@ -199,19 +200,19 @@ def _one_answer(told: Overload, made: ChangedCall, own: Any) -> str:
 def _spread(made: ChangedCall, other: ChangedCall) -> list[torch.Tensor]:
     """Return bases for another layout with the values of a call's own."""
     args, kwargs = made.arguments(made.bases, CPU, lambda dtype: dtype)
-    mine = _tensors([args, kwargs])
+    mine = tensors([args, kwargs])
     bases = ChangedCall.bases.func(other)  # type: ignore[attr-defined]
     args, kwargs = other.arguments(bases, CPU, lambda dtype: dtype)
-    for view, value in zip(_tensors([args, kwargs]), mine):
+    for view, value in zip(tensors([args, kwargs]), mine):
         view.copy_(value)
     return bases  # type: ignore[no-any-return]
 
 
-def _tensors(value: Any) -> list[torch.Tensor]:
+def tensors(value: Any) -> list[torch.Tensor]:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
-        return [one for part in value for one in _tensors(part)]
+        return [one for part in value for one in tensors(part)]
     return [value] if isinstance(value, torch.Tensor) else []
 
 
@@ -255,76 +256,13 @@ def _equal_answers(func: Any, one: ChangedCall, other: ChangedCall) -> bool:
     first, second = (attempt_answers(func, each, Bench(CPU).same()) for each in (one, other))
     if isinstance(first, Exception) or isinstance(second, Exception) or len(first) != len(second):
         return False
-    return all(_is_equal(mine, its) for (mine, _), (its, _) in zip(first, second))
+    return all(is_equal(mine, its) for (mine, _), (its, _) in zip(first, second))
 
 
-def _is_equal(one: Any, other: Any) -> bool:
+def is_equal(one: Any, other: Any) -> bool:
     if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
         return False
     return one.dtype == other.dtype and one.shape == other.shape and torch.allclose(one, other, equal_nan=True)
-
-
-def chains(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
-    """Keep one chain of an overload in each dtype, in which each call leaves something else than there was."""
-    key = f"chain {[one for one in changes if one[0] == 'kind']}"
-    if key in told.found:
-        return "another chain is asked", changes
-    chain = chained(told.func, made, changes)
-    reason, _ = answered(Overload(chain, told.name, made.call), made, changes)
-    if not reason and not _each_call_shows(told.func, made, changes):
-        reason = "the change does not show"
-    if not reason:
-        told.found[key] = True
-    return reason, changes
-
-
-def _each_call_shows(func: Any, made: ChangedCall, changes: list[Any]) -> bool:
-    """Say whether each call of a chain leaves something else in its view than there was."""
-    shows = []
-
-    def noted(view: torch.Tensor, *operands: Any, **options: Any) -> None:
-        before = view.clone()
-        func(view, *operands, **options)
-        shows.append(not _is_equal(before, view))
-
-    args, kwargs = made.arguments(Bench(CPU).same().copy(made.bases), CPU, lambda dtype: dtype)
-    chained(func, made, changes).calling(noted)(*args, **kwargs)
-    return all(shows)
-
-
-def form(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
-    """Keep a layout once: strides are compared where all devices share what says them."""
-    mine = form_of(told.func, made, Bench(CPU).same(), strides=True)
-    if isinstance(mine, Exception):
-        return "the CPU refuses it with these operands", changes
-    if _lays_anew(told.func, made):
-        return "the CPU lays a result anew that it was given", changes
-    shares = any(isinstance(one, tuple) and one[4] is not None for one in mine)
-    free = not (shares or torch.Tag.pointwise in told.func.tags or _is_structured(told.func))
-    key = str((mine, free, made.call[1].get("memory_format")))
-    plain = told.found.setdefault("forms", set())
-    if free and plain:
-        return "strides are a back end's own choice: one layout is asked", changes
-    if key in plain and changes:
-        return "another layout has the same form", changes
-    plain.add(key)
-    return "", [FREE, *changes] if free else changes
-
-
-def _lays_anew(func: Any, made: ChangedCall) -> bool:
-    """Say whether a tensor that the call writes to has other strides or another shape after it."""
-    bases = Bench(CPU).same().copy(made.bases)
-    args, kwargs = made.arguments(bases, CPU, lambda dtype: dtype)
-    named = dict(zip((one.name for one in func._schema.arguments), args)) | kwargs
-    written = [
-        one
-        for argument in func._schema.arguments
-        if argument.alias_info is not None and argument.alias_info.is_write
-        for one in _tensors(named.get(argument.name))
-    ]
-    before = [(one.shape, one.stride()) for one in written]
-    func(*args, **kwargs)
-    return before != [(one.shape, one.stride()) for one in written]
 
 
 def rounding(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
@@ -345,7 +283,5 @@ VERDICTS = {
     "places": places,
     "special": special,
     "turns": turns,
-    "chains": chains,
-    "form": form,
     "rounding": rounding,
 }

@@ -89,7 +89,9 @@ MODULES: dict[str, Kind] = {
     "BCELoss": Kind(lambda n: nn.BCELoss(_weights(n)), _chances),
     "BCEWithLogitsLoss": Kind(lambda n: nn.BCEWithLogitsLoss(_weights(n), pos_weight=_weights(n)), _chances),
     "MultiLabelSoftMarginLoss": Kind(lambda n: nn.MultiLabelSoftMarginLoss(_weights(n)), _chances),
-    "Sequential": Kind(lambda n: nn.Sequential(nn.Linear(n, 5), nn.ReLU(inplace=True), nn.Linear(5, n)), _normal(3, "n")),
+    "Sequential": Kind(
+        lambda n: nn.Sequential(nn.Linear(n, 5), nn.ReLU(inplace=True), nn.Linear(5, n)), _normal(3, "n")
+    ),
 }
 for _dims in (1, 2, 3):
     _sides = _planes(_dims)

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import suite_in_process
+from device_suite.overloads.described import overload
 from device_suite.rules.asked import RULES, stored
-from rule_candidates import RULES_IN_WORDS
+from device_suite.rules.modules import MODULES
+from rule_candidates import RULES_IN_WORDS, is_in_place
 
 PAGE = suite_in_process.ROOT / "docs" / "verify" / "conditions_by_rule.md"
 # No condition: a step on the way to the first place that is refused.
@@ -25,9 +27,10 @@ _HEAD = """# What each rule asks of all overloads
 A rule changes one thing of a stored call of each overload that MPS runs ({count} overloads; one call of each, taken
 from the suite's own cases) and asks the device. A *condition* is one such change of one overload. It is asked if torch
 2.13.0's CPU says what is right, and if a device that rounds or chooses otherwise is not called wrong. What stays out is
-counted by its reason when the calls are made; what a rule was narrowed by afterwards is not in these counts. Rule 3
-(sizes at which another kernel takes over: `threshold-*`), rule 4 (each pair of dtypes: `conversion-*`) and the
-generators of rule 6 (`random-stream-*`) are tables in files of their own.
+counted by its reason; what is asked and these counts come of the same run. The calls in place of rule 6 (`chains-*`)
+count the {in_place} overloads that write to their first operand alone. Rule 3 (sizes at which another kernel takes over:
+`threshold-*`), rule 4 (each pair of dtypes: `conversion-*`), the generators of rule 6 (`random-stream-*`) and its modules
+({modules} classes of `torch.nn` that keep parameters or buffers, in turn: `modules-*`) are tables in files of their own.
 """
 
 
@@ -38,7 +41,9 @@ def _told(reason: str) -> str:
 def render(reasons: dict[str, dict[str, dict[str, int]]]) -> str:
     """Return the page."""
     asked: dict[str, Any] = stored()
-    lines = [_HEAD.format(count=len(asked["samples"])), "| cases | rule | overloads | conditions asked | left out |"]
+    in_place = sum(is_in_place(func) for func in map(overload, asked["samples"]) if func is not None)
+    head = _HEAD.format(count=len(asked["samples"]), in_place=in_place, modules=len(MODULES))
+    lines = [head, "| cases | rule | overloads | conditions asked | left out |"]
     lines.append("|---|---|---|---|---|")
     counted: dict[str, Counter[str]] = {}
     for rule in RULES:

@@ -95,22 +95,24 @@ def is_structured(func: Any) -> bool:
 
 def is_settled(told: Overload, changes: list[Any]) -> bool:
     """Say whether a place past a table's end, or below it, is found already."""
-    return bool(changes) and changes[-1][0] == "place" and _place_key(changes[-1]) in told.found
+    return bool(changes) and changes[-1][0] == "place" and place_key(changes[-1]) in told.found
 
 
-def _place_key(change: Any) -> str:
+def place_key(change: Any) -> str:
     return f"{change[0]} {change[1]} {change[-1] > 0}"
 
 
 def places(told: Overload, made: ChangedCall, changes: list[Any]) -> Verdict:
     """Keep the first place past a table's end that the CPU refuses, the first below it, and the wrong order."""
     if choices_of(told.name) is not None:  # met with max_pool2d_with_indices_backward: the CPU writes anywhere
+        if changes[-1][0] == "place":  # one condition, not one for each step
+            told.found[place_key(changes[-1])] = True
         return "indices that no forward chose: nobody says what comes of them", changes
     reason = _why_refused(told, made, changes)
     if changes[-1][0] == "order":
         return reason, changes
     if not reason:
-        told.found[_place_key(changes[-1])] = True
+        told.found[place_key(changes[-1])] = True
     return "a place inside" if reason == _ANSWERED else reason, changes
 
 

@@ -27,10 +27,10 @@ _HEAD = """# What each rule asks of all overloads
 A rule changes one thing of a stored call of each overload that MPS runs ({count} overloads; one call of each, taken
 from the suite's own cases) and asks the device. A *condition* is one such change of one overload. It is asked if torch
 2.13.0's CPU says what is right, and if a device that rounds or chooses otherwise is not called wrong. What stays out is
-counted by its reason; what is asked and these counts come of the same run. The calls in place of rule 6 (`chains-*`)
-count the {in_place} overloads that write to their first operand alone. Rule 3 (sizes at which another kernel takes over:
-`threshold-*`), rule 4 (each pair of dtypes: `conversion-*`), the generators of rule 6 (`random-stream-*`) and its modules
-({modules} classes of `torch.nn` that keep parameters or buffers, in turn: `modules-*`) are tables in files of their own.
+counted by its reason; what is asked and these counts come of the same run. The chains of rule 6 count the {in_place}
+overloads that write to their first operand alone. Tables in files of their own are rule 3 (sizes at which another kernel
+takes over: `threshold-*`), rule 4 (each pair of dtypes: `conversion-*`), the generators of rule 6 (`random-stream-*`) and
+its modules ({modules} classes of `torch.nn` that keep parameters or buffers, in turn: `modules-*`).
 """
 
 

@@ -1,7 +1,7 @@
 """Choose the cases of `--quick`: those that notice most in a second of CPU, written to tests/device/quick.json.
 
 python tests/sensitivity/choose_quick.py [--budget 25] [--gpu OUTCOMES.jsonl ... --gpu-budget 35] [--among quick.json]
-python tests/sensitivity/choose_quick.py --keep tests/device/quick.json --budget 30
+python tests/sensitivity/choose_quick.py --keep OLD/quick.json --budget 20
 
 What counts as noticed: each bug of the catalogue (by every case of its entry that fails with it), and each overload in
 each way in which a generic fault could touch it (result, strides, offset, lost write), twice where that is possible.

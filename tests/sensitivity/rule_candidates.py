@@ -11,8 +11,9 @@ from typing import Any
 import torch
 
 from device_suite.overloads.described import dtype_of, shape_of, texts
-from device_suite.rules.asked import packet_of
+from device_suite.rules.asked import packet_of, stored
 from device_suite.rules.asking import ALGEBRAIC
+from device_suite.rules.chains import MODES
 from device_suite.rules.changes import words_of
 from rounding import EXACT
 
@@ -207,6 +208,32 @@ def _others(argument: Any, given: Any) -> list[Any]:
     return [0.5] if "float" in kind and "List" not in kind else []
 
 
+def _chains(func: Any, call: Any) -> Iterator[list[Change]]:
+    """Chain what writes to its first operand; where its own call has too little of that, as its sibling is called."""
+    if not is_in_place(func):
+        return
+    packet, _, rest = str(func).removeprefix("aten.").partition(".")
+    sibling = stored()["samples"].get(f"{packet.rstrip('_')}.{rest}", ())
+    for beside in (call, *sibling):
+        first = shape_of(texts(beside)[0])
+        if first and torch.Size(first).numel() >= _LINKED:
+            other = [] if beside is call else [["call", beside]]
+            yield from ([*other, ["layout", 0, "chained"], ["chain", mode]] for mode in MODES)
+            if any(text.startswith("@float32 ") for text in texts(beside)):
+                half = [*other, ["kind", "float32", "float16"], ["layout", 0, "chained"]]
+                yield from ([*half, ["chain", mode]] for mode in MODES)
+
+
+def is_in_place(func: Any) -> bool:
+    """Say whether an overload writes to its first operand, a tensor, as its name says."""
+    first = func._schema.arguments[0] if func._schema.arguments else None
+    writes = first is not None and first.alias_info is not None and first.alias_info.is_write
+    return writes and str(first.type) == "Tensor" and func._schema.name.endswith("_")
+
+
+_LINKED = 4  # elements of a view, at least
+
+
 def _form(func: Any, call: Any) -> Iterator[list[Change]]:
     yield []
     if "_fused_" in func._schema.name:  # one list's tensors must lie as another's
@@ -234,6 +261,7 @@ _RULES = {
     "places": _places,
     "special": _special,
     "turns": _turns,
+    "chains": _chains,
     "form": _form,
     "rounding": _rounding,
 }
@@ -243,6 +271,7 @@ RULES_IN_WORDS = {
     "places": "1: the first place past a table's end, the first below it, offsets that fall",
     "special": "2: NaN, infinity, signed zero, the dtype's ends, parts of complex numbers: in each operand alone",
     "turns": "6: one argument, two sides, one dtype changed, all called one behind the other",
+    "chains": "6: an overload in place on views of one memory that share rows, all read after each call",
     "form": "5: dtype, shape, strides, offset and shared memory of each result",
     "rounding": "7: half precision, one rounding",
 }

@@ -86,7 +86,9 @@ def build(
     check_host(home)
     with held(home / "lock", reporter):
         package = release.package
-        root = make_root(home, suite=package.suite, python=package.python, log=log, reporter=reporter)
+        root = make_root(
+            home, suite=package.suite, python=package.python, packages=release.root, log=log, reporter=reporter
+        )
         write_hook(root)
         tree = tree or debian_tree(release, home, log=log, reporter=reporter)
         if rebuild:

@@ -15,7 +15,7 @@ from mps_build.build.patches.file import read_patch
 from mps_build.build.rehearsal.debian_source import original_tarball
 from mps_build.build.steps.apply_patches import apply_patches
 from mps_build.common.environment import fetch_environ
-from mps_build.common.errors import SourceError
+from mps_build.common.errors import BuildEnvironmentError, SourceError
 from mps_build.common.files import write_whole
 from mps_build.common.process import Command, CommandFailed, capture, run_logged
 from mps_build.common.reporter import Reporter
@@ -60,7 +60,12 @@ def _unpacked(
         return tree
     downloads = folder / f"source-{package.version}"
     apt = Apt(folder / f"apt-{package.suite}", suite=package.suite, log=log, reporter=reporter)
-    apt.fetch_source(f"pytorch={package.version}", downloads)
+    try:
+        apt.fetch_source(f"pytorch={package.version}", downloads)
+    except BuildEnvironmentError:
+        # An archive may have dropped Debian's own part of an old package; only the release's tarball is used.
+        if original_tarball(downloads) is None:
+            raise
     tarball = original_tarball(downloads)
     if tarball is None:
         raise SourceError(f"{downloads} has no whole tarball of pytorch {package.version}", hint=f"see {log}")

@@ -28,6 +28,7 @@ class Release:
         root: Debian's packages that a simulation of it is built and run with, with all that they depend on.
         cpu_files: sources of libtorch that ask USE_MPS, compiled again; below aten/src/ATen.
         patches: what a 64-bit Linux needs, in the order to apply them.
+        flags: what else its host code is compiled with.
         wheel: the official macOS wheel whose Metal kernels run here; None: the release compiles all of them from text.
     """
 
@@ -36,6 +37,7 @@ class Release:
     root: tuple[str, ...]
     cpu_files: tuple[str, ...]
     patches: tuple[str, ...]
+    flags: tuple[str, ...] = ()
     wheel: Wheel | None = None
 
     @property
@@ -74,7 +76,9 @@ _RELEASES: Mapping[str, Release] = {
             *("Context.cpp", "native/DispatchStub.cpp", "native/Copy.cpp", "native/Convolution.cpp"),
             *("native/Pooling.cpp", "native/RNN.cpp"),
         ),
-        patches=(),
+        patches=("int64-is-long.patch", "mps-without-macos.patch", "rnn-registered-once.patch"),
+        # As the tree itself is compiled; and a macro of Apple's mach/vm_page_size.h that no later release asks.
+        flags=("-Wno-narrowing", "-Dround_page(size)=(((size)+4095ul)&~4095ul)"),
     ),
 }
 

@@ -115,6 +115,7 @@ def _compiled(
     inputs = Inputs(
         root=root,
         standard=release.standard,
+        flags=release.flags,
         include=(generated, tree / "aten/src", tree),
         after=(native / "include", frameworks.include),
         sources=tuple(sources),

@@ -39,6 +39,7 @@ class Inputs:
     after: tuple[Path, ...]
     sources: tuple[tuple[Path, str, str], ...]
     native: Path = NATIVE
+    flags: tuple[str, ...] = ()
 
 
 def ninja_text(inputs: Inputs) -> str:
@@ -47,7 +48,7 @@ def ninja_text(inputs: Inputs) -> str:
     compiler = (str(root.clang), "--driver-mode=g++", f"--sysroot={root.path}")
     c_compiler = (str(root.clang), f"--sysroot={root.path}")
     flags = (
-        *(*OBJECTIVE_C, f"-std=gnu++{inputs.standard}", *(f"-D{each}" for each in _DEFINITIONS)),
+        *(*OBJECTIVE_C, f"-std=gnu++{inputs.standard}", *(f"-D{each}" for each in _DEFINITIONS), *inputs.flags),
         *("-include", str(inputs.native / "include/linux_prefix.h"), *(f"-I{path}" for path in inputs.include)),
         *(word for path in inputs.after for word in ("-idirafter", str(path))),
     )

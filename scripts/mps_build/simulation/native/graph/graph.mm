@@ -1,5 +1,6 @@
 // The graph itself: placeholders, constants, nodes, and how a graph runs.
 #include "graph.h"
+#include <optional>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 #include <mutex>

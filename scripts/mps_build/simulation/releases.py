@@ -29,6 +29,7 @@ class Release:
         cpu_files: sources of libtorch that ask USE_MPS, compiled again; below aten/src/ATen.
         patches: what a 64-bit Linux needs, in the order to apply them.
         flags: what else its host code is compiled with.
+        shared_header: what all its operators' files include, read once for them; below aten/src.
         wheel: the official macOS wheel whose Metal kernels run here; None: the release compiles all of them from text.
     """
 
@@ -38,6 +39,7 @@ class Release:
     cpu_files: tuple[str, ...]
     patches: tuple[str, ...]
     flags: tuple[str, ...] = ()
+    shared_header: str | None = None
     wheel: Wheel | None = None
 
     @property
@@ -77,6 +79,7 @@ _RELEASES: Mapping[str, Release] = {
             *("native/Pooling.cpp", "native/RNN.cpp"),
         ),
         patches=("int64-is-long.patch", "mps-without-macos.patch", "rnn-registered-once.patch"),
+        shared_header="ATen/mps/MPSStream.h",
         # As the tree itself is compiled; and a macro of Apple's mach/vm_page_size.h that no later release asks.
         flags=("-Wno-narrowing", "-Dround_page(size)=(((size)+4095ul)&~4095ul)"),
     ),

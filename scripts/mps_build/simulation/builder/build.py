@@ -116,6 +116,7 @@ def _compiled(
         root=root,
         standard=release.standard,
         flags=release.flags,
+        shared=tree / "aten/src" / release.shared_header if release.shared_header else None,
         include=(generated, tree / "aten/src", tree),
         after=(native / "include", frameworks.include),
         sources=tuple(sources),

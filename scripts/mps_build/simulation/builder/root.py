@@ -89,7 +89,7 @@ def make_root(
     remove_tree(root.path)
     root.path.mkdir(parents=True)
     unpack(archives, root.path, log=log, reporter=reporter)
-    _merge_usr(root.path)
+    merge_usr(root.path)
     _relocate(root, log)
     (root.path / _MARKER).write_text(digest, encoding="utf-8")
     for archive in archives:  # 300 MB that nothing needs any more
@@ -97,7 +97,7 @@ def make_root(
     return root
 
 
-def _merge_usr(root: Path) -> None:
+def merge_usr(root: Path) -> None:
     """Make /bin, /lib, /lib64 and /sbin links into /usr, as base-files does: the C library's linker scripts name /lib.
 
     Up to bookworm packages still have files in the four.

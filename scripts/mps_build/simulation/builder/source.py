@@ -25,7 +25,7 @@ from ..releases import Release
 from .packages import Apt
 
 # Of the package: host code, its headers, torchgen, Metal kernels as text. No documentation, no tests.
-_MEMBERS = ("aten", "c10", "caffe2", "torch", "torchgen", "third_party", "CMakeLists.txt", "version.txt", "setup.py")
+MEMBERS = ("aten", "c10", "caffe2", "torch", "torchgen", "third_party", "CMakeLists.txt", "version.txt", "setup.py")
 _TEST_MEMBERS = ("test", "pytest.ini")
 _MARKER = ".mps-build-tree"
 _GENERATED_FROM = ("torchgen/**/*.py", "aten/src/ATen/native/*.yaml", "aten/src/ATen/templates/*")
@@ -38,7 +38,7 @@ def debian_tree(release: Release, folder: Path, *, log: Path, reporter: Reporter
         SourceError: it could not be had.
     """
     tree = folder / f"pytorch-{release.package.version}"
-    return _unpacked(release, folder, tree, _MEMBERS, log=log, reporter=reporter)
+    return _unpacked(release, folder, tree, MEMBERS, log=log, reporter=reporter)
 
 
 def debian_tests(release: Release, folder: Path, *, log: Path, reporter: Reporter) -> Path:

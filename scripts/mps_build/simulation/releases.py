@@ -75,10 +75,13 @@ _RELEASES: Mapping[str, Release] = {
         standard="17",
         root=(*_TOOLS, "libstdc++-12-dev", "libc6-dev", "libfmt-dev", *_TORCH, "python3-sympy"),
         cpu_files=(
-            *("Context.cpp", "native/DispatchStub.cpp", "native/Copy.cpp", "native/Convolution.cpp"),
-            *("native/Pooling.cpp", "native/RNN.cpp"),
+            *("Context.cpp", "cpu/FlushDenormal.cpp", "native/DispatchStub.cpp", "native/Copy.cpp"),
+            *("native/Convolution.cpp", "native/Pooling.cpp", "native/RNN.cpp"),
         ),
-        patches=("int64-is-long.patch", "mps-without-macos.patch", "rnn-registered-once.patch"),
+        patches=(
+            *("int64-is-long.patch", "mps-without-macos.patch", "rnn-registered-once.patch"),
+            "block-not-lambda.patch",
+        ),
         shared_header="ATen/mps/MPSStream.h",
         # As the tree itself is compiled; and a macro of Apple's mach/vm_page_size.h that no later release asks.
         flags=("-Wno-narrowing", "-Dround_page(size)=(((size)+4095ul)&~4095ul)"),

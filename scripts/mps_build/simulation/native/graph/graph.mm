@@ -32,6 +32,11 @@ namespace sim {
 NSArray *shape_of(MPSGraphTensor *tensor);
 } // namespace sim
 
+@interface MPSGraphExecutionDescriptor () {
+ @public
+  id completed;
+}
+@end
 @interface MPSGraphTensor () {
  @public
   Node *node;
@@ -292,6 +297,12 @@ using namespace sim;
     for (auto &each : wanted) found.push_back(run.of(each.node).at(each.index));
     for (size_t i = 0; i < wanted.size(); i++) write(wanted[i], found[i]);
   });
+  if (descriptor && descriptor->completed)
+    sim::encode(commands, "a completion handler", [block = kept(descriptor->completed), results = kept(results)] {
+      ((MPSGraphCompletionHandler)(id)block.get())((MPSGraphTensorDataDictionary *)(id)results.get(), nil);
+    });
+}
+- (void)setOptions:(MPSGraphOptions)options {
 }
 @end
 @implementation MPSGraphCompilationDescriptor
@@ -299,6 +310,15 @@ using namespace sim;
 }
 @end
 @implementation MPSGraphExecutionDescriptor
+- (void)setCompletionHandler:(MPSGraphCompletionHandler)block {
+  id copy = block ? (id)_Block_copy((const void *)block) : nil;
+  if (completed) _Block_release((const void *)completed);
+  completed = copy;
+}
+- (void)dealloc {
+  if (completed) _Block_release((const void *)completed);
+  [super dealloc];
+}
 - (void)setCompilationDescriptor:(MPSGraphCompilationDescriptor *)descriptor {
 }
 - (void)setEnableCommitAndContinue:(BOOL)is_enabled {

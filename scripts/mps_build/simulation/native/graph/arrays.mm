@@ -37,6 +37,7 @@ int64_t span_of(const at::Tensor &tensor) {
 }
 at::Tensor over(id<MTLBuffer> given, size_t offset, const Sizes &sizes, const Sizes &strides, uint32_t type) {
   auto *buffer = (SimBuffer *)given;
+  if (!buffer) refuse("MPSGraph is given no buffer: of an empty tensor, as a rule");
   auto held = kept(buffer);
   auto options = at::TensorOptions().dtype(torch_type(type));
   const c10::InferenceMode is_not_inference(false); // the GPU's thread writes to it, in no mode of the caller's

@@ -97,7 +97,7 @@ def find_release(version: str) -> Release:
     """
     if version not in _RELEASES:
         raise SourceError(
-            f"{version} cannot be simulated: its MPS back end was compiled for Linux for {', '.join(_RELEASES)} alone",
-            hint="it needs a Linux torch of the same release (Debian's libtorch), and patches of its own",
+            f"{version} cannot be simulated: PyTorch's MPS host code runs on Linux for {' and '.join(_RELEASES)} alone",
+            hint="another release needs its sources and a Linux torch of exactly this version; Debian has both for these",
         )
     return _RELEASES[version]

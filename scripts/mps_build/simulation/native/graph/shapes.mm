@@ -164,7 +164,10 @@ at::Tensor band_part(const at::Tensor &x, int64_t lower, int64_t upper) {
   }, MPSDataTypeInt32);
 }
 - (T *)bandPartWithTensor:(T *)tensor numLower:(NSInteger)lower numUpper:(NSInteger)upper name:(NSString *)name {
-  return node(self, "bandPart", {tensor}, [=](auto &x) { return band_part(x[0], lower, upper); });
+  return [self bandPartWithTensor:tensor
+                   numLowerTensor:[self constantWithScalar:(double)lower dataType:MPSDataTypeInt32]
+                   numUpperTensor:[self constantWithScalar:(double)upper dataType:MPSDataTypeInt32]
+                             name:name];
 }
 - (T *)bandPartWithTensor:(T *)tensor numLowerTensor:(T *)lower numUpperTensor:(T *)upper name:(NSString *)name {
   return node(self, "bandPart", {tensor, lower, upper}, [](auto &x) {

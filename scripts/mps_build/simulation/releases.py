@@ -98,6 +98,6 @@ def find_release(version: str) -> Release:
     if version not in _RELEASES:
         raise SourceError(
             f"{version} cannot be simulated: PyTorch's MPS host code runs on Linux for {' and '.join(_RELEASES)} alone",
-            hint="another release needs its sources and a Linux torch of exactly this version; Debian has both for these",
+            hint="another release needs its source and a Linux torch of exactly this version: Debian has both of these",
         )
     return _RELEASES[version]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 import tarfile
 from pathlib import Path
@@ -62,7 +61,8 @@ def test_a_header_that_all_operators_include_is_read_once() -> None:
     )
 
     assert text.count(f"build objects/host.pch: precompile {header}\n") == 1
-    assert text.count("| objects/host.pch\n  language = objective-c++\n  level = -include-pch objects/host.pch -O0") == 2
+    uses = "| objects/host.pch\n  language = objective-c++\n  level = -include-pch objects/host.pch -O0"
+    assert text.count(uses) == 2
     assert "build objects/aten.src.ATen.mps.C.mm.o: compile /t/aten.src.ATen.mps.C.mm\n" in text
     assert "build objects/aten.src.ATen.native.mps.D.cpp.o: compile /t/aten.src.ATen.native.mps.D.cpp\n" in text
     assert "'-Dspare(x)=(x&1)'" in text
@@ -79,9 +79,8 @@ def test_packages_that_still_have_files_below_lib_make_a_root_like_newer_ones(tm
     libraries = tmp_path / "usr/lib/x86_64-linux-gnu"
     assert sorted(path.name for path in libraries.iterdir()) == ["libc.so", "libc.so.6", "libtorch.so"]
     assert (libraries / "libc.so").is_symlink()
-    assert {name: os.readlink(tmp_path / name) for name in ("bin", "lib", "lib64", "sbin")} == {
-        name: f"usr/{name}" for name in ("bin", "lib", "lib64", "sbin")
-    }
+    for name in ("bin", "lib", "lib64", "sbin"):
+        assert (tmp_path / name).readlink() == Path("usr", name)
     assert (tmp_path / "bin/sh").read_text() == "bin/sh"
 
 

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from mps_build.simulation.python.metal_source import Kernel, Parameter, Unsupported, kernels_of, split_commas, translated
+from mps_build.simulation.python.metal_source import (
+    Kernel,
+    Parameter,
+    Unsupported,
+    kernels_of,
+    split_commas,
+    translated,
+)
 
 _KERNEL = """
 #include <metal_stdlib>

@@ -73,9 +73,7 @@ class Root:
         return self.python, self.clang, self.lld, self.ninja
 
 
-def make_root(
-    folder: Path, *, suite: str, python: str, packages: Sequence[str], log: Path, reporter: Reporter
-) -> Root:
+def make_root(folder: Path, *, suite: str, python: str, packages: Sequence[str], log: Path, reporter: Reporter) -> Root:
     """Return the root of a Debian suite with these packages, made only if it is not there.
 
     Raises:

@@ -32,11 +32,6 @@ namespace sim {
 NSArray *shape_of(MPSGraphTensor *tensor);
 } // namespace sim
 
-@interface MPSGraphExecutionDescriptor () {
- @public
-  id completed;
-}
-@end
 @interface MPSGraphTensor () {
  @public
   Node *node;
@@ -303,24 +298,5 @@ using namespace sim;
     });
 }
 - (void)setOptions:(MPSGraphOptions)options {
-}
-@end
-@implementation MPSGraphCompilationDescriptor
-- (void)setOptimizationLevel:(MPSGraphOptimization)level {
-}
-@end
-@implementation MPSGraphExecutionDescriptor
-- (void)setCompletionHandler:(MPSGraphCompletionHandler)block {
-  id copy = block ? (id)_Block_copy((const void *)block) : nil;
-  if (completed) _Block_release((const void *)completed);
-  completed = copy;
-}
-- (void)dealloc {
-  if (completed) _Block_release((const void *)completed);
-  [super dealloc];
-}
-- (void)setCompilationDescriptor:(MPSGraphCompilationDescriptor *)descriptor {
-}
-- (void)setEnableCommitAndContinue:(BOOL)is_enabled {
 }
 @end
